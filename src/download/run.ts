@@ -24,8 +24,8 @@ import { openReport, refuseBadReport } from './open-report.js';
 import type { ReportedRun } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
 import { continueOrders } from '../select/continue-orders.js';
-import { withOrders } from '../lake/orders.js';
-import type { OrderChange } from '../lake/orders.js';
+import { addOrders, withOrders } from '../lake/orders.js';
+import type { AskedOrder, OrderChange } from '../lake/orders.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
 import type { openSession, Session, SessionRequest, SharedParts } from './session.js';
 import { selectFailures } from '../select/select-failures.js';
@@ -43,6 +43,8 @@ export interface RunRequest extends VerbRequest, ReportedRun, Pick<SessionReques
   readonly pipeline?: SharedParts | undefined;
   /** Selects the objects in place of the options. */
   readonly select?: (session: Session) => RunSelection;
+  /** Orders of a command whose jobs do the work: the run of the first job leaves them in the lake. */
+  readonly asked?: readonly AskedOrder[];
 }
 
 /** The outcomes of a run, and how it ended. The run begins when the first outcome is read; `return` stops it. Throws if it cannot begin. */
@@ -111,7 +113,10 @@ async function workIn(session: Session, request: RunRequest, start: StartRecord)
   const selected = await selectionOf(session, request);
   await waitUntilPublished(session, selected);
   return locked(session, selected.verb, async (open) => {
-    if (session.pipeline !== undefined) return execute(open, request, selected, { start });
+    if (session.pipeline !== undefined) {
+      await addOrders(session.paths, request.asked ?? [], session.nowMs);
+      return execute(open, request, selected, { start });
+    }
     await start.begin();
     const { selection, orders } = await continueOrders(open, selected);
     return execute(open, request, selection, { start, orders });

@@ -172,6 +172,25 @@ export interface OrderTerms {
 /** An order as a run asks for it. */
 export type AskedOrder = Omit<Order, 'v' | 'id' | 'at'>;
 
+const AskedSchema = v.pipe(v.array(v.omit(OrderSchema, ['v', 'id', 'at'])), v.maxLength(MOST_ORDERS));
+
+/** Orders that come from another program; undefined for anything else. */
+export function parseAsked(value: unknown): readonly AskedOrder[] | undefined {
+  const parsed = v.safeParse(AskedSchema, value);
+  return parsed.success ? parsed.output : undefined;
+}
+
+/** Joins orders with those of the lake. The caller must hold the lock of the lake. Rejects with errors of the system. */
+export async function addOrders(
+  paths: LakePaths,
+  asked: readonly AskedOrder[],
+  nowMs: number,
+): Promise<void> {
+  if (asked.length === 0) return;
+  const { orders } = await readOrders(paths);
+  await writeOrders(paths, joinOrders(orders, asked, new Date(nowMs).toISOString()).changed);
+}
+
 /** The layers of the lake and the settings that make two orders the same kind. */
 function kindOf({ verb, exchange, market, dataset, interval, shard, quote, settings }: AskedOrder): string {
   return JSON.stringify([verb, exchange, market, dataset, interval, shard, quote, settings.format]);

@@ -65,11 +65,13 @@ function withFirstDay(request: SeriesRequest, firsts: ReadonlyMap<string, number
   return { ...request, since };
 }
 
-function askedOrders(
-  { venue, options }: OrderContext,
-  { verb, order, requests }: RunSelection,
+/** The orders of a selection: one for each dataset and format. None for a run that looks for revisions only. */
+export function askedOrders(
+  { venue, options }: Pick<OrderContext, 'venue' | 'options'>,
+  { verb, order, requests }: Pick<RunSelection, 'verb' | 'order' | 'requests'>,
 ): AskedOrder[] {
-  if (order === undefined || (verb !== 'vision' && verb !== 'metrics')) return [];
+  if (order === undefined || options.revisions === 'only' || (verb !== 'vision' && verb !== 'metrics'))
+    return [];
   const layers = new Map<string, SeriesRequest[]>();
   for (const request of requests) {
     const { market, dataset, interval } = request.series;

@@ -10,6 +10,7 @@ import { countText, numberText } from '../model/units.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { redisProblem, shownRedis } from '../redis/redis-errors.js';
+import { askedOrders } from '../select/continue-orders.js';
 import { selectSeries } from '../select/select-series.js';
 import { ofShard } from '../select/selection.js';
 import type { RunSelection } from '../select/selection.js';
@@ -21,6 +22,7 @@ import type { JobData, JobVerb } from './job-data.js';
 import { redisAddress, withQueue } from './open-queue.js';
 import type { CommandQueue } from './open-queue.js';
 import { splitSeries } from './split-series.js';
+import type { SplitOptions } from './split-series.js';
 import { waitForJobs } from './wait-for-jobs.js';
 import { Wait } from './waits.js';
 
@@ -36,7 +38,7 @@ export async function enqueue(operand: string | undefined, command: LayeredComma
   // Before the listings, which may take long.
   if (!options.dryRun) await loadBullMq();
   return runVerb({ source, resolved: ofVerb, io }, async (request) => {
-    const { requests, notes, today } = await selectRequests(verb, request);
+    const { requests, notes, today, orders } = await selectRequests(verb, request);
     if (!options.quiet && !options.json)
       printLines(
         io.stderr,
@@ -45,7 +47,7 @@ export async function enqueue(operand: string | undefined, command: LayeredComma
     if (requests.length === 0) throw usage('no series is selected', 'cryptodl list symbols shows the names');
     const out = lakeOf(options.out, (path) => absolutePath(path, request.surroundings.home));
     const shared = { ...jobOptions(ofVerb.texts), out: [out] };
-    const jobs = splitSeries(requests, { verb, venue: source, today, shared });
+    const jobs = splitSeries(requests, { verb, venue: source, today, shared, orders });
     const series = requests.length;
     if (!options.dryRun)
       return withQueue(options, 'enqueue', io, (queue) => addAll(jobs, series, command, queue));
@@ -64,12 +66,13 @@ export async function enqueue(operand: string | undefined, command: LayeredComma
 async function selectRequests(
   verb: JobVerb,
   request: VerbRequest,
-): Promise<Pick<RunSelection, 'requests' | 'notes'> & { readonly today: number }> {
+): Promise<Pick<RunSelection, 'requests' | 'notes'> & Pick<SplitOptions, 'today' | 'orders'>> {
   const session = openSession(request);
   try {
     await session.refuseBanned(verb);
     const selection = ofShard(session, await selectSeries(session, request.resolved, request.read, verb));
-    return { ...selection, today: dayOf(session.nowMs, request.source) };
+    const orders = askedOrders(session, selection);
+    return { ...selection, orders, today: dayOf(session.nowMs, request.source) };
   } finally {
     await session.close();
   }

@@ -54,10 +54,14 @@ export async function addConversion(
 }
 
 /** Puts a job back whose zips must be fetched again. */
-export async function addFetch(queue: JobQueue, job: QueuedJob, { verb, options }: JobData): Promise<void> {
+export async function addFetch(
+  queue: JobQueue,
+  job: QueuedJob,
+  { verb, options, orders }: JobData,
+): Promise<void> {
   const found = await queue.getJob(idOf(job));
   if ((await found?.getState()) === 'failed') await found?.remove();
-  await addTo(queue, job, jobData(verb, options));
+  await addTo(queue, job, jobData(verb, options, orders));
 }
 
 async function addTo(queue: JobQueue, job: QueuedJob, data: JobData): Promise<void> {

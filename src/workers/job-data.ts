@@ -1,6 +1,8 @@
 /** The data of a job: one series with a range of days, as options of a download. Whatever a queue holds is checked like any input. */
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
+import { parseAsked } from '../lake/orders.js';
+import type { AskedOrder } from '../lake/orders.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import { flagsOf } from '../options/flags.js';
@@ -50,6 +52,8 @@ export interface JobData {
   readonly v: number;
   readonly verb: JobVerb;
   readonly options: RawValues;
+  /** The first job of a command has the orders of all jobs. */
+  readonly orders?: readonly AskedOrder[];
 }
 
 /** The options of an enqueue command that its jobs repeat. `texts`: the given options. */
@@ -59,18 +63,19 @@ export function jobOptions(texts: RawValues): RawValues {
   return kept;
 }
 
-export function jobData(verb: JobVerb, options: RawValues): JobData {
-  return { v: JOB_VERSION, verb, options };
+export function jobData(verb: JobVerb, options: RawValues, orders: readonly AskedOrder[] = []): JobData {
+  return { v: JOB_VERSION, verb, options, ...(orders.length > 0 && { orders }) };
 }
 
 /**
  * The name of a job, the same for the same work: series, days, and a digest of everything that changes the result. BullMQ does not
  * allow `:` in it.
  */
-export function jobId({ verb, options }: JobData): string {
+export function jobId({ verb, options, orders }: JobData): string {
   const { market, dataset, interval, symbols, from, to, ...others } = options;
   const digest = createHash('sha256')
     .update(JSON.stringify(Object.entries(others).toSorted(([a], [b]) => (a < b ? -1 : 1))))
+    .update(orders === undefined ? '' : JSON.stringify(orders))
     .digest('hex');
   const parts = [verb, market, dataset, interval ?? '', symbols, from, to, digest.slice(0, 12)];
   return parts.join('~').replaceAll(':', '_');
@@ -97,7 +102,9 @@ export function parseJob(data: unknown): JobData {
   const [symbol = ''] = options.symbols ?? [];
   // A name of a file (`@FILE`) or a pattern would let a job read files of the worker.
   if (!isExactName(symbol)) throw usage('the job has no exact name of a symbol');
-  return { v: JOB_VERSION, verb, options };
+  const orders = parseAsked(data['orders'] ?? []);
+  if (orders === undefined) throw usage('the job has orders that are not those of cryptodl');
+  return jobData(verb, options, orders);
 }
 
 /** Throws a usage error for options that are not lists of texts with these names. */

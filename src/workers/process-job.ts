@@ -123,13 +123,15 @@ function doPart(
 ): Promise<AttemptEnd | undefined> {
   const { serialize, common } = context;
   const act = work === 'fetch' && !isConverted(data) ? 'whole' : work;
-  // Two jobs of a series would change one manifest at the same time.
-  return serialize(seriesOf(data), async () => {
-    const [lake = ''] = data.options.out ?? [];
+  const [lake = ''] = data.options.out ?? [];
+  const run = async (): Promise<AttemptEnd | undefined> => {
     if (act !== 'fetch' && isLakeAddress(lake))
       await common.once(`conditions of ${lake}`, () => refuseWithoutConditions(data, context));
     return ACTS[act](data, context, job);
-  });
+  };
+  // Two jobs of a series would change one manifest at the same time, and two jobs with orders one order.
+  const inTurn = (): Promise<AttemptEnd | undefined> => serialize(seriesOf(data), run);
+  return data.orders === undefined ? inTurn() : serialize(`orders ${lake}`, inTurn);
 }
 
 /** The end of an attempt. `own`: the failures because of which a further attempt may help; by default all. */

@@ -112,6 +112,7 @@ async function runIn(
     pipeline,
     zips,
     select: (session) => selectJob(session, resolved, data.verb),
+    asked: data.orders ?? [],
     shareReport: () => reportInto(failed),
   });
   let written = 0;

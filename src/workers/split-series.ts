@@ -1,4 +1,5 @@
 /** Splits the selected series into jobs: a month of a series with large files, a year of a series with small ones. */
+import type { AskedOrder } from '../lake/orders.js';
 import { dayText, monthOf, monthStart, parseDay } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
 import type { RawValues } from '../options/resolve.js';
@@ -18,6 +19,8 @@ export interface SplitOptions {
   readonly today: number;
   /** Options that all jobs have. */
   readonly shared: RawValues;
+  /** The orders of all jobs, which the first job has. */
+  readonly orders: readonly AskedOrder[];
 }
 
 /**
@@ -25,13 +28,16 @@ export interface SplitOptions {
  * the same time. Nothing is kept in memory but the requests.
  */
 export function* splitSeries(requests: readonly SeriesRequest[], options: SplitOptions): Generator<JobData> {
+  let { orders } = options;
   const pending = requests.map((request) => ({ request, chunks: chunksOf(request, options) }));
   for (let some = pending; some.length > 0;) {
     const next: typeof pending = [];
     for (const each of some) {
       const { done, value } = each.chunks.next();
       if (done === true) continue;
-      yield jobData(options.verb, { ...options.shared, ...seriesOptions(each.request.series), ...value });
+      const own = { ...options.shared, ...seriesOptions(each.request.series), ...value };
+      yield jobData(options.verb, own, orders);
+      orders = [];
       next.push(each);
     }
     some = next;

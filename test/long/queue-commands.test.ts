@@ -1,4 +1,6 @@
 /** What the commands of a queue say and return, over a real redis-server. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cryptodlProcess } from '../helpers/cli.js';
@@ -39,6 +41,21 @@ describe.skipIf(!HAS_REDIS)(`the commands of a queue${NEEDS_REDIS}`, { timeout: 
     expect(second.stderr).toMatch(/^3 jobs for 3 series in .*, 3 of them since an earlier command$/m);
     const { events } = await runs.enqueue([...WHAT, '--json']);
     expect(events).toContainEqual({ event: 'enqueued', queue: 'main', series: 3, jobs: 3, new: 0 });
+  });
+
+  it('workers leave the order of a command in the lake, as a run does', async () => {
+    const { lake } = await scene.vision(WHAT);
+    const place = '.cryptodl/orders/';
+    const [name = ''] = readdirSync(join(lake, place));
+    const ofRun = JSON.parse(readFileSync(join(lake, place, name), 'utf8')) as object;
+    await runs.enqueue(WHAT);
+    await runs.enqueue(WHAT);
+    expect((await runs.work(['--drain']).ended).code).toBe(0);
+    const { objects } = runs.bucket;
+    const keys = [...objects.keys()].filter((key) => key.includes(place));
+    expect(keys).toEqual([`lake/${place}${name}`]);
+    const ofJobs = JSON.parse(String(objects.get(keys[0] ?? '')?.bytes)) as object;
+    expect(ofJobs).toEqual({ ...ofRun, at: expect.any(String) });
   });
 
   it('retry with --dry-run leaves the failed jobs where they are', async () => {

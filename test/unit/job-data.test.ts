@@ -39,6 +39,7 @@ describe('a job', () => {
     ['two datasets', { ...job, options: { ...OPTIONS, dataset: ['klines,trades'] } }],
     ['no range', { ...job, options: { ...OPTIONS, from: undefined } }],
     ['a number', { ...job, options: { ...OPTIONS, out: [1] } }],
+    ['orders of another program', { ...job, orders: [{ id: '../../x', symbols: ['A'] }] }],
     ['no options', { v: 1, verb: 'vision' }],
     ['text', 'text'],
     ['nothing', null],
