@@ -2,12 +2,13 @@
 import { writeData } from '../cli/write-data.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import { countText, durationText, numberText } from '../model/units.js';
+import { countText, durationText, listText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import { shownRedis } from '../redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
 import { failureOf } from './job-data.js';
 import { withQueue } from './open-queue.js';
+import { shownName } from './worker-name.js';
 import type { OpenQueue } from './open-queue.js';
 
 /** Failed jobs that are read for the counts by code, the newest first. */
@@ -23,6 +24,11 @@ export interface Backlog {
   readonly active: number;
   readonly failed: number;
   readonly workers: number;
+  /** Host and process of each worker. */
+  readonly workerNames: readonly string[];
+  /** The time since the next job was added, and since the longest attempt began; null without such a job. */
+  readonly waitingMs: number | null;
+  readonly activeMs: number | null;
   /** Jobs done in the last full minute, and per minute in the last ten. */
   readonly lastMinute: number;
   readonly perMinute: number;
@@ -66,10 +72,12 @@ export async function queueState(open: OpenQueue, nowMs: number): Promise<QueueS
 }
 
 async function backlogOf(queue: JobQueue, nowMs: number): Promise<Backlog> {
-  const [counts, workers, metrics] = await Promise.all([
+  const [counts, workers, metrics, [next], running] = await Promise.all([
     queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active', 'failed'),
-    queue.getWorkersCount().catch(() => 0),
+    queue.getWorkers().catch(() => []),
     queue.getMetrics('completed', 0, RATE_MINUTES - 1),
+    queue.getJobs(['prioritized', 'waiting'], 0, 0, true),
+    queue.getActive(0, PAGE - 1),
   ]);
   const { waiting = 0, prioritized = 0, delayed = 0, active = 0, failed = 0 } = counts;
   const minutes = donePerMinute(metrics, nowMs, RATE_MINUTES);
@@ -79,7 +87,13 @@ async function backlogOf(queue: JobQueue, nowMs: number): Promise<Backlog> {
     delayed,
     active,
     failed,
-    workers,
+    workers: workers.length,
+    workerNames: workers.map(({ rawname = '' }) => shownName(rawname)),
+    waitingMs: next === undefined ? null : Math.max(0, nowMs - next.timestamp),
+    activeMs:
+      running.length === 0
+        ? null
+        : Math.max(0, ...running.map(({ processedOn = nowMs }) => nowMs - processedOn)),
     lastMinute: minutes[0] ?? 0,
     perMinute: minutes.length === 0 ? 0 : Math.round((sum / minutes.length) * 10) / 10,
   };
@@ -105,9 +119,15 @@ async function failures(
   return { failedBy, counted };
 }
 
+/** Some names of workers, and how long a job has waited or run. */
+const SHOWN = 5;
+const ageText = (what: string, ms: number | null): string =>
+  ms === null ? '' : `, ${what} for ${durationText(ms)}`;
+
 function stateLines({ name, address }: OpenQueue, state: QueueState): string[] {
   const { waiting, delayed, active, failed, workers, perMinute, lastMinute, failedBy, counted, converting } =
     state;
+  const names = workers === 0 ? '' : ` (${listText(state.workerNames, SHOWN)})`;
   const staged = converting.waiting + converting.delayed + converting.active;
   const isSplit = staged > 0 || converting.perMinute > 0;
   const left = waiting + delayed + active;
@@ -116,8 +136,8 @@ function stateLines({ name, address }: OpenQueue, state: QueueState): string[] {
   const codes = Object.entries(failedBy).sort(([, a], [, b]) => b - a);
   return [
     `queue ${name} at ${shownRedis(address)}`,
-    `  waiting    ${numberText(waiting)}${delayed > 0 ? `, ${numberText(delayed)} for their next attempt` : ''}`,
-    `  active     ${numberText(active)} in ${countText(workers, 'worker')}`,
+    `  waiting    ${numberText(waiting)}${ageText('the next one', state.waitingMs)}${delayed > 0 ? `, ${numberText(delayed)} for their next attempt` : ''}`,
+    `  active     ${numberText(active)} in ${countText(workers, 'worker')}${names}${ageText('the longest', state.activeMs)}`,
     `  done       ${numberText(lastMinute)} jobs in the last full minute, ${perMinute} per minute before${time}`,
     ...(isSplit
       ? [

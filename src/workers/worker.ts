@@ -22,7 +22,7 @@ import { withQueue } from './open-queue.js';
 import type { CommandQueue, OpenQueue } from './open-queue.js';
 import { processJob, RetryLater } from './process-job.js';
 import type { OwnLake, ProcessContext, Work } from './process-job.js';
-import { refuseWorker, workerName } from './refuse-worker.js';
+import { refuseWorker, workerName } from './worker-name.js';
 import type { Counts } from './tally-fields.js';
 
 /** The queues of a role, and what it does with their jobs. */

@@ -1,6 +1,7 @@
 /** The queue: a real redis-server, an S3 server, and workers as processes that are killed, paused and restarted. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { hostname } from 'node:os';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -402,7 +403,12 @@ describe.skipIf(!HAS_REDIS)(`a queue${NEEDS_REDIS}`, { timeout: 300_000 }, () =>
       2,
       expect.stringContaining(`the jobs of the queue main are for the folder ${lake.out}`),
     ]);
-    expect(await status(server)).toMatchObject({ waiting: 28, active: 2, delayed: 0 });
+    expect(await status(server)).toMatchObject({
+      waiting: 28,
+      active: 2,
+      delayed: 0,
+      workerNames: [`${hostname()}:${first.process.pid}`],
+    });
     first.process.kill('SIGTERM');
     expect((await first.ended).code).toBe(143);
   });

@@ -1,4 +1,4 @@
-/** Refuses a worker that would only take jobs away from another one: a lake in a folder has one worker. */
+/** The names of workers on the Redis server, and the workers that are refused: a lake in a folder has one worker. */
 import { CryptodlError, usage } from '../model/errors.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import { lakeOf, lakeProblem, parseJob } from './job-data.js';
@@ -11,6 +11,11 @@ const LOOKED_AT = 100;
 /** The name of a worker on the Redis server. Workers of the same folder, also on different machines, have the same end of the name. */
 export function workerName(process: string, { lake, isLakeGiven }: OwnLake): string {
   return `${process}${isLakeGiven && !isLakeAddress(lake) ? endOf(lake) : ''}`;
+}
+
+/** Host and process of a worker, from the name of its connection. */
+export function shownName(connection: string): string {
+  return /:w:([^:]+:\d+)/.exec(connection)?.[1] ?? 'unknown';
 }
 
 /** A name on the Redis server has no blanks. */
