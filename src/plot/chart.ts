@@ -35,7 +35,7 @@ export function makeChart({ series, columns, bars, grid, breaks, notes }: ChartP
   const { market, dataset, interval, symbol } = series;
   const isCandles = columns.kind === 'candles';
   const column = isCandles ? [] : [columns.column.name];
-  const step = isCandles && grid.text !== undefined ? [`a candle is ${grid.text}`] : [];
+  const step = isCandles ? [`a candle is ${grid.text}`] : [];
   return {
     series,
     kind: columns.kind,

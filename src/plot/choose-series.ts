@@ -37,27 +37,25 @@ export function chooseDataset(
   const symbols = [...new Set(held.map((series) => series.symbol))].sort();
   const isFlagged = operand === undefined || resolved.origins.symbols === 'flag';
   const flagged = isFlagged ? (resolved.texts.symbols ?? []) : [];
-  const given = [...new Set(operand === undefined ? flagged : [operand, ...flagged])].join(',');
-  const symbol = chooseSymbol(symbols, given === '' ? undefined : given, options.out);
+  const given = [...new Set(operand === undefined ? flagged : [operand, ...flagged])];
+  const symbol = chooseSymbol(symbols, given.length === 0 ? undefined : given.join(','), options.out);
   const own = held.filter((series) => series.symbol === symbol);
   const where = {
     ...resolved,
     options: { ...options, symbols: undefined, quote: undefined, out: `${symbol} in ${options.out}` },
   };
   const allowed = filterHeldSeries(own, where, undefined, () => undefined);
-  const withColumn = columnFilter(allowed, options.column, venue);
-  const ranked = rankedDatasets(withColumn, venue);
-  const [first] = ranked;
-  const spec = first === undefined ? undefined : findDataset(venue, first.market, first.dataset);
-  if (first === undefined || spec === undefined)
-    throw usage(`this version does not know the dataset ${first?.dataset ?? ''} and cannot plot it`);
-  const isFirst = ({ market, dataset }: Series): boolean =>
-    market === first.market && dataset === first.dataset;
+  const ranked = rankedDatasets(allowed, venue);
+  const [chosen] = ranked.flatMap(({ name, spec }) => {
+    const columns = spec === undefined ? undefined : chartColumns(spec, options.column);
+    return spec === undefined || columns === undefined ? [] : [{ name, spec, columns }];
+  });
+  if (chosen === undefined) throw noColumn(options.column, ranked[0]);
+  const isChosen = (series: Series): boolean => datasetName(series) === chosen.name;
   return {
-    series: withColumn.filter(isFirst),
-    spec,
-    columns: chartColumns(spec, options.column),
-    others: allowed.filter((series) => !isFirst(series)),
+    ...chosen,
+    series: allowed.filter(isChosen),
+    others: allowed.filter((series) => !isChosen(series)),
   };
 }
 
@@ -78,21 +76,14 @@ function chooseSymbol(symbols: readonly string[], given: string | undefined, out
   );
 }
 
-/** The series with this column. Throws a usage error if none has it, or if it has no numbers. */
-function columnFilter(
-  series: readonly Series[],
-  column: string | undefined,
-  venue: Source,
-): readonly Series[] {
-  if (column === undefined) return series;
-  const columnsOf = ({ market, dataset }: Series): readonly ColumnSpec[] =>
-    findDataset(venue, market, dataset)?.columns.filter(isNumeric) ?? [];
-  const found = series.filter((one) => columnsOf(one).some(({ name }) => name === column));
-  if (found.length > 0) return found;
-  const [first] = rankedDatasets(series, venue);
-  const names = first === undefined ? [] : columnsOf(first).map(({ name }) => name);
-  const has = first === undefined ? '' : `; ${datasetName(first)} has ${names.join(', ')}`;
-  throw usage(`--column ${column}: no such column of numbers${has}`, didYouMean(column, names));
+/** The usage error for series without the column, or without any numbers. `first`: the best dataset of them. */
+function noColumn(column: string | undefined, first: RankedDataset | undefined): Error {
+  const names = first?.spec?.columns.filter(isNumeric).map(({ name }) => name) ?? [];
+  const has = names.length === 0 ? 'no column of numbers that this version knows' : names.join(', ');
+  return usage(
+    `${column === undefined ? 'plot' : `--column ${column}`}: no such column of numbers; ${first?.name ?? ''} has ${has}`,
+    column === undefined ? undefined : didYouMean(column, names),
+  );
 }
 
 /** `um klines` */
@@ -104,16 +95,25 @@ function isNumeric({ type }: ColumnSpec): boolean {
   return type === 'number' || type === 'integer';
 }
 
-/** One series for each market and dataset: candles of trades first, then other candles, then the default market first. */
-function rankedDatasets(series: readonly Series[], venue: Source): Series[] {
+interface RankedDataset {
+  /** `um klines` */
+  readonly name: string;
+  /** Undefined for a dataset that this version does not know. */
+  readonly spec: DatasetSpec | undefined;
+  readonly rank: number;
+}
+
+/** Each market and dataset once: candles of trades first, then other candles, then the default market first. */
+function rankedDatasets(series: readonly Series[], venue: Source): RankedDataset[] {
   const markets = [venue.defaultMarket, ...marketNames(venue)];
-  const rank = ({ market, dataset }: Series): number => {
-    const spec = findDataset(venue, market, dataset);
-    const kind = dataset === 'klines' ? 0 : spec === undefined ? 3 : hasCandles(spec) ? 1 : 2;
-    return kind * 100 + markets.indexOf(market);
-  };
   const firsts = new Map(series.map((one) => [datasetName(one), one]));
-  return [...firsts.values()].sort((a, b) => rank(a) - rank(b));
+  return [...firsts]
+    .map(([name, { market, dataset }]) => {
+      const spec = findDataset(venue, market, dataset);
+      const kind = dataset === 'klines' ? 0 : spec === undefined ? 3 : hasCandles(spec) ? 1 : 2;
+      return { name, spec, rank: kind * 100 + markets.indexOf(market) };
+    })
+    .sort((a, b) => a.rank - b.rank);
 }
 
 /** The rows of a dataset with intervals are candles; a summary of options has prices of many contracts at one time. */
@@ -125,7 +125,8 @@ function hasCandles(spec: DatasetSpec): boolean {
   );
 }
 
-function chartColumns(spec: DatasetSpec, name: string | undefined): ChartColumns {
+/** Undefined for a dataset without the column of this name, or without any numbers. */
+function chartColumns(spec: DatasetSpec, name: string | undefined): ChartColumns | undefined {
   const numbers = spec.columns.filter(isNumeric);
   if (name === undefined && hasCandles(spec))
     return { kind: 'candles', hasVolume: numbers.some((column) => column.name === 'volume') };
@@ -134,6 +135,5 @@ function chartColumns(spec: DatasetSpec, name: string | undefined): ChartColumns
       ? (numbers.find((one) => one.name === 'price') ??
         numbers.find((one) => one.type === 'number' && !spec.sort.includes(one.name)))
       : numbers.find((one) => one.name === name);
-  if (column === undefined) throw usage(`${spec.name} has no column of numbers`);
-  return { kind: 'line', column };
+  return column === undefined ? undefined : { kind: 'line', column };
 }

@@ -4,7 +4,7 @@ import type { Chart } from './chart.js';
 import type { Bar } from './read-bars.js';
 
 /** The largest number of steps. The script joins candles that would be narrower than three pixels. */
-export const HTML_SIZE = { candles: 2000, points: 2000 } as const;
+export const MOST_STEPS = 2000;
 
 export function chartHtml(chart: Chart): string[] {
   const shell = pageShell('plot');

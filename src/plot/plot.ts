@@ -19,15 +19,15 @@ import { absolutePath, shownPath } from '../text/printable.js';
 import { makeChart } from './chart.js';
 import type { Chart } from './chart.js';
 import { chooseDataset } from './choose-series.js';
-import type { ChosenDataset } from './choose-series.js';
+import type { ChartColumns, ChosenDataset } from './choose-series.js';
 import { chartText, plotColumns } from './draw-text.js';
 import type { TextStyle } from './draw-text.js';
-import { chartHtml, HTML_SIZE } from './html.js';
+import { chartHtml, MOST_STEPS } from './html.js';
 import { readBars } from './read-bars.js';
 import { missingLines, readFacts } from './series-facts.js';
 import type { SeriesFacts } from './series-facts.js';
-import { candleGrid, lineGrid } from './time-grid.js';
-import type { TimeGrid, TimeRange } from './time-grid.js';
+import { timeGrid } from './time-grid.js';
+import type { TimeRange } from './time-grid.js';
 
 /** `operand` is the symbol; it can be left out for a lake with one symbol. */
 export async function plot(operand: string | undefined, command: LookUp): Promise<ExitCode> {
@@ -39,11 +39,10 @@ export async function plot(operand: string | undefined, command: LookUp): Promis
     if (page !== undefined) await refuseForeignFile(page);
     const style = styleOf(io);
     const room = plotColumns(style.columns);
-    const chart = await chartOf(
-      operand,
-      request,
-      page === undefined ? { candles: room, points: room * 2 } : HTML_SIZE,
-    );
+    const chart = await chartOf(operand, request, ({ kind }) => {
+      if (page !== undefined) return MOST_STEPS;
+      return kind === 'candles' ? room : room * 2;
+    });
     if (page === undefined) {
       await writeText(io, `${chartText(chart, style).join('\n')}\n`);
       return 0;
@@ -109,7 +108,10 @@ function chooseInterval(
   const [first] = series;
   const what = first === undefined ? '' : `${first.symbol} ${first.market} ${first.dataset}`;
   if (all.length === 0)
-    throw usage(`${what} holds no rows in ${options.out}`, 'cryptodl coverage shows what the lake holds');
+    throw usage(
+      `${options.out} holds no Parquet or CSV rows of ${what}`,
+      'cryptodl coverage shows what the lake holds',
+    );
   const from = dayText(dayOf(Math.min(...all.map((facts) => facts.from)), spec));
   const to = dayText(dayOf(Math.max(...all.map((facts) => facts.to)) - 1, spec));
   throw usage(
@@ -124,11 +126,11 @@ function lengthOf({ interval = '1s' }: Series): number {
   return (usual[interval] ?? 0) * 86_400_000 || intervalMs(interval) || 1000;
 }
 
-/** The chart of the chosen series. `most`: its largest number of steps. */
+/** The chart of the chosen series. `mostOf`: its largest number of steps. */
 async function chartOf(
   operand: string | undefined,
   request: VerbRequest,
-  most: { readonly candles: number; readonly points: number },
+  mostOf: (columns: ChartColumns) => number,
 ): Promise<Chart> {
   const { root, held } = await readVerbLake(request);
   const chosen = chooseDataset(held, operand, request.resolved, request.source);
@@ -136,14 +138,8 @@ async function chartOf(
   const all = await readFacts(root, chosen.series, request);
   const { facts, range } = chooseInterval(all, request, chosen);
   const { series, breaks } = facts;
-  const grid: TimeGrid =
-    columns.kind === 'candles'
-      ? candleGrid(range, {
-          most: most.candles,
-          interval: series.interval ?? '',
-          dayStartMs: spec.dayStartMs,
-        })
-      : lineGrid(range, most.points, spec.dayStartMs);
+  const { interval = '' } = series;
+  const grid = timeGrid(range, { most: mostOf(columns), interval, dayStartMs: spec.dayStartMs });
   const bars = await readBars({ series, spec, columns, grid, range }, request);
   const column = columns.kind === 'line' ? ` in ${columns.column.name}` : '';
   if (bars.length === 0) throw usage(`${series.symbol} has no numbers${column} in this range`);

@@ -2,8 +2,7 @@
 import { openCatalogue } from '../catalogue/catalogue.js';
 import type { SeriesStates } from '../catalogue/day-states.js';
 import { gapText } from '../coverage/series-table.js';
-import { usage } from '../model/errors.js';
-import type { Format, Series } from '../model/task.js';
+import type { Series } from '../model/task.js';
 import { listText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { lakeFlag, shellWord } from '../text/printable.js';
@@ -23,37 +22,23 @@ interface MissingRows extends TimeRange {
   readonly text: string;
 }
 
-const READABLE: readonly Format[] = ['parquet', 'csv'];
-
-/** The facts of each series that holds rows. Throws a usage error if the series hold only zip files. */
+/** The facts of each series that holds rows in files that a query reads: zips have none. */
 export async function readFacts(
   root: string,
   series: readonly Series[],
   { source, resolved, clock, observer, signal }: Omit<VerbRequest, 'read' | 'surroundings'>,
 ): Promise<SeriesFacts[]> {
   const found = new Map<Series, SeriesStates[]>();
-  const formats = new Set<Format>();
   const judged = openCatalogue(root, source, signal).states(series, {
     rangesOf: () => [{}],
+    formats: ['parquet', 'csv'],
     nowMs: resolved.options.nowMs ?? clock.now(),
     onRefused: (error) => {
       observer.warn(error.message);
     },
   });
-  for await (const one of judged) {
-    const { format } = one;
-    if (format === undefined) continue;
-    formats.add(format);
-    if (!READABLE.includes(format)) continue;
-    found.set(one.series, [...(found.get(one.series) ?? []), one]);
-  }
-  const facts = [...found].flatMap(([of, formatted]) => factsOf(of, formatted) ?? []);
-  if (facts.length === 0 && formats.has('zip'))
-    throw usage(
-      'the lake holds this series only as zip files, and plot reads Parquet and CSV',
-      'download it again into another folder, without --format zip',
-    );
-  return facts;
+  for await (const one of judged) found.set(one.series, [...(found.get(one.series) ?? []), one]);
+  return [...found].flatMap(([of, formatted]) => factsOf(of, formatted) ?? []);
 }
 
 /** Undefined for a series without rows. */

@@ -9,8 +9,8 @@ export interface TimeGrid {
   readonly startOf: (index: number) => number;
   /** SQL for the index of the step of a time, which is also given as SQL. */
   readonly indexSql: (ms: string) => string;
-  /** `3 hours`; undefined for the steps of a line, which have no round length. */
-  readonly text: string | undefined;
+  /** `3 hours` */
+  readonly text: string;
   /** The time from 00:00 UTC to the start of a day of the exchange. */
   readonly dayStartMs: number;
 }
@@ -52,7 +52,7 @@ export interface TimeRange {
  * At most `most` steps of a round length for `[from, to)`. A step holds whole rows of `interval`. The days of the exchange begin
  * `dayStartMs` after 00:00 UTC.
  */
-export function candleGrid(
+export function timeGrid(
   range: TimeRange,
   {
     most,
@@ -66,19 +66,6 @@ export function candleGrid(
   const fitting = grids.find(({ count }) => count <= most) ?? grids.at(-1);
   if (fitting === undefined) throw new RangeError('the longest step holds all rows');
   return fitting;
-}
-
-/** `count` equal steps for the pixels of a line. */
-export function lineGrid({ from, to }: TimeRange, count: number, dayStartMs: number): TimeGrid {
-  const ms = Math.max(1, to - from) / count;
-  return {
-    count,
-    startOf: (index) => from + index * ms,
-    indexSql: (time) =>
-      `least(${count - 1}, greatest(0, CAST(floor((${time} - ${from}) / ${ms}) AS BIGINT)))`,
-    text: undefined,
-    dayStartMs,
-  };
 }
 
 function holdsWhole({ unit, length }: Step, interval: string): boolean {

@@ -4,7 +4,7 @@ import { makeChart } from '../../src/plot/chart.js';
 import type { Chart } from '../../src/plot/chart.js';
 import { chartHtml } from '../../src/plot/html.js';
 import type { Bar } from '../../src/plot/read-bars.js';
-import { candleGrid, lineGrid } from '../../src/plot/time-grid.js';
+import { timeGrid } from '../../src/plot/time-grid.js';
 import type { TimeRange } from '../../src/plot/time-grid.js';
 
 const HOUR_MS = 3_600_000;
@@ -25,7 +25,7 @@ function chartOf(bars: readonly Bar[], symbol = 'BTCUSDT', notes: readonly strin
     series: { market: 'um', dataset: 'klines', interval: '1h', symbol },
     columns: { kind: 'candles', hasVolume: true },
     bars,
-    grid: candleGrid(SPAN, { most: 170, interval: '1h', dayStartMs: 0 }),
+    grid: timeGrid(SPAN, { most: 170, interval: '1h', dayStartMs: 0 }),
     notes,
   });
 }
@@ -35,7 +35,14 @@ function lineOf(bars: readonly Bar[], breaks: readonly TimeRange[] = []): Chart 
   const column = { name: 'price', type: 'number', doc: '', nullable: false, restOnly: false } as const;
   const series = { market: 'um', dataset: 'trades', symbol: 'BTCUSDT' };
   const columns = { kind: 'line', column } as const;
-  return makeChart({ ...PARTS, series, columns, bars, grid: lineGrid(SPAN, 24, 0), breaks });
+  return makeChart({
+    ...PARTS,
+    series,
+    columns,
+    bars,
+    grid: timeGrid(SPAN, { most: 24, interval: '', dayStartMs: 0 }),
+    breaks,
+  });
 }
 
 /** The data for the script of the page. */

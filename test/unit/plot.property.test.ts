@@ -6,7 +6,7 @@ import { makeChart } from '../../src/plot/chart.js';
 import { chartText, plotColumns } from '../../src/plot/draw-text.js';
 import { barQuery } from '../../src/plot/read-bars.js';
 import type { Bar } from '../../src/plot/read-bars.js';
-import { candleGrid, lineGrid, timeTicks } from '../../src/plot/time-grid.js';
+import { timeGrid, timeTicks } from '../../src/plot/time-grid.js';
 import { LONGEST_TEXT, valueScale, valueText } from '../../src/plot/value-scale.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { findDataset } from '../../src/source/venue.js';
@@ -83,7 +83,7 @@ describe('a time grid', () => {
         fc.integer({ min: 24, max: 400 }),
         fc.constantFrom('1m', '1h', '4h', '1d'),
         (all, most, interval) => {
-          const grid = candleGrid(all, { most, interval, dayStartMs: 0 });
+          const grid = timeGrid(all, { most, interval, dayStartMs: 0 });
           expect(grid.count).toBeLessThanOrEqual(most);
           expect(grid.startOf(0)).toBeLessThanOrEqual(all.from);
           expect(grid.startOf(1)).toBeGreaterThan(all.from);
@@ -97,7 +97,7 @@ describe('a time grid', () => {
   it('begins weeks on Mondays, months on their first day, and days at the start of the exchange', () => {
     const day = 24 * HOUR_MS;
     const gridOf = (days: number, most: number, dayStartMs = 0) =>
-      candleGrid({ from: START + 3 * day, to: START + days * day }, { most, interval: '1d', dayStartMs });
+      timeGrid({ from: START + 3 * day, to: START + days * day }, { most, interval: '1d', dayStartMs });
     const first = (grid: ReturnType<typeof gridOf>) => new Date(grid.startOf(0)).toISOString().slice(0, 13);
     expect([gridOf(300, 50).text, first(gridOf(300, 50))]).toEqual(['1 week', '2024-01-01T00']);
     expect([gridOf(900, 40).text, first(gridOf(900, 40))]).toEqual(['1 month', '2024-01-01T00']);
@@ -109,7 +109,7 @@ describe('a time grid', () => {
 
   it('has no step shorter than a row of weeks or of months', () => {
     const all = { from: START, to: START + 300 * 24 * HOUR_MS };
-    const textOf = (interval: string) => candleGrid(all, { most: 400, interval, dayStartMs: 0 }).text;
+    const textOf = (interval: string) => timeGrid(all, { most: 400, interval, dayStartMs: 0 }).text;
     expect(['1d', '1w', '1mo'].map(textOf)).toEqual(['1 day', '1 week', '1 month']);
   });
 
@@ -120,7 +120,7 @@ describe('a time grid', () => {
   ] as const)('of %s puts a row into its step in SQL too, with the days of the exchange', async (_, most) => {
     const session = await engine.session();
     const all = { from: START, to: START + 40 * 24 * HOUR_MS };
-    const grid = candleGrid(all, { most, interval: '1h', dayStartMs: 8 * HOUR_MS });
+    const grid = timeGrid(all, { most, interval: '1h', dayStartMs: 8 * HOUR_MS });
     for (let index = 0; index < grid.count; index += 1) {
       const times = [grid.startOf(index), grid.startOf(index + 1) - 1];
       const [row = {}] = await session.rows(
@@ -134,7 +134,7 @@ describe('a time grid', () => {
   it('has labels of days at the start of the days of the exchange', () => {
     const [dayStartMs, day] = [8 * HOUR_MS, 24 * HOUR_MS];
     const all = { from: START + day + dayStartMs, to: START + 4 * day + dayStartMs };
-    const grid = candleGrid(all, { most: 20, interval: '1h', dayStartMs });
+    const grid = timeGrid(all, { most: 20, interval: '1h', dayStartMs });
     const ticks = timeTicks(grid, 2);
     expect(ticks.map(({ index, text }) => [new Date(grid.startOf(index)).toISOString(), text])).toEqual([
       ['2024-01-02T08:00:00.000Z', 'Jan 2'],
@@ -146,9 +146,8 @@ describe('a time grid', () => {
   it('has labels that do not touch', () => {
     fc.assert(
       fc.property(range, fc.integer({ min: 28, max: 200 }), fc.boolean(), (all, columns, isLine) => {
-        const grid = isLine
-          ? lineGrid(all, columns * 2, 0)
-          : candleGrid(all, { most: columns, interval: '1h', dayStartMs: 0 });
+        const most = isLine ? columns * 2 : columns;
+        const grid = timeGrid(all, { most, interval: '1h', dayStartMs: 0 });
         const stepWidth = isLine ? 0.5 : 1;
         const ticks = timeTicks(grid, stepWidth);
         const touching = ticks.filter(({ index, text }, at) => {
@@ -200,9 +199,8 @@ describe('a picture', () => {
       fc.property(bars, size, fc.boolean(), fc.boolean(), (all, { columns, rows }, isUnicode, isLine) => {
         const span = { from: START, to: START + 48 * HOUR_MS };
         const room = plotColumns(columns);
-        const grid = isLine
-          ? lineGrid(span, room * 2, 0)
-          : candleGrid(span, { most: room, interval: '1h', dayStartMs: 0 });
+        const most = isLine ? room * 2 : room;
+        const grid = timeGrid(span, { most, interval: '1h', dayStartMs: 0 });
         const column = { name: 'close', type: 'number', doc: '', nullable: false, restOnly: false } as const;
         const chart = makeChart({
           series: SERIES,
@@ -273,7 +271,7 @@ describe('the bars of rows', () => {
           const gap = Math.floor(hours / prices.length);
           const rows = prices.map(([o, h, l, c, v], at): Row => [START + at * gap * HOUR_MS, o, h, l, c, v]);
           const span = { from: START, to: START + hours * HOUR_MS };
-          const grid = candleGrid(span, { most, interval: '1h', dayStartMs: 0 });
+          const grid = timeGrid(span, { most, interval: '1h', dayStartMs: 0 });
           const sqlOf = (number: number): string =>
             Number.isFinite(number) ? String(number) : `'${number}'::DOUBLE`;
           const values = rows.map(
