@@ -7,7 +7,6 @@ import { archivedColumns, rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { AuditedMonth, AuditFinding } from './audit-finding.js';
 import { compareRows, dayExpression } from './compare-rows.js';
-import type { Difference } from './compare-rows.js';
 import { withRows } from './read-rows.js';
 import type { AuditedObjects } from './read-rows.js';
 
@@ -67,7 +66,9 @@ async function compareObjects(
   const isBetween = (one: number): boolean => one > (known[0] ?? 0) && one < (known.at(-1) ?? 0);
   const lacking = withoutDay.filter((one) => isBetween(one) && !monthly.has(one));
   const isShort = rowSeconds(spec, series.interval) !== undefined && lacking.length > 0;
-  const short: Difference[] = isShort ? [{ kind: 'short-month', rows: 0, days: lacking.map(dayText) }] : [];
+  const short: AuditFinding[] = isShort
+    ? [{ kind: 'short-month', key, rows: 0, days: lacking.map(dayText) }]
+    : [];
   // Rows of a hole are rows that only the monthly object has; a day before the first daily object proves nothing.
   const uncompared = withoutDay.filter((one) => !holes.has(one));
   const daily = `rows WHERE NOT ${OF_MONTH}`;
@@ -78,9 +79,10 @@ async function compareObjects(
     { name: 'daily', rows: daily, all: daily },
   ] as const;
   const isComparable = rows > 0 || holes.size > 0;
-  const found = isComparable ? await compareRows(session, spec, archivedColumns(spec), sides) : [];
+  const comparison = { key, spec, columns: archivedColumns(spec), sides };
+  const found = isComparable ? await compareRows(session, comparison) : [];
   return {
-    findings: [...[...found, ...short].map((finding) => ({ ...finding, key })), ...ids],
+    findings: [...found, ...short, ...ids],
     rows,
     rowsWithoutDay: withoutDay.reduce((sum, one) => sum + (monthly.get(one) ?? 0), 0),
   };

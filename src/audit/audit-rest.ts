@@ -187,13 +187,18 @@ async function comparePeriod(
   await duck.run(`CREATE TEMP TABLE held AS ${select(`(${relation.sql})`)}`);
   const compare = async (answered: string): Promise<Pick<AuditedMonth, 'findings' | 'rows'>> => {
     await duck.run(`CREATE TEMP TABLE answered AS ${answered}`);
-    const differences = await compareRows(duck, spec, columns, [
-      { name: 'lake', rows: 'held', all: 'held' },
-      { name: 'rest', rows: 'answered', all: 'answered' },
-    ]);
-    const [counted] = await duck.rows('SELECT count(*) AS n FROM held');
     const key = restKey(held.series, period);
-    return { findings: differences.map((one) => ({ ...one, key })), rows: Number(counted?.['n']) };
+    const findings = await compareRows(duck, {
+      key,
+      spec,
+      columns,
+      sides: [
+        { name: 'lake', rows: 'held', all: 'held' },
+        { name: 'rest', rows: 'answered', all: 'answered' },
+      ],
+    });
+    const [counted] = await duck.rows('SELECT count(*) AS n FROM held');
+    return { findings, rows: Number(counted?.['n']) };
   };
   if (answer === 'none') return compare('FROM held LIMIT 0');
   const objects = { spec, series: held.series, received: [answer], folder, failed };

@@ -1,13 +1,11 @@
 /** Compares the rows of two sides by their values: rows that differ, and rows that only one side has. */
 import { instantExpression } from '../convert/columns.js';
-import type { DuckDbSession } from '../convert/duckdb.js';
-import { quoteName } from '../convert/sql.js';
+import type { DuckDbSession, Row } from '../convert/duckdb.js';
+import { quoteName, quoteText } from '../convert/sql.js';
 import { DAY_MS, dayText } from '../model/calendar.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { AuditFinding } from './audit-finding.js';
-
-export type Difference = Omit<AuditFinding, 'key'>;
 
 /** One side of a comparison. `rows`: what is compared, as the text after FROM; `all`: the rows that the other side need not have more of. */
 interface Side {
@@ -16,68 +14,68 @@ interface Side {
   readonly all: string;
 }
 
+interface Comparison {
+  /** Key of the affected object. */
+  readonly key: string;
+  readonly spec: DatasetSpec;
+  readonly columns: readonly ColumnSpec[];
+  readonly sides: readonly [Side, Side];
+}
+
 /** The number of the day of a row. */
 export function dayExpression(spec: DatasetSpec): string {
   return `((epoch_ms(${instantExpression(spec)}) - ${spec.dayStartMs}) // ${DAY_MS})`;
 }
 
-/**
- * Compares these columns. EXCEPT drops repeated rows, which are not a difference. `rows-missing`: rows that only the second side has;
- * `rows-extra`: rows that only the first one has.
- */
-export async function compareRows(
-  session: DuckDbSession,
-  spec: DatasetSpec,
-  compared: readonly ColumnSpec[],
-  sides: readonly [Side, Side],
-): Promise<Difference[]> {
-  const columns = compared.filter(({ type }) => type !== 'symbol').map(({ name }) => name);
-  const values = columns.filter((name) => !spec.sort.includes(name));
-  const ofSide = (name: string): string[] => sides.map((side) => quoteName(`${side.name}.${name}`));
-  await session.run(differenceTable(spec, columns, sides));
-  const found: Difference[] = [];
-  for (const kind of ['rows-differ', 'rows-missing', 'rows-extra'] as const) {
-    const from = `FROM difference WHERE ".kind" = '${kind}'`;
-    const counted = values.map(
-      (name) => `count_if(${ofSide(name).join(' IS DISTINCT FROM ')}) AS ${quoteName(name)}`,
-    );
-    const [counts = {}] = await session.rows(`SELECT count(*) AS ".rows", ${counted.join(', ')} ${from}`);
-    const rows = Number(counts['.rows']);
-    if (rows === 0) continue;
-    const different = kind === 'rows-differ' ? values.filter((name) => Number(counts[name]) > 0) : [];
-    const keys = spec.sort.map(quoteName).join(', ');
-    const [example = {}] = await session.rows(
-      `SELECT ${[keys, ...different.flatMap(ofSide)].join(', ')} ${from} ORDER BY ${keys} LIMIT 1`,
-    );
-    const days = await session.rows(`SELECT DISTINCT ".day" AS day ${from} ORDER BY day`);
+/** In the order of the findings. `rows-missing`: only the second side has them; `rows-extra`: only the first one. */
+const KINDS = ['rows-differ', 'rows-missing', 'rows-extra'] as const;
+
+/** Compares these columns. EXCEPT drops repeated rows, which are not a difference. */
+export async function compareRows(session: DuckDbSession, comparison: Comparison): Promise<AuditFinding[]> {
+  const { key, spec, sides } = comparison;
+  const names = comparison.columns.filter(({ type }) => type !== 'symbol').map(({ name }) => name);
+  const values = names.filter((name) => !spec.sort.includes(name));
+  const ofSide = (name: string): string[] => sides.map((side) => `${side.name}.${name}`);
+  const counts = values.map(
+    (name) => `${quoteText(name)}: count_if(${ofSide(name).map(quoteName).join(' IS DISTINCT FROM ')})`,
+  );
+  const found = await session.rows(`WITH difference AS (${differences(names, spec, sides)})
+    SELECT ".kind" AS kind, {${['".rows": count(*)', ...counts].join(', ')}} AS counts,
+      list_sort(list(DISTINCT ".day")) AS days, first(difference ORDER BY ${spec.sort.map(quoteName).join(', ')}) AS example
+    FROM difference GROUP BY ".kind"`);
+  return KINDS.flatMap((kind) => {
+    const { counts: ofKind, days, example } = found.find((row) => row['kind'] === kind) ?? {};
+    if (ofKind === undefined) return [];
+    const count = (name: string): number => Number((ofKind as Row)[name]);
+    const different = kind === 'rows-differ' ? values.filter((name) => count(name) > 0) : [];
     const where =
       kind === 'rows-differ'
-        ? { columns: Object.fromEntries(different.map((name) => [name, Number(counts[name])])) }
-        : { days: days.map(({ day }) => dayText(Number(day))) };
-    found.push({ kind, rows, ...where, example });
-  }
-  return found;
+        ? { columns: Object.fromEntries(different.map((name) => [name, count(name)])) }
+        : { days: (days as readonly unknown[]).map((day) => dayText(Number(day))) };
+    const shown = [...spec.sort, ...different.flatMap(ofSide)];
+    const first = Object.fromEntries(shown.map((name) => [name, (example as Row)[name]]));
+    return [{ kind, key, rows: count('.rows'), ...where, example: first }];
+  });
 }
 
-/** Makes the table `difference`: a row for each key of which the sides have other rows, with the values of both. */
-function differenceTable(
+/** A row for each key of which the sides have other rows, with the values of both. */
+function differences(
+  names: readonly string[],
   spec: DatasetSpec,
-  columns: readonly string[],
   [first, second]: readonly [Side, Side],
 ): string {
-  const names = columns.map(quoteName).join(', ');
+  const { sort } = spec;
+  const columns = names.map(quoteName).join(', ');
+  const day = dayExpression(spec);
   const only = (one: Side, other: Side): string =>
-    `(SELECT *, ${dayExpression(spec)} AS ".day" FROM (SELECT ${names} FROM ${one.rows} EXCEPT SELECT ${names} FROM ${other.all}))`;
-  const isSame = spec.sort.map(
-    (name) => `one.${quoteName(name)} IS NOT DISTINCT FROM other.${quoteName(name)}`,
-  );
-  const selected = columns.map((name) =>
-    spec.sort.includes(name)
+    `(SELECT *, ${day} AS ".day" FROM (SELECT ${columns} FROM ${one.rows} EXCEPT SELECT ${columns} FROM ${other.all}))`;
+  const isSame = sort.map(quoteName).map((name) => `one.${name} IS NOT DISTINCT FROM other.${name}`);
+  const selected = names.map((name) =>
+    sort.includes(name)
       ? `coalesce(one.${quoteName(name)}, other.${quoteName(name)}) AS ${quoteName(name)}`
       : `one.${quoteName(name)} AS ${quoteName(`${first.name}.${name}`)}, other.${quoteName(name)} AS ${quoteName(`${second.name}.${name}`)}`,
   );
-  return `CREATE OR REPLACE TEMP TABLE difference AS
-    SELECT ${selected.join(', ')}, coalesce(one.".day", other.".day") AS ".day",
+  return `SELECT ${selected.join(', ')}, coalesce(one.".day", other.".day") AS ".day",
       CASE WHEN one.".day" IS NULL THEN 'rows-missing' WHEN other.".day" IS NULL THEN 'rows-extra' ELSE 'rows-differ' END AS ".kind"
     FROM ${only(first, second)} AS one FULL JOIN ${only(second, first)} AS other ON ${isSame.join(' AND ')}`;
 }
