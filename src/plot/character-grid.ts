@@ -1,4 +1,4 @@
-/** A picture of characters with colours, and a canvas of braille dots. */
+/** A picture of characters with colours. */
 
 /** Colours of the terminal, so that its theme decides about them. */
 export type Colour = 'green' | 'red' | 'cyan' | 'grey' | 'bold';
@@ -43,40 +43,3 @@ export class CharacterGrid {
 }
 
 const RESET = '\u001b[0m';
-
-/** Bits of the dots of a braille character, by column and row. */
-const DOTS = [
-  [0x01, 0x02, 0x04, 0x40],
-  [0x08, 0x10, 0x20, 0x80],
-];
-
-/** Dots, two in a column and four in a row of a character. */
-export class DotCanvas {
-  readonly #cells = new Map<number, number>();
-
-  constructor(
-    readonly width: number,
-    readonly height: number,
-  ) {}
-
-  set(x: number, y: number): void {
-    if (x < 0 || y < 0 || x >= this.width || y >= this.height) return;
-    const cell = Math.floor(y / 4) * this.width + Math.floor(x / 2);
-    this.#cells.set(cell, (this.#cells.get(cell) ?? 0) | (DOTS[x % 2]?.[y % 4] ?? 0));
-  }
-
-  line(fromX: number, fromY: number, toX: number, toY: number): void {
-    const steps = Math.max(Math.abs(toX - fromX), Math.abs(toY - fromY), 1);
-    for (let step = 0; step <= steps; step += 1)
-      this.set(
-        Math.round(fromX + ((toX - fromX) * step) / steps),
-        Math.round(fromY + ((toY - fromY) * step) / steps),
-      );
-  }
-
-  /** Calls back for each character with a dot. */
-  each(act: (column: number, row: number, character: string) => void): void {
-    for (const [cell, bits] of this.#cells)
-      act(cell % this.width, Math.floor(cell / this.width), String.fromCharCode(0x28_00 + bits));
-  }
-}

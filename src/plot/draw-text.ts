@@ -1,7 +1,7 @@
-/** Draws a chart with characters: candles of box lines, volumes of blocks, lines of braille dots, or all of it in ASCII. */
+/** Draws a chart with characters: candles and lines of box lines, volumes of blocks, or all of it in ASCII. */
 import type { Chart } from './chart.js';
 import { extremes, isUp } from './chart.js';
-import { CharacterGrid, DotCanvas } from './character-grid.js';
+import { CharacterGrid } from './character-grid.js';
 import type { Colour } from './character-grid.js';
 import type { Bar } from './read-bars.js';
 import { timeTicks } from './time-grid.js';
@@ -19,8 +19,8 @@ export interface TextStyle {
 /** Columns of the value axis: its line, a mark and a text. */
 const AXIS = LONGEST_TEXT + 2;
 const [FEWEST_COLUMNS, FEWEST_PRICE_ROWS] = [24, 5];
-/** A candle takes at most so many columns, with the space behind it. */
-const WIDEST_CANDLE = 4;
+/** A step takes at most so many columns, with the space behind its candle. */
+const WIDEST_STEP = 4;
 
 /** The columns between the axis and the left edge. */
 export function plotColumns(columns: number): number {
@@ -31,7 +31,7 @@ interface Area {
   readonly chart: Chart;
   readonly style: TextStyle;
   readonly grid: CharacterGrid;
-  /** Columns of a step: a whole number for candles, a half for the dots of a line. */
+  /** Columns of a step. */
   readonly stepWidth: number;
   /** Columns left of the axis. */
   readonly width: number;
@@ -52,8 +52,7 @@ export function chartText(chart: Chart, style: TextStyle): string[] {
   const volumeRows = chart.hasVolume && room >= 10 ? Math.max(2, Math.round(room * 0.2)) : 0;
   const area = areaOf(chart, style, { priceRows: room - volumeRows, volumeRows });
   drawAxes(area);
-  if (chart.kind === 'candles') drawCandles(area);
-  else drawLine(area);
+  drawBars(area);
   drawVolumes(area);
   return [...heads, ...area.grid.lines(style.hasColour), ...below];
 }
@@ -64,11 +63,8 @@ function areaOf(
   rows: { readonly priceRows: number; readonly volumeRows: number },
 ): Area {
   const room = plotColumns(style.columns);
-  const stepWidth =
-    chart.kind === 'candles'
-      ? Math.max(1, Math.min(WIDEST_CANDLE, Math.floor(room / chart.grid.count)))
-      : room / chart.grid.count;
-  const width = Math.max(FEWEST_COLUMNS, Math.round(chart.grid.count * stepWidth));
+  const stepWidth = Math.max(1, Math.min(WIDEST_STEP, Math.floor(room / chart.grid.count)));
+  const width = Math.max(FEWEST_COLUMNS, chart.grid.count * stepWidth);
   const grid = new CharacterGrid(width + AXIS, rows.priceRows + rows.volumeRows + 2);
   return { chart, style, grid, stepWidth, width, ...rows };
 }
@@ -105,26 +101,24 @@ function drawAxes({ chart, style, grid, stepWidth, width, priceRows, volumeRows 
     : ['|', '+', '+', '-', '.'];
   const bottom = priceRows + volumeRows;
   for (let row = 0; row < bottom; row += 1) grid.put(width, row, line, 'grey');
-  const held = new Set(chart.bars.map(({ at }) => Math.floor(at * stepWidth)));
-  for (let column = 0; column < width; column += 1) {
-    const isHeld = chart.kind === 'line' || held.has(Math.floor(Math.floor(column / stepWidth) * stepWidth));
-    grid.put(column, bottom, isHeld ? rule : none, 'grey');
-  }
+  const held = new Set(chart.bars.map(({ at }) => at));
+  for (let column = 0; column < width; column += 1)
+    grid.put(column, bottom, held.has(Math.floor(column / stepWidth)) ? rule : none, 'grey');
   grid.put(width, bottom, corner, 'grey');
   for (const { index, text } of timeTicks(chart.grid, stepWidth)) {
-    const column = Math.floor(index * stepWidth);
+    const column = index * stepWidth;
     if (column + text.length > width + AXIS) continue;
     grid.put(column, bottom, mark, 'grey');
     grid.put(column, bottom + 1, text);
   }
 }
 
-/** Draws the ticks and the last value; returns the function from a value to a row, counted in parts of a row from the top. */
-function drawScale({ chart, style, grid, width, priceRows }: Area, parts: number): (value: number) => number {
+/** Draws the ticks and the last value; returns the function from a value to a place, in halves of a row from the top. */
+function drawScale({ chart, style, grid, width, priceRows }: Area): (value: number) => number {
   const { low, high } = extremes(chart.bars);
   const scale = valueScale(low, high, Math.max(2, Math.ceil(priceRows / 3)));
-  const position = (value: number): number => placeOf(scale, value, priceRows * parts);
-  const rowOf = (value: number): number => Math.floor(position(value) / parts);
+  const position = (value: number): number => placeOf(scale, value, priceRows * 2);
+  const rowOf = (value: number): number => Math.floor(position(value) / 2);
   for (const tick of scale.ticks) {
     grid.put(width, rowOf(tick), style.isUnicode ? '┤' : '+', 'grey');
     grid.put(width + 2, rowOf(tick), scale.text(tick));
@@ -147,30 +141,34 @@ const LIGHT = [' ╷╻', '╵│╽', '╹╿┃'];
 /** Falling candles without colour. */
 const SOLID = [' ╷▄', '╵│▄', '▀▀█'];
 
-function drawCandles(area: Area): void {
+/** The bars of a line begin where the one before ends, unless rows are missing between them. */
+function drawBars(area: Area): void {
   const { chart, style, grid, stepWidth } = area;
-  const position = drawScale(area, 2);
-  for (const bar of chart.bars) {
-    const column = Math.floor(bar.at * stepWidth);
-    const [top, bottom] = [position(bar.high), position(bar.low)];
-    const ends = [position(bar.open), position(bar.close)];
+  const position = drawScale(area);
+  const isLine = chart.kind === 'line';
+  for (const [at, bar] of chart.bars.entries()) {
+    const before = isLine ? chart.bars[at - 1] : undefined;
+    const open = before !== undefined && chart.isJoined(before, bar) ? before.close : bar.open;
+    const [top, bottom] = [position(Math.max(bar.high, open)), position(Math.min(bar.low, open))];
+    const ends = [position(open), position(bar.close)];
     const [bodyTop, bodyBottom] = [Math.min(...ends), Math.max(...ends)];
     const kindOf = (half: number): number =>
       half >= bodyTop && half <= bodyBottom ? 2 : half >= top && half <= bottom ? 1 : 0;
     for (let row = Math.floor(top / 2); row <= Math.floor(bottom / 2); row += 1) {
       const halves = [kindOf(2 * row), kindOf(2 * row + 1)] as const;
-      grid.put(column, row, candleCharacter(bar, halves, style), colourOf(bar));
+      const character = barCharacter(isLine || isUp(bar), halves, style);
+      grid.put(bar.at * stepWidth, row, character, isLine ? 'cyan' : colourOf(bar));
     }
   }
 }
 
-function candleCharacter(
-  bar: Bar,
+function barCharacter(
+  isLight: boolean,
   [upper, lower]: readonly [number, number],
   { isUnicode, hasColour }: TextStyle,
 ): string {
-  if (!isUnicode) return Math.max(upper, lower) < 2 ? '|' : isUp(bar) ? 'o' : '#';
-  return (hasColour || isUp(bar) ? LIGHT : SOLID)[upper]?.[lower] ?? ' ';
+  if (!isUnicode) return Math.max(upper, lower) < 2 ? '|' : isLight ? 'o' : '#';
+  return (hasColour || isLight ? LIGHT : SOLID)[upper]?.[lower] ?? ' ';
 }
 
 function colourOf(bar: Bar): Colour {
@@ -190,25 +188,7 @@ function drawVolumes({ chart, style, grid, stepWidth, width, priceRows, volumeRo
     for (let up = 0; up * parts < filledParts; up += 1) {
       const share = Math.min(parts, filledParts - up * parts);
       const character = style.isUnicode ? (EIGHTHS[share] ?? '█') : ':';
-      grid.put(Math.floor(bar.at * stepWidth), priceRows + volumeRows - 1 - up, character, colourOf(bar));
+      grid.put(bar.at * stepWidth, priceRows + volumeRows - 1 - up, character, colourOf(bar));
     }
   }
-}
-
-function drawLine(area: Area): void {
-  const { chart, style, grid, stepWidth, width, priceRows } = area;
-  const position = drawScale(area, 4);
-  const dots = new DotCanvas(width * 2, priceRows * 4);
-  const columnOf = (bar: Bar): number => Math.floor(bar.at * stepWidth * 2);
-  let before: Bar | undefined;
-  for (const bar of chart.bars) {
-    const x = columnOf(bar);
-    dots.line(x, position(bar.high), x, position(bar.low));
-    if (before !== undefined && chart.isJoined(before, bar))
-      dots.line(columnOf(before), position(before.close), x, position(bar.open));
-    before = bar;
-  }
-  dots.each((column, row, character) => {
-    grid.put(column, row, style.isUnicode ? character : '*', 'cyan');
-  });
 }

@@ -19,7 +19,7 @@ import { absolutePath, shownPath } from '../text/printable.js';
 import { makeChart } from './chart.js';
 import type { Chart } from './chart.js';
 import { chooseDataset } from './choose-series.js';
-import type { ChartColumns, ChosenDataset } from './choose-series.js';
+import type { ChosenDataset } from './choose-series.js';
 import { chartText, plotColumns } from './draw-text.js';
 import type { TextStyle } from './draw-text.js';
 import { chartHtml, MOST_STEPS } from './html.js';
@@ -38,11 +38,8 @@ export async function plot(operand: string | undefined, command: LookUp): Promis
       html === undefined ? undefined : { ...PAGE, path: absolutePath(html, io.environment['HOME']), force };
     if (page !== undefined) await refuseForeignFile(page);
     const style = styleOf(io);
-    const room = plotColumns(style.columns);
-    const chart = await chartOf(operand, request, ({ kind }) => {
-      if (page !== undefined) return MOST_STEPS;
-      return kind === 'candles' ? room : room * 2;
-    });
+    const most = page === undefined ? plotColumns(style.columns) : MOST_STEPS;
+    const chart = await chartOf(operand, request, most);
     if (page === undefined) {
       await writeText(io, `${chartText(chart, style).join('\n')}\n`);
       return 0;
@@ -126,12 +123,8 @@ function lengthOf({ interval = '1s' }: Series): number {
   return (usual[interval] ?? 0) * 86_400_000 || intervalMs(interval) || 1000;
 }
 
-/** The chart of the chosen series. `mostOf`: its largest number of steps. */
-async function chartOf(
-  operand: string | undefined,
-  request: VerbRequest,
-  mostOf: (columns: ChartColumns) => number,
-): Promise<Chart> {
+/** The chart of the chosen series. `most`: its largest number of steps. */
+async function chartOf(operand: string | undefined, request: VerbRequest, most: number): Promise<Chart> {
   const { root, held } = await readVerbLake(request);
   const chosen = chooseDataset(held, operand, request.resolved, request.source);
   const { spec, columns } = chosen;
@@ -139,7 +132,7 @@ async function chartOf(
   const { facts, range } = chooseInterval(all, request, chosen);
   const { series, breaks } = facts;
   const { interval = '' } = series;
-  const grid = timeGrid(range, { most: mostOf(columns), interval, dayStartMs: spec.dayStartMs });
+  const grid = timeGrid(range, { most, interval, dayStartMs: spec.dayStartMs });
   const bars = await readBars({ series, spec, columns, grid, range }, request);
   const column = columns.kind === 'line' ? ` in ${columns.column.name}` : '';
   if (bars.length === 0) throw usage(`${series.symbol} has no numbers${column} in this range`);

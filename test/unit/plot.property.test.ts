@@ -145,14 +145,12 @@ describe('a time grid', () => {
 
   it('has labels that do not touch', () => {
     fc.assert(
-      fc.property(range, fc.integer({ min: 28, max: 200 }), fc.boolean(), (all, columns, isLine) => {
-        const most = isLine ? columns * 2 : columns;
-        const grid = timeGrid(all, { most, interval: '1h', dayStartMs: 0 });
-        const stepWidth = isLine ? 0.5 : 1;
-        const ticks = timeTicks(grid, stepWidth);
+      fc.property(range, fc.integer({ min: 28, max: 200 }), (all, columns) => {
+        const grid = timeGrid(all, { most: columns, interval: '1h', dayStartMs: 0 });
+        const ticks = timeTicks(grid, 1);
         const touching = ticks.filter(({ index, text }, at) => {
           const next = ticks[at + 1]?.index ?? Infinity;
-          return (next - index) * stepWidth < text.length + 2;
+          return next - index < text.length + 2;
         });
         expect(touching).toEqual([]);
       }),
@@ -199,8 +197,7 @@ describe('a picture', () => {
       fc.property(bars, size, fc.boolean(), fc.boolean(), (all, { columns, rows }, isUnicode, isLine) => {
         const span = { from: START, to: START + 48 * HOUR_MS };
         const room = plotColumns(columns);
-        const most = isLine ? room * 2 : room;
-        const grid = timeGrid(span, { most, interval: '1h', dayStartMs: 0 });
+        const grid = timeGrid(span, { most: room, interval: '1h', dayStartMs: 0 });
         const column = { name: 'close', type: 'number', doc: '', nullable: false, restOnly: false } as const;
         const chart = makeChart({
           series: SERIES,
@@ -217,7 +214,7 @@ describe('a picture', () => {
         // The figures of numbers with many digits may need a line of their own, which the terminal breaks.
         for (const line of lines.slice(-8)) expect(line.length).toBeLessThanOrEqual(columns);
         expect(lines.length).toBeLessThan(rows);
-        expect(lines.join('\n')).toMatch(isUnicode ? /[┃█╻╹▀▄╽╿│⠀-⣿]/ : /[o#|*]/);
+        expect(lines.join('\n')).toMatch(isUnicode ? /[┃█╻╹▀▄╽╿│]/ : /[o#|]/);
       }),
     );
   });
