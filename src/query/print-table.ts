@@ -1,5 +1,5 @@
 /** Prints a query result: as a table that fits the terminal, or as lines of CSV or NDJSON. */
-import { writeData } from '../cli/write-data.js';
+import { writeData, writeExact } from '../cli/write-data.js';
 import type { Cell, QueryResult } from '../convert/query-stream.js';
 import type { Io } from '../model/io.js';
 import { numberText } from '../model/units.js';
@@ -58,8 +58,25 @@ function shortened(text: string): string {
   return `${cut}…`;
 }
 
+/** Prints CSV with a header, or NDJSON. Resolves with the number of rows; undefined when the reader of stdout has closed it. */
+export async function printRows(
+  io: Io,
+  { columns, batches }: QueryResult,
+  isJson: boolean,
+): Promise<number | undefined> {
+  const names = columns.map(({ name }) => name);
+  const lineOf = isJson ? jsonLineOf(names) : csvRow;
+  if (!isJson && !(await writeExact(io, csvRow(names)))) return undefined;
+  let number = 0;
+  for await (const rows of batches) {
+    number += rows.length;
+    if (!(await writeExact(io, rows.map(lineOf).join('')))) return undefined;
+  }
+  return number;
+}
+
 /** A row as a CSV line; lists and structs are JSON. */
-export function csvRow(row: readonly Cell[]): string {
+function csvRow(row: readonly Cell[]): string {
   return csvLine(row.map((cell) => (cell === null ? null : plainText(cell))));
 }
 
@@ -70,7 +87,7 @@ function plainText(cell: Exclude<Cell, null>): string {
 }
 
 /** Returns a function that writes a row as an NDJSON line. `names`: the columns, in order. */
-export function jsonLineOf(names: readonly string[]): (row: readonly Cell[]) => string {
+function jsonLineOf(names: readonly string[]): (row: readonly Cell[]) => string {
   return (row) =>
     `${JSON.stringify(Object.fromEntries(names.map((name, at) => [name, exact(row[at] ?? null)])))}\n`;
 }

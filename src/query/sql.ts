@@ -12,7 +12,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { reasonOf } from '../text/path-faults.js';
 import { printLines } from '../text/printable.js';
 import { readText } from '../text/read-text.js';
-import { csvRow, jsonLineOf, printTable } from './print-table.js';
+import { printRows, printTable } from './print-table.js';
 import { lakeViews, queryLake } from './query-lake.js';
 
 /** `operand` is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
@@ -68,13 +68,5 @@ async function queryAndPrint(run: LookUp, text: string, request: VerbRequest): P
 async function print({ io, resolved }: LookUp, answer: QueryResult): Promise<number | undefined> {
   const { options } = resolved;
   if (!options.json && !options.csv && io.stdout.isTTY === true) return printTable(io, answer);
-  const names = answer.columns.map(({ name }) => name);
-  const lineOf = options.json ? jsonLineOf(names) : csvRow;
-  if (!options.json && !(await writeExact(io, csvRow(names)))) return undefined;
-  let number = 0;
-  for await (const rows of answer.batches) {
-    number += rows.length;
-    if (!(await writeExact(io, rows.map(lineOf).join('')))) return undefined;
-  }
-  return number;
+  return printRows(io, answer, options.json);
 }

@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writeData, writeExact } from '../cli/write-data.js';
-import type { DuckDbSession, Row } from '../convert/duckdb.js';
+import { writeData } from '../cli/write-data.js';
+import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteName, quotePath, quoteText } from '../convert/sql.js';
 import { refuseForeignFile, writeOwnFile } from '../files/own-file.js';
 import type { OwnFile } from '../files/own-file.js';
@@ -12,10 +12,10 @@ import type { Io } from '../model/io.js';
 import { countText, listText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Market } from '../model/task.js';
+import { printRows } from '../query/print-table.js';
 import { pairOf } from '../source/pairs.js';
 import { fieldsOf } from '../text/json.js';
 import type { Venue } from '../source/venue.js';
-import { csvLine } from '../text/csv.js';
 import { shownPath } from '../text/printable.js';
 import type { Ranking } from './members.js';
 
@@ -33,51 +33,30 @@ interface Output {
   readonly warn: (text: string) => void;
 }
 
-/** Resolves with further texts for the summary, or with undefined if the reader of stdout has stopped. */
+/** Resolves with further texts for the summary. */
 export async function printUniverse(
   session: DuckDbSession,
   ranking: Printed,
   output: Output,
-): Promise<string[] | undefined> {
+): Promise<string[]> {
   const { io, options, target = '' } = output;
-  if (options.as === 'csv') return printRows(session, ranking, output);
   if (options.as === 'parquet') return writeRows(session, ranking, { ...output, target });
   if (options.as === 'freqtrade') return writePairlists(session, ranking, { ...output, target });
-  const rows = await session.rows('SELECT DISTINCT symbol FROM member ORDER BY symbol');
-  const isRead = await writeData(io, options.json ? rows : rows.map(({ symbol }) => String(symbol)));
-  return isRead ? [] : undefined;
-}
-
-/** The members of each period, by rank. Sums of volumes are text with all digits, without zeros at the end. */
-async function* membersOf(
-  session: DuckDbSession,
-  { by, starts }: Printed,
-): AsyncGenerator<{ readonly period: string; readonly members: readonly Row[] }> {
+  if (options.as === 'list') {
+    const rows = await session.rows('SELECT DISTINCT symbol FROM member ORDER BY symbol');
+    await writeData(io, options.json ? rows : rows.map(({ symbol }) => String(symbol)));
+    return [];
+  }
+  // Sums of volumes are text with all digits, without zeros at the end.
+  const by = quoteName(ranking.by);
   const value =
-    by === 'count'
+    ranking.by === 'count'
       ? 'CAST("count" AS DOUBLE)'
-      : String.raw`regexp_replace(CAST(${quoteName(by)} AS VARCHAR), '\.?0+$', '')`;
-  for (const period of starts.map(dayText)) {
-    const members = await session.rows(
-      `SELECT * REPLACE (${value} AS ${quoteName(by)}) FROM member WHERE period = DATE '${period}' ORDER BY rank`,
-    );
-    yield { period, members };
-  }
-}
-
-async function printRows(
-  session: DuckDbSession,
-  ranking: Printed,
-  { io, options }: Output,
-): Promise<string[] | undefined> {
-  const head = csvLine(['period', 'symbol', 'rank', ranking.by, 'days', 'first_day']);
-  if (!options.json && !(await writeExact(io, head))) return undefined;
-  for await (const { members } of membersOf(session, ranking)) {
-    const csv = members.map((row) =>
-      csvLine(Object.values(row).map((cell) => (typeof cell === 'number' ? cell : String(cell)))),
-    );
-    if (!(await (options.json ? writeData(io, members) : writeExact(io, csv.join(''))))) return undefined;
-  }
+      : String.raw`regexp_replace(${by}::VARCHAR, '\.?0+$', '')`;
+  const rows = await session.select(
+    `SELECT * REPLACE (${value} AS ${by}, period::VARCHAR AS period, first_day::VARCHAR AS first_day) FROM member ORDER BY member.period, rank`,
+  );
+  if (rows !== undefined) await printRows(io, rows, options.json);
   return [];
 }
 
@@ -87,7 +66,7 @@ async function writeRows(
   session: DuckDbSession,
   { by }: Printed,
   { io, options, target }: WithTarget,
-): Promise<string[] | undefined> {
+): Promise<string[]> {
   const own: OwnFile = {
     flag: 'target',
     path: target,
@@ -101,7 +80,7 @@ async function writeRows(
     session.run(`COPY (SELECT * REPLACE (${value}) FROM member ORDER BY period, rank)
 TO ${quoteText(staged)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {made_by: ${quoteText(MARK)}})`),
   );
-  if (options.json && !(await writeData(io, [{ file: shownPath(target) }]))) return undefined;
+  if (options.json) await writeData(io, [{ file: shownPath(target) }]);
   return [`wrote ${shownPath(target)}`];
 }
 
@@ -117,10 +96,9 @@ async function isOwnParquet(session: DuckDbSession, path: string): Promise<boole
 
 async function writePairlists(
   session: DuckDbSession,
-  ranking: Printed,
+  { market, starts }: Printed,
   { io, options, target, venue, warn }: WithTarget,
-): Promise<string[] | undefined> {
-  const { market, starts } = ranking;
+): Promise<string[]> {
   const fileOf = (period: string): OwnFile => ({
     flag: 'target',
     path: join(target, `pairlist-${period}.json`),
@@ -128,9 +106,13 @@ async function writePairlists(
     isOwn: isOwnPairlist,
     force: options.force,
   });
-  for (const start of starts) await refuseForeignFile(fileOf(dayText(start)));
+  const periods = starts.map(dayText);
+  for (const period of periods) await refuseForeignFile(fileOf(period));
   const unnamed = new Set<string>();
-  for await (const { period, members } of membersOf(session, ranking)) {
+  for (const period of periods) {
+    const members = await session.rows(
+      `SELECT symbol FROM member WHERE period = DATE '${period}' ORDER BY rank`,
+    );
     const pairs = members.flatMap(({ symbol }) => {
       const pair = pairName(venue, market, String(symbol));
       if (pair === undefined) unnamed.add(String(symbol));
@@ -138,8 +120,7 @@ async function writePairlists(
     });
     const own = fileOf(period);
     await writeOwnFile(own, (staged) => writeFile(staged, pairlistText(pairs)));
-    const fields = { period, file: shownPath(own.path), pairs: pairs.length };
-    if (options.json && !(await writeData(io, [fields]))) return undefined;
+    if (options.json) await writeData(io, [{ period, file: shownPath(own.path), pairs: pairs.length }]);
   }
   if (unnamed.size > 0)
     warn(

@@ -143,8 +143,7 @@ async function rankAndPrint(
     for (const text of unitWarning(selected, checked, { by: checked.by, venue })) warn(text);
     for (const text of await missingTexts(session, ranking)) warn(text);
     const more = await printUniverse(session, ranking, { io, options, venue, target: checked.target, warn });
-    if (more !== undefined && !options.quiet)
-      printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
+    if (!options.quiet) printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
     return 0;
   });
 }
