@@ -13,7 +13,6 @@ import type { Engine as Database } from '../convert/duckdb.js';
 import { bringIn, releaseBacked } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
-import { dayOf } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { cores, memoryLimitBytes, withinOpenFiles } from '../model/machine.js';
 import { seriesName } from '../model/task.js';
@@ -22,7 +21,6 @@ import { listText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
-import type { DatasetSpec } from '../source/venue.js';
 import { lakeFlag } from '../text/printable.js';
 import { oneForEachPath } from './export-file.js';
 import type { ExportFile, Refused, RowSource } from './export-file.js';
@@ -71,31 +69,16 @@ export async function* exportGroups(
     const series = ordered.filter((one) => nameOf(one) === name);
     const [sources, refused]: [RowSource[], Refused[]] = [[], []];
     for await (const { series: one, spec, files, fault } of catalogue.series(series)) {
-      const none = files.length === 0 ? 'the lake has no Parquet or CSV files of it' : undefined;
-      const reason = fault ?? none;
-      if (spec === undefined)
-        refused.push({
-          series: one,
-          reason: 'this version of cryptodl does not know the dataset',
-          isFault: true,
-        });
-      else if (reason !== undefined) refused.push({ series: one, reason, isFault: true });
-      else if (files.some((file) => isWithin(file, range, spec)))
+      const refuse = (reason: string): void => void refused.push({ series: one, reason, isFault: true });
+      if (spec === undefined) refuse('this version of cryptodl does not know the dataset');
+      else if (fault !== undefined) refuse(fault);
+      else if (files.length === 0) refuse('the lake has no Parquet or CSV files of it');
+      else if (filesOfRange({ series: one, files }, spec, range).length > 0)
         sources.push({ series: one, spec, files, range });
     }
     const files = engine.files({ venue: request.source, sources, settings });
     yield { series, items: [...refused, ...oneForEachPath(files, taken)] };
   }
-}
-
-/** Whether an object of the file or a row of it lies on the days: the last row of a day of metrics lies on the next one. */
-function isWithin(
-  { days, first = '', last = '' }: LakeFile,
-  { from = -Infinity, to = Infinity }: Partial<DayRange>,
-  spec: DatasetSpec,
-): boolean {
-  const rows = { from: dayOf(Date.parse(first), spec), to: dayOf(Date.parse(last), spec) + 1 };
-  return [days, rows].some((held) => held.from < to && held.to > from);
 }
 
 /** The files of the lake that may have rows of a source. */
