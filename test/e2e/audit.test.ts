@@ -200,28 +200,6 @@ describe('single objects', () => {
       { kind: 'ids-missing', key: ofDay(days[1]), rows: 3 },
     ]);
   });
-
-  it('ids with different values are counted by vision', async () => {
-    daily('spot', 'aggTrades', (rows, day) => {
-      if (day !== days[1]) return rows;
-      const other = (row = ''): string => row.replace(/^(\d+),[^,]+/, '$1,77.7');
-      // One is repeated as it is, which is no conflict.
-      return rows.flatMap((row, at) =>
-        at === 3 || at === 5 ? [row, other(row)] : at === 7 ? [row, row] : [row],
-      );
-    });
-    const what = ['--market', 'spot', '--dataset', 'aggTrades', '--symbols', 'BTCUSDT', ...march, '--json'];
-    for (const format of ['parquet', 'csv']) {
-      const out = `conflicts-${format}`;
-      const written = await run('vision', out, ...what, '--format', format, '--cadence', 'daily');
-      expect(written.events.at(-1)).toMatchObject({ idConflicts: 2, duplicatesDropped: 1, exitCode: 0 });
-      expect(written.stderr).toContain('1 with rows of the same id or bar and different values');
-      const lines = manifestLines(join(scratch, out, 'binance/spot/aggTrades/symbol=BTCUSDT'));
-      expect(lines.map((line) => line['idConflicts'] ?? 0)).toEqual(
-        lines.map((line) => (line['period'] === days[1] ? 2 : 0)),
-      );
-    }
-  });
 });
 
 describe('an object that fails', () => {

@@ -125,15 +125,6 @@ describe('the files of a script', () => {
     }
   });
 
-  it('are not zips', async () => {
-    const lake = await lakeOf(`-m um -i 1d -s BTCUSDT ${RANGE} --format zip`);
-    const result = await scriptOf(lake);
-    expect([result.code, result.stdout]).toEqual([4, '']);
-    expect(result.stderr).toContain(
-      'left out: um klines 1d BTCUSDT: the lake has no Parquet or CSV files of it',
-    );
-  });
-
   it('are the only text of stdout, also with --json', async () => {
     const lake = await lakeOf(
       '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-01 --to 2024-01-01',

@@ -1059,13 +1059,6 @@ describe('a file of the lake that changes during the export', () => {
       'um_klines_1h/BTCUSDT.csv': 'written',
       'um_klines_1h/ETHUSDT.csv': 'unchanged',
     });
-    // A fault that stays decides the exit code.
-    appendFileSync(join(target, 'um_klines_1h/ETHUSDT.csv'), 'a row of another program\n');
-    const both = await whileChanging(file, () => exported('csv', lake, target, '--delimiter', ';', '--json'));
-    expect([both.code, outcomes(both)]).toEqual([
-      4,
-      { 'um_klines_1h/BTCUSDT.csv': 'failed', 'um_klines_1h/ETHUSDT.csv': 'foreign' },
-    ]);
   });
 });
 
@@ -1121,31 +1114,5 @@ describe('bars of the lake', () => {
     expect(filesOf(lean)).toEqual(
       ['daily', 'hour'].map((resolution) => `cryptofuture/binance/${resolution}/btcusdt_trade.zip`),
     );
-  });
-
-  it('are replaced by klines that the lake gets later, although these are another series', async () => {
-    const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
-    const file = 'futures/BTC_USDT_USDT-1d-futures.parquet';
-    const target = newTarget();
-    expect((await cryptodl(['bars', '1d', '--out', lake, '--now', scene.now])).code).toBe(0);
-    expect(outcomes(await exported('freqtrade', lake, target, '--json', '-i', '1d'))[file]).toBe('written');
-    const archive = scene.newFolder();
-    makeArchive(archive, { ...MONTH, market: 'um', dataset: 'klines', interval: '1d', symbols: ['BTCUSDT'] });
-    const served = await startArchive(archive);
-    try {
-      const name = lake.slice(scene.scratch.length + 1);
-      await scene.vision(`-m um -i 1d -s BTCUSDT ${RANGE} --archive-url ${served.url}`, { lake: name });
-    } finally {
-      await served.close();
-    }
-    const { code, events } = await exported('freqtrade', lake, target, '--json', '-i', '1d');
-    expect([code, events.flatMap(({ file: path, outcome }) => (path === file ? [outcome] : []))]).toEqual([
-      0,
-      ['written'],
-    ]);
-    expect(stateOf(target, file)).toHaveProperty('sources', [
-      expect.objectContaining({ file: 'binance/um/klines/interval=1d/symbol=BTCUSDT/2024-01.parquet' }),
-      expect.objectContaining({ file: 'binance/um/klines/interval=1d/symbol=BTCUSDT/2024-02.parquet' }),
-    ]);
   });
 });

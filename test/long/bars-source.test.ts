@@ -1,11 +1,9 @@
 /** The source of `cryptodl bars`: which one it keeps, what it says of others, and sources with faults. */
-import { createHash } from 'node:crypto';
 import {
   existsSync,
   mkdirSync,
   readFileSync,
   rmSync,
-  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
@@ -15,7 +13,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import { timeBars, tradesOf, writeAggTrades, writeKlines, writeTrades } from '../helpers/bar-archive.js';
 import type { Trade } from '../helpers/bar-archive.js';
-import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
+import { FAST, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { flipByte, scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, manifestOf, readParquet } from '../helpers/lake.js';
@@ -111,14 +109,6 @@ describe('the source of bars', () => {
     expect((await bars(lake, '1h', '--force')).stderr).toContain('made from klines 1m');
   });
 
-  it('stays with --fill-empty', async () => {
-    const lake = newFolder('lake');
-    await download(first, lake, '--dataset', 'aggTrades');
-    expect((await bars(lake, '1h')).stderr).toContain('made from aggTrades');
-    await download(first, lake, '-i', '1m');
-    expect((await bars(lake, '1h', '--fill-empty')).stderr).toContain('made from aggTrades');
-  });
-
   it('changes with flags for whole months, and with --force if it lacks days of them', async () => {
     const lake = newFolder('lake');
     await download(first, lake, '-i', '1m');
@@ -170,23 +160,6 @@ describe('the source of bars', () => {
     expect(stderr).toContain('\nthe sources lack 2 days; cryptodl coverage shows gaps\n');
     const part = await bars(lake, '1h', '--force', '--to', '2024-01-31', '--json');
     expect(part.events).toMatchObject([{ days: 2, missingDays: 1 }, { missingDays: 1 }]);
-  });
-
-  it('completes the last bar of a day when later days come and the next one does not', async () => {
-    const folder = newFolder('archive');
-    const lake = newFolder('lake');
-    for (const day of ['2024-01-29', '2024-01-31'])
-      writeKlines(folder, { symbol: 'BTCUSDT', day, interval: '1m' }, tradesOf(day, 300, 1));
-    await download(folder, lake, '-i', '1m', '--to', '2024-01-29');
-    await bars(lake, '7m');
-    await download(folder, lake, '-i', '1m');
-    const whole = newFolder('lake');
-    await download(folder, whole, '-i', '1m');
-    await bars(whole, '7m');
-    const series = 'bars/interval=7m/symbol=BTCUSDT';
-    expect((await bars(lake, '7m')).stderr).toContain('of 2 days in 1 month made');
-    expect(await rowsIn(lake, series)).toEqual(await rowsIn(whole, series));
-    expect((await bars(lake, '7m')).stderr).toContain('nothing new');
   });
 
   it('of the months that a killed change has left is changed by the same command', async () => {
@@ -283,27 +256,6 @@ describe('a source with a fault', () => {
     }
   });
 
-  it('that has the committed digest but is not Parquet', async () => {
-    writeFileSync(file, Buffer.alloc(sound.length));
-    const manifest = manifestOf(folderOf(lake, KLINES_1M));
-    const lines = readFileSync(manifest, 'utf8');
-    const [old, now] = [sound, readFileSync(file)].map((bytes) =>
-      createHash('sha256').update(bytes).digest('hex'),
-    );
-    writeFileSync(manifest, lines.replaceAll(old ?? '', now ?? ''));
-    try {
-      const { code, stderr } = await bars(lake, '1h', '--force');
-      expect(code).toBe(4);
-      expect(stderr).toMatch(/^um bars 1h BTCUSDT: not made: the rows of klines 1m: .*2024-01\.parquet.*$/m);
-      expect(stderr).toMatch(/um bars 1h ETHUSDT: 72 bars .* made/);
-      expect(stderr).not.toContain('unexpected');
-      expect(readFileSync(barsFile).equals(made)).toBe(true);
-    } finally {
-      writeFileSync(file, sound);
-      writeFileSync(manifest, lines);
-    }
-  });
-
   it('with a number out of range', async () => {
     const own = newFolder('lake');
     const archive = newFolder('archive');
@@ -316,15 +268,6 @@ describe('a source with a fault', () => {
     ]);
     expect(stderr).not.toContain('unexpected');
   });
-
-  it('a file of bars that has another size is made again without reading it', async () => {
-    truncateSync(barsFile, 200 * 1024 ** 3);
-    const { code } = await bars(lake, '1h');
-    expect(code).toBe(0);
-    expect(readFileSync(barsFile).equals(made)).toBe(true);
-    expect(existsSync(file)).toBe(true);
-    expect(statSync(barsFile).size).toBe(made.length);
-  }, 20_000);
 });
 
 /** Writes candles of 2024-01-29 with this volume, which is the quote volume too. */
@@ -496,36 +439,6 @@ describe('sums', () => {
     expect((await bars(lake, '1h')).code).toBe(0);
     const [row] = await rowsIn(lake, BARS_1H);
     expect(row).toMatchObject({ volume: '137.5000005', quote_volume: '137.5000005' });
-  });
-});
-
-describe('several rows of one candle', () => {
-  it('count once', async () => {
-    const archive = newFolder('archive');
-    const lake = newFolder('lake');
-    const twice = newFolder('archive');
-    writeMinutes(archive, '1m', () => '1');
-    writeMinutes(
-      twice,
-      '1m',
-      () => '1',
-      () => true,
-      (cells, at) =>
-        at === 5 ? [...cells.slice(0, -1), `0\n${cells.with(5, '7').with(8, '9').join(',')}`] : cells,
-    );
-    await download(archive, lake, '-i', '1m', '--to', '2024-01-29');
-    const other = newFolder('lake');
-    const served = await startArchive(twice);
-    try {
-      const line = argv`vision --archive-url ${served.url} --out ${other} --now ${NOW} ${FAST} -s BTCUSDT`;
-      await cryptodl([...line, '-i', '1m', '--from', '2024-01-29', '--to', '2024-01-29']);
-    } finally {
-      await served.close();
-    }
-    for (const one of [lake, other]) expect((await bars(one, '1h')).code).toBe(0);
-    const [sound, repeated] = [await rowsIn(lake, BARS_1H), await rowsIn(other, BARS_1H)];
-    expect(await rowsIn(other, KLINES_1M)).toHaveLength(1441);
-    expect(repeated).toEqual(sound);
   });
 });
 

@@ -117,33 +117,6 @@ describe('the months of bars', () => {
       { numRuns: 60 },
     );
   });
-
-  it('change their digest with a file of their rows, and with no other', () => {
-    // The last days of January, all of February, and the first days of March.
-    const days = Array.from({ length: 36 }, (_, at) => MONDAY + 28 + at);
-    const digests = (rule: string, isFilled: boolean, changed?: number): string[] => {
-      const source = sourceOf(days);
-      const files = source.files.map((file) =>
-        file.days.from === changed ? { ...file, sha256: 'other' } : file,
-      );
-      const recipe = { rule: parseBar(rule), source: { ...source, files }, isFilled };
-      return planMonths(recipe).map(({ label, sha256 }) => `${label} ${sha256}`);
-    };
-    const changed = (rule: string, day: number, isFilled = false): string[] => {
-      const before = digests(rule, isFilled);
-      const after = digests(rule, isFilled, MONDAY + day);
-      return after.filter((digest) => !before.includes(digest)).map((digest) => digest.slice(0, 7));
-    };
-    // 31 is 2024-02-01, and 60 is 2024-03-01.
-    expect(changed('15m', 31)).toEqual(['2024-02']);
-    // The last bar of a month may reach into the next one.
-    expect(changed('5h', 31)).toEqual(['2024-01', '2024-02']);
-    expect(changed('5h', 32)).toEqual(['2024-02']);
-    expect(changed('1w', 60)).toEqual(['2024-02']);
-    expect(changed('tick:5', 60)).toEqual(['2024-03']);
-    // The first bars of a month may have the last close of the one before.
-    expect(changed('15m', 30, true)).toEqual(['2024-01', '2024-02']);
-  });
 });
 
 describe('aggregates that repeat trades', () => {
