@@ -146,6 +146,7 @@ function statesOfFormat(
     rowSeconds: isCounted ? rowSeconds(spec, series.interval) : undefined,
     dayStartSeconds: (spec ?? UTC).dayStartMs / 1000,
     halts,
+    firstRow: Math.round((Date.parse(listed[0]?.facts.first ?? '') - (spec ?? UTC).dayStartMs) / 1000),
     rate: spec?.rate,
     heldDays,
     known,
@@ -256,7 +257,14 @@ function mayBeCut(held: readonly HeldSpan[], rate: DatasetSpec['rate']): boolean
 /** The stretches of cut days in which there are no rows; empty for datasets with neither ticks nor ids. */
 function cutsOf(
   held: readonly HeldSpan[],
-  { from, to, rate, heldDays, known, dayStartSeconds }: Part,
+  {
+    from,
+    to,
+    rate,
+    heldDays,
+    known,
+    dayStartSeconds,
+  }: Pick<Part, 'from' | 'to' | 'rate' | 'heldDays' | 'known' | 'dayStartSeconds'>,
 ): EmptyStretch[] {
   if (!mayBeCut(held, rate)) return [];
   const reasonOf = reasons(heldDays, known);
@@ -281,8 +289,7 @@ export function heldCuts(
   const known = { absences, ...factsOf(terms, objects) };
   const { from, to } = ownDays(heldDays, absences, []);
   const dayStartSeconds = (terms.spec ?? UTC).dayStartMs / 1000;
-  const part = { from, to: Math.min(to, terms.today), rowSeconds: undefined, halts: NO_SPANS, rate };
-  return cutsOf(objects, { ...part, dayStartSeconds, heldDays, known });
+  return cutsOf(objects, { from, to: Math.min(to, terms.today), rate, dayStartSeconds, heldDays, known });
 }
 
 type Counts = Pick<SeriesStates, 'objects' | 'restObjects' | 'rows' | 'duplicates' | 'first' | 'last'>;

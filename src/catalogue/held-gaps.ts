@@ -34,6 +34,8 @@ export interface Part {
   readonly halts: Spans;
   readonly rate: DatasetSpec['rate'];
   readonly heldDays: Spans;
+  /** The time of the first held row of the series, in seconds; NaN without one. */
+  readonly firstRow: number;
   readonly known: SeriesFacts;
 }
 
@@ -64,20 +66,20 @@ export function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spa
     if (seconds !== undefined && known.isWholeInRest === true)
       notInRest.push(...gapsOfBoth(object, known.absences, spans, dayStartSeconds));
   }
-  const rows = seconds === undefined ? inWholeRows(located, DAY_SECONDS) : located;
-  const gaps = clip(rows, part.from * DAY_SECONDS, part.to * DAY_SECONDS);
+  const gaps = clip(located, part.from * DAY_SECONDS, part.to * DAY_SECONDS);
   if (gaps.length === 0) return gaps;
   edges.unshift(...edgesOf(part, gaps), ...pausesOf(part, gaps));
   edges.sort((a, b) => a.from - b.from);
   for (const { from, to, ...of } of edges)
     add([from, to], of.reason === 'not-fetched' ? 'unasked' : 'absent', of);
-  let inner: Spans =
+  const left =
     edges.length === 0
       ? gaps
       : subtract(
           gaps,
           edges.flatMap(({ from, to }) => [from, to]),
         );
+  let inner: Spans = seconds === undefined ? inWholeRows(left, DAY_SECONDS) : left;
   // Without a fixed number of rows, gaps are days, and a halt of hours does not explain them.
   const listed = seconds === undefined ? wholeDays(halts) : inWholeRows(halts, seconds);
   const proofs = [
@@ -147,18 +149,13 @@ type Edge = Pick<Gap, 'from' | 'to' | 'reason' | 'evidence'>;
  * Parts of gaps within held days that lie before the listing or after the end of the series, with the first or last day itself: its
  * rows begin or end at any time.
  */
-function edgesOf(
-  { heldDays, known, to: heldTo, rowSeconds: seconds = DAY_SECONDS }: Part,
-  gaps: Spans,
-): Edge[] {
+function edgesOf({ heldDays, known, to: heldTo, firstRow }: Part, gaps: Spans): Edge[] {
   const reasonOf = reasons(heldDays, known);
   let start = at(heldDays, 0);
   let end = at(heldDays, heldDays.length - 1);
   const edges: Edge[] = [];
   const first = { from: at(gaps, 0), to: at(gaps, 1), ...reasonOf(start - 1) };
-  // Where the time of a row is the end of its interval, the first row of a day has a time one interval after the start of the day.
-  const isEarly = first.from <= Math.max(start, known.rows?.first ?? start) * DAY_SECONDS + seconds;
-  if (isEarly && isBeforeStart(first.reason)) {
+  if (first.to <= firstRow && isBeforeStart(first.reason)) {
     while ((start + 1) * DAY_SECONDS < first.to && isBeforeStart(reasonOf(start).reason)) start += 1;
     const day = isContradicted(known.absences, start) ? start : start + 1;
     edges.push({ ...first, to: Math.min(first.to, day * DAY_SECONDS) });
