@@ -18,8 +18,6 @@ type Pause = readonly [from: number, to: number];
 
 interface Rows {
   readonly rows: number;
-  /** Where rows are expected from, and until. */
-  readonly bounds: Pause;
   /** A silence is at least this many microseconds long. */
   readonly leastUs: number;
 }
@@ -30,10 +28,10 @@ function lengthOf([from, to]: Pause): number {
 
 /**
  * The pauses that are silences, in order of time. `pauses`: the times without rows that are at least a tenth of a silence long, also those before
- * the first and after the last row. Between silences there are rows for at least the time of a short silence: single rows between long pauses
- * are a symbol that is rarely traded.
+ * the first and after the last row. Between two silences there are rows for at least the time of a short silence: single rows between long
+ * pauses are a symbol that is rarely traded.
  */
-export function silencesAmong(pauses: readonly Pause[], { rows, bounds, leastUs }: Rows): Pause[] {
+export function silencesAmong(pauses: readonly Pause[], { rows, leastUs }: Rows): Pause[] {
   if (rows < FEWEST_ROWS) return [];
   const longest = pauses.toSorted((a, b) => lengthOf(b) - lengthOf(a));
   for (let count = Math.min(MOST, longest.length); count > 0; count -= 1) {
@@ -44,18 +42,15 @@ export function silencesAmong(pauses: readonly Pause[], { rows, bounds, leastUs 
     const isFound =
       shortest >= leastUs &&
       shortest >= FACTOR * pause &&
-      activeBetween(silences, bounds).every((us) => us >= leastUs);
+      activeBetween(silences).every((us) => us >= leastUs);
     if (isFound) return silences;
   }
   return [];
 }
 
-/** The lengths of the times with rows, between silences and up to the bounds. */
-function activeBetween(silences: readonly Pause[], [from, to]: Pause): number[] {
-  const starts = [from, ...silences.map(([, end]) => end)];
-  const ends = [...silences.map(([start]) => start), to];
-  const lengths = starts.map((start, index) => (ends[index] ?? to) - start);
-  return lengths.filter((us, index) => us > 0 || (index > 0 && index < silences.length));
+/** The lengths of the times with rows between each two silences. */
+function activeBetween(silences: readonly Pause[]): number[] {
+  return silences.slice(1).map(([start], index) => start - (silences[index]?.[1] ?? start));
 }
 
 /**
@@ -90,7 +85,8 @@ export async function silencesOf(
     pausesQuery(spec, Number(stats['ord']), { isOrdered, leastUs: leastUs / FACTOR }),
   );
   const pauses = inner.map(({ since, until }) => [Number(since), Number(until)] as const);
-  return silencesAmong([...edges, ...pauses], { rows: Number(stats['rows']), bounds, leastUs }).map(
-    ([from, to]) => [instantText(from), instantText(to)],
-  );
+  return silencesAmong([...edges, ...pauses], { rows: Number(stats['rows']), leastUs }).map(([from, to]) => [
+    instantText(from),
+    instantText(to),
+  ]);
 }

@@ -11,7 +11,7 @@ function silences(times: readonly number[]): number[][] {
   const sorted = [0, ...times.toSorted((a, b) => a - b), DAY];
   const pauses = sorted.slice(1).map((time, index) => [sorted[index] ?? 0, time] as const);
   const long = pauses.filter(([from, to]) => to - from >= LEAST / 10);
-  const found = silencesAmong(long, { rows: times.length, bounds: [0, DAY], leastUs: LEAST });
+  const found = silencesAmong(long, { rows: times.length, leastUs: LEAST });
   return found.map((span) => span.map((us) => Math.round(us / MINUTE)));
 }
 
@@ -38,6 +38,8 @@ describe('a day is silent', () => {
       ],
     ],
     ['for six hours, of 56 rows', every(26, (minute) => minute < 700 || minute > 1060), [[676, 1066]]],
+    ['after a single row at its start', [0, ...every(0.5, (minute) => minute >= 40)], [[0, 40]]],
+    ['before a single row at its end', [...every(1, (minute) => minute < 400), DAY - 1], [[399, 1440]]],
     ['for most of it', every(0.5, (minute) => minute < 60), [[60, 1440]]],
   ])('%s', (_, times, expected) => {
     expect(silences(times)).toEqual(expected);
