@@ -23,8 +23,8 @@ const scene = useScene({
     { from, to: '2026-10-10', symbols: ['HALFUSDT'] },
     { from, to: '2026-11-19', symbols: ['HALFUSDT'], interval: '1d' },
     // Listed twice, and a hole of the archive alone.
-    { from: '2026-06-01', to: '2026-08-31', symbols: ['TWICEUSDT', 'HOLEUSDT'] },
-    { from: '2026-10-20', to: '2026-11-19', symbols: ['TWICEUSDT', 'HOLEUSDT'] },
+    { from: '2026-06-01', to: '2026-08-31', symbols: ['TWICEUSDT', 'PAUSEUSDT', 'HOLEUSDT'] },
+    { from: '2026-10-20', to: '2026-11-19', symbols: ['TWICEUSDT', 'PAUSEUSDT', 'HOLEUSDT'] },
     { from: '2026-06-01', to: '2026-08-31', symbols: ['TWICEUSDT'], interval: '1d' },
     { from: '2026-06-01', to: '2026-11-19', symbols: ['HOLEUSDT'], dataset: 'aggTrades' },
     // Begins with its trades, and later than its trades.
@@ -99,18 +99,35 @@ describe('an absent day is', () => {
     expect((await checked(lake)).verdict).toBe('incomplete');
   });
 
-  it('not traded within the months that a pause begins and ends in', async () => {
-    for (const period of ['2026-08', '2026-10']) {
-      const { csv } = makeCsv({ market: 'um', dataset: 'fundingRate', symbol: 'TWICEUSDT', period });
+  describe('in a dataset that is published by month', () => {
+    /** Publishes the settlements of a month, without those before a day. */
+    function putFunding(symbol: string, period: string, since = ''): void {
+      const { csv } = makeCsv({ market: 'um', dataset: 'fundingRate', symbol, period });
       const [header, ...rows] = csv.trimEnd().split('\n');
-      const resumed = period === '2026-10' ? Date.parse('2026-10-20') : 0;
-      const text = [header, ...rows.filter((row) => Number(row.split(',')[0]) >= resumed)].join('\n');
-      const key = `data/futures/um/monthly/fundingRate/TWICEUSDT/TWICEUSDT-fundingRate-${period}.zip`;
-      publish(scene.folder, key, text);
+      const held = rows.filter((row) => since === '' || Number(row.split(',')[0]) >= Date.parse(since));
+      const key = `data/futures/um/monthly/fundingRate/${symbol}/${symbol}-fundingRate-${period}.zip`;
+      publish(scene.folder, key, [header, ...held].join('\n'));
     }
-    const range = '--from 2026-08-01 --to 2026-10-31';
-    const { lake } = await scene.vision(`--dataset fundingRate --symbols TWICEUSDT ${range}`);
-    expect(await checked(lake)).toMatchObject({ verdict: 'complete' });
+
+    it('not traded within the months that a pause begins and ends in', async () => {
+      putFunding('TWICEUSDT', '2026-08');
+      putFunding('TWICEUSDT', '2026-10', '2026-10-20');
+      const range = '--from 2026-08-01 --to 2026-10-31';
+      const { lake } = await scene.vision(`--dataset fundingRate --symbols TWICEUSDT ${range}`);
+      expect(await checked(lake)).toMatchObject({ verdict: 'complete' });
+    });
+
+    it.each([
+      ['a pause ends in', 'PAUSEUSDT', ['2026-08', '2026-11'], 'hole'],
+      ['the symbol ends in', 'GONEUSDT', ['2026-08', '2026-09'], 'stalled'],
+    ])('missing in the month that %s', async (_, symbol, months, reason) => {
+      for (const period of months) putFunding(symbol, period);
+      const now = '2026-12-15T12:00:00Z';
+      const range = `--from 2026-08-01 --to 2026-11-30 --now ${now}`;
+      const { lake } = await scene.vision(`--dataset fundingRate --symbols ${symbol} ${range}`);
+      expect(await gapsOf(lake, now)).toContainEqual(['2026-10-01', reason, undefined]);
+      expect(await checked(lake, now)).toMatchObject({ verdict: 'incomplete' });
+    });
   });
 
   it('proven once: a later run asks nothing more, also of a symbol that is suspended', async () => {
