@@ -86,7 +86,7 @@ async function endReason(context: ProofContext, listing: SeriesListing, period: 
   if (recorded !== undefined && period.from >= recorded) return { absent: 'delisted', since: recorded };
   const end = await life.end(series, cadence, last);
   if (end === undefined || period.from < end) return proofOf(open);
-  return { absent: 'delisted', since: firstPeriodFrom(cadence, Math.min(end, period.from)) };
+  return { absent: 'delisted', since: firstPeriodFrom(cadence, end) };
 }
 
 function proofOf({ absent, since }: { absent: AbsenceReason; since: number | undefined }): Proof {

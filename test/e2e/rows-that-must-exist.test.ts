@@ -134,6 +134,22 @@ describe('days of aggregates that lack ids', () => {
     expect(await told(run)).toMatchObject({ lacking: [[1, missing]] });
   });
 
+  it.each([0, 2])('a halt over midnight explains a silence, but not %i missing ids', async (missing) => {
+    // The exchange was down from 2018-02-08T00:28 to 2018-02-09T10:00.
+    for (const [day, hour, first] of [
+      ['2018-02-08', 0, 0],
+      ['2018-02-09', 11, 20 + missing],
+    ] as const) {
+      const start = Date.parse(day) + hour * 3_600_000;
+      const rows = Array.from({ length: 20 }, (_, at) => [first + at, start + at * 60_000]);
+      const csv = rows.map(([id, time]) => `${id},1.5,2,${id},${id},${time},true,true\n`).join('');
+      publish(scene.folder, `data/spot/daily/aggTrades/BTCUSDT/BTCUSDT-aggTrades-${day}.zip`, csv);
+    }
+    const asked = '--market spot --dataset aggTrades -s BTCUSDT --from 2018-02-08 --to 2018-02-09';
+    const run = await scene.vision(asked, { lake: `halt-${missing}` });
+    expect(await told(run)).toMatchObject({ lacking: [[2, missing === 0 ? 0 : 2]] });
+  });
+
   it('a silence of six hours over which the ids go on is whole', async () => {
     const quiet = everyTwoMinutes(3, (minute) => minute >= 360)
       .split('\n')
