@@ -113,6 +113,11 @@ describe('a given range', () => {
   });
 });
 
+it('an object may lack more rows than its gaps name', () => {
+  const gaps = [['2024-01-10T03:05:00.000Z', '2024-01-10T03:06:00.000Z']];
+  expect(cover([line('2024-01-10', { rows: 1437, gaps })])[0]).toMatchObject({ expected: 1440, missing: 3 });
+});
+
 describe('a series with remembered absences alone', () => {
   it('counts their days, without a format and by day', () => {
     const [covered, ...more] = cover([
