@@ -142,7 +142,7 @@ async function runner(spools) {
    * @param {Outcome} outcome
    */
   const tell = ({ series, object }, outcome) => {
-    tally.count(object.key, outcome);
+    tally.count(series, object, outcome);
     taskOutcome(series, object, outcome);
     return Promise.resolve();
   };

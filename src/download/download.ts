@@ -210,7 +210,7 @@ function conclude(
   const diagnosis = diagnosisLines({ network, elapsedMs });
   const closing = { ...end, diagnosis, reportPath, trouble, next: job === undefined ? next : undefined };
   const lines = closingBlock(closing, resolved.options.quiet);
-  reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.shorter === 0 });
+  reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.of('shorter') === 0 });
   for (const alert of end.alerts) reporter.event('alert', alert);
   reporter.event('summary', summary);
 }

@@ -299,18 +299,15 @@ function concludeRun(
 ): RunEnd {
   const { tally, options } = session;
   const settled = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
-  const hasFailed = tally.outcomes.failed > 0;
+  const hasFailed = tally.of('outcome.failed') > 0;
   return {
     status: {
       ended: ended?.code,
       signal: undefined,
-      waitedTooLong: tally.waitedTooLong,
-      failedRetryable: tally.failedRetryable + (isCut ? 1 : 0),
-      failedPermanent: tally.failedPermanent + tally.skippedPaths,
-      holes: tally.absentBy.hole ?? 0,
-      partial: tally.outcomes.partial,
+      ...tally.status,
+      failedRetryable: tally.of('failedRetryable') + (isCut ? 1 : 0),
       strict: options.strict,
-      written: tally.outcomes.ok + tally.outcomes.partial - tally.shorter,
+      written: tally.of('outcome.ok') + tally.of('outcome.partial') - tally.of('shorter'),
       nothingIsError: options.errorOnNothing,
     },
     tally,
@@ -321,8 +318,8 @@ function concludeRun(
     shard: options.shard?.text,
     dataPath: shownPath(dataPath),
     reportPath: hasFailed ? reportPath : undefined,
-    quarantinePath: tally.quarantined > 0 ? shownPath(session.paths.quarantine) : undefined,
-    query: tally.files > 0 ? queryLine(tally.written, session.paths.root) : undefined,
+    quarantinePath: tally.of('quarantined') > 0 ? shownPath(session.paths.quarantine) : undefined,
+    query: tally.of('files') > 0 ? queryLine(tally.written, session.paths.root) : undefined,
     alerts: [],
   };
 }

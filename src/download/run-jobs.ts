@@ -3,19 +3,19 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
+import { Counters } from '../model/counters.js';
 import { errnoOf } from '../model/errors.js';
 import { exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { SharedResources } from '../model/io.js';
 import type { Signalled } from '../model/io.js';
-import { jobsBlock, sumOfOutcomes } from '../report/closing-block.js';
-import type { EndedJob } from '../report/closing-block.js';
+import { jobsBlock } from '../report/closing-block.js';
 import { createJobsReport } from '../report/failure-report.js';
 import { openLogOf } from '../report/log.js';
 import type { Log } from '../report/log.js';
 import type { ReadReport } from '../report/read-failure-report.js';
 import { peakMemoryBytes } from '../report/run-summary.js';
-import { sumOfFailed } from '../report/tally.js';
+import { outcomesOf } from '../report/outcome-counts.js';
 import { cutWarning } from '../select/select-failures.js';
 import { endedBySignals, readSymbolFile } from '../options/symbols.js';
 import { absolutePath, shownPath } from '../text/printable.js';
@@ -124,14 +124,17 @@ function conclude(
   const codes = [...ended.flatMap(({ printed }) => printed?.exitCode ?? []), ...cutCodes];
   const exitCode = exitCodeOfJobs(codes, signal);
   if (options.dryRun) return exitCode;
-  const jobs = ended.map(asEnded);
-  const hasFailed = sumOfOutcomes(jobs).failed > 0;
+  const jobs = ended.map(({ job, printed }) => {
+    const { tally, undone = 0 } = printed?.end ?? {};
+    return { name: job.name, exitCode: printed?.exitCode, tally, undone };
+  });
+  const counts = new Counters(...jobs.flatMap(({ tally }) => tally?.all ?? []));
+  const hasFailed = counts.of('outcome.failed') > 0;
   const shown = reportPath === undefined || !hasFailed ? undefined : shownPath(reportPath);
   const reporter = openReporter(resolved, io, log);
-  const failed = sumOfFailed(ended.flatMap(({ printed }) => printed?.end?.tally ?? []));
   const query = ended.findLast(({ printed }) => printed?.end?.query !== undefined)?.printed?.end?.query;
   const next = signal !== undefined ? CONTINUE : shown === undefined && exitCode === 0 ? query : undefined;
-  const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown, failed, next });
+  const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown, counts, next });
   if (earlier?.cut !== undefined) reporter.warn(cutWarning(earlier.path, earlier.cut));
   for (const warning of warnings) reporter.warnOfOutput(warning);
   reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
@@ -142,16 +145,11 @@ function conclude(
       outcomes: printed?.end?.tally.outcomes ?? null,
       exitCode: printed?.exitCode ?? null,
     })),
-    outcomes: sumOfOutcomes(jobs),
+    outcomes: outcomesOf(counts),
     failures: hasFailed ? (reportPath ?? null) : null,
     elapsedMs: Math.round(elapsedMs),
     peakMemoryBytes: peakMemoryBytes(),
     exitCode,
   });
   return exitCode;
-}
-
-function asEnded({ job, printed }: Ended): EndedJob {
-  const { tally, undone = 0 } = printed?.end ?? {};
-  return { name: job.name, exitCode: printed?.exitCode, outcomes: tally?.outcomes, undone };
 }

@@ -153,8 +153,7 @@ export function openSession(request: SessionRequest): Session {
     times,
     work,
     tell: (plan, object, outcome) => {
-      tally.count(object.key, outcome);
-      tally.datasets.count(plan.series, object, outcome);
+      tally.count(plan.series, object, outcome);
       if (outcome.kind === 'ok' || outcome.kind === 'partial')
         tally.written ??= { series: plan.series, format: plan.settings.format };
       const told = taskOutcome(plan.series, object, outcome);

@@ -32,10 +32,10 @@ export async function writeObjects(
 ): Promise<ReadonlyMap<string, CryptodlError | 'held'>> {
   const result = await writer.write(plan, received, missing);
   const { observer, options, tally } = session;
-  tally.files += result.files;
-  tally.fileBytes += result.bytes;
-  tally.duplicatesAcross += result.duplicatesAcross;
-  tally.quarantined += result.quarantined ?? 0;
+  tally.add('files', result.files);
+  tally.add('fileBytes', result.bytes);
+  tally.add('duplicatesKept', result.duplicatesAcross);
+  tally.add('quarantined', result.quarantined ?? 0);
   tellOverlaps(session, plan, result);
   if (result.files > 0)
     observer.event('partition', {
@@ -120,12 +120,9 @@ function tellOverlaps(
   { overlaps }: WriteResult,
 ): void {
   for (const found of overlaps) {
-    const { overlap } = tally;
-    overlap.compared += found.compared;
-    overlap.differing += found.differing;
-    overlap.onlyRest += found.onlyRest;
-    overlap.onlyArchive += found.onlyArchive;
-    if (found.labelsShiftMs !== undefined) overlap.shifted += 1;
+    for (const name of ['compared', 'differing', 'onlyRest', 'onlyArchive'] as const)
+      tally.add(`overlap.${name}`, found[name]);
+    if (found.labelsShiftMs !== undefined) tally.add('overlap.shifted');
     observer.event('overlap', { ...plan.series, partition: plan.label, ...found });
   }
 }
@@ -138,7 +135,7 @@ async function keepEvidence(
   error: CryptodlError,
 ): Promise<void> {
   await quarantine(session.paths, key, body, `${error.code}: ${error.message}`);
-  session.tally.quarantined += 1;
+  session.tally.add('quarantined');
 }
 
 // Tasks that write nothing are counted, noted for the manifest, and reported.

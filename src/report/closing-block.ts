@@ -1,6 +1,7 @@
 /** The last lines of a run: counts, paths of the data, and the next command. */
 import type { ErrorCode } from '../model/errors.js';
 import { CryptodlError } from '../model/errors.js';
+import type { Counters } from '../model/counters.js';
 import { OUTCOME_KINDS } from '../model/outcome.js';
 import { ABSENCE_REASONS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
@@ -9,8 +10,10 @@ import type { NetworkTotals, Settled } from './network-figures.js';
 import type { Alert } from './run-summary.js';
 import { timeText } from './stage-times.js';
 import type { TimeFigures } from './stage-times.js';
+import { NOTES } from './outcome-counts.js';
+import type { CountName, Note } from './outcome-counts.js';
 import { nextStep } from './tally.js';
-import type { Failed, Note, Tally } from './tally.js';
+import type { Tally } from './tally.js';
 
 export interface Closing {
   readonly tally: Tally;
@@ -76,11 +79,12 @@ export function closingBlock(closing: Closing, isQuiet = false): string[] {
 }
 
 function headline({ tally, undone, openJobs, times }: Closing): string {
-  return `${countsText(tally.outcomes, undone, openJobs)} in ${durationText(times.elapsedMs)}`;
+  return `${countsText(tally, undone, openJobs)} in ${durationText(times.elapsedMs)}`;
 }
 
 /** Counts of objects by outcome, of objects that were not begun, and of jobs that have not ended. */
-function countsText(outcomes: Tally['outcomes'], undone: number, openJobs = 0): string {
+function countsText(tally: Tally, undone: number, openJobs = 0): string {
+  const { outcomes } = tally;
   const counts = OUTCOME_KINDS.filter((kind) => outcomes[kind] > 0).map(
     (kind) => `${numberText(outcomes[kind])} ${kind}`,
   );
@@ -99,8 +103,10 @@ function alertLines(alerts: readonly Alert[]): string[] {
   ];
 }
 
-function overlapLines({ overlap }: Tally): string[] {
-  const { compared, differing, onlyRest, onlyArchive, shifted } = overlap;
+function overlapLines(tally: Tally): string[] {
+  const [compared = 0, differing = 0, onlyRest = 0, onlyArchive = 0, shifted = 0] = (
+    ['compared', 'differing', 'onlyRest', 'onlyArchive', 'shifted'] as const
+  ).map((name) => tally.of(`overlap.${name}`));
   if (compared + onlyRest + onlyArchive === 0) return [];
   const parts = [
     `${numberText(differing)} differ`,
@@ -110,7 +116,10 @@ function overlapLines({ overlap }: Tally): string[] {
       ? [`in ${numberText(shifted)} files the labels of the archive are off by one interval`]
       : []),
   ];
-  return [`  compared   ${numberText(compared)} rows of REST with those of the archive: ${parts.join(', ')}`];
+  return row(
+    'compared',
+    `${numberText(compared)} rows of REST with those of the archive: ${parts.join(', ')}`,
+  );
 }
 
 function row(name: string, text: string | undefined): string[] {
@@ -118,19 +127,18 @@ function row(name: string, text: string | undefined): string[] {
 }
 
 function work({ tally, network, times: { workMs } }: Closing): string[] {
-  if (tally.files === 0) return [];
-  const speed = workMs > 0 ? ` at ${bytesText(Math.round((tally.bytes / workMs) * 1000))}/s` : '';
-  const rows = tally.rows > 0 ? `${numberText(tally.rows)} rows in ` : '';
+  const [files, bytes, rows] = [tally.of('files'), tally.of('bytes'), tally.of('rows')];
+  if (files === 0) return [];
+  const speed = workMs > 0 ? ` at ${bytesText(Math.round((bytes / workMs) * 1000))}/s` : '';
+  const written = `${rows > 0 ? `${numberText(rows)} rows in ` : ''}${countText(files, 'file')}`;
+  const [dropped, kept] = [tally.of('duplicatesDropped'), tally.of('duplicatesKept')];
+  const requests = `${numberText(network.requests)} requests, ${numberText(network.retries.total)} retried`;
   return [
-    `  fetched    ${bytesText(tally.bytes)}${speed}, ${numberText(network.requests)} requests, ${numberText(network.retries.total)} retried`,
-    `  written    ${rows}${numberText(tally.files)} file${tally.files === 1 ? '' : 's'}, ${bytesText(tally.fileBytes)}`,
+    ...row('fetched', `${bytesText(bytes)}${speed}, ${requests}`),
+    ...row('written', `${written}, ${bytesText(tally.of('fileBytes'))}`),
     ...settledLine(network.settled),
-    ...(tally.duplicates > 0
-      ? [`  dropped    ${numberText(tally.duplicates)} exact duplicate rows within one object`]
-      : []),
-    ...(tally.duplicatesAcross > 0
-      ? [`  kept       ${numberText(tally.duplicatesAcross)} exact duplicate rows across objects`]
-      : []),
+    ...(dropped > 0 ? row('dropped', `${numberText(dropped)} exact duplicate rows within one object`) : []),
+    ...(kept > 0 ? row('kept', `${numberText(kept)} exact duplicate rows across objects`) : []),
   ];
 }
 
@@ -143,26 +151,15 @@ const WHY_SETTLED: Readonly<Record<Settled['why'], string>> = {
 function settledLine(settled: Settled | undefined): string[] {
   if (settled === undefined) return [];
   const { level, most, why } = settled;
-  return [`  settled    at ${level} objects in flight, of ${most} at most: ${WHY_SETTLED[why]}`];
+  return row('settled', `at ${level} objects in flight, of ${most} at most: ${WHY_SETTLED[why]}`);
 }
-
-const NOTES: Readonly<Record<Note, string>> = {
-  changed: 'changed upstream, fetched again',
-  withdrawn: 'withdrawn upstream; the held rows stay',
-  shorter:
-    'revised upstream without some of the held rows; the held rows stay (--revisions take accepts the revision)',
-  conflictingObjects: 'with rows of the same id or bar and different values',
-  suspiciousObjects: 'with values that cannot be right; the rows are kept',
-  unverified: 'no checksum published, checked only by the CRC-32 of the zip',
-  noSidecars: 'no checksum published, checked by ETag',
-  staleSidecars: 'stale checksum, accepted by size and ETag',
-};
 
 function noteLines(tally: Tally, notes: readonly Note[]): string[] {
-  return notes.flatMap((note) => named(tally, NOTES[note], note, tally[note]));
+  return notes.flatMap((note) => named(tally, NOTES[note], note, tally.of(note)));
 }
 
-function substituteLines({ archiveFailed: { fromRest, held } }: Tally): string[] {
+function substituteLines(tally: Tally): string[] {
+  const [fromRest, held] = [tally.of('archiveFailed.fromRest'), tally.of('archiveFailed.held')];
   const next = 'the archive did not answer; the next run tries it again';
   return [
     ...(fromRest > 0 ? [`  ${numberText(fromRest)} from REST: ${next}, and its rows replace these`] : []),
@@ -171,7 +168,7 @@ function substituteLines({ archiveFailed: { fromRest, held } }: Tally): string[]
 }
 
 function partialLines(tally: Tally): string[] {
-  const partial = tally.outcomes.partial - tally.shorter;
+  const partial = tally.of('outcome.partial') - tally.of('shorter');
   return named(tally, 'partial, fewer or more rows than the period must have', 'partial', partial);
 }
 
@@ -215,7 +212,7 @@ export interface EndedJob {
   /** Undefined for a job that was not started. */
   readonly exitCode: number | undefined;
   /** Undefined for a job that began no object. */
-  readonly outcomes: Tally['outcomes'] | undefined;
+  readonly tally: Tally | undefined;
   /** Objects that were not begun, because the job ended early. */
   readonly undone: number;
 }
@@ -224,18 +221,18 @@ export interface JobsClosing {
   readonly jobs: readonly EndedJob[];
   readonly elapsedMs: number;
   readonly reportPath: string | undefined;
-  /** Counts of the failures of all jobs. */
-  readonly failed: Failed;
+  /** The counts of all jobs. */
+  readonly counts: Counters<CountName>;
   /** The next step, unless it depends on the failures. */
   readonly next: string | undefined;
 }
 
-export function jobsBlock({ jobs, elapsedMs, reportPath, failed, next }: JobsClosing): string[] {
+export function jobsBlock({ jobs, elapsedMs, reportPath, counts, next }: JobsClosing): string[] {
   const succeeded = jobs.filter(({ exitCode }) => exitCode === 0).length;
   const width = Math.max(10, ...jobs.map(({ name }) => name.length));
   const all =
     succeeded === jobs.length ? 'all succeeded' : `${succeeded} succeeded, ${jobs.length - succeeded} failed`;
-  const step = next ?? (reportPath === undefined ? undefined : nextStep(failed, reportPath));
+  const step = next ?? (reportPath === undefined ? undefined : nextStep(counts, reportPath));
   return [
     `${jobs.length} job${jobs.length === 1 ? '' : 's'}: ${all}, in ${durationText(elapsedMs)}`,
     ...jobs.map((job) => `  ${job.name.padEnd(width)} ${endOf(job)}`),
@@ -244,15 +241,8 @@ export function jobsBlock({ jobs, elapsedMs, reportPath, failed, next }: JobsClo
   ];
 }
 
-function endOf({ exitCode, outcomes, undone }: EndedJob): string {
+function endOf({ exitCode, tally, undone }: EndedJob): string {
   if (exitCode === undefined) return 'not started';
-  const counted = outcomes === undefined ? 'nothing done' : countsText(outcomes, undone);
+  const counted = tally === undefined ? 'nothing done' : countsText(tally, undone);
   return exitCode === 0 ? counted : `${counted} (exit code ${exitCode})`;
-}
-
-/** Counts of all jobs together. */
-export function sumOfOutcomes(jobs: readonly EndedJob[]): Record<keyof Tally['outcomes'], number> {
-  const sum = { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 };
-  for (const { outcomes } of jobs) for (const kind of OUTCOME_KINDS) sum[kind] += outcomes?.[kind] ?? 0;
-  return sum;
 }

@@ -2,9 +2,12 @@
 import { LATE_MS } from '../model/absence-reasons.js';
 import { DAY_MS, dayPeriod, monthOf, monthPeriod, periodText, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
+import { Counters } from '../model/counters.js';
 import type { Outcome, OutcomeKind } from '../model/outcome.js';
 import type { ArchiveObject, Period, Series } from '../model/task.js';
 import { parseDurationMs } from '../model/units.js';
+import { countOutcome, outcomesOf } from './outcome-counts.js';
+import type { CountName } from './outcome-counts.js';
 
 export interface DatasetFigures {
   readonly market: string;
@@ -29,27 +32,22 @@ export interface DatasetFigures {
   readonly freshUntilMs: number | null;
 }
 
-interface Counts {
-  readonly outcomes: Record<OutcomeKind, number>;
-  holes: number;
-  readonly days: { held: number; missing: number };
-  rows: number;
-  bytes: number;
-  newest: Period | undefined;
-  /** The newest held period of series that have each period. */
-  newestOfAll: Period | undefined;
-  /** The end of the newest period after the end of a series or of the dataset. */
-  endedTo: number;
-  published: { readonly to: number; readonly atMs: number } | undefined;
-  /** By their last day. */
-  readonly unpublished: Map<number, Period>;
-}
-
+/** The outcomes of one dataset of a market. */
 export class DatasetTally {
-  readonly #counts = new Map<string, { readonly series: Series; readonly counts: Counts }>();
+  readonly #counts = new Counters<CountName>();
+  readonly #name: Pick<DatasetFigures, 'market' | 'dataset'>;
   readonly #dayStart: DayStart;
+  #newest: Period | undefined;
+  /** The newest held period of series that have each period. */
+  #newestOfAll: Period | undefined;
+  /** The end of the newest period after the end of a series or of the dataset. */
+  #endedTo = 0;
+  #published: { readonly to: number; readonly atMs: number } | undefined;
+  /** By their last day. */
+  readonly #unpublished = new Map<number, Period>();
 
-  constructor(dayStart: DayStart) {
+  constructor({ market, dataset }: Pick<Series, 'market' | 'dataset'>, dayStart: DayStart) {
+    this.#name = { market, dataset };
     this.#dayStart = dayStart;
   }
 
@@ -58,90 +56,60 @@ export class DatasetTally {
     { period, lastModified }: Pick<ArchiveObject, 'period' | 'lastModified'>,
     outcome: Outcome,
   ): void {
-    const counts = this.#of(series);
-    counts.outcomes[outcome.kind] += 1;
-    const isMissing = outcome.kind === 'failed' || (outcome.kind === 'absent' && outcome.reason === 'hole');
-    if (isMissing) counts.days.missing += period.to - period.from;
-    else if (outcome.kind !== 'absent') counts.days.held += period.to - period.from;
+    countOutcome(this.#counts, outcome, period);
     if (outcome.kind === 'absent') {
-      if (outcome.reason === 'hole') counts.holes += 1;
       if (outcome.reason === 'not-published-yet' && hasEachPeriod(series, period))
-        counts.unpublished.set(period.to, period);
+        this.#unpublished.set(period.to, period);
       if (outcome.reason === 'delisted' || outcome.reason === 'dataset-ended')
-        counts.endedTo = Math.max(counts.endedTo, period.to);
-      return;
+        this.#endedTo = Math.max(this.#endedTo, period.to);
     }
-    if (outcome.kind === 'failed') return;
-    if (counts.newest === undefined || period.to > counts.newest.to) counts.newest = period;
-    if (hasEachPeriod(series, period) && period.to > (counts.newestOfAll?.to ?? 0))
-      counts.newestOfAll = period;
+    if (outcome.kind === 'absent' || outcome.kind === 'failed') return;
+    if (period.to > (this.#newest?.to ?? 0)) this.#newest = period;
+    if (hasEachPeriod(series, period) && period.to > (this.#newestOfAll?.to ?? 0)) this.#newestOfAll = period;
     const atMs = lastModified === undefined ? Number.NaN : Date.parse(lastModified);
-    if (!Number.isNaN(atMs) && period.to > (counts.published?.to ?? 0))
-      counts.published = { to: period.to, atMs };
-    if (outcome.kind === 'skipped') return;
-    counts.rows += outcome.keptRows === undefined ? (outcome.rows ?? 0) : 0;
-    counts.bytes += outcome.keptRows === undefined ? outcome.bytes : 0;
+    if (!Number.isNaN(atMs) && period.to > (this.#published?.to ?? 0))
+      this.#published = { to: period.to, atMs };
   }
 
-  get figures(): DatasetFigures[] {
-    return [...this.#counts.values()].map(({ series: { market, dataset }, counts }) => {
-      const { newest, published, outcomes, unpublished, holes, days, rows, bytes } = counts;
-      const next = [...unpublished.values()]
-        .filter(({ to }) => to > (newest?.to ?? 0))
-        .reduce<Period | undefined>(
-          (one, other) => (one === undefined || other.to < one.to ? other : one),
-          undefined,
-        );
-      return {
-        market,
-        dataset,
-        outcomes: { ...outcomes },
-        holes,
-        days: { ...days },
-        rows,
-        bytes,
-        newest: newest === undefined ? null : periodText(newest),
-        newestEndMs: newest === undefined ? null : startOfDay(newest.to, this.#dayStart),
-        unpublished: next === undefined ? null : periodText(next),
-        unpublishedEndMs: next === undefined ? null : startOfDay(next.to, this.#dayStart),
-        freshUntilMs: this.#lateFrom(next ?? periodAfter(counts)),
-        publicationDelayMs:
-          published === undefined
-            ? null
-            : Math.max(0, published.atMs - startOfDay(published.to, this.#dayStart)),
-      };
-    });
+  get figures(): DatasetFigures {
+    const counts = this.#counts;
+    const [newest, published] = [this.#newest, this.#published];
+    const next = [...this.#unpublished.values()]
+      .filter(({ to }) => to > (newest?.to ?? 0))
+      .toSorted((one, other) => one.to - other.to)[0];
+    return {
+      ...this.#name,
+      outcomes: outcomesOf(counts),
+      holes: counts.of('absentBy.hole'),
+      days: { held: counts.of('days.held'), missing: counts.of('days.missing') },
+      rows: counts.of('rows'),
+      bytes: counts.of('bytes'),
+      newest: newest === undefined ? null : periodText(newest),
+      newestEndMs: this.#endOf(newest),
+      unpublished: next === undefined ? null : periodText(next),
+      unpublishedEndMs: this.#endOf(next),
+      freshUntilMs: this.#lateFrom(next ?? this.#dueNext()),
+      publicationDelayMs:
+        published === undefined
+          ? null
+          : Math.max(0, published.atMs - startOfDay(published.to, this.#dayStart)),
+    };
+  }
+
+  #endOf(period: Period | undefined): number | null {
+    return period === undefined ? null : startOfDay(period.to, this.#dayStart);
   }
 
   #lateFrom(period: Period | undefined): number | null {
     return period === undefined ? null : startOfDay(period.to, this.#dayStart) + LATE_MS[period.cadence];
   }
 
-  #of(series: Series): Counts {
-    const name = `${series.market} ${series.dataset}`;
-    const known = this.#counts.get(name);
-    if (known !== undefined) return known.counts;
-    const counts: Counts = {
-      outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
-      holes: 0,
-      days: { held: 0, missing: 0 },
-      rows: 0,
-      bytes: 0,
-      newest: undefined,
-      newestOfAll: undefined,
-      endedTo: 0,
-      published: undefined,
-      unpublished: new Map(),
-    };
-    this.#counts.set(name, { series, counts });
-    return counts;
+  /** The period after the newest held one; undefined if the series have ended. */
+  #dueNext(): Period | undefined {
+    const held = this.#newestOfAll;
+    if (held === undefined || this.#endedTo > held.to) return undefined;
+    return held.cadence === 'daily' ? dayPeriod(held.to) : monthPeriod(monthOf(held.to));
   }
-}
-
-/** The period after the newest held one; undefined if the series have ended. */
-function periodAfter({ newestOfAll: held, endedTo }: Counts): Period | undefined {
-  if (held === undefined || endedTo > held.to) return undefined;
-  return held.cadence === 'daily' ? dayPeriod(held.to) : monthPeriod(monthOf(held.to));
 }
 
 /** Bars that are longer than a day have no object on most days. */

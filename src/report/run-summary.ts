@@ -4,6 +4,7 @@ import { exitCode } from '../model/exit-code.js';
 import type { ExitCode, RunStatus } from '../model/exit-code.js';
 import type { DatasetFigures } from './dataset-tally.js';
 import type { NetworkFigures } from './network-figures.js';
+import { SUMMED } from './outcome-counts.js';
 import type { TimeFigures } from './stage-times.js';
 import type { Tally } from './tally.js';
 
@@ -50,37 +51,19 @@ export interface RunEnd {
   readonly alerts: readonly Alert[];
 }
 
+type Summed = Readonly<Record<(typeof SUMMED)[number], number>>;
+
 /** The numbers of a run as plain data. */
-export interface RunSummary {
+export interface RunSummary extends Summed {
   readonly outcomes: Readonly<Tally['outcomes']>;
   readonly absent: Readonly<Tally['absentBy']>;
   readonly failed: Readonly<Tally['failedBy']>;
   readonly undone: number;
-  /** Bytes of the objects that became part of the lake, as downloaded. */
-  readonly bytes: number;
-  readonly rows: number;
-  readonly files: number;
   readonly requests: number;
   readonly retries: number;
   readonly network: NetworkFigures;
-  readonly unverified: number;
-  readonly staleSidecars: number;
-  /** Objects without a published checksum: the ETag of the listing verified them. */
-  readonly noSidecars: number;
-  /** Held objects that had changed upstream. */
-  readonly changed: number;
-  /** Held objects that the archive no longer has. */
-  readonly withdrawn: number;
   /** Objects for which the archive did not answer: `fromRest` in this run, `held` from REST since an earlier run. */
   readonly archiveFailed: { readonly fromRest: number; readonly held: number };
-  /** Revisions that the lake does not take, because they lack held rows. */
-  readonly shorter: number;
-  readonly duplicatesDropped: number;
-  readonly duplicatesKept: number;
-  /** Rows that share an id or a bar with another row of the object but differ in values, and rows of bars outside the period. */
-  readonly idConflicts: number;
-  /** Objects with rows whose values cannot be right. */
-  readonly suspiciousObjects: number;
   /** From the start of the command, planning and pauses included. */
   readonly elapsedMs: number;
   /** `elapsedMs` by phase, and the time of the objects by stage, in ms. */
@@ -113,34 +96,22 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
   const { tally, network } = end;
   const { elapsedMs, ...times } = end.times;
   return {
-    outcomes: { ...tally.outcomes },
-    absent: { ...tally.absentBy },
-    failed: { ...tally.failedBy },
+    outcomes: tally.outcomes,
+    absent: tally.absentBy,
+    failed: tally.failedBy,
     undone: end.undone,
-    bytes: tally.bytes,
-    rows: tally.rows,
-    files: tally.files,
+    ...(Object.fromEntries(SUMMED.map((name) => [name, tally.of(name)])) as Summed),
     requests: network.requests,
     retries: network.retries.total,
     network,
-    unverified: tally.unverified,
-    staleSidecars: tally.staleSidecars,
-    noSidecars: tally.noSidecars,
-    changed: tally.changed,
-    withdrawn: tally.withdrawn,
-    archiveFailed: { ...tally.archiveFailed },
-    shorter: tally.shorter,
-    duplicatesDropped: tally.duplicates,
-    duplicatesKept: tally.duplicatesAcross,
-    idConflicts: tally.idConflicts,
-    suspiciousObjects: tally.suspiciousObjects,
+    archiveFailed: { fromRest: tally.of('archiveFailed.fromRest'), held: tally.of('archiveFailed.held') },
     elapsedMs,
     times,
     peakMemoryBytes: peakMemoryBytes(),
     failureRecords: recordsOf(tally),
     shard: end.shard ?? null,
     failures: end.reportPath ?? null,
-    datasets: tally.datasets.figures,
+    datasets: tally.datasets,
     alerts: end.alerts,
     exitCode: exitCode({ ...end.status, signal }),
   };

@@ -49,7 +49,7 @@ export async function selectRepairs(
       const isLeft = fix && finding.left === 'fix';
       const remedy = isLeft ? 'wait for it' : SKIPPED[finding.kind];
       if (remedy === undefined) continue;
-      session.tally.skippedPaths += 1;
+      session.tally.add('skippedPaths');
       session.observer.warn(
         `${finding.path} was not changed: ${finding.text}; ${remedy}, then run repair again`,
       );

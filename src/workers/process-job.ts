@@ -12,7 +12,7 @@ import { refuseWithoutConditions, runJob } from './run-job.js';
 import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
 import { converting, fetching, isConverted } from './staged-run.js';
 import { countsOfAttempt, countsOfFailure } from './tally-fields.js';
-import type { Counts } from './tally-fields.js';
+import type { Counts } from '../model/counters.js';
 import type { AttemptReport } from './waits.js';
 
 /** A job that this worker may not do waits this long for another worker. */

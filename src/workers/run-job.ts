@@ -3,6 +3,7 @@ import { forEachItem } from '../cli/look-up.js';
 import type { Pipeline } from '../download/pipeline/pipeline.js';
 import { startRun } from '../download/run.js';
 import type { ZipStore } from '../download/session.js';
+import type { Counts } from '../model/counters.js';
 import { CryptodlError, toCryptodlError, usage } from '../model/errors.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import type { Observer } from '../model/observer.js';
@@ -18,8 +19,6 @@ import { describeSelection, givenFlags, givenSettings } from '../select/selectio
 import type { DownloadVerb, RunSelection, SymbolContext } from '../select/selection.js';
 import { resolveJob } from './job-data.js';
 import type { JobData } from './job-data.js';
-import { countsOf } from './tally-fields.js';
-import type { Counts } from './tally-fields.js';
 
 export interface JobContext extends Pick<VerbRequest, 'source' | 'surroundings' | 'clock' | 'signal'> {
   readonly pipeline: Pipeline;
@@ -121,7 +120,7 @@ async function runIn(
   });
   if (end.ended !== undefined) throw toCryptodlError(end.ended);
   if (end.undone > 0) throw new CryptodlError('interrupted', 'the worker was stopped');
-  return { counts: countsOf(end.tally), failed, written };
+  return { counts: end.tally.all, failed, written };
 }
 
 function isWritten({ outcome }: TaskOutcome): boolean {

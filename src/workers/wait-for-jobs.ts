@@ -66,11 +66,12 @@ export async function waitForJobs(waiting: Waiting): Promise<ExitCode> {
 function tell({ jobs, options, io, wait }: Waiting, pending: number): void {
   const tally = tallyOf(wait.counts);
   const done = jobs - pending;
+  const { outcomes } = tally;
   if (options.json)
-    printLines(io.stdout, [{ event: 'progress', jobs, done, outcomes: tally.outcomes, bytes: tally.bytes }]);
+    printLines(io.stdout, [{ event: 'progress', jobs, done, outcomes, bytes: tally.of('bytes') }]);
   else if (!options.quiet)
     printLines(io.stderr, [
-      `${numberText(done)} of ${countText(jobs, 'job')}: ${numberText(tally.outcomes.ok)} objects, ${numberText(tally.outcomes.failed)} failed`,
+      `${numberText(done)} of ${countText(jobs, 'job')}: ${numberText(outcomes.ok)} objects, ${numberText(outcomes.failed)} failed`,
     ]);
 }
 
@@ -116,25 +117,20 @@ function conclude(waiting: Waiting, pending: number): ExitCode {
   const failedJobs = numberOf(counts['failedJobs']);
   const code = exitCode({
     signal: signals.signalled(),
-    waitedTooLong: tally.waitedTooLong,
-    failedRetryable: tally.failedRetryable,
-    failedPermanent: tally.failedPermanent,
-    holes: tally.absentBy.hole ?? 0,
-    partial: tally.outcomes.partial,
+    ...tally.status,
     strict: options.strict,
   });
   if (options.json) {
-    const { outcomes, absentBy, failedBy, bytes, rows, files } = tally;
     printLines(io.stdout, [
       {
         event: 'summary',
         jobs: { all: jobs, done: jobs - pending - failedJobs, failed: failedJobs, open: pending },
-        outcomes,
-        absent: absentBy,
-        failed: failedBy,
-        bytes,
-        rows,
-        files,
+        outcomes: tally.outcomes,
+        absent: tally.absentBy,
+        failed: tally.failedBy,
+        bytes: tally.of('bytes'),
+        rows: tally.of('rows'),
+        files: tally.of('files'),
         requests: numberOf(counts['requests']),
         retries: numberOf(counts['retries']),
         elapsedMs: Math.round(elapsedMs),

@@ -9,7 +9,8 @@ import type { JobEvents } from './bullmq.js';
 import { stalledFailure } from './job-data.js';
 import type { OpenQueue } from './open-queue.js';
 import { countsOfFailure } from './tally-fields.js';
-import type { Counts } from './tally-fields.js';
+import { Counters } from '../model/counters.js';
+import type { Counts } from '../model/counters.js';
 
 /** The keys of a command that was killed vanish after this time. */
 const KEPT_SECONDS = 3600;
@@ -22,8 +23,7 @@ export interface AttemptReport {
 }
 
 export class Wait {
-  /** The counts of the jobs so far. */
-  readonly counts: Counts = {};
+  readonly #counts = new Counters();
   readonly #open: OpenQueue;
   readonly #events: JobEvents[] = [];
   /** A set of the jobs that have not ended. An empty name shows that the server has kept its data. */
@@ -32,6 +32,11 @@ export class Wait {
   constructor(open: OpenQueue) {
     this.#open = open;
     this.#key = queueKey(open.name, 'wait', randomUUID());
+  }
+
+  /** The counts of the jobs so far. */
+  get counts(): Counts {
+    return this.#counts.all;
   }
 
   /** To be called before the first `add`. */
@@ -90,7 +95,7 @@ export class Wait {
   }
 
   #count(counts: Counts): void {
-    for (const [name, count] of Object.entries(counts)) this.counts[name] = (this.counts[name] ?? 0) + count;
+    for (const [name, count = 0] of Object.entries(counts)) this.#counts.add(name, count);
   }
 }
 

@@ -23,7 +23,7 @@ import type { CommandQueue, OpenQueue } from './open-queue.js';
 import { processJob, RetryLater } from './process-job.js';
 import type { OwnLake, ProcessContext, Work } from './process-job.js';
 import { refuseWorker, workerName } from './worker-name.js';
-import type { Counts } from './tally-fields.js';
+import type { Counts } from '../model/counters.js';
 
 /** The queues of a role, and what it does with their jobs. */
 const WORK_OF: Readonly<

@@ -119,8 +119,7 @@ function follower(monitor: RunMonitor, more: Partial<Observer> = {}, tally = new
           ? { kind: 'failed', error: bad }
           : { kind: 'ok', bytes: 100, rows: 1, unverified: false };
       await tracker.during('write', { plan }, () => Promise.resolve());
-      tally.count(object.key, outcome);
-      tally.datasets.count(series, object, outcome);
+      tally.count(series, object, outcome);
       monitor.outcome?.(taskOutcome(series, object, outcome));
       end();
       if (index % 4 === 0) await clock.advance(1000);

@@ -166,7 +166,7 @@ const LINES: Readonly<Record<string, number>> = {
   library: 700,
   main: 300,
   mirror: 1550,
-  model: 1450,
+  model: 1500,
   monitor: 1450,
   notify: 250,
   options: 3100,

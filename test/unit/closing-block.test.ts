@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { dayPeriod, UTC } from '../../src/model/calendar.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { RetryEvent } from '../../src/model/observer.js';
@@ -6,6 +7,7 @@ import type { Outcome } from '../../src/model/outcome.js';
 import { closingBlock, jobsBlock } from '../../src/report/closing-block.js';
 import type { Closing } from '../../src/report/closing-block.js';
 import { Figures } from '../../src/report/figures.js';
+import type { CountName } from '../../src/report/outcome-counts.js';
 import { Tally } from '../../src/report/tally.js';
 
 const RETRY: RetryEvent = {
@@ -20,8 +22,13 @@ const RETRY: RetryEvent = {
 
 function tallyOf(outcomes: Readonly<Record<string, Outcome>>): Tally {
   const tally = new Tally();
-  for (const [key, outcome] of Object.entries(outcomes)) tally.count(key, outcome);
+  for (const [key, outcome] of Object.entries(outcomes)) count(tally, key, outcome);
   return tally;
+}
+
+function count(tally: Tally, key: string, outcome: Outcome): void {
+  const series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' } as const;
+  tally.count(series, { key, period: dayPeriod(0) }, outcome);
 }
 
 /** Twelve requests, two of them extra tries. */
@@ -71,7 +78,7 @@ function failed(code: ErrorCode): Outcome {
 it('the closing block says where the concurrency settled, and why', () => {
   const network = { ...wire(), settled: { level: 41, most: 128, why: 'refused' as const } };
   const tally = tallyOf({ a: ok });
-  tally.files = 1;
+  tally.add('files');
   expect(block(tally, { network })).toContain(
     '  settled    at 41 objects in flight, of 128 at most: the host refused more',
   );
@@ -103,7 +110,7 @@ describe('the tally', () => {
       c: { kind: 'skipped' },
     });
     expect(tally.outcomes).toEqual({ ok: 1, partial: 1, skipped: 1, absent: 0, failed: 0 });
-    expect([tally.rows, tally.bytes, tally.duplicates, tally.unverified]).toEqual([1447, 2000, 4, 1]);
+    expect(tally.all).toMatchObject({ rows: 1447, bytes: 2000, duplicatesDropped: 4, unverified: 1 });
     expect(tally.examples.get('partial')).toEqual(['b: 7 of 1440 rows']);
     expect(tally.examples.get('unverified')).toEqual(['b']);
   });
@@ -115,7 +122,7 @@ describe('the tally', () => {
       c: failed('wait-too-long'),
       d: failed('zip-broken'),
     });
-    expect([tally.failedRetryable, tally.failedPermanent, tally.waitedTooLong]).toEqual([1, 2, 1]);
+    expect(tally.status).toMatchObject({ failedRetryable: 1, failedPermanent: 2, waitedTooLong: 1 });
     expect(tally.failedBy).toEqual({ 'http-server-error': 1, 'zip-broken': 2, 'wait-too-long': 1 });
     expect(tally.outcomes.failed).toBe(4);
     expect(tally.examples.get('zip-broken')?.map((text) => text.split(':')[0])).toEqual(['b', 'd']);
@@ -124,7 +131,7 @@ describe('the tally', () => {
   it('keeps a few examples, however many there are', () => {
     const tally = new Tally();
     for (let index = 0; index < 1000; index += 1)
-      tally.count(`k${index}`, { kind: 'absent', reason: 'hole' });
+      count(tally, `k${index}`, { kind: 'absent', reason: 'hole' });
     expect(tally.absentBy).toEqual({ hole: 1000 });
     expect(tally.examples.get('hole')).toEqual(['k0', 'k1', 'k2', 'k3', 'k4']);
   });
@@ -143,7 +150,7 @@ describe('the closing block', () => {
       d: { ...ok, kind: 'partial', expectedRows: 2000 },
       e: ok,
     });
-    tally.outcomes.ok = 1234;
+    tally.add('outcome.ok', 1233);
     expect(block(tally, { undone: 7 })[0]).toBe(
       '1,234 ok, 1 partial, 1 skipped, 1 absent, 1 failed, 7 not done in 2.5s',
     );
@@ -151,7 +158,8 @@ describe('the closing block', () => {
 
   it('has the fetched and written amounts, and the duplicates', () => {
     const tally = tallyOf({ a: { ...ok, bytes: 3_000_000 } });
-    Object.assign(tally, { files: 1, fileBytes: 5_000_000, duplicatesAcross: 4 });
+    for (const [name, number] of Object.entries({ files: 1, fileBytes: 5_000_000, duplicatesKept: 4 }))
+      tally.add(name as CountName, number);
     expect(block(tally).slice(1, 5)).toEqual([
       '  fetched    3.0 MB at 1.5 MB/s, 12 requests, 2 retried',
       '  written    1,440 rows in 1 file, 5.0 MB',
@@ -163,10 +171,10 @@ describe('the closing block', () => {
   it('names holes and partial objects, and only counts routine outcomes', () => {
     const tally = new Tally();
     for (let index = 0; index < 7; index += 1)
-      tally.count(`hole-${index}`, { kind: 'absent', reason: 'hole' });
+      count(tally, `hole-${index}`, { kind: 'absent', reason: 'hole' });
     for (let index = 0; index < 7; index += 1)
-      tally.count(`gone-${index}`, { kind: 'absent', reason: 'delisted' });
-    tally.count('half', { ...ok, kind: 'partial', rows: 7, expectedRows: 1440 });
+      count(tally, `gone-${index}`, { kind: 'absent', reason: 'delisted' });
+    count(tally, 'half', { ...ok, kind: 'partial', rows: 7, expectedRows: 1440 });
     const lines = block(tally);
     expect(lines).toContain('      half: 7 of 1440 rows');
     const hole = lines.indexOf('  7 absent, hole');
@@ -222,17 +230,16 @@ it.each<[string, boolean, readonly RegExp[]]>([
 });
 
 it('the closing block of several jobs has the open objects of each job', () => {
-  const none = new Tally().outcomes;
-  const job = { exitCode: 0, outcomes: none, undone: 0 };
+  const job = { exitCode: 0, tally: new Tally(), undone: 0 };
   const jobs = [
     { ...job, name: 'full', exitCode: 1, undone: 63 },
-    { ...job, name: 'stopped', exitCode: 130, outcomes: { ...none, ok: 58 }, undone: 1005 },
+    { ...job, name: 'stopped', exitCode: 130, tally: new Tally(UTC, { 'outcome.ok': 58 }), undone: 1005 },
     { ...job, name: 'held' },
-    { ...job, name: 'refused', exitCode: 1, outcomes: undefined },
-    { ...job, name: 'waiting', exitCode: undefined, outcomes: undefined },
+    { ...job, name: 'refused', exitCode: 1, tally: undefined },
+    { ...job, name: 'waiting', exitCode: undefined, tally: undefined },
   ];
   expect(
-    jobsBlock({ jobs, elapsedMs: 2500, reportPath: undefined, failed: new Tally(), next: 'cryptodl sql' }),
+    jobsBlock({ jobs, elapsedMs: 2500, reportPath: undefined, counts: new Tally(), next: 'cryptodl sql' }),
   ).toEqual([
     '5 jobs: 1 succeeded, 4 failed, in 2.5s',
     '  full       63 not done (exit code 1)',

@@ -4,12 +4,13 @@ import { dayPeriod, parseDay, parsePeriod } from '../../src/model/calendar.js';
 import type { Outcome } from '../../src/model/outcome.js';
 import type { AbsenceReason } from '../../src/model/absence-reasons.js';
 import type { ArchiveObject, Period, Series } from '../../src/model/task.js';
-import { DatasetTally } from '../../src/report/dataset-tally.js';
+import { Tally } from '../../src/report/tally.js';
 
 const KLINES: Series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
 const TRADES: Series = { market: 'spot', dataset: 'aggTrades', symbol: 'BTCUSDT' };
 const day = (text: string): Period => dayPeriod(parseDay(text) ?? Number.NaN);
 const object = (text: string, lastModified?: string) => ({
+  key: text,
   period: day(text),
   ...(lastModified !== undefined && { lastModified }),
 });
@@ -17,7 +18,7 @@ const ok = { kind: 'ok', rows: 1440, bytes: 60_000, unverified: false } as const
 
 describe('the tally by dataset', () => {
   it('counts outcomes, holes, rows and bytes of each dataset of each market', () => {
-    const tally = new DatasetTally({ dayStartMs: 0 });
+    const tally = new Tally({ dayStartMs: 0 });
     tally.count(KLINES, object('2024-01-14'), ok);
     tally.count({ ...KLINES, interval: '1h' }, object('2024-01-15'), { ...ok, kind: 'partial', rows: 20 });
     tally.count(KLINES, object('2024-01-16'), { kind: 'absent', reason: 'hole' });
@@ -29,7 +30,7 @@ describe('the tally by dataset', () => {
       kind: 'failed',
       error: new CryptodlError('connection-lost', 'x'),
     });
-    expect(tally.figures).toEqual([
+    expect(tally.datasets).toEqual([
       {
         market: 'um',
         dataset: 'klines',
@@ -64,11 +65,11 @@ describe('the tally by dataset', () => {
   });
 
   it('has the delay of the newest published period, by the day of the exchange', () => {
-    const tally = new DatasetTally({ dayStartMs: 8 * 3_600_000 });
+    const tally = new Tally({ dayStartMs: 8 * 3_600_000 });
     tally.count(KLINES, object('2024-01-15', '2024-01-16T14:30:00.000Z'), { kind: 'skipped' });
     tally.count(KLINES, object('2024-01-14', '2024-01-19T00:00:00.000Z'), ok);
     tally.count(KLINES, object('2024-01-16', 'not a time'), ok);
-    expect(tally.figures[0]).toMatchObject({
+    expect(tally.datasets[0]).toMatchObject({
       newest: '2024-01-16',
       newestEndMs: Date.UTC(2024, 0, 17, 8),
       publicationDelayMs: 6.5 * 3_600_000,
@@ -76,7 +77,7 @@ describe('the tally by dataset', () => {
   });
 
   it('has the oldest unpublished period after the newest held one', () => {
-    const tally = new DatasetTally({ dayStartMs: 0 });
+    const tally = new Tally({ dayStartMs: 0 });
     const late = { kind: 'absent', reason: 'not-published-yet' } as const;
     const other = { ...KLINES, symbol: 'OLDUSDT' };
     // A symbol that ended says nothing about its dataset.
@@ -86,7 +87,7 @@ describe('the tally by dataset', () => {
     tally.count(TRADES, object('2024-01-15'), { kind: 'absent', reason: 'delisted' });
     tally.count({ ...KLINES, market: 'cm', interval: '1w' }, object('2024-01-15'), late);
     tally.count({ ...KLINES, market: 'spot', interval: '1d' }, object('2024-01-15'), late);
-    const unpublished = tally.figures.map((one) => [one.market, one.dataset, one.unpublished]);
+    const unpublished = tally.datasets.map((one) => [one.market, one.dataset, one.unpublished]);
     expect(unpublished).toEqual([
       ['um', 'klines', '2024-01-15'],
       ['spot', 'aggTrades', null],
@@ -94,20 +95,20 @@ describe('the tally by dataset', () => {
       ['cm', 'klines', null],
       ['spot', 'klines', '2024-01-15'],
     ]);
-    expect(tally.figures[0]?.unpublishedEndMs).toBe(Date.UTC(2024, 0, 16));
+    expect(tally.datasets[0]?.unpublishedEndMs).toBe(Date.UTC(2024, 0, 16));
   });
 
   const HELD = { kind: 'skipped' } as const;
   const absent = (reason: AbsenceReason) => ({ kind: 'absent', reason }) as const;
-  const month = (text: string) => ({ period: parsePeriod('monthly', text) ?? day('1970-01-01') });
+  const month = (text: string) => ({ key: text, period: parsePeriod('monthly', text) ?? day('1970-01-01') });
   const WEEKS = { ...KLINES, interval: '1w' };
   const OLD = { ...KLINES, symbol: 'OLDUSDT' };
 
-  it.each<[string, [Series, Pick<ArchiveObject, 'period'>, Outcome][], number | null]>([
+  it.each<[string, [Series, Pick<ArchiveObject, 'key' | 'period'>, Outcome][], number | null]>([
     ['a day', [[KLINES, object('2024-01-14'), HELD]], Date.UTC(2024, 0, 16 + 2)],
     [
       'the newest day',
-      [day('2024-01-14'), day('2024-01-12')].map((period) => [KLINES, { period }, ok]),
+      ['2024-01-14', '2024-01-12'].map((text) => [KLINES, object(text), ok]),
       Date.UTC(2024, 0, 18),
     ],
     ['a month', [[KLINES, month('2024-01'), HELD]], Date.UTC(2024, 2, 1 + 10)],
@@ -156,8 +157,8 @@ describe('the tally by dataset', () => {
     ],
     ['no object', [[KLINES, object('2024-01-14'), absent('hole')]], null],
   ])('says until when it is fresh: %s', (_, outcomes, freshUntilMs) => {
-    const tally = new DatasetTally({ dayStartMs: 0 });
+    const tally = new Tally({ dayStartMs: 0 });
     for (const [series, held, outcome] of outcomes) tally.count(series, held, outcome);
-    expect(tally.figures[0]?.freshUntilMs).toBe(freshUntilMs);
+    expect(tally.datasets[0]?.freshUntilMs).toBe(freshUntilMs);
   });
 });

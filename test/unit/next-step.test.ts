@@ -1,24 +1,24 @@
 import { expect, it } from 'vitest';
+import { Counters } from '../../src/model/counters.js';
 import { nextStep } from '../../src/report/tally.js';
 
 const RETRY = 'cryptodl retry report.jsonl';
-const NONE = { failedBy: {}, failedPermanent: 0, failedRetryable: 0, waitedTooLong: 0 };
 
 it.each([
   ['failures that may succeed later', { failedRetryable: 2 }, RETRY],
   ['hosts that asked for too long a wait', { failedPermanent: 3, waitedTooLong: 1 }, RETRY],
   [
     'stale checksums alone',
-    { failedBy: { 'sidecar-stale': 2 }, failedRetryable: 2, failedPermanent: 1 },
+    { 'failedBy.sidecar-stale': 2, failedRetryable: 2, failedPermanent: 1 },
     `${RETRY} --stale-checksum warn`,
   ],
-  ['stale checksums among others', { failedBy: { 'sidecar-stale': 2 }, failedRetryable: 3 }, RETRY],
+  ['stale checksums among others', { 'failedBy.sidecar-stale': 2, failedRetryable: 3 }, RETRY],
 ])('after %s comes a retry', (_, failed, next) => {
-  expect(nextStep({ ...NONE, ...failed }, 'report.jsonl')).toBe(next);
+  expect(nextStep(new Counters(failed), 'report.jsonl')).toBe(next);
 });
 
 it('after failures that stay comes the same command, and no retry', () => {
-  const next = nextStep({ ...NONE, failedPermanent: 1 }, 'report.jsonl');
+  const next = nextStep(new Counters({ failedPermanent: 1 }), 'report.jsonl');
   expect(next).toMatch(/^run the same command again later: /);
   expect(next).not.toContain('cryptodl retry');
 });
@@ -29,8 +29,8 @@ it.each([
   ['$HOME/"a".jsonl', `'$HOME/"a".jsonl'`],
   ['a\nb.jsonl', String.raw`$'a\nb.jsonl'`],
 ])('the report %j is a word of a shell', (path, word) => {
-  expect(nextStep({ ...NONE, failedRetryable: 1 }, path)).toBe(`cryptodl retry ${word}`);
-  expect(nextStep({ ...NONE, failedPermanent: 1 }, path)).toContain(`; ${word} names the objects`);
-  const stale = { failedBy: { 'sidecar-stale': 1 }, failedRetryable: 1 };
-  expect(nextStep({ ...NONE, ...stale }, path)).toBe(`cryptodl retry ${word} --stale-checksum warn`);
+  expect(nextStep(new Counters({ failedRetryable: 1 }), path)).toBe(`cryptodl retry ${word}`);
+  expect(nextStep(new Counters({ failedPermanent: 1 }), path)).toContain(`; ${word} names the objects`);
+  const stale = { 'failedBy.sidecar-stale': 1, failedRetryable: 1 };
+  expect(nextStep(new Counters(stale), path)).toBe(`cryptodl retry ${word} --stale-checksum warn`);
 });

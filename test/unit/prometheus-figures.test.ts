@@ -70,10 +70,8 @@ function tallyOf(outcomes: readonly Outcome[]): Tally {
   const tally = new Tally({ dayStartMs: 0 });
   for (const [at, outcome] of outcomes.entries()) {
     const day = parseDay(`2026-11-${20 - at}`) ?? Number.NaN;
-    tally.datasets.count(KLINES, { period: dayPeriod(day), lastModified: '2026-11-21T06:00:00Z' }, outcome);
-    tally.outcomes[outcome.kind] += 1;
-    if (outcome.kind === 'failed')
-      tally.failedBy[outcome.error.code] = (tally.failedBy[outcome.error.code] ?? 0) + 1;
+    const object = { key: 'k', period: dayPeriod(day), lastModified: '2026-11-21T06:00:00Z' };
+    tally.count(KLINES, object, outcome);
   }
   return tally;
 }

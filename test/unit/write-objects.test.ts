@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { writeObjects } from '../../src/download/write-objects.js';
 import { lakePaths } from '../../src/lake/layout.js';
+import { Counters } from '../../src/model/counters.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { PartitionPlan } from '../../src/model/task.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
@@ -30,7 +31,7 @@ async function write(
   };
   const session = {
     paths,
-    tally: { files: 0, fileBytes: 0, duplicatesAcross: 0, quarantined: 0 },
+    tally: new Counters(),
     options: { verify: 'none' },
     tell: () => Promise.resolve(),
   };
