@@ -13,6 +13,7 @@ import type { Surroundings } from '../options/environment.js';
 import { absolutePath, jsonText, printLines, shownPath } from '../text/printable.js';
 import { DebuggedRun } from './debugged-run.js';
 import type { DebuggedRunOptions } from './debugged-run.js';
+import type { LiveRun } from '../report/live-run.js';
 import { fstatSync, readdirSync } from 'node:fs';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 
@@ -81,14 +82,14 @@ export class DebugDumps {
   }
 
   /** Listens to SIGUSR2 from now on. The lines of dumps go to `output` from now on. */
-  follow(run: Pick<DebuggedRunOptions, 'verb' | 'job' | 'options'>, output: DebugOutput): DebuggedRun {
+  follow(run: DebuggedRunOptions, live: LiveRun, output: DebugOutput): DebuggedRun {
     this.#output = output;
     this.#release ??= this.#command.onDebugSignal(() => {
       this.#pending ??= this.#onSignal().finally(() => {
         this.#pending = undefined;
       });
     });
-    const followed = new DebuggedRun({ ...run, clock: this.#command.clock });
+    const followed = new DebuggedRun(run, live);
     this.#runs.push(followed);
     return followed;
   }

@@ -1,12 +1,6 @@
 /** One run, followed for debug dumps: its state at a moment, and after its end. */
-import type { HostStates } from '../http/host-states.js';
-import type { Clock } from '../model/clock.js';
 import type { ExitCode } from '../model/exit-code.js';
-import type { Observer } from '../model/observer.js';
-import type { OnWork, Work } from '../model/work.js';
-import type { NetworkFigures } from '../report/network-figures.js';
-import { objectsOf } from '../report/run-monitor.js';
-import type { LiveRun, RunMonitor, RunPhase } from '../report/run-monitor.js';
+import type { LiveRun } from '../report/live-run.js';
 
 export interface DebuggedRunOptions {
   readonly verb: string;
@@ -14,125 +8,57 @@ export interface DebuggedRunOptions {
   readonly job: string | undefined;
   /** The given options, without private addresses. */
   readonly options: Readonly<Record<string, readonly string[]>>;
-  readonly clock: Clock;
 }
 
 /** For a run with ten thousand pieces of work, a list of all would be no help. */
 const MOST_PIECES = 500;
 
-export class DebuggedRun implements RunMonitor {
-  readonly observer: Pick<Observer, 'waiting'>;
+export class DebuggedRun {
   readonly #options: DebuggedRunOptions;
-  readonly #inProgress: WorkInProgress;
-  readonly work: WorkInProgress['work'];
-  #network: (() => NetworkFigures) | undefined;
-  #hosts: (() => HostStates) | undefined;
   #live: LiveRun | undefined;
-  #phase: RunPhase | 'starting' | 'ended' = 'starting';
-  #phaseAt: number;
-  #waitingFor: string | undefined;
-  #exitCode: ExitCode | undefined;
   #ended: object | undefined;
 
-  constructor(options: DebuggedRunOptions) {
+  constructor(options: DebuggedRunOptions, live: LiveRun) {
     this.#options = options;
-    const { clock } = options;
-    this.#phaseAt = clock.monotonic();
-    this.#inProgress = new WorkInProgress(clock);
-    this.work = this.#inProgress.work;
-    this.observer = {
-      waiting: (message) => {
-        this.#waitingFor = message;
-      },
-    };
-  }
-
-  phase(phase: RunPhase): void {
-    this.#enter(phase);
-  }
-
-  opened(network: () => NetworkFigures, hosts: () => HostStates): void {
-    this.#network = network;
-    this.#hosts = hosts;
-  }
-
-  begin(live: LiveRun): void {
     this.#live = live;
   }
 
   /** Keeps the last state and releases the run. */
   ended(exitCode: ExitCode): void {
-    if (this.#ended !== undefined) return;
-    this.#enter('ended');
-    this.#exitCode = exitCode;
-    this.#ended = this.state;
-    this.#network = undefined;
-    this.#hosts = undefined;
+    this.#live?.enter('ended');
+    this.#ended ??= { ...this.state, exitCode };
     this.#live = undefined;
   }
 
   /** Plain data for JSON. */
   get state(): object {
-    if (this.#ended !== undefined) return this.#ended;
-    const { verb, job, options, clock } = this.#options;
-    const { pieces } = this.#inProgress;
+    const live = this.#live;
+    if (live === undefined) return { ...this.#ended };
+    const { verb, job, options } = this.#options;
+    const { pieces } = live.work;
     return {
       verb,
       job,
-      phase: this.#phase,
-      inPhaseForMs: Math.round(clock.monotonic() - this.#phaseAt),
-      waitingFor: this.#waitingFor,
-      exitCode: this.#exitCode,
+      ...live.phase,
       options,
-      queue: this.#queue,
+      queue: queueOf(live),
       workInProgress: pieces.slice(0, MOST_PIECES),
       moreWorkInProgress: Math.max(0, pieces.length - MOST_PIECES),
-      ...this.#hosts?.(),
-      network: this.#network?.(),
+      ...live.hosts?.(),
+      network: live.network?.(),
     };
-  }
-
-  get #queue(): object | undefined {
-    if (this.#live === undefined) return undefined;
-    const { tally, work, network } = this.#live;
-    const { planned, undone } = objectsOf(this.#live);
-    return {
-      plannedObjects: planned,
-      outcomes: tally.outcomes,
-      failedBy: tally.failedBy,
-      objectsWithoutOutcome: undone,
-      concurrencyLimit: network().concurrency,
-      ...(this.#phase === 'working' ? work() : {}),
-    };
-  }
-
-  #enter(phase: RunPhase | 'ended'): void {
-    this.#phase = phase;
-    this.#phaseAt = this.#options.clock.monotonic();
-    this.#waitingFor = undefined;
   }
 }
 
-/** The pieces of work that have begun and not ended. It holds only what is in progress, so its memory is bounded by the concurrency of the run. */
-export class WorkInProgress {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #pieces = new Set<{ readonly work: Work; readonly begunAt: number }>();
-
-  constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#clock = clock;
-  }
-
-  readonly work: OnWork = (work) => {
-    const piece = { work, begunAt: this.#clock.monotonic() };
-    this.#pieces.add(piece);
-    return () => {
-      this.#pieces.delete(piece);
-    };
+function queueOf({ plan, objects, network, work, phase }: LiveRun): object | undefined {
+  if (plan === undefined) return undefined;
+  const { tally, state } = plan;
+  return {
+    plannedObjects: objects.planned,
+    outcomes: tally.outcomes,
+    failedBy: tally.failedBy,
+    objectsWithoutOutcome: objects.undone,
+    concurrencyLimit: network?.().concurrency,
+    ...(phase.phase === 'working' ? { ...state(), stages: work.active } : {}),
   };
-
-  /** In the order of their beginning. `forMs`: milliseconds since then. */
-  get pieces(): readonly (Work & { readonly forMs: number })[] {
-    const now = this.#clock.monotonic();
-    return [...this.#pieces].map(({ work, begunAt }) => ({ ...work, forMs: Math.round(now - begunAt) }));
-  }
 }

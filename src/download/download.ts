@@ -19,6 +19,7 @@ import { closingBlock } from '../report/closing-block.js';
 import { diagnosisLines, firstAttemptWarning } from '../report/diagnosis.js';
 import { logAttempt, logRetry, openLogOf } from '../report/log.js';
 import type { Log } from '../report/log.js';
+import { LiveRun } from '../report/live-run.js';
 import { Reporter } from '../report/reporter.js';
 import { progressMode } from '../report/run-progress.js';
 import type { RunEnd, RunSummary } from '../report/run-summary.js';
@@ -95,6 +96,7 @@ interface ReporterOutput extends RunOutput {
 async function printRun(request: RunRequest, output: ReporterOutput): Promise<PrintedRun> {
   const { reporter, io, signalled, job, monitors } = output;
   const { options } = request.resolved;
+  const live = new LiveRun(request.clock);
   let notices: RunNotices | undefined;
   let followers: readonly Follower[] = [];
   const onSignal = (): void => {
@@ -113,9 +115,10 @@ async function printRun(request: RunRequest, output: ReporterOutput): Promise<Pr
   };
   try {
     const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };
-    followers = (await monitors?.follow(named, { venue: request.source, out: options.out, reporter })) ?? [];
+    const place = { venue: request.source, out: options.out, reporter, live };
+    followers = (await monitors?.follow(named, place)) ?? [];
     if (options.dryRun) {
-      await printPlan(planOnly({ ...request, monitors: followers }), io, options.json, job?.name);
+      await printPlan(planOnly({ ...request, live, monitors: followers }), io, options.json, job?.name);
       for (const follower of followers) follower.ended(0);
       return { exitCode: 0 };
     }
@@ -124,6 +127,7 @@ async function printRun(request: RunRequest, output: ReporterOutput): Promise<Pr
       ...request,
       job: job?.name,
       signalled,
+      live,
       monitors: [reporter.monitor, ...followers, ...(request.monitors ?? [])],
     });
     const end = await forEachItem(run, (outcome) => {

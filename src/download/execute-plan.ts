@@ -125,14 +125,9 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       beforeRound: (round) => beforeRound(session, round),
     },
   );
-  const live = {
-    totals: run.totals,
-    tally: session.tally,
-    work: () => ({ ...places.state, stages: session.work.active }),
-    network: session.network,
-    hosts: session.hosts,
-  };
-  for (const monitor of session.monitors) monitor.begin?.(live);
+  const { live, tally, monitors } = session;
+  live.plan = { totals: run.totals, tally, state: () => places.state };
+  for (const monitor of monitors) monitor.begin?.(live);
   const figures = tellFigures(session);
   try {
     try {
@@ -154,7 +149,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       await cutDays.tell();
     }
   } finally {
-    for (const monitor of session.monitors) monitor.end?.();
+    for (const monitor of monitors) monitor.end?.();
     figures.cancel();
     workshop.release();
     await writers.close();

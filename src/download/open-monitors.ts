@@ -8,7 +8,7 @@ import type { Io } from '../model/io.js';
 import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { Reporter } from '../report/reporter.js';
-import type { RunMonitor } from '../report/run-monitor.js';
+import type { LiveRun, RunMonitor } from '../report/live-run.js';
 import type { VerdictSummary } from '../report/run-summary.js';
 import { findDataset } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
@@ -23,13 +23,11 @@ interface Place {
   /** The lake of the run. */
   readonly out: string;
   readonly reporter: Pick<Reporter, 'note' | 'warnOfOutput'>;
+  readonly live: LiveRun;
 }
 
 export interface Monitors {
-  follow(
-    run: Pick<DebuggedRunOptions, 'verb' | 'job' | 'options'>,
-    place: Place,
-  ): Promise<readonly Follower[]>;
+  follow(run: DebuggedRunOptions, place: Place): Promise<readonly Follower[]>;
   /** Ends the outputs. Later calls do nothing. */
   close(warn: (message: string) => void): Promise<void>;
 }
@@ -44,7 +42,7 @@ export async function openMonitors(options: Options, command: Command): Promise<
   const prometheus = await openPrometheus(options, command);
   return {
     follow: async (run, place) => [
-      debug.follow(run, place.reporter),
+      debug.follow(run, place.live, place.reporter),
       ...((await prometheus?.follow(run, place)) ?? []),
     ],
     close: async (warn) => {
@@ -71,14 +69,14 @@ async function openPrometheus(
   const endServer = prometheusPort === undefined ? undefined : await servePage(figures, prometheusPort);
   let isClosed = false;
   return {
-    follow: async (run, { venue, out }) => {
+    follow: async (run, { venue, out, live }) => {
       const isKnown = (market: string, dataset: string): boolean =>
         findDataset(venue, market, dataset) !== undefined;
       // A lake whose records cannot be read has no history: the run itself warns of it.
       const history = await readHistory(lakePaths(absolutePath(out, home)), run, isKnown).catch(
         () => NO_HISTORY,
       );
-      return [figures.follow(run.job ?? run.verb, history)];
+      return [figures.follow(run.job ?? run.verb, history, live)];
     },
     close: async (warn) => {
       if (isClosed) return;

@@ -9,7 +9,8 @@ import type { VerbRequest } from '../options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
-import type { RunMonitor } from '../report/run-monitor.js';
+import { LiveRun } from '../report/live-run.js';
+import type { RunMonitor } from '../report/live-run.js';
 import type { RunEnd } from '../report/run-summary.js';
 import { StageTimes } from '../report/stage-times.js';
 import { shownPath } from '../text/printable.js';
@@ -37,6 +38,8 @@ export interface RunRequest extends VerbRequest, ReportedRun, Pick<SessionReques
   readonly startedAt?: number;
   /** Followers of the run. */
   readonly monitors?: readonly RunMonitor[];
+  /** For followers of the run; by default it has none. */
+  readonly live?: LiveRun;
   /** Sends one attempt of a request. Default: over sockets. */
   readonly wire?: Fetch;
   /** The parts that the jobs of a worker share. */
@@ -71,8 +74,15 @@ export async function* startRun(request: RunRequest): Run {
 async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortController): Promise<RunEnd> {
   const signal = AbortSignal.any([request.signal, stop.signal]);
   const times = new StageTimes(request.clock, request.startedAt);
-  await times.pause(() => beginLater(request, signal));
-  const session = await sessionOf({ ...request, signal, times, tell: (outcome) => channel.push(outcome) });
+  const live = request.live ?? new LiveRun(request.clock);
+  await times.pause(() => beginLater(request, live, signal));
+  const session = await sessionOf({
+    ...request,
+    signal,
+    times,
+    live,
+    tell: (outcome) => channel.push(outcome),
+  });
   const start = new StartRecord(session, request);
   try {
     await start.begin();
@@ -89,12 +99,13 @@ async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortCon
 
 /** `--jitter`: waits a random time, so that the runs of many machines do not begin in the same second. */
 async function beginLater(
-  { resolved, clock, observer, monitors = [] }: RunRequest,
+  { resolved, clock, observer }: RunRequest,
+  live: LiveRun,
   signal: AbortSignal,
 ): Promise<void> {
   const { jitterMs = 0 } = resolved.options;
   if (jitterMs === 0) return;
-  for (const monitor of monitors) monitor.phase?.('waiting-for-jitter');
+  live.enter('waiting-for-jitter');
   const delayMs = Math.floor(clock.random() * jitterMs);
   observer.waiting(`beginning in ${durationText(delayMs)} (--jitter ${durationText(jitterMs)})`);
   await clock.sleep(delayMs, signal);
@@ -105,7 +116,7 @@ async function workIn(session: Session, request: RunRequest, start: StartRecord)
     // A lake can be checked only while no other run writes to it.
     await refuseBadReport(session.options.failures, undefined, session.paths.failures);
     return locked(session, 'repair', async (open) => {
-      open.phase('selecting');
+      open.live.enter('selecting');
       return execute(open, request, await selectionOf(open, request), { start });
     });
   }
@@ -128,7 +139,7 @@ async function locked(
   verb: RunSelection['verb'],
   act: (session: Session) => Promise<RunEnd>,
 ): Promise<RunEnd> {
-  session.phase('opening-lake');
+  session.live.enter('opening-lake');
   const lake = await (session.pipeline?.lake(session, 'cryptodl worker') ??
     openLake(session, `cryptodl ${verb}`));
   const { lock, runFolder, manifests } = lake;
@@ -149,7 +160,7 @@ async function execute(
   selection: RunSelection,
   { start, orders = NO_ORDERS }: { readonly start: StartRecord; readonly orders?: OrderChange },
 ): Promise<RunEnd> {
-  session.phase('planning');
+  session.live.enter('planning');
   const plan = await withOrders(session.paths, orders, async () => {
     await start.ordered();
     return acceptedPlan(session, selection);
@@ -168,7 +179,7 @@ async function execute(
     const isCut = request.failures?.cut !== undefined;
     const isZip = totals.formats.length === 1 && totals.formats[0] === 'zip';
     const dataPath = isZip ? join(session.paths.root, session.venue.archive.topFolder) : selection.dataPath;
-    session.phase('working');
+    session.live.enter('working');
     const executed = await executePlan(session, {
       ...selection,
       dataPath,
@@ -178,7 +189,7 @@ async function execute(
       proveEdges: plan.proveEdges,
       isCut,
     });
-    session.phase('ending');
+    session.live.enter('ending');
     const end = session.options.strict ? await judgedStrictly(session, selection, executed) : executed;
     // A queue may have a million jobs: they leave no record each.
     return session.pipeline === undefined ? await leaveRecord(session, { ...request, start }, end) : end;
@@ -270,7 +281,7 @@ async function selectionOf(
 async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Session> {
   const { openSession } = await import('./session.js');
   const session = openSession(request);
-  session.phase('selecting');
+  session.live.enter('selecting');
   try {
     refuseFile(session.paths.root);
     refuseInnerFolder(session.paths.root, session.venue);
@@ -285,7 +296,7 @@ async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Se
 
 async function waitUntilPublished(session: Session, selection: RunSelection): Promise<void> {
   if (session.options.waitForPublication === undefined) return;
-  session.phase('waiting-for-publication');
+  session.live.enter('waiting-for-publication');
   const { waitForPublication } = await import('./wait-for-publication.js');
   await session.times.pause(() => waitForPublication(session, selection));
 }
@@ -296,7 +307,7 @@ export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPl
   try {
     await session.refuseBanned(request.verb);
     const { selection } = await continueOrders(session, await selectionOf(session, request));
-    session.phase('planning');
+    session.live.enter('planning');
     const plan = await makePlan(session, selection);
     try {
       refuseAllEnded(session.venue, selection.ended, plan.totals);

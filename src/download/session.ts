@@ -18,10 +18,11 @@ import type { ArchiveObject, PartitionPlan } from '../model/task.js';
 import type { Options } from '../options/flags.js';
 import { Timeline } from '../monitor/timeline.js';
 import type { NetworkFigures } from '../report/network-figures.js';
-import type { RunMonitor, RunPhase } from '../report/run-monitor.js';
+import { LiveRun } from '../report/live-run.js';
+import type { RunMonitor } from '../report/live-run.js';
 import { StageTimes } from '../report/stage-times.js';
 import { Tally } from '../report/tally.js';
-import { WorkTracker } from '../report/work-tracker.js';
+import type { WorkTracker } from '../report/work-tracker.js';
 import type { Source } from '../source/source.js';
 import { absolutePath } from '../text/printable.js';
 import { Deadline } from './deadline.js';
@@ -39,8 +40,7 @@ export interface RunSession {
   readonly currentMs: () => number;
   readonly observer: Observer;
   readonly monitors: readonly RunMonitor[];
-  /** Tells the monitors what the run does now. */
-  readonly phase: (phase: RunPhase) => void;
+  readonly live: LiveRun;
   readonly timeline: Timeline;
   readonly tally: Tally;
   readonly times: StageTimes;
@@ -103,16 +103,18 @@ export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'times' | 'w
   readonly signal: AbortSignal;
   readonly tell?: (outcome: TaskOutcome) => Promise<void>;
   readonly monitors?: readonly RunMonitor[] | undefined;
+  /** For followers of the run; by default it has none. */
+  readonly live?: LiveRun | undefined;
   /** Times of the command; by default they begin now. */
   readonly times?: StageTimes;
 }
 
 export function openSession(request: SessionRequest): Session {
-  const { clock, source, times = new StageTimes(clock), tell } = request;
+  const { clock, source, times = new StageTimes(clock), live = new LiveRun(clock), tell } = request;
   const timeline = new Timeline(clock);
   const monitors: readonly RunMonitor[] = [timeline, ...(request.monitors ?? [])];
-  const observer = joinObservers([request.observer, ...monitors.flatMap((each) => each.observer ?? [])]);
-  const work = new WorkTracker(monitors.flatMap((monitor) => monitor.work ?? []));
+  const observer = joinObservers([request.observer, live.observer, ...monitors]);
+  const { work } = live;
   const { options } = request.resolved;
   const { home } = request.surroundings;
   const paths = lakePaths(absolutePath(options.out, home));
@@ -134,7 +136,9 @@ export function openSession(request: SessionRequest): Session {
   const signals = { signal: stop.signal, waitSignal: deadline.waitSignal };
   const { http, close } = pipeline?.http(wired, signals) ?? openHttp(wired, signals);
   const lake = followLake(paths.root, http.network, request.observer, monitors);
-  for (const monitor of monitors) monitor.opened?.(lake.network, http.hosts);
+  live.network = lake.network;
+  live.hosts = http.hosts;
+  for (const monitor of monitors) monitor.opened?.(live);
   return {
     ...http,
     network: lake.network,
@@ -145,9 +149,7 @@ export function openSession(request: SessionRequest): Session {
     currentMs: () => nowMs + clock.monotonic() - openedAt,
     observer,
     monitors,
-    phase: (phase) => {
-      for (const monitor of monitors) monitor.phase?.(phase);
-    },
+    live,
     timeline,
     tally,
     times,
@@ -156,9 +158,7 @@ export function openSession(request: SessionRequest): Session {
       tally.count(plan.series, object, outcome);
       if (outcome.kind === 'ok' || outcome.kind === 'partial')
         tally.written ??= { series: plan.series, format: plan.settings.format };
-      const told = taskOutcome(plan.series, object, outcome);
-      for (const monitor of monitors) monitor.outcome?.(told);
-      return tell?.(told) ?? Promise.resolve();
+      return tell?.(taskOutcome(plan.series, object, outcome)) ?? Promise.resolve();
     },
     stop,
     deadline,
@@ -191,7 +191,7 @@ function followLake(
   const unwatch = requests.watch({
     attempt: (attempt) => {
       observer.attempt(attempt);
-      for (const monitor of monitors) monitor.lakeAttempt?.(attempt);
+      for (const monitor of monitors) monitor.attempt?.(attempt);
     },
     retry: (event) => {
       observer.retry(event);

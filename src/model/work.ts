@@ -6,7 +6,8 @@ import type { ArchiveObject, PartitionPlan, Series } from './task.js';
  * attempts of a request, also for listings and sidecars · `wait`: a request waits; its name has the reason · `write`: a partition
  * has a writer · `check`, `convert`, `commit`: as in the times of a run.
  */
-type WorkStage = 'partition' | 'download' | 'request' | 'wait' | 'write' | 'check' | 'convert' | 'commit';
+export type WorkStage =
+  'partition' | 'download' | 'request' | 'wait' | 'write' | 'check' | 'convert' | 'commit';
 
 export interface Work {
   readonly stage: WorkStage;
@@ -22,6 +23,3 @@ export interface WorkSubject {
   /** The period of the file. Default: that of the partition. */
   readonly label?: string;
 }
-
-/** Called when a piece of work begins. Returns the function to call at its end. */
-export type OnWork = (work: Work) => () => void;

@@ -2,11 +2,9 @@
 import type { AttemptEnd } from '../http/fetch.js';
 import type { Clock } from '../model/clock.js';
 import type { ExitCode } from '../model/exit-code.js';
-import type { Observer } from '../model/observer.js';
 import type { DatasetFigures } from '../report/dataset-tally.js';
 import type { NetworkFigures } from '../report/network-figures.js';
-import { objectsOf } from '../report/run-monitor.js';
-import type { LiveRun, RunMonitor, WorkState } from '../report/run-monitor.js';
+import type { LiveRun, RunMonitor, WorkState } from '../report/live-run.js';
 import type { VerdictSummary } from '../report/run-summary.js';
 import type { MetricName } from './prometheus-metrics.js';
 import type { RunHistory } from './run-history.js';
@@ -41,43 +39,24 @@ interface Followed {
   readonly job: string;
   readonly history: RunHistory;
   readonly clock: Pick<Clock, 'now'>;
-  readonly onAttempt: (attempt: AttemptEnd) => void;
+  readonly attempt: (attempt: AttemptEnd) => void;
 }
 
 export class FollowedRun implements RunMonitor {
   readonly #followed: Followed;
-  readonly observer: Pick<Observer, 'arrived' | 'attempt'>;
-  #network: (() => NetworkFigures) | undefined;
+  readonly attempt: Followed['attempt'];
   #live: LiveRun | undefined;
-  #receivedBytes = 0;
   #ended: RunState | undefined;
 
-  constructor(followed: Followed) {
+  constructor(followed: Followed, live: LiveRun) {
     this.#followed = followed;
-    this.observer = {
-      arrived: (bytes) => {
-        this.#receivedBytes += bytes;
-      },
-      attempt: followed.onAttempt,
-    };
-  }
-
-  lakeAttempt(attempt: AttemptEnd): void {
-    this.#followed.onAttempt(attempt);
-  }
-
-  opened(network: () => NetworkFigures): void {
-    this.#network = network;
-  }
-
-  begin(live: LiveRun): void {
     this.#live = live;
+    this.attempt = followed.attempt;
   }
 
   /** Keeps the figures and releases the run. */
   ended(exitCode: ExitCode, verdict?: VerdictSummary): void {
     this.#ended ??= { ...this.#stateOf(exitCode, verdict), isLive: false, work: undefined };
-    this.#network = undefined;
     this.#live = undefined;
   }
 
@@ -86,15 +65,15 @@ export class FollowedRun implements RunMonitor {
   }
 
   #stateOf(exitCode: ExitCode | undefined, verdict?: VerdictSummary): RunState {
-    const { tally, work } = this.#live ?? {};
+    const { network, plan, objects, counts } = this.#live ?? {};
     return {
-      isLive: this.#network !== undefined,
-      network: this.#network?.(),
-      work: work?.(),
-      failedBy: tally?.failedBy ?? {},
-      datasets: tally?.datasets ?? [],
-      undone: this.#live === undefined ? 0 : objectsOf(this.#live).undone,
-      receivedBytes: this.#receivedBytes,
+      isLive: network !== undefined,
+      network: network?.(),
+      work: plan?.state(),
+      failedBy: plan?.tally.failedBy ?? {},
+      datasets: plan?.tally.datasets ?? [],
+      undone: objects?.undone ?? 0,
+      receivedBytes: counts?.of('bytes') ?? 0,
       history: this.#followed.history,
       ends: this.#ends(exitCode, verdict),
     };
@@ -104,7 +83,7 @@ export class FollowedRun implements RunMonitor {
     const { job, history, clock } = this.#followed;
     const nowS = clock.now() / 1000;
     const lastSuccessS = history.lastSuccessMs === undefined ? undefined : history.lastSuccessMs / 1000;
-    const failed = exitCode === undefined ? undefined : this.#live?.tally.outcomes.failed;
+    const failed = exitCode === undefined ? undefined : this.#live?.plan?.tally.of('outcome.failed');
     const inARow = failed === 0 ? 0 : history.failedInARow + (failed === undefined ? 0 : 1);
     const figures: readonly (readonly [RunEndFigure[0], number | undefined])[] = [
       ['cryptodl_check_exit_code', verdict?.exitCode],

@@ -9,14 +9,14 @@ import { TOOL_VERSION } from '../model/version.js';
 import type { DatasetFigures } from '../report/dataset-tally.js';
 import type { HostFigures } from '../report/figures.js';
 import type { NetworkFigures } from '../report/network-figures.js';
-import type { WorkState } from '../report/run-monitor.js';
+import { LATENCY_BOUNDS_S } from '../report/live-run.js';
+import type { LiveRun, WorkState } from '../report/live-run.js';
 import { FollowedRun } from './followed-run.js';
 import type { RunState } from './followed-run.js';
 import { METRICS } from './prometheus-metrics.js';
 import type { Labels, MetricName } from './prometheus-metrics.js';
 import { latest } from './run-history.js';
 import type { RunHistory } from './run-history.js';
-import { LATENCY_BOUNDS_S } from './timeline.js';
 
 const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2, stopped: 3 };
 
@@ -53,8 +53,8 @@ export class PrometheusFigures {
   }
 
   /** `job`: the name of the job, else the verb. */
-  follow(job: string, history: RunHistory): FollowedRun {
-    const run = new FollowedRun({ job, history, clock: this.#clock, onAttempt: this.#onAttempt });
+  follow(job: string, history: RunHistory, live: LiveRun): FollowedRun {
+    const run = new FollowedRun({ job, history, clock: this.#clock, attempt: this.#onAttempt }, live);
     this.#runs.push(run);
     return run;
   }

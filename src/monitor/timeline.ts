@@ -1,17 +1,8 @@
 /** The course of a run over time: throughput, latency and concurrency by interval, in bounded memory. */
-import type { AttemptEnd } from '../http/fetch.js';
 import type { Clock, Timer } from '../model/clock.js';
-import type { Observer, RetryEvent } from '../model/observer.js';
-import type { LiveRun, RunMonitor } from '../report/run-monitor.js';
-
-/** Upper bounds in seconds. The archive answers most requests in less than 0.1 s. */
-export const LATENCY_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10] as const;
-
-/** The index of the first bound that is not below the latency; the number of bounds if all are. */
-export function bucketOf(seconds: number): number {
-  const at = LATENCY_BOUNDS_S.findIndex((bound) => seconds <= bound);
-  return at < 0 ? LATENCY_BOUNDS_S.length : at;
-}
+import type { Counts } from '../model/counters.js';
+import { LATENCY_BOUNDS_S } from '../report/live-run.js';
+import type { LiveCount, LiveRun, RunMonitor } from '../report/live-run.js';
 
 /** One interval. Counts are of the interval, levels are those at its end. */
 export interface TimelinePoint {
@@ -42,14 +33,14 @@ export interface TimelineFigures {
 const INTERVAL_MS = 1000;
 const MOST_POINTS = 240;
 
-type Counts = Pick<TimelinePoint, 'objects' | 'bytes' | 'attempts' | 'failed' | 'retries'>;
+const COUNTED = ['objects', 'bytes', 'attempts', 'failed', 'retries'] as const;
 
 export class Timeline implements RunMonitor {
   readonly #clock: Pick<Clock, 'monotonic' | 'timer'>;
   #points: TimelinePoint[] = [];
   #intervalMs = INTERVAL_MS;
-  #counts = noCounts();
-  #latency = noLatency();
+  /** The counts at the end of the last interval. */
+  #before: Counts<LiveCount> = {};
   #live: LiveRun | undefined;
   #beganAt = 0;
   #timer: Timer | undefined;
@@ -58,27 +49,11 @@ export class Timeline implements RunMonitor {
     this.#clock = clock;
   }
 
-  readonly observer: Pick<Observer, 'arrived' | 'attempt' | 'retry'> = {
-    arrived: (bytes) => {
-      this.#counts.objects += 1;
-      this.#counts.bytes += bytes;
-    },
-    attempt: ({ sentAt, endedAt, error }: Pick<AttemptEnd, 'sentAt' | 'endedAt' | 'error'>) => {
-      this.#counts.attempts += 1;
-      if (error !== undefined) this.#counts.failed += 1;
-      else addTo(this.#latency, bucketOf((endedAt - sentAt) / 1000));
-    },
-    retry: ({ usesAttempt }: Pick<RetryEvent, 'usesAttempt'>) => {
-      if (usesAttempt) this.#counts.retries += 1;
-    },
-  };
-
   begin(live: LiveRun): void {
     this.#live = live;
     this.#beganAt = this.#clock.monotonic();
     // Attempts before this moment were for the listing.
-    this.#counts = noCounts();
-    this.#latency = noLatency();
+    this.#before = live.counts.all;
     this.#schedule();
   }
 
@@ -100,35 +75,25 @@ export class Timeline implements RunMonitor {
     });
   }
 
-  #add({ work, network }: LiveRun): void {
-    const { inFlight, writing, toWrite } = work();
+  #add({ counts, plan, network }: LiveRun): void {
+    const before = this.#before;
+    const since = (name: LiveCount): number => counts.of(name) - (before[name] ?? 0);
+    const named = COUNTED.map((name) => [name, since(name)] as const);
+    const { inFlight = 0, writing = 0, toWrite = 0 } = plan?.state() ?? {};
     this.#points.push({
       atMs: Math.round(this.#clock.monotonic() - this.#beganAt),
-      ...this.#counts,
-      latency: this.#latency,
+      ...(Object.fromEntries(named) as Record<(typeof COUNTED)[number], number>),
+      latency: Array.from({ length: LATENCY_BOUNDS_S.length + 1 }, (_, at) => since(`latency.${at}`)),
       inFlight,
-      concurrency: network().concurrency,
+      concurrency: network?.().concurrency ?? 0,
       writing,
       toWrite,
     });
-    this.#counts = noCounts();
-    this.#latency = noLatency();
+    this.#before = counts.all;
     if (this.#points.length < MOST_POINTS) return;
     this.#points = pairs(this.#points);
     this.#intervalMs *= 2;
   }
-}
-
-function noCounts(): { -readonly [name in keyof Counts]: number } {
-  return { objects: 0, bytes: 0, attempts: 0, failed: 0, retries: 0 };
-}
-
-function noLatency(): number[] {
-  return Array.from({ length: LATENCY_BOUNDS_S.length + 1 }, () => 0);
-}
-
-function addTo(counts: number[], at: number): void {
-  counts[at] = (counts[at] ?? 0) + 1;
 }
 
 /** Joins each two neighbouring intervals to one. */

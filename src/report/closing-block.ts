@@ -207,7 +207,7 @@ function named(tally: Tally, title: string, key: string, count: number): string[
 
 // The lines at the end of `cryptodl run`: the end of each job.
 
-export interface EndedJob {
+interface EndedJob {
   readonly name: string;
   /** Undefined for a job that was not started. */
   readonly exitCode: number | undefined;

@@ -8,7 +8,7 @@ import { bytesText, countText, durationText, numberText } from '../model/units.j
 import { printLines } from '../text/printable.js';
 import { logAttempt, logRetry } from './log.js';
 import type { Log } from './log.js';
-import type { RunMonitor } from './run-monitor.js';
+import type { RunMonitor } from './live-run.js';
 import { RunProgress } from './run-progress.js';
 import type { ProgressOptions } from './run-progress.js';
 

@@ -1,16 +1,14 @@
 /** The progress of a run: a live view on a terminal, a line now and then in logs, or events for programs. */
 import type { HostStates } from '../http/host-states.js';
 import type { Clock, Timer } from '../model/clock.js';
-import type { ErrorCode } from '../model/errors.js';
+import { Counters } from '../model/counters.js';
 import type { Io, OutputStream } from '../model/io.js';
-import type { Observer } from '../model/observer.js';
-import type { TaskOutcome } from '../model/outcome.js';
 import { liveLines } from './live-lines.js';
 import { LiveScreen } from './live-screen.js';
 import type { NetworkFigures } from './network-figures.js';
 import { progressFields, progressText } from './progress-state.js';
 import type { ProgressState } from './progress-state.js';
-import type { LiveRun, RunMonitor } from './run-monitor.js';
+import type { LiveRun, RunMonitor } from './live-run.js';
 
 export interface ProgressOptions {
   readonly mode: 'bar' | 'plain' | 'json' | 'none';
@@ -52,8 +50,6 @@ const HOSTS_EVERY_MS = 1000;
 const SPEED_MS = 10_000;
 const SAMPLE_MS = 1000;
 
-type Open = Pick<LiveRun, 'network' | 'hosts'>;
-
 interface Seen extends Pick<NetworkFigures, 'concurrency' | 'settled'> {
   readonly at: number;
   readonly hosts: HostStates;
@@ -62,13 +58,11 @@ interface Seen extends Pick<NetworkFigures, 'concurrency' | 'settled'> {
 export class RunProgress implements RunMonitor {
   readonly #options: ProgressOptions;
   readonly #screen: LiveScreen;
-  #open: Open | undefined;
   #live: LiveRun | undefined;
   #timer: Timer | undefined;
   #beganAt = 0;
-  #requests = 0;
-  #done = { objects: 0, bytes: 0, retried: 0, failed: 0 };
-  readonly #errors: Partial<Record<ErrorCode, number>> = {};
+  /** Retries of the listing. */
+  #retriedBefore = 0;
   #speed: Speed;
   #seen: Seen = NOTHING_SEEN;
 
@@ -78,42 +72,20 @@ export class RunProgress implements RunMonitor {
     this.#speed = new Speed(options.clock.monotonic());
   }
 
-  readonly observer: Pick<Observer, 'arrived' | 'attempt' | 'retry'> = {
-    arrived: (bytes) => {
-      this.#done.objects += 1;
-      this.#done.bytes += bytes;
-    },
-    attempt: () => {
-      this.#requests += 1;
-    },
-    retry: ({ usesAttempt, error }) => {
-      if (!usesAttempt) return;
-      this.#done.retried += 1;
-      this.#countError(error.code);
-    },
-  };
-
   /** Lines of a log begin with the downloads: a plan has no total. */
-  opened(network: Open['network'], hosts: Open['hosts']): void {
-    this.#open = { network, hosts };
+  opened(live: LiveRun): void {
+    this.#live = live;
     this.#beganAt = this.#options.clock.monotonic();
     if (this.#options.mode !== 'plain') this.#start();
   }
 
   begin(live: LiveRun): void {
-    this.#open = live;
     this.#live = live;
     this.#beganAt = this.#options.clock.monotonic();
-    this.#done = { objects: 0, bytes: 0, retried: 0, failed: 0 };
+    this.#retriedBefore = live.counts.of('retries');
     this.#speed = new Speed(this.#beganAt);
     this.#seen = NOTHING_SEEN;
     this.#start();
-  }
-
-  outcome(outcome: TaskOutcome): void {
-    if (outcome.outcome !== 'failed') return;
-    this.#done.failed += 1;
-    this.#countError(outcome.code);
   }
 
   end(): void {
@@ -166,41 +138,42 @@ export class RunProgress implements RunMonitor {
   }
 
   #state(): ProgressState | undefined {
-    if (this.#open === undefined) return undefined;
+    if (this.#live === undefined) return undefined;
+    const { plan, counts, work } = this.#live;
     const now = this.#options.clock.monotonic();
-    const { concurrency, settled, hosts } = this.#look(this.#open, now);
-    const work = this.#live?.work();
-    const totals = this.#live?.totals;
-    const committing = work?.stages.commit ?? 0;
+    const { concurrency, settled, hosts } = this.#look(this.#live, now);
+    const { inFlight = 0, writing = 0, toWrite = 0 } = plan?.state() ?? {};
+    const { commit } = work.active;
+    const bytes = counts.of('bytes');
     return {
-      phase: this.#live === undefined ? 'plan' : 'work',
+      phase: plan === undefined ? 'plan' : 'work',
       elapsedMs: now - this.#beganAt,
-      requests: this.#requests,
-      ...this.#done,
-      totalObjects: totals?.fetch ?? 0,
-      totalBytes: totals?.fetchBytes ?? 0,
-      bytesPerSecond: this.#speed.of(now, this.#done.bytes),
-      inFlight: work?.inFlight ?? 0,
+      requests: counts.of('attempts'),
+      objects: counts.of('objects'),
+      bytes,
+      retried: counts.of('retries') - this.#retriedBefore,
+      failed: plan?.tally.of('outcome.failed') ?? 0,
+      totalObjects: plan?.totals.fetch ?? 0,
+      totalBytes: plan?.totals.fetchBytes ?? 0,
+      bytesPerSecond: this.#speed.of(now, bytes),
+      inFlight,
       places: concurrency,
       isSettled: settled !== undefined,
-      converting: Math.max(0, (work?.writing ?? 0) - committing),
-      toWrite: work?.toWrite ?? 0,
-      committing,
-      errors: this.#errors,
+      converting: Math.max(0, writing - commit),
+      toWrite,
+      committing: commit,
+      errors: new Counters<string>(counts.by('errors'), plan?.tally.failedBy ?? {}).all,
       hosts,
     };
   }
 
   /** The figures of the network cost more than counts, so they are not read for each frame. */
-  #look({ network, hosts }: Open, now: number): Seen {
-    if (now - this.#seen.at < HOSTS_EVERY_MS) return this.#seen;
+  #look({ network, hosts }: LiveRun, now: number): Seen {
+    if (now - this.#seen.at < HOSTS_EVERY_MS || network === undefined || hosts === undefined)
+      return this.#seen;
     const { concurrency, settled } = network();
     this.#seen = { at: now, concurrency, settled, hosts: hosts() };
     return this.#seen;
-  }
-
-  #countError(code: ErrorCode): void {
-    this.#errors[code] = (this.#errors[code] ?? 0) + 1;
   }
 }
 

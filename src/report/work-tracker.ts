@@ -1,37 +1,39 @@
-/** Tells the followers of a run which work begins and ends, and counts the work in progress. */
+/** The work of a run that is in progress. */
 import type { Layer } from '../http/fetch.js';
-import type { OnWork, Work, WorkSubject } from '../model/work.js';
+import type { Clock } from '../model/clock.js';
+import type { Work, WorkStage, WorkSubject } from '../model/work.js';
 
-/** Stages of partitions and objects. Requests are counted in the figures of the network. */
-const COUNTED = ['partition', 'download', 'write', 'check', 'convert', 'commit'] as const;
-type CountedStage = (typeof COUNTED)[number];
-
-/** Pieces of work in progress, by stage. */
-export type ActiveWork = Readonly<Record<CountedStage, number>>;
-
+/** It holds only what is in progress, so its memory is bounded by the concurrency of the run. */
 export class WorkTracker {
-  readonly #followers: readonly OnWork[];
-  readonly #active = Object.fromEntries(COUNTED.map((stage) => [stage, 0])) as Record<CountedStage, number>;
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #pieces = new Set<{ readonly work: Work; readonly begunAt: number }>();
 
-  constructor(followers: readonly OnWork[]) {
-    this.#followers = followers;
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
   }
 
-  get active(): ActiveWork {
-    return { ...this.#active };
+  /** In the order of their beginning. `forMs`: milliseconds since then. */
+  get pieces(): readonly (Work & { readonly forMs: number })[] {
+    const now = this.#clock.monotonic();
+    return [...this.#pieces].map(({ work, begunAt }) => ({ ...work, forMs: Math.round(now - begunAt) }));
+  }
+
+  /** The number of pieces by stage, without requests and waits: the figures of the network count them. */
+  get active(): Readonly<Record<Exclude<WorkStage, 'request' | 'wait'>, number>> {
+    const counts = { partition: 0, download: 0, write: 0, check: 0, convert: 0, commit: 0 };
+    for (const {
+      work: { stage },
+    } of this.#pieces)
+      if (stage !== 'request' && stage !== 'wait') counts[stage] += 1;
+    return counts;
   }
 
   /** Returns the function to call at the end of the work. */
-  begin(stage: CountedStage, { plan, object, label }: WorkSubject): () => void {
-    this.#active[stage] += 1;
-    const end = this.#tell({ stage, name: object?.key ?? label ?? plan.label, series: plan.series });
-    return () => {
-      this.#active[stage] -= 1;
-      end();
-    };
+  begin(stage: WorkStage, { plan, object, label }: WorkSubject): () => void {
+    return this.#add({ stage, name: object?.key ?? label ?? plan.label, series: plan.series });
   }
 
-  async during<T>(stage: CountedStage, subject: WorkSubject, act: () => Promise<T>): Promise<T> {
+  async during<T>(stage: WorkStage, subject: WorkSubject, act: () => Promise<T>): Promise<T> {
     const end = this.begin(stage, subject);
     try {
       return await act();
@@ -40,31 +42,29 @@ export class WorkTracker {
     }
   }
 
-  /** Outside the retries: tells the request and its waits. Without followers, it adds nothing. */
-  readonly layer: Layer = (next) => {
-    if (this.#followers.length === 0) return next;
-    return async (request, context) => {
-      const end = this.#tell({ stage: 'request', name: request.url });
-      const onWait: typeof context.onWait = (reason) => {
-        const ended = context.onWait?.(reason);
-        const endWait = this.#tell({ stage: 'wait', name: `${reason}: ${request.url}` });
-        return () => {
-          ended?.();
-          endWait();
-        };
+  /** Outside the retries: the request and its waits. */
+  readonly layer: Layer = (next) => async (request, context) => {
+    const end = this.#add({ stage: 'request', name: request.url });
+    const onWait: typeof context.onWait = (reason) => {
+      const ended = context.onWait?.(reason);
+      const endWait = this.#add({ stage: 'wait', name: `${reason}: ${request.url}` });
+      return () => {
+        ended?.();
+        endWait();
       };
-      try {
-        return await next(request, { ...context, onWait });
-      } finally {
-        end();
-      }
     };
+    try {
+      return await next(request, { ...context, onWait });
+    } finally {
+      end();
+    }
   };
 
-  #tell(work: Work): () => void {
-    const ends = this.#followers.map((begin) => begin(work));
+  #add(work: Work): () => void {
+    const piece = { work, begunAt: this.#clock.monotonic() };
+    this.#pieces.add(piece);
     return () => {
-      for (const end of ends) end();
+      this.#pieces.delete(piece);
     };
   }
 }

@@ -69,8 +69,8 @@ export function virtualMetrics(folder: string, { now = NOW, ...options }: Virtua
       },
       monitors: [
         {
-          begin: ({ work }) => {
-            inFlight = () => work().inFlight;
+          begin: ({ plan }) => {
+            inFlight = () => plan?.state().inFlight ?? 0;
           },
         },
       ],

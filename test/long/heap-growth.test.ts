@@ -3,12 +3,10 @@ import { createHash, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { DebuggedRun } from '../../src/debug/debugged-run.js';
 import type { AttemptEnd, FetchResponse } from '../../src/http/fetch.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { joinObservers } from '../../src/model/observer.js';
 import type { Observer } from '../../src/model/observer.js';
-import { taskOutcome } from '../../src/model/outcome.js';
 import type { Outcome } from '../../src/model/outcome.js';
 import type { ArchiveObject, PartitionPlan, PlanTotals } from '../../src/model/task.js';
 import { PrometheusFigures } from '../../src/monitor/prometheus.js';
@@ -19,10 +17,9 @@ import { Figures } from '../../src/report/figures.js';
 import { openLogOf } from '../../src/report/log.js';
 import type { NetworkFigures } from '../../src/report/network-figures.js';
 import { Reporter } from '../../src/report/reporter.js';
-import type { LiveRun, RunMonitor } from '../../src/report/run-monitor.js';
+import { LiveRun } from '../../src/report/live-run.js';
+import type { RunMonitor } from '../../src/report/live-run.js';
 import { Tally } from '../../src/report/tally.js';
-import { WorkInProgress } from '../../src/debug/debugged-run.js';
-import { WorkTracker } from '../../src/report/work-tracker.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
 import { SETTINGS } from '../helpers/conversion.js';
@@ -60,21 +57,26 @@ function growthOf([before, after]: readonly LiveHeap[]): number {
 }
 
 /** The notifications of objects with two requests, a retry, a failure of every third object, and a second for every fourth. */
-function follower(monitor: RunMonitor, more: Partial<Observer> = {}, tally = new Tally(loadBinance())) {
-  const observer = joinObservers([monitor.observer ?? {}, more]);
-  const tracker = new WorkTracker(monitor.work === undefined ? [] : [monitor.work]);
+function follower(
+  live: LiveRun,
+  monitor: RunMonitor = {},
+  more: Partial<Observer> = {},
+  tally = new Tally(loadBinance()),
+) {
+  const observer = joinObservers([live.observer, monitor, more]);
+  const tracker = live.work;
   const figures = new Figures();
   const costs = new Costs(clock);
   const network = (): NetworkFigures =>
     ({ ...figures.figures, concurrency: 4, costMs: costs.figures }) as unknown as NetworkFigures;
-  const live: LiveRun = {
+  live.plan = {
     totals: { fetch: LAST, skip: 0, absent: 0 } as unknown as PlanTotals,
     tally,
-    network,
-    work: () => ({ inFlight: 0, writing: 0, toWrite: 0, stages: tracker.active }),
-    hosts: () => ({ buckets: [], breakers: [], retryBudgets: {} }),
+    state: () => ({ inFlight: 0, writing: 0, toWrite: 0 }),
   };
-  monitor.phase?.('working');
+  live.network = network;
+  live.hosts = () => ({ buckets: [], breakers: [], retryBudgets: {} });
+  live.enter('working');
   return async (from: number, to: number): Promise<void> => {
     if (from === 0) monitor.begin?.(live);
     for (let index = from; index < to; index += 1) {
@@ -120,7 +122,6 @@ function follower(monitor: RunMonitor, more: Partial<Observer> = {}, tally = new
           : { kind: 'ok', bytes: 100, rows: 1, unverified: false };
       await tracker.during('write', { plan }, () => Promise.resolve());
       tally.count(series, object, outcome);
-      monitor.outcome?.(taskOutcome(series, object, outcome));
       end();
       if (index % 4 === 0) await clock.advance(1000);
     }
@@ -140,19 +141,23 @@ const reporterOf = (progress: 'bar' | 'plain' | 'json'): Reporter =>
   });
 
 describe(`grows by less than ${MOST_BYTES_PER_OBJECT} bytes per object:`, () => {
-  const debugged = { verb: 'vision', job: undefined, options: {}, clock };
-  it.each<[string, RunMonitor, Partial<Observer>?]>([
-    ['the counts of a run', {}],
-    ['the work in progress', new WorkInProgress(clock)],
-    ['the timeline', new Timeline(clock)],
-    ['the debug dump', new DebuggedRun(debugged)],
-    ['the metrics of Prometheus', new PrometheusFigures(clock, 0).follow('vision', NO_HISTORY)],
-    ...(['bar', 'plain', 'json'] as const).map((progress): [string, RunMonitor, Partial<Observer>] => {
-      const reporter = reporterOf(progress);
-      return [`the reporter with ${progress}`, reporter.monitor, reporter];
-    }),
-  ])('%s', async (_name, monitor, observer) => {
-    expect(await growth(follower(monitor, observer))).toBeLessThan(MOST_BYTES_PER_OBJECT);
+  it.each<[string, (live: LiveRun) => RunMonitor, Partial<Observer>?]>([
+    ['the counts of a run, and its work in progress', () => ({})],
+    ['the timeline', () => new Timeline(clock)],
+    [
+      'the metrics of Prometheus',
+      (live) => new PrometheusFigures(clock, 0).follow('vision', NO_HISTORY, live),
+    ],
+    ...(['bar', 'plain', 'json'] as const).map(
+      (progress): [string, (live: LiveRun) => RunMonitor, Partial<Observer>] => {
+        const reporter = reporterOf(progress);
+        return [`the reporter with ${progress}`, () => reporter.monitor, reporter];
+      },
+    ),
+  ])('%s', async (_name, monitorOf, observer) => {
+    const live = new LiveRun(clock);
+    const monitor = monitorOf(live);
+    expect(await growth(follower(live, monitor, observer))).toBeLessThan(MOST_BYTES_PER_OBJECT);
     monitor.end?.();
   });
 

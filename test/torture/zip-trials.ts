@@ -67,7 +67,7 @@ async function download(folder: string, published: Published): Promise<ReceivedO
     runFolder: folder,
     stop: new AbortController(),
     times: new StageTimes(systemClock),
-    work: new WorkTracker([]),
+    work: new WorkTracker(systemClock),
     zips: undefined,
   };
   const arrived = await downloadObject(context, PLAN, object);

@@ -177,7 +177,7 @@ const LINES: Readonly<Record<string, number>> = {
   queue: 1300,
   redis: 250,
   remove: 350,
-  report: 2850,
+  report: 2900,
   runs: 300,
   s3: 1550,
   schedule: 300,

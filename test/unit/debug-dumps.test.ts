@@ -7,12 +7,16 @@ import { setImmediate } from 'node:timers/promises';
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { openDebugDumps, openFiles } from '../../src/debug/debug-dumps.js';
+import type { PartitionPlan } from '../../src/model/task.js';
+import { LiveRun } from '../../src/report/live-run.js';
 import { surroundingsOf } from '../../src/options/environment.js';
+import { SETTINGS } from '../helpers/conversion.js';
 import { lineOf, readDump } from '../helpers/debug-dumps.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const scratch = scratchFolder();
+const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
 
 it('open files are counted by kind', async () => {
   const before = openFiles();
@@ -57,10 +61,11 @@ describe('SIGUSR2', () => {
         },
       },
     );
-    const run = dumps.follow(
-      { verb: 'vision', job: undefined, options: {} },
-      { note: (line) => lines.push(line), warnOfOutput: (line) => lines.push(line) },
-    );
+    const run = new LiveRun(clock);
+    dumps.follow({ verb: 'vision', job: undefined, options: {} }, run, {
+      note: (line) => lines.push(line),
+      warnOfOutput: (line) => lines.push(line),
+    });
     const said = (from = 0): string => lines.slice(from).join('\n');
     return {
       folder: join(stateDir, 'debug'),
@@ -114,15 +119,16 @@ describe('SIGUSR2', () => {
 
   it('tells what the run waits for, until its next phase, and lists five hundred pieces of work', async () => {
     const { clock, dumps, run, said, dump } = await followed();
-    run.phase('opening-lake');
+    run.enter('opening-lake');
     run.observer.waiting('waiting for the lock');
     const waiting = readDump(await dump());
     expect(waiting).toMatchObject({ elapsedMs: 250, runs: [{ waitingFor: 'waiting for the lock' }] });
     await profiling(clock);
     await clock.advance(10_000);
     await lineOf(said, /^CPU profile: /m);
-    run.phase('working');
-    for (let count = 0; count < 507; count += 1) run.work({ stage: 'download', name: 'a.zip' });
+    run.enter('working');
+    const plan: PartitionPlan = { series: SERIES, settings: SETTINGS, label: '2024-01', tasks: [] };
+    for (let count = 0; count < 507; count += 1) run.work.begin('download', { plan });
     const [working] = readDump(await dump()).runs;
     expect(working).toMatchObject({ phase: 'working', inPhaseForMs: 0, moreWorkInProgress: 7 });
     expect(working).not.toHaveProperty('waitingFor');

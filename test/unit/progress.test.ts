@@ -1,20 +1,21 @@
 import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import type { AttemptEnd } from '../../src/http/fetch.js';
 import type { HostStates } from '../../src/http/host-states.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { Io } from '../../src/model/io.js';
-import type { TaskOutcome } from '../../src/model/outcome.js';
+import type { PartitionPlan, PlanTotals } from '../../src/model/task.js';
 import { liveLines } from '../../src/report/live-lines.js';
 import { LiveScreen } from '../../src/report/live-screen.js';
+import type { NetworkFigures } from '../../src/report/network-figures.js';
 import { progressText } from '../../src/report/progress-state.js';
 import type { ProgressState } from '../../src/report/progress-state.js';
 import { openLogOf } from '../../src/report/log.js';
 import { Reporter } from '../../src/report/reporter.js';
-import type { LiveRun } from '../../src/report/run-monitor.js';
+import { LiveRun } from '../../src/report/live-run.js';
 import { progressMode, RunProgress } from '../../src/report/run-progress.js';
 import type { ProgressOptions } from '../../src/report/run-progress.js';
+import { Tally } from '../../src/report/tally.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const NO_HOSTS: HostStates = { buckets: [], breakers: [], retryBudgets: {} };
@@ -180,40 +181,44 @@ function followed(mode: ProgressOptions['mode'], label = '') {
   const progress = new RunProgress({ mode, stream, label, clock, emit });
   const reads = { network: 0 };
   const state: { hosts: HostStates } = { hosts: NO_HOSTS };
-  const stages = { partition: 0, download: 4, write: 2, check: 0, convert: 1, commit: 1 };
-  const live = {
-    totals: { fetch: 480, fetchBytes: 40_000_000 },
-    work: () => ({ inFlight: 4, writing: 2, toWrite: 3, stages }),
-    network: () => {
-      reads.network += 1;
-      return { concurrency: 8 };
-    },
-    hosts: () => state.hosts,
-  } as unknown as LiveRun;
+  const live = new LiveRun(clock);
+  live.network = () => {
+    reads.network += 1;
+    return { concurrency: 8 } as NetworkFigures;
+  };
+  live.hosts = () => state.hosts;
+  const tally = new Tally();
+  const begin = (): void => {
+    live.work.begin('commit', { plan: { label: '2024-01' } as PartitionPlan });
+    const totals = { fetch: 480, fetchBytes: 40_000_000 } as PlanTotals;
+    live.plan = { totals, tally, state: () => ({ inFlight: 4, writing: 2, toWrite: 3 }) };
+    progress.begin(live);
+  };
   const arrive = (objects: number): void => {
-    for (let object = 0; object < objects; object += 1) progress.observer.arrived(1000);
+    for (let object = 0; object < objects; object += 1) live.observer.arrived(1000);
   };
   const retry = (code: ErrorCode, usesAttempt = true): void => {
     const error = new CryptodlError(code, 'said by the test');
-    const event = { traceId: '', attemptId: '', url: '', retry: 1, usesAttempt, error, delayMs: 0 };
-    progress.observer.retry(event);
+    live.observer.retry({ usesAttempt, error });
   };
   const attempts = (count: number): void => {
-    for (let attempt = 0; attempt < count; attempt += 1) progress.observer.attempt({} as AttemptEnd);
+    for (let attempt = 0; attempt < count; attempt += 1)
+      live.observer.attempt({ sentAt: 0, endedAt: 1, error: undefined });
   };
   const fail = (code: ErrorCode): void => {
-    progress.outcome({ outcome: 'failed', code } as TaskOutcome);
+    tally.add('outcome.failed');
+    tally.add(`failedBy.${code}`);
   };
-  return { clock, stream, sent, events, progress, live, state, reads, arrive, retry, attempts, fail };
+  return { clock, stream, sent, events, progress, live, begin, state, reads, arrive, retry, attempts, fail };
 }
 
 describe('the progress of a run', () => {
   it('plain: a line every ten seconds, with the speed of the last ten, and none after the end', async () => {
-    const { clock, sent, progress, live, arrive } = followed('plain', '[job] ');
-    progress.opened(live.network, live.hosts);
+    const { clock, sent, progress, live, begin, arrive } = followed('plain', '[job] ');
+    progress.opened(live);
     await clock.advance(60_000);
     expect(sent()).toBe('');
-    progress.begin(live);
+    begin();
     arrive(120);
     await clock.advance(9999);
     expect(sent()).toBe('');
@@ -228,11 +233,11 @@ describe('the progress of a run', () => {
   });
 
   it('json: an event every second from the plan on, and one at the end', async () => {
-    const { clock, sent, events, progress, live, arrive, retry } = followed('json');
-    progress.opened(live.network, live.hosts);
+    const { clock, sent, events, progress, live, begin, arrive, retry } = followed('json');
+    progress.opened(live);
     await clock.advance(1000);
     expect(events).toMatchObject([{ phase: 'plan', elapsedMs: 1000, leftMs: null, totalObjects: 0 }]);
-    progress.begin(live);
+    begin();
     arrive(120);
     retry('connection-lost');
     retry('rate-limited', false);
@@ -270,12 +275,11 @@ describe('the progress of a run', () => {
   });
 
   it('json: has the failed objects with their errors, and the hosts that hold the run back', async () => {
-    const { clock, events, progress, live, state, arrive, fail } = followed('json');
-    progress.begin(live);
+    const { clock, events, progress, begin, state, arrive, fail } = followed('json');
+    begin();
     arrive(1);
     fail('http-refused');
     fail('http-refused');
-    progress.outcome({ outcome: 'ok' } as TaskOutcome);
     await clock.advance(1000);
     expect(events.at(-1)).toMatchObject({
       objects: 1,
@@ -299,11 +303,11 @@ describe('the progress of a run', () => {
   });
 
   it('bar: at most five frames a second, none without a change, and nothing left at the end', async () => {
-    const { clock, sent, progress, live, reads, arrive } = followed('bar');
-    progress.opened(live.network, live.hosts);
+    const { clock, sent, progress, live, begin, reads, arrive } = followed('bar');
+    progress.opened(live);
     await clock.advance(999);
     expect(sent()).toBe('');
-    progress.begin(live);
+    begin();
     arrive(1);
     await clock.advance(200);
     const frame = sent();

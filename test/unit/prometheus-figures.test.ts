@@ -3,13 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { dayPeriod, parseDay } from '../../src/model/calendar.js';
 import type { Outcome } from '../../src/model/outcome.js';
-import type { Series } from '../../src/model/task.js';
+import type { PlanTotals, Series } from '../../src/model/task.js';
 import { TOOL_VERSION } from '../../src/model/version.js';
+import type { FollowedRun } from '../../src/monitor/followed-run.js';
 import { METRICS } from '../../src/monitor/prometheus-metrics.js';
 import { PrometheusFigures } from '../../src/monitor/prometheus.js';
 import { NO_HISTORY } from '../../src/monitor/run-history.js';
 import type { NetworkFigures } from '../../src/report/network-figures.js';
-import type { LiveRun } from '../../src/report/run-monitor.js';
+import { LiveRun } from '../../src/report/live-run.js';
 import { Tally } from '../../src/report/tally.js';
 import { samplesOf } from '../helpers/prometheus.js';
 import { REQUEST } from '../helpers/requests.js';
@@ -79,30 +80,28 @@ function tallyOf(outcomes: readonly Outcome[]): Tally {
 const ok: Outcome = { kind: 'ok', rows: 1440, bytes: 60_000, unverified: false };
 const failed: Outcome = { kind: 'failed', error: new CryptodlError('http-forbidden', 'x') };
 
-function liveRun(network: () => NetworkFigures, by: number, outcomes: readonly Outcome[]): LiveRun {
-  return {
-    totals: { fetch: 5, skip: 2, absent: 1 },
+function begin(live: LiveRun, network: () => NetworkFigures, by: number, outcomes: readonly Outcome[]): void {
+  live.network = network;
+  live.plan = {
+    totals: { fetch: 5, skip: 2, absent: 1 } as PlanTotals,
     tally: tallyOf(outcomes),
-    work: () => ({ inFlight: 3 * by, writing: by, toWrite: 2 * by }),
-    network,
-  } as unknown as LiveRun;
+    state: () => ({ inFlight: 3 * by, writing: by, toWrite: 2 * by }),
+  };
 }
 
 async function pageOfTwoRuns() {
   const clock = new VirtualClock();
   const figures = new PrometheusFigures(clock, clock.monotonic());
-  const [first, second] = ['bars', 'trades'].map((job) => figures.follow(job, NO_HISTORY));
-  for (const [run, by] of [
-    [first, 1],
-    [second, 10],
-  ] as const) {
-    const network = networkOf(by, by === 1 ? 'closed' : 'open');
-    run?.opened(network);
-    run?.begin(liveRun(network, by, by === 1 ? [ok, ok, { kind: 'absent', reason: 'hole' }] : [failed]));
-    run?.observer.arrived(1000 * by);
-  }
+  const follow = (job: string, by: number, outcomes: readonly Outcome[]): FollowedRun => {
+    const live = new LiveRun(clock);
+    begin(live, networkOf(by, by === 1 ? 'closed' : 'open'), by, outcomes);
+    live.observer.arrived(1000 * by);
+    return figures.follow(job, NO_HISTORY, live);
+  };
+  const first = follow('bars', 1, [ok, ok, { kind: 'absent', reason: 'hole' }]);
+  const second = follow('trades', 10, [failed]);
   const attempt = (ms: number, error?: CryptodlError): void => {
-    first?.observer.attempt?.({
+    first.attempt({
       request: REQUEST,
       attemptId: 'a/1',
       begunAt: 0,
@@ -118,9 +117,9 @@ async function pageOfTwoRuns() {
   await clock.advance(90_000);
   const both = await figures.text();
   const nowS = clock.now() / 1000;
-  first?.ended(0);
+  first.ended(0);
   const one = await figures.text();
-  second?.ended(4, { state: 'incomplete', exitCode: 3, text: '', next: null, series: 9, lacking: 5 });
+  second.ended(4, { state: 'incomplete', exitCode: 3, text: '', next: null, series: 9, lacking: 5 });
   return { both, one, none: await figures.text(), nowS };
 }
 

@@ -32,7 +32,7 @@ async function verifiedBy(sidecar: string): Promise<string | undefined> {
       runFolder: folder,
       stop: new AbortController(),
       times: new StageTimes(systemClock),
-      work: new WorkTracker([]),
+      work: new WorkTracker(systemClock),
       zips: undefined,
     },
     {

@@ -1,40 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import { LATENCY_BOUNDS_S, Timeline, bucketOf } from '../../src/monitor/timeline.js';
-import type { LiveRun } from '../../src/report/run-monitor.js';
-import { REQUEST } from '../helpers/requests.js';
+import { Timeline } from '../../src/monitor/timeline.js';
+import { bucketOf, LATENCY_BOUNDS_S, LiveRun } from '../../src/report/live-run.js';
+import type { NetworkFigures } from '../../src/report/network-figures.js';
+import type { PlanTotals } from '../../src/model/task.js';
+import { Tally } from '../../src/report/tally.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 function timelineOf() {
   const clock = new VirtualClock();
   const timeline = new Timeline(clock);
   const state = { inFlight: 0, writing: 0, toWrite: 0, concurrency: 30 };
-  const live = {
-    work: () => ({ ...state }),
-    network: () => ({ concurrency: state.concurrency }),
-  } as unknown as LiveRun;
+  const live = new LiveRun(clock);
+  live.network = () => ({ concurrency: state.concurrency }) as NetworkFigures;
+  live.plan = { totals: {} as PlanTotals, tally: new Tally(), state: () => ({ ...state }) };
   const attempt = (ms: number, error?: unknown): void => {
-    timeline.observer.attempt({
-      request: REQUEST,
-      attemptId: 'a/1',
-      begunAt: 0,
-      sentAt: 100,
-      endedAt: 100 + ms,
-      firstByteMs: ms,
-      status: 200,
-      error,
-    });
+    live.observer.attempt({ sentAt: 100, endedAt: 100 + ms, error });
   };
   const retry = (usesAttempt: boolean): void => {
-    timeline.observer.retry({
-      traceId: 'a',
-      attemptId: 'a/1',
-      url: REQUEST.url,
-      retry: 1,
-      usesAttempt,
-      error: new CryptodlError('connection-lost', 'x'),
-      delayMs: 5,
-    });
+    live.observer.retry({ usesAttempt, error: new CryptodlError('connection-lost', 'x') });
   };
   return { clock, timeline, state, live, attempt, retry };
 }
@@ -45,8 +29,8 @@ describe('the timeline of a run', () => {
     // The listing, before the downloads.
     attempt(7);
     timeline.begin(live);
-    timeline.observer.arrived(500);
-    timeline.observer.arrived(700);
+    live.observer.arrived(500);
+    live.observer.arrived(700);
     attempt(30);
     attempt(30_000);
     attempt(5, new CryptodlError('connection-lost', 'x'));
@@ -55,7 +39,7 @@ describe('the timeline of a run', () => {
     Object.assign(state, { inFlight: 12, writing: 2, toWrite: 3 });
     await clock.advance(1000);
     Object.assign(state, { inFlight: 1, writing: 0, toWrite: 0, concurrency: 21 });
-    timeline.observer.arrived(1);
+    live.observer.arrived(1);
     await clock.advance(400);
     timeline.end();
     const none = LATENCY_BOUNDS_S.map(() => 0);
@@ -96,7 +80,7 @@ describe('the timeline of a run', () => {
     const { clock, timeline, live, attempt } = timelineOf();
     timeline.begin(live);
     for (let second = 0; second < 3000; second += 1) {
-      timeline.observer.arrived(10);
+      live.observer.arrived(10);
       attempt(20);
       await clock.advance(1000);
     }

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { FetchContext, FetchResponse } from '../../src/http/fetch.js';
 import type { ArchiveObject, PartitionPlan } from '../../src/model/task.js';
-import { WorkInProgress } from '../../src/debug/debugged-run.js';
 import { WorkTracker } from '../../src/report/work-tracker.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { SETTINGS } from '../helpers/conversion.js';
@@ -14,9 +13,9 @@ const answered = Promise.resolve({} as FetchResponse);
 
 function follow() {
   const clock = new VirtualClock();
-  const pieces = new WorkInProgress(clock);
-  const names = (): string[] => pieces.pieces.map(({ stage, name }) => `${stage} ${name}`);
-  return { tracker: new WorkTracker([pieces.work]), names, pieces, clock };
+  const tracker = new WorkTracker(clock);
+  const names = (): string[] => tracker.pieces.map(({ stage, name }) => `${stage} ${name}`);
+  return { tracker, names, clock };
 }
 
 describe('the work in progress', () => {
@@ -54,29 +53,19 @@ describe('the work in progress', () => {
   });
 
   it('ends after an error', async () => {
-    const { tracker, pieces } = follow();
+    const { tracker } = follow();
     const bad = new Error('bad');
     await expect(tracker.during('commit', { plan }, () => Promise.reject(bad))).rejects.toBe(bad);
     const failing = tracker.layer(() => Promise.reject(bad));
     await expect(failing({ url: 'http://a.test/', bucket: 'archive' }, context)).rejects.toBe(bad);
-    expect([pieces.pieces, tracker.active.commit]).toEqual([[], 0]);
+    expect([tracker.pieces, tracker.active.commit]).toEqual([[], 0]);
   });
 
   it('has the time since each beginning', async () => {
-    const { tracker, pieces, clock } = follow();
+    const { tracker, clock } = follow();
     tracker.begin('partition', { plan });
     await clock.advance(250);
     tracker.begin('write', { plan });
-    expect(pieces.pieces.map(({ forMs }) => forMs)).toEqual([250, 0]);
-  });
-
-  it('is counted, and not told, without followers', () => {
-    const tracker = new WorkTracker([]);
-    const next = (): typeof answered => answered;
-    expect(tracker.layer(next)).toBe(next);
-    const end = tracker.begin('partition', { plan });
-    expect(tracker.active.partition).toBe(1);
-    end();
-    expect(tracker.active.partition).toBe(0);
+    expect(tracker.pieces.map(({ forMs }) => forMs)).toEqual([250, 0]);
   });
 });

@@ -88,7 +88,7 @@ export class Pipeline implements SharedParts {
     const known = this.#http;
     if (known !== undefined && clock.monotonic() - known.openedAt < RENEW_MS) return known;
     const nowMs = this.#request.resolved.options.nowMs ?? clock.now();
-    const parts = { observer, nowMs, times: new StageTimes(clock), work: new WorkTracker([]) };
+    const parts = { observer, nowMs, times: new StageTimes(clock), work: new WorkTracker(clock) };
     const opened = openHttp(
       { ...this.#request, ...parts, concurrency: this.#concurrency },
       { signal: stop.signal, waitSignal: undefined },
