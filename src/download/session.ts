@@ -1,7 +1,6 @@
 /** The parts of a run, put together in one place: options, lake, hosts, counts and deadline. */
 import { setMaxListeners } from 'node:events';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { countsSince } from '../http/request-counts.js';
 import { backedRequests } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
 import { tempFolderOf, tempPath } from '../files/temp-files.js';
@@ -186,8 +185,7 @@ function followLake(
 ): { readonly network: () => NetworkFigures; readonly close: () => void } {
   const requests = backedRequests(root);
   if (requests === undefined) return { network, close: () => undefined };
-  // Requests before the session belong to the run too.
-  const before = requests.base;
+  const { figures, end } = requests.ofRun();
   const unwatch = requests.watch({
     attempt: (attempt) => {
       observer.attempt(attempt);
@@ -199,9 +197,9 @@ function followLake(
   });
   const close = (): void => {
     unwatch();
-    requests.base = requests.figures;
+    end();
   };
-  return { network: () => ({ ...network(), lake: countsSince(requests.figures, before) }), close };
+  return { network: () => ({ ...network(), lake: figures() }), close };
 }
 
 /** Aborts with a typed error when `signal` aborts for any reason. */

@@ -1,4 +1,6 @@
 /** Counts the requests to a host that is no host of the exchange, for example to the bucket of a lake. */
+import { Counters } from '../model/counters.js';
+import type { Counts } from '../model/counters.js';
 import type { ErrorCode } from '../model/errors.js';
 import { CryptodlError } from '../model/errors.js';
 import type { RetryEvent } from '../model/observer.js';
@@ -6,15 +8,13 @@ import { bodySize, hostOf } from './fetch.js';
 import type { AttemptEnd, FetchRequest, Layer } from './fetch.js';
 import type { RequestCosts, RequestFigures } from './stack.js';
 
-type Counts = Readonly<Record<string, number>>;
-
 export interface RequestCount {
   /** Host and port. */
   readonly host: string;
   /** Ended attempts by method. `LIST`: a GET of a listing. */
-  readonly requests: Counts;
+  readonly requests: Readonly<Record<string, number>>;
   /** Ended attempts by HTTP status; `none` for those without an answer. */
-  readonly statuses: Counts;
+  readonly statuses: Readonly<Record<string, number>>;
   /** Repeated attempts by the error of the attempt before, also those after a refusal. */
   readonly retries: Readonly<Partial<Record<ErrorCode, number>>>;
   /** Failed attempts by code. */
@@ -31,12 +31,9 @@ export interface RequestWatcher {
 
 export class RequestCounts implements RequestFigures {
   #host = '';
-  #sentBytes = 0;
-  #receivedBytes = 0;
-  readonly #requests: Record<string, number> = {};
-  readonly #statuses: Record<string, number> = {};
-  readonly #retries: Partial<Record<ErrorCode, number>> = {};
-  readonly #errors: Partial<Record<ErrorCode, number>> = {};
+  readonly #counts = new Counters();
+  /** The counts when the last run ended. */
+  #base: Counts = {};
   readonly #watchers = new Set<RequestWatcher>();
 
   /** Tells each attempt and each retry, until the returned function is called. */
@@ -47,33 +44,44 @@ export class RequestCounts implements RequestFigures {
     };
   }
 
-  get figures(): RequestCount {
+  /** The requests since the end of the last run, also those before this call. `end`: the run has ended. */
+  ofRun(): { readonly figures: () => RequestCount; readonly end: () => void } {
+    const base = this.#base;
     return {
-      host: this.#host,
-      requests: { ...this.#requests },
-      statuses: { ...this.#statuses },
-      retries: { ...this.#retries },
-      errors: { ...this.#errors },
-      sentBytes: this.#sentBytes,
-      receivedBytes: this.#receivedBytes,
+      figures: () => this.#since(base),
+      end: () => {
+        this.#base = this.#counts.all;
+      },
     };
   }
 
-  /** The figures when the last run ended; zeros before. */
-  base: RequestCount = this.figures;
+  #since(base: Counts): RequestCount {
+    const before = Object.entries(base).map(([name, count = 0]) => [name, -count]);
+    const counts = new Counters(this.#counts.all, Object.fromEntries(before));
+    return {
+      host: this.#host,
+      requests: counts.by('requests'),
+      statuses: counts.by('statuses'),
+      retries: counts.by('retries'),
+      errors: counts.by('errors'),
+      sentBytes: counts.of('sentBytes'),
+      receivedBytes: counts.of('receivedBytes'),
+    };
+  }
 
   ended(attempt: AttemptEnd): void {
     const { request, status, error } = attempt;
     this.#host = hostOf(request.url);
-    add(this.#requests, methodOf(request));
-    add(this.#statuses, String(status ?? 'none'));
-    if (error instanceof CryptodlError) add(this.#errors, error.code);
-    if (status !== undefined && request.sends !== undefined) this.#sentBytes += bodySize(request.sends);
+    this.#counts.add(`requests.${methodOf(request)}`);
+    this.#counts.add(`statuses.${status ?? 'none'}`);
+    if (error instanceof CryptodlError) this.#counts.add(`errors.${error.code}`);
+    if (status !== undefined && request.sends !== undefined)
+      this.#counts.add('sentBytes', bodySize(request.sends));
     for (const watcher of this.#watchers) watcher.attempt(attempt);
   }
 
   onRetry(event: RetryEvent): void {
-    add(this.#retries, event.error.code);
+    this.#counts.add(`retries.${event.error.code}`);
     for (const watcher of this.#watchers) watcher.retry(event);
   }
 
@@ -83,36 +91,14 @@ export class RequestCounts implements RequestFigures {
       (next): ReturnType<Layer> =>
       async (request, context) => {
         const response = await next(request, context);
-        this.#receivedBytes += bodySize(response.body);
+        this.#counts.add('receivedBytes', bodySize(response.body));
         return response;
       },
     wire: (next) => next,
   };
 }
 
-/** The requests of a part of the time. */
-export function countsSince(now: RequestCount, then: RequestCount): RequestCount {
-  return {
-    host: now.host,
-    requests: minus(now.requests, then.requests),
-    statuses: minus(now.statuses, then.statuses),
-    retries: minus(now.retries, then.retries),
-    errors: minus(now.errors, then.errors),
-    sentBytes: now.sentBytes - then.sentBytes,
-    receivedBytes: now.receivedBytes - then.receivedBytes,
-  };
-}
-
 /** Objects have no query. */
 function methodOf({ method = 'GET', url }: FetchRequest): string {
   return method === 'GET' && url.includes('?') ? 'LIST' : method;
-}
-
-function add(counts: Record<string, number>, name: string): void {
-  counts[name] = (counts[name] ?? 0) + 1;
-}
-
-function minus(now: Counts, then: Counts): Counts {
-  const entries = Object.entries(now).map(([name, count]) => [name, count - (then[name] ?? 0)] as const);
-  return Object.fromEntries(entries.filter(([, count]) => count > 0));
 }

@@ -5,10 +5,7 @@ import { readRuns } from './run-record.js';
 import type { RunRecord } from './run-record.js';
 
 /** The parts of a run that tell which selection it has. */
-export type SelectedRun = Pick<RunRecord, 'verb'> & {
-  readonly job?: string | undefined;
-  readonly options: Readonly<Record<string, readonly string[]>>;
-};
+export type SelectedRun = Pick<RunRecord, 'verb' | 'job' | 'options'>;
 
 export interface RunHistory {
   /** End of the last run of the selection with exit code 0, in epoch milliseconds. */

@@ -11,6 +11,7 @@ import type { LakePaths } from '../lake/layout.js';
 import { publish } from '../lake/publish.js';
 import { DAY_MS } from '../model/calendar.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
+import { OUTCOME_KINDS } from '../model/outcome.js';
 import { listText } from '../model/units.js';
 import type { RunHeader } from '../report/failure-report.js';
 import type { RunSummary } from '../report/run-summary.js';
@@ -37,12 +38,19 @@ export interface WrittenRun extends RunHeader {
 // options, which are as long as they were given.
 const MOST_ENTRIES = 1000;
 const text = v.pipe(v.string(), v.maxLength(10_000));
-const list = <T extends v.GenericSchema>(items: T) => v.pipe(v.array(items), v.maxLength(MOST_ENTRIES));
+const list = <T extends v.GenericSchema>(items: T) =>
+  v.pipe(v.array(items), v.maxLength(MOST_ENTRIES), v.readonly());
 const map = <T extends v.GenericSchema>(values: T) =>
   v.pipe(v.record(text, values), v.maxEntries(MOST_ENTRIES));
 const count = v.pipe(v.number(), v.minValue(0));
 const counts = map(count);
-const percentiles = v.object({ p50: count, p95: count, p99: count });
+const counted = <const Names extends readonly string[]>(
+  ...names: Names
+): Record<Names[number], typeof count> =>
+  Object.fromEntries(names.map((name) => [name, count])) as Record<Names[number], typeof count>;
+const PERCENTILES = ['p50', 'p95', 'p99'] as const;
+const percentiles = v.object(counted(...PERCENTILES));
+const outcomes = v.object(counted(...OUTCOME_KINDS));
 const instant = v.pipe(v.string(), v.isoTimestamp());
 
 /** The parts of a record that readers use. Other fields are ignored, so that older programs read newer records. */
@@ -56,37 +64,22 @@ const RunSchema = v.object({
   platform: text,
   startedAt: instant,
   endedAt: instant,
-  options: map(v.array(v.string())),
+  options: map(v.pipe(v.array(v.string()), v.readonly())),
   summary: v.object({
-    outcomes: v.object({ ok: count, partial: count, skipped: count, absent: count, failed: count }),
+    ...counted('undone', 'bytes', 'rows', 'files', 'requests', 'changed', 'withdrawn', 'shorter'),
+    ...counted('elapsedMs', 'peakMemoryBytes'),
+    outcomes,
     absent: counts,
     failed: counts,
-    undone: count,
-    bytes: count,
-    rows: count,
-    files: count,
-    requests: count,
-    changed: count,
-    withdrawn: count,
-    shorter: count,
-    elapsedMs: count,
-    times: v.object({
-      planMs: count,
-      pausedMs: count,
-      workMs: count,
-      stagesMs: counts,
-    }),
-    peakMemoryBytes: count,
+    times: v.object({ ...counted('planMs', 'pausedMs', 'workMs'), stagesMs: counts }),
     failures: v.nullable(text),
     datasets: list(
       v.object({
+        ...counted('holes', 'rows', 'bytes'),
         market: text,
         dataset: text,
-        outcomes: v.object({ ok: count, partial: count, skipped: count, absent: count, failed: count }),
-        holes: count,
-        days: v.object({ held: count, missing: count }),
-        rows: count,
-        bytes: count,
+        outcomes,
+        days: v.object(counted('held', 'missing')),
         newest: v.nullable(text),
         newestEndMs: v.nullable(v.number()),
         publicationDelayMs: v.nullable(count),
@@ -96,24 +89,19 @@ const RunSchema = v.object({
       }),
     ),
     network: v.object({
+      ...counted('mostInFlight', 'concurrency', 'retreats'),
       retries: v.object({
-        total: count,
-        requests: count,
-        succeeded: count,
-        ...percentiles.entries,
+        ...counted('total', 'requests', 'succeeded', ...PERCENTILES),
         reasons: counts,
       }),
       firstByteMs: percentiles,
       attemptMs: percentiles,
       errors: counts,
       hosts: map(v.object({ statuses: counts, attemptMs: percentiles, breaker: text })),
-      mostInFlight: count,
-      concurrency: count,
-      retreats: count,
-      limiter: v.object({ waits: count, waitedMs: count, refusals: count, refusalsPerHour: count }),
-      pool: v.object({ sockets: count, busy: count, queued: count, most: count }),
+      limiter: v.object(counted('waits', 'waitedMs', 'refusals', 'refusalsPerHour')),
+      pool: v.object(counted('sockets', 'busy', 'queued', 'most')),
       costMs: v.object({ waits: counts }),
-      loopDelayMs: v.object({ p50: count, p99: count, most: count, busyShare: count }),
+      loopDelayMs: v.object(counted('p50', 'p99', 'most', 'busyShare')),
     }),
     alerts: list(v.object({ id: text, text, advice: text })),
     exitCode: v.pipe(v.number(), v.integer(), v.minValue(0)),
@@ -122,17 +110,9 @@ const RunSchema = v.object({
     boundsS: list(v.number()),
     points: list(
       v.object({
-        atMs: count,
-        objects: count,
-        bytes: count,
-        attempts: count,
-        failed: count,
-        retries: count,
+        ...counted('atMs', 'objects', 'bytes', 'attempts', 'failed', 'retries'),
+        ...counted('inFlight', 'concurrency', 'writing', 'toWrite'),
         latency: list(count),
-        inFlight: count,
-        concurrency: count,
-        writing: count,
-        toWrite: count,
       }),
     ),
   }),
@@ -148,7 +128,7 @@ const StartSchema = v.object({
   job: v.optional(text),
   tool: text,
   startedAt: instant,
-  options: map(v.array(v.string())),
+  options: map(v.pipe(v.array(v.string()), v.readonly())),
   /** Set once the orders of the run are in the lake. */
   isOrdered: v.optional(v.literal(true)),
   /** The error that ended the run before its work. */

@@ -167,7 +167,7 @@ const LINES: Readonly<Record<string, number>> = {
   main: 300,
   mirror: 1550,
   model: 1500,
-  monitor: 1450,
+  monitor: 1300,
   notify: 250,
   options: 3100,
   page: 450,
