@@ -10,6 +10,7 @@ import { backoffOf, createStack } from '../http/stack.js';
 import type { Stack } from '../http/stack.js';
 import { egressGroupOf } from '../http/throttle/group.js';
 import type { Clock } from '../model/clock.js';
+import type { Counters } from '../model/counters.js';
 import { usage } from '../model/errors.js';
 import { openFiles } from '../model/machine.js';
 import type { Observer } from '../model/observer.js';
@@ -23,6 +24,7 @@ import type { Probe } from '../plan/series-listing.js';
 import { allowedInFlight, Concurrency, mostInFlight } from '../queue/concurrency.js';
 import { Costs, LoopDelay } from '../report/costs.js';
 import { Figures } from '../report/figures.js';
+import type { RunCount } from '../report/figures.js';
 import type { NetworkFigures } from '../report/network-figures.js';
 import type { StageTimes } from '../report/stage-times.js';
 import type { WorkTracker } from '../report/work-tracker.js';
@@ -62,6 +64,8 @@ export interface HttpRequest {
   readonly common?: SharedResources | undefined;
   readonly times: StageTimes;
   readonly work: WorkTracker;
+  /** Counts of the requests. Default: the session has its own. */
+  readonly counts?: Counters<RunCount> | undefined;
   /** Epoch milliseconds. */
   readonly nowMs: number;
   /** The number of objects in flight. Default: the run has its own. */
@@ -145,7 +149,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   const warn = (text: string): void => {
     observer.warn(text);
   };
-  const figures = new Figures();
+  const figures = new Figures(request.counts);
   const costs = new Costs(clock);
   const concurrency =
     request.concurrency ?? new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });

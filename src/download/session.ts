@@ -94,7 +94,10 @@ export interface Session extends RunSession, LakeSession, HttpSession {
   close(): Promise<void>;
 }
 
-export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'times' | 'work' | 'concurrency'> {
+export interface SessionRequest extends Omit<
+  HttpRequest,
+  'nowMs' | 'times' | 'work' | 'counts' | 'concurrency'
+> {
   /** The parts that the jobs of a worker share. */
   readonly pipeline?: SharedParts | undefined;
   /** For a job that one worker fetches and another converts. */
@@ -113,7 +116,7 @@ export function openSession(request: SessionRequest): Session {
   const timeline = new Timeline(clock);
   const monitors: readonly RunMonitor[] = [timeline, ...(request.monitors ?? [])];
   const observer = joinObservers([request.observer, live.observer, ...monitors]);
-  const { work } = live;
+  const { work, counts } = live;
   const { options } = request.resolved;
   const { home } = request.surroundings;
   const paths = lakePaths(absolutePath(options.out, home));
@@ -131,7 +134,7 @@ export function openSession(request: SessionRequest): Session {
   const nowMs = options.nowMs ?? clock.now();
   const openedAt = clock.monotonic();
   const { pipeline } = request;
-  const wired = { ...request, observer, times, work, nowMs };
+  const wired = { ...request, observer, times, work, counts, nowMs };
   const signals = { signal: stop.signal, waitSignal: deadline.waitSignal };
   const { http, close } = pipeline?.http(wired, signals) ?? openHttp(wired, signals);
   const lake = followLake(paths.root, http.network, request.observer, monitors);

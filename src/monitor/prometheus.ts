@@ -9,7 +9,7 @@ import { TOOL_VERSION } from '../model/version.js';
 import type { DatasetFigures } from '../report/dataset-tally.js';
 import type { HostFigures } from '../report/figures.js';
 import type { NetworkFigures } from '../report/network-figures.js';
-import { LATENCY_BOUNDS_S } from '../report/live-run.js';
+import { LATENCY_BOUNDS_S } from '../report/figures.js';
 import type { LiveRun, WorkState } from '../report/live-run.js';
 import { FollowedRun } from './followed-run.js';
 import type { RunState } from './followed-run.js';

@@ -1,8 +1,9 @@
 /** The course of a run over time: throughput, latency and concurrency by interval, in bounded memory. */
 import type { Clock, Timer } from '../model/clock.js';
 import type { Counts } from '../model/counters.js';
-import { LATENCY_BOUNDS_S } from '../report/live-run.js';
-import type { LiveCount, LiveRun, RunMonitor } from '../report/live-run.js';
+import { LATENCY_BOUNDS_S } from '../report/figures.js';
+import type { RunCount } from '../report/figures.js';
+import type { LiveRun, RunMonitor } from '../report/live-run.js';
 
 /** One interval. Counts are of the interval, levels are those at its end. */
 export interface TimelinePoint {
@@ -40,7 +41,7 @@ export class Timeline implements RunMonitor {
   #points: TimelinePoint[] = [];
   #intervalMs = INTERVAL_MS;
   /** The counts at the end of the last interval. */
-  #before: Counts<LiveCount> = {};
+  #before: Counts<RunCount> = {};
   #live: LiveRun | undefined;
   #beganAt = 0;
   #timer: Timer | undefined;
@@ -77,7 +78,7 @@ export class Timeline implements RunMonitor {
 
   #add({ counts, plan, network }: LiveRun): void {
     const before = this.#before;
-    const since = (name: LiveCount): number => counts.of(name) - (before[name] ?? 0);
+    const since = (name: RunCount): number => counts.of(name) - (before[name] ?? 0);
     const named = COUNTED.map((name) => [name, since(name)] as const);
     const { inFlight = 0, writing = 0, toWrite = 0 } = plan?.state() ?? {};
     this.#points.push({

@@ -7,30 +7,22 @@ import { ABSENCE_REASONS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import type { NetworkTotals, Settled } from './network-figures.js';
-import type { Alert } from './run-summary.js';
+import type { Alert, RunEnd } from './run-summary.js';
 import { timeText } from './stage-times.js';
-import type { TimeFigures } from './stage-times.js';
 import { NOTES } from './outcome-counts.js';
 import type { CountName, Note } from './outcome-counts.js';
 import { nextStep } from './tally.js';
 import type { Tally } from './tally.js';
 
-export interface Closing {
-  readonly tally: Tally;
+type OfEnd = 'tally' | 'times' | 'shard' | 'dataPath' | 'reportPath' | 'quarantinePath' | 'undone' | 'alerts';
+
+export interface Closing extends Pick<RunEnd, OfEnd> {
   readonly network: NetworkTotals;
-  readonly times: TimeFigures;
   /** Lines about waits, refusals and the bottleneck. */
   readonly diagnosis: readonly string[];
-  readonly shard: string | undefined;
-  readonly dataPath: string;
-  readonly reportPath: string | undefined;
-  readonly quarantinePath: string | undefined;
-  /** Tasks that were not begun, because the run ended early. */
-  readonly undone: number;
   /** Jobs of a queue that have not ended. */
   readonly openJobs?: number;
   readonly next: string | undefined;
-  readonly alerts: readonly Alert[];
   /** Reasons for trouble besides failures. */
   readonly trouble: {
     /** With `--strict`, holes and partial objects are trouble. */

@@ -1,31 +1,11 @@
 /** The avoidable part of the time of a run, and the flag that changes it. */
 import type { Wait } from '../http/fetch.js';
-import type { ProxyFigures } from '../http/proxies/spread.js';
-import type { GroupState } from '../http/host-states.js';
-import type { RequestCount } from '../http/request-counts.js';
 import type { ErrorCode } from '../model/errors.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
-import type { CostFigures, LoopDelay } from './costs.js';
-import type { WireFigures } from './figures.js';
+import type { NetworkFigures } from './network-figures.js';
 
-/** The figures of a run that the diagnosis uses. */
-export interface Symptoms extends Pick<WireFigures, 'retries' | 'firstAttempts'> {
-  readonly costMs: CostFigures;
-  readonly limiter: {
-    readonly waits: number;
-    readonly refusals: number;
-    readonly refusalsPerHour: number;
-    readonly group?: GroupState;
-    readonly buckets: Readonly<Record<string, { readonly waitedMs: number; readonly isChosen: boolean }>>;
-  };
-  readonly dns: { readonly misses: number; readonly failures: number; readonly ms: number };
-  readonly proxies?: readonly ProxyFigures[];
-  readonly lake?: RequestCount | undefined;
-  readonly loopDelayMs: LoopDelay['figures'];
-}
-
-export interface Diagnosed {
-  readonly network: Symptoms;
+interface Diagnosed {
+  readonly network: NetworkFigures;
   readonly elapsedMs: number;
 }
 
@@ -48,7 +28,7 @@ export function diagnosisLines(run: Diagnosed): string[] {
   ];
 }
 
-function proxyLines({ proxies = [] }: Symptoms): string[] {
+function proxyLines({ proxies }: NetworkFigures): string[] {
   return proxies.map(({ proxy, requests, failures, refusals, isDead, pausedMs }, at) => {
     const parts = [
       countText(requests, 'request'),
@@ -62,14 +42,14 @@ function proxyLines({ proxies = [] }: Symptoms): string[] {
 }
 
 /** The programs that shared the limits of the run. */
-function groupLines({ limiter: { group } }: Symptoms): string[] {
+function groupLines({ limiter: { group } }: NetworkFigures): string[] {
   if (group === undefined) return [];
   const { name, members, isShared } = group;
   const end = isShared ? '' : ', without Redis at the end';
   return [`  group      ${name}: ${countText(members, 'program')}${end}`];
 }
 
-function lakeLines({ lake }: Symptoms): string[] {
+function lakeLines({ lake }: NetworkFigures): string[] {
   if (lake === undefined || lake.host === '') return [];
   const { host, requests, sentBytes, receivedBytes } = lake;
   const retried = Object.values(lake.retries).reduce((sum, count) => sum + count, 0);
@@ -168,7 +148,7 @@ const BOTTLENECKS: Readonly<Partial<Record<Wait | ErrorCode, Omit<Bottleneck, 'm
 };
 
 /** The limit of the bucket with the longest waits. */
-function limit({ limiter }: Symptoms): Omit<Bottleneck, 'ms'> {
+function limit({ limiter }: NetworkFigures): Omit<Bottleneck, 'ms'> {
   const [longest] = Object.entries(limiter.buckets).toSorted(
     ([, one], [, other]) => other.waitedMs - one.waitedMs,
   );
@@ -212,7 +192,9 @@ const LEAST_FAILURES = 10;
 const FIRST_SHARE = 0.01;
 
 /** A high failure rate of first attempts that successful retries hide. */
-export function firstAttemptWarning({ firstAttempts }: Pick<Symptoms, 'firstAttempts'>): string | undefined {
+export function firstAttemptWarning({
+  firstAttempts,
+}: Pick<NetworkFigures, 'firstAttempts'>): string | undefined {
   const { requests, failed } = firstAttempts;
   if (failed < LEAST_FAILURES || failed < requests * FIRST_SHARE) return undefined;
   const percent = Math.round((failed / requests) * 1000) / 10;

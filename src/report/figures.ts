@@ -1,6 +1,7 @@
 /** The network figures of a run, for summary, closing block and events. */
 import { createHistogram } from 'node:perf_hooks';
 import type { RecordableHistogram } from 'node:perf_hooks';
+import { Counters } from '../model/counters.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { RetryEvent } from '../model/observer.js';
@@ -49,53 +50,76 @@ export interface HostFigures {
   readonly breaker: BreakerState;
 }
 
+/** Upper bounds in seconds. The archive answers most requests in less than 0.1 s. */
+export const LATENCY_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10] as const;
+
+/** The index of the first bound that is not below the latency; the number of bounds if all are. */
+export function latencyBucketOf(seconds: number): number {
+  const at = LATENCY_BOUNDS_S.findIndex((bound) => seconds <= bound);
+  return at < 0 ? LATENCY_BOUNDS_S.length : at;
+}
+
 /** The status of an attempt without an answer. */
 const NO_STATUS = 'none';
 
 /** One hour. Longer times count as one hour. */
 const LONGEST_MS = 3_600_000;
 
+/**
+ * `objects`, `bytes`: those that arrived · `requests`: attempts that were sent, `attempts`: ended ones, `failed`: those of them that failed ·
+ * `latency`: answered attempts by `latencyBucketOf` · `retried`, `retriedOk`: requests with retries · `first`, `firstFailed`: requests with
+ * a result of their first attempt · `errors`: failed attempts by code · `reasons`: retries by the error of the attempt before.
+ */
+export type RunCount =
+  | 'objects'
+  | 'bytes'
+  | 'requests'
+  | 'attempts'
+  | 'failed'
+  | 'retries'
+  | `retried${'' | 'Ok'}`
+  | `first${'' | 'Failed'}`
+  | `${'errors' | 'reasons'}.${ErrorCode}`
+  | `latency.${number}`;
+
+type EndedAttempt = Pick<AttemptEnd, 'request' | 'sentAt' | 'endedAt' | 'firstByteMs' | 'status' | 'error'>;
+
 export class Figures {
-  #requests = 0;
-  #inFlight = 0;
+  readonly #counts: Counters<RunCount>;
   #mostInFlight = 0;
-  #retries = 0;
-  #retried = 0;
-  #retriedOk = 0;
-  #first = 0;
-  #firstFailed = 0;
   readonly #perRequest = createHistogram();
   readonly #firstByte = createHistogram();
   readonly #attempt = createHistogram();
-  readonly #errors: Partial<Record<ErrorCode, number>> = {};
-  readonly #reasons: Partial<Record<ErrorCode, number>> = {};
   readonly #hosts = new Map<string, Host>();
 
+  constructor(counts = new Counters<RunCount>()) {
+    this.#counts = counts;
+  }
+
   begun(): void {
-    this.#requests += 1;
-    this.#inFlight += 1;
+    this.#counts.add('requests');
     this.#mostInFlight = Math.max(this.#mostInFlight, this.#inFlight);
   }
 
-  ended(
-    attempt: Pick<AttemptEnd, 'request' | 'sentAt' | 'endedAt' | 'firstByteMs' | 'status' | 'error'>,
-  ): void {
-    this.#inFlight -= 1;
+  ended(attempt: EndedAttempt): void {
+    const { error, status = NO_STATUS } = attempt;
+    const ms = attempt.endedAt - attempt.sentAt;
     const host = this.#hostOf(hostOf(attempt.request.url));
-    const status = attempt.status ?? NO_STATUS;
+    this.#counts.add('attempts');
     host.statuses[status] = (host.statuses[status] ?? 0) + 1;
     if (attempt.firstByteMs !== undefined) record(this.#firstByte, attempt.firstByteMs);
-    const { error } = attempt;
     if (error === undefined) {
-      record(this.#attempt, attempt.endedAt - attempt.sentAt);
-      record(host.attemptMs, attempt.endedAt - attempt.sentAt);
-    } else if (error instanceof CryptodlError) this.#errors[error.code] = (this.#errors[error.code] ?? 0) + 1;
+      record(this.#attempt, ms);
+      record(host.attemptMs, ms);
+      this.#counts.add(`latency.${latencyBucketOf(ms / 1000)}`);
+    } else this.#counts.add('failed');
+    if (error instanceof CryptodlError) this.#counts.add(`errors.${error.code}`);
   }
 
   onRetry({ usesAttempt, error }: Pick<RetryEvent, 'usesAttempt' | 'error'>): void {
     if (!usesAttempt) return;
-    this.#retries += 1;
-    this.#reasons[error.code] = (this.#reasons[error.code] ?? 0) + 1;
+    this.#counts.add('retries');
+    this.#counts.add(`reasons.${error.code}`);
   }
 
   onBreaker(name: string, state: BreakerState, leftMs: () => number): void {
@@ -117,34 +141,39 @@ export class Figures {
     record(this.#perRequest, retries + 1);
     const isOk = error === undefined;
     const hasFailedFirst = retries > 0 || (error instanceof CryptodlError && error.hostFault);
-    if (isOk || hasFailedFirst) this.#first += 1;
-    if (hasFailedFirst) this.#firstFailed += 1;
+    if (isOk || hasFailedFirst) this.#counts.add('first');
+    if (hasFailedFirst) this.#counts.add('firstFailed');
     if (retries === 0) return;
-    this.#retried += 1;
-    if (isOk) this.#retriedOk += 1;
+    this.#counts.add('retried');
+    if (isOk) this.#counts.add('retriedOk');
   }
 
   get figures(): WireFigures {
+    const counts = this.#counts;
     const { p50, p95, p99 } = percentiles(this.#perRequest);
     return {
-      requests: this.#requests,
+      requests: counts.of('requests'),
       inFlight: this.#inFlight,
       mostInFlight: this.#mostInFlight,
       retries: {
-        total: this.#retries,
-        requests: this.#retried,
-        succeeded: this.#retriedOk,
+        total: counts.of('retries'),
+        requests: counts.of('retried'),
+        succeeded: counts.of('retriedOk'),
         p50: Math.max(0, p50 - 1),
         p95: Math.max(0, p95 - 1),
         p99: Math.max(0, p99 - 1),
-        reasons: { ...this.#reasons },
+        reasons: counts.by('reasons'),
       },
-      firstAttempts: { requests: this.#first, failed: this.#firstFailed },
+      firstAttempts: { requests: counts.of('first'), failed: counts.of('firstFailed') },
       firstByteMs: percentiles(this.#firstByte),
       attemptMs: percentiles(this.#attempt),
-      errors: { ...this.#errors },
+      errors: counts.by('errors'),
       hosts: Object.fromEntries([...this.#hosts].map(([name, host]) => [name, figuresOf(host)])),
     };
+  }
+
+  get #inFlight(): number {
+    return this.#counts.of('requests') - this.#counts.of('attempts');
   }
 
   #hostOf(name: string): Host {

@@ -3,28 +3,12 @@ import type { AttemptEnd } from '../http/fetch.js';
 import type { HostStates } from '../http/host-states.js';
 import type { Clock } from '../model/clock.js';
 import { Counters } from '../model/counters.js';
-import type { ErrorCode } from '../model/errors.js';
-import type { Observer, RetryEvent } from '../model/observer.js';
+import type { Observer } from '../model/observer.js';
 import type { PlanTotals } from '../model/task.js';
+import type { RunCount } from './figures.js';
 import type { NetworkFigures } from './network-figures.js';
 import type { Tally } from './tally.js';
 import { WorkTracker } from './work-tracker.js';
-
-/** Upper bounds in seconds. The archive answers most requests in less than 0.1 s. */
-export const LATENCY_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10] as const;
-
-/** The index of the first bound that is not below the latency; the number of bounds if all are. */
-export function bucketOf(seconds: number): number {
-  const at = LATENCY_BOUNDS_S.findIndex((bound) => seconds <= bound);
-  return at < 0 ? LATENCY_BOUNDS_S.length : at;
-}
-
-/**
- * `objects`, `bytes`: those that arrived · `attempts`: ended ones, `failed`: those of them that failed · `latency`: answered attempts by
- * `bucketOf` · `errors`: retries by the error before them.
- */
-export type LiveCount =
-  'objects' | 'bytes' | 'attempts' | 'failed' | 'retries' | `errors.${ErrorCode}` | `latency.${number}`;
 
 /** The objects and files of a run that are in progress. */
 export interface WorkState {
@@ -51,7 +35,8 @@ export type RunPhase =
   | 'ended';
 
 export class LiveRun {
-  readonly counts = new Counters<LiveCount>();
+  /** The layers of requests count into it, too. */
+  readonly counts = new Counters<RunCount>();
   readonly work: WorkTracker;
   /** Both are set when the run can send requests: first those of its plan. */
   network: (() => NetworkFigures) | undefined;
@@ -97,15 +82,6 @@ export class LiveRun {
     arrived: (bytes: number): void => {
       this.counts.add('objects');
       this.counts.add('bytes', bytes);
-    },
-    attempt: ({ sentAt, endedAt, error }: Pick<AttemptEnd, 'sentAt' | 'endedAt' | 'error'>): void => {
-      this.counts.add('attempts');
-      this.counts.add(error === undefined ? `latency.${bucketOf((endedAt - sentAt) / 1000)}` : 'failed');
-    },
-    retry: ({ usesAttempt, error }: Pick<RetryEvent, 'usesAttempt' | 'error'>): void => {
-      if (!usesAttempt) return;
-      this.counts.add('retries');
-      this.counts.add(`errors.${error.code}`);
     },
     waiting: (message: string): void => {
       this.#waitingFor = message;

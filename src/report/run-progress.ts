@@ -162,7 +162,7 @@ export class RunProgress implements RunMonitor {
       converting: Math.max(0, writing - commit),
       toWrite,
       committing: commit,
-      errors: new Counters<string>(counts.by('errors'), plan?.tally.failedBy ?? {}).all,
+      errors: new Counters<string>(counts.by('reasons'), plan?.tally.failedBy ?? {}).all,
       hosts,
     };
   }

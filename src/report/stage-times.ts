@@ -69,19 +69,14 @@ export class StageTimes {
     const now = this.#clock.monotonic();
     const workAt = this.#workAt ?? now;
     const { plan, work } = this.#pausedMs;
-    const { wait, transfer, check, convert, commit } = this.#stagesMs;
     return {
       elapsedMs: Math.round(now - this.#startedAt),
       planMs: Math.round(workAt - this.#startedAt - plan),
       pausedMs: Math.round(plan + work),
       workMs: Math.round(now - workAt - work),
-      stagesMs: {
-        wait: Math.max(0, Math.round(wait)),
-        transfer: Math.round(transfer),
-        check: Math.round(check),
-        convert: Math.round(convert),
-        commit: Math.round(commit),
-      },
+      stagesMs: Object.fromEntries(
+        STAGES.map((stage) => [stage, Math.max(0, Math.round(this.#stagesMs[stage]))]),
+      ) as TimeFigures['stagesMs'],
     };
   }
 

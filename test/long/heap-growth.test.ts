@@ -65,7 +65,7 @@ function follower(
 ) {
   const observer = joinObservers([live.observer, monitor, more]);
   const tracker = live.work;
-  const figures = new Figures();
+  const figures = new Figures(live.counts);
   const costs = new Costs(clock);
   const network = (): NetworkFigures =>
     ({ ...figures.figures, concurrency: 4, costMs: costs.figures }) as unknown as NetworkFigures;

@@ -1,30 +1,31 @@
 import { describe, expect, it } from 'vitest';
 import { FLAG_NAMES } from '../../src/options/flags.js';
 import { diagnosisLines, firstAttemptWarning } from '../../src/report/diagnosis.js';
-import type { Symptoms } from '../../src/report/diagnosis.js';
+import type { NetworkFigures } from '../../src/report/network-figures.js';
 
 const NONE = { p50: 0, p95: 0, p99: 0 };
-const QUIET: Symptoms = {
+const QUIET = {
   retries: { total: 0, requests: 0, succeeded: 0, reasons: {}, ...NONE },
   firstAttempts: { requests: 100, failed: 0 },
   costMs: { waits: {}, failures: {} },
-  limiter: { waits: 0, refusals: 0, refusalsPerHour: 0, buckets: {} },
-  dns: { misses: 1, failures: 0, ms: 5 },
+  limiter: { waits: 0, waitedMs: 0, refusals: 0, refusalsPerHour: 0, buckets: {} },
+  proxies: [],
+  dns: { lookups: 3, hits: 0, misses: 1, failures: 0, ms: 5 },
   loopDelayMs: { p50: 0, p99: 20, most: 100, busyShare: 0.5 },
-};
+} as unknown as NetworkFigures;
 
 /** Of a run of 100 s. */
-function lines(network: Partial<Symptoms>, elapsedMs = 100_000): string[] {
+function lines(network: Partial<NetworkFigures>, elapsedMs = 100_000): string[] {
   return diagnosisLines({ network: { ...QUIET, ...network }, elapsedMs });
 }
 
-const waits = (costs: Symptoms['costMs']['waits']): Partial<Symptoms> => ({
+const waits = (costs: NetworkFigures['costMs']['waits']): Partial<NetworkFigures> => ({
   costMs: { waits: costs, failures: {} },
 });
-const failures = (costs: Symptoms['costMs']['failures']): Partial<Symptoms> => ({
+const failures = (costs: NetworkFigures['costMs']['failures']): Partial<NetworkFigures> => ({
   costMs: { waits: {}, failures: costs },
 });
-const retries = (requests: number, succeeded: number): Partial<Symptoms> => ({
+const retries = (requests: number, succeeded: number): Partial<NetworkFigures> => ({
   retries: { ...QUIET.retries, requests, succeeded },
 });
 const bucket = (isChosen: boolean, waitedMs = 1) => ({ waits: 1, refusals: 0, waitedMs, isChosen });
@@ -54,7 +55,7 @@ describe('the diagnosis of a run', () => {
     expect(lines({})).toEqual([]);
   });
 
-  it.each<[string, Partial<Symptoms>, Partial<Symptoms>]>([
+  it.each<[string, Partial<NetworkFigures>, Partial<NetworkFigures>]>([
     ['permits', waits({ permit: 6000, pause: 4001 }), waits({ permit: 6000, pause: 4000 })],
     [
       'retries',
@@ -68,8 +69,8 @@ describe('the diagnosis of a run', () => {
     ],
     [
       'look-ups',
-      { dns: { misses: 2, failures: 1, ms: 10_001 } },
-      { dns: { misses: 2, failures: 1, ms: 10_000 } },
+      { dns: { lookups: 3, hits: 0, misses: 2, failures: 1, ms: 10_001 } },
+      { dns: { lookups: 3, hits: 0, misses: 2, failures: 1, ms: 10_000 } },
     ],
   ])('tells of %s from a tenth of the run on', (_, above, below) => {
     expect([lines(above).length, lines(below).length]).toEqual([1, 0]);
@@ -96,8 +97,14 @@ describe('the diagnosis of a run', () => {
     const told = lines({
       ...waits({ permit: 12_000, breaker: 11_000 }),
       ...retries(40, 38),
-      limiter: { waits: 1492, refusals: 6, refusalsPerHour: 1216, buckets: { archive: bucket(false) } },
-      dns: { misses: 3, failures: 2, ms: 20_000 },
+      limiter: {
+        waits: 1492,
+        waitedMs: 0,
+        refusals: 6,
+        refusalsPerHour: 1216,
+        buckets: { archive: bucket(false) },
+      },
+      dns: { lookups: 3, hits: 0, misses: 3, failures: 2, ms: 20_000 },
     });
     expect(told).toEqual([
       '  waited     for permits: 1,492 requests, 12s of 100s',
@@ -108,7 +115,7 @@ describe('the diagnosis of a run', () => {
   });
 
   it('counts refusals that cost nothing as well', () => {
-    const limiter = { waits: 0, refusals: 1, refusalsPerHour: 36, buckets: {} };
+    const limiter = { waits: 0, waitedMs: 0, refusals: 1, refusalsPerHour: 36, buckets: {} };
     expect(lines({ limiter })).toEqual([
       '  refused    1 time by a limit of the host (429, 418), 36 per hour',
     ]);
@@ -117,7 +124,7 @@ describe('the diagnosis of a run', () => {
 
 describe('the bottleneck', () => {
   /** What stands in its line, if there is one. */
-  const bottleneck = (network: Partial<Symptoms>): string | undefined =>
+  const bottleneck = (network: Partial<NetworkFigures>): string | undefined =>
     lines(network)
       .find((line) => line.startsWith('  bottleneck '))
       ?.slice('  bottleneck '.length);
@@ -140,7 +147,7 @@ describe('the bottleneck', () => {
     ],
   ])('is the limit of the bucket with the longest waits; the user chose it: %s', (isChosen, text) => {
     const buckets = { listing: bucket(!isChosen, 5), archive: bucket(isChosen, 10) };
-    const limiter = { waits: 2, refusals: 0, refusalsPerHour: 0, buckets };
+    const limiter = { waits: 2, waitedMs: 0, refusals: 0, refusalsPerHour: 0, buckets };
     expect(bottleneck({ ...waits({ permit: 50_000 }), limiter })).toBe(text);
   });
 
@@ -154,7 +161,7 @@ describe('the bottleneck', () => {
   );
 
   it('is the CPU of a run of at least ten seconds that is busy and late, unless a wait cost more', () => {
-    const loop = (p99: number, busyShare: number): Partial<Symptoms> => ({
+    const loop = (p99: number, busyShare: number): Partial<NetworkFigures> => ({
       loopDelayMs: { p50: 1, p99, most: p99, busyShare },
     });
     expect(bottleneck(loop(51, 0.75))).toBe(

@@ -12,6 +12,7 @@ import { progressText } from '../../src/report/progress-state.js';
 import type { ProgressState } from '../../src/report/progress-state.js';
 import { openLogOf } from '../../src/report/log.js';
 import { Reporter } from '../../src/report/reporter.js';
+import { Figures } from '../../src/report/figures.js';
 import { LiveRun } from '../../src/report/live-run.js';
 import { progressMode, RunProgress } from '../../src/report/run-progress.js';
 import type { ProgressOptions } from '../../src/report/run-progress.js';
@@ -182,6 +183,7 @@ function followed(mode: ProgressOptions['mode'], label = '') {
   const reads = { network: 0 };
   const state: { hosts: HostStates } = { hosts: NO_HOSTS };
   const live = new LiveRun(clock);
+  const figures = new Figures(live.counts);
   live.network = () => {
     reads.network += 1;
     return { concurrency: 8 } as NetworkFigures;
@@ -199,11 +201,10 @@ function followed(mode: ProgressOptions['mode'], label = '') {
   };
   const retry = (code: ErrorCode, usesAttempt = true): void => {
     const error = new CryptodlError(code, 'said by the test');
-    live.observer.retry({ usesAttempt, error });
+    figures.onRetry({ usesAttempt, error });
   };
   const attempts = (count: number): void => {
-    for (let attempt = 0; attempt < count; attempt += 1)
-      live.observer.attempt({ sentAt: 0, endedAt: 1, error: undefined });
+    for (let attempt = 0; attempt < count; attempt += 1) live.counts.add('attempts');
   };
   const fail = (code: ErrorCode): void => {
     tally.add('outcome.failed');

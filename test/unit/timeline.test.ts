@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { Timeline } from '../../src/monitor/timeline.js';
-import { bucketOf, LATENCY_BOUNDS_S, LiveRun } from '../../src/report/live-run.js';
+import { Figures, LATENCY_BOUNDS_S, latencyBucketOf } from '../../src/report/figures.js';
+import { LiveRun } from '../../src/report/live-run.js';
 import type { NetworkFigures } from '../../src/report/network-figures.js';
 import type { PlanTotals } from '../../src/model/task.js';
 import { Tally } from '../../src/report/tally.js';
+import { REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 function timelineOf() {
@@ -12,13 +14,14 @@ function timelineOf() {
   const timeline = new Timeline(clock);
   const state = { inFlight: 0, writing: 0, toWrite: 0, concurrency: 30 };
   const live = new LiveRun(clock);
+  const figures = new Figures(live.counts);
   live.network = () => ({ concurrency: state.concurrency }) as NetworkFigures;
   live.plan = { totals: {} as PlanTotals, tally: new Tally(), state: () => ({ ...state }) };
   const attempt = (ms: number, error?: unknown): void => {
-    live.observer.attempt({ sentAt: 100, endedAt: 100 + ms, error });
+    figures.ended({ request: REQUEST, sentAt: 100, endedAt: 100 + ms, firstByteMs: ms, status: 200, error });
   };
   const retry = (usesAttempt: boolean): void => {
-    live.observer.retry({ usesAttempt, error: new CryptodlError('connection-lost', 'x') });
+    figures.onRetry({ usesAttempt, error: new CryptodlError('connection-lost', 'x') });
   };
   return { clock, timeline, state, live, attempt, retry };
 }
@@ -44,8 +47,8 @@ describe('the timeline of a run', () => {
     timeline.end();
     const none = LATENCY_BOUNDS_S.map(() => 0);
     const latency = [...none, 0];
-    latency[bucketOf(0.03)] = 1;
-    latency[bucketOf(30)] = 1;
+    latency[latencyBucketOf(0.03)] = 1;
+    latency[latencyBucketOf(30)] = 1;
     expect(timeline.figures.points).toEqual([
       {
         atMs: 1000,
@@ -92,7 +95,7 @@ describe('the timeline of a run', () => {
       points.reduce((total, point) => total + of(point), 0);
     expect(sum(({ objects }) => objects)).toBe(3000);
     expect(sum(({ bytes }) => bytes)).toBe(30_000);
-    expect(sum(({ latency }) => latency[bucketOf(0.02)] ?? 0)).toBe(3000);
+    expect(sum(({ latency }) => latency[latencyBucketOf(0.02)] ?? 0)).toBe(3000);
     expect(points.at(-1)?.atMs).toBe(3_000_000);
     // All intervals are equally long, except for the last one.
     const lengths = points.slice(1, -1).map(({ atMs }, at) => atMs - (points[at]?.atMs ?? 0));
@@ -112,6 +115,6 @@ describe('the timeline of a run', () => {
 
 describe('the buckets of latencies', () => {
   it('contain their bound, and have one more for longer times', () => {
-    expect([0, 0.005, 0.0051, 10, 10.1].map(bucketOf)).toEqual([0, 0, 1, 10, 11]);
+    expect([0, 0.005, 0.0051, 10, 10.1].map(latencyBucketOf)).toEqual([0, 0, 1, 10, 11]);
   });
 });
