@@ -238,6 +238,8 @@ describe('the progress of a run', () => {
     progress.opened(live);
     await clock.advance(1000);
     expect(events).toMatchObject([{ phase: 'plan', elapsedMs: 1000, leftMs: null, totalObjects: 0 }]);
+    // Of the listing: it is no retry of an object.
+    retry('idle-timeout');
     begin();
     arrive(120);
     retry('connection-lost');
@@ -262,7 +264,7 @@ describe('the progress of a run', () => {
       committing: 1,
       retried: 1,
       failed: 0,
-      errors: { 'connection-lost': 1 },
+      errors: { 'idle-timeout': 1, 'connection-lost': 1 },
       breakers: [],
       buckets: [],
     });
