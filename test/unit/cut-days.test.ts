@@ -52,6 +52,14 @@ describe('a day is cut', () => {
     expect(cuts([WHOLE, WHOLE, [0, 7], [0, 9], WHOLE])).toEqual(['2 end', '3 end']);
   });
 
+  it('where ids are missing at midnight, but not where they begin anew', () => {
+    const withIds = (day: number, first: number): HeldSpan =>
+      heldOf({ ...line(FIRST + day, WHOLE), ids: { first, last: first + 999 } });
+    const cutAt = (next: number): number =>
+      cutStretches([withIds(0, 5000), withIds(1, next)], () => false, UTC).length;
+    expect([6000, 6001, 0].map(cutAt)).toEqual([0, 1, 0]);
+  });
+
   it('by more than two hours', () => {
     expect(cuts([WHOLE, [0, 21.9], WHOLE])).toEqual(['1 end']);
     expect(cuts([WHOLE, [0, 22], WHOLE])).toEqual([]);
