@@ -153,6 +153,21 @@ describe('a series with remembered absences alone', () => {
   });
 });
 
+it('a day of trades that ends or begins with a pause of the symbol is not cut', () => {
+  const trades = { market: 'um', dataset: 'trades', symbol: 'BTCUSDT' } as const;
+  const spec = findDataset(VENUE, 'um', 'trades');
+  const held = (of: string, first = '00:00:10', last = '23:59:50'): object =>
+    line(of, { rows: 5000, first: `${of}T${first}.000Z`, last: `${of}T${last}.000Z` });
+  const before = ['2024-01-02', '2024-01-03', '2024-01-04'].map((of) => held(of));
+  const after = ['2024-01-09', '2024-01-10', '2024-01-11'].map((of) => held(of));
+  const edges = [held('2024-01-05', '00:00:10', '12:00:00'), held('2024-01-08', '12:00:00')];
+  const lines = [...before, ...edges, ...after];
+  const lacking = (more: readonly object[]): unknown =>
+    cover([...lines, ...more], { spec }, trades)[0]?.missing;
+  expect(lacking([absent('2024-01-06', '2024-01-07', 'not-traded')])).toBe(0);
+  expect(lacking([absent('2024-01-06', '2024-01-07', 'hole')])).toBe(4);
+});
+
 describe('an answer of REST', () => {
   const gaps = [['2024-01-06T03:00:00Z', '2024-01-06T03:10:00Z']];
   const held = [line('2024-01-05'), line('2024-01-06', { rows: 1430, gaps }), line('2024-01-09')];
@@ -169,10 +184,12 @@ describe('an answer of REST', () => {
     expect(reasonsOf(both)).toEqual(['halt rest', 'unexplained -', 'not-traded rest']);
   });
 
-  it('proves nothing about another revision, after a refused request, or without the whole history', () => {
+  it('proves nothing about another revision, after a refused or early request, or without the whole history', () => {
     const lost = ['unexplained -', 'unexplained -', 'hole -'];
     const other = asked('2024-01-06', { lacksToo: '1'.repeat(64) });
     expect(reasonsOf([...held, other, asked('2024-01-08', {})])).toEqual(lost);
+    const early = { isEmpty: true, at: '2024-01-09T23:00:00.000Z' };
+    expect(reasonsOf([...held, other, asked('2024-01-08', early)])).toEqual(lost);
     const spec = { ...findDataset(VENUE, 'um', 'metrics'), rowSeconds: 60 } as DatasetSpec;
     expect(reasonsOf(both, { spec })).toEqual(lost);
   });
