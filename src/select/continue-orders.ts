@@ -9,7 +9,6 @@ import type { Options } from '../options/flags.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import type { Source } from '../source/source.js';
-import { isRangeGiven } from './date-range.js';
 import type { Range } from './date-range.js';
 import type { RunSelection } from './selection.js';
 
@@ -51,7 +50,6 @@ export async function continueOrders(
   const orders = { held, changed: [...joined, ...(selection.grown ?? [])] };
   if (options.exact || options.to !== undefined) return { selection, orders };
   const firsts = firstDays(all.filter(({ last }) => last === null));
-  if (selection.order === undefined && isRangeGiven(options)) return { selection, orders };
   const requests = selection.requests.map((request) => withFirstDay(request, firsts));
   return { selection: { ...selection, requests }, orders };
 }

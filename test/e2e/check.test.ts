@@ -49,6 +49,8 @@ describe('a later run', () => {
     expect(judged.events).toContainEqual(expect.objectContaining({ missing: 35 * 24 }));
     const exact = await scene.vision(`${DAYS} --exact --dry-run`, shared);
     expect(exact.stdout.split('\n').filter((line) => line.startsWith('fetch'))).toHaveLength(14);
+    const unnamed = await scene.vision('--days 7 --dry-run', { ...shared, sceneFlags: '' });
+    expect(unnamed.stdout.split('\n').filter((line) => line.startsWith('fetch'))).toHaveLength(74);
     const { stderr } = await scene.vision(DAYS, shared);
     expect(stderr).toContain('order      60 objects from before 2026-11-14 that an earlier run asked for');
     expect(stderr).toContain('74 ok');
