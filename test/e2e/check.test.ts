@@ -176,6 +176,24 @@ describe('a later run', () => {
     expect(await check(lake)).toMatchObject({ verdict: 'complete', orders: [{ first: '2026-11-19' }] });
   });
 
+  it('begins with the earliest first day of the orders of a symbol', async () => {
+    const shared = { lake: 'earliest' };
+    scene.refuse((path) => isZip(path), 500);
+    await scene.vision('--symbols BTCUSDT,ETHUSDT --days 5 --retries 0', shared);
+    scene.reset();
+    const { stderr } = await scene.vision('--symbols ETHUSDT,SOLUSDT --days 2', shared);
+    expect(stderr).toContain('7 ok');
+  });
+
+  it('with an end keeps to its range', async () => {
+    const shared = { lake: 'range' };
+    scene.refuse((path) => isZip(path), 500);
+    await scene.vision('--symbols BTCUSDT --days 5 --retries 0', shared);
+    scene.reset();
+    const { stderr } = await scene.vision('--symbols BTCUSDT --from 2026-11-18 --to 2026-11-19', shared);
+    expect(stderr).toContain('2 ok');
+  });
+
   it('does not extend an order with an end', async () => {
     const shared = { lake: 'closed' };
     const closed = '--symbols BTCUSDT --from 2026-10-03 --to 2026-10-05';
@@ -258,6 +276,15 @@ describe('the verdict', () => {
     const before = readdirSync(join(lake, '.cryptodl/runs'));
     expect((await scene.vision('--symbols NOSUCHUSDT --days 7', shared)).code).toBe(2);
     expect(readdirSync(join(lake, '.cryptodl/runs'))).toEqual(before);
+  });
+
+  it('names the command that fetches what a closed order lacks', async () => {
+    const selection = "--symbols '*USDT' --quote USDT --from 2026-11-10 --to 2026-11-11";
+    const more = '--format csv --shard 0/2';
+    scene.refuse((path) => isZip(path), 500);
+    const { lake } = await scene.vision(`${selection.replaceAll("'", '')} ${more} --retries 0`);
+    const next = `cryptodl vision --market um --dataset klines --interval 1h ${selection} ${more} --out ${lake}`;
+    expect(await check(lake)).toMatchObject({ verdict: 'incomplete', next });
   });
 
   it('says that a gap cannot be had once the archive and REST were asked for it', async () => {
