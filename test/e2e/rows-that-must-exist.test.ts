@@ -397,6 +397,25 @@ describe('rows at irregular times, judged by the rate of their day', () => {
     },
   );
 
+  it('a day with a quarter of its rows is compared with the listing again after it has left the range', async () => {
+    const publishedOn = (day: string, isHeld: (minute: number) => boolean): void => {
+      put('bookDepth', day, book(day, isHeld));
+    };
+    for (const day of DAYS) publishedOn(day, (minute) => day !== '2023-03-03' || minute % 4 < 1);
+    const missingAfter = async (flags: string, today: string): Promise<unknown> => {
+      const now = `${today}T12:00:00Z`;
+      const asked = `--dataset bookDepth -s BTCUSDT ${flags} --now ${now}`;
+      const { lake } = await scene.vision(asked, { lake: 'thin-again' });
+      const flagsOf = ['--out', lake, '--to', '2023-03-05', '--now', now];
+      return (await cryptodl(['coverage', '--json', ...flagsOf])).events[0]?.['missing'];
+    };
+    expect(await missingAfter('--from 2023-03-01', '2023-03-06')).toBe(1);
+    publishedOn('2023-03-03', () => true);
+    // A day of this age is compared every second day.
+    await missingAfter('--days 1', '2023-03-15');
+    expect(await missingAfter('--days 1', '2023-03-16')).toBe(0);
+  });
+
   it('a day with a quarter of the rows of the days around it lacks rows', async () => {
     for (const day of DAYS)
       put('bookDepth', day, book(day, day === '2023-03-03' ? (minute) => minute % 4 < 1 : () => true));
