@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeArchive, makeCsv } from '../../scripts/synthetic-archive.js';
 import { cryptodl } from '../helpers/cli.js';
-import { publish } from '../helpers/published.js';
+import { hourlyBars, publish } from '../helpers/published.js';
 import { useScene } from '../helpers/scene.js';
 
 const from = '2026-07-01';
@@ -19,6 +19,9 @@ const scene = useScene({
     { from, to: '2026-10-10', symbols: ['METUSDT'] },
     { from, to: '2026-10-10', symbols: ['METUSDT'], interval: '1d' },
     { from, to: '2026-11-19', symbols: ['METUSDT'], dataset: 'metrics' },
+    // Another dataset ends long before.
+    { from, to: '2026-10-10', symbols: ['TRIALUSDT'] },
+    { from, to: '2026-07-20', symbols: ['TRIALUSDT'], dataset: 'trades' },
     // Bars of a day go on.
     { from, to: '2026-10-10', symbols: ['HALFUSDT'] },
     { from, to: '2026-11-19', symbols: ['HALFUSDT'], interval: '1d' },
@@ -27,6 +30,9 @@ const scene = useScene({
     { from: '2026-10-20', to: '2026-11-19', symbols: ['TWICEUSDT', 'PAUSEUSDT', 'HOLEUSDT'] },
     { from: '2026-06-01', to: '2026-08-31', symbols: ['TWICEUSDT'], interval: '1d' },
     { from: '2026-06-01', to: '2026-11-19', symbols: ['HOLEUSDT'], dataset: 'aggTrades' },
+    { from, to: '2026-08-31', symbols: ['BRIEFUSDT'] },
+    { from: '2026-09-20', to: '2026-11-19', symbols: ['BRIEFUSDT'] },
+    { from: '2026-08-30', to: '2026-08-31', symbols: ['BRIEFUSDT'], interval: '1d' },
     // Begins with its trades, and later than its trades.
     { from: '2026-09-05', to: '2026-11-19', symbols: ['NEWUSDT', 'LATEUSDT'] },
     { from: '2026-09-05', to: '2026-11-19', symbols: ['NEWUSDT'], dataset: 'trades' },
@@ -71,6 +77,7 @@ describe('an absent day is', () => {
     ],
     ['missing if another interval goes on', 'HALFUSDT', ['2026-10-11', 'stalled', undefined]],
     ['missing if metrics go on', 'METUSDT', ['2026-10-11', 'stalled', undefined]],
+    ['missing if another dataset ended long before', 'TRIALUSDT', ['2026-10-11', 'stalled', undefined]],
     ['missing if the symbol has no other series', 'ALONEUSDT', ['2026-10-11', 'stalled', undefined]],
     [
       'missing before the first day if the symbol has no other series',
@@ -78,6 +85,7 @@ describe('an absent day is', () => {
       ['2026-06-01', 'unknown', undefined],
     ],
     ['not traded if the symbol was listed twice', 'TWICEUSDT', ['2026-09-01', 'not-traded', 'archive']],
+    ['a hole if it may be one of the archive alone', 'BRIEFUSDT', ['2026-09-01', 'hole', undefined]],
     ['a hole if another dataset has it', 'HOLEUSDT', ['2026-09-01', 'hole', undefined]],
     ['not listed yet if all datasets begin together', 'NEWUSDT', ['2026-08-01', 'not-listed-yet', 'archive']],
   ])('%s', async (_, symbol, gap) => {
@@ -248,10 +256,11 @@ describe('the evidence for a series', () => {
   it.each([
     ['lacks rows if the archive has earlier days', 'BTCUSDT', 'incomplete'],
     ['is whole if the symbol began on that day', 'NEWUSDT', 'complete'],
+    ['lacks rows if the archive has nothing else of the symbol', 'ONLYUSDT', 'incomplete'],
   ])('that begins at noon of the first ordered day %s', async (_, symbol, verdict) => {
     const days = ['07', '08', '09', '10', '11', '12'].map((day) => `2026-09-${day}`);
     for (const [at, day] of days.entries()) {
-      if (symbol === 'NEWUSDT' && day < '2026-09-09') continue;
+      if (symbol !== 'BTCUSDT' && day < '2026-09-09') continue;
       const { csv } = makeCsv({ market: 'um', dataset: 'trades', symbol, period: day });
       const isCut = day === '2026-09-09';
       const lines = csv.split('\n');
@@ -278,7 +287,12 @@ describe('the evidence for a series', () => {
 
 describe('publication that stalls for weeks', () => {
   const stalled = useScene({
-    archive: [{ from: '2026-03-01', to: '2026-03-20', symbols: ['AUSDT', 'BUSDT', 'CUSDT'] }],
+    archive: [undefined, '1d'].map((interval) => ({
+      from: '2026-03-01',
+      to: '2026-03-20',
+      symbols: ['AUSDT', 'BUSDT', 'CUSDT'],
+      ...(interval === undefined ? {} : { interval }),
+    })),
     flags: '--interval 1h --symbols AUSDT,BUSDT,CUSDT --days 7',
   });
 
@@ -338,6 +352,15 @@ describe('--strict', () => {
     const { stderr, code: first } = await run();
     expect([first, (await run()).code]).toEqual([code, code]);
     expect(stderr.includes('--strict: 1 of 1 series lack data: cryptodl coverage --out')).toBe(code === 4);
+  });
+
+  it('does not count the rows that a listed halt explains', async () => {
+    // No trades from 11:35:33 to 17:30.
+    const csv = hourlyBars(['2020-02-19'], 1, { without: [12, 13, 14, 15, 16] });
+    publish(strict.folder, 'data/spot/daily/klines/HALTUSDT/1h/HALTUSDT-1h-2020-02-19.zip', csv);
+    const range = '--from 2020-02-19 --to 2020-02-19';
+    const { code, stderr } = await strict.vision(`--market spot --symbols HALTUSDT ${range}`);
+    expect([code, stderr]).toEqual([0, expect.stringContaining('1 partial')]);
   });
 
   it('counts a held day that lacks rows, also in later runs of the range', async () => {
