@@ -253,6 +253,23 @@ describe('the evidence for a series', () => {
     }
   });
 
+  it('of an end within a held day is asked for by a later run that fetches nothing', async () => {
+    const days = ['2026-09-10', '2026-09-11'] as const;
+    for (const day of days) {
+      const key = (interval: string): string =>
+        `data/futures/um/daily/klines/ENDUSDT/${interval}/ENDUSDT-${interval}-${day}.zip`;
+      publish(others.folder, key('1h'), hourlyBars([day], 1, { hours: day === days[1] ? 12 : 24 }));
+      publish(others.folder, key('1d'), 'x');
+    }
+    const verdicts: string[] = [];
+    for (const now of ['2026-09-15T12:00:00Z', '2026-10-05T12:00:00Z']) {
+      const asked = `--interval 1h --symbols ENDUSDT --from ${days[0]} --to ${days[1]} --now ${now}`;
+      const { lake } = await others.vision(asked, { lake: 'end' });
+      verdicts.push((await checked(lake, now)).verdict);
+    }
+    expect(verdicts).toEqual(['incomplete', 'complete']);
+  });
+
   it.each([
     ['lacks rows if the archive has earlier days', 'BTCUSDT', 'incomplete'],
     ['is whole if the symbol began on that day', 'NEWUSDT', 'complete'],
