@@ -282,9 +282,14 @@ describe('the verdict', () => {
     const selection = "--symbols '*USDT' --quote USDT --from 2026-11-10 --to 2026-11-11";
     const more = '--format csv --shard 0/2';
     scene.refuse((path) => isZip(path), 500);
-    const { lake } = await scene.vision(`${selection.replaceAll("'", '')} ${more} --retries 0`);
+    const shared = { lake: 'closed-lacks' };
+    const { lake } = await scene.vision(`${selection.replaceAll("'", '')} ${more} --retries 0`, shared);
     const next = `cryptodl vision --market um --dataset klines --interval 1h ${selection} ${more} --out ${lake}`;
     expect(await check(lake)).toMatchObject({ verdict: 'incomplete', next });
+    scene.reset();
+    // A run without symbols continues open orders only.
+    const { code, stderr } = await scene.vision([], { ...shared, sceneFlags: '' });
+    expect([code, stderr]).toEqual([2, expect.stringContaining('holds no series to continue')]);
   });
 
   it('says that a gap cannot be had once the archive and REST were asked for it', async () => {
