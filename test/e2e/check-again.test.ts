@@ -177,6 +177,12 @@ describe('check with kept states', () => {
     expect(await agreed(lake, now)).toContain(says);
   });
 
+  it('names a damaged manifest each time', async () => {
+    const lake = await keptLake('damaged');
+    appendFileSync(manifest(lake), '{"v":1,"kind":"object"}\n');
+    for (const _ of [1, 2, 3]) expect(await check(lake)).toContain('is damaged');
+  });
+
   it('leaves the file as it is while nothing changes', async () => {
     const lake = await keptLake('unchanged');
     const { ino, mtimeMs } = statSync(states(lake));
