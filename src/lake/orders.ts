@@ -66,7 +66,7 @@ export interface FoundOrders {
 }
 
 /** Rejects with `disk` for a link in the path of the folder, and with errors of the system. */
-export async function readOrders(paths: LakePaths): Promise<FoundOrders> {
+export async function readOrders(paths: Pick<LakePaths, 'folder'>): Promise<FoundOrders> {
   const folder = await paths.folder(ORDERS_FOLDER);
   await openBackedFolders(folder);
   const names = (await entriesOf(folder)).filter((name) => name.endsWith('.json')).slice(0, MOST_ORDERS);

@@ -1,5 +1,6 @@
 /** Matches `--symbols` and `--quote` with the symbols of the archive, or of the exchange. */
 import { CryptodlError } from '../model/errors.js';
+import { readOrders } from '../lake/orders.js';
 import type { Market } from '../model/task.js';
 import { MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
@@ -43,8 +44,9 @@ export async function chooseSymbols(
   } catch (error) {
     if (!isListingFault(error)) throw error;
     refuseRemoved(context, datasets);
-    const selection = withoutListing(context, patterns, error);
-    return { selection, names: patterns.names, available: undefined, elsewhere: new Map() };
+    const named = { ...patterns, names: meantNames(patterns.names, await orderedSymbols(context, datasets)) };
+    const selection = withoutListing(context, named, error);
+    return { selection, names: named.names, available: undefined, elsewhere: new Map() };
   }
   for (const dataset of datasets) {
     if (available.get(dataset.spec)?.size === 0) refuseRemoved(context, [dataset]);
@@ -117,6 +119,16 @@ async function otherOwners(
 function refuseRemoved(context: SymbolContext, datasets: readonly ChosenDataset[]): void {
   const removed = datasets.find(({ spec }) => spec.removed);
   if (removed !== undefined) refuseEnded(context.venue, removed);
+}
+
+/** The symbols that earlier runs of the lake have asked for in these markets. */
+async function orderedSymbols(
+  { paths }: Pick<SymbolContext, 'paths'>,
+  datasets: readonly ChosenDataset[],
+): Promise<string[]> {
+  const { orders } = await readOrders(paths);
+  const own = orders.filter(({ market }) => datasets.some((dataset) => dataset.market === market));
+  return [...new Set(own.flatMap(({ symbols }) => symbols))];
 }
 
 /** The exactly named symbols, with a warning. For globs, throws `unreachable`, or the given error if it is `wait-too-long`. */

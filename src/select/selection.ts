@@ -28,7 +28,7 @@ export interface SelectionContext {
 
 /** For a selection among the series of a lake. */
 export interface LakeContext extends SelectionContext {
-  readonly paths: Pick<LakePaths, 'root'>;
+  readonly paths: Pick<LakePaths, 'root' | 'folder'>;
   readonly observer: Pick<Observer, 'warn'>;
 }
 

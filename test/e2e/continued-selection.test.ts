@@ -81,3 +81,12 @@ describe('a run without symbols', () => {
     expect([code, stderr]).toEqual([0, expect.stringMatching(/new ones of \*USDT are left out/)]);
   });
 });
+
+it('an asset name means the symbol of its order while the listing is not available', async () => {
+  const lake = 'asset';
+  await scene.vision('--interval 1h --symbols BTC --days 3', { lake });
+  scene.refuse((path) => path.includes('prefix='), 403);
+  const { lake: out } = await scene.vision('--interval 1h --symbols BTC --days 3', { lake });
+  const { events } = await cryptodl(['check', '--json', '--out', out, '--now', scene.now]);
+  expect(events[0]?.['orders']).toMatchObject([{ series: 1, lacking: 0 }]);
+});
