@@ -1,9 +1,6 @@
 /** Downloads the monthly and daily objects of each month into a spool folder, audits them and deletes them. */
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { dayOf, dayPeriod, monthOf, monthStart, monthText } from '../model/calendar.js';
-import { createEngine } from '../convert/duckdb.js';
-import type { Engine } from '../convert/duckdb.js';
+import type { VerbEngine } from '../convert/duckdb.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { AuditedMonth } from './audit-finding.js';
@@ -16,60 +13,31 @@ import { findDataset } from '../source/venue.js';
 import { compareMonth } from './audit-month.js';
 import type { MonthObjects } from './audit-month.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { makeTempFolder, tempPath } from '../files/temp-files.js';
 import { downloadObject, releaseBodies } from '../download/download-object.js';
 import type { Session } from '../download/session.js';
 import { AUDITED } from './read-rows.js';
 import type { AuditedSeries } from './select-audit.js';
 
-const ENGINE_MEMORY_BYTES = 600e6;
 /** One month is compared while the next one is downloaded. */
 const MONTHS_AT_ONCE = 2;
-
-/** The engine of an audit, and its folder for temporary files. */
-export interface AuditTools {
-  readonly engine: Engine;
-  readonly folder: string;
-}
-
-/** Calls `audit` with tools that are closed and deleted after it. */
-export async function* withTools(
-  session: Session,
-  audit: (tools: AuditTools) => AsyncGenerator<AuditedMonth>,
-): AsyncGenerator<AuditedMonth> {
-  const { stop } = session;
-  const folder = tempPath(session.tempFolder, 'audit');
-  await makeTempFolder(folder);
-  const engine = createEngine({
-    memoryBytes: ENGINE_MEMORY_BYTES,
-    tempFolder: join(folder, 'spill'),
-    signal: stop.signal,
-  });
-  try {
-    yield* audit({ engine, folder });
-  } finally {
-    engine.close();
-    await rm(folder, { recursive: true, force: true });
-  }
-}
 
 /** Yields months in the order of the series, then of time. Rejects with fatal errors, and when the listing is unavailable. */
 export async function* auditArchive(
   session: Session,
   audited: readonly AuditedSeries[],
-  tools: AuditTools,
+  engine: VerbEngine,
 ): AsyncGenerator<AuditedMonth> {
-  for (const one of audited) yield* auditSeries(session, one, tools);
+  for (const one of audited) yield* auditSeries(session, one, engine);
 }
 
 async function* auditSeries(
   session: Session,
   one: AuditedSeries,
-  { engine, folder }: AuditTools,
+  engine: VerbEngine,
 ): AsyncGenerator<AuditedMonth> {
   const { series } = one;
   const downloads = mapOrdered(await monthsOf(session, one), MONTHS_AT_ONCE, (month) =>
-    download(session, month, folder),
+    download(session, month, engine.folder),
   );
   for await (const { month, objects } of downloads) {
     try {

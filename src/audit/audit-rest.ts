@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { openCatalogue } from '../catalogue/catalogue.js';
 import type { Catalogue, HeldSeries } from '../catalogue/catalogue.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import type { DuckDbSession } from '../convert/duckdb.js';
+import type { DuckDbSession, VerbEngine } from '../convert/duckdb.js';
 import { quoteName } from '../convert/sql.js';
 import { RestDownloads } from '../download/download-rest.js';
 import type { Session } from '../download/session.js';
@@ -21,7 +21,6 @@ import type { ColumnSpec } from '../source/facts.js';
 import { restKey } from '../source/keys.js';
 import { archivedColumns, isArchived, rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
-import type { AuditTools } from './audit-archive.js';
 import type { AuditedMonth } from './audit-finding.js';
 import { compareRows, dayExpression } from './compare-rows.js';
 import { withRows } from './read-rows.js';
@@ -43,7 +42,7 @@ interface HeldPeriod {
 export async function* auditRest(
   session: Session,
   request: VerbRequest,
-  { tools, sample }: { readonly tools: AuditTools; readonly sample: Sample | undefined },
+  { engine, sample }: { readonly engine: VerbEngine; readonly sample: Sample | undefined },
 ): AsyncGenerator<AuditedMonth> {
   const { paths, venue, stop, options } = session;
   const { held } = await readVerbLake(request);
@@ -55,7 +54,7 @@ export async function* auditRest(
     if (periods === undefined) continue;
     compared += 1;
     if (one.fault !== undefined) yield unreadable(one, one.fault);
-    yield* auditSeries(session, catalogue, drawn(periods, sample), tools);
+    yield* auditSeries(session, catalogue, drawn(periods, sample), engine);
   }
   if (compared === 0)
     throw usage(
@@ -119,7 +118,7 @@ async function* auditSeries(
   session: Session,
   catalogue: Catalogue,
   periods: readonly HeldPeriod[],
-  { engine, folder }: AuditTools,
+  engine: VerbEngine,
 ): AsyncGenerator<AuditedMonth> {
   const downloads = new RestDownloads(session);
   const answers = mapOrdered(periods, PERIODS_AT_ONCE, async (one) => ({
@@ -137,7 +136,7 @@ async function* auditSeries(
     const duck = await engine.session();
     try {
       if (answer instanceof CryptodlError) throw answer;
-      result = await comparePeriod({ duck, catalogue, folder }, one, answer, failed);
+      result = await comparePeriod({ duck, catalogue, folder: engine.folder }, one, answer, failed);
     } catch (error) {
       const known = toCryptodlError(error);
       if (known.fatal && known.code !== 'disk') throw known;

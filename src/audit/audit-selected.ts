@@ -1,5 +1,7 @@
 /** Audits the selected months, collects the months of the lake that daily objects would improve, and counts the findings. */
+import { verbEngine } from '../convert/duckdb.js';
 import { openSession } from '../download/session.js';
+import { makeTempFolder } from '../files/temp-files.js';
 import { refuseFile } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import { exitCode, exitCodeOfJobs } from '../model/exit-code.js';
@@ -12,7 +14,7 @@ import type { Sample } from '../options/sample.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { asUnreachable } from '../source/listing.js';
-import { auditArchive, withTools } from './audit-archive.js';
+import { auditArchive } from './audit-archive.js';
 import { auditRest } from './audit-rest.js';
 import { itemsOfMonth } from './audit-finding.js';
 import type { AuditedMonth, AuditFinding, AuditItem } from './audit-finding.js';
@@ -107,13 +109,15 @@ export async function* auditSelected(
   const seed = (): string => Math.floor(session.clock.random() * 2 ** 32).toString(16);
   const sample = given?.seed === '' ? sampleOf(given.count, seed()) : given;
   const tally = new AuditTally(sample);
+  const engine = verbEngine('audit', { ...request, signal: session.stop.signal }, ENGINE_MEMORY_BYTES);
   try {
     refuseFile(session.paths.root);
     await session.refuseBanned(isRest ? 'metrics' : 'audit');
     const audited = isRest ? [] : await selectAudit(session, request);
-    const months = withTools(session, (tools) =>
-      isRest ? auditRest(session, request, { tools, sample }) : auditArchive(session, audited, tools),
-    );
+    await makeTempFolder(engine.folder);
+    const months = isRest
+      ? auditRest(session, request, { engine, sample })
+      : auditArchive(session, audited, engine);
     for await (const month of months) {
       yield* itemsOfMonth(month);
       const rebuild = isRest ? NO_REBUILD : await rebuildOf(session, month);
@@ -125,10 +129,12 @@ export async function* auditSelected(
   } catch (error) {
     throw asUnreachable(error);
   } finally {
+    await engine.end();
     await session.close();
   }
 }
 
+const ENGINE_MEMORY_BYTES = 600e6;
 const NO_REBUILD: Rebuild = { requests: [], mended: 0 };
 
 /** Throws a usage error for flags of the other comparison. */

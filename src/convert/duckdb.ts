@@ -47,23 +47,29 @@ export interface Engine {
   close(): void;
 }
 
-/**
- * The engine of a verb that writes no lake. What exceeds the memory goes to an own folder in --temp-dir. `end` interrupts what runs,
- * and removes the folder.
- */
+export interface VerbEngine extends Engine {
+  /** An own folder in --temp-dir, for what exceeds the memory and for other temporary files. It exists from the first session on. */
+  readonly folder: string;
+  /** Interrupts what runs, and removes the folder. */
+  end(): Promise<void>;
+}
+
+/** The engine of a verb that writes no lake. */
 export function verbEngine(
   verb: string,
   { resolved, surroundings, signal }: EngineUser,
   memoryBytes?: number,
-): Engine & { end(): Promise<void> } {
-  const tempFolder = tempPath(tempFolderOf(resolved.options.tempDir, surroundings.home), verb);
-  const engine = createEngine({ tempFolder, signal, ...(memoryBytes === undefined ? {} : { memoryBytes }) });
+): VerbEngine {
+  const folder = tempPath(tempFolderOf(resolved.options.tempDir, surroundings.home), verb);
+  const memory = memoryBytes === undefined ? {} : { memoryBytes };
+  const engine = createEngine({ tempFolder: folder, signal, ...memory });
   return {
     ...engine,
+    folder,
     end: async () => {
       engine.interrupt();
       engine.close();
-      await rm(tempFolder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true });
     },
   };
 }
