@@ -5,11 +5,11 @@ import type { HeldSeries } from '../catalogue/catalogue.js';
 import { isFileError } from '../convert/duckdb-errors.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { Engine } from '../convert/duckdb.js';
-import { openLake } from '../download/open-lake.js';
+import { closeLake, openLake } from '../download/open-lake.js';
 import { openSession } from '../download/session.js';
 import type { LakeParts, Session } from '../download/session.js';
 import { releaseBacked } from '../lake/backing.js';
-import { removeRunFolder, seriesFolder } from '../lake/layout.js';
+import { seriesFolder } from '../lake/layout.js';
 import { writeNotice } from '../lake/notice.js';
 import { fileSize } from '../lake/publish.js';
 import { dayText, monthOf } from '../model/calendar.js';
@@ -102,11 +102,19 @@ export async function* buildBars(
       const tools = { engine: await engine.session(), catalogue, venue };
       writing = { tools, lake: { ...session, ...opened } };
     }
-    const isChosen = chosenMonths(request);
-    const summary = yield* buildAll({ rule, session, isChosen, catalogue, writing, onMonth }, symbols);
-    if (opened !== undefined && summary.months > 0 && venue.terms !== undefined)
+    const build: Build = { rule, session, isChosen: chosenMonths(request), catalogue, writing, onMonth };
+    const counts = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING, months: 0 };
+    for (const symbol of symbols) {
+      stop.signal.throwIfAborted();
+      const built = await buildSymbol(build, symbol);
+      counts[built.outcome] += 1;
+      counts.months += built.months.length;
+      for (const name of AMOUNTS) counts[name] += built[name];
+      yield built;
+    }
+    if (opened !== undefined && counts.months > 0 && venue.terms !== undefined)
       await writeNotice(paths, venue.terms.notice);
-    return summary;
+    return { ...counts, exitCode: counts.failed > 0 ? 4 : 0 };
   } catch (error) {
     // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
     stop.signal.throwIfAborted();
@@ -114,32 +122,8 @@ export async function* buildBars(
   } finally {
     engine?.close();
     await session.close();
-    await closeLake(session, opened);
+    if (opened !== undefined) await closeLake(paths, opened);
   }
-}
-
-async function closeLake({ paths }: Session, opened: LakeParts | undefined): Promise<void> {
-  try {
-    if (opened !== undefined) await removeRunFolder(paths, opened.runFolder);
-  } finally {
-    await opened?.lock.release();
-  }
-}
-
-async function* buildAll(
-  build: Build,
-  symbols: readonly SymbolSeries[],
-): AsyncGenerator<BuiltSeries, BuildSummary> {
-  const counts = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING, months: 0 };
-  for (const symbol of symbols) {
-    build.session.stop.signal.throwIfAborted();
-    const built = await buildSymbol(build, symbol);
-    counts[built.outcome] += 1;
-    counts.months += built.months.length;
-    for (const name of AMOUNTS) counts[name] += built[name];
-    yield built;
-  }
-  return { ...counts, exitCode: counts.failed > 0 ? 4 : 0 };
 }
 
 async function buildSymbol(build: Build, { bars, spec, held: all }: SymbolSeries): Promise<BuiltSeries> {

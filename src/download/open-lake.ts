@@ -7,7 +7,7 @@ import { statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { removeLeftovers, tempPath } from '../files/temp-files.js';
 import { CryptodlError, errnoOf, toCryptodlError } from '../model/errors.js';
-import { refuseLinkedFolders } from '../lake/layout.js';
+import { refuseLinkedFolders, removeRunFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { acquireLock, holderText } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
@@ -52,6 +52,18 @@ export async function openLake(session: LakeRequest, command: string): Promise<L
   } catch (error) {
     await lock.release();
     throw error;
+  }
+}
+
+/** Removes the temporary files of a run, and releases the lock. */
+export async function closeLake(
+  paths: LakePaths,
+  { lock, runFolder }: Pick<LakeParts, 'lock' | 'runFolder'>,
+): Promise<void> {
+  try {
+    await removeRunFolder(paths, runFolder);
+  } finally {
+    await lock.release();
   }
 }
 

@@ -20,7 +20,7 @@ import { dayText } from '../model/calendar.js';
 import { ofShard, requestNotes } from '../select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
 import { leaveRecord, StartRecord } from './leave-record.js';
-import { openLake } from './open-lake.js';
+import { closeLake, openLake } from './open-lake.js';
 import { openReport, refuseBadReport } from './open-report.js';
 import type { ReportedRun } from './open-report.js';
 import { OutcomeChannel } from './outcome-channel.js';
@@ -146,11 +146,7 @@ async function locked(
   try {
     return await act({ ...session, lock, runFolder, manifests });
   } finally {
-    try {
-      await removeRunFolder(session.paths, runFolder);
-    } finally {
-      await lock.release();
-    }
+    await closeLake(session.paths, lake);
   }
 }
 
