@@ -2,6 +2,7 @@
 import { openCatalogue } from '../catalogue/catalogue.js';
 import type { SeriesStates } from '../catalogue/day-states.js';
 import { DAY_SECONDS } from '../catalogue/gap.js';
+import { readableStates } from '../catalogue/readable-states.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { gapText } from '../coverage/series-table.js';
@@ -22,13 +23,16 @@ export async function tellLacking(
   isJson: boolean,
 ): Promise<boolean> {
   const { requireComplete, quiet } = resolved.options;
-  const { request, root, selected, unread } = given;
-  const covered = await coveredSeries(given);
-  const gapsOf = new Map(selected.map((series) => [series, missingOf(covered.get(seriesName(series)))]));
+  const { request, root, selected, range, unread } = given;
+  const catalogue = openCatalogue(root, request.source, request.signal);
+  const nowMs = resolved.options.nowMs ?? request.clock.now();
+  const onRefused = (error: Error): void => {
+    request.observer.warn(error.message);
+  };
+  const covered = await readableStates(catalogue, selected, { nowMs, onRefused }, range);
+  const gapsOf = new Map(selected.map((series) => [series, missingOf(covered.get(series))]));
   if (requireComplete)
-    for await (const { series, fault } of openCatalogue(root, request.source, request.signal).series(
-      selected,
-    ))
+    for await (const { series, fault } of catalogue.series(selected))
       if (fault !== undefined && gapsOf.get(series)?.length === 0) gapsOf.set(series, [fault]);
   // Bars lack what their source lacks.
   const lacking = [...gapsOf]
@@ -55,25 +59,6 @@ export async function tellLacking(
   if (!requireComplete || lacking.length + unread.length === 0) return true;
   printLines(io.stderr, [NOTHING_EXPORTED]);
   return false;
-}
-
-/** The states of each series in the format that lacks least, by name. Zips cannot be exported. */
-async function coveredSeries({ request, root, selected, range }: Export): Promise<Map<string, SeriesStates>> {
-  const { source, resolved, clock, observer, signal } = request;
-  const best = new Map<string, SeriesStates>();
-  const judged = openCatalogue(root, source, signal).states(selected, {
-    rangesOf: () => [range],
-    formats: ['parquet', 'csv'],
-    nowMs: resolved.options.nowMs ?? clock.now(),
-    onRefused: (error) => {
-      observer.warn(error.message);
-    },
-  });
-  for await (const one of judged) {
-    const name = seriesName(one.series);
-    if (one.missing < (best.get(name)?.missing ?? Infinity)) best.set(name, one);
-  }
-  return best;
 }
 
 function missingOf(covered: SeriesStates | undefined): string[] {

@@ -1,6 +1,6 @@
 /** The extent of a series and the times without rows, from its manifest. No data file is read. */
 import { openCatalogue } from '../catalogue/catalogue.js';
-import type { SeriesStates } from '../catalogue/day-states.js';
+import { readableStates } from '../catalogue/readable-states.js';
 import { gapText } from '../coverage/series-table.js';
 import type { Series } from '../model/task.js';
 import { listText } from '../model/units.js';
@@ -28,41 +28,24 @@ export async function readFacts(
   series: readonly Series[],
   { source, resolved, clock, observer, signal }: Omit<VerbRequest, 'read' | 'surroundings'>,
 ): Promise<SeriesFacts[]> {
-  const found = new Map<Series, SeriesStates[]>();
-  const judged = openCatalogue(root, source, signal).states(series, {
-    rangesOf: () => [{}],
-    formats: ['parquet', 'csv'],
-    nowMs: resolved.options.nowMs ?? clock.now(),
-    onRefused: (error) => {
-      observer.warn(error.message);
-    },
-  });
-  for await (const one of judged) found.set(one.series, [...(found.get(one.series) ?? []), one]);
-  return [...found].flatMap(([of, formatted]) => factsOf(of, formatted) ?? []);
-}
-
-/** Undefined for a series without rows. */
-function factsOf(series: Series, formatted: readonly SeriesStates[]): SeriesFacts | undefined {
-  const firsts = formatted.flatMap(({ first }) => (first === undefined ? [] : [Date.parse(first)]));
-  const lasts = formatted.flatMap(({ last }) => (last === undefined ? [] : [Date.parse(last)]));
-  // Where a series has two formats, each explains only its own files, so only the larger one is asked for gaps.
-  const [largest] = formatted.toSorted((a, b) => b.objects - a.objects);
-  if (largest === undefined || firsts.length === 0 || lasts.length === 0) return undefined;
-  const { gaps, dayStartSeconds } = largest;
-  const spans = gaps.filter(({ isLoose }) => isLoose !== true);
-  const rangeOf = ({ from, to }: TimeRange): TimeRange => ({
-    from: (from + dayStartSeconds) * 1000,
-    to: (to + dayStartSeconds) * 1000,
-  });
-  return {
-    series,
-    from: Math.min(...firsts),
-    to: Math.max(...lasts) + 1,
-    breaks: spans.map(rangeOf),
-    missing: gaps
-      .filter(({ isMissing }) => isMissing)
-      .map((gap) => ({ ...rangeOf(gap), text: gapText(gap, largest) })),
+  const nowMs = resolved.options.nowMs ?? clock.now();
+  const onRefused = (error: Error): void => {
+    observer.warn(error.message);
   };
+  const found = await readableStates(openCatalogue(root, source, signal), series, { nowMs, onRefused });
+  return [...found.values()].flatMap((states) => {
+    const { first, last, gaps, dayStartSeconds } = states;
+    if (first === undefined || last === undefined) return [];
+    const rangeOf = ({ from, to }: TimeRange): TimeRange => ({
+      from: (from + dayStartSeconds) * 1000,
+      to: (to + dayStartSeconds) * 1000,
+    });
+    const breaks = gaps.filter(({ isLoose }) => isLoose !== true).map(rangeOf);
+    const missing = gaps
+      .filter(({ isMissing }) => isMissing)
+      .map((gap) => ({ ...rangeOf(gap), text: gapText(gap, states) }));
+    return [{ series: states.series, from: Date.parse(first), to: Date.parse(last) + 1, breaks, missing }];
+  });
 }
 
 const MOST_NAMED = 2;
