@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { openCatalogue } from '../catalogue/catalogue.js';
 import type { HeldSeries } from '../catalogue/catalogue.js';
-import { isFileError } from '../convert/duckdb-errors.js';
+import { unreadableFile } from '../catalogue/file-digests.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { Engine } from '../convert/duckdb.js';
 import { closeLake, openLake } from '../download/open-lake.js';
@@ -204,7 +204,8 @@ async function makeMonths(
   let text: string | undefined;
   for (const month of months) {
     session.stop.signal.throwIfAborted();
-    text = writing && (await faultOf(makeBars(writing.tools, recipe, month), recipe.source));
+    text =
+      writing && (await faultOf(makeBars(writing.tools, recipe, month), recipe.source, session.paths.root));
     if (text !== undefined) break;
     const figures =
       writing === undefined
@@ -226,13 +227,17 @@ async function makeMonths(
 }
 
 /** Why rows cannot be read, or why no bars can be made from them. Rejects with errors that do not concern the rows. */
-async function faultOf(making: Promise<void>, { series }: BarSource): Promise<string | undefined> {
+async function faultOf(
+  making: Promise<void>,
+  { series }: BarSource,
+  root: string,
+): Promise<string | undefined> {
   try {
     await making;
     return undefined;
   } catch (error) {
-    if (!isFileError(error)) throw error;
-    const [why = ''] = (error as Error).message.split('\n');
-    return `the rows of ${sourceName(series)}: ${why}`;
+    const unreadable = unreadableFile(error, root);
+    if (unreadable === undefined) throw error;
+    return `the rows of ${sourceName(series)}: ${unreadable.message}`;
   }
 }

@@ -1,4 +1,5 @@
 /** Compares files of the lake with the digests of their last commits, before their rows leave the lake. */
+import { isFileError } from '../convert/duckdb-errors.js';
 import { fileFacts } from '../lake/publish.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { listText } from '../model/units.js';
@@ -29,6 +30,14 @@ export class UnreadableFile extends CryptodlError {
   constructor(text: string) {
     super('disk', text);
   }
+}
+
+/** The error of a query whose files of the lake, or rows in them, cannot be read; undefined for other errors. `root`: the lake. */
+export function unreadableFile(error: unknown, root: string): UnreadableFile | undefined {
+  if (error instanceof UnreadableFile) return error;
+  if (!isFileError(error)) return undefined;
+  const [why = ''] = error instanceof Error ? error.message.split('\n') : [];
+  return new UnreadableFile(`${why}; cryptodl verify --deep${lakeFlag(root)} finds damaged files`);
 }
 
 /** Number of files that are read at the same time. */

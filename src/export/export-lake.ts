@@ -4,10 +4,9 @@ import { stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { filesOfRange, openCatalogue } from '../catalogue/catalogue.js';
 import type { Catalogue } from '../catalogue/catalogue.js';
-import { UnreadableFile } from '../catalogue/file-digests.js';
+import { unreadableFile, UnreadableFile } from '../catalogue/file-digests.js';
 import type { LakeFile } from '../catalogue/read-series.js';
 import type { DayRange } from '../catalogue/spans.js';
-import { isFileError } from '../convert/duckdb-errors.js';
 import { verbEngine } from '../convert/duckdb.js';
 import type { Engine as Database } from '../convert/duckdb.js';
 import { bringIn, releaseBacked } from '../lake/backing.js';
@@ -21,7 +20,6 @@ import { listText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
-import { lakeFlag } from '../text/printable.js';
 import { oneForEachPath } from './export-file.js';
 import type { ExportFile, Refused, RowSource } from './export-file.js';
 import { pairName } from './select-export.js';
@@ -252,16 +250,11 @@ async function statesOf(paths: readonly string[]): Promise<string> {
 
 /** The failure of one file. Undefined for an error that ends the export. */
 function faultOf(error: unknown, root: string): Pick<ExportedFile, 'outcome' | 'text'> | undefined {
-  if (error instanceof UnreadableFile) return { outcome: 'unreadable', text: error.message };
-  if (error instanceof CryptodlError) {
+  if (error instanceof CryptodlError && !(error instanceof UnreadableFile)) {
     const text = [error.message, ...(error.hint === undefined ? [] : [error.hint])].join('; ');
     if (error.code === 'partition-incomplete') return { outcome: 'failed', text };
     return error.code === 'usage' || error.code === 'disk' ? { outcome: 'foreign', text } : undefined;
   }
-  if (!isFileError(error)) return undefined;
-  const [reason = ''] = error instanceof Error ? error.message.split('\n') : [];
-  return {
-    outcome: 'unreadable',
-    text: `${reason}; cryptodl verify --deep${lakeFlag(root)} finds damaged files`,
-  };
+  const unreadable = unreadableFile(error, root);
+  return unreadable && { outcome: 'unreadable', text: unreadable.message };
 }

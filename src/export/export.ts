@@ -9,7 +9,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
 import { bytesText, countText, durationText, listText, numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { nearest } from '../text/did-you-mean.js';
+import { didYouMean } from '../text/did-you-mean.js';
 import { isMirror } from '../text/mirror-roots.js';
 import { absolutePath, printLines, shownPath, tabbed } from '../text/printable.js';
 import { CSV } from './csv-files.js';
@@ -43,15 +43,10 @@ function engineOf(operand: string | undefined): Engine {
   const names = ENGINES.map(({ name }) => name);
   const engine = ENGINES.find(({ name }) => name === operand);
   if (engine !== undefined) return engine;
-  if (operand === undefined)
-    throw usage(
-      `export needs a program to write for: ${names.join(', ')}`,
-      'for example: cryptodl export freqtrade --target user_data/data/binance',
-    );
-  const near = nearest(operand, names) ?? names.find((name) => name.startsWith(operand));
   throw usage(
-    `export: "${operand}" is not one of ${names.join(', ')}`,
-    near === undefined ? undefined : `did you mean ${near}?`,
+    `export needs a program to write for: ${names.join(', ')}`,
+    didYouMean(operand ?? '', names) ??
+      'for example: cryptodl export freqtrade --target user_data/data/binance',
   );
 }
 

@@ -2,12 +2,12 @@
 import { openCatalogue } from '../catalogue/catalogue.js';
 import { runVerb } from '../cli/look-up.js';
 import type { LayeredCommand } from '../cli/look-up.js';
-import { isFileError } from '../convert/duckdb-errors.js';
+import { unreadableFile } from '../catalogue/file-digests.js';
 import { verbEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { calendarStart, DAY_MS, dayOf, dayText, nextCalendarStart } from '../model/calendar.js';
 import type { CalendarPeriod } from '../model/calendar.js';
-import { CryptodlError, usage } from '../model/errors.js';
+import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { countText } from '../model/units.js';
 import { download } from '../download/download.js';
@@ -21,7 +21,7 @@ import type { SymbolPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { readVerbLake } from '../select/held-series.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
-import { absolutePath, lakeFlag, printLines } from '../text/printable.js';
+import { absolutePath, printLines } from '../text/printable.js';
 import {
   DATASET,
   isUsable,
@@ -199,22 +199,18 @@ async function withSession<Result>(
     await session.run('SET enable_external_file_cache = false');
     return await act(session);
   } catch (error) {
-    throw error instanceof CryptodlError || !isFileError(error) ? error : rankingError(error, request);
+    const text = error instanceof Error ? error.message : '';
+    if (/overflow|out of range|to decimal|failed to cast decimal/i.test(text)) throw tooLarge(request);
+    const { resolved, surroundings } = request;
+    throw unreadableFile(error, absolutePath(resolved.options.out, surroundings.home)) ?? error;
   } finally {
     await engine.end();
   }
 }
 
-/** The numbers of the lake, or one of its files, are the reason of an error of DuckDB. */
-function rankingError(error: unknown, { resolved: { options }, surroundings }: VerbRequest): Error {
-  const [why = ''] = error instanceof Error ? error.message.split('\n') : [];
-  if (/overflow|out of range|to decimal|failed to cast decimal/i.test(why))
-    return usage(
-      `the sums of ${options.by} are too large: universe adds numbers up to 10^30`,
-      'leave the symbol with the wrong numbers out, for example --symbols "*,!BTCUSDT"',
-    );
-  return new CryptodlError('disk', `a file of the lake cannot be read: ${why}`, {
-    cause: error,
-    hint: `to find it: cryptodl verify --deep${lakeFlag(absolutePath(options.out, surroundings.home))}`,
-  });
+function tooLarge({ resolved: { options } }: VerbRequest): Error {
+  return usage(
+    `the sums of ${options.by} are too large: universe adds numbers up to 10^30`,
+    'leave the symbol with the wrong numbers out, for example --symbols "*,!BTCUSDT"',
+  );
 }

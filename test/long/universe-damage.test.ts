@@ -121,7 +121,7 @@ describe('a file with other bytes', () => {
     commitAsIs('committed', path);
     const { code, stdout, stderr } = await universe('committed');
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/a file of the lake cannot be read: .+\n {2}to find it: cryptodl verify --deep/);
+    expect(stderr).toMatch(/^cryptodl: .+; cryptodl verify --deep --out committed finds damaged files/);
   });
 });
 

@@ -151,7 +151,7 @@ const LINES: Readonly<Record<string, number>> = {
   audit: 1100,
   bars: 1100,
   catalog: 500,
-  catalogue: 2250,
+  catalogue: 2300,
   cli: 1400,
   convert: 4050,
   check: 500,
