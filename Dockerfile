@@ -12,8 +12,8 @@ COPY src src
 RUN npm ci
 RUN npm run build
 RUN npm ci --omit=dev
-# The optional packages: of the queue, and for the roles of AWS. Both flags: package.json has them for its tests, and must not change.
-RUN npm install --no-save --save-prod --omit=dev --ignore-scripts bullmq@6.7.0 ioredis@6.0.0 @aws-sdk/credential-providers@3.1175.0
+# The optional packages: of the queue, and of lakes in buckets. Both flags: package.json has them for its tests, and must not change.
+RUN npm install --no-save --save-prod --omit=dev --ignore-scripts bullmq@6.7.0 ioredis@6.0.0 @aws-sdk/client-s3@3.1175.0 @aws-sdk/lib-storage@3.1175.0
 
 FROM node:22-bookworm-slim
 # tini starts the program as its child and passes signals on: a process with the number 1 has no default handlers.

@@ -9,7 +9,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const ENTRY = join(ROOT, 'dist/cli/process.js');
 const FOLDER = join(ROOT, 'dist/bundle');
 /** DuckDB has a native binary for each platform. The others are optional packages of the user. */
-const EXTERNAL = [/^node:/, '@duckdb/node-api', 'bullmq', 'ioredis', '@aws-sdk/credential-providers'];
+const EXTERNAL = [/^node:/, '@duckdb/node-api', 'bullmq', 'ioredis', /^@aws-sdk\//];
 
 /** @type {import('rolldown').OutputOptions} */
 const FORMAT = { format: 'cjs', dir: FOLDER, entryFileNames: '[name].cjs', chunkFileNames: '[name].cjs' };

@@ -12,6 +12,8 @@ export async function main(): Promise<void> {
   restrictUmask();
   // Inflating, hashing to disk and DuckDB share libuv's pool, whose size is read once, at its first use.
   process.env['UV_THREADPOOL_SIZE'] ??= String(Math.max(4, cores() * 2));
+  // The SDK of AWS would print a warning about this version of Node beside the lines of the program.
+  process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
   let isRead = true;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     isRead = false;

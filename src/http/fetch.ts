@@ -13,7 +13,7 @@ export interface FetchRequest {
   /** Further headers, with names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The body that the request sends. */
-  readonly sends?: SentBody;
+  readonly sends?: Buffer;
   /** Name of the bucket. The server counts all requests of a bucket together. */
   readonly bucket: string;
   /** Permits that the request takes; 1 by default. */
@@ -31,11 +31,6 @@ export interface FetchRequest {
   /** The part of the body that an earlier attempt left at `spoolPath`. Of the same object, the server sends only the rest. */
   readonly partial?: PartialBody;
 }
-
-/** A body that a request sends. Each attempt reads the range of the file again. */
-export type SentBody =
-  | { readonly kind: 'memory'; readonly bytes: Buffer }
-  | { readonly kind: 'file'; readonly path: string; readonly from: number; readonly size: number };
 
 /** The first part of a body, in a file. */
 export interface PartialBody {
@@ -143,7 +138,7 @@ export type Fetch = (request: FetchRequest, context: FetchContext) => Promise<Fe
 
 export type Layer = (next: Fetch) => Fetch;
 
-export function bodySize(body: Body | SentBody): number {
+export function bodySize(body: Body): number {
   return body.kind === 'memory' ? body.bytes.length : body.size;
 }
 

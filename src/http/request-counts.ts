@@ -76,7 +76,7 @@ export class RequestCounts implements RequestFigures {
     this.#counts.add(`statuses.${status ?? 'none'}`);
     if (error instanceof CryptodlError) this.#counts.add(`errors.${error.code}`);
     if (status !== undefined && request.sends !== undefined)
-      this.#counts.add('sentBytes', bodySize(request.sends));
+      this.#counts.add('sentBytes', request.sends.length);
     for (const watcher of this.#watchers) watcher.attempt(attempt);
   }
 
@@ -98,7 +98,6 @@ export class RequestCounts implements RequestFigures {
   };
 }
 
-/** Objects have no query. */
 function methodOf({ method = 'GET', url }: FetchRequest): string {
-  return method === 'GET' && url.includes('?') ? 'LIST' : method;
+  return method === 'GET' && /[?&]list-type=/.test(url) ? 'LIST' : method;
 }

@@ -5,7 +5,7 @@ import { CryptodlError } from '../model/errors.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import type { Credentials } from '../s3/credentials.js';
+import type { Credentials } from '../s3/sdk.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import { libraryError } from './error.js';
 import type { Hooks, S3Credentials } from './hooks.js';
@@ -82,6 +82,6 @@ async function given(s3Credentials: S3Credentials): Promise<Credentials> {
     accessKeyId,
     secretAccessKey,
     ...(typeof sessionToken === 'string' ? { sessionToken } : {}),
-    ...(expiration instanceof Date ? { expiresAt: expiration.getTime() } : {}),
+    ...(expiration instanceof Date ? { expiration } : {}),
   };
 }

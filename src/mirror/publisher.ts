@@ -9,7 +9,7 @@ import type { Bucket } from '../s3/bucket.js';
 import { changedElsewhere } from '../s3/conditions.js';
 import type { BucketObject } from '../s3/conditions.js';
 import type { PutCondition } from '../s3/conditions.js';
-import { inParallel } from '../s3/in-parallel.js';
+import { inParallel } from './in-parallel.js';
 import { changesIn, foldersBelow } from './changes.js';
 import type { KnownFiles } from './known-files.js';
 import { joinManifests, replacedFiles, zipFolders } from './manifest-text.js';

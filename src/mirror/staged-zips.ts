@@ -7,7 +7,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import * as v from 'valibot';
 import { isStagedZip, STAGED_ZIPS } from '../lake/layout.js';
 import type { Bucket } from '../s3/bucket.js';
-import { digestsOf } from '../s3/digests.js';
+import { sha256Of } from '../s3/bucket.js';
 import { isLabel } from '../text/label.js';
 
 /** The object of the archive, as the listing had it. */
@@ -78,7 +78,7 @@ export class StagedZips {
   async take({ key }: ListedObject, { bytes, sha256 }: ZipRecord, path: string): Promise<boolean> {
     const found = await this.#bucket.get(this.#keyOf(`${digest(key)}.zip`), path, { compares: true });
     if (found?.bytes !== bytes) return false;
-    return (await digestsOf(path, 0, bytes)).sha256 === sha256;
+    return (await sha256Of(path)) === sha256;
   }
 
   /** `path`: the file of the zip. `temporary`: the path of a file that this function may write. */

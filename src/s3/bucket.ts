@@ -1,19 +1,23 @@
 /** A lake's folder in a bucket: list, get, put, head and remove objects. */
-import { byKey } from '../source/keys.js';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { rm, stat, writeFile } from 'node:fs/promises';
+import { bodySize } from '../http/fetch.js';
 import type { FetchResponse } from '../http/fetch.js';
 import { CryptodlError } from '../model/errors.js';
-import { isPlainKey } from '../model/lake-address.js';
+import { isPlainKey, parseLakeAddress } from '../model/lake-address.js';
 import type { LakeAddress } from '../model/lake-address.js';
 import { bytesText } from '../model/units.js';
+import { byKey } from '../source/keys.js';
 import { parseListing } from '../source/s3-listing.js';
 import type { ListingPage } from '../source/source.js';
-import { ageMsOf, changedElsewhere, Conditions } from './conditions.js';
+import { S3Access } from './client.js';
+import type { ClientOptions } from './client.js';
+import { changedElsewhere, holds } from './conditions.js';
 import type { BucketObject, PutCondition } from './conditions.js';
-import type { MultipartSizes } from './multipart.js';
-import { putObject } from './put-object.js';
-import { errorName, NO_LIST } from './refusals.js';
-import { etagOf, SHA256_HEADER, textOf } from './requests.js';
-import type { S3Request, S3Requests } from './requests.js';
+import type { Transfer } from './requests.js';
+import { statusOf } from './sdk.js';
+import type { Client, Sdk } from './sdk.js';
 
 /** Keys are relative to the folder of the lake, with `/`. */
 export interface Bucket {
@@ -47,57 +51,88 @@ export interface Bucket {
   close(): Promise<void>;
 }
 
-export interface BucketOptions {
-  readonly address: LakeAddress;
-  readonly requests: S3Requests;
-  readonly warn: (message: string) => void;
-  readonly multipart: MultipartSizes;
+export interface BucketOptions extends Omit<ClientOptions, 'address'> {
+  /** `s3://bucket/prefix` */
+  readonly address: string;
+  /** The size of the parts in which larger files are stored, in bytes. */
+  readonly partBytes?: number | undefined;
 }
 
-export class S3Bucket implements Bucket {
-  readonly address: string;
-  readonly #options: BucketOptions;
-  readonly #conditions: Conditions;
-  #hasWarned = false;
+const MIB = 1024 * 1024;
+/** The SDK keeps a part in memory until it is stored. */
+const PART_BYTES = 16 * MIB;
+const PARTS_AT_ONCE = 2;
+/** S3 user guide, "Amazon S3 multipart upload limits". */
+const MOST_PARTS = 10_000;
+/** A put whose object has a wrong size is repeated once. */
+const MOST_PUTS = 2;
+/** A server may send pages without names, for example because objects were removed. */
+const MOST_IDLE_PAGES = 20;
+/** The header in which an object keeps the SHA-256 of its bytes. The ETag is no digest after an upload in parts or with encryption. */
+const SHA256_HEADER = 'x-amz-meta-sha256';
 
-  constructor(options: BucketOptions) {
-    this.#options = options;
-    this.address = options.address.text;
-    this.#conditions = new Conditions(this.address, options.warn);
+interface SentFile {
+  readonly path: string;
+  readonly size: number;
+  readonly sha256: string;
+}
+
+interface Stored {
+  readonly status: number;
+  readonly etag: string;
+}
+
+/** Sends no request. Throws a usage error for an address that is not one of a bucket. */
+export function openBucket(options: BucketOptions): Bucket {
+  return new S3Bucket(options);
+}
+
+class S3Bucket implements Bucket {
+  readonly address: string;
+  readonly #lake: LakeAddress;
+  readonly #client: S3Access;
+  readonly #partBytes: number;
+  readonly #warn: (message: string) => void;
+  readonly #warned = new Set<string>();
+  #hasConditions = true;
+
+  constructor({ partBytes = PART_BYTES, ...options }: BucketOptions) {
+    this.#lake = parseLakeAddress(options.address, '--out');
+    this.address = this.#lake.text;
+    this.#client = new S3Access({ ...options, address: this.#lake });
+    this.#partBytes = partBytes;
+    this.#warn = (message) => {
+      options.observer.warn(`${this.address}: ${message}`);
+    };
   }
 
   get hasConditions(): boolean {
-    return this.#conditions.isSupported;
+    return this.#hasConditions;
   }
 
   async *list(prefix: string): AsyncGenerator<BucketObject> {
-    const base = this.#options.address.prefix;
-    const progress = new PageProgress();
+    const base = this.#lake.prefix;
+    // The pages of S3 are in the order of UTF-8 bytes.
+    let reached = '';
+    let idlePages = 0;
     for (let token: string | undefined = ''; token !== undefined;) {
-      const query: Record<string, string> = {
-        'list-type': '2',
-        'encoding-type': 'url',
-        prefix: base + prefix,
-        ...(token === '' ? {} : { 'continuation-token': token }),
-      };
-      const { page, date } = await this.#page(query);
+      const { page, date } = await this.#page(base + prefix, token);
       const { objects, truncated, continuationToken } = page;
       for (const object of objects) {
         if (!object.key.startsWith(base + prefix))
-          throw new CryptodlError(
-            'listing-malformed',
-            `${this.address}: the listing of ${prefix} has an object outside of it: ${object.key.slice(0, 200)}`,
+          throw this.#malformed(
+            `the listing of ${prefix} has an object outside of it: ${object.key.slice(0, 200)}`,
           );
         const key = object.key.slice(base.length);
         if (isPlainKey(key)) yield { ...object, key, ageMs: ageMsOf(object.lastModified, date) };
-        else this.#warnOf(key);
+        else
+          this.#warnOnce('objects whose keys cannot be paths of files are ignored', `, for example ${key}`);
       }
-      const continues = progress.continues(objects.map((object) => object.key));
-      if (truncated && (continuationToken === undefined || !continues))
-        throw new CryptodlError(
-          'listing-malformed',
-          `${this.address}: a listing does not say how it continues, or has no end`,
-        );
+      const last = objects.at(-1)?.key ?? '';
+      idlePages = byKey(last, reached) > 0 ? 0 : idlePages + 1;
+      if (idlePages === 0) reached = last;
+      if (truncated && (continuationToken === undefined || idlePages > MOST_IDLE_PAGES))
+        throw this.#malformed('a listing does not say how it continues, or has no end');
       token = truncated ? continuationToken : undefined;
     }
   }
@@ -111,31 +146,32 @@ export class S3Bucket implements Bucket {
     }: { readonly compares?: boolean; readonly maxBytes?: number | undefined } = {},
   ): Promise<BucketObject | undefined> {
     let wrong: string | undefined;
-    const request = this.#options.requests.receive({
-      method: 'GET',
-      key: this.#keyOf(key),
-      spoolPath: path,
-      ...(maxBytes === undefined ? {} : { maxBytes }),
-      check: ({ status, headers, sha256 }) => {
-        const stored = headers[SHA256_HEADER];
-        if (status !== 200 || stored === undefined || stored === sha256) return;
-        // The bytes were not changed on their way: the object has them.
-        if (compares && wrong === sha256) return;
-        wrong = sha256;
-        throw new CryptodlError(
-          'body-damaged',
-          `${this.address}/${key}: SHA-256 is ${sha256}, the bucket says ${stored}`,
-          {
-            hint: 'if another attempt does not help, the object was changed in the bucket; cryptodl verify --fix moves damaged data files into the quarantine',
-          },
-        );
-      },
-    });
-    const response = await request.catch(async (error: unknown) => {
+    const check: Transfer['check'] = ({ status, headers, sha256 }) => {
+      const stored = headers[SHA256_HEADER];
+      if (status !== 200 || stored === undefined || stored === sha256) return;
+      // The bytes were not changed on their way: the object has them.
+      if (compares && wrong === sha256) return;
+      wrong = sha256;
+      throw new CryptodlError(
+        'body-damaged',
+        `${this.address}/${key}: SHA-256 is ${sha256}, the bucket says ${stored}`,
+        {
+          hint: 'if another attempt does not help, the object was changed in the bucket; cryptodl verify --fix moves damaged data files into the quarantine',
+        },
+      );
+    };
+    const transfer = { spoolPath: path, check, ...(maxBytes === undefined ? {} : { maxBytes }) };
+    const target = this.#target(key);
+    const answer = await this.#answer(
+      (client, { GetObjectCommand }, options) => client.send(new GetObjectCommand(target), options),
+      transfer,
+    ).catch(async (error: unknown) => {
       throw (await this.#tooLarge(key, maxBytes, error)) ?? error;
     });
-    const size = response.body.kind === 'file' ? response.body.size : response.body.bytes.length;
-    return response.status === 200 ? objectOf(key, response, size) : undefined;
+    const { status, body } = answer;
+    if (status !== 200) await rm(path, { force: true });
+    else if (body.kind === 'memory') await writeFile(path, body.bytes);
+    return status === 200 ? objectOf(key, answer, bodySize(body)) : undefined;
   }
 
   /** The reason that a GET failed, if it is the size of the object. */
@@ -156,76 +192,193 @@ export class S3Bucket implements Bucket {
   }
 
   async head(key: string): Promise<BucketObject | undefined> {
-    const response = await this.#send({ method: 'HEAD', key: this.#keyOf(key) });
-    if (response.status !== 200) return undefined;
-    const length = response.headers['content-length'] ?? '';
+    const target = this.#target(key);
+    const answer = await this.#answer((client, { HeadObjectCommand }, options) =>
+      client.send(new HeadObjectCommand(target), options),
+    );
+    if (answer.status !== 200) return undefined;
+    const length = answer.headers['content-length'] ?? '';
     if (!/^\d{1,15}$/.test(length))
       throw new CryptodlError(
         'http-protocol',
         `${this.address}/${key}: the answer to HEAD has no Content-Length`,
       );
-    return objectOf(key, response, Number(length));
+    return objectOf(key, answer, Number(length));
   }
 
   async remove(key: string, etag?: string): Promise<void> {
-    const request: S3Request = { method: 'DELETE', key: this.#keyOf(key) };
-    const headers = etag === undefined ? undefined : this.#conditions.headers({ kind: 'same', etag });
-    if (headers !== undefined) {
-      const { status } = await this.#options.requests.send({ ...request, headers });
-      if (status === 412) throw changedElsewhere(`${this.address}/${key}`, await this.head(key));
-      // Some servers have conditions for puts only.
-      if (status !== 501) return;
-    }
-    await this.#send(request);
+    const condition = etag === undefined || !this.#hasConditions ? {} : { IfMatch: `"${etag}"` };
+    const status = await this.#remove(key, condition);
+    if (status === 412) throw changedElsewhere(`${this.address}/${key}`, await this.head(key));
+    // Some servers have conditions for puts only.
+    if (status === 501) await this.#remove(key, {});
   }
 
-  put(key: string, path: string, condition?: PutCondition): Promise<{ readonly etag: string }> {
-    const { requests, multipart } = this.#options;
-    const head = (): Promise<BucketObject | undefined> => this.head(key);
-    const target = { key: this.#keyOf(key), name: `${this.address}/${key}`, head };
-    return putObject({ requests, multipart, conditions: this.#conditions }, target, path, condition);
+  async #remove(key: string, condition: { readonly IfMatch?: string }): Promise<number> {
+    const target = { ...this.#target(key), ...condition };
+    const { status } = await this.#answer((client, { DeleteObjectCommand }, options) =>
+      client.send(new DeleteObjectCommand(target), options),
+    );
+    return status;
+  }
+
+  async put(key: string, path: string, condition?: PutCondition): Promise<{ readonly etag: string }> {
+    const { size } = await stat(path);
+    const sha256 = await sha256Of(path);
+    let current = condition;
+    for (let count = 1; ; count += 1) {
+      const { etag } = await this.#put(key, { path, size, sha256 }, current);
+      const there = await this.head(key);
+      const isOurs = there === undefined || there.etag === etag || there.sha256 === sha256;
+      // Another object means that another writer has replaced ours since.
+      if (!isOurs || there?.bytes === size) return { etag };
+      if (count === MOST_PUTS)
+        throw new CryptodlError(
+          'length-mismatch',
+          `${this.address}/${key}: ${there?.bytes ?? 'none'} of ${size} bytes are stored, although the server confirmed them`,
+        );
+      if (current !== undefined && there !== undefined) current = { kind: 'same', etag: there.etag };
+    }
+  }
+
+  async #put(key: string, file: SentFile, condition?: PutCondition): Promise<{ readonly etag: string }> {
+    const isCompared = condition !== undefined && !this.#hasConditions;
+    const stored = isCompared ? undefined : await this.#store(key, file, condition);
+    if (stored?.status === 200) return stored;
+    if (condition === undefined) throw this.#notStored(key, stored);
+    if (stored?.status === 501) this.#giveUpConditions();
+    const there = await this.head(key);
+    // The answer to a put may be lost, and its repetition then finds the object of the first.
+    if (there?.sha256 === file.sha256 && there.bytes === file.size) return { etag: there.etag };
+    // Swift has no conditions for uploads in parts, but says 412.
+    const isRefusal = stored !== undefined && stored.status !== 501 && file.size <= this.#partBytes;
+    if (!holds(condition, there) || isRefusal) throw changedElsewhere(`${this.address}/${key}`, there);
+    const again = await this.#store(key, file);
+    if (again.status === 200) return again;
+    throw this.#notStored(key, again);
+  }
+
+  async #store(key: string, { path, size, sha256 }: SentFile, condition?: PutCondition): Promise<Stored> {
+    const partSize = Math.max(this.#partBytes, Math.ceil(size / MOST_PARTS / MIB) * MIB);
+    const params = { ...this.#target(key), Metadata: { sha256 }, ...parametersOf(condition) };
+    try {
+      const { ETag = '' } = await this.#client.call((client, { Upload }) =>
+        new Upload({
+          client,
+          params: { ...params, Body: createReadStream(path) },
+          partSize,
+          queueSize: PARTS_AT_ONCE,
+        }).done(),
+      );
+      return { status: 200, etag: ETag.replaceAll('"', '') };
+    } catch (error) {
+      const status = statusOf(error);
+      if (status === undefined) throw error;
+      return { status, etag: '' };
+    }
+  }
+
+  #notStored(key: string, stored: Stored | undefined): CryptodlError {
+    const status = stored?.status ?? 'nothing';
+    return new CryptodlError(
+      'http-refused',
+      `${this.address}/${key} was not stored: the server answered ${status}`,
+    );
+  }
+
+  #giveUpConditions(): void {
+    this.#hasConditions = false;
+    this.#warnOnce(
+      'the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)',
+    );
   }
 
   close(): Promise<void> {
-    return this.#options.requests.close();
+    return this.#client.close();
   }
 
   /** `date`: the time of the answer by the clock of the server. */
   async #page(
-    query: Readonly<Record<string, string>>,
+    Prefix: string,
+    token: string,
   ): Promise<{ readonly page: ListingPage; readonly date: string | undefined }> {
     let page: ListingPage | undefined;
-    const { headers } = await this.#send({
-      method: 'GET',
-      key: '',
-      query,
-      check: ({ status, body }) => {
-        if (status === 200 && body.kind === 'memory') page = parseListing(body.bytes);
+    const { bucket: Bucket } = this.#lake;
+    const target = {
+      Bucket,
+      Prefix,
+      EncodingType: 'url',
+      ...(token === '' ? {} : { ContinuationToken: token }),
+    } as const;
+    const { headers, status } = await this.#answer(
+      (client, { ListObjectsV2Command }, options) => client.send(new ListObjectsV2Command(target), options),
+      {
+        // The SDK takes a cut document for a complete one.
+        check: ({ status: answered, body }) => {
+          if (answered === 200 && body.kind === 'memory') page = parseListing(body.bytes);
+        },
       },
-    });
-    if (page === undefined) throw this.#options.requests.refused(NO_LIST);
-    return { page, date: headers['date'] };
-  }
-
-  /** A request that has no condition. Any other refusal than 404 is an error. */
-  async #send(request: S3Request): Promise<FetchResponse> {
-    const response = await this.#options.requests.send(request);
-    if (response.status === 200 || response.status === 404) return response;
-    throw this.#options.requests.refused(errorName(textOf(response)) ?? String(response.status));
-  }
-
-  #keyOf(key: string): string {
-    if (!isPlainKey(key)) throw new CryptodlError('bug', `no key of a file: ${key}`);
-    return this.#options.address.prefix + key;
-  }
-
-  #warnOf(key: string): void {
-    if (this.#hasWarned) return;
-    this.#hasWarned = true;
-    this.#options.warn(
-      `${this.address}: objects whose keys cannot be paths of files are ignored, for example ${key}`,
+    );
+    if (page !== undefined) return { page, date: headers['date'] };
+    throw new CryptodlError(
+      'lake-refused',
+      `${this.address}: the server answered ${status} with something other than a list of objects`,
+      { hint: 'check --s3-endpoint: it is the address of an S3 server, without the name of the bucket' },
     );
   }
+
+  /** The answer to a command, also with 404, 412 or 501. */
+  async #answer(
+    act: (client: Client, sdk: Sdk, transfer: Transfer) => Promise<unknown>,
+    transfer: Transfer = {},
+  ): Promise<FetchResponse> {
+    let answer: FetchResponse | undefined;
+    const onAnswer = (given: FetchResponse): void => {
+      answer = given;
+    };
+    await this.#client
+      .call((client, sdk) => act(client, sdk, { ...transfer, onAnswer }))
+      .catch((error: unknown) => {
+        if (statusOf(error) === undefined) throw error;
+      });
+    if (answer === undefined) throw new CryptodlError('bug', 'the SDK of AWS has sent no request');
+    return answer;
+  }
+
+  #target(key: string): { readonly Bucket: string; readonly Key: string } {
+    if (!isPlainKey(key)) throw new CryptodlError('bug', `no key of a file: ${key}`);
+    const { bucket, prefix } = this.#lake;
+    return { Bucket: bucket, Key: prefix + key };
+  }
+
+  #malformed(message: string): CryptodlError {
+    return new CryptodlError('listing-malformed', `${this.address}: ${message}`);
+  }
+
+  #warnOnce(message: string, example = ''): void {
+    if (!this.#warned.has(message)) this.#warn(message + example);
+    this.#warned.add(message);
+  }
+}
+
+/** The parameters of a command of the SDK. */
+function parametersOf(condition: PutCondition | undefined): { IfNoneMatch?: '*'; IfMatch?: string } {
+  if (condition === undefined) return {};
+  return condition.kind === 'absent' ? { IfNoneMatch: '*' } : { IfMatch: `"${condition.etag}"` };
+}
+
+/** SHA-256 of a file in hex. */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  const chunks = createReadStream(path, { highWaterMark: MIB }) as AsyncIterable<Buffer>;
+  for await (const chunk of chunks) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+/** By the clock of the server, because that of this machine may be wrong. */
+function ageMsOf(lastModified: string, date: string | undefined): number {
+  const ageMs = Date.parse(date ?? '') - Date.parse(lastModified);
+  return ageMs > 0 ? ageMs : 0;
 }
 
 function objectOf(key: string, response: FetchResponse, bytes: number): BucketObject {
@@ -234,29 +387,9 @@ function objectOf(key: string, response: FetchResponse, bytes: number): BucketOb
   return {
     key,
     bytes,
-    etag: etagOf(response),
+    etag: (response.headers['etag'] ?? '').replaceAll('"', ''),
     lastModified,
     ageMs: ageMsOf(lastModified, response.headers['date']),
     ...(sha256 === undefined ? {} : { sha256 }),
   };
-}
-
-/** A server may send pages without names, for example because objects were removed. */
-const MOST_IDLE_PAGES = 20;
-
-/** Notices a list that continues without end. The pages of S3 are in the order of UTF-8 bytes. */
-class PageProgress {
-  #last = '';
-  #idlePages = 0;
-
-  /** Takes the names of the next page. Returns false after many pages without a name beyond those of earlier pages. */
-  continues(names: readonly string[]): boolean {
-    this.#idlePages += 1;
-    for (const name of names) {
-      if (byKey(name, this.#last) <= 0) continue;
-      this.#last = name;
-      this.#idlePages = 0;
-    }
-    return this.#idlePages <= MOST_IDLE_PAGES;
-  }
 }

@@ -1,4 +1,4 @@
-/** An object of a bucket, and conditional writes: by the headers of HTTP, or by a comparison before the write where the server has none. */
+/** An object of a bucket, and the conditions of a write. */
 import { CryptodlError } from '../model/errors.js';
 
 export interface BucketObject {
@@ -15,45 +15,8 @@ export interface BucketObject {
   readonly sha256?: string;
 }
 
-/** By the clock of the server, because that of this machine may be wrong. */
-export function ageMsOf(lastModified: string, date: string | undefined): number {
-  const ageMs = Date.parse(date ?? '') - Date.parse(lastModified);
-  return ageMs > 0 ? ageMs : 0;
-}
-
 /** `absent`: there is no object yet. `same`: the object still has this ETag, without its quotes. */
 export type PutCondition = { readonly kind: 'absent' } | { readonly kind: 'same'; readonly etag: string };
-
-export class Conditions {
-  readonly #address: string;
-  readonly #warn: (message: string) => void;
-  #isSupported = true;
-
-  constructor(address: string, warn: (message: string) => void) {
-    this.#address = address;
-    this.#warn = warn;
-  }
-
-  /** False after the server has refused the headers. */
-  get isSupported(): boolean {
-    return this.#isSupported;
-  }
-
-  /** The headers for a write. Undefined: the server has no conditions, so that the object must be compared before the write. */
-  headers(condition: PutCondition): Record<string, string> | undefined {
-    if (!this.#isSupported) return undefined;
-    return condition.kind === 'absent' ? { 'if-none-match': '*' } : { 'if-match': `"${condition.etag}"` };
-  }
-
-  /** Takes a refusal of the headers with 501. Later writes are compared. */
-  giveUp(): void {
-    if (!this.#isSupported) return;
-    this.#isSupported = false;
-    this.#warn(
-      `${this.#address}: the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)`,
-    );
-  }
-}
 
 export function holds(condition: PutCondition, there: BucketObject | undefined): boolean {
   return condition.kind === 'absent' ? there === undefined : there?.etag === condition.etag;

@@ -1,15 +1,12 @@
 /** Reads the errors of S3 servers: the code in the body, or the status of an answer without a body. */
+import type { Body } from '../http/fetch.js';
 import type { Refusal, ReadRefusal } from '../http/transport/error-map.js';
-import type { ErrorCode } from '../model/errors.js';
 import { durationText } from '../model/units.js';
 
-const CREDENTIALS =
+export const CREDENTIALS =
   'check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the profile of AWS_PROFILE';
 const RIGHTS =
   'the credentials need s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload for this bucket';
-
-/** In place of a code, for an answer to a request for a list. */
-export const NO_LIST = 'with something other than a list of objects';
 
 /** The next step after a refusal that no further attempt changes. */
 const HINTS: ReadonlyMap<string, string> = new Map(
@@ -22,36 +19,20 @@ const HINTS: ReadonlyMap<string, string> = new Map(
     InvalidToken: CREDENTIALS,
     InvalidBucketName: 'check the name after s3://',
     PermanentRedirect: 'give the region of the bucket with --s3-region, or its server with --s3-endpoint',
-    [NO_LIST]: 'check --s3-endpoint: it is the address of an S3 server, without the name of the bucket',
     NoSuchBucket: 'create the bucket, or check the name after s3:// and --s3-endpoint',
   }),
 );
 
-/** Codes of errors that a further attempt may not have. */
-const RETRIED: ReadonlyMap<string, ErrorCode> = new Map(
-  Object.entries({
-    SlowDown: 'rate-limited',
-    SlowDownRead: 'rate-limited',
-    SlowDownWrite: 'rate-limited',
-    TooManyRequests: 'rate-limited',
-    RequestLimitExceeded: 'rate-limited',
-    InternalError: 'http-server-error',
-    ServiceUnavailable: 'http-server-error',
-    // The server waited too long for the next bytes of the body.
-    RequestTimeout: 'http-server-error',
-    OperationAborted: 'http-server-error',
-    ConditionalRequestConflict: 'http-server-error',
-    IncompleteBody: 'connection-lost',
-    BadDigest: 'body-damaged',
-    XAmzContentSHA256Mismatch: 'body-damaged',
-  } satisfies Record<string, ErrorCode>),
-);
+const SLOW_DOWN = /^(?:SlowDown\w*|TooManyRequests|RequestLimitExceeded)$/;
+/** Errors that a further attempt may not have, whatever their status. */
+const REPEATED =
+  /^(?:RequestTimeout|OperationAborted|ConditionalRequestConflict|IncompleteBody|BadDigest|XAmzContentSHA256Mismatch)$/;
 
 /** Changes that an answer asks for. The request is then sent again. */
 export interface OnRefusal {
   /** The bucket is in another region. */
   readonly onRegion: (region: string) => void;
-  /** The session token has expired. */
+  /** The session token has expired, or the request has waited for too long after it was signed. */
   readonly onExpired: () => void;
 }
 
@@ -63,9 +44,9 @@ export function readRefusals({ onRegion, onExpired }: OnRefusal): ReadRefusal {
     const region = headers['x-amz-bucket-region'] ?? /<Region>([^<]{2,40})<\/Region>/.exec(head)?.[1];
     const isElsewhere = status === 301 || name === 'AuthorizationHeaderMalformed';
     if (isElsewhere && region !== undefined && REGION.test(region)) onRegion(region);
-    if (name === 'ExpiredToken') onExpired();
-    const retried = RETRIED.get(name ?? '');
-    if (retried !== undefined) return { code: retried, isDecided: true, ...named(name) };
+    if (name === 'ExpiredToken' || name === 'RequestTimeTooSkewed') onExpired();
+    if (SLOW_DOWN.test(name ?? '')) return { code: 'rate-limited', isDecided: true, ...named(name) };
+    if (REPEATED.test(name ?? '')) return { code: 'http-server-error', isDecided: true, ...named(name) };
     if (name === 'RequestTimeTooSkewed') {
       const offMs = receivedAt - Date.parse(headers['date'] ?? '');
       const off = Number.isNaN(offMs) ? '' : ` by ${durationText(Math.abs(offMs))}`;
@@ -92,7 +73,9 @@ function named(name: string | undefined): Pick<Refusal, 'message'> {
 }
 
 /** The code of an error document; undefined for any other body. */
-export function errorName(body: string): string | undefined {
+export function errorName(body: string | Body): string | undefined {
+  if (typeof body !== 'string')
+    return body.kind === 'file' ? undefined : errorName(body.bytes.toString('utf8'));
   const start = body.search(/<Error\b/);
   return /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(start < 0 ? '' : body.slice(start, start + 2500))?.[1];
 }
@@ -100,4 +83,29 @@ export function errorName(body: string): string | undefined {
 /** The next step after an error of this name. */
 export function hintAfter(name: string): string | undefined {
   return HINTS.get(name);
+}
+
+/** A text of a server is cut, and a token in it too. So the beginning of a token is hidden, with all that follows it. */
+const BEGINNING = 12;
+const HIDDEN = '(not shown)';
+/** Credentials and signatures in headers and in addresses. */
+const SIGNED = /\b((?:X-Amz-)?(?:Signature|Credential|Security-Token)=)[^\s,&"'<>]+/gi;
+
+/** Takes signatures and the session token out of the error and its causes, because observers and the log may have them. Returns the error. */
+export function hideIn(error: unknown, token = ''): unknown {
+  const starts =
+    token === '' ? [] : [token, encodeURIComponent(token)].map((text) => text.slice(0, BEGINNING));
+  const hidden = (text: string): string => {
+    let result = text.replaceAll(SIGNED, `$1${HIDDEN}`);
+    for (const start of starts) {
+      const [before = '', ...after] = result.split(start);
+      result = before + after.map((rest) => rest.replace(/^[\w+/=%-]*/, HIDDEN)).join('');
+    }
+    return result;
+  };
+  for (let each = error; each instanceof Error; each = each.cause) {
+    each.message = hidden(each.message);
+    if (each.stack !== undefined) each.stack = hidden(each.stack);
+  }
+  return error;
 }

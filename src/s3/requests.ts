@@ -1,8 +1,7 @@
-/** Signed requests to one bucket, through the same layers as all other requests. */
-import { createHash, randomUUID } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
-import type { Expectation, FetchRequest, FetchResponse, SentBody } from '../http/fetch.js';
-import type { ExchangeHosts } from '../http/exchange-hosts.js';
+/** Sends the requests of the SDK of AWS through the same layers as all other requests. */
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { FetchRequest, FetchResponse, Layer } from '../http/fetch.js';
 import { backoffOf, createStack } from '../http/stack.js';
 import type { RequestCounts } from '../http/request-counts.js';
 import type { LoadObserver, RequestTimes, Stack, StackOptions } from '../http/stack.js';
@@ -10,20 +9,15 @@ import type { Clock } from '../model/clock.js';
 import { CryptodlError, isNoAnswer } from '../model/errors.js';
 import type { LakeAddress } from '../model/lake-address.js';
 import type { Observer } from '../model/observer.js';
+import { durationText } from '../model/units.js';
 import { proxiesOf } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
-import type { CredentialSource } from './credentials.js';
-import { Outages } from './outages.js';
-import { errorName, hintAfter, readRefusals } from './refusals.js';
-import { Secrets } from './secrets.js';
-import { DIGEST_HEADER, sign } from './sign.js';
+import { errorName, hideIn, hintAfter, readRefusals } from './refusals.js';
+import type { OnRefusal } from './refusals.js';
 
-export interface S3Options {
+export interface RequestOptions {
   readonly address: LakeAddress;
-  readonly endpoint: string | undefined;
-  readonly region: string;
-  readonly credentials: CredentialSource;
   readonly options: Options;
   readonly surroundings: Surroundings;
   readonly clock: Clock;
@@ -32,152 +26,147 @@ export interface S3Options {
   readonly counts: RequestCounts;
 }
 
-export interface S3Request {
-  readonly method: NonNullable<FetchRequest['method']>;
-  /** The whole key, with the prefix of the lake; empty for the bucket. */
-  readonly key: string;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly sends?: SentBody;
-  /** SHA-256 of the sent file in hex. */
-  readonly sha256?: string;
+/** The fields of a request of the SDK that count. */
+export interface SdkRequest {
+  readonly method: string;
+  readonly protocol: string;
+  readonly hostname: string;
+  readonly port?: number | undefined;
+  /** Percent-encoded. */
+  readonly path: string;
+  readonly query?: Readonly<Record<string, string | string[] | null>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array | undefined;
+}
+
+interface Signed {
+  readonly secrets: Readonly<Record<string, string>>;
+  readonly check: (answer: FetchResponse) => void;
+}
+
+/** What a caller gives to a request besides the command of the SDK. */
+export interface Transfer {
+  /** An option that the SDK knows. */
+  readonly requestTimeout?: number;
   /** The answer goes to this file. */
   readonly spoolPath?: string;
   readonly maxBytes?: number;
   /** Throws an error for a wrong answer. The request is then sent again if the error is retryable. */
-  readonly check?: Expectation['check'];
+  readonly check?: (answer: FetchResponse) => void;
+  readonly onAnswer?: (answer: FetchResponse) => void;
 }
 
 /** Requests per second below the limits of AWS: 3,500 writes and 5,500 reads of a prefix (S3 user guide, "Optimizing performance"). */
 const REQUESTS_PER_SECOND = 2000;
 const BUCKET = 's3';
-/** A request waits so long for a bucket that has answered before, besides --retries. */
+/** A request waits so long for a bucket that has answered before, besides --retries: its server may restart, and its network may fail for a while. */
 const LONGEST_OUTAGE_MS = 2 * 60_000;
+const LONGEST_DELAY_MS = 15_000;
 /** Requests at once for which there are sockets. */
 const MOST_AT_ONCE = 32;
 /** Bodies of answers other than objects: pages of a listing, and errors. */
 const ANSWER_MAX_BYTES = 16 * 1024 * 1024;
+const HINT = 'check the network and --s3-endpoint';
 
+/** A handler of requests for the SDK, which signs them. Retries, limits, proxies and timeouts are those of the layers. */
 export class S3Requests {
-  readonly #options: S3Options;
+  readonly #options: RequestOptions;
   readonly #stack: Stack;
-  readonly #outages: Outages;
-  readonly #secrets = new Secrets();
-  #region: string;
-  /** Increases when an answer changes the region or the credentials. */
-  #changes = 0;
+  /** The headers with credentials, by the id of the request. Only the innermost layer adds them, so that no observer sees them. */
+  readonly #signed = new Map<string, Signed>();
+  #hasAnswered = false;
+  #hasWarned = false;
 
-  constructor(options: S3Options) {
+  constructor(options: RequestOptions, onRefusal: OnRefusal) {
     this.#options = options;
-    this.#region = options.region;
-    this.#stack = createStack(this.#stackOptions());
-    const { address, clock, signal, observer } = options;
-    const { maxWaitMs, retryMaxDelayMs } = options.options;
-    this.#outages = new Outages({
-      clock,
-      signal,
-      address: address.text,
-      longestMs: Math.min(LONGEST_OUTAGE_MS, maxWaitMs),
-      firstDelayMs: retryMaxDelayMs,
-      warn: (message) => {
-        observer.warn(message);
-      },
-    });
-  }
-
-  get place(): S3Place {
-    const { address, endpoint } = this.#options;
-    return { bucket: address.bucket, endpoint, region: this.#region };
+    this.#stack = createStack(this.#stackOptions(onRefusal));
   }
 
   /**
    * Resolves with 200, 404, 412 or 501. Rejects with `lake-refused` or `lake-unreachable`, which end the run, or with another
-   * typed error of the request.
+   * typed error of the request. The body of a GET is only for `onAnswer`.
    */
-  send(request: S3Request): Promise<FetchResponse> {
-    return this.#outages.outlast(() => this.#answered(request));
-  }
-
-  async #answered(request: S3Request): Promise<FetchResponse> {
-    const changes = this.#changes;
+  async handle(request: SdkRequest, transfer: Transfer = {}) {
+    const id = randomUUID();
+    const {
+      authorization = '',
+      'x-amz-security-token': token,
+      'user-agent': _,
+      ...headers
+    } = request.headers;
+    const secrets = { authorization, ...(token === undefined ? {} : { 'x-amz-security-token': token }) };
+    this.#signed.set(id, { secrets, check: transfer.check ?? refuseError });
     try {
-      return await this.#once(request);
+      const fetched = requestOf({ ...request, headers }, transfer);
+      const answer = await this.#outlast(() => this.#answered(fetched, id));
+      transfer.onAnswer?.(answer);
+      const isGiven = request.method === 'GET' && answer.status === 200;
+      const body = isGiven || answer.body.kind === 'file' ? Readable.from([]) : answer.body.bytes;
+      return { response: { statusCode: answer.status, headers: { ...answer.headers }, body } };
     } catch (error) {
-      if (this.#changes === changes) throw this.#explained(error);
+      throw hideIn(error, token);
+    } finally {
+      this.#signed.delete(id);
     }
-    try {
-      return await this.#once(request);
-    } catch (error) {
-      throw this.#explained(error);
-    }
-  }
-
-  /** Fetches an object into a file. */
-  async receive(request: S3Request & { readonly spoolPath: string }): Promise<FetchResponse> {
-    const response = await this.send({ maxBytes: Number.MAX_SAFE_INTEGER, ...request });
-    const { spoolPath: path } = request;
-    if (response.status !== 200) await rm(path, { force: true });
-    else if (response.body.kind === 'memory') await writeFile(path, response.body.bytes);
-    return response;
   }
 
   close(): Promise<void> {
     return this.#stack.close();
   }
 
-  async #once(request: S3Request): Promise<FetchResponse> {
-    const { method, key, query = {}, headers = {}, sends, spoolPath, check } = request;
-    const { maxBytes = ANSWER_MAX_BYTES, sha256 = sha256Of(sends) } = request;
-    const response = await this.#stack.fetch(
-      {
-        url: requestUrl(this.place, key, query),
-        method,
-        bucket: BUCKET,
-        headers: { ...headers, [DIGEST_HEADER]: sha256 },
-        ...(sends === undefined ? {} : { sends }),
-        ...(spoolPath === undefined ? { spoolAboveBytes: maxBytes } : { spoolPath }),
-        maxBytes,
-        ...(check === undefined ? {} : { expect: { check: this.#secrets.hiding(check) } }),
-      },
-      { signal: this.#options.signal, traceId: randomUUID() },
-    );
-    const name = response.status === 404 ? errorName(textOf(response)) : undefined;
-    if (name === 'NoSuchBucket') throw this.refused(name);
-    return response;
+  async #answered(request: FetchRequest, traceId: string): Promise<FetchResponse> {
+    const { address, signal } = this.#options;
+    try {
+      const answer = await this.#stack.fetch(request, { signal, traceId });
+      const name = answer.status === 404 ? errorName(answer.body) : undefined;
+      if (name !== 'NoSuchBucket') return answer;
+      const hint = hintAfter(name);
+      throw new CryptodlError('lake-refused', `${new URL(request.url).host} answered ${name}`, { hint });
+    } catch (error) {
+      if (!(error instanceof CryptodlError)) throw error;
+      if (error.code === 'lake-refused') {
+        error.message = `${address.text}: ${error.message}`;
+        throw error;
+      }
+      if (!isNoAnswer(error) || error.code === 'wait-too-long') throw error;
+      const after = error.attempts > 1 ? ` after ${error.attempts} attempts` : '';
+      throw new CryptodlError(
+        'lake-unreachable',
+        `${address.text} cannot be reached${after}: ${error.message}`,
+        { cause: error, hint: `${HINT}, and try again; committed files are kept` },
+      );
+    }
   }
 
-  /** The error that ends the run after an answer with this code. */
-  refused(name: string): CryptodlError {
-    const { host } = new URL(bucketUrl(this.place));
-    return new CryptodlError(
-      'lake-refused',
-      `${this.#options.address.text}: ${host} answered ${this.#secrets.hiddenIn(name)}`,
-      {
-        hint: hintAfter(name),
-      },
-    );
+  /** Repeats a request that ends with `lake-unreachable`. A bucket that has never answered is not waited for, because its address may be wrong. */
+  async #outlast(request: () => Promise<FetchResponse>): Promise<FetchResponse> {
+    const { address, clock, observer, signal, options } = this.#options;
+    const longestMs = Math.min(LONGEST_OUTAGE_MS, options.maxWaitMs);
+    const until = clock.monotonic() + longestMs;
+    for (let delayMs = options.retryMaxDelayMs; ; delayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS)) {
+      try {
+        const answer = await request();
+        this.#hasAnswered = true;
+        this.#hasWarned = false;
+        return answer;
+      } catch (error) {
+        const isOutage = error instanceof CryptodlError && error.code === 'lake-unreachable';
+        if (!isOutage || !this.#hasAnswered || clock.monotonic() + delayMs > until) throw error;
+        if (!this.#hasWarned)
+          observer.warn(
+            `${address.text} does not answer: requests are repeated for up to ${durationText(longestMs)}`,
+          );
+        this.#hasWarned = true;
+        await clock.sleep(delayMs / 2 + (clock.random() * delayMs) / 2, signal);
+      }
+    }
   }
 
-  #explained(error: unknown): unknown {
-    const { text } = this.#options.address;
-    this.#secrets.hideIn(error);
-    if (!(error instanceof CryptodlError)) return error;
-    if (error.code === 'lake-refused' && !error.message.startsWith(`${text}: `))
-      return new CryptodlError('lake-refused', `${text}: ${error.message}`, {
-        cause: error,
-        hint: error.hint,
-      });
-    if (!isNoAnswer(error) || error.code === 'wait-too-long') return error;
-    const after = error.attempts > 1 ? ` after ${error.attempts} attempts` : '';
-    return new CryptodlError('lake-unreachable', `${text} cannot be reached${after}: ${error.message}`, {
-      cause: error,
-      hint: 'check the network and --s3-endpoint, and try again; committed files are kept',
-    });
-  }
-
-  #stackOptions(): StackOptions {
-    const { options, credentials, surroundings, clock, observer, signal, counts } = this.#options;
+  #stackOptions(onRefusal: OnRefusal): StackOptions {
+    const { options, surroundings, counts, ...more } = this.#options;
+    const url = options.s3Endpoint ?? 'https://s3.amazonaws.com';
     return {
+      ...more,
       options: {
         ...options,
         mostInFlight: MOST_AT_ONCE,
@@ -187,17 +176,19 @@ export class S3Requests {
         requestsPerMinute: undefined,
       },
       backoff: backoffOf(options),
-      clock,
-      observer,
-      signal,
-      hosts: this.#hosts(),
-      sign: sign({
-        credentials,
-        clock,
-        region: () => this.#region,
-        secrets: this.#secrets,
-        shown: `${this.#options.address.text} ${bucketUrl(this.place)}`,
-      }),
+      hosts: {
+        buckets: { [BUCKET]: { permitsPerSecond: REQUESTS_PER_SECOND, burst: REQUESTS_PER_SECOND } },
+        archiveUrl: url,
+        listingUrl: url,
+        fallbackUrl: undefined,
+        restUrls: {},
+        knownUrls: [],
+        bannedWith: (host) => [host],
+        hint: HINT,
+        usedPermits: () => 0,
+        readRefusal: readRefusals(onRefusal),
+      },
+      sign: this.#sign,
       proxies: proxiesOf(options.proxy, surroundings),
       bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
       concurrency: NO_LOAD,
@@ -209,58 +200,17 @@ export class S3Requests {
     };
   }
 
-  #hosts(): ExchangeHosts {
-    const url = bucketUrl(this.place);
-    return {
-      buckets: { [BUCKET]: { permitsPerSecond: REQUESTS_PER_SECOND, burst: REQUESTS_PER_SECOND } },
-      archiveUrl: url,
-      listingUrl: url,
-      fallbackUrl: undefined,
-      restUrls: {},
-      knownUrls: [],
-      bannedWith: (host) => [host],
-      hint: 'check the network and --s3-endpoint',
-      usedPermits: () => 0,
-      readRefusal: readRefusals({
-        onRegion: (region) => {
-          this.#follow(region);
-        },
-        onExpired: () => {
-          this.#options.credentials.forget();
-          this.#changes += 1;
-        },
-      }),
-    };
-  }
-
-  #follow(region: string): void {
-    if (region === this.#region) return;
-    const { address, observer } = this.#options;
-    observer.warn(
-      `the bucket ${address.bucket} is in the region ${region}, not in ${this.#region}: requests go there; give --s3-region ${region}`,
-    );
-    this.#region = region;
-    this.#changes += 1;
-  }
-}
-
-function sha256Of(sends: SentBody | undefined): string {
-  if (sends?.kind === 'file') throw new CryptodlError('bug', 'a file is sent without its digest');
-  return createHash('sha256')
-    .update(sends?.bytes ?? '')
-    .digest('hex');
-}
-
-/** The header in which an object keeps the SHA-256 of its bytes. The ETag is no digest after a multipart upload or with encryption. */
-export const SHA256_HEADER = 'x-amz-meta-sha256';
-
-/** Without its quotes; empty if the answer has none. */
-export function etagOf({ headers }: FetchResponse): string {
-  return (headers['etag'] ?? '').replaceAll('"', '');
-}
-
-export function textOf({ body }: FetchResponse): string {
-  return body.kind === 'memory' ? body.bytes.toString('utf8') : '';
+  readonly #sign: Layer = (next) => async (request, context) => {
+    const { secrets = {}, check } = this.#signed.get(context.traceId) ?? {};
+    try {
+      const answer = await next({ ...request, headers: { ...request.headers, ...secrets } }, context);
+      check?.(answer);
+      return answer;
+    } catch (error) {
+      // A server may answer with what it was sent.
+      throw hideIn(error, secrets['x-amz-security-token']);
+    }
+  };
 }
 
 const NO_LOAD: LoadObserver = {
@@ -273,29 +223,29 @@ const NO_LOAD: LoadObserver = {
 
 const NO_TIMES: RequestTimes = { layer: (next) => next, onAttempt: () => undefined };
 
-/** The server of a bucket. */
-export interface S3Place {
-  readonly bucket: string;
-  /** The address of a server that has the bucket in the path; undefined for AWS. Without a slash at its end. */
-  readonly endpoint: string | undefined;
-  readonly region: string;
+function requestOf(request: SdkRequest, { spoolPath, maxBytes }: Transfer): FetchRequest {
+  const { method, protocol, hostname, port, path, query = {}, headers, body } = request;
+  const words = Object.entries(query).map(
+    ([name, value]) => `${encoded(name)}=${encoded(String(value ?? ''))}`,
+  );
+  const host = port === undefined ? hostname : `${hostname}:${port}`;
+  const most = maxBytes ?? (spoolPath === undefined ? ANSWER_MAX_BYTES : Number.MAX_SAFE_INTEGER);
+  return {
+    url: `${protocol}//${host}${path}${words.length === 0 ? '' : `?${words.join('&')}`}`,
+    method: method as NonNullable<FetchRequest['method']>,
+    bucket: BUCKET,
+    headers,
+    ...(body === undefined ? {} : { sends: Buffer.from(body as Uint8Array) }),
+    ...(spoolPath === undefined ? { spoolAboveBytes: most } : { spoolPath }),
+    maxBytes: most,
+  };
 }
 
-/** The base address of all objects of a bucket, without a slash at its end. */
-export function bucketUrl({ bucket, endpoint, region }: S3Place): string {
-  if (endpoint !== undefined) return `${endpoint}/${bucket}`;
-  const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
-  // The certificate of AWS covers one label before `s3`.
-  return bucket.includes('.')
-    ? `https://s3.${region}.${domain}/${bucket}`
-    : `https://${bucket}.s3.${region}.${domain}`;
-}
-
-/** The URL of an object, or of the bucket without a key. */
-export function requestUrl(place: S3Place, key: string, query: Readonly<Record<string, string>>): string {
-  const path = key.split('/').map(encoded).join('/');
-  const words = Object.entries(query).map(([name, value]) => `${encoded(name)}=${encoded(value)}`);
-  return `${bucketUrl(place)}/${path}${words.length === 0 ? '' : `?${words.join('&')}`}`;
+/** S3 may send an error document with status 200 while it puts parts together: it is an error of the server. */
+function refuseError({ status, body }: FetchResponse): void {
+  const error = status === 200 ? errorName(body) : undefined;
+  if (error === undefined) return;
+  throw new CryptodlError('http-server-error', `the server answered ${error} with status 200`);
 }
 
 /** Encodes all characters except those that are unreserved in RFC 3986, as the signature requires. */

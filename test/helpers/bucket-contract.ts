@@ -17,8 +17,8 @@ const NAMES = [
   'ünïcode/😀',
 ];
 
-/** The sizes with which `open` must open the bucket. */
-export const CONTRACT_SIZES = { aboveBytes: 5 * MIB, partBytes: 5 * MIB };
+/** The size of parts with which `open` must open the bucket. */
+export const CONTRACT_PART_BYTES = 5 * MIB;
 
 /** Two parts; each MiB differs from the others. */
 const LARGE = Buffer.concat(

@@ -9,8 +9,8 @@ import { surroundingsOf } from '../../src/options/environment.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawValues } from '../../src/options/resolve.js';
 import type { Bucket } from '../../src/s3/bucket.js';
-import type { MultipartSizes } from '../../src/s3/multipart.js';
-import { openBucket } from '../../src/s3/open-bucket.js';
+import type { FindCredentials } from '../../src/s3/client.js';
+import { openBucket } from '../../src/s3/bucket.js';
 import { S3Server } from './s3-server.js';
 import type { S3ServerOptions } from './s3-server.js';
 
@@ -21,7 +21,8 @@ export interface BucketChoice {
   readonly clock?: Clock;
   readonly observer?: Partial<Observer>;
   readonly signal?: AbortSignal;
-  readonly multipart?: MultipartSizes;
+  readonly partBytes?: number;
+  readonly credentials?: FindCredentials;
 }
 
 /** By default a failed request is sent again once, after a millisecond. */
@@ -44,7 +45,8 @@ export function bucketOf({ address = 's3://lake/data', environment, ...more }: B
     environment,
     clock: more.clock ?? systemClock,
     observer: { ...SILENT_OBSERVER, warn: (message) => warnings.push(message), ...more.observer },
-    multipart: more.multipart,
+    partBytes: more.partBytes,
+    credentials: more.credentials,
     counts: new RequestCounts(),
     signal: more.signal ?? new AbortController().signal,
   });

@@ -325,11 +325,10 @@ export class S3Server {
     { id, key, metadata, parts }: Upload & { readonly id: string },
     xml: string,
   ): Answer {
-    const sent = [
-      ...xml.matchAll(
-        /<Part><PartNumber>(\d+)<\/PartNumber><ETag>(?:"|&quot;)?([0-9a-f]{32})(?:"|&quot;)?<\/ETag><\/Part>/g,
-      ),
-    ].map(([, number, etag]) => ({ number: Number(number), etag }));
+    const sent = [...xml.matchAll(/<Part>(.*?)<\/Part>/g)].map(([, part = '']) => ({
+      number: Number(/<PartNumber>(\d+)<\/PartNumber>/.exec(part)?.[1]),
+      etag: /<ETag>(?:"|&quot;)?([0-9a-f]{32})(?:"|&quot;)?<\/ETag>/.exec(part)?.[1],
+    }));
     if (sent.length === 0) throw new S3Refusal(400, 'MalformedXML');
     if (sent.some(({ number }, index) => number <= (sent[index - 1]?.number ?? 0)))
       throw new S3Refusal(400, 'InvalidPartOrder');

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Bucket } from '../../src/s3/bucket.js';
-import { bucketContract, CONTRACT_SIZES } from '../helpers/bucket-contract.js';
+import { bucketContract, CONTRACT_PART_BYTES } from '../helpers/bucket-contract.js';
 import { bucketOf, s3Server } from '../helpers/bucket.js';
 import { scratchFolder } from '../helpers/folders.js';
 import type { S3Server } from '../helpers/s3-server.js';
@@ -18,7 +18,7 @@ describe.each([
     server = await s3Server({ pageSize: 10, ...options });
     const { environment, bucket } = server;
     const address = `s3://${bucket}/a folder=1/data`;
-    return bucketOf({ environment, address, multipart: CONTRACT_SIZES }).bucket;
+    return bucketOf({ environment, address, partBytes: CONTRACT_PART_BYTES }).bucket;
   };
   bucketContract(open, () => server?.uploads.size);
 });

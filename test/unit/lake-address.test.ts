@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { isPlainKey, parseLake, parseLakeAddress } from '../../src/model/lake-address.js';
-import { bucketUrl, requestUrl } from '../../src/s3/requests.js';
 
 describe('the address of a lake in a bucket', () => {
   it.each([
@@ -73,28 +72,6 @@ function refused(value: string): CryptodlError {
   }
   throw new Error(`${value} was not refused`);
 }
-
-describe('the URL of a bucket', () => {
-  it.each([
-    ['lake', undefined, 'eu-central-1', 'https://lake.s3.eu-central-1.amazonaws.com'],
-    ['lake', undefined, 'cn-north-1', 'https://lake.s3.cn-north-1.amazonaws.com.cn'],
-    // A certificate for *.s3.region.amazonaws.com covers no further dot.
-    ['my.lake', undefined, 'us-east-1', 'https://s3.us-east-1.amazonaws.com/my.lake'],
-    ['lake', 'http://127.0.0.1:9000', 'us-east-1', 'http://127.0.0.1:9000/lake'],
-    ['lake', 'https://s3.test/path', 'us-east-1', 'https://s3.test/path/lake'],
-  ])('%s at %s in %s', (bucket, endpoint, region, url) => {
-    expect(bucketUrl({ bucket, endpoint, region })).toBe(url);
-  });
-
-  it('has each name of a key and of a query in the form that the signature needs', () => {
-    const place = { bucket: 'lake', endpoint: undefined, region: 'us-east-1' };
-    const url = requestUrl(place, "a b+c=d%/é!'()*~", { prefix: 'x y/+', uploads: '' });
-    expect(url).toBe(
-      'https://lake.s3.us-east-1.amazonaws.com/a%20b%2Bc%3Dd%25/%C3%A9%21%27%28%29%2A~?prefix=x%20y%2F%2B&uploads=',
-    );
-    expect(new URL(url).href).toBe(url);
-  });
-});
 
 it.each([
   ['a/b=c/d e.parquet', true],

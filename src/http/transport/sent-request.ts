@@ -1,7 +1,5 @@
 /** The headers and the body that an attempt sends. */
-import { open } from 'node:fs/promises';
-import { CryptodlError } from '../../model/errors.js';
-import type { FetchContext, FetchRequest, PartialBody, SentBody } from '../fetch.js';
+import type { FetchContext, FetchRequest, PartialBody } from '../fetch.js';
 import { rangeHeaders } from './sink.js';
 import type { Bandwidth } from './sockets.js';
 
@@ -13,7 +11,7 @@ export function headersOf(request: FetchRequest, partial: PartialBody | undefine
   const caches = request.bypassCache === true ? { 'cache-control': 'no-cache', pragma: 'no-cache' } : {};
   const range = partial === undefined ? {} : rangeHeaders(partial);
   // With a known length, undici does not send the body in chunks, which S3 refuses.
-  const length = request.sends?.kind === 'file' ? { 'content-length': String(request.sends.size) } : {};
+  const length = request.sends === undefined ? {} : { 'content-length': String(request.sends.length) };
   return {
     'accept-encoding': 'identity',
     'user-agent': USER_AGENT,
@@ -24,34 +22,20 @@ export function headersOf(request: FetchRequest, partial: PartialBody | undefine
   };
 }
 
-/** The chunks of a range of a file. `onError` gets an error of the disk before the chunks end with it. */
+/** The chunks of a body: each is a sign of progress, and waits for the bandwidth. */
 export async function* sentChunks(
-  { path, from, size }: Extract<SentBody, { readonly kind: 'file' }>,
+  body: Buffer,
   bandwidth: Bandwidth,
   { onActivity }: Pick<FetchContext, 'onActivity'>,
-  onError: (error: unknown) => void,
 ): AsyncGenerator<Buffer> {
-  try {
-    const file = await open(path, 'r');
-    try {
-      for (let sent = 0; sent < size;) {
-        const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size - sent));
-        const { bytesRead } = await file.read(buffer, 0, buffer.length, from + sent);
-        if (bytesRead === 0) throw new CryptodlError('disk', `${path} became shorter while it was sent`);
-        const wait = bandwidth.take(bytesRead);
-        if (wait !== undefined) {
-          onActivity?.('paused');
-          await wait;
-        }
-        onActivity?.('uploading', bytesRead);
-        yield buffer.subarray(0, bytesRead);
-        sent += bytesRead;
-      }
-    } finally {
-      await file.close();
+  for (let at = 0; at < body.length; at += CHUNK_BYTES) {
+    const chunk = body.subarray(at, at + CHUNK_BYTES);
+    const wait = bandwidth.take(chunk.length);
+    if (wait !== undefined) {
+      onActivity?.('paused');
+      await wait;
     }
-  } catch (error) {
-    onError(error);
-    throw error;
+    onActivity?.('uploading', chunk.length);
+    yield chunk;
   }
 }

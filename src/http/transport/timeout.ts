@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
-import { bodySize, hostOf } from '../fetch.js';
+import { hostOf } from '../fetch.js';
 import type { Layer, Sign } from '../fetch.js';
 import { Expiries } from './expiry.js';
 import { durationText } from '../../model/units.js';
@@ -35,7 +35,7 @@ export function timeout(options: TimeoutOptions): Layer {
     const expire = (code: ErrorCode, text: string): void => {
       expiry.end(new CryptodlError(code, `${hostOf(request.url)}: ${text}`));
     };
-    const sentBytes = request.sends === undefined ? 0 : bodySize(request.sends);
+    const sentBytes = request.sends?.length ?? 0;
     const expectedMs = (((request.expect?.bytes ?? 0) + sentBytes) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalMs = options.totalMs + expectedMs;
     const watch = new Watch({ ...options, totalMs }, sweep, expire);

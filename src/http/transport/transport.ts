@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import { hostOf } from '../fetch.js';
-import type { Fetch, FetchContext, FetchRequest, FetchResponse, SentBody } from '../fetch.js';
+import type { Fetch, FetchContext, FetchRequest, FetchResponse } from '../fetch.js';
 import type { Bandwidth } from './sockets.js';
 import { mapWireError, statusError } from './error-map.js';
 import type { ReadRefusal } from './error-map.js';
@@ -103,14 +103,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
-  /** The body for undici. A file that cannot be read ends the attempt with the error of the disk, not with that of a connection. */
-  upload(body: SentBody): Buffer | Readable {
-    if (body.kind === 'memory') return body.bytes;
-    const { bandwidth } = this.#options;
-    const chunks = sentChunks(body, bandwidth, this.#context, (error) => {
-      this.#fail(error);
-    });
-    return Readable.from(chunks, { objectMode: false });
+  upload(body: Buffer): Readable {
+    return Readable.from(sentChunks(body, this.#options.bandwidth, this.#context), { objectMode: false });
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
