@@ -24,6 +24,7 @@ import { DAY_SECONDS } from './gap.js';
 import type { Gap, LackState } from './gap.js';
 import { addRows, cutGaps, hasEnded, isBeforeStart, looseGaps, wholeDays } from './held-gaps.js';
 import type { Add, Part } from './held-gaps.js';
+import { barOpenings } from './long-bars.js';
 import { append, at, eachSpan, intersect, NO_SPANS, subtract } from './spans.js';
 import type { DayRange, Spans } from './spans.js';
 
@@ -145,14 +146,15 @@ function statesOfFormat(
     to,
     rowSeconds: isCounted ? rowSeconds(spec, series.interval) : undefined,
     dayStartSeconds: (spec ?? UTC).dayStartMs / 1000,
-    halts,
     firstRow: Math.round((Date.parse(listed[0]?.facts.first ?? '') - (spec ?? UTC).dayStartMs) / 1000),
+    halts,
     rate: spec?.rate,
     heldDays,
     known,
   };
   const within = held.filter((object) => object.to > from && object.from < to);
-  const gaps = gapsOf({ within, missing, cuts: cutsOf(held, part) }, part);
+  const opensBar = barOpenings(listed, series.interval, spec ?? UTC);
+  const gaps = gapsOf({ within, missing, cuts: cutsOf(held, part), opensBar }, part);
   return {
     series,
     format,
@@ -316,14 +318,16 @@ interface Lacking {
   /** Objects whose files are missing. */
   readonly missing: readonly HeldSpan[];
   readonly cuts: readonly EmptyStretch[];
+  readonly opensBar: ReturnType<typeof barOpenings>;
 }
 
-function gapsOf({ within, missing, cuts }: Lacking, part: Part): Gap[] {
+function gapsOf({ within, missing, cuts, opensBar }: Lacking, part: Part): Gap[] {
   const { from, to, heldDays, known, halts, rowSeconds: seconds = DAY_SECONDS } = part;
   const gaps: Gap[] = [];
   const add: Add = ([start, end], state, { reason, evidence, isRestAsked }) => {
     // Half the time between two rows, less a second for rounding, may lack a row.
     if (end - start < Math.max(1, seconds / 2 - 1)) return;
+    if (isMissing(reason) && !opensBar(Math.ceil(start / DAY_SECONDS), end / DAY_SECONDS)) return;
     const amount = Math.max(1, Math.round((end - start) / seconds));
     const proof = {
       ...(evidence === undefined ? {} : { evidence }),
