@@ -1,8 +1,9 @@
 /** Replaces the reasons of absence that the listing of a series leaves open by those that the other datasets of its symbol prove. */
 import { isDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
+import { LATE_MS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
-import { monthOf, monthPeriod } from '../model/calendar.js';
+import { DAY_MS, monthOf, monthPeriod } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import type { SeriesListing } from './series-listing.js';
@@ -10,7 +11,7 @@ import type { SymbolLife } from './symbol-life.js';
 
 export interface ProofContext extends Pick<ChooseContext, 'list' | 'spans'> {
   readonly series: Series;
-  readonly life: Pick<SymbolLife, 'firstDay' | 'datasetStart' | 'end' | 'pauses'>;
+  readonly life: Pick<SymbolLife, 'firstDay' | 'datasetStart' | 'end' | 'pauses' | 'isPaused'>;
   readonly absences: Absences;
   readonly nowMs: number;
   /** Recorded reasons do not count. */
@@ -85,8 +86,16 @@ async function endReason(context: ProofContext, listing: SeriesListing, period: 
   const recorded = recordedEnd(context, cadence, last);
   if (recorded !== undefined && period.from >= recorded) return { absent: 'delisted', since: recorded };
   const end = await life.end(series, cadence, last);
-  if (end === undefined || period.from < end) return proofOf(open);
-  return { absent: 'delisted', since: firstPeriodFrom(cadence, end) };
+  if (end !== undefined && period.from >= end)
+    return { absent: 'delisted', since: firstPeriodFrom(cadence, end) };
+  return (await isInPause(context, period)) ? { absent: 'not-traded' } : proofOf(open);
+}
+
+/** Whether a late period lies in a pause that has ended: other series of the symbol went on, and this one does not tell yet. */
+async function isInPause(context: ProofContext, period: Period): Promise<boolean> {
+  if (recordedReason(context, period, ['not-traded']) !== undefined) return true;
+  if (context.nowMs < period.to * DAY_MS + LATE_MS[period.cadence]) return false;
+  return context.life.isPaused(context.series, period);
 }
 
 function proofOf({ absent, since }: { absent: AbsenceReason; since: number | undefined }): Proof {

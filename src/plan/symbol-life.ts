@@ -25,6 +25,9 @@ const NEAR_DAYS = 45;
 
 type Days = Pick<Period, 'from' | 'to'>;
 
+/** Series by whose objects of other symbols the market of a symbol goes on, with their cadence. */
+type Shown = readonly (readonly [Series, Cadence])[];
+
 interface LifeOptions {
   readonly venue: Source;
   readonly listing: Listing;
@@ -54,18 +57,20 @@ export class SymbolLife {
 
   /**
    * The first day of the symbol in any of its datasets; undefined if no other series begins with this one, or if the listing does not tell:
-   * one series alone may begin late.
+   * one series alone may begin late. If publication stalled for all of its market then, the day after the last one before that others have.
    */
   firstDay(series: Series): Promise<number | undefined> {
     return orUndefined(async () => {
       // Months do not tell the day.
       const records = (await this.#othersOf(series)).filter((one) => !this.#isCoarse(one));
-      const [own = Infinity, ...others] = await Promise.all(
+      const [own = Infinity, ...firsts] = await Promise.all(
         [series, ...records].map((one) => this.#firstOf(one)),
       );
-      const first = Math.min(...others);
-      if (first === Infinity || first > own + NEAR_DAYS) return undefined;
-      return this.#isCoarse(series) ? first : Math.min(own, first);
+      const other = Math.min(...firsts);
+      if (other === Infinity || other > own + NEAR_DAYS) return undefined;
+      const first = this.#isCoarse(series) ? other : Math.min(own, other);
+      const beginning = records.filter((_, index) => firsts[index] === first);
+      return this.#stoppedBefore(series, this.#shownBy(series, 'daily', beginning), first);
     });
   }
 
@@ -85,7 +90,7 @@ export class SymbolLife {
 
   /**
    * The day after the last one, from a day on, that any dataset of the symbol has, if the symbol was delisted then: another series of it ends
-   * with this one, and others of its market go on. If publication stalled for all of them then, the first day that others have. Undefined if
+   * with this one, and others of its market go on, in one of these series. If publication stalled for all of them then, the first day that others have. Undefined if
    * that is not proven, or not yet.
    */
   end(series: Series, cadence: Cadence, from: number): Promise<number | undefined> {
@@ -104,8 +109,9 @@ export class SymbolLife {
         end = days.reduce((last, day) => Math.max(last, day + 1), end);
       }
       if (end > latest || !(await this.#endTogether(others, recent))) return undefined;
-      if (!(await this.#goesOn(series, cadence, end + delay - 1, Infinity))) return undefined;
-      return this.#resumedFrom(series, cadence, end);
+      const shown = this.#shownBy(series, cadence, [...recent]);
+      if (!(await this.#goesOn(series, shown, end + delay - 1, Infinity))) return undefined;
+      return this.#resumedFrom(series, shown, end);
     });
   }
 
@@ -121,21 +127,32 @@ export class SymbolLife {
    * was listed twice, or suspended. A shorter stretch may be a hole of the archive alone, as any may be without other series near it.
    */
   async pauses(series: Series, cadence: Cadence, from: number, to: number): Promise<readonly Days[]> {
+    const others = await this.#othersOf(series);
     const found = await orUndefined(async () => {
-      const others = await this.#othersOf(series);
       if (!(await this.#hasDays(others, from - NEAR_DAYS, to + NEAR_DAYS))) return undefined;
       return Promise.all([series, ...others].map((one) => this.#daysOf(one, from, to)));
     });
     if (found === undefined) return [];
     const days = [...found.flat().sort((a, b) => a - b), to];
+    const shown = this.#shownBy(series, cadence, []);
     const pauses: Days[] = [];
     let start = from;
     for (const day of days) {
-      if (day - start >= LEAST_PAUSE_DAYS && (await this.#goesOn(series, cadence, start, day)))
+      if (day - start >= LEAST_PAUSE_DAYS && (await this.#goesOn(series, shown, start, day)))
         pauses.push({ from: start, to: day });
       start = day + 1;
     }
     return pauses;
+  }
+
+  /** Whether a period lies in a pause that has ended. */
+  async isPaused(series: Series, { cadence, from, to }: Period): Promise<boolean> {
+    const others = await this.#othersOf(series);
+    const isTraded = await orUndefined(() => this.#hasDays(others, from, to));
+    if (isTraded !== false) return false;
+    const { today } = this.#options;
+    const pauses = await this.pauses(series, cadence, from - LEAST_PAUSE_DAYS, today);
+    return pauses.some((pause) => pause.from <= from && to <= pause.to && pause.to < today);
   }
 
   async #hasDays(all: readonly Series[], from: number, to: number): Promise<boolean> {
@@ -144,39 +161,56 @@ export class SymbolLife {
   }
 
   /** The first day from this one on that another symbol has; the day itself if the listing has none of the days around it. */
-  async #resumedFrom(series: Series, cadence: Cadence, day: number): Promise<number> {
-    const [shown, shownCadence] = this.#shownBy(series, cadence);
+  async #resumedFrom(series: Series, shown: Shown, day: number): Promise<number> {
     const recent = this.#options.today - REFERENCE_DAYS;
     const [start, end] = day >= recent ? [recent, Infinity] : [day, day + MOST_STALLED_DAYS];
-    const firsts: number[] = [];
-    for (const symbol of this.#referencesOf(series)) {
-      const periods = await orUndefined(() => this.#periods({ ...shown, symbol }, shownCadence, start, end));
-      for (const { from, to } of periods ?? []) if (to > day) firsts.push(Math.max(day, from));
-      if (firsts.includes(day)) return day;
+    let first = Infinity;
+    for await (const { from, to } of this.#othersPeriods(series, shown, start, end)) {
+      if (to > day) first = Math.min(first, Math.max(day, from));
+      if (first === day) return day;
     }
-    return firsts.length === 0 ? day : Math.min(...firsts);
+    return first === Infinity ? day : first;
   }
 
-  /** The series by whose objects of other symbols their market goes on: a coarse one is shown by daily objects that record trading. */
-  #shownBy(series: Series, cadence: Cadence): [Series, Cadence] {
-    const trading = this.#isCoarse(series) ? this.#tradingOf(series)[0] : undefined;
-    return trading === undefined ? [series, cadence] : [trading, 'daily'];
+  /** The day after the last one before this one that another symbol has; the day itself if the listing has none of the days before it. */
+  async #stoppedBefore(series: Series, shown: Shown, day: number): Promise<number> {
+    const recent = this.#options.today - REFERENCE_DAYS;
+    const start = day - MOST_STALLED_DAYS;
+    const [first, end] = start >= recent ? [recent, Infinity] : [start, day];
+    let last = -Infinity;
+    for await (const { from, to } of this.#othersPeriods(series, shown, first, end)) {
+      if (from < day && to > start) last = Math.max(last, Math.min(day, to));
+      if (last === day) return day;
+    }
+    return last === -Infinity ? day : last;
   }
 
   /**
-   * Whether another symbol has an object of the same dataset and cadence in the days `[from, to)`; for a coarse series, a daily object of a dataset
-   * that records trading.
+   * The series by whose objects of other symbols their market goes on: a coarse one is shown by daily objects that record trading; then other
+   * series of the symbol.
    */
-  async #goesOn(series: Series, cadence: Cadence, from: number, to: number): Promise<boolean> {
-    const [shown, shownCadence] = this.#shownBy(series, cadence);
+  #shownBy(series: Series, cadence: Cadence, others: readonly Series[]): Shown {
+    const trading = this.#isCoarse(series) ? this.#tradingOf(series)[0] : undefined;
+    const own: Shown[number] = trading === undefined ? [series, cadence] : [trading, 'daily'];
+    const fine = others.filter((one) => one !== series && !this.#isCoarse(one));
+    return [own, ...fine.map((one) => [one, 'daily'] as const)];
+  }
+
+  /** Whether another symbol has an object in the days `[from, to)`. */
+  async #goesOn(series: Series, shown: Shown, from: number, to: number): Promise<boolean> {
     const recent = this.#options.today - REFERENCE_DAYS;
     const start = from >= recent || to === Infinity ? recent : from;
     const end = start === recent ? Infinity : to;
-    for (const symbol of this.#referencesOf(series)) {
-      const periods = await orUndefined(() => this.#periods({ ...shown, symbol }, shownCadence, start, end));
-      if (periods?.some((period) => period.to > from && period.from < to) === true) return true;
-    }
+    for await (const period of this.#othersPeriods(series, shown, start, end))
+      if (period.to > from && period.from < to) return true;
     return false;
+  }
+
+  /** The periods of other symbols in the days `[from, to)`, series by series. */
+  async *#othersPeriods(series: Series, shown: Shown, from: number, to: number): AsyncGenerator<Period> {
+    for (const [one, cadence] of shown)
+      for (const symbol of this.#referencesOf(series))
+        yield* (await orUndefined(() => this.#periods({ ...one, symbol }, cadence, from, to))) ?? [];
   }
 
   /** The same dataset of the symbol in other intervals, of the run and of the lake. */
