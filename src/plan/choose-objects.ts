@@ -9,7 +9,7 @@ import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, PartitionPeriod, Period, Task } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { absenceReason } from './series-listing.js';
+import { absenceReason, PAGE_DAYS } from './series-listing.js';
 import type { SeriesListing } from './series-listing.js';
 
 /** One selected period: the listed object, the held object, or the reason of its absence. */
@@ -249,8 +249,9 @@ function unknownDays(held: HeldObjects, absences: Absences, since: number, today
 // What an order lacks.
 
 /**
- * The ranges, together with the days since the first day of the order that the lake lacks, or holds without some of their rows, and that are
- * due: at once if no run has asked for them, then less and less often, without end.
+ * The ranges, together with the days since the first day of the order that the lake lacks and that are due: at once if no run has asked for them, then
+ * less and less often, without end. Days that are held without some of their rows are compared by each run while they are young enough for the
+ * page of the listing that it reads anyway, then less and less often too.
  * `since`: the first day of the order; -Infinity: that of the series. `cuts`: held days that are cut, compared with the days around them.
  */
 export function withLackingDays(
@@ -281,8 +282,10 @@ export function withLackingDays(
     if (to <= start) continue;
     add(next, Math.min(from, last.to));
     const isShort = facts.gaps !== undefined || facts.open === true || cuts.has(from);
-    if (isShort && revisions !== 'ignore' && isCheckDay(from, today))
-      lacking.push({ from: Math.max(from, start), to });
+    // The page of the listing that a run reads for its days has those of the last year too.
+    const isFree = facts.cadence === 'daily' && today - from < PAGE_DAYS;
+    const isCompared = isFree || isCheckDay(from, today);
+    if (isShort && revisions !== 'ignore' && isCompared) lacking.push({ from: Math.max(from, start), to });
     next = Math.max(next, to);
   }
   add(next, last.to);

@@ -42,7 +42,7 @@ export interface ListingRange {
 }
 
 /** Days per page of keys and sidecars. An earlier start would cost more requests. */
-const PAGE_DAYS = 400;
+export const PAGE_DAYS = 400;
 
 /**
  * One walk with `marker` from the month of the first selected period to the last one. It starts at the first day of the
