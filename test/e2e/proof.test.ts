@@ -17,16 +17,13 @@ const [FIRST = 0, LAST = FIRST] = (process.env['CRYPTODL_PROOF_SEEDS'] ?? sized(
   .map(Number);
 
 /**
- * Seeds whose lakes are still called what they are not. 183: a symbol is listed again, and its series by month does not tell yet.
- * 661: the bars of a day, by which the end of a symbol is proven for bars of a week, stall for the whole market. 750, 752, 784: the
- * first day of a symbol is cut at its start, or its last at its end, and nothing in the archive tells the hour. 814: the first month of a
- * series lacks days at its start that other datasets of the symbol have. 836: a month of which the symbol traded one day is cut. 906: a
- * cut day counts as one that cannot be had. The seeds from 920 on were not tried.
+ * Seeds whose lakes are still called what they are not. 814: the first month of a series lacks days at its start that other datasets of the
+ * symbol have. 836: a month of which the symbol traded one day is cut.
  */
-const OPEN: ReadonlySet<number> = new Set([183, 661, 750, 752, 784, 814, 836, 906]);
+const OPEN: ReadonlySet<number> = new Set([814, 836]);
 
 /** Seeds whose lakes were called what they are not, for reasons that the first seeds do not have. */
-const MENDED = [444, 464, 622, 646];
+const MENDED = [135, 183, 444, 464, 622, 646, 661, 750, 1014, 1172, 1757, 1849];
 
 const archive = new TimedArchive();
 const scratch = scratchFolder();

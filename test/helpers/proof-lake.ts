@@ -71,7 +71,8 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
       if (missing.length > 0) lacking.push(`${nameOf(series)} lacks ${rowsText(missing)}`);
       const isUnproven = (world.lives.get(series.symbol) ?? []).some(
         ({ to }) =>
-          to / DAY_MS < range.to && to / DAY_MS + PROVEN_DAYS + 3 > (askedOn.get(series.symbol) ?? today),
+          to / DAY_MS < range.to &&
+          !isProvenEnd(world, series, Math.ceil(to / DAY_MS), askedOn.get(series.symbol) ?? today),
       );
       isSuspected ||= isUnproven;
       const keys = new Set(missing.map(({ key }) => key));
@@ -105,6 +106,22 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
     }
   }
   return problems;
+}
+
+/** Whether the archive had a day of another symbol, long enough after the end of this one, at a run: publication did not stall then. */
+function isProvenEnd(
+  { published }: ProofWorld,
+  { symbol }: ProofSeries,
+  end: number,
+  today: number,
+): boolean {
+  const others = published.filter(({ series }) => series.symbol !== symbol);
+  return others.some(({ objects }) =>
+    objects.some(
+      ({ from, to, publications: [first] }) =>
+        to - from === 1 && from >= end + PROVEN_DAYS - 1 && (first?.atMs ?? Infinity) < today * DAY_MS,
+    ),
+  );
 }
 
 function hasEnded({ lives }: ProofWorld, { symbol }: ProofSeries, day: number): boolean {

@@ -79,7 +79,9 @@ const FUTURES = [
 const SPOT = ['klines 1h', 'klines 8h', 'klines 1d', 'klines 1w', 'aggTrades', 'trades'];
 /** Always published, and not always asked for: they show that a symbol goes on. */
 const WITNESS = 'klines 1d';
-/** Published where no other series than the witness is: one series alone proves no start and no end of a symbol. */
+/** Published by month alone. */
+const COARSE: ReadonlySet<string> = new Set(['klines 3d', 'klines 1w', 'fundingRate']);
+/** Published where no other series than the witness tells days: one series alone proves no start and no end of a symbol. */
 const OTHER = 'klines 1h';
 
 class Draw {
@@ -134,7 +136,7 @@ export function worldOf(seed: number, makeRuns = runsOf, mostLateDays = 40): Pro
   const isProduct =
     first.includes(' ') && second.includes(' ') && first.split(' ')[0] !== second.split(' ')[0];
   const layers = isProduct || draw.chance(0.6) ? [first] : [first, second];
-  const isAlone = layers.every((layer) => layer === WITNESS);
+  const isAlone = layers.includes(WITNESS) && layers.every((layer) => layer === WITNESS || COARSE.has(layer));
   const all = [...new Set([...layers, WITNESS, ...(isAlone ? [OTHER] : [])])].flatMap((layer) => {
     const [dataset = '', interval] = layer.split(' ');
     return symbols.map((symbol): ProofSeries => ({
@@ -159,7 +161,13 @@ export function worldOf(seed: number, makeRuns = runsOf, mostLateDays = 40): Pro
     return {
       series,
       rows,
-      objects: objectsOf(draw, series, rows, { stalls, isOdd, start, end, mostLateDays }, story),
+      objects: objectsOf(
+        draw,
+        series,
+        rows,
+        { stalls, isOdd, start, end, mostLateDays, lives: lives.get(series.symbol) ?? [] },
+        story,
+      ),
     };
   });
   const known = runs.map((run) =>
@@ -350,6 +358,7 @@ interface OddFacts {
   readonly mostLateDays: number;
   readonly start: number;
   readonly end: number;
+  readonly lives: readonly Life[];
 }
 
 function objectsOf(
@@ -416,7 +425,7 @@ function revisionsOf(
   series: ProofSeries,
   rows: readonly ProofRow[],
   { from, to, lateDays, odd }: Period,
-  { stalls, start, end, mostLateDays }: OddFacts,
+  { stalls, start, end, mostLateDays, lives }: OddFacts,
   story: string[],
 ): Publication[] {
   const isLong = to - from > 1;
@@ -449,6 +458,7 @@ function revisionsOf(
       const short = cutOf(draw, rows);
       if (short === undefined) return [make(at, rows)];
       const again = draw.chance(0.6) ? at + draw.between(1, mostLateDays) : undefined;
+      if (isUntold(rows, short, lives)) return [make(at, rows)];
       story.push(
         `${name} has ${short.length} of ${rows.length} rows on ${textOf(at)}${again === undefined ? '' : `, all on ${textOf(again)}`}`,
       );
@@ -466,4 +476,21 @@ function cutOf(draw: Draw, rows: readonly ProofRow[]): ProofRow[] | undefined {
   );
   const at = draw.one([0, rows.length - count, draw.between(0, rows.length - count)]);
   return rows.filter((_, index) => index < at || index >= at + count);
+}
+
+/** Whether only rows at the outer edge of the first or last day of a symbol are cut: its rows begin and end at any hour, and nothing else tells it. */
+function isUntold(rows: readonly ProofRow[], short: readonly ProofRow[], lives: readonly Life[]): boolean {
+  const left = new Set(short);
+  const cut = rows.filter((row) => !left.has(row));
+  const days = new Set(cut.map(({ day }) => day));
+  const [day = 0] = days;
+  const ofDay = rows.filter((row) => row.day === day);
+  return (
+    days.size === 1 &&
+    lives.some(
+      ({ from, to }) =>
+        (day === Math.floor(from / DAY_MS) && ofDay[0] === cut[0]) ||
+        (day === Math.floor((to - 1) / DAY_MS) && ofDay.at(-1) === cut.at(-1)),
+    )
+  );
 }
