@@ -44,6 +44,8 @@ export interface SeriesFacts {
   readonly end?: number;
   /** The days of the first row, and after the last row, of the held objects. */
   readonly rows?: { readonly first: number; readonly end: number };
+  /** The time of the first held row of the series, in seconds; NaN without one. */
+  readonly firstRow?: number;
   /** First day of the current month, for datasets that are published by month. */
   readonly currentMonth?: number;
   /** The error codes of days that the last failure report names. */

@@ -140,13 +140,11 @@ function statesOfFormat(
   const from = range.from ?? Math.min(own.from, ordered?.from ?? own.from);
   const ownEnd = Math.min(own.to, today, known.currentMonth ?? today);
   const to = Math.max(from, range.to ?? Math.max(ownEnd, ordered?.to ?? ownEnd));
-  const isCounted = format !== undefined && format !== 'zip' && spec !== undefined;
   const part: Part = {
     from,
     to,
-    rowSeconds: isCounted ? rowSeconds(spec, series.interval) : undefined,
+    rowSeconds: countedSeconds(series, format, spec),
     dayStartSeconds: (spec ?? UTC).dayStartMs / 1000,
-    firstRow: Math.round((Date.parse(listed[0]?.facts.first ?? '') - (spec ?? UTC).dayStartMs) / 1000),
     halts,
     rate: spec?.rate,
     heldDays,
@@ -167,6 +165,11 @@ function statesOfFormat(
     gaps,
     ...amountsOf(part, gaps),
   };
+}
+
+function countedSeconds({ interval }: Series, format?: Format, spec?: DatasetSpec): number | undefined {
+  const isCounted = format !== undefined && format !== 'zip' && spec !== undefined;
+  return isCounted ? rowSeconds(spec, interval) : undefined;
 }
 
 function pick({ from, to, rowSeconds: seconds, dayStartSeconds }: Part) {
@@ -234,11 +237,12 @@ function factsOf(
   };
 }
 
-/** The days of the first and after the last row. A monthly object may begin before the listing of its symbol, and end after its end. */
-function rowsOf(held: readonly HeldSpan[], dayStart: DayStart): Pick<SeriesFacts, 'rows'> {
+/** The time of the first row, and the days of the first and after the last row. A monthly object may begin before the listing of its symbol, and end after its end. */
+function rowsOf(held: readonly HeldSpan[], dayStart: DayStart): Pick<SeriesFacts, 'rows' | 'firstRow'> {
   const [first, last] = [held[0]?.facts, held.at(-1)?.facts];
   const day = (time: string): number => dayOf(Date.parse(time), dayStart);
   return {
+    firstRow: Math.round((Date.parse(first?.first ?? '') - dayStart.dayStartMs) / 1000),
     rows: {
       first: first?.cadence === 'monthly' && first.first !== undefined ? day(first.first) : -Infinity,
       end: last?.cadence === 'monthly' && last.last !== undefined ? day(last.last) + 1 : Infinity,

@@ -34,8 +34,6 @@ export interface Part {
   readonly halts: Spans;
   readonly rate: DatasetSpec['rate'];
   readonly heldDays: Spans;
-  /** The time of the first held row of the series, in seconds; NaN without one. */
-  readonly firstRow: number;
   readonly known: SeriesFacts;
 }
 
@@ -149,13 +147,13 @@ type Edge = Pick<Gap, 'from' | 'to' | 'reason' | 'evidence'>;
  * Parts of gaps within held days that lie before the listing or after the end of the series, with the first or last day itself: its
  * rows begin or end at any time.
  */
-function edgesOf({ heldDays, known, to: heldTo, firstRow }: Part, gaps: Spans): Edge[] {
+function edgesOf({ heldDays, known, to: heldTo }: Part, gaps: Spans): Edge[] {
   const reasonOf = reasons(heldDays, known);
   let start = at(heldDays, 0);
   let end = at(heldDays, heldDays.length - 1);
   const edges: Edge[] = [];
   const first = { from: at(gaps, 0), to: at(gaps, 1), ...reasonOf(start - 1) };
-  if (first.to <= firstRow && isBeforeStart(first.reason)) {
+  if (first.to <= (known.firstRow ?? NaN) && isBeforeStart(first.reason)) {
     while ((start + 1) * DAY_SECONDS < first.to && isBeforeStart(reasonOf(start).reason)) start += 1;
     const day = isContradicted(known.absences, start) ? start : start + 1;
     edges.push({ ...first, to: Math.min(first.to, day * DAY_SECONDS) });

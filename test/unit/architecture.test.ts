@@ -172,7 +172,7 @@ const LINES: Readonly<Record<string, number>> = {
   notify: 250,
   options: 3100,
   page: 450,
-  plan: 2450,
+  plan: 2500,
   plot: 1150,
   query: 500,
   queue: 1300,
