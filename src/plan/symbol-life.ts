@@ -127,10 +127,12 @@ export class SymbolLife {
    * was listed twice, or suspended. A shorter stretch may be a hole of the archive alone, as any may be without other series near it.
    */
   async pauses(series: Series, cadence: Cadence, from: number, to: number): Promise<readonly Days[]> {
-    const others = await this.#othersOf(series);
+    // A bar of several days may open before the pause ends.
+    const isTold = (one: Series): boolean => !this.#hasLongBars(one);
+    const others = (await this.#othersOf(series)).filter(isTold);
     const found = await orUndefined(async () => {
       if (!(await this.#hasDays(others, from - NEAR_DAYS, to + NEAR_DAYS))) return undefined;
-      return Promise.all([series, ...others].map((one) => this.#daysOf(one, from, to)));
+      return Promise.all([series, ...others].filter(isTold).map((one) => this.#daysOf(one, from, to)));
     });
     if (found === undefined) return [];
     const days = [...found.flat().sort((a, b) => a - b), to];
@@ -264,8 +266,11 @@ export class SymbolLife {
   /** Whether the objects of a series do not tell its first and last day: it is published by month only, or has bars of several days. */
   #isCoarse({ market, dataset, interval }: Series): boolean {
     const spec = findDataset(this.#options.venue, market, dataset);
-    if (spec === undefined) return true;
-    return hasLongBars(spec, interval) || !cadencesOf(spec, interval).includes('daily');
+    return spec === undefined || hasLongBars(spec, interval) || !cadencesOf(spec, interval).includes('daily');
+  }
+
+  #hasLongBars({ market, dataset, interval }: Series): boolean {
+    return hasLongBars(findDataset(this.#options.venue, market, dataset), interval);
   }
 
   /** Other symbols. Some series have the name of the pair of a contract. */

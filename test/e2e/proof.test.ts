@@ -23,7 +23,7 @@ const [FIRST = 0, LAST = FIRST] = (process.env['CRYPTODL_PROOF_SEEDS'] ?? sized(
 const OPEN: ReadonlySet<number> = new Set([814, 836]);
 
 /** Seeds whose lakes were called what they are not, for reasons that the first seeds do not have. */
-const MENDED = [135, 183, 444, 464, 622, 646, 661, 750, 1014, 1172, 1757, 1849];
+const MENDED = [135, 183, 261, 444, 464, 622, 646, 661, 750, 1014, 1172, 1757, 1849];
 
 const archive = new TimedArchive();
 const scratch = scratchFolder();
