@@ -98,7 +98,7 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayRe
   const lastHeld = held.length === 0 ? -Infinity : Math.min(at(held, held.length - 1), rows.end);
   const { before, after } = outerReasons(absences, firstHeld, lastHeld);
   return (day) => {
-    const failed = absences.failureOf(dayPeriod(day)) ?? absences.failureOf(monthPeriod(monthOf(day)));
+    const failed = absences.failureOf(dayPeriod(day));
     if (failed !== undefined) return { reason: `failed:${failed}` };
     const period = absences.days().has(day) ? dayPeriod(day) : monthPeriod(monthOf(day));
     const recorded = absences.of(period);

@@ -174,7 +174,7 @@ export class AbsenceNotes {
       const before = manifest.absences.of(period);
       const isNews =
         failed === undefined
-          ? isAbsenceNews(before, stretch, nowMs)
+          ? manifest.absences.failureOf(period) !== undefined || isAbsenceNews(before, stretch, nowMs)
           : isFailureNews(manifest.absences, period, stretch);
       if (!isNews) continue;
       // A symbol may begin, end or pause within a held month.

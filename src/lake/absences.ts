@@ -63,11 +63,20 @@ export interface Absence {
   readonly rest?: { readonly asked: number; readonly atMs: number } & RestAnswer;
 }
 
-/** The latest record of each period of a series, for all formats. Callers check held periods first: those are not absent. */
+interface Failure {
+  readonly code: ErrorCode;
+  readonly atMs: number;
+}
+
+/**
+ * The latest record of each period of a series, for all formats: what a run finds out replaces what earlier runs recorded, in either cadence. Callers
+ * check held periods first: those are not absent.
+ */
 export class Absences {
   readonly #absent = { daily: new Map<number, Absence>(), monthly: new Map<number, Absence>() };
-  readonly #failed = { daily: new Map<number, ErrorCode>(), monthly: new Map<number, ErrorCode>() };
+  readonly #failed = { daily: new Map<number, Failure>(), monthly: new Map<number, Failure>() };
   readonly #refused = new Map<string, RefusedLine>();
+  #hasEnds = false;
 
   add(line: AbsentLine): void {
     const first = parsePeriod(line.cadence, line.first);
@@ -89,13 +98,46 @@ export class Absences {
       absences.delete(at);
       failures.delete(at);
       if (failed === undefined) absences.set(at, absence);
-      else failures.set(at, failed);
+      else failures.set(at, { code: failed, atMs });
+    }
+    if (failed !== undefined) return;
+    this.#removeFailures({ from: first.from, to: last.to }, atMs);
+    if (isEnd(reason)) this.#hasEnds = true;
+    else if (this.#hasEnds && REASON_FACTS[reason].at !== 'start') this.#removeEnds(last.to, atMs);
+  }
+
+  /** Adds a line of an object: a request for its period was answered. */
+  addObject({ cadence, period }: { readonly cadence: Cadence; readonly period: string }): void {
+    if (this.#failed.daily.size + this.#failed.monthly.size === 0) return;
+    const days = parsePeriod(cadence, period);
+    if (days !== undefined) this.#removeFailures(days, Infinity);
+  }
+
+  /** Removes the failures of earlier runs about these days: a day may have been requested as a part of a month before. */
+  #removeFailures({ from, to }: Pick<Period, 'from' | 'to'>, beforeMs: number): void {
+    const { daily, monthly } = this.#failed;
+    const remove = (failures: Map<number, Failure>, number: number): void => {
+      if ((failures.get(number)?.atMs ?? Infinity) < beforeMs) failures.delete(number);
+    };
+    if (daily.size > 0) for (let day = from; day < to; day += 1) remove(daily, day);
+    if (monthly.size > 0)
+      for (let month = monthOf(from); month <= monthOf(to - 1); month += 1) remove(monthly, month);
+  }
+
+  /** Removes the ends before a day that earlier runs recorded: a later run found that the series goes on, or may go on. */
+  #removeEnds(day: number, beforeMs: number): void {
+    for (const period of this.periods()) {
+      const absence = this.of(period);
+      if (absence !== undefined && period.from < day && isEnd(absence.reason) && absence.atMs < beforeMs)
+        this.#absent[period.cadence].delete(numberOf(period));
     }
   }
 
-  /** The error code of the last fetch of an existing object; undefined if it did not fail. */
-  failureOf(period: Period): ErrorCode | undefined {
-    return this.#failed[period.cadence].get(numberOf(period));
+  /** The error code of the last request of these days, also of one for the month of a day; undefined if it did not fail. */
+  failureOf({ cadence, from }: Period): ErrorCode | undefined {
+    const { daily, monthly } = this.#failed;
+    const ofDay = cadence === 'daily' ? daily.get(from) : undefined;
+    return (ofDay ?? monthly.get(monthOf(from)))?.code;
   }
 
   /** All periods with a recorded absence. */
@@ -103,7 +145,7 @@ export class Absences {
     return periodsOf(this.#absent);
   }
 
-  /** The periods whose last fetch failed, also those that are held since. */
+  /** The periods whose last request failed. */
   failed(): Period[] {
     return periodsOf(this.#failed);
   }
@@ -127,6 +169,12 @@ export class Absences {
   months(): ReadonlyMap<number, Absence> {
     return this.#absent.monthly;
   }
+}
+
+/** Whether a reason is written only for a series that has ended. */
+export function isEnd(reason: AbsenceReason): boolean {
+  const { at, isProven } = REASON_FACTS[reason];
+  return at === 'end' && isProven;
 }
 
 /** The day or month of a period. */

@@ -145,7 +145,10 @@ function lineError(where: string, cause: unknown): CryptodlError {
 export function applyLine(manifest: Manifest, line: ManifestLine | PlainLine): void {
   if (line.kind === 'dropped') manifest[line.format].drop(line.key);
   else if (line.kind === 'absent') manifest.absences.add(line);
-  else manifest[line.settings.format].add(line);
+  else {
+    manifest[line.settings.format].add(line);
+    manifest.absences.addObject(line);
+  }
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Chooses the objects of a series for the selected days, by the rules of `--cadence`. */
-import { isDue, waitOfAge } from '../lake/absences.js';
+import { isDue, isEnd, waitOfAge } from '../lake/absences.js';
 import type { Absence, Absences } from '../lake/absences.js';
 import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -298,7 +298,7 @@ export function isCheckDay(day: number, today: number): boolean {
   return (today + day) % every === 0;
 }
 
-/** The recorded absence of a day; undefined without one, and for one that days held since contradict. */
+/** The recorded absence of a day; undefined without one, after a failed request, and for one that days held since contradict. */
 function knownAbsence(held: HeldObjects, absences: Absences): (day: number) => Absence | undefined {
   const first = held.first() ?? Infinity;
   const end = held.end() ?? -Infinity;
@@ -309,17 +309,13 @@ function knownAbsence(held: HeldObjects, absences: Absences): (day: number) => A
       undefined,
     );
   return (day) => {
+    if (absences.failureOf(dayPeriod(day)) !== undefined) return undefined;
     const absence = absences.of(dayPeriod(day)) ?? absences.of(monthPeriod(monthOf(day)));
     if (absence === undefined) return ended !== undefined && day >= ended[0] ? ended[1] : undefined;
     const { at } = REASON_FACTS[absence.reason];
     const isRefuted = (at === 'end' && day < end) || (at === 'start' && day > first);
     return isRefuted ? undefined : absence;
   };
-}
-
-function isEnd(reason: AbsenceReason): boolean {
-  const { at, isProven } = REASON_FACTS[reason];
-  return at === 'end' && isProven;
 }
 
 /** Merges ranges into ascending, disjoint ones. */

@@ -34,6 +34,33 @@ describe('absences', () => {
     expect(absences.of(monthPeriod(monthOf(day('2026-02-15'))))).toBeUndefined();
   });
 
+  it('knows no end any more once a later run found that the series may go on after it', () => {
+    const absences = new Absences();
+    const later = '2026-11-25T08:00:00.000Z';
+    absences.add(line({ last: '2026-11-01', reason: 'delisted' }));
+    absences.add(line({ cadence: 'monthly', first: '2026-12', last: '2026-12', reason: 'delisted' }));
+    absences.add(line({ first: '2026-11-10', last: '2026-11-20', reason: 'not-published-yet', at: later }));
+    absences.add(line({ first: '2026-11-05', last: '2026-11-05', reason: 'delisted', at: later }));
+    absences.add(line({ first: '2026-11-21', last: '2026-11-21', reason: 'not-published-yet', at: later }));
+    const ends = ['2026-11-01', '2026-11-05'].map((text) => absences.of(dayPeriod(day(text)))?.reason);
+    // One run may find the end of the days, and expect the month.
+    expect(ends).toEqual([undefined, 'delisted']);
+    expect(absences.of(monthPeriod(monthOf(day('2026-12-01'))))?.reason).toBe('delisted');
+  });
+
+  it.each([
+    ['the absence of a day', line({ at: '2026-11-06T08:00:00.000Z' })],
+    ['an object of a day', { cadence: 'daily', period: '2026-11-01' } as const],
+  ])('knows a failed request of a month until a later one is answered: with %s', (_, answer) => {
+    const absences = new Absences();
+    absences.add(line({ cadence: 'monthly', first: '2026-11', last: '2026-11', failed: 'http-forbidden' }));
+    expect(absences.failureOf(dayPeriod(day('2026-11-30')))).toBe('http-forbidden');
+    if ('kind' in answer) absences.add(answer);
+    else absences.addObject(answer);
+    expect(absences.failureOf(dayPeriod(day('2026-11-30')))).toBeUndefined();
+    expect(absences.failed()).toEqual([]);
+  });
+
   it.each([
     ['a day that is none', { first: '2026-11-31' }],
     ['an instant that is none', { at: 'yesterday' }],
