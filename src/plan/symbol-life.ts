@@ -124,24 +124,27 @@ export class SymbolLife {
 
   /**
    * The longest stretches of the days `[from, to)` of which no dataset of the symbol has an object, while others of the market go on: the symbol
-   * was listed twice, or suspended. A shorter stretch may be a hole of the archive alone, as any may be without other series near it.
+   * was listed twice, or suspended. A shorter stretch may be a hole of the archive alone, as any may be without other series near it. A stretch may begin
+   * before these days.
    */
   async pauses(series: Series, cadence: Cadence, from: number, to: number): Promise<readonly Days[]> {
+    const since = from - LEAST_PAUSE_DAYS;
     // A bar of several days may open before the pause ends.
     const isTold = (one: Series): boolean => !this.#hasLongBars(one);
     const others = (await this.#othersOf(series)).filter(isTold);
     const found = await orUndefined(async () => {
       if (!(await this.#hasDays(others, from - NEAR_DAYS, to + NEAR_DAYS))) return undefined;
-      return Promise.all([series, ...others].filter(isTold).map((one) => this.#daysOf(one, from, to)));
+      return Promise.all([series, ...others].filter(isTold).map((one) => this.#daysOf(one, since, to)));
     });
     if (found === undefined) return [];
     const days = [...found.flat().sort((a, b) => a - b), to];
     const shown = this.#shownBy(series, cadence, []);
     const pauses: Days[] = [];
-    let start = from;
+    let start = since;
     for (const day of days) {
-      if (day - start >= LEAST_PAUSE_DAYS && (await this.#goesOn(series, shown, start, day)))
-        pauses.push({ from: start, to: day });
+      const first = Math.max(start, from);
+      const isPause = day > first && day - start >= LEAST_PAUSE_DAYS;
+      if (isPause && (await this.#goesOn(series, shown, first, day))) pauses.push({ from: first, to: day });
       start = day + 1;
     }
     return pauses;

@@ -98,6 +98,12 @@ describe('an absent day is', () => {
     expect(await checked(lake)).toMatchObject({ verdict: isExcused ? 'complete' : 'incomplete' });
   });
 
+  it('not traded if the symbol was listed twice, also for an order that begins days before the second time', async () => {
+    const { lake } = await scene.vision('--symbols TWICEUSDT --from 2026-10-15');
+    expect(await gapsOf(lake)).toEqual([['2026-10-15', 'not-traded', 'archive']]);
+    expect(await checked(lake)).toEqual({ code: 0, verdict: 'complete' });
+  });
+
   it('missing if the daily objects begin later than those of trades', async () => {
     const { lake } = await scene.vision('--symbols LATEUSDT --from 2026-08-30');
     expect(await gapsOf(lake, scene.now, '2026-08-30')).toEqual([
