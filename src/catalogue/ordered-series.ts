@@ -1,6 +1,6 @@
 /** The series of an order, and the days that it must have by now. */
 import type { Order } from '../lake/orders.js';
-import { parseDay } from '../model/calendar.js';
+import { monthOf, monthStart, parseDay } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
@@ -17,10 +17,11 @@ export function seriesOf({ market, dataset, interval, symbols }: Order): Series[
 
 /** The days up to the last one that must be published by now. */
 export function orderedDays(order: Order, venue: Source, nowMs: number): OrderedDays {
-  const { market, dataset, interval, verb, settings, first, last } = order;
+  const { market, dataset, interval, verb, settings, first, last, months } = order;
   const cadence = verb === 'vision' ? settings.cadence : undefined;
   const due = dueEnd(findDataset(venue, market, dataset), { interval, cadence, venue, nowMs });
-  const end = Math.min(due, last === null ? Infinity : (parseDay(last) ?? 0) + 1);
+  const published = months === undefined ? due : monthStart(monthOf(due));
+  const end = Math.min(published, last === null ? Infinity : (parseDay(last) ?? 0) + 1);
   const from = first === null ? undefined : (parseDay(first) ?? 0);
   return { ...(from === undefined ? {} : { from }), to: Math.max(end, from ?? 0) };
 }

@@ -50,6 +50,8 @@ const OrderSchema = v.strictObject({
   first: v.nullable(day),
   /** The last day; null: the order is open, and later runs continue it. */
   last: v.nullable(day),
+  /** The runs of an open order ask for complete months only. */
+  months: v.optional(v.literal(true)),
   /** The symbols that the words have selected so far. */
   symbols: texts,
   /** The ISO instant of the first run. */
@@ -167,6 +169,8 @@ export interface OrderTerms {
   readonly first: number | undefined;
   /** Undefined: the order is open. */
   readonly last: number | undefined;
+  /** The run asks for complete months. */
+  readonly isOfMonths: boolean;
 }
 
 /** An order as a run asks for it. */
@@ -226,8 +230,10 @@ function joined(held: readonly Order[], asked: AskedOrder, at: string): Order {
       : order.last === asked.last && order.first === asked.first && hasAll(order.words, asked.words);
   const known = same.find(fits);
   if (known === undefined) return { v: 1, id: idOf(asked), ...asked, symbols: [...asked.symbols].sort(), at };
+  const { months, ...rest } = known;
   return {
-    ...known,
+    ...rest,
+    ...(months === undefined || asked.months === undefined ? {} : { months }),
     words: hasAll(known.words, asked.words) ? known.words : asked.words,
     settings: asked.settings,
     first: earlier(known.first, asked.first),

@@ -15,13 +15,14 @@ import type { RunSelection } from './selection.js';
 /** A range that ends at a date is closed. One that moves with the current day is open. */
 export function orderTerms(
   { names, globs, exclusions }: SymbolPatterns,
-  { to }: Pick<Options, 'to'>,
+  { to, months }: Pick<Options, 'to' | 'months'>,
   range: Range,
 ): OrderTerms {
   return {
     words: [...names, ...globs, ...exclusions.map((word) => `!${word}`)],
     first: range.from,
     last: to?.kind === 'days' ? to.last : undefined,
+    isOfMonths: months !== undefined,
   };
 }
 
@@ -92,6 +93,7 @@ export function askedOrders(
       settings: one.settings,
       first: order.first === undefined ? null : dayText(order.first),
       last: order.last === undefined ? null : dayText(order.last),
+      ...(order.isOfMonths ? { months: true } : {}),
       symbols: group.map(({ series }) => series.symbol),
     };
   });

@@ -330,6 +330,25 @@ describe('the verdict', () => {
     expect(await check(early.lake)).toMatchObject({ verdict: 'complete', orders: [{ lacking: 0 }] });
   });
 
+  it('expects no days of the current month of --months, until a run asks for days', async () => {
+    const shared = { lake: 'months' };
+    const { lake } = await scene.vision('--symbols BTCUSDT --months 1', shared);
+    expect(await check(lake)).toMatchObject({
+      verdict: 'complete',
+      orders: [{ judged: { from: '2026-10-01', to: '2026-10-31' } }],
+    });
+    expect(await check(lake, '2026-12-03T12:00:00Z')).toMatchObject({
+      verdict: 'behind',
+      orders: [{ judged: { to: '2026-11-30' } }],
+    });
+    await scene.vision('--symbols BTCUSDT --days 2', shared);
+    await scene.vision('--symbols BTCUSDT --months 1', shared);
+    expect(await check(lake)).toMatchObject({
+      verdict: 'complete',
+      orders: [{ judged: { from: '2026-10-01', to: '2026-11-18' } }],
+    });
+  });
+
   it('needs an order, and leaves out files that are none', async () => {
     const { lake } = await scene.vision(DAYS, { lake: 'foreign' });
     const orders = join(lake, '.cryptodl/orders');

@@ -163,7 +163,7 @@ const LINES: Readonly<Record<string, number>> = {
   export: 1700,
   files: 500,
   http: 6250,
-  lake: 4150,
+  lake: 4200,
   library: 700,
   main: 300,
   mirror: 1550,
