@@ -1,7 +1,7 @@
 /** Replaces the reasons of absence that the listing of a series leaves open by those that the other datasets of its symbol prove. */
-import { isDue } from '../lake/absences.js';
+import { isDue, isEnd } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
-import { LATE_MS } from '../model/absence-reasons.js';
+import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import { DAY_MS, monthOf, monthPeriod } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
@@ -9,7 +9,7 @@ import type { Choice, ChooseContext } from './choose-objects.js';
 import type { SeriesListing } from './series-listing.js';
 import type { SymbolLife } from './symbol-life.js';
 
-export interface ProofContext extends Pick<ChooseContext, 'list' | 'spans'> {
+export interface ProofContext extends Pick<ChooseContext, 'known' | 'list' | 'spans'> {
   readonly series: Series;
   readonly life: Pick<SymbolLife, 'firstDay' | 'datasetStart' | 'end' | 'pauses' | 'isPaused'>;
   readonly absences: Absences;
@@ -37,13 +37,25 @@ export async function proveAbsences(
   return proven;
 }
 
-/** Without a current listing, nothing is proven. */
+/** Without a current listing, nothing is proven, and what earlier runs have proven stays. */
 async function prove(context: ProofContext, { period, absent }: Choice): Promise<Proof> {
   const listing = await context.list(period.cadence);
-  if (listing.isProbed === true || listing.copiedAt !== undefined) return { absent };
+  if (listing.isProbed === true || listing.copiedAt !== undefined)
+    return { absent: provenBefore(context, period) ?? absent };
   if (absent === 'hole') return { absent: await holeReason(context, listing, period) };
   const reason = absent === 'unknown' ? await startReason(context, listing, period) : absent;
   return reason === 'not-published-yet' ? endReason(context, listing, period) : { absent: reason };
+}
+
+/** The reason that an earlier run has proven of a period, or of the days from an earlier one on. */
+function provenBefore({ absences, known }: ProofContext, period: Period): AbsenceReason | undefined {
+  const own = absences.of(period)?.reason;
+  if (own !== undefined && REASON_FACTS[own].isProven) return own;
+  return absences
+    .periods()
+    .filter(({ from }) => from >= (known.end() ?? -Infinity) && from <= period.from)
+    .flatMap((one) => absences.of(one)?.reason ?? [])
+    .find(isEnd);
 }
 
 /** The reason that an earlier run recorded, if it is one of these and its wait is not over. */

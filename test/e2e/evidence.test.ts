@@ -153,6 +153,18 @@ describe('an absent day is', () => {
     expect((await checked(join(scene.scratch, 'once'))).verdict).toBe('complete');
   });
 
+  it('proven once: a run without a listing does not doubt it', async () => {
+    const shared = { lake: 'unlisted' };
+    const { lake } = await scene.vision('--symbols GONEUSDT --from 2026-10-05', shared);
+    const [end] = await gapsOf(lake);
+    expect(end).toEqual(['2026-10-11', 'delisted', 'archive']);
+    scene.refuse((path) => path.includes('prefix='), 503);
+    const now = '2026-11-25T12:00:00Z';
+    await scene.vision(`--symbols GONEUSDT --days 30 --retries 0 --now ${now}`, shared);
+    expect(await gapsOf(lake, now)).toEqual([end]);
+    expect((await checked(lake, now)).verdict).toBe('complete');
+  });
+
   it.each([
     ['NEWUSDT,BTCUSDT', '2026-11-19'],
     // The listing of the symbol ends with the range.
