@@ -75,8 +75,9 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
           !isProvenEnd(world, series, Math.ceil(to / DAY_MS), askedOn.get(series.symbol) ?? today),
       );
       isSuspected ||= isUnproven;
-      const keys = new Set(missing.map(({ key }) => key));
-      isAvailable ||= publishedRows(one.objects, run.nowMs).some(({ key }) => keys.has(key));
+      // Ids begin anew when a symbol is listed again.
+      const rows = new Set(missing.map(({ day, key }) => `${day} ${key}`));
+      isAvailable ||= publishedRows(one.objects, run.nowMs).some(({ day, key }) => rows.has(`${day} ${key}`));
       const layer = layerOf(series);
       if (range.to > range.from && !covered.has(layer))
         covered.set(layer, await coverageOf(series, range, flags));
