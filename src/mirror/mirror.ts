@@ -10,7 +10,7 @@ import { FOLDERS } from '../lake/layout.js';
 import { manifestPlace } from '../lake/manifest-place.js';
 import type { Clock } from '../model/clock.js';
 import { createSerializer } from '../queue/in-order.js';
-import type { Bucket } from '../s3/bucket.js';
+import type { LakeBucket } from '../s3/bucket.js';
 import { changedElsewhere } from '../s3/conditions.js';
 import { KnownFiles } from './known-files.js';
 import { zipFolders } from './manifest-text.js';
@@ -20,7 +20,7 @@ import { stampAt } from './stub.js';
 import { Stubs } from './stubs.js';
 
 export interface MirrorOptions {
-  readonly bucket: Bucket;
+  readonly bucket: LakeBucket;
   readonly root: string;
   /** A mirror that is only read publishes nothing. */
   readonly isReadOnly: boolean;
@@ -43,7 +43,7 @@ const DOCUMENT_MAX_BYTES = 512 * 1024 * 1024;
 export class Mirror implements Backing {
   readonly root: string;
   readonly #options: MirrorOptions;
-  readonly #bucket: Bucket;
+  readonly #bucket: LakeBucket;
   readonly #known = new KnownFiles();
   readonly #publisher: Publisher;
   readonly #stubs: Stubs;
@@ -305,7 +305,7 @@ class Once {
  * bucket. The object is removed in any case.
  */
 async function tryBucket(
-  bucket: Bucket,
+  bucket: LakeBucket,
   clock: Pick<Clock, 'monotonic'>,
   staged: string,
 ): Promise<BackingTrial> {

@@ -18,8 +18,7 @@ import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { isLakeAddress, parseLakeAddress } from '../model/lake-address.js';
-import type { Bucket } from '../s3/bucket.js';
-import { openBucket } from '../s3/bucket.js';
+import { LakeBucket } from '../s3/bucket.js';
 import type { FindCredentials } from '../s3/client.js';
 import { ALL } from '../source/names.js';
 import { showAs } from '../text/mirror-roots.js';
@@ -28,7 +27,7 @@ import { printLines } from '../text/printable.js';
 import { Mirror } from './mirror.js';
 
 interface OpenMirror {
-  readonly bucket: Bucket;
+  readonly bucket: LakeBucket;
   readonly mirror: Mirror;
   readonly close: () => Promise<void>;
 }
@@ -95,7 +94,7 @@ export class Mirrors {
   }
 
   /** The bucket of a lake, for objects that no mirror has. */
-  async bucketOf({ options }: Resolved): Promise<Bucket> {
+  async bucketOf({ options }: Resolved): Promise<LakeBucket> {
     return (await this.#open(options)).bucket;
   }
 
@@ -141,7 +140,7 @@ export class Mirrors {
 
   async #make(address: string, options: Options, parts: readonly string[]): Promise<OpenMirror> {
     const isWritten = this.#isWritten(options);
-    const { clock, environment, surroundings, warn, credentials } = this.#caller;
+    const { clock, surroundings, warn } = this.#caller;
     const stop = new AbortController();
     // Each request in flight adds a listener.
     setMaxListeners(0, stop.signal);
@@ -149,17 +148,7 @@ export class Mirrors {
     const { signal } = stop;
     const counts = new RequestCounts();
     const signals = new PublicationSignals(this.#caller, stop);
-    const bucket = openBucket({
-      counts,
-      address,
-      options,
-      surroundings,
-      environment,
-      clock,
-      observer,
-      signal,
-      credentials,
-    });
+    const bucket = new LakeBucket({ ...this.#caller, counts, address, options, observer, signal });
     const root = await makeMirrorFolder(options, surroundings);
     const comparesVersions = !READERS.has(this.#verb);
     const mirror = new Mirror({

@@ -5,7 +5,7 @@ import { dirname, join, posix } from 'node:path';
 import { makeFolder } from '../files/disk.js';
 import { FOLDERS } from '../lake/layout.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import type { Bucket } from '../s3/bucket.js';
+import type { LakeBucket } from '../s3/bucket.js';
 import { changedElsewhere } from '../s3/conditions.js';
 import type { BucketObject } from '../s3/conditions.js';
 import type { PutCondition } from '../s3/conditions.js';
@@ -53,11 +53,11 @@ interface Snapshot {
 }
 
 export class Publisher {
-  readonly #bucket: Bucket;
+  readonly #bucket: LakeBucket;
   readonly #known: KnownFiles;
   readonly #root: string;
 
-  constructor(bucket: Bucket, known: KnownFiles, root: string) {
+  constructor(bucket: LakeBucket, known: KnownFiles, root: string) {
     this.#bucket = bucket;
     this.#known = known;
     this.#root = root;

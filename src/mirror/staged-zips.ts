@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import * as v from 'valibot';
 import { isStagedZip, STAGED_ZIPS } from '../lake/layout.js';
-import type { Bucket } from '../s3/bucket.js';
+import type { LakeBucket } from '../s3/bucket.js';
 import { sha256Of } from '../s3/bucket.js';
 import { isLabel } from '../text/label.js';
 
@@ -38,18 +38,18 @@ const Document = v.union([
 ]);
 
 export class StagedZips {
-  readonly #bucket: Bucket;
+  readonly #bucket: LakeBucket;
   readonly #folder: string;
   /** Sizes by name. */
   readonly #sizes = new Map<string, number>();
 
-  private constructor(bucket: Bucket, folder: string) {
+  private constructor(bucket: LakeBucket, folder: string) {
     this.#bucket = bucket;
     this.#folder = folder;
   }
 
   /** Sends one request for a usual job. `job`: its name. */
-  static async open(bucket: Bucket, job: string): Promise<StagedZips> {
+  static async open(bucket: LakeBucket, job: string): Promise<StagedZips> {
     const staged = new StagedZips(bucket, `${STAGED_ZIPS}/${digest(job)}`);
     for await (const { key, bytes } of bucket.list(`${staged.#folder}/`))
       if (isStagedZip(key)) staged.#sizes.set(key.slice(staged.#folder.length + 1), bytes);

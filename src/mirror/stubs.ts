@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { isPartitionFile } from '../lake/path-checks.js';
 import { errnoOf } from '../model/errors.js';
-import type { Bucket } from '../s3/bucket.js';
+import type { LakeBucket } from '../s3/bucket.js';
 import type { BucketObject } from '../s3/conditions.js';
 import type { KnownFiles } from './known-files.js';
 import { writeStub } from './stub.js';
@@ -20,7 +20,7 @@ const OF_KEY: ReadonlySet<string> = new Set([
 
 interface StubOptions {
   readonly root: string;
-  readonly bucket: Pick<Bucket, 'address'>;
+  readonly bucket: Pick<LakeBucket, 'address'>;
   readonly warn: (message: string) => void;
 }
 

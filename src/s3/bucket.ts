@@ -19,38 +19,6 @@ import type { Transfer } from './requests.js';
 import { statusOf } from './sdk.js';
 import type { Client, Sdk } from './sdk.js';
 
-/** Keys are relative to the folder of the lake, with `/`. */
-export interface Bucket {
-  /** `s3://bucket/prefix`, for messages. */
-  readonly address: string;
-  /** False after the server has refused conditional writes. They are compared then, which leaves time for another writer. */
-  readonly hasConditions: boolean;
-  /** The objects whose keys begin with `prefix`. Keys that cannot be paths of files are left out, with one warning. */
-  list(prefix: string): AsyncGenerator<BucketObject>;
-  /**
-   * Writes the whole object to a file. Undefined: there is none. Rejects with `body-damaged` if its bytes are not those of the digest that
-   * this program stored with it, unless the caller `compares` them itself and a second attempt brings the same bytes. Rejects with
-   * `lake-refused` if it is larger than `maxBytes`.
-   */
-  get(
-    key: string,
-    path: string,
-    options?: { readonly compares?: boolean; readonly maxBytes?: number | undefined },
-  ): Promise<BucketObject | undefined>;
-  /**
-   * Stores a file and compares its size in the bucket. Rejects with `lake-conflict` if the condition does not hold; the same bytes
-   * from another writer are no conflict.
-   */
-  put(key: string, path: string, condition?: PutCondition): Promise<{ readonly etag: string }>;
-  head(key: string): Promise<BucketObject | undefined>;
-  /**
-   * An absent object is no error. `etag`: only this version. Rejects with `lake-conflict` for another version, if the server has a condition
-   * for this.
-   */
-  remove(key: string, etag?: string): Promise<void>;
-  close(): Promise<void>;
-}
-
 export interface BucketOptions extends Omit<ClientOptions, 'address'> {
   /** `s3://bucket/prefix` */
   readonly address: string;
@@ -82,34 +50,32 @@ interface Stored {
   readonly etag: string;
 }
 
-/** Sends no request. Throws a usage error for an address that is not one of a bucket. */
-export function openBucket(options: BucketOptions): Bucket {
-  return new S3Bucket(options);
-}
-
-class S3Bucket implements Bucket {
+/** Keys are relative to the folder of the lake, with `/`. In a class named `Bucket`, tsc writes another name for the field `Bucket` of the SDK. */
+export class LakeBucket {
+  /** `s3://bucket/prefix`, for messages. */
   readonly address: string;
   readonly #lake: LakeAddress;
   readonly #client: S3Access;
   readonly #partBytes: number;
-  readonly #warn: (message: string) => void;
+  readonly #observer: BucketOptions['observer'];
   readonly #warned = new Set<string>();
   #hasConditions = true;
 
+  /** Sends no request. Throws a usage error for an address that is not one of a bucket. */
   constructor({ partBytes = PART_BYTES, ...options }: BucketOptions) {
     this.#lake = parseLakeAddress(options.address, '--out');
     this.address = this.#lake.text;
     this.#client = new S3Access({ ...options, address: this.#lake });
     this.#partBytes = partBytes;
-    this.#warn = (message) => {
-      options.observer.warn(`${this.address}: ${message}`);
-    };
+    this.#observer = options.observer;
   }
 
+  /** False after the server has refused conditional writes. They are compared then, which leaves time for another writer. */
   get hasConditions(): boolean {
     return this.#hasConditions;
   }
 
+  /** The objects whose keys begin with `prefix`. Keys that cannot be paths of files are left out, with one warning. */
   async *list(prefix: string): AsyncGenerator<BucketObject> {
     const base = this.#lake.prefix;
     // The pages of S3 are in the order of UTF-8 bytes.
@@ -137,6 +103,11 @@ class S3Bucket implements Bucket {
     }
   }
 
+  /**
+   * Writes the whole object to a file. Undefined: there is none. Rejects with `body-damaged` if its bytes are not those of the digest that
+   * this program stored with it, unless the caller `compares` them itself and a second attempt brings the same bytes. Rejects with
+   * `lake-refused` if it is larger than `maxBytes`.
+   */
   async get(
     key: string,
     path: string,
@@ -206,6 +177,10 @@ class S3Bucket implements Bucket {
     return objectOf(key, answer, Number(length));
   }
 
+  /**
+   * An absent object is no error. `etag`: only this version. Rejects with `lake-conflict` for another version, if the server has a condition
+   * for this.
+   */
   async remove(key: string, etag?: string): Promise<void> {
     const condition = etag === undefined || !this.#hasConditions ? {} : { IfMatch: `"${etag}"` };
     const status = await this.#remove(key, condition);
@@ -222,6 +197,10 @@ class S3Bucket implements Bucket {
     return status;
   }
 
+  /**
+   * Stores a file and compares its size in the bucket. Rejects with `lake-conflict` if the condition does not hold; the same bytes
+   * from another writer are no conflict.
+   */
   async put(key: string, path: string, condition?: PutCondition): Promise<{ readonly etag: string }> {
     const { size } = await stat(path);
     const sha256 = await sha256Of(path);
@@ -303,9 +282,9 @@ class S3Bucket implements Bucket {
     token: string,
   ): Promise<{ readonly page: ListingPage; readonly date: string | undefined }> {
     let page: ListingPage | undefined;
-    const { bucket: Bucket } = this.#lake;
+    const { bucket } = this.#lake;
     const target = {
-      Bucket,
+      Bucket: bucket,
       Prefix,
       EncodingType: 'url',
       ...(token === '' ? {} : { ContinuationToken: token }),
@@ -356,7 +335,7 @@ class S3Bucket implements Bucket {
   }
 
   #warnOnce(message: string, example = ''): void {
-    if (!this.#warned.has(message)) this.#warn(message + example);
+    if (!this.#warned.has(message)) this.#observer.warn(`${this.address}: ${message}${example}`);
     this.#warned.add(message);
   }
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Bucket } from '../../src/s3/bucket.js';
+import type { LakeBucket } from '../../src/s3/bucket.js';
 import { scratchFolder } from './folders.js';
 import { refusal } from './requests.js';
 
@@ -31,7 +31,7 @@ const LARGE = Buffer.concat(
 );
 
 /** `open` gives an empty folder in a bucket. `unfinished` counts the multipart uploads that its server has. */
-export function bucketContract(open: () => Promise<Bucket>, unfinished: () => number | undefined): void {
+export function bucketContract(open: () => Promise<LakeBucket>, unfinished: () => number | undefined): void {
   const folder = scratchFolder();
   let files = 0;
   const fileOf = (content: Buffer | string): string => {
@@ -40,7 +40,7 @@ export function bucketContract(open: () => Promise<Bucket>, unfinished: () => nu
     writeFileSync(path, content);
     return path;
   };
-  const contentOf = async (bucket: Bucket, key: string): Promise<string | undefined> => {
+  const contentOf = async (bucket: LakeBucket, key: string): Promise<string | undefined> => {
     const path = join(folder, 'received');
     return (await bucket.get(key, path)) === undefined ? undefined : readFileSync(path, 'latin1');
   };

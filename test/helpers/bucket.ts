@@ -8,9 +8,8 @@ import type { Observer } from '../../src/model/observer.js';
 import { surroundingsOf } from '../../src/options/environment.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawValues } from '../../src/options/resolve.js';
-import type { Bucket } from '../../src/s3/bucket.js';
 import type { FindCredentials } from '../../src/s3/client.js';
-import { openBucket } from '../../src/s3/bucket.js';
+import { LakeBucket } from '../../src/s3/bucket.js';
 import { S3Server } from './s3-server.js';
 import type { S3ServerOptions } from './s3-server.js';
 
@@ -27,7 +26,7 @@ export interface BucketChoice {
 
 /** By default a failed request is sent again once, after a millisecond. */
 export function bucketOf({ address = 's3://lake/data', environment, ...more }: BucketChoice): {
-  readonly bucket: Bucket;
+  readonly bucket: LakeBucket;
   readonly warnings: string[];
 } {
   const warnings: string[] = [];
@@ -38,7 +37,7 @@ export function bucketOf({ address = 's3://lake/data', environment, ...more }: B
     ...more.flags,
   };
   const { options } = resolveOptions('vision', [{ origin: 'flag', values, nameOf: (name) => `--${name}` }]);
-  const bucket = openBucket({
+  const bucket = new LakeBucket({
     address,
     options,
     surroundings: surroundingsOf(environment),

@@ -201,7 +201,6 @@ const LONG_FUNCTIONS: readonly string[] = [
   'download/http-session.ts openStack',
   'download/session.ts openSession',
   'download/write-objects.ts writeObjects',
-  'mirror/open-mirrors.ts #make',
   'page/report.ts report',
   'page/report.ts without a name',
   'plan/series-listing.ts listSeries',

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Bucket } from '../../src/s3/bucket.js';
+import type { LakeBucket } from '../../src/s3/bucket.js';
 import { bucketContract, CONTRACT_PART_BYTES } from '../helpers/bucket-contract.js';
 import { bucketOf, s3Server } from '../helpers/bucket.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -14,7 +14,7 @@ describe.each([
   ['with a bucket name of its own', { bucket: 'Name_1.of-a.bucket' }],
 ] as const)('a bucket %s', (_, options) => {
   let server: S3Server | undefined;
-  const open = async (): Promise<Bucket> => {
+  const open = async (): Promise<LakeBucket> => {
     server = await s3Server({ pageSize: 10, ...options });
     const { environment, bucket } = server;
     const address = `s3://${bucket}/a folder=1/data`;
