@@ -119,7 +119,7 @@ export class Publisher {
   async publishFolder(folder: string, isConditional = false): Promise<void> {
     const folders = folder === '.' ? ['.'] : await foldersBelow(this.#root, this.#known, folder);
     const { changed, gone } = await changesIn(this.#root, this.#known, folders);
-    await inParallel(changed, AT_ONCE, (key) => this.#put(key, this.#pathOf(key), { isConditional }));
+    await inParallel(changed, AT_ONCE, (key) => this.#put(key, this.#pathOf(key), isConditional));
     await inParallel(gone, AT_ONCE, (key) => this.#remove(key));
   }
 
@@ -158,14 +158,7 @@ export class Publisher {
   }
 
   /** Puts the file at `path`. `isConditional`: only in place of the known version. `stamp`: of the file in the mirror, if `path` is a link or copy of it. */
-  async #put(
-    key: string,
-    path: string,
-    {
-      isConditional = true,
-      stamp,
-    }: { readonly isConditional?: boolean; readonly stamp?: string | undefined } = {},
-  ): Promise<void> {
+  async #put(key: string, path: string, isConditional = true, stamp?: string): Promise<void> {
     const own = stamp ?? (await stampAt(path)) ?? '';
     const known = this.#known.get(key);
     const condition: PutCondition =
@@ -177,7 +170,7 @@ export class Publisher {
 
   async #putChanged({ key, staged, stamp }: ChangedFile, onConflict: (key: string) => void): Promise<void> {
     try {
-      await this.#put(key, staged, { stamp });
+      await this.#put(key, staged, true, stamp);
     } catch (error) {
       if (isConflict(error)) onConflict(key);
       throw error;
@@ -195,7 +188,7 @@ export class Publisher {
   async #putCopy(key: string, { staged, stamp }: ManifestCopy, attempt: number): Promise<boolean> {
     if (!this.#isChanged(key, stamp)) return true;
     try {
-      await this.#put(key, staged, { stamp });
+      await this.#put(key, staged, true, stamp);
       return true;
     } catch (error) {
       if (!isConflict(error) || attempt === MOST_PUTS) throw error;
