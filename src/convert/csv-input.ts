@@ -113,13 +113,17 @@ interface OpenedCsv extends Pick<Inspected, 'headerLines' | 'newColumns' | 'isPl
   readonly rows: Buffer;
 }
 
-/** The first chunk of a CSV without its byte order mark and its header. */
+/**
+ * The first chunk of a CSV without its byte order mark and its header: the archive publishes files with and without one. Throws
+ * `header-unknown` for a header with other columns, unless they are new ones at its end.
+ */
 function openCsv(chunk: Buffer, columns: readonly ColumnSpec[], name: string): OpenedCsv {
   const hasMark = chunk.subarray(0, 3).equals(BOM);
   const text = hasMark ? chunk.subarray(3) : chunk;
-  const header = headerOf(text, columns, name);
-  if (header === undefined) return { rows: text, headerLines: 0, newColumns: [], isPlain: !hasMark };
-  const { line, newColumns } = header;
+  if (!beginsWithHeader(text)) return { rows: text, headerLines: 0, newColumns: [], isPlain: !hasMark };
+  const end = text.indexOf(NEWLINE);
+  const line = text.subarray(0, end < 0 ? text.length : end);
+  const newColumns = namesAtEnd(line, columns, name);
   const isPlain = !hasMark && newColumns.length === 0 && !line.includes(RETURN);
   return { rows: text.subarray(Math.min(line.length + 1, text.length)), headerLines: 1, newColumns, isPlain };
 }
@@ -181,21 +185,6 @@ function needsCheck(
 function lettersOfSymbol(spec: DatasetSpec, symbol: string, letter: RegExp): number {
   const symbols = spec.columns.filter((column) => column.type === 'symbol').length;
   return symbols * (symbol.match(letter)?.length ?? 0);
-}
-
-/**
- * The header line of a CSV; undefined when it has none: the archive publishes files with and without. Throws `header-unknown`
- * for a header with other columns, unless they are new ones at its end.
- */
-function headerOf(
-  chunk: Buffer,
-  columns: readonly ColumnSpec[],
-  name: string,
-): { readonly line: Buffer; readonly newColumns: readonly string[] } | undefined {
-  if (!beginsWithHeader(chunk)) return undefined;
-  const end = chunk.indexOf(NEWLINE);
-  const header = chunk.subarray(0, end < 0 ? chunk.length : end);
-  return { line: header, newColumns: namesAtEnd(header, columns, name) };
 }
 
 /** Headers begin with a letter; rows begin with a digit, a sign or a blank cell. */

@@ -39,10 +39,10 @@ export async function readObjects(
     const large = isLarge(conversion, remaining);
     const gathered = await (large ? gatherLarge : gatherSmall)(conversion, remaining, failed);
     const { inputs } = gathered;
-    await checkSuspicious(conversion, inputs, failed);
+    const suspicious = inputs.filter(({ inspected }) => inspected.needsCheck);
+    const hasWrong = await findWrongLines(conversion, suspicious, failed);
     if (inputs.length === 0) return undefined;
-    if (inputs.some(({ received }) => failed.has(received.object.key))) continue;
-    if (inputs.length < remaining.length) continue;
+    if (hasWrong || inputs.length < remaining.length) continue;
     const how = { ordinals: ordinalsOf(inputs), isLarge: large };
     const rows = await readRows(session, conversion, gathered, how, failed);
     if (rows !== undefined) return { inputs, ...rows };
@@ -115,15 +115,6 @@ function rejectOutsidePeriod(
     found = true;
   }
   return found;
-}
-
-async function checkSuspicious(
-  conversion: Conversion,
-  inputs: readonly Input[],
-  failed: Map<string, CryptodlError>,
-): Promise<void> {
-  const suspicious = inputs.filter(({ inspected }) => inspected.needsCheck);
-  if (suspicious.length > 0) await findWrongLines(conversion, suspicious, failed);
 }
 
 /** Adds the first invalid line of each object to `failed`. Resolves to true if an object has one. */
