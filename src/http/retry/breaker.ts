@@ -42,7 +42,7 @@ class Breaker {
   #failures = 0;
   /** Successes since the breaker opened, or since the last failure. */
   #successes = 0;
-  #recent = new SlidingCounts(WINDOW_MS);
+  #recent = new SlidingCounts();
   #openUntil = 0;
   #isBlocked = false;
   #probes = 0;
@@ -135,7 +135,7 @@ class Breaker {
 
   #close(): void {
     this.#failures = 0;
-    this.#recent = new SlidingCounts(WINDOW_MS);
+    this.#recent = new SlidingCounts();
     this.#become('closed');
   }
 
@@ -232,6 +232,7 @@ export function breaker(options: BreakerOptions): Layer {
 }
 
 const SLOTS = 10;
+const SLOT_MS = WINDOW_MS / SLOTS;
 
 interface Slot {
   readonly number: number;
@@ -241,16 +242,11 @@ interface Slot {
 
 /** Counts results within a sliding window, in ten slots, so that the cost does not grow with the number of results. */
 class SlidingCounts {
-  readonly #slotMs: number;
   #slots: Slot[] = [];
-
-  constructor(windowMs: number) {
-    this.#slotMs = windowMs / SLOTS;
-  }
 
   /** Counts one result and returns the counts of the window. */
   add(nowMs: number, isFailure: boolean): { results: number; failures: number } {
-    const number = Math.floor(nowMs / this.#slotMs);
+    const number = Math.floor(nowMs / SLOT_MS);
     this.#slots = this.#slots.filter((slot) => slot.number > number - SLOTS);
     let last = this.#slots.at(-1);
     if (last?.number !== number) {
