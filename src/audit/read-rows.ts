@@ -49,10 +49,9 @@ export async function withRows<T>(
     metadata: () => ({ cryptodl: '{}' }),
   };
   try {
-    const read = await readObjects(session, conversion, {
-      failed,
-      ordinalsOf: (inputs) => inputs.map(({ received }) => ordinalOf(received.object)),
-    });
+    const read = await readObjects(session, conversion, failed, (inputs) =>
+      inputs.map(({ received }) => ordinalOf(received.object)),
+    );
     return read === undefined ? undefined : await act(read);
   } finally {
     await removeScratch(conversion);

@@ -46,10 +46,7 @@ export async function convertInSteps(
 ): Promise<ConversionResult> {
   const failed = new Map<string, CryptodlError>();
   const kept = conversion.kept?.lines ?? [];
-  const read = await readObjects(session, conversion, {
-    failed,
-    ordinalsOf: (inputs) => ordinalsOf(inputs, kept).received,
-  });
+  const read = await readObjects(session, conversion, failed, (inputs) => ordinalsOf(inputs, kept).received);
   if (read === undefined)
     return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
   const refusal =

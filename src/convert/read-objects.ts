@@ -21,18 +21,15 @@ export interface ReadObjects {
   readonly staged: string | undefined;
 }
 
-export interface ReadOptions {
-  /** Receives the errors of invalid objects, by key. */
-  readonly failed: Map<string, CryptodlError>;
-  /** Returns the ordinals of the inputs: each row gets the ordinal of its object. */
-  readonly ordinalsOf: (inputs: readonly Input[]) => readonly number[];
-}
-
-/** Reads the objects until all remaining ones are valid. Undefined when none is. Rejects with errors that do not concern the content. */
+/**
+ * Reads the objects until all remaining ones are valid. Undefined when none is. Rejects with errors that do not concern the content.
+ * `failed` gets the errors of invalid objects, by key. `ordinalsOf`: each row gets the ordinal of its object.
+ */
 export async function readObjects(
   session: DuckDbSession,
   conversion: Conversion,
-  { failed, ordinalsOf }: ReadOptions,
+  failed: Map<string, CryptodlError>,
+  ordinalsOf: (inputs: readonly Input[]) => readonly number[],
 ): Promise<ReadObjects | undefined> {
   for (;;) {
     const remaining = conversion.received.filter(({ object }) => !failed.has(object.key));

@@ -285,13 +285,11 @@ export function copyByKey(context: SqlContext, metadata: FileMetadata): string {
   return copyTo(context, `(SELECT * FROM (${all}) ORDER BY ${keys.join(', ')})`, metadata);
 }
 
-/** The rows of the file in a table, or in a Parquet file at `path` if they are too many for memory. */
-export interface SortedRows {
-  readonly path: string | undefined;
-}
+/** Where the sorted rows of a file are: in a Parquet file at this path if they are too many for memory, else in a table. */
+type SortedPath = string | undefined;
 
 /** Sorts the rows of the file, with the ordinal of each row and a mark for exact duplicates within its object. */
-export function sortRows(context: SqlContext, { path }: SortedRows): string {
+export function sortRows(context: SqlContext, path: SortedPath): string {
   const { spec, settings, kept } = context;
   const columns = names(spec);
   const from = (relation: string): string => `SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM ${relation}`;
@@ -313,37 +311,37 @@ function sameAsBefore(columns: string): string {
  * Counts in the sorted rows, without marked duplicates, for each object: rows, rows equal to the previous row, and rows with the same key as
  * the previous row, which may be of another object, but other values.
  */
-export function sortedCounts({ spec }: SqlContext, sorted: SortedRows): string {
+export function sortedCounts({ spec }: SqlContext, path: SortedPath): string {
   const key = sortKey(spec);
   return `SELECT ord, count(*) AS rows, count_if(same) AS across, count_if(NOT same AND same_key) AS disputed
     FROM (SELECT ${ORDINAL} AS ord, ${sameAsBefore(names(spec))} AS same,
             ${key} IS NOT DISTINCT FROM lag(${key}) OVER () AS same_key
-          FROM ${relationOf(sorted)} WHERE NOT ${DUPLICATE})
+          FROM ${relationOf(path)} WHERE NOT ${DUPLICATE})
     GROUP BY ord`;
 }
 
 /** Counts in the rows, without exact duplicates, for each object: rows that share the key of another row of the object. */
-export function conflictsQuery({ spec }: SqlContext, sorted: SortedRows): string {
+export function conflictsQuery({ spec }: SqlContext, path: SortedPath): string {
   // With `asPublished`, duplicates are not marked.
   return `SELECT ${ORDINAL} AS ord, count(*) - count(DISTINCT ${sortKey(spec)}) AS conflicts
-    FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} FROM ${relationOf(sorted)}) GROUP BY ord`;
+    FROM (SELECT DISTINCT ${names(spec)}, ${ORDINAL} FROM ${relationOf(path)}) GROUP BY ord`;
 }
 
 /** Writes the target from the sorted rows. `isDisputed`: rows of one key have different values, and the first published one comes first. */
 export function copySorted(
   context: SqlContext,
-  sorted: SortedRows,
+  path: SortedPath,
   { isDisputed, metadata }: { readonly isDisputed: boolean; readonly metadata: FileMetadata },
 ): string {
   const order = [...sortColumns(context.spec).map(sortExpression), ORDINAL, NUMBER].join(', ');
   return copyTo(
     context,
-    `(SELECT * FROM ${relationOf(sorted)} WHERE NOT ${DUPLICATE}${isDisputed ? ` ORDER BY ${order}` : ''})`,
+    `(SELECT * FROM ${relationOf(path)} WHERE NOT ${DUPLICATE}${isDisputed ? ` ORDER BY ${order}` : ''})`,
     metadata,
   );
 }
 
-function relationOf({ path }: SortedRows): string {
+function relationOf(path: SortedPath): string {
   return path === undefined ? 'sorted' : `read_parquet(${quotePath(path)}, hive_partitioning = false)`;
 }
 

@@ -75,17 +75,16 @@ async function sortThrough(
   conversion: Conversion,
   metadata: FileMetadata,
 ): Promise<Counts> {
-  const sorted = { path };
   try {
-    await session.run(sortRows(conversion, sorted));
-    const counts = await session.rows(sortedCounts(conversion, sorted));
+    await session.run(sortRows(conversion, path));
+    const counts = await session.rows(sortedCounts(conversion, path));
     const { spec, settings } = conversion;
     const isDisputed = !settings.asPublished && counts.some((row) => Number(row['disputed']) > 0);
     const conflicts =
       spec.hasKey && (isDisputed || settings.asPublished)
-        ? await session.rows(conflictsQuery(conversion, sorted))
+        ? await session.rows(conflictsQuery(conversion, path))
         : [];
-    await session.run(copySorted(conversion, sorted, { isDisputed, metadata }));
+    await session.run(copySorted(conversion, path, { isDisputed, metadata }));
     return countsOf(conversion, counts, byOrdinal(conflicts, 'conflicts'));
   } finally {
     if (path !== undefined) await rm(path, { force: true });
