@@ -216,13 +216,12 @@ interface Published {
 function publishedOf(context: DownloadContext, object: ArchiveObject): Published | undefined {
   const { sidecar } = context.venue.archive;
   if (sidecar === undefined) return undefined;
-  const { archiveUrl, priority } = context.options;
-  const request = { fetch: context.fetch, sidecar, archiveUrl, priority, signal: context.stop.signal };
+  const access = { fetch: context.fetch, options: context.options, signal: context.stop.signal };
   let last: Promise<string | undefined> | undefined;
   return {
     ask: (bypassCache) => {
       if (last === undefined || bypassCache) {
-        const asked = publishedDigest(request, object.key, bypassCache);
+        const asked = publishedDigest(access, sidecar, object.key, bypassCache);
         last = asked;
         // After a failed request, the next attempt requests the digest again.
         asked.catch(() => {

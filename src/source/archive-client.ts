@@ -1,7 +1,7 @@
 /** Requests to the archive, except downloads of objects: pages of its listing, sidecars, and tests whether it answers. */
 import { randomUUID } from 'node:crypto';
 import { CryptodlError, NO_CONNECTION } from '../model/errors.js';
-import type { Expectation, Fetch, FetchResponse, Priority } from '../http/fetch.js';
+import type { Expectation, Fetch, FetchResponse } from '../http/fetch.js';
 import type { Options } from '../options/flags.js';
 import type { Failover } from '../http/retry/fallback-host.js';
 import { keyPath } from './keys.js';
@@ -10,7 +10,7 @@ import type { Archive, ListingPage, Sidecar } from './source.js';
 /** The parts of a run that these requests need. */
 export interface ArchiveAccess {
   readonly fetch: Fetch;
-  readonly options: Options;
+  readonly options: Pick<Options, 'archiveUrl' | 'priority'>;
   readonly archive: Pick<Archive, 'listing' | 'sidecar' | 'known'>;
   readonly failover: Failover;
   readonly signal: AbortSignal;
@@ -90,25 +90,19 @@ async function requestSmall(
   }
 }
 
-export interface DigestRequest {
-  readonly fetch: Fetch;
-  readonly sidecar: Sidecar;
-  readonly archiveUrl: string;
-  readonly priority: Priority;
-  readonly signal: AbortSignal;
-}
-
 /** The published SHA-256 of an object; undefined if it has no sidecar, or if the sidecar is still malformed after a second request past caches. */
 export async function publishedDigest(
-  digestRequest: DigestRequest,
+  access: Pick<ArchiveAccess, 'fetch' | 'options' | 'signal'>,
+  sidecar: Sidecar,
   key: string,
   bypassCache = false,
 ): Promise<string | undefined> {
-  const { fetch, sidecar, archiveUrl, priority, signal } = digestRequest;
+  const { fetch, options, signal } = access;
+  const { archiveUrl, priority } = options;
   const url = `${archiveUrl}/${keyPath(key)}${sidecar.suffix}`;
   const request = { url, bucket: 'archive', priority, maxBytes: SIDECAR_MAX_BYTES, bypassCache };
   const { status, body } = await fetch(request, { signal, traceId: randomUUID() });
   if (status === 404 || body.kind === 'file') return undefined;
   const digest = sidecar.digestIn(body.bytes.toString('utf8'), key);
-  return digest === undefined && !bypassCache ? publishedDigest(digestRequest, key, true) : digest;
+  return digest === undefined && !bypassCache ? publishedDigest(access, sidecar, key, true) : digest;
 }

@@ -77,9 +77,7 @@ async function findingOf(
   const { fetch, options, stop, venue } = session;
   const { sidecar } = venue.archive;
   if (sidecar === undefined) return undefined;
-  const archiveUrl = options.archiveUrl;
-  const request = { fetch, sidecar, archiveUrl, priority: options.priority, signal: stop.signal };
-  const digest = await publishedDigest(request, line.key);
+  const digest = await publishedDigest({ fetch, options, signal: stop.signal }, sidecar, line.key);
   if (digest === undefined || digest === line.sha256 || digest === line.staleSidecar) return undefined;
   return {
     kind: 'stale-digest',
