@@ -13,11 +13,7 @@ const HASHED_AT_ONCE_BYTES = 256 * 1024;
 /** Larger bodies go to the spool path, if there is one. Bytes. */
 const SPOOL_ABOVE_BYTES = 8 * 1024 * 1024;
 
-interface SinkOptions {
-  readonly spoolPath?: string;
-  readonly spoolAboveBytes: number;
-  readonly md5: boolean;
-}
+type SinkOptions = Pick<FetchRequest, 'spoolPath' | 'spoolAboveBytes' | 'expect'>;
 
 /** A complete body with its digests in hexadecimal. */
 export interface ReceivedBody {
@@ -84,9 +80,9 @@ export class Sink {
     this.#pending += chunk.length;
     if (this.#hashes === undefined && this.size > HASHED_AT_ONCE_BYTES)
       for (const held of this.#chunks) this.#hash(held);
-    const spooling = this.#file !== undefined || this.size > this.#options.spoolAboveBytes;
-    if (!spooling || this.#options.spoolPath === undefined || this.#pending < WRITE_BYTES) return undefined;
-    const { spoolPath } = this.#options;
+    const { spoolPath, spoolAboveBytes = SPOOL_ABOVE_BYTES } = this.#options;
+    const spooling = this.#file !== undefined || this.size > spoolAboveBytes;
+    if (!spooling || spoolPath === undefined || this.#pending < WRITE_BYTES) return undefined;
     this.#writing = this.#writing?.then(() => this.#flush(spoolPath)) ?? this.#flush(spoolPath);
     return this.#writing;
   }
@@ -114,8 +110,12 @@ export class Sink {
     const { sha256, md5 } = this.#hashes ?? {};
     return {
       sha256: sha256?.digest('hex') ?? hash('sha256', bytes),
-      ...(this.#options.md5 && { md5: md5?.digest('hex') ?? hash('md5', bytes) }),
+      ...(this.#hasMd5 && { md5: md5?.digest('hex') ?? hash('md5', bytes) }),
     };
+  }
+
+  get #hasMd5(): boolean {
+    return this.#options.expect?.md5 !== undefined;
   }
 
   /** Closes the file. Resolves with the number of its bytes, for the next attempt; 0 without a file or after a disk error. */
@@ -135,7 +135,7 @@ export class Sink {
   #hash(chunk: Buffer): void {
     this.#hashes ??= {
       sha256: createHash('sha256'),
-      md5: this.#options.md5 ? createHash('md5') : undefined,
+      md5: this.#hasMd5 ? createHash('md5') : undefined,
     };
     this.#hashes.sha256.update(chunk);
     this.#hashes.md5?.update(chunk);
@@ -154,22 +154,14 @@ export class Sink {
 
 /** A sink that continues the part of the body that an earlier attempt left; undefined if that part cannot be read. */
 export async function heldPart(request: FetchRequest, { bytes }: PartialBody): Promise<Sink | undefined> {
-  const { spoolPath, ...options } = sinkOptions(request);
+  const { spoolPath } = request;
   if (spoolPath === undefined) return undefined;
   try {
-    return await Sink.resume({ ...options, spoolPath }, bytes);
+    return await Sink.resume({ ...request, spoolPath }, bytes);
   } catch {
     // If the kept part cannot be read, the body is fetched from its beginning.
     return undefined;
   }
-}
-
-export function sinkOptions(request: FetchRequest): SinkOptions {
-  return {
-    ...(request.spoolPath === undefined ? {} : { spoolPath: request.spoolPath }),
-    spoolAboveBytes: request.spoolAboveBytes ?? SPOOL_ABOVE_BYTES,
-    md5: request.expect?.md5 !== undefined,
-  };
 }
 
 // The request for the rest of a body: `Range` with `If-Range`, so that the server sends a changed object from its beginning.

@@ -10,7 +10,7 @@ import { mapWireError, statusError } from './error-map.js';
 import type { ReadRefusal } from './error-map.js';
 import type { Pools } from './pool.js';
 import { headersOf, sentChunks } from './sent-request.js';
-import { heldPart, refuseRange, Sink, sinkOptions, strongEtag } from './sink.js';
+import { heldPart, refuseRange, Sink, strongEtag } from './sink.js';
 import type { ReceivedBody } from './sink.js';
 
 /** After so many bytes, further chunks of a body that is no object are ignored: an error message needs no more. */
@@ -95,7 +95,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#held = held;
-    this.#sink = new Sink(sinkOptions(request));
+    this.#sink = new Sink(request);
     if (context.expiry === undefined)
       throw new CryptodlError('bug', 'an attempt without the layer of timeouts has no end');
     context.expiry.onOver((reason) => {
