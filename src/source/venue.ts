@@ -3,7 +3,7 @@ import { parsePeriod } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Cadence, PartitionPeriod, Market, Period } from '../model/task.js';
 import { DURATION_MS } from '../model/units.js';
-import type { ColumnSpec, DatasetFacts, JoinSpec, OfferFacts, RouteSpec, VenueFacts } from './facts.js';
+import type { ColumnSpec, DatasetFacts, OfferFacts, VenueFacts } from './facts.js';
 
 /** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */
 export interface Span {
@@ -12,41 +12,22 @@ export interface Span {
 }
 
 /** A dataset of one market. */
-export interface DatasetSpec extends DayStart {
+export interface DatasetSpec
+  extends
+    DayStart,
+    Readonly<Omit<DatasetFacts, 'aliases' | 'columns' | 'notes'>>,
+    Readonly<Pick<OfferFacts, 'removed' | 'header' | 'sequence' | 'rest'>> {
   readonly name: string;
-  readonly title: string;
   readonly aliases: readonly string[];
   readonly cadences: readonly Cadence[];
   readonly spans: Readonly<Partial<Record<Cadence, Span>>>;
-  readonly removed: boolean;
-  readonly header: OfferFacts['header'];
   /** Intervals by cadence, for datasets with an interval in their keys. */
   readonly intervals?: Readonly<Record<Cadence, readonly string[]>> | undefined;
-  readonly rowSeconds?: number | undefined;
-  readonly hoursSinceLast?: string | undefined;
-  readonly provesTrading?: readonly string[] | undefined;
-  /** Seconds by which a row may lie outside of its period. */
-  readonly edgeSeconds: number;
-  readonly sort: readonly string[];
-  readonly hasKey: boolean;
-  /** The ids of which none is left out, see config/binance.json. */
-  readonly sequence?: OfferFacts['sequence'];
-  readonly rate?: DatasetFacts['rate'];
-  readonly values?: DatasetFacts['values'];
-  readonly partition: PartitionPeriod;
-  readonly dayPartitionIntervals: readonly string[];
   readonly columns: readonly ColumnSpec[];
   readonly notes: readonly string[];
-  /** The route of REST; undefined if REST does not have the dataset. */
-  readonly rest?: RouteSpec | JoinSpec | undefined;
 }
 
-type MarketFacts = VenueFacts['markets'][string];
-
-interface MarketSpec
-  extends
-    Pick<MarketFacts, 'path' | 'title'>,
-    Partial<Pick<MarketFacts, 'quotes' | 'quoteOf' | 'references' | 'settle'>> {
+interface MarketSpec extends Omit<VenueFacts['markets'][string], 'datasets'> {
   readonly datasets: Readonly<Record<string, DatasetSpec>>;
 }
 
