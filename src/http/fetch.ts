@@ -95,7 +95,7 @@ export interface FetchContext {
   readonly again?: 'retry' | 'pause' | 'breaker' | undefined;
   readonly onWait?: OnWait;
   /** The end of this attempt by a deadline or by `signal`. Set by the timeout layer; layers inside of it use it instead of `signal`. */
-  readonly expiry?: Pick<Expiry, 'onOver' | 'signal'>;
+  readonly expiry?: Pick<Expiry, 'onOver'>;
   /** Set by the timeout layer. `value`: the status for the sign `headers`, the length of the received chunk for `bytes`. */
   readonly onActivity?: (sign: Sign, value?: number) => void;
 }

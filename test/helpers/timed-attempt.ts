@@ -9,15 +9,18 @@ import { VirtualClock } from './virtual-clock.js';
 export function timedAttempt(expectedBytes?: number, outer = new AbortController()) {
   const clock = new VirtualClock();
   const contexts: FetchContext[] = [];
+  /** The reason of the end of each attempt, in the order of `contexts`; undefined while it goes on. */
+  const ends: unknown[] = [];
   let finish = (): void => undefined;
   const next: Fetch = (_request, inner) => {
-    contexts.push(inner);
+    const index = contexts.push(inner) - 1;
     return new Promise((resolve, reject) => {
       finish = () => {
         resolve(answer());
       };
-      inner.expiry?.signal.addEventListener('abort', () => {
-        reject(inner.expiry?.signal.reason as Error);
+      inner.expiry?.onOver((reason) => {
+        ends[index] = reason;
+        reject(reason);
       });
     });
   };
@@ -31,10 +34,11 @@ export function timedAttempt(expectedBytes?: number, outer = new AbortController
     response,
     fetch,
     contexts,
+    ends,
     happens: (what: Sign, bytes?: number) => contexts.at(-1)?.onActivity?.(what, bytes),
     finish: () => {
       finish();
     },
-    isAborted: () => contexts.at(-1)?.expiry?.signal.aborted,
+    isAborted: () => ends[contexts.length - 1] !== undefined,
   };
 }

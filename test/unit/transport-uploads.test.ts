@@ -107,7 +107,11 @@ describe('the deadlines of a request with a body', () => {
     const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, expiry }) => {
       const tell = (sign: Sign, bytes?: number): void => onActivity?.(sign, bytes);
       tell('sent');
-      await act(tell, (ms) => clock.sleep(ms, expiry?.signal));
+      const over = new AbortController();
+      expiry?.onOver((reason) => {
+        over.abort(reason);
+      });
+      await act(tell, (ms) => clock.sleep(ms, over.signal));
       return answer();
     });
     const response = fetch(put('http://s3.test/key', Buffer.alloc(size)), context());

@@ -4,27 +4,18 @@
 export class Expiry {
   #over: { readonly reason: unknown } | undefined;
   #onOver: ((reason: unknown) => void) | undefined;
-  #controller: AbortController | undefined;
 
   /** Ends the attempt. Only the first reason counts. */
   end(reason: unknown): void {
     if (this.#over !== undefined) return;
     this.#over = { reason };
     this.#onOver?.(reason);
-    this.#controller?.abort(reason);
   }
 
   /** Calls `act` at the end of the attempt, at once if it is over. A later call replaces `act`, because an attempt has one exchange at a time. */
   onOver(act: (reason: unknown) => void): void {
     this.#onOver = act;
     if (this.#over !== undefined) act(this.#over.reason);
-  }
-
-  /** A signal that aborts at the end of the attempt. It is made at the first call: most attempts need none, and one signal costs more than all deadlines. */
-  get signal(): AbortSignal {
-    this.#controller ??= new AbortController();
-    if (this.#over !== undefined) this.#controller.abort(this.#over.reason);
-    return this.#controller.signal;
   }
 }
 
