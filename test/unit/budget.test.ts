@@ -112,7 +112,7 @@ describe('the retry budget of a host', () => {
     const refused = take(1).catch((error: unknown) => error);
     await clock.advance(MAX_WAIT_MS);
     expect(await refused).toMatchObject({ code: 'wait-too-long' });
-    expect([granted.length, budget.waiting, clock.waiting]).toEqual([1, 0, 0]);
+    expect([granted.length, budget.state.waitingRetries, clock.waiting]).toEqual([1, 0, 0]);
   });
 
   it('a request that is cancelled during its wait costs nothing', async () => {
@@ -126,7 +126,7 @@ describe('the retry budget of a host', () => {
     expect(await cancelled).toMatchObject({ message: 'enough' });
     await clock.advance(5000);
     expect(granted.at(-1)?.name).toBe(11);
-    expect([budget.waiting, clock.waiting]).toEqual([0, 0]);
+    expect([budget.state.waitingRetries, clock.waiting]).toEqual([0, 0]);
   });
 
   it('tells when one more retry waits and one less, and nothing of a retry that need not wait', async () => {

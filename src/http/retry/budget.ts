@@ -76,17 +76,12 @@ export class RetryBudget {
     this.#filledAt = options.clock.monotonic();
   }
 
-  /** Number of retries that wait. */
-  get waiting(): number {
-    return this.#waiters.size;
-  }
-
   get state(): RetryBudgetState {
     return {
       retriesLeft: Math.floor(this.#filled(this.#options.clock.monotonic()) / RETRY_COST),
       runningRetries: this.#running,
       mostRunningRetries: this.#options.mostAtOnce(),
-      waitingRetries: this.waiting,
+      waitingRetries: this.#waiters.size,
     };
   }
 
