@@ -8,8 +8,8 @@ export const CREDENTIALS =
 const RIGHTS =
   'the credentials need s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload for this bucket';
 
-/** The next step after a refusal that no further attempt changes. */
-const HINTS: ReadonlyMap<string, string> = new Map(
+/** The next step after a refusal that no further attempt changes, by the name of the error. */
+export const HINTS: ReadonlyMap<string, string> = new Map(
   Object.entries({
     SignatureDoesNotMatch: `${CREDENTIALS}; the secret key does not belong to the key, or a proxy changes the request`,
     InvalidAccessKeyId: `${CREDENTIALS}; the server does not know the key`,
@@ -78,11 +78,6 @@ export function errorName(body: string | Body): string | undefined {
     return body.kind === 'file' ? undefined : errorName(body.bytes.toString('utf8'));
   const start = body.search(/<Error\b/);
   return /<Code>([A-Za-z0-9]{1,60})<\/Code>/.exec(start < 0 ? '' : body.slice(start, start + 2500))?.[1];
-}
-
-/** The next step after an error of this name. */
-export function hintAfter(name: string): string | undefined {
-  return HINTS.get(name);
 }
 
 /** A text of a server is cut, and a token in it too. So the beginning of a token is hidden, with all that follows it. */

@@ -13,7 +13,7 @@ import { durationText } from '../model/units.js';
 import { proxiesOf } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
-import { errorName, hideIn, hintAfter, readRefusals } from './refusals.js';
+import { errorName, hideIn, HINTS, readRefusals } from './refusals.js';
 import type { OnRefusal } from './refusals.js';
 
 export interface RequestOptions {
@@ -120,7 +120,7 @@ export class S3Requests {
       const answer = await this.#stack.fetch(request, { signal, traceId });
       const name = answer.status === 404 ? errorName(answer.body) : undefined;
       if (name !== 'NoSuchBucket') return answer;
-      const hint = hintAfter(name);
+      const hint = HINTS.get(name);
       throw new CryptodlError('lake-refused', `${new URL(request.url).host} answered ${name}`, { hint });
     } catch (error) {
       if (!(error instanceof CryptodlError)) throw error;
