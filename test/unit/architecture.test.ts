@@ -162,7 +162,7 @@ const LINES: Readonly<Record<string, number>> = {
   download: 4100,
   export: 1700,
   files: 500,
-  http: 6250,
+  http: 6150,
   lake: 4200,
   library: 700,
   main: 300,

@@ -79,9 +79,7 @@ const TRUST_HINT =
 /** undici reports the refusal of a proxy only in the text of its error. For `http:` addresses, its code is that of a misuse. */
 function proxyRefusal(error: Error, url: string): CryptodlError | undefined {
   const match = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
-  const status = Number(match?.[1] ?? Number.NaN);
-  if (Number.isNaN(status)) return undefined;
-  return proxyAnswered(status, url, error);
+  return match === null ? undefined : proxyAnswered(Number(match[1]), url, error);
 }
 
 function proxyAnswered(status: number, url: string, cause?: Error): CryptodlError {

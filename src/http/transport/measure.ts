@@ -54,11 +54,7 @@ export function measure(clock: Clock, observer: AttemptObserver): Layer {
 // The load of a host.
 
 /** The result of one attempt, for the search of the concurrency. */
-export interface LoadSign {
-  /** Times of the monotonic clock. Between `begunAt` and `sentAt` the attempt waits for a socket. */
-  readonly begunAt: number;
-  readonly sentAt: number;
-  readonly endedAt: number;
+export interface LoadSign extends Pick<AttemptEnd, 'begunAt' | 'sentAt' | 'endedAt'> {
   /**
    * `refused`: the host refused the request, or did not accept the connection in time. `troubled`: the connection or the content
    * was bad, possibly without any relation to the load. `other`: the result says nothing about the load.

@@ -37,11 +37,7 @@ interface SocketScope {
 }
 
 /** The layer in which requests wait for a socket. In the queue of undici, the wait would spend their timeouts. */
-export function withSockets({
-  options,
-  clock,
-  common,
-}: Pick<SocketScope, 'options' | 'clock' | 'common'>): Layer {
+export function withSockets({ options, clock, common }: SocketScope): Layer {
   const { poolLimit: most, poolLimitPerHost: mostPerHost } = options;
   const limited = (name: string, limit: Omit<InFlightOptions, 'clock'>): Layer => {
     const make = (): Layer => limitInFlight({ clock, ...limit });
