@@ -22,7 +22,7 @@ export async function unzip(zip: Body, memberName: string, options: UnpackOption
   try {
     const entry = await findEntry(source, memberName);
     checkEntry(entry, maxBytes);
-    if (entry.size > memoryBytes) checkRatio(entry, maxRatio);
+    checkRatio(entry, entry.size > memoryBytes ? maxRatio : MAX_DEFLATE_RATIO);
     const dataOffset = await locateData(source, entry);
     if (entry.size > memoryBytes) {
       await spool(inflateChunks(source, entry, dataOffset), spoolPath, signal);
