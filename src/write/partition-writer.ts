@@ -25,8 +25,14 @@ import {
   findSuperseded,
 } from './partition-guards.js';
 import { recordShorterRevisions, findShorterRevision } from './shorter-revisions.js';
-import type { ShorterRevision } from './shorter-revisions.js';
-import type { Missing, PartitionWriter, WriteResult, WriterContext, WrittenObject } from './writer.js';
+import type {
+  Missing,
+  PartitionWriter,
+  ShorterRevision,
+  WriteResult,
+  WriterContext,
+  WrittenObject,
+} from './writer.js';
 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {

@@ -1,25 +1,10 @@
 /** Revisions that lack held rows. They are rejected and recorded in the manifest, so that they are not fetched again. */
-import type { Clock } from '../model/clock.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { repeatLine } from '../lake/undone-commits.js';
-import type { Lock } from '../lake/lock.js';
-import type { Manifests } from '../lake/manifests.js';
-import type { Serialize } from '../queue/in-order.js';
 import type { Format } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-
-export interface ShorterRevision {
-  readonly received: ReceivedObject;
-  /** Key of the held line for the period: an archive object, or rows of REST. */
-  readonly heldKey: string;
-  /** Rows of the new revision. */
-  readonly rows: number;
-  /** Held rows, which stay. */
-  readonly keptRows: number;
-  /** Held rows that the new revision lacks; 0 if only row counts were compared. */
-  readonly lackedRows: number;
-}
+import type { ShorterRevision, WriterContext } from './writer.js';
 
 /** The shorter revision; undefined if the received object is no new revision of the archive, or is not known to lack held rows. */
 export function findShorterRevision(
@@ -44,12 +29,7 @@ export function findShorterRevision(
 
 /** Records the rejected revisions. Rejects on disk errors, and with `locked` when another run has taken over the lake. */
 export async function recordShorterRevisions(
-  context: {
-    readonly clock: Pick<Clock, 'now'>;
-    readonly serialize: Serialize;
-    readonly manifests: Manifests;
-    readonly lock?: Pick<Lock, 'confirm'> | undefined;
-  },
+  context: Pick<WriterContext, 'clock' | 'serialize' | 'manifests' | 'lock'>,
   seriesFolder: string,
   format: Format,
   shorter: readonly ShorterRevision[],

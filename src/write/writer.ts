@@ -10,7 +10,6 @@ import type { PartitionPlan, Revision } from '../model/task.js';
 import type { WorkSubject } from '../model/work.js';
 import type { Source } from '../source/source.js';
 import type { ObjectFacts } from '../convert/conversion.js';
-import type { ShorterRevision } from './shorter-revisions.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { Engine } from '../convert/duckdb.js';
 import type { Overlap } from '../convert/conversion.js';
@@ -47,6 +46,19 @@ export interface WrittenObject extends Partial<ObjectFacts> {
   readonly expectedRows?: number;
   /** The previous revision, if the object has changed upstream. */
   readonly replaces?: Revision;
+}
+
+/** A revision that lacks held rows, and is rejected. */
+export interface ShorterRevision {
+  readonly received: ReceivedObject;
+  /** Key of the held line for the period: an archive object, or rows of REST. */
+  readonly heldKey: string;
+  /** Rows of the new revision. */
+  readonly rows: number;
+  /** Held rows, which stay. */
+  readonly keptRows: number;
+  /** Held rows that the new revision lacks; 0 if only row counts were compared. */
+  readonly lackedRows: number;
 }
 
 export interface WriteResult {

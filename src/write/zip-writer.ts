@@ -20,8 +20,7 @@ import { publishedOrFailed } from './conflicts.js';
 import { droppedLine, heldLine, objectLine, replacedRevision } from './commit.js';
 import { lostError } from './partition-guards.js';
 import { recordShorterRevisions, findShorterRevision } from './shorter-revisions.js';
-import type { ShorterRevision } from './shorter-revisions.js';
-import type { Missing, PartitionWriter, WriteResult, WriterContext } from './writer.js';
+import type { Missing, PartitionWriter, ShorterRevision, WriteResult, WriterContext } from './writer.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {
   const files = new FileWriter();
