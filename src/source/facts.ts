@@ -244,7 +244,6 @@ export interface HaltFacts extends Omit<v.InferOutput<typeof Halt>, 'market'> {
 }
 
 export type RouteSpec = v.InferOutput<typeof Route>;
-export type JoinSpec = v.InferOutput<typeof Join>;
 export type ColumnSpec = v.InferOutput<typeof Column>;
 export type DatasetFacts = v.InferOutput<typeof Dataset>;
 export type OfferFacts = v.InferOutput<typeof Offer>;
