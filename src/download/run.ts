@@ -1,16 +1,16 @@
 /** A whole run: selection, plan, downloads, result. The command line and the library use it. */
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { refuseFile, refuseInnerFolder, removeRunFolder } from '../lake/layout.js';
 import { noticePath, writeNotice } from '../lake/notice.js';
 import { errnoOf, toCryptodlError, usage } from '../model/errors.js';
-import type { Fetch } from '../http/fetch.js';
 import type { Announcement } from '../model/observer.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import { LiveRun } from '../report/live-run.js';
-import type { RunMonitor } from '../report/live-run.js';
 import type { RunEnd } from '../report/run-summary.js';
 import { StageTimes } from '../report/stage-times.js';
 import { shownPath } from '../text/printable.js';
@@ -23,27 +23,19 @@ import { leaveRecord, StartRecord } from './leave-record.js';
 import { closeLake, openLake } from './open-lake.js';
 import { openReport, refuseBadReport } from './open-report.js';
 import type { ReportedRun } from './open-report.js';
-import { OutcomeChannel } from './outcome-channel.js';
 import { continueOrders } from '../select/continue-orders.js';
 import { addOrders, withOrders } from '../lake/orders.js';
 import type { AskedOrder, OrderChange } from '../lake/orders.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
-import type { openSession, Session, SessionRequest, SharedParts } from './session.js';
+import type { openSession, Session, SessionRequest } from './session.js';
 import { selectFailures } from '../select/select-failures.js';
 import type { RunSelection } from '../select/selection.js';
 
 /** When the signal aborts, committed files stay, and the result counts the tasks without an outcome as undone. */
-export interface RunRequest extends VerbRequest, ReportedRun, Pick<SessionRequest, 'zips'> {
+export interface RunRequest
+  extends VerbRequest, ReportedRun, Pick<SessionRequest, 'live' | 'monitors' | 'pipeline' | 'wire' | 'zips'> {
   /** Start of the command in ms of the monotonic clock. Default: the start of the run. */
   readonly startedAt?: number;
-  /** Followers of the run. */
-  readonly monitors?: readonly RunMonitor[];
-  /** For followers of the run; by default it has none. */
-  readonly live?: LiveRun;
-  /** Sends one attempt of a request. Default: over sockets. */
-  readonly wire?: Fetch;
-  /** The parts that the jobs of a worker share. */
-  readonly pipeline?: SharedParts | undefined;
   /** Selects the objects in place of the options. */
   readonly select?: (session: Session) => RunSelection;
   /** Orders of a command whose jobs do the work: the run of the first job leaves them in the lake. */
@@ -53,25 +45,31 @@ export interface RunRequest extends VerbRequest, ReportedRun, Pick<SessionReques
 /** The outcomes of a run, and how it ended. The run begins when the first outcome is read; `return` stops it. Throws if it cannot begin. */
 export type Run = AsyncGenerator<TaskOutcome, RunEnd>;
 
+/** The run waits while this many outcomes are unread: half of them wait on each side of the stream. */
+const UNREAD = 1000;
+
 export async function* startRun(request: RunRequest): Run {
-  const channel = new OutcomeChannel();
+  const outcomes = new PassThrough({ objectMode: true, highWaterMark: UNREAD / 2 });
+  // Each waiting task adds a listener.
+  outcomes.setMaxListeners(0);
   const stop = new AbortController();
-  const end = work(request, channel, stop).finally(() => {
-    channel.end();
+  const end = work(request, outcomes, stop).finally(() => {
+    outcomes.end();
   });
   // Avoids an unhandled rejection: the reader gets the error after the last outcome.
   end.catch(() => undefined);
   try {
-    yield* channel.read();
+    yield* outcomes.iterator({ destroyOnReturn: false });
     return await end;
   } finally {
     stop.abort();
-    channel.discard();
+    // Drops the unread outcomes and all later ones.
+    outcomes.resume();
     await end.catch(() => undefined);
   }
 }
 
-async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortController): Promise<RunEnd> {
+async function work(request: RunRequest, outcomes: PassThrough, stop: AbortController): Promise<RunEnd> {
   const signal = AbortSignal.any([request.signal, stop.signal]);
   const times = new StageTimes(request.clock, request.startedAt);
   const live = request.live ?? new LiveRun(request.clock);
@@ -81,7 +79,9 @@ async function work(request: RunRequest, channel: OutcomeChannel, stop: AbortCon
     signal,
     times,
     live,
-    tell: (outcome) => channel.push(outcome),
+    tell: async (outcome) => {
+      if (!outcomes.write(outcome)) await once(outcomes, 'drain');
+    },
   });
   const start = new StartRecord(session, request);
   try {
