@@ -40,6 +40,13 @@ export interface OpenBreaker {
   readonly leftMs: number;
 }
 
+/** A number of objects in flight below the maximum, and the reason why it does not grow. */
+export interface Settled {
+  readonly level: number;
+  readonly most: number;
+  readonly why: 'refused' | 'troubled' | 'no-faster-with-more';
+}
+
 export interface HostStates {
   /** The buckets that the run has used. */
   readonly buckets: readonly BucketState[];

@@ -1,4 +1,5 @@
 /** The number of objects in flight: fixed by the user, or the lowest level at which the host delivers the most objects per second. */
+import type { Settled } from '../http/host-states.js';
 import type { LoadSign } from '../http/transport/measure.js';
 import { withinOpenFiles } from '../model/machine.js';
 import { LevelSearch } from './level-search.js';
@@ -17,13 +18,6 @@ export function allowedInFlight(choice: ConcurrencyChoice): number {
 /** The highest number of objects in flight: fewer than allowed where the process may open few files. */
 export function mostInFlight(choice: ConcurrencyChoice): number {
   return withinOpenFiles(allowedInFlight(choice));
-}
-
-/** A level below the maximum, and the reason why it does not grow. */
-export interface Settled {
-  readonly level: number;
-  readonly most: number;
-  readonly why: 'refused' | 'troubled' | 'no-faster-with-more';
 }
 
 /** A change of the number of objects in flight, with its reason. */

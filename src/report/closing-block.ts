@@ -1,4 +1,5 @@
 /** The last lines of a run: counts, paths of the data, and the next command. */
+import type { Settled } from '../http/host-states.js';
 import type { ErrorCode } from '../model/errors.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Counters } from '../model/counters.js';
@@ -6,7 +7,7 @@ import { OUTCOME_KINDS } from '../model/outcome.js';
 import { ABSENCE_REASONS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
-import type { NetworkTotals, Settled } from './network-figures.js';
+import type { NetworkTotals } from './network-figures.js';
 import type { Alert, RunEnd } from './run-summary.js';
 import { timeText } from './stage-times.js';
 import { NOTES } from './outcome-counts.js';

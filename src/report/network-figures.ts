@@ -1,4 +1,5 @@
 /** The figures of the network of a run, at a moment or at its end. */
+import type { Settled } from '../http/host-states.js';
 import type { ProxyFigures } from '../http/proxies/spread.js';
 import type { RequestCount } from '../http/request-counts.js';
 import type { ThrottleFigures } from '../http/throttle/throttle.js';
@@ -6,13 +7,6 @@ import type { DnsFigures } from '../http/transport/dns-cache.js';
 import type { PoolUse } from '../http/transport/pool.js';
 import type { CostFigures, LoopDelay } from './costs.js';
 import type { WireFigures } from './figures.js';
-
-/** A number of objects in flight below the maximum, and the reason why it does not grow. */
-export interface Settled {
-  readonly level: number;
-  readonly most: number;
-  readonly why: 'refused' | 'troubled' | 'no-faster-with-more';
-}
 
 /** The requests of a run, in numbers. */
 export interface NetworkFigures extends WireFigures {
