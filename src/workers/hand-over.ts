@@ -2,7 +2,6 @@
  * Hands a job from the workers that fetch to those that convert, and back. Its name stays the same, so a job that is handed over twice is
  * there once. A job is added to the next queue before it leaves its own: it may be in both, and is never in none.
  */
-import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import { ERROR_TRAITS } from '../model/error-codes.js';
@@ -10,15 +9,10 @@ import { newJob } from './add-jobs.js';
 import type { JobQueue, QueuedJob } from './bullmq.js';
 import { jobData, MOST_CHARACTERS } from './job-data.js';
 import type { JobData } from './job-data.js';
-import type { FailedObject } from './run-job.js';
+import type { FailedObject, JobContext } from './run-job.js';
 import { isRecord } from '../text/json.js';
 
 const POLL_MS = 500;
-
-interface HandOver {
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-}
 
 /** Adds a job whose zips are staged. `failed`: the objects that could not be fetched. */
 export async function addConversion(
@@ -26,7 +20,7 @@ export async function addConversion(
   job: QueuedJob,
   data: JobData,
   failed: readonly FailedObject[],
-  { clock, signal }: HandOver,
+  { clock, signal }: Pick<JobContext, 'clock' | 'signal'>,
 ): Promise<void> {
   const failures = failed.map(({ key, error: { code, message } }) => ({
     key,
@@ -83,6 +77,7 @@ export function failuresIn(data: unknown): ReadonlyMap<string, CryptodlError> {
   return found;
 }
 
-function idOf({ id = '' }: QueuedJob): string {
+/** The name of a job in its queue. */
+export function idOf({ id = '' }: QueuedJob): string {
   return id;
 }

@@ -6,7 +6,7 @@ import type { Serialize } from '../queue/in-order.js';
 import type { QueuedJob } from './bullmq.js';
 import { isNewer, jobFailure, lakeProblem, lakeOf, parseJob } from './job-data.js';
 import type { JobData, JobFailure } from './job-data.js';
-import { addConversion, addFetch, failuresIn } from './hand-over.js';
+import { addConversion, addFetch, failuresIn, idOf } from './hand-over.js';
 import type { OpenQueue } from './open-queue.js';
 import { refuseWithoutConditions, runJob } from './run-job.js';
 import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
@@ -231,8 +231,4 @@ export class RetryLater extends Error {
     super(message);
     this.retryAfterMs = retryAfterMs;
   }
-}
-
-function idOf({ id = '' }: QueuedJob): string {
-  return id;
 }

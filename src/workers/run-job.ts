@@ -7,7 +7,6 @@ import type { Counts } from '../model/counters.js';
 import { CryptodlError, toCryptodlError, usage } from '../model/errors.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import type { Observer } from '../model/observer.js';
-import type { TaskOutcome } from '../model/outcome.js';
 import type { Io } from '../model/io.js';
 import { callerOf, Mirrors } from '../mirror/open-mirrors.js';
 import { StagedZips } from '../mirror/staged-zips.js';
@@ -115,16 +114,12 @@ async function runIn(
     shareReport: () => reportInto(failed),
   });
   let written = 0;
-  const end = await forEachItem(run, (outcome) => {
-    if (isWritten(outcome)) written += 1;
+  const end = await forEachItem(run, ({ outcome }) => {
+    if (outcome === 'ok' || outcome === 'partial') written += 1;
   });
   if (end.ended !== undefined) throw toCryptodlError(end.ended);
   if (end.undone > 0) throw new CryptodlError('interrupted', 'the worker was stopped');
   return { counts: end.tally.all, failed, written };
-}
-
-function isWritten({ outcome }: TaskOutcome): boolean {
-  return outcome === 'ok' || outcome === 'partial';
 }
 
 /** Failures go to the queue instead of a file of the lake. */
