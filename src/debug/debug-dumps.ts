@@ -14,6 +14,7 @@ import { absolutePath, jsonText, printLines, shownPath } from '../text/printable
 import { DebuggedRun } from './debugged-run.js';
 import type { DebuggedRunOptions } from './debugged-run.js';
 import type { LiveRun } from '../report/live-run.js';
+import type { Reporter } from '../report/reporter.js';
 import { fstatSync, readdirSync } from 'node:fs';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 
@@ -23,10 +24,7 @@ export interface DebugOptions {
 }
 
 /** Prints lines of a run without damage to its progress line. */
-export interface DebugOutput {
-  note(line: string): void;
-  warnOfOutput(message: string): void;
-}
+type DebugOutput = Pick<Reporter, 'note' | 'warnOfOutput'>;
 
 type Command = Pick<Io, 'clock' | 'onDebugSignal' | 'startedAt' | 'stderr'> & {
   readonly surroundings: Surroundings;

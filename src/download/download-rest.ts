@@ -16,13 +16,9 @@ import { findDataset, intervalMs } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { Session } from './session.js';
 
-interface Taker {
-  take(span: Span): Promise<PeriodRows>;
-}
-
 /** Pages of rows that several periods share: they are requested once for the whole span, and each period takes its rows in order of time. */
 interface Running {
-  readonly taker: Taker;
+  readonly taker: JoinedRows | SpanRows;
   readonly span: Pick<Period, 'from' | 'to'>;
   /** First day whose rows are not taken yet. */
   next: number;

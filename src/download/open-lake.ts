@@ -13,18 +13,16 @@ import { acquireLock, holderText } from '../lake/lock.js';
 import type { Lock } from '../lake/lock.js';
 import { Manifests } from '../lake/manifests.js';
 import { finishCommits } from '../lake/commit-journal.js';
-import type { LakeParts, LakeSession, RunSession } from './session.js';
+import type { LakeParts, Session } from './session.js';
 import { reasonOf } from '../text/path-faults.js';
 import { shellWord, shownPath } from '../text/printable.js';
 import { durationText } from '../model/units.js';
 import { makeFolder } from '../files/disk.js';
 
-type TempRequest = Pick<LakeSession, 'paths' | 'tempFolder'> & {
-  readonly options: Pick<RunSession['options'], 'tempDir'>;
-};
-
-type LakeRequest = Pick<LakeSession, 'paths' | 'tempFolder'> &
-  Pick<RunSession, 'clock' | 'deadline' | 'observer' | 'options' | 'stop' | 'times' | 'venue'>;
+type LakeRequest = Pick<
+  Session,
+  'clock' | 'deadline' | 'observer' | 'options' | 'paths' | 'stop' | 'tempFolder' | 'times' | 'venue'
+>;
 
 /**
  * Takes the lake's lock, finishes the commits of a killed run, and clears its temporary files. The manifests are read anew: before this
@@ -68,7 +66,11 @@ export async function closeLake(
 }
 
 /** The new folder of a run for its temporary files: in --temp-dir, else in the lake. Nothing is created. */
-export function newRunFolder({ options, paths, tempFolder }: TempRequest): string {
+export function newRunFolder({
+  options,
+  paths,
+  tempFolder,
+}: Pick<Session, 'options' | 'paths' | 'tempFolder'>): string {
   return tempPath(options.tempDir === undefined ? paths.staging : tempFolder, runFolderKind(paths));
 }
 

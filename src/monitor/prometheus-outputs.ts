@@ -7,13 +7,10 @@ import { beginsWith, writeOwnFile } from '../files/own-file.js';
 import type { OwnFile } from '../files/own-file.js';
 import { errnoOf, toCryptodlError, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
-import type { Labels } from './prometheus-metrics.js';
+import type { PrometheusFigures } from './prometheus.js';
 
 /** A page of metrics. */
-export interface Page {
-  readonly contentType: string;
-  text(labels?: Labels): Promise<string>;
-}
+export type Page = Pick<PrometheusFigures, 'contentType' | 'text'>;
 
 /** Prometheus scrapes with one connection. Further ones are for people. */
 const MOST_CONNECTIONS = 16;

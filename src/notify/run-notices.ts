@@ -6,19 +6,14 @@ import type { ExitCode } from '../model/exit-code.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { RunSummary, VerdictSummary } from '../report/run-summary.js';
 import { absolutePath, lakeFlag } from '../text/printable.js';
-import type { Clock } from '../model/clock.js';
 import type { Pools } from '../http/transport/pool.js';
-import type { Observer } from '../model/observer.js';
 import type { Options } from '../options/flags.js';
-import type { Surroundings } from '../options/environment.js';
+import type { VerbRequest } from '../options/verb-request.js';
 import { openPools, send } from './send.js';
 import type { Content } from './send.js';
 
-export interface NoticesOptions {
+export interface NoticesOptions extends Pick<VerbRequest, 'surroundings' | 'clock' | 'observer'> {
   readonly options: Options;
-  readonly surroundings: Surroundings;
-  readonly clock: Clock;
-  readonly observer: Pick<Observer, 'warn'>;
   readonly verb: string;
   readonly job: string | undefined;
 }
@@ -52,11 +47,14 @@ export class RunNotices {
   /** Resolves when the messages have arrived or failed. */
   async end(run: EndedRun): Promise<void> {
     const { exitCode, summary, verdict } = run;
+    const { alertWebhook } = this.#options.options;
     // Data that no run may bring are no news after each run.
     const isTold = exitCode !== 0 || (summary?.alerts.length ?? 0) > 0 || verdict?.exitCode === 3;
     await Promise.all([
       this.#started.then(() => this.#ping(exitCode === 0 ? '' : '/fail', verdict?.text)),
-      isTold ? this.#post(run) : undefined,
+      isTold && alertWebhook !== undefined
+        ? this.#send('alert-webhook', alertWebhook, messageOf(this.#options, run))
+        : undefined,
     ]);
     await Promise.all(this.#pools.map((pool) => pool.close()));
   }
@@ -68,12 +66,6 @@ export class RunNotices {
     const url = new URL(ping);
     if (what !== '') url.pathname = url.pathname.replace(/(?<!\/)\/*$/, what);
     await this.#send('ping', url.href, text);
-  }
-
-  async #post(run: EndedRun): Promise<void> {
-    const { alertWebhook } = this.#options.options;
-    if (alertWebhook !== undefined)
-      await this.#send('alert-webhook', alertWebhook, messageOf(this.#options, run));
   }
 
   async #send(flag: string, url: string, content?: Content): Promise<void> {

@@ -32,7 +32,7 @@ export type RunHeader = Omit<ReportHeader, 'v' | 'kind' | 'verb'> & {
 /** The first failure creates the file. Holes are written to it, but do not create it. */
 export function createFailureReport(options: ReportFileOptions): FailureReport {
   const file = createReportFile(options);
-  return { ...failuresInto((lines) => file.append(lines)), close: (isComplete) => file.close(isComplete) };
+  return { ...failuresInto(file.append), close: file.close };
 }
 
 /** Returns the report of one job, which is a part of the common report. `header`: the header of that job. */
@@ -135,13 +135,10 @@ export interface ReportFileOptions {
   readonly mode: 'new' | 'overwrite' | 'replace';
 }
 
-interface ReportFile {
-  /** Appends whole lines. The header precedes the first one. */
-  append(lines: string): Promise<void>;
-  close: FailureReport['close'];
-}
-
-function createReportFile(options: ReportFileOptions): ReportFile {
+/** `append`: appends whole lines. The header precedes the first one. */
+function createReportFile(
+  options: ReportFileOptions,
+): Pick<FailureReport, 'close'> & { append: (lines: string) => Promise<void> } {
   const replaces = options.mode === 'replace';
   const target = options.path;
   let path = target;

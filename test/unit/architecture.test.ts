@@ -157,7 +157,7 @@ const LINES: Readonly<Record<string, number>> = {
   convert: 4050,
   check: 500,
   coverage: 1150,
-  debug: 400,
+  debug: 300,
   doctor: 800,
   download: 4100,
   export: 1700,

@@ -5,7 +5,6 @@
 import { rm } from 'node:fs/promises';
 import { tempFolderOf, tempPath } from '../../files/temp-files.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
-import type { Observer } from '../../model/observer.js';
 import { Concurrency } from '../../queue/concurrency.js';
 import type { NetworkFigures } from '../../report/network-figures.js';
 import { StageTimes } from '../../report/stage-times.js';
@@ -18,7 +17,6 @@ import { openWorkshop } from './workshop.js';
 import type { Workshop } from './workshop.js';
 
 export type PipelineRequest = Omit<HttpRequest, 'nowMs' | 'times' | 'work' | 'observer' | 'concurrency'> & {
-  readonly observer?: Observer;
   /** Whether the lakes of the runs are in buckets. */
   readonly isToBucket: boolean;
   /** Ends all runs. */
@@ -84,11 +82,16 @@ export class Pipeline implements SharedParts {
   }
 
   #shared(): SharedHttp {
-    const { clock, observer = SILENT_OBSERVER, stop } = this.#request;
+    const { clock, stop } = this.#request;
     const known = this.#http;
     if (known !== undefined && clock.monotonic() - known.openedAt < RENEW_MS) return known;
     const nowMs = this.#request.resolved.options.nowMs ?? clock.now();
-    const parts = { observer, nowMs, times: new StageTimes(clock), work: new WorkTracker(clock) };
+    const parts = {
+      observer: SILENT_OBSERVER,
+      nowMs,
+      times: new StageTimes(clock),
+      work: new WorkTracker(clock),
+    };
     const opened = openHttp(
       { ...this.#request, ...parts, concurrency: this.#concurrency },
       { signal: stop.signal, waitSignal: undefined },
