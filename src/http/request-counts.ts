@@ -5,8 +5,9 @@ import type { ErrorCode } from '../model/errors.js';
 import { CryptodlError } from '../model/errors.js';
 import type { RetryEvent } from '../model/observer.js';
 import { bodySize, hostOf } from './fetch.js';
-import type { AttemptEnd, FetchRequest, Layer } from './fetch.js';
-import type { RequestCosts, RequestFigures } from './stack.js';
+import type { AttemptEnd, FetchRequest, FetchResponse } from './fetch.js';
+import type { RequestFigures } from './stack.js';
+import type { RequestFollower } from './transport/measure.js';
 
 export interface RequestCount {
   /** Host and port. */
@@ -29,7 +30,7 @@ export interface RequestWatcher {
   readonly retry: (event: RetryEvent) => void;
 }
 
-export class RequestCounts implements RequestFigures {
+export class RequestCounts implements RequestFigures, RequestFollower {
   #host = '';
   readonly #counts = new Counters();
   /** The counts when the last run ended. */
@@ -85,17 +86,11 @@ export class RequestCounts implements RequestFigures {
     for (const watcher of this.#watchers) watcher.retry(event);
   }
 
-  /** Counts the received bytes. The time of these requests is no cost of the exchange. */
-  readonly costs: RequestCosts = {
-    layer:
-      (next): ReturnType<Layer> =>
-      async (request, context) => {
-        const response = await next(request, context);
-        this.#counts.add('receivedBytes', bodySize(response.body));
-        return response;
-      },
-    wire: (next) => next,
-  };
+  onRequest(): (response?: FetchResponse) => void {
+    return (response) => {
+      if (response !== undefined) this.#counts.add('receivedBytes', bodySize(response.body));
+    };
+  }
 }
 
 function methodOf({ method = 'GET', url }: FetchRequest): string {

@@ -21,8 +21,8 @@ import { endWaits, retry } from './retry/retry.js';
 import { createThrottle } from './throttle/create-throttle.js';
 import type { EgressGroup } from './throttle/group.js';
 import type { Throttle } from './throttle/throttle.js';
-import { isBadContent, loadSignOf, measure } from './transport/measure.js';
-import type { AttemptObserver, LoadSign } from './transport/measure.js';
+import { follow, isBadContent, loadSignOf, measure } from './transport/measure.js';
+import type { LoadSign, RequestFollower } from './transport/measure.js';
 import { createPools } from './transport/pool.js';
 import type { Pools } from './transport/pool.js';
 import { redirect } from './transport/redirect.js';
@@ -78,20 +78,6 @@ export interface RequestFigures {
   onBreaker?(host: string, state: BreakerState, leftMs: () => number): void;
 }
 
-/** Measures the time of waits and failed attempts. */
-export interface RequestCosts {
-  /** The layer around all attempts of a request. */
-  readonly layer: Layer;
-  /** The layer around one attempt. */
-  readonly wire: Layer;
-}
-
-/** Measures the time of objects by stage. */
-export interface RequestTimes {
-  readonly layer: Layer;
-  onAttempt(attempt: AttemptEnd): void;
-}
-
 /** Sets the number of objects in flight from the results of attempts. */
 export interface LoadObserver {
   /** Objects in flight, at most. */
@@ -111,10 +97,7 @@ export interface StackOptions {
   readonly hosts: ExchangeHosts;
   readonly observer: Observer;
   readonly figures: RequestFigures;
-  readonly costs: RequestCosts;
-  readonly times: RequestTimes;
-  /** Tells the followers of the run about each request. */
-  readonly work?: Layer | undefined;
+  readonly followers: readonly RequestFollower[];
   readonly concurrency: LoadObserver;
   /** The retry budgets by host, for readers. */
   readonly budgets?: Map<string, RetryBudget>;
@@ -196,20 +179,23 @@ function wireOptions(stack: AttemptOptions): Omit<TransportOptions, 'pools'> {
 
 export type AttemptOptions = Omit<
   StackOptions,
-  'backoff' | 'figures' | 'costs' | 'times' | 'work' | 'concurrency' | 'isLate' | 'waitSignal'
+  'backoff' | 'figures' | 'followers' | 'concurrency' | 'isLate' | 'waitSignal'
 >;
 
 /** A stack without retries: each request is one attempt with its timeouts. */
 export function createAttempt(stack: AttemptOptions): Stack {
   const pools = createPools(poolOptions(stack));
   const wire = createTransport({ ...wireOptions(stack), pools });
-  return stackOf(pools, attemptOver(wire, stack, { begun: () => undefined, ended: () => undefined }));
+  return stackOf(
+    pools,
+    attemptOver(wire, stack, () => () => undefined),
+  );
 }
 
 function attemptOver(
   wire: Fetch,
   stack: AttemptOptions,
-  observer: AttemptObserver,
+  onAttempt: NonNullable<RequestFollower['onAttempt']>,
   sockets = withSockets(stack),
 ): Layers {
   const { options, clock } = stack;
@@ -220,13 +206,13 @@ function attemptOver(
     idleMs: options.idleTimeoutMs,
     totalMs: options.totalTimeoutMs,
   });
-  const measured = measure(clock, observer);
+  const measured = measure(clock, onAttempt);
   const signed = stack.sign?.(wire) ?? wire;
   const sent = timed(measured(redirect(knownHosts(stack.hosts))(signed)));
   return { throttle, fetch: throttle.layer(sockets(sent)) };
 }
 
-/** Outermost first: endWaits, times, costs, work, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, sign, wire. */
+/** Outermost first: endWaits, follow, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, sign, wire. */
 export function layersOver(wire: Fetch, stack: StackOptions): Layers {
   const { throttle, fetch } = laneOver(wire, stack);
   return { throttle, fetch: around(fetch, stack) };
@@ -234,7 +220,7 @@ export function layersOver(wire: Fetch, stack: StackOptions): Layers {
 
 /** The layers from the breaker inward. */
 function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer): Layers {
-  const { options, clock, observer, figures, costs, times, concurrency, via } = stack;
+  const { options, clock, observer, figures, followers, concurrency, via } = stack;
   const broken = breaker({
     clock,
     openMs: options.breakerOpenMs,
@@ -249,25 +235,24 @@ function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer): Layers {
     failover: stack.failover,
     hintOf: (host) => hintOf(stack.hosts, host),
   });
-  const counting: AttemptObserver = {
-    begun: (request) => {
-      figures.begun?.();
-      if (isOfArchive(request)) concurrency.onBegun();
-    },
-    ended: (attempt) => {
+  const onAttempt = (request: FetchRequest): ((attempt: AttemptEnd) => void) => {
+    const ends = followers.map((follower) => follower.onAttempt?.(request));
+    figures.begun?.();
+    if (isOfArchive(request)) concurrency.onBegun();
+    return (attempt) => {
+      for (const end of ends) end?.(attempt);
       figures.ended?.(attempt);
-      times.onAttempt(attempt);
-      if (isOfArchive(attempt.request)) concurrency.onEnded(loadSignOf(attempt, stack.isLate()));
+      if (isOfArchive(request)) concurrency.onEnded(loadSignOf(attempt, stack.isLate()));
       observer.attempt(attempt);
-    },
+    };
   };
-  const { throttle, fetch } = attemptOver(costs.wire(wire), stack, counting, sockets);
+  const { throttle, fetch } = attemptOver(wire, stack, onAttempt, sockets);
   return { throttle, fetch: broken(fetch) };
 }
 
 /** The layers above the breakers. */
 function around(lanes: Fetch, stack: StackOptions): Fetch {
-  const { options, clock, costs, times, concurrency } = stack;
+  const { options, clock, concurrency } = stack;
   const budgeted = retryBudget(
     {
       clock,
@@ -280,7 +265,7 @@ function around(lanes: Fetch, stack: StackOptions): Fetch {
     stack.budgets,
   );
   const retried = retryLayer(stack)(verify(budgeted(fallbackHost(fallbackOf(stack.hosts))(lanes))));
-  const fetch = times.layer(costs.layer(stack.work?.(retried) ?? retried));
+  const fetch = follow(stack.followers)(retried);
   return stack.waitSignal === undefined ? fetch : endWaits(stack.waitSignal)(fetch);
 }
 

@@ -1,6 +1,7 @@
 /** The times that a run loses: waits and failed attempts, and the delay of its own event loop. */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
-import type { Fetch, Layer, OnWait, Wait } from '../http/fetch.js';
+import type { AttemptEnd, Wait } from '../http/fetch.js';
+import type { RequestFollower } from '../http/transport/measure.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
@@ -20,7 +21,7 @@ const NO_FAILURES: ReadonlySet<ErrorCode> = new Set(['interrupted', 'rate-limite
  * among the requests that are in flight or wait: if 29 of 30 requests wait for a permit, a second of waiting costs 29/30 s. A request
  * that waits alone costs the whole second.
  */
-export class Costs {
+export class Costs implements RequestFollower {
   readonly #clock: Pick<Clock, 'monotonic'>;
   /** Requests in flight or waiting. */
   #requests = 0;
@@ -45,34 +46,23 @@ export class Costs {
     return { waits: rounded(this.#waits), failures: rounded(this.#failures) };
   }
 
-  /** A layer outside of all layers that wait. They report their waits through `onWait`. */
-  readonly layer: Layer = (next) => (request, context) => next(request, { ...context, onWait: this.#onWait });
-
-  /** The layer around one attempt. */
-  readonly wire =
-    (next: Fetch): Fetch =>
-    async (request, context) => {
-      const end = this.#begin();
-      try {
-        const response = await next(request, context);
-        end();
-        return response;
-      } catch (error) {
-        const ms = end();
-        if (error instanceof CryptodlError && !NO_FAILURES.has(error.code))
-          this.#failures[error.code] = (this.#failures[error.code] ?? 0) + ms;
-        throw error;
-      }
+  onAttempt(): (attempt: Pick<AttemptEnd, 'error'>) => void {
+    const end = this.#begin();
+    return ({ error }) => {
+      const ms = end();
+      if (error instanceof CryptodlError && !NO_FAILURES.has(error.code))
+        this.#failures[error.code] = (this.#failures[error.code] ?? 0) + ms;
     };
+  }
 
-  readonly #onWait: OnWait = (reason) => {
+  onWait(reason: Wait): () => void {
     const end = this.#begin();
     this.#waiting[reason] = this.waiting(reason) + 1;
     return () => {
       this.#waiting[reason] = this.waiting(reason) - 1;
       this.#waits[reason] = (this.#waits[reason] ?? 0) + end();
     };
-  };
+  }
 
   /** Begins a share. The returned function ends it and returns its milliseconds. */
   #begin(): () => number {

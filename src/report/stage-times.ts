@@ -1,6 +1,7 @@
 /** The time of a run by phase, in wall time, and the time of its objects by stage. */
 import type { Clock } from '../model/clock.js';
-import type { AttemptEnd, FetchRequest, Layer } from '../http/fetch.js';
+import type { AttemptEnd, FetchRequest } from '../http/fetch.js';
+import type { RequestFollower } from '../http/transport/measure.js';
 import { durationText } from '../model/units.js';
 
 /**
@@ -24,7 +25,7 @@ export interface TimeFigures {
   readonly stagesMs: Readonly<Record<Stage, number>>;
 }
 
-export class StageTimes {
+export class StageTimes implements RequestFollower {
   readonly #clock: Clock;
   readonly #startedAt: number;
   #workAt: number | undefined;
@@ -55,14 +56,20 @@ export class StageTimes {
       this.#stagesMs[stage] += ms;
     });
 
-  /** Outside the retries: measures from the request of an object to its arrival. `onAttempt` reports the time in flight. */
-  readonly layer: Layer = (next) => (request, context) =>
-    this.#isOfWork(request) ? this.timed('wait', () => next(request, context)) : next(request, context);
+  /** From the request of an object to its arrival. `onAttempt` subtracts the time in flight. */
+  onRequest(request: FetchRequest): () => void {
+    const begunAt = this.#isOfWork(request) ? this.#clock.monotonic() : undefined;
+    return () => {
+      if (begunAt !== undefined) this.#stagesMs.wait += this.#clock.monotonic() - begunAt;
+    };
+  }
 
-  onAttempt({ request, sentAt, endedAt }: Pick<AttemptEnd, 'request' | 'sentAt' | 'endedAt'>): void {
-    if (!this.#isOfWork(request)) return;
-    this.#stagesMs.transfer += endedAt - sentAt;
-    this.#stagesMs.wait -= endedAt - sentAt;
+  onAttempt(request: FetchRequest): (attempt: Pick<AttemptEnd, 'sentAt' | 'endedAt'>) => void {
+    return ({ sentAt, endedAt }) => {
+      if (!this.#isOfWork(request)) return;
+      this.#stagesMs.transfer += endedAt - sentAt;
+      this.#stagesMs.wait -= endedAt - sentAt;
+    };
   }
 
   get figures(): TimeFigures {

@@ -1,10 +1,11 @@
 /** The work of a run that is in progress. */
-import type { Layer } from '../http/fetch.js';
+import type { FetchRequest, Wait } from '../http/fetch.js';
+import type { RequestFollower } from '../http/transport/measure.js';
 import type { Clock } from '../model/clock.js';
 import type { Work, WorkStage, WorkSubject } from '../model/work.js';
 
 /** It holds only what is in progress, so its memory is bounded by the concurrency of the run. */
-export class WorkTracker {
+export class WorkTracker implements RequestFollower {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #pieces = new Set<{ readonly work: Work; readonly begunAt: number }>();
 
@@ -42,23 +43,13 @@ export class WorkTracker {
     }
   }
 
-  /** Outside the retries: the request and its waits. */
-  readonly layer: Layer = (next) => async (request, context) => {
-    const end = this.#add({ stage: 'request', name: request.url });
-    const onWait: typeof context.onWait = (reason) => {
-      const ended = context.onWait?.(reason);
-      const endWait = this.#add({ stage: 'wait', name: `${reason}: ${request.url}` });
-      return () => {
-        ended?.();
-        endWait();
-      };
-    };
-    try {
-      return await next(request, { ...context, onWait });
-    } finally {
-      end();
-    }
-  };
+  onRequest({ url }: FetchRequest): () => void {
+    return this.#add({ stage: 'request', name: url });
+  }
+
+  onWait(reason: Wait, { url }: FetchRequest): () => void {
+    return this.#add({ stage: 'wait', name: `${reason}: ${url}` });
+  }
 
   #add(work: Work): () => void {
     const piece = { work, begunAt: this.#clock.monotonic() };

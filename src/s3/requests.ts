@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import type { FetchRequest, FetchResponse, Layer } from '../http/fetch.js';
 import { backoffOf, createStack } from '../http/stack.js';
 import type { RequestCounts } from '../http/request-counts.js';
-import type { LoadObserver, RequestTimes, Stack, StackOptions } from '../http/stack.js';
+import type { LoadObserver, Stack, StackOptions } from '../http/stack.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, isNoAnswer } from '../model/errors.js';
 import type { LakeAddress } from '../model/lake-address.js';
@@ -193,8 +193,7 @@ export class S3Requests {
       bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
       concurrency: NO_LOAD,
       figures: counts,
-      costs: counts.costs,
-      times: NO_TIMES,
+      followers: [counts],
       stateFolder: undefined,
       isLate: () => false,
     };
@@ -220,8 +219,6 @@ const NO_LOAD: LoadObserver = {
   onBadContent: () => undefined,
   onWaiting: () => undefined,
 };
-
-const NO_TIMES: RequestTimes = { layer: (next) => next, onAttempt: () => undefined };
 
 function requestOf(request: SdkRequest, { spoolPath, maxBytes }: Transfer): FetchRequest {
   const { method, protocol, hostname, port, path, query = {}, headers, body } = request;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { AttemptEnd, FetchResponse } from '../../src/http/fetch.js';
+import { follow } from '../../src/http/transport/measure.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { joinObservers } from '../../src/model/observer.js';
 import type { Observer } from '../../src/model/observer.js';
@@ -89,7 +90,7 @@ function follower(
       const bad = new CryptodlError('http-server-error', `${url} answered 500`);
       const end = tracker.begin('partition', { plan });
       await tracker.during('download', { plan, object }, async () => {
-        const fetch = tracker.layer((request, { onWait }) => {
+        const fetch = follow([tracker])((request, { onWait }) => {
           for (const attempt of [1, 2]) {
             const at = clock.monotonic();
             const ended: AttemptEnd = {

@@ -9,6 +9,7 @@ import { Costs, LoopDelay } from '../../src/report/costs.js';
 import { breaker } from '../../src/http/retry/breaker.js';
 import { retryBudget } from '../../src/http/retry/budget.js';
 import { retry } from '../../src/http/retry/retry.js';
+import { follow, measure } from '../../src/http/transport/measure.js';
 import { Throttle } from '../../src/http/throttle/throttle.js';
 import { limitInFlight } from '../../src/http/throttle/in-flight.js';
 import { answer, context, REQUEST } from '../helpers/requests.js';
@@ -35,7 +36,7 @@ function costly(layerOf: (clock: VirtualClock) => Layer, { takesMs = [100], erro
     if (errors[attempt] !== undefined) throw errors[attempt];
     return answer();
   };
-  const fetch = costs.layer(layerOf(clock)(costs.wire(host)));
+  const fetch = follow([costs])(layerOf(clock)(measure(clock, () => costs.onAttempt())(host)));
   const ask = (within: Partial<FetchContext> = {}): void => {
     fetch(REQUEST, { ...context(), ...within }).catch(() => undefined);
   };

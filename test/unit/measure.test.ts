@@ -21,11 +21,9 @@ function measured() {
       reject = refuse;
     });
   };
-  const layer = measure(clock, {
-    begun: () => {
-      counts.begun += 1;
-    },
-    ended: (attempt) => told.push(attempt),
+  const layer = measure(clock, () => {
+    counts.begun += 1;
+    return (attempt) => told.push(attempt);
   });
   const how: FetchContext = {
     ...context(),
@@ -104,7 +102,7 @@ describe('the measure of an attempt', () => {
   });
 
   it('needs no listener for the signs', async () => {
-    const layer = measure(new VirtualClock(), { begun: () => undefined, ended: () => undefined });
+    const layer = measure(new VirtualClock(), () => () => undefined);
     const next: Fetch = (_, { onActivity }) => {
       onActivity?.('sent');
       return Promise.resolve(answer('it'));

@@ -1,6 +1,7 @@
 import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
 import { describe, expect, it } from 'vitest';
 import type { FetchContext, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
+import { follow } from '../../src/http/transport/measure.js';
 import { StageTimes, timeText } from '../../src/report/stage-times.js';
 import type { TimeFigures } from '../../src/report/stage-times.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -18,11 +19,11 @@ async function ask(
   clock: VirtualClock,
   { request = ZIP, waitMs = 0, wireMs = 0 }: { request?: FetchRequest; waitMs?: number; wireMs?: number },
 ): Promise<void> {
-  const asked = times.layer(async () => {
+  const asked = follow([times])(async () => {
     await clock.sleep(waitMs);
     const sentAt = clock.monotonic();
     await clock.sleep(wireMs);
-    times.onAttempt({ request, sentAt, endedAt: clock.monotonic() });
+    times.onAttempt(request)({ sentAt, endedAt: clock.monotonic() });
     return {} as FetchResponse;
   })(request, CONTEXT);
   await clock.advance(waitMs);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { FetchContext, FetchResponse } from '../../src/http/fetch.js';
+import { follow as followed } from '../../src/http/transport/measure.js';
 import type { ArchiveObject, PartitionPlan } from '../../src/model/task.js';
 import { WorkTracker } from '../../src/report/work-tracker.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -23,7 +24,7 @@ describe('the work in progress', () => {
     const { tracker, names } = follow();
     const end = tracker.begin('partition', { plan });
     await tracker.during('download', { plan, object }, async () => {
-      const fetch = tracker.layer((_, { onWait }) => {
+      const fetch = followed([tracker])((_, { onWait }) => {
         const resume = onWait?.('permit');
         expect(names()).toEqual([
           'partition 2024-01',
@@ -56,7 +57,7 @@ describe('the work in progress', () => {
     const { tracker } = follow();
     const bad = new Error('bad');
     await expect(tracker.during('commit', { plan }, () => Promise.reject(bad))).rejects.toBe(bad);
-    const failing = tracker.layer(() => Promise.reject(bad));
+    const failing = followed([tracker])(() => Promise.reject(bad));
     await expect(failing({ url: 'http://a.test/', bucket: 'archive' }, context)).rejects.toBe(bad);
     expect([tracker.pieces, tracker.active.commit]).toEqual([[], 0]);
   });

@@ -1,23 +1,48 @@
-/** A layer that reports the beginning and the end of each attempt. `loadSignOf` turns the end into a sign of the load of the host. */
+/** The layers that report requests, their waits and their attempts. `loadSignOf` turns the end of an attempt into a sign of the load of the host. */
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { AttemptEnd, FetchRequest, Layer } from '../fetch.js';
+import type { AttemptEnd, FetchRequest, FetchResponse, Layer, Wait } from '../fetch.js';
 
-export interface AttemptObserver {
-  begun(request: FetchRequest): void;
-  ended(attempt: AttemptEnd): void;
+/** Each function is called at a beginning, and returns the function to call at the end. */
+export interface RequestFollower {
+  /** A request with all its attempts and waits. A failed request has no response. */
+  onRequest?(request: FetchRequest): (response?: FetchResponse) => void;
+  onWait?(reason: Wait, request: FetchRequest): () => void;
+  onAttempt?(request: FetchRequest): (attempt: AttemptEnd) => void;
 }
 
-export function measure(clock: Clock, observer: AttemptObserver): Layer {
+/** A layer outside of all layers that wait. It tells the followers of requests and waits. */
+export function follow(followers: readonly RequestFollower[]): Layer {
+  return (next) => async (request, context) => {
+    const ends = followers.map((follower) => follower.onRequest?.(request));
+    const onWait: typeof context.onWait = (reason) => {
+      const endWaits = followers.map((follower) => follower.onWait?.(reason, request));
+      return () => {
+        for (const end of endWaits) end?.();
+      };
+    };
+    let response: FetchResponse | undefined;
+    try {
+      response = await next(request, { ...context, onWait });
+      return response;
+    } finally {
+      for (const end of ends) end?.(response);
+    }
+  };
+}
+
+/** The layer around one attempt. */
+export function measure(clock: Clock, onAttempt: NonNullable<RequestFollower['onAttempt']>): Layer {
   return (next) => async (request, context) => {
     const begunAt = clock.monotonic();
     // Replaced when a socket is free and the request is sent.
     let sentAt = begunAt;
     let firstByteMs: number | undefined;
     let status: number | undefined;
+    const ended = onAttempt(request);
     const report = (error: unknown): void => {
       const endedAt = clock.monotonic();
-      observer.ended({
+      ended({
         request,
         attemptId: context.attemptId ?? '',
         begunAt,
@@ -28,7 +53,6 @@ export function measure(clock: Clock, observer: AttemptObserver): Layer {
         error,
       });
     };
-    observer.begun(request);
     try {
       const response = await next(request, {
         ...context,
