@@ -37,9 +37,7 @@ import type { Workshop } from './pipeline/workshop.js';
 import { recordFailure, recordSettled, tellFailure, writeObjects } from './write-objects.js';
 
 export interface PlannedRun {
-  readonly plans: AsyncIterable<PartitionPlan>;
-  readonly totals: PlanTotals;
-  readonly proveEdges: Plan['proveEdges'];
+  readonly plan: Plan;
   readonly report: FailureReport;
   /** True for a retry whose failure report has a line that cannot be read. */
   readonly isCut: boolean;
@@ -52,7 +50,7 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ru
   let ended: CryptodlError | undefined;
   try {
     try {
-      await refuseFullDisk(session, run.totals);
+      await refuseFullDisk(session, run.plan.totals);
       await runAll(session, run);
     } finally {
       // Before the report is written, which may need the space.
@@ -126,21 +124,22 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     },
   );
   const { live, tally, monitors } = session;
-  live.plan = { totals: run.totals, tally, state: () => places.state };
+  const { totals, spool, proveEdges } = run.plan;
+  live.plan = { totals, tally, state: () => places.state };
   for (const monitor of monitors) monitor.begin?.(live);
   const figures = tellFigures(session);
   try {
     try {
       try {
-        await queue.run(run.plans);
+        await queue.run(spool.plans());
         // The run that converts the zips judges its months and notes what is absent.
         if (isFetchOnly) return;
         source = { ...source, zips: undefined };
-        await takeDays(months, run.totals, (plans) => queue.run(plans));
+        await takeDays(months, totals, (plans) => queue.run(plans));
       } finally {
         await months.tell();
       }
-      await run.proveEdges((...noted) => {
+      await proveEdges((...noted) => {
         absences.note(...noted);
       });
       await session.lock?.confirm();
@@ -288,7 +287,7 @@ async function refuseFull(folder: string, neededBytes: number, flag: string): Pr
 
 function concludeRun(
   session: Pick<Session, 'network' | 'options' | 'paths' | 'tally' | 'times'>,
-  { totals, dataPath, isCut }: PlannedRun,
+  { plan: { totals }, dataPath, isCut }: PlannedRun,
   ended: CryptodlError | undefined,
   reportPath: string | undefined,
 ): RunEnd {

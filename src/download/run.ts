@@ -165,7 +165,7 @@ async function execute(
     const terms = plan.totals.fetch + plan.totals.skip === 0 ? undefined : await noteTerms(session);
     session.observer.announce({ ...announcement(session, selection, plan), terms });
     const report = openReport(session, request);
-    const { totals, spool } = plan;
+    const { totals } = plan;
     session.deadline.beginWork();
     session.times.beginWork();
     // DuckDB is checked before the first download, and only if rows will be converted.
@@ -176,15 +176,7 @@ async function execute(
     const isZip = totals.formats.length === 1 && totals.formats[0] === 'zip';
     const dataPath = isZip ? join(session.paths.root, session.venue.archive.topFolder) : selection.dataPath;
     session.live.enter('working');
-    const executed = await executePlan(session, {
-      ...selection,
-      dataPath,
-      report,
-      plans: spool.plans(),
-      totals,
-      proveEdges: plan.proveEdges,
-      isCut,
-    });
+    const executed = await executePlan(session, { plan, report, isCut, dataPath });
     session.live.enter('ending');
     const end = session.options.strict ? await judgedStrictly(session, selection, executed) : executed;
     // A queue may have a million jobs: they leave no record each.

@@ -35,6 +35,7 @@ const INTERVAL_MS = 1000;
 const MOST_POINTS = 240;
 
 const COUNTED = ['objects', 'bytes', 'attempts', 'failed', 'retries'] as const;
+type Counted = (typeof COUNTED)[number];
 
 export class Timeline implements RunMonitor {
   readonly #clock: Pick<Clock, 'monotonic' | 'timer'>;
@@ -79,11 +80,10 @@ export class Timeline implements RunMonitor {
   #add({ counts, plan, network }: LiveRun): void {
     const before = this.#before;
     const since = (name: RunCount): number => counts.of(name) - (before[name] ?? 0);
-    const named = COUNTED.map((name) => [name, since(name)] as const);
     const { inFlight = 0, writing = 0, toWrite = 0 } = plan?.state() ?? {};
     this.#points.push({
       atMs: Math.round(this.#clock.monotonic() - this.#beganAt),
-      ...(Object.fromEntries(named) as Record<(typeof COUNTED)[number], number>),
+      ...countedBy(since),
       latency: Array.from({ length: LATENCY_BOUNDS_S.length + 1 }, (_, at) => since(`latency.${at}`)),
       inFlight,
       concurrency: network?.().concurrency ?? 0,
@@ -95,6 +95,10 @@ export class Timeline implements RunMonitor {
     this.#points = pairs(this.#points);
     this.#intervalMs *= 2;
   }
+}
+
+function countedBy(of: (name: Counted) => number): Record<Counted, number> {
+  return Object.fromEntries(COUNTED.map((name) => [name, of(name)])) as Record<Counted, number>;
 }
 
 /** Joins each two neighbouring intervals to one. */
@@ -111,11 +115,7 @@ function pairs(points: readonly TimelinePoint[]): TimelinePoint[] {
 function join(first: TimelinePoint, second: TimelinePoint): TimelinePoint {
   return {
     ...second,
-    objects: first.objects + second.objects,
-    bytes: first.bytes + second.bytes,
-    attempts: first.attempts + second.attempts,
-    failed: first.failed + second.failed,
-    retries: first.retries + second.retries,
+    ...countedBy((name) => first[name] + second[name]),
     latency: second.latency.map((count, at) => count + (first.latency[at] ?? 0)),
   };
 }

@@ -2,6 +2,7 @@
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { Counters } from '../model/counters.js';
 import type { ErrorCode } from '../model/errors.js';
+import { OUTCOME_KINDS } from '../model/outcome.js';
 import type { Outcome, OutcomeKind, WrittenOutcome } from '../model/outcome.js';
 import type { Period } from '../model/task.js';
 import { countText, listText } from '../model/units.js';
@@ -63,13 +64,8 @@ type Example = readonly [kind: Note | ErrorCode | AbsenceReason | 'partial', tex
 
 /** All kinds, also those without an object. */
 export function outcomesOf(counts: Pick<Counters<CountName>, 'of'>): Record<OutcomeKind, number> {
-  return {
-    ok: counts.of('outcome.ok'),
-    partial: counts.of('outcome.partial'),
-    skipped: counts.of('outcome.skipped'),
-    absent: counts.of('outcome.absent'),
-    failed: counts.of('outcome.failed'),
-  };
+  const counted = OUTCOME_KINDS.map((kind) => [kind, counts.of(`outcome.${kind}`)]);
+  return Object.fromEntries(counted) as Record<OutcomeKind, number>;
 }
 
 /** Adds the outcome of an object with this period. */
