@@ -3,8 +3,6 @@ import type { Redis } from 'ioredis';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { redisProblem, refusedServer, shownRedis } from './redis-errors.js';
 
-export type RedisClient = Redis;
-
 /**
  * - `limit`: a command fails at once without a connection, and after a second without an answer, because its caller can do without it.
  * - `queue`: a command waits for the next connection.
@@ -13,7 +11,7 @@ export type RedisUse = 'limit' | 'queue';
 
 export interface RedisConnection {
   /** Connects again by itself after each loss, until `close`. */
-  readonly client: RedisClient;
+  readonly client: Redis;
   /** Resolves with the first usable connection. Rejects with the reason that the first one failed; the client tries again. */
   readonly opened: Promise<void>;
   /** The reason that there is no connection now. */
@@ -99,7 +97,7 @@ async function loadPackage(): Promise<Pick<typeof import('ioredis'), 'Redis'>> {
 }
 
 /** A user of an ACL may not be allowed to use INFO; then the server is used unchecked. */
-async function checkServer(client: RedisClient, address: string): Promise<void> {
+async function checkServer(client: Redis, address: string): Promise<void> {
   let info: string;
   try {
     info = await client.info();

@@ -1,27 +1,24 @@
 /** Adds jobs to a queue in batches, and waits while the queue is full. */
 import type { Clock } from '../model/clock.js';
-import type { RedisClient } from '../redis/connection.js';
-import type { JobQueue, NewJob } from './bullmq.js';
+import type { Options } from '../options/flags.js';
+import { redisProblem } from '../redis/redis-errors.js';
+import type { NewJob } from './bullmq.js';
 import { jobId } from './job-data.js';
 import type { JobData } from './job-data.js';
+import type { OpenQueue } from './open-queue.js';
 import type { Wait } from './waits.js';
 
 export interface Adding {
-  readonly queue: JobQueue;
-  readonly client: RedisClient;
+  readonly open: OpenQueue;
   readonly wait: Wait | undefined;
-  readonly priority: Level;
-  /** Jobs that may wait in the queue. */
-  readonly mostWaiting: number;
+  readonly options: Pick<Options, 'priority' | 'maxWaiting'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Back-pressure: called again and again while the queue has no room. */
   readonly whenFull: (waiting: number) => Promise<void>;
-  /** The error for a failed write. */
-  readonly problem: (error: unknown) => unknown;
 }
 
-type Level = 'high' | 'normal' | 'low';
+type Level = Options['priority'];
 
 const BATCH = 1000;
 /** The first attempt and two further ones, each with the retries of its requests. */
@@ -46,23 +43,24 @@ export async function addJobs(jobs: Iterable<JobData>, adding: Adding): Promise<
     batch = [];
   };
   for (const data of jobs) {
-    batch.push(newJob(data, priorityOf(adding.priority, adding.clock.now())));
-    if (batch.length >= Math.min(BATCH, adding.mostWaiting)) await flush();
+    batch.push(newJob(data, priorityOf(adding.options.priority, adding.clock.now())));
+    if (batch.length >= Math.min(BATCH, adding.options.maxWaiting)) await flush();
   }
   await flush();
   return { jobs: added, fresh };
 }
 
 /** Resolves with the number of jobs that the queue did not have. */
-async function addBatch({ queue, client, wait, problem }: Adding, batch: NewJob[]): Promise<number> {
+async function addBatch({ open, wait }: Adding, batch: NewJob[]): Promise<number> {
+  const { address, connection, queue } = open;
   const ids = batch.map(({ opts }) => opts?.jobId ?? '');
   try {
     await wait?.add(ids);
-    const known = await client.exists(...ids.map((id) => queue.toKey(id)));
+    const known = await connection.client.exists(...ids.map((id) => queue.toKey(id)));
     await queue.addBulk(batch);
     return batch.length - known;
   } catch (error) {
-    throw problem(error);
+    throw redisProblem(address, error);
   }
 }
 
@@ -80,12 +78,12 @@ export function newJob(data: JobData, priority: number): NewJob {
   return { name: data.verb, data, opts: { ...KEPT_UNTIL_DONE, jobId: jobId(data), priority } };
 }
 
-async function untilRoom({ queue, mostWaiting, signal, whenFull }: Adding, batch: number): Promise<void> {
+async function untilRoom({ open, options, signal, whenFull }: Adding, batch: number): Promise<void> {
   for (;;) {
     signal.throwIfAborted();
-    const counts = await queue.getJobCounts('waiting', 'prioritized');
+    const counts = await open.queue.getJobCounts('waiting', 'prioritized');
     const waiting = Object.values(counts).reduce((sum, count) => sum + count, 0);
-    if (waiting + batch <= Math.max(mostWaiting, batch)) return;
+    if (waiting + batch <= Math.max(options.maxWaiting, batch)) return;
     await whenFull(waiting);
   }
 }

@@ -9,7 +9,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import { countText, numberText } from '../model/units.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { redisProblem, shownRedis } from '../redis/redis-errors.js';
+import { shownRedis } from '../redis/redis-errors.js';
 import { askedOrders } from '../select/continue-orders.js';
 import { selectSeries } from '../select/select-series.js';
 import { ofShard } from '../select/selection.js';
@@ -90,15 +90,12 @@ async function addAll(
   await wait?.begin();
   try {
     const { jobs: added, fresh } = await addJobs(jobs, {
-      queue: open.queue,
-      client: open.connection.client,
+      open,
       wait,
-      priority: options.priority,
-      mostWaiting: options.maxWaiting,
+      options,
       clock: io.clock,
       signal: signals.signal,
       whenFull: fullQueue(command, signals.signal),
-      problem: (error) => redisProblem(open.address, error),
     });
     if (options.json)
       printLines(io.stdout, [{ event: 'enqueued', queue: open.name, series, jobs: added, new: fresh }]);

@@ -10,7 +10,7 @@ import type { FlagName } from '../options/flags.js';
 import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../options/resolve.js';
 import { resolveOptions } from '../options/resolve.js';
 import { isExactName } from '../options/symbols.js';
-import { isRecord } from '../text/json.js';
+import { fieldsOf, isRecord } from '../text/json.js';
 
 /** Raised when workers of the earlier version would do something else with the data. */
 const JOB_VERSION = 1;
@@ -42,8 +42,8 @@ const JOB_FLAGS: readonly FlagName[] = [
   'out',
 ];
 
-/** Flags with exactly one value: a job is one series, and its range is given. */
-const SINGLE: readonly FlagName[] = ['market', 'dataset', 'symbols', 'from', 'to', 'out'];
+/** Flags with exactly one value, like `symbols`: a job is one series, and its range is given. */
+const SINGLE = ['market', 'dataset', 'from', 'to', 'out'] as const satisfies readonly FlagName[];
 
 /** Longer texts are in no option of a job. */
 export const MOST_CHARACTERS = 1000;
@@ -86,38 +86,27 @@ export function isNewer(data: unknown): boolean {
   return isRecord(data) && typeof data['v'] === 'number' && data['v'] > JOB_VERSION;
 }
 
-/** The checked data of a job. Throws a usage error for data that this program has not made. */
+/** The checked data of a job. Throws a usage error for data that this version of the program has not made. */
 export function parseJob(data: unknown): JobData {
-  if (!isRecord(data)) throw usage('the data of the job are not a JSON object');
-  if (data['v'] !== JOB_VERSION) throw usage('the data of the job are not those of cryptodl');
-  const verb = JOB_VERBS.find((known) => known === data['verb']);
-  if (verb === undefined) throw usage('the job has no verb vision or metrics');
-  const options = parseOptions(
-    data['options'],
-    JOB_FLAGS.filter((name) => flagsOf(verb).includes(name)),
-  );
-  for (const name of SINGLE)
-    if (options[name]?.length !== 1 || (name !== 'out' && options[name][0]?.includes(',') === true))
-      throw usage(`the job does not have exactly one value of --${name}`);
-  const [symbol = ''] = options.symbols ?? [];
-  // A name of a file (`@FILE`) or a pattern would let a job read files of the worker.
-  if (!isExactName(symbol)) throw usage('the job has no exact name of a symbol');
-  const orders = parseAsked(data['orders'] ?? []);
-  if (orders === undefined) throw usage('the job has orders that are not those of cryptodl');
+  const { v, verb: given, options, orders: asked = [] } = fieldsOf(data);
+  const verb = JOB_VERBS.find((known) => known === given);
+  const orders = parseAsked(asked);
+  if (v !== JOB_VERSION || verb === undefined || orders === undefined || !areOptions(options, verb))
+    throw usage('the data of the job are not those of this version of cryptodl');
   return jobData(verb, options, orders);
 }
 
-/** Throws a usage error for options that are not lists of texts with these names. */
-function parseOptions(given: unknown, names: readonly FlagName[]): RawValues {
-  if (!isRecord(given)) throw usage('the job has no options');
-  const options: RawValues = {};
-  for (const [key, texts] of Object.entries(given)) {
-    const name = names.find((known) => known === key);
-    if (name === undefined) throw usage(`the job has an option that jobs do not have: ${key.slice(0, 40)}`);
-    if (!isTexts(texts)) throw usage(`the option ${name} of the job is not a list of texts`);
-    options[name] = texts;
-  }
-  return options;
+/** Whether a value has the options of one series with a range. */
+function areOptions(value: unknown, verb: JobVerb): value is RawValues {
+  const options = fieldsOf(value);
+  const names: readonly string[] = JOB_FLAGS.filter((name) => flagsOf(verb).includes(name));
+  if (!Object.entries(options).every(([name, texts]) => names.includes(name) && isTexts(texts))) return false;
+  const { symbols, ...others } = options as RawValues;
+  // A name of a file (`@FILE`) or a pattern would let a job read files of the worker.
+  if (symbols?.length !== 1 || !symbols.every(isExactName)) return false;
+  return SINGLE.every(
+    (name) => others[name]?.length === 1 && (name === 'out' || others[name][0]?.includes(',') !== true),
+  );
 }
 
 function isTexts(value: unknown): value is string[] {

@@ -152,12 +152,7 @@ async function work(
   if (signals.signal.aborted) onSignal();
   // Another worker may still fetch for the queue of the conversions.
   const drained = options.role === 'fetch' ? [open.queue] : [open.queue, open.converting];
-  await untilEnd(drained, {
-    isDrain: options.drain,
-    left,
-    signal: stop.signal,
-    clock,
-  });
+  await untilEnd(drained, context, options.drain ? left : undefined);
   await Promise.all(workers.map((jobs) => closeWorker(jobs, clock)));
   await pipeline.close();
   const signal = signals.signalled();
@@ -242,17 +237,12 @@ async function closeWorker(jobs: JobWorker, clock: Clock): Promise<void> {
 
 const DRAIN_POLL_MS = 500;
 
-interface Ending {
-  readonly isDrain: boolean;
-  /** Jobs that this worker leaves to others. */
-  readonly left: ReadonlySet<string>;
-  readonly signal: AbortSignal;
-  readonly clock: Clock;
-}
-
-/** Resolves after a stop; with `isDrain`, also when the queues have no job that this worker may still do. */
-async function untilEnd(queues: readonly JobQueue[], ending: Ending): Promise<void> {
-  const { isDrain, left, signal, clock } = ending;
+/** Resolves after a stop; with `left`, also when the queues have no jobs but those that this worker leaves to others. */
+async function untilEnd(
+  queues: readonly JobQueue[],
+  { signal, clock }: ProcessContext,
+  left: ReadonlySet<string> | undefined,
+): Promise<void> {
   const stopped = new Promise<'stopped'>((resolve) => {
     signal.addEventListener('abort', () => {
       resolve('stopped');
@@ -261,7 +251,7 @@ async function untilEnd(queues: readonly JobQueue[], ending: Ending): Promise<vo
   while (!signal.aborted) {
     await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
     // Without a connection, the counts come with the next one.
-    if (isDrain && (await Promise.race([stopped, openJobs(queues, left)])) === 0) return;
+    if (left !== undefined && (await Promise.race([stopped, openJobs(queues, left)])) === 0) return;
   }
 }
 

@@ -62,15 +62,12 @@ describe.skipIf(!HAS_REDIS)(`the memory of enqueue${NEEDS_REDIS}`, { timeout: 12
       const wait = isWaitedFor ? new Wait(open) : undefined;
       await wait?.begin();
       const { jobs: added } = await addJobs(watched(jobs), {
-        queue: open.queue,
-        client: open.connection.client,
+        open,
         wait,
-        priority: 'normal',
-        mostWaiting: SYMBOLS * MONTHS,
+        options: { priority: 'normal', maxWaiting: SYMBOLS * MONTHS },
         clock: systemClock,
         signal: new AbortController().signal,
         whenFull: () => Promise.reject(new Error('the queue is full')),
-        problem: (error) => error,
       });
       await wait?.close();
       expect([added, (await open.queue.getJobCounts('prioritized'))['prioritized']]).toEqual([

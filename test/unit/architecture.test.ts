@@ -188,7 +188,7 @@ const LINES: Readonly<Record<string, number>> = {
   text: 550,
   universe: 750,
   verify: 1200,
-  workers: 2300,
+  workers: 2200,
   write: 1550,
 };
 const LINES_STEP = 50;
