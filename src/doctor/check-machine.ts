@@ -78,10 +78,8 @@ export async function checkRedis(
     return checkResult('redis', 'ok', found);
   } catch (error) {
     const { message, hint = 'check --redis', code } = toCryptodlError(error);
-    const isWarning = group !== undefined && code === 'redis-unreachable';
-    const found = isWarning
-      ? `${message}; each run of the group ${group.state.name} takes its share of the limits until it answers`
-      : message;
-    return checkResult('redis', isWarning ? 'warn' : 'fail', found, { next: hint });
+    // The runs of a group take their shares without Redis, of which the group warns.
+    const status = group !== undefined && code === 'redis-unreachable' ? 'warn' : 'fail';
+    return checkResult('redis', status, message, { next: hint });
   }
 }

@@ -75,13 +75,13 @@ async function* runChecks(request: VerbRequest): AsyncGenerator<CheckResult> {
     const checks = [
       checkMachine(request),
       checkNetwork(request, requests),
-      ...(redis === undefined ? [] : [one('redis', checkRedis(redis, group, clock), signal)]),
+      ...(redis === undefined ? [] : [asResult('redis', checkRedis(redis, group, clock), signal)]),
       checkDisks(request),
-      one('bans', checkBans(bans), signal),
+      asResult('bans', checkBans(bans), signal),
     ];
     // A check is awaited after those before it; its earlier rejection must not count as unhandled.
     for (const check of checks) check.catch(() => undefined);
-    for (const check of checks) yield* await Promise.race([check, whenAborted(signal)]);
+    for (const check of checks) yield* [await Promise.race([check, whenAborted(signal)])].flat();
   } finally {
     await bans.written();
     await Promise.all(requests.map(({ stack }) => stack.close()));
@@ -121,14 +121,6 @@ function whenAborted(signal: AbortSignal): Promise<never> {
     if (signal.aborted) refuse();
     else signal.addEventListener('abort', refuse, { once: true });
   });
-}
-
-async function one(
-  name: string,
-  check: Promise<CheckResult>,
-  signal: AbortSignal,
-): Promise<readonly CheckResult[]> {
-  return [await asResult(name, check, signal)];
 }
 
 async function checkMachine({ resolved }: VerbRequest): Promise<readonly CheckResult[]> {
