@@ -11,7 +11,7 @@ import { coverSelected } from './cover-selected.js';
 import type { LakeCoverage } from './cover-selected.js';
 import type { CoverageCounts } from './coverage-counts.js';
 import { NextStep } from './next-step.js';
-import { createCoverageText, CSV_HEAD, csvLines, seriesRecord } from './print-coverage.js';
+import { coverageTexts, CSV_HEAD, csvLines, seriesRecord } from './print-coverage.js';
 
 const MOST_REFUSED = 10;
 
@@ -56,9 +56,8 @@ async function write(
     for await (const one of toNext())
       if (!(await writeExact(io, csvLines(one, periodOf(one)).join('')))) return;
   } else {
-    const text = createCoverageText(io, { by: chosen, isAll: options.all });
-    for await (const one of toNext()) if (!(await writeText(io, text.add(one)))) return;
-    await writeText(io, text.end());
+    for await (const text of coverageTexts(toNext(), io, { by: chosen, isAll: options.all }))
+      if (!(await writeText(io, text))) return;
   }
 }
 

@@ -33,57 +33,49 @@ interface Row {
   readonly months: readonly Amounts[] | undefined;
 }
 
-export interface CoverageText {
-  /** Adds the next series. Returns the text of the previous dataset if the series begins a new one, otherwise an empty text. */
-  readonly add: (covered: SeriesStates) => string;
-  readonly end: () => string;
-}
-
 /** Of a heat-map in a pipe. */
 const USUAL_WIDTH = 100;
 
-interface TextStyle {
+interface Style {
   readonly by: CoveragePeriod | undefined;
-  /** Whether all gaps are shown. */
-  readonly isAll: boolean;
+  /** Columns of the terminal; Infinity for a pipe. */
+  readonly width: number;
+  readonly hasColour: boolean;
 }
 
-/** Formats coverage for people. */
-export function createCoverageText(io: Io, { by, isAll }: TextStyle): CoverageText {
-  const { stdout } = io;
-  const isColoured = hasColour(io);
-  const width = widthOf(stdout);
-  let group: Series | undefined;
-  let rows: Row[] = [];
-  let gaps = new GapGroups(isAll);
-  let doubts = new DoubtSums();
-  let wasWritten = false;
-  const flush = (): string => {
-    if (group === undefined || rows.length === 0) return '';
-    const text = `${wasWritten ? '\n' : ''}${section(group, { rows, gaps, doubts }, { by, width, hasColour: isColoured })}`;
-    rows = [];
-    gaps = new GapGroups(isAll);
-    doubts = new DoubtSums();
-    wasWritten = true;
-    return text;
-  };
-  return {
-    add: (covered) => {
-      const { series } = covered;
-      const text = group !== undefined && groupName(group) !== groupName(series) ? flush() : '';
-      group = series;
-      const row = rowOf(covered, by);
-      rows.push(row);
-      gaps.add(row.label, covered, covered.gaps);
-      doubts.add(row.label, covered.doubts);
-      return text;
-    },
-    end: () => {
-      const last = flush();
-      if (!wasWritten) return '';
-      return `${last}\n${fitted(legend(isColoured), width).join('\n')}\n`;
-    },
-  };
+/** The series of one dataset and interval. */
+interface Group {
+  readonly name: string;
+  readonly rows: Row[];
+  readonly gaps: GapGroups;
+  readonly doubts: DoubtSums;
+}
+
+/**
+ * Formats coverage for people: a text for each dataset and interval, then a legend. Also yields an empty text after each series, so that
+ * the caller may stop. `isAll`: whether all gaps are shown.
+ */
+export async function* coverageTexts(
+  covered: AsyncIterable<SeriesStates>,
+  io: Io,
+  { by, isAll }: Pick<Style, 'by'> & { readonly isAll: boolean },
+): AsyncGenerator<string> {
+  const style: Style = { by, width: widthOf(io.stdout), hasColour: hasColour(io) };
+  let group: Group | undefined;
+  for await (const states of covered) {
+    const name = groupName(states.series);
+    if (group?.name !== name) {
+      if (group !== undefined) yield `${section(group, style)}\n`;
+      group = { name, rows: [], gaps: new GapGroups(isAll), doubts: new DoubtSums() };
+    } else yield '';
+    const row = rowOf(states, by);
+    group.rows.push(row);
+    group.gaps.add(row.label, states, states.gaps);
+    group.doubts.add(row.label, states.doubts);
+  }
+  if (group === undefined) return;
+  yield `${section(group, style)}\n`;
+  yield `${fitted(legend(style.hasColour), style.width).join('\n')}\n`;
 }
 
 function rowOf(states: SeriesStates, by: CoveragePeriod | undefined): Row {
@@ -115,22 +107,7 @@ export function groupName({ market, dataset, interval }: Series): string {
   return printable([market, dataset, interval].filter((part) => part !== undefined).join(' '));
 }
 
-interface Style {
-  readonly by: CoveragePeriod | undefined;
-  /** Columns of the terminal; Infinity for a pipe. */
-  readonly width: number;
-  readonly hasColour: boolean;
-}
-
-function section(
-  group: Series,
-  {
-    rows,
-    gaps,
-    doubts,
-  }: { readonly rows: readonly Row[]; readonly gaps: GapGroups; readonly doubts: DoubtSums },
-  { by, width, hasColour: isColoured }: Style,
-): string {
+function section({ name, rows, gaps, doubts }: Group, { by, width, hasColour: isColoured }: Style): string {
   const from = Math.min(...rows.map((row) => row.from));
   const to = Math.max(...rows.map((row) => row.to));
   const period = by ?? (to - from <= MOST_DAYS ? 'day' : 'month');
@@ -140,7 +117,7 @@ function section(
   );
   const range = to > from ? `  ${dayText(from)} … ${dayText(to - 1)}` : '';
   return [
-    `${groupName(group)}${range}`,
+    `${name}${range}`,
     ...map,
     '',
     ...seriesTable(
