@@ -38,31 +38,23 @@ export async function* verifyLake(
   onProgress: (progress: Progress) => void = () => undefined,
 ): AsyncGenerator<LakeFinding, VerifySummary> {
   const session = openSession(request);
+  const { paths, clock, options } = session;
   try {
-    return yield* verifySelected(session, request, onProgress);
+    const selection = await selectHeldSeries(session, request.resolved, request.read);
+    if (options.upstream) await session.refuseBanned('verify');
+    await refuseLinkedFolders(paths);
+    await refuseIfLocked(paths.internal, clock);
+    const left = selection.isWhole ? await listLeftovers(paths) : [];
+    const opened = options.fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
+    try {
+      const found = await Promise.all(left.map((path) => leftoverAt(paths, path, options.fix)));
+      const open = opened === undefined ? session : { ...session, lock: opened.lock };
+      return yield* verifyIn(open, { selection, left: found }, onProgress);
+    } finally {
+      await opened?.lock.release();
+    }
   } finally {
     await session.close();
-  }
-}
-
-async function* verifySelected(
-  session: Session,
-  { resolved, read }: VerbRequest,
-  onProgress: (progress: Progress) => void,
-): AsyncGenerator<LakeFinding, VerifySummary> {
-  const { fix, upstream } = session.options;
-  const selection = await selectHeldSeries(session, resolved, read);
-  if (upstream) await session.refuseBanned('verify');
-  await refuseLinkedFolders(session.paths);
-  await refuseIfLocked(session.paths.internal, session.clock);
-  const left = selection.isWhole ? await listLeftovers(session.paths) : [];
-  const opened = fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
-  try {
-    const found = await Promise.all(left.map((path) => leftoverAt(session.paths, path, fix)));
-    const open = opened === undefined ? session : { ...session, lock: opened.lock };
-    return yield* verifyIn(open, { selection, left: found }, onProgress);
-  } finally {
-    await opened?.lock.release();
   }
 }
 
