@@ -190,14 +190,13 @@ async function availableSymbols(
 /** `metrics` continues datasets of REST, `vision` those of the archive. */
 function isOf(verb: DownloadVerb, { venue }: LakeContext, { market, dataset }: Series): boolean {
   const spec = findDataset(venue, market, dataset);
-  if (spec === undefined) return verb === 'vision';
+  if (spec === undefined) return false;
   return verb === 'vision' ? isArchived(spec) : isMetric(spec);
 }
 
 /** Whether the given flags select the series. */
 function isChosen(series: Series, context: LakeContext, given: ReadonlySet<string>): boolean {
-  const { options, venue } = context;
-  if (findDataset(venue, series.market, series.dataset) === undefined) return false;
+  const { options } = context;
   const isMeant = (name: 'market' | 'dataset' | 'interval'): boolean => {
     const value = series[name];
     const values: readonly string[] = options[name];

@@ -74,7 +74,13 @@ export function filterHeldSeries(
   let chosen = held;
   const narrow = (name: FlagName, values: readonly string[], of: (series: Series) => string | undefined) => {
     if (!isGiven(name) || isAll(values)) return;
-    refuseUnknown(name, values, chosen, of, options.out);
+    const known = [...new Set(chosen.flatMap((series) => of(series) ?? []))].sort();
+    const unknown = values.find((value) => !known.includes(value));
+    if (unknown !== undefined && (known.length > 0 || chosen.length === 0))
+      throw usage(
+        `--${name}: ${options.out} holds no ${unknown}; it holds ${known.join(', ')}`,
+        didYouMean(unknown, known),
+      );
     chosen = chosen.filter((series) => {
       const value = of(series);
       // --interval alone selects series with an interval; together with --dataset, it does not filter datasets without intervals.
@@ -153,22 +159,6 @@ export function nothingHeld(out: string): Error {
   return usage(
     `${out} holds no series`,
     'name the lake with --out, or download something into it: cryptodl vision --symbols BTCUSDT --days 7',
-  );
-}
-
-function refuseUnknown(
-  name: FlagName,
-  values: readonly string[],
-  held: readonly Series[],
-  of: (series: Series) => string | undefined,
-  out: string,
-): void {
-  const known = [...new Set(held.flatMap((series) => of(series) ?? []))].sort();
-  const unknown = values.find((value) => !known.includes(value));
-  if (unknown === undefined || (known.length === 0 && held.length > 0)) return;
-  throw usage(
-    `--${name}: ${out} holds no ${unknown}; it holds ${known.join(', ')}`,
-    didYouMean(unknown, known),
   );
 }
 
