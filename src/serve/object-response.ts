@@ -15,21 +15,17 @@ export async function sendObject(
   digests: DigestCache,
 ): Promise<void> {
   const size = sizeOf(object);
-  const validators: Validators = {
-    etag: await etagOf(object, digests),
-    lastModified: object.stats.mtime.toUTCString(),
-  };
   const headers = {
-    ETag: validators.etag,
-    'Last-Modified': validators.lastModified,
+    ETag: await etagOf(object, digests),
+    'Last-Modified': object.stats.mtime.toUTCString(),
     'Accept-Ranges': 'bytes',
   };
-  if (isNotModified(request.headers, validators)) {
+  if (isNotModified(request.headers, headers)) {
     response.writeHead(304, headers).end();
     return;
   }
   // The CDN of the archive ignores a range on HEAD (observed).
-  const mayRange = request.method === 'GET' && rangeApplies(request.headers, validators);
+  const mayRange = request.method === 'GET' && rangeApplies(request.headers, headers);
   const range = mayRange ? readRange(request.headers.range, size) : undefined;
   if (range === 'unsatisfiable') {
     sendRefusal(response, 'InvalidRange', { headers: { 'Content-Range': `bytes */${size}` } });
@@ -89,25 +85,24 @@ function readRange(header: string | undefined, size: number): ByteRange | 'unsat
 }
 
 /** The validators of one revision of an object. */
-interface Validators {
-  /** Quoted. */
-  readonly etag: string;
-  /** HTTP date, whole seconds. */
-  readonly lastModified: string;
-}
+/** A quoted ETag, and an HTTP date in whole seconds. */
+type Validators = Readonly<Record<'ETag' | 'Last-Modified', string>>;
 
 /** True when the client's copy is current. An ETag takes precedence over a date (RFC 9110, 13.2.2). */
-function isNotModified(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
+function isNotModified(headers: IncomingHttpHeaders, validators: Validators): boolean {
   const tags = headers['if-none-match'];
   if (tags !== undefined) {
-    return tags.trim() === '*' || tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag);
+    return (
+      tags.trim() === '*' || tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === validators.ETag)
+    );
   }
   const since = Date.parse(headers['if-modified-since'] ?? '');
-  return Date.parse(lastModified) <= since;
+  return Date.parse(validators['Last-Modified']) <= since;
 }
 
 /** True when `Range` applies: the request has no `If-Range`, or one that names this revision. */
-function rangeApplies(headers: IncomingHttpHeaders, { etag, lastModified }: Validators): boolean {
+function rangeApplies(headers: IncomingHttpHeaders, validators: Validators): boolean {
   const ifRange = headers['if-range'];
+  const { ETag: etag, 'Last-Modified': lastModified } = validators;
   return ifRange === undefined || ifRange === etag || ifRange === lastModified;
 }
