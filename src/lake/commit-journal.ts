@@ -204,6 +204,7 @@ interface LakeIdentity {
 
 /** All names are relative, and checked when a journal is read, because the lake may have been copied, restored or edited. */
 interface Journal {
+  readonly lake: LakeIdentity;
   /** Relative to the lake's root, with `/`. */
   readonly series: string;
   /** Names in the staging folder and in the folder of the series. */
@@ -213,15 +214,10 @@ interface Journal {
   readonly lines: readonly ManifestLine[];
 }
 
-/** The content of a journal file. */
-interface JournalFile extends Journal {
-  readonly lake: LakeIdentity;
-}
-
 async function buildJournal(
   paths: LakePaths,
   { seriesFolder, publications, dead, lines }: FileCommit,
-): Promise<JournalFile> {
+): Promise<Journal> {
   return {
     lake: await lakeIdentity(paths),
     series: relative(paths.root, seriesFolder).replaceAll(sep, '/'),
@@ -244,7 +240,7 @@ class JournalRefused extends Error {}
 async function readJournal(paths: LakePaths, venue: JournalVenue, path: string): Promise<FileCommit> {
   if (!(await lstat(path)).isFile()) throw new JournalRefused('it is not a regular file');
   try {
-    const journal = JSON.parse((await readRegularFile(path)) ?? '') as JournalFile;
+    const journal = JSON.parse((await readRegularFile(path)) ?? '') as Journal;
     await checkIdentity(paths, journal);
     return await resolveJournal(paths, venue, journal);
   } catch (error) {
@@ -256,7 +252,7 @@ async function readJournal(paths: LakePaths, venue: JournalVenue, path: string):
 }
 
 /** A copied lake has another inode; a renamed or remounted one keeps it. Device numbers may change with a reboot. */
-async function checkIdentity(paths: LakePaths, journal: JournalFile): Promise<void> {
+async function checkIdentity(paths: LakePaths, journal: Journal): Promise<void> {
   const here = await lakeIdentity(paths);
   const { path, device, inode } = journal.lake;
   if (inode !== here.inode || (device !== here.device && path !== here.path))
