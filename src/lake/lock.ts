@@ -50,9 +50,15 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
   if (socket === 'taken') throw await socketHeldError(directory, path, clock);
   let takenFrom: LockHolder | undefined;
   try {
-    takenFrom = await withClaim(directory, { me, clock }, (claim, nowMs) =>
-      takeFile(path, { claim, nowMs, me, kernelDecides: socket !== 'unknown' }),
-    );
+    takenFrom = await withClaim(directory, { me, clock }, async (claim, nowMs) => {
+      const file = await readHolderFile(path);
+      if (file !== undefined && file.holder === undefined && socket === 'unknown')
+        throw unreadableError(path);
+      const now = (): Promise<number> => Promise.resolve(nowMs);
+      const expired = file === undefined ? undefined : await expiredHolder(path, file, me, now);
+      await rename(claim, path);
+      return expired;
+    });
   } catch (error) {
     await releaseSocket(socket);
     throw error;
@@ -94,30 +100,6 @@ export async function refuseIfLocked(directory: string, clock: Pick<Clock, 'slee
   await expiredHolder(path, file, describeThisProcess('', 0), () => fileSystemNow(directory));
 }
 
-interface Taking {
-  readonly claim: string;
-  /** Time by the clock of the file system. */
-  readonly nowMs: number;
-  readonly me: LockHolder;
-  readonly kernelDecides: boolean;
-}
-
-/**
- * Renames the claim to the lock file, unless the current holder may be alive. The caller must have the only claim. Resolves like
- * `expiredHolder`.
- */
-async function takeFile(
-  path: string,
-  { claim, nowMs, me, kernelDecides }: Taking,
-): Promise<LockHolder | undefined> {
-  const current = await readHolderFile(path);
-  if (current !== undefined && current.holder === undefined && !kernelDecides) throw unreadableError(path);
-  const expired =
-    current === undefined ? undefined : await expiredHolder(path, current, me, () => Promise.resolve(nowMs));
-  await rename(claim, path);
-  return expired;
-}
-
 /**
  * Rejects with `locked` if the holder of a lock file may be alive. Resolves with a holder on another host or in another container
  * whose lease has expired, and with undefined for a holder that has ended or is not known.
@@ -149,7 +131,8 @@ async function socketHeldError(
     if (holder !== undefined && processState(holder, me) !== 'gone') return heldHereError(holder);
     await clock.sleep(HOLDER_POLL_MS);
   }
-  const prefix = await socketNamePrefix(directory);
+  // ss(8) shows the first characters of the name.
+  const prefix = (await nameOf(directory)).slice(0, 24);
   return new CryptodlError(
     'locked',
     `a process on this machine holds the lock socket of this lake, and ${path} does not name it`,
@@ -222,11 +205,6 @@ async function isSocketTaken(directory: string): Promise<boolean> {
       resolve(false);
     });
   });
-}
-
-/** The first characters of the socket name, as shown by ss(8). */
-async function socketNamePrefix(directory: string): Promise<string> {
-  return (await nameOf(directory)).slice(0, 24);
 }
 
 async function socketName(directory: string): Promise<string> {
