@@ -41,9 +41,7 @@ export async function coverSelected(
   const nowMs = options.nowMs ?? clock.now();
   const range: Partial<DayRange> = givenRange(options, nowMs, venue) ?? {};
   const found = new CoverageCounts();
-  const warn = (message: string): void => {
-    observer.warn(message);
-  };
+  const warn = observer.warn.bind(observer);
   const skip = (message: string): void => {
     found.skipped.push(message);
     warn(message);

@@ -9,7 +9,7 @@ import { widthOf } from '../text/wrap.js';
 import { asResult } from './check-result.js';
 import type { CheckResult, Status } from './check-result.js';
 import { existsSync } from 'node:fs';
-import { setMaxListeners } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { duckdbVersion } from '../convert/duckdb.js';
 import { Bans } from '../http/bans.js';
 import { proxyLabels } from '../http/proxies/no-proxy.js';
@@ -105,22 +105,15 @@ function bansOf({ resolved, surroundings, clock, observer }: VerbRequest): {
   group: EgressGroup | undefined;
 } {
   const { options } = resolved;
-  const warn = (message: string): void => {
-    observer.warn(message);
-  };
+  const warn = observer.warn.bind(observer);
   const group = egressGroupOf(options, { clock, warn });
   return { bans: new Bans({ folder: stateFolder(options, surroundings), clock, warn, group }), group };
 }
 
 /** Rejects on abort, and never resolves. */
-function whenAborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    const refuse = (): void => {
-      reject(signal.reason as Error);
-    };
-    if (signal.aborted) refuse();
-    else signal.addEventListener('abort', refuse, { once: true });
-  });
+async function whenAborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort');
+  throw signal.reason as Error;
 }
 
 async function checkMachine({ resolved }: VerbRequest): Promise<readonly CheckResult[]> {

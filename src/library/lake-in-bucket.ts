@@ -21,9 +21,7 @@ async function mirrorsFor(verb: Verb, request: LakeRequest, { s3Credentials }: H
     clock,
     surroundings,
     environment: process.env,
-    warn: (message) => {
-      observer.warn(message);
-    },
+    warn: observer.warn.bind(observer),
     ...(s3Credentials === undefined ? {} : { credentials: () => given(s3Credentials) }),
   });
 }

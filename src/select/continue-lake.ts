@@ -30,7 +30,6 @@ import type { ChosenDataset } from './select-datasets.js';
 import { inKeyOrderOf, listedSymbols } from './select-symbols.js';
 import { givenSettings, settingsOf } from './selection.js';
 import { emptyShardText, isInShard, shard } from '../options/shard.js';
-import type { Shard } from '../options/shard.js';
 import { isExactName } from '../options/symbols.js';
 import { offerOf } from './rest-offer.js';
 import type { DownloadVerb, LakeContext, RunSelection, SymbolContext } from './selection.js';
@@ -125,6 +124,7 @@ async function orderedAnew(
     if (order.verb !== verb || order.last !== null || spec === undefined) continue;
     const layer = interval === undefined ? {} : { interval };
     const cadences = cadencesOf(spec, interval, settings.cadence);
+    const ownShard = order.shard === undefined ? undefined : shard(order.shard, 'shard');
     const requestOf = (symbol: string): SeriesRequest => {
       const series = { market, dataset, ...layer, symbol };
       const rest = offerOf(context, series, verb);
@@ -135,18 +135,13 @@ async function orderedAnew(
     const added = newSymbols(order, available)
       .map(requestOf)
       .filter(
-        ({ series, rest }) =>
-          (verb === 'vision' || rest !== undefined) && isInShard(shardOf(order), venue, series),
+        ({ series, rest }) => (verb === 'vision' || rest !== undefined) && isInShard(ownShard, venue, series),
       );
     ordered.push(...order.symbols.map(requestOf), ...added);
     const symbols = [...order.symbols, ...added.map(({ series }) => series.symbol)].sort();
     if (added.length > 0) grown.push({ ...order, symbols });
   }
   return { ordered, grown };
-}
-
-function shardOf(order: Order): Shard | undefined {
-  return order.shard === undefined ? undefined : shard(order.shard, 'shard');
 }
 
 /** The symbols that the globs of an order select, and that it does not have yet. */

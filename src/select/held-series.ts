@@ -118,9 +118,7 @@ export interface VerbLake {
 /** Reads the names of the series. `warn` is called for symbolic links. */
 export async function readVerbLake(
   { source, resolved, surroundings, observer }: VerbRequest,
-  warn = (message: string): void => {
-    observer.warn(message);
-  },
+  warn = observer.warn.bind(observer),
 ): Promise<VerbLake> {
   const root = absolutePath(resolved.options.out, surroundings.home);
   const held: Series[] = [];

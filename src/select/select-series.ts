@@ -18,7 +18,7 @@ import { chooseDatasets, endedNotes, isAll, oneMarket } from './select-datasets.
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseRestSymbols, chooseSymbols } from './select-symbols.js';
 import type { ChosenSymbols } from './select-symbols.js';
-import { describeSelection, givenFlags, givenSettings, seriesRequest } from './selection.js';
+import { describeSelection, givenFlags, givenSettings, settingsOf } from './selection.js';
 import type {
   DownloadVerb,
   ParsedOptions,
@@ -162,13 +162,14 @@ function refuseFill(options: Options, datasets: readonly ChosenDataset[]): void 
 /** The request for a symbol of a dataset; none if only REST can serve it and does not. */
 export function requestsOf(
   context: DownloadContext,
-  dataset: ChosenDataset,
+  { market, spec, interval, cadences }: ChosenDataset,
   symbol: string,
-  range: Range,
+  { from, to }: Range,
 ): SeriesRequest[] {
-  const request = seriesRequest(context, dataset, symbol, range);
-  const rest = offerOf(context, request.series, context.verb);
-  return context.verb === 'metrics' && rest === undefined ? [] : [{ ...request, rest }];
+  const series = { market, dataset: spec.name, ...(interval === undefined ? {} : { interval }), symbol };
+  const rest = offerOf(context, series, context.verb);
+  if (context.verb === 'metrics' && rest === undefined) return [];
+  return [{ series, settings: settingsOf(context, spec, interval), cadences, ranges: [{ from, to }], rest }];
 }
 
 /** A line for each dataset that lacks some of the names; none without a listing. */

@@ -88,22 +88,6 @@ export function ofShard(
   };
 }
 
-/** The request for one symbol of a dataset in the range, with the settings of the flags. */
-export function seriesRequest(
-  context: SelectionContext,
-  { market, spec, interval, cadences }: ChosenDataset,
-  symbol: string,
-  range: Range,
-): SeriesRequest {
-  const layer = interval === undefined ? {} : { interval };
-  return {
-    series: { market, dataset: spec.name, ...layer, symbol },
-    settings: settingsOf(context, spec, interval),
-    cadences,
-    ranges: [{ from: range.from, to: range.to }],
-  };
-}
-
 /** The settings of the flags for a series. A dataset with a single cadence gets that cadence. */
 export function settingsOf(
   context: SelectionContext,
