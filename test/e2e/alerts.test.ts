@@ -17,16 +17,4 @@ describe('a run with months and holes of single days', () => {
     expect(run.summary).toMatchObject({ outcomes: { ok: 30, absent: 12 }, alerts: [] });
     expect(run.summary).toMatchObject({ datasets: [{ days: { held: 677, missing: 12 } }] });
   });
-
-  it('raises one for twelve missing days of 51', async () => {
-    const run = await months.vision('--from 2026-10-21 --exact --json');
-    expect(run.summary).toMatchObject({
-      alerts: [
-        {
-          id: 'low-coverage',
-          text: expect.stringMatching(/^the lake holds \d+(\.\d)? % of the days of this run/) as unknown,
-        },
-      ],
-    });
-  });
 });

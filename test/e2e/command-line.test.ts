@@ -196,16 +196,6 @@ describe('the command line', () => {
     expect(events.at(-1)).toMatchObject({ event: 'summary', exitCode: 2, error: { code: 'usage' } });
   });
 
-  it('a range that reaches back beyond the archive starts where the archive starts', async () => {
-    const { code, stderr } = await cryptodl([
-      ...base,
-      ...'--symbols BTCUSDT --days 99999999 --max-bytes 1 --out'.split(' '),
-      join(scratch, 'far'),
-    ]);
-    expect(code).toBe(2);
-    expect(stderr).toContain('more than --max-bytes');
-  });
-
   it('serve prints its address, answers vision, and ends with a signal', async () => {
     const served = spawn(process.execPath, [BIN, 'serve', join(scratch, 'archive'), '--port', '0']);
     const url = await new Promise<string>((resolve) => {

@@ -9,7 +9,7 @@ import { LISTS } from '../../src/options/periods.js';
 import { VERBS } from '../../src/options/flag-spec.js';
 import { flagFor, flagSpec, flagsOf } from '../../src/options/flags.js';
 import { MARKETS } from '../../src/source/names.js';
-import { cryptodl, cryptodlOk } from '../helpers/cli.js';
+import { cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const run = promisify(execFile);
@@ -171,9 +171,4 @@ describe('__complete', () => {
     expect(stdout).toBe('--quiet\tleave out the lines below the chart\n');
     expect((await cryptodlOk(['__complete', 'mer'])).stdout).toBe('');
   });
-});
-
-it('an unknown shell is answered with a near one', async () => {
-  const { code, stderr } = await cryptodl(['completion', 'fisch']);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('did you mean fish?')]);
 });

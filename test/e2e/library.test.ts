@@ -154,7 +154,6 @@ describe("import { vision } from 'cryptodl'", () => {
 
   it.each([
     [{ days: 0 }, 'days: "0" is not a whole number of at least 1'],
-    [{ symbol: 'BTCUSDT' }, 'vision has no option "symbol"'],
     [{ dryRun: true }, 'vision has no option "dryRun"'],
     [{ symbols: [] }, 'symbols is empty'],
     [{ from: new Date('never') }, 'from is not a valid Date'],

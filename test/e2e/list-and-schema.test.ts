@@ -221,20 +221,12 @@ describe('unknown names', () => {
     ],
     ['no list', [], 'list needs one of markets'],
     ['a dataset with a slip', ['symbols', '--dataset', 'klinse'], 'did you mean klines?'],
-    ['a dataset of another market', ['symbols', '--dataset', 'BVOLIndex'], 'option has it: --market option'],
-    ['a dataset that nobody has', ['symbols', '--dataset', 'qqqqqqqq'], 'cryptodl list datasets shows all'],
-    ['a dataset of REST', ['symbols', '--dataset', 'openInterestHist'], 'cryptodl metrics'],
     [
       'a symbol with a slip',
       ['periods', '--interval', '1h', '--symbols', 'BTCUSDTT'],
       'did you mean BTCUSDT?',
     ],
     ['periods of what', ['periods', '--interval', '1h'], '--symbols BTCUSDT'],
-    [
-      'two kinds of range',
-      ['periods', '--symbols', 'BTCUSDT', '--interval', '1h', '--days', '1', '--from', '2026-11-01'],
-      'keep one of them',
-    ],
   ])('%s gives an error with a hint', async (_name, args, hint) => {
     const answer = await cryptodl(['list', ...args, ...place]);
     expect(answer).toMatchObject({ code: 2, stdout: '' });

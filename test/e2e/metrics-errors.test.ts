@@ -39,13 +39,7 @@ async function sceneWithArchive(more: Partial<SceneOptions> = {}): Promise<Metri
 
 describe('a mistake', () => {
   it.each([
-    [
-      ['--dataset', 'opeInterestHist', '--symbols', 'BTCUSDT'],
-      'no dataset "opeInterestHist"',
-      'openInterestHist?',
-    ],
     [['--dataset', 'klines', '--symbols', 'BTCUSDT'], 'no dataset "klines" of REST', 'cryptodl vision'],
-    [['--interval', '1m', '--symbols', 'BTCUSDT'], 'has no "1m"', 'it has 5m, 15m'],
     [['--symbols', 'BTCUSTD'], 'REST has no BTCUSTD in um', 'BTCUSDT?'],
     [['--market', 'spot', '--symbols', 'BTCUSDT'], 'spot has no dataset', '--market um'],
     [
@@ -61,15 +55,6 @@ describe('a mistake', () => {
     expect([result.code, result.stderr]).toEqual([2, expect.stringContaining(what)]);
     expect(result.stderr).toContain(instead);
     expect(filesBelow(scratch, '.parquet').filter((file) => file.startsWith(lake))).toEqual([]);
-  });
-
-  it('vision is told that REST has it', async () => {
-    const { run } = await scene();
-    const result = await run('vision --dataset openInterestHist --symbols BTCUSDT --days 1'.split(' '));
-    expect([result.code, result.stderr]).toEqual([
-      2,
-      expect.stringContaining('cryptodl metrics --market um --dataset openInterestHist downloads it\n'),
-    ]);
   });
 });
 

@@ -44,7 +44,6 @@ const WORKS: readonly (readonly [typed: string, line: string])[] = [
   ['markets --json', 'list markets --json'],
   ['vision --symbols BTCUSDT --csv', 'vision --symbols BTCUSDT --format csv'],
   ['vision --exchange binance --symbols BTCUSDT', 'vision --symbols BTCUSDT'],
-  ['download BTCUSDT', 'vision --symbols BTCUSDT'],
   ['audit BTCUSDT -i 1h --days 2', 'audit --interval 1h --days 2 --symbols BTCUSDT'],
   ['vision --symbols BTCUSDT --timerange 20261118-', 'vision --symbols BTCUSDT --from 2026-11-18'],
   ['vision --symbols BTCUSDT -t 1h', 'vision --symbols BTCUSDT --interval 1h'],
@@ -55,8 +54,6 @@ const WORKS: readonly (readonly [typed: string, line: string])[] = [
   ['vision --symbols BTCUSDT --start_date 2026-11-18', 'vision --symbols BTCUSDT --from 2026-11-18'],
   ['vision -O lake -s BTCUSDT', 'vision --out lake --symbols BTCUSDT'],
   ['vision -D 2 -s BTCUSDT', 'vision --days 2 --symbols BTCUSDT'],
-  ['vision -S BTCUSDT', 'vision --symbols BTCUSDT'],
-  ['vision -N -s BTCUSDT', 'vision --dry-run --symbols BTCUSDT'],
   [
     'vision -s BTCUSDT --from-date 2026-11-18 --to_date 2026-11-19',
     'vision --symbols BTCUSDT --from 2026-11-18 --to 2026-11-19',
@@ -131,11 +128,6 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
     'run has no flag --symbols',
     '--symbols is a flag of vision, metrics, verify, repair and 10 more; write it into the file of jobs',
   ],
-  [
-    'vision --symbols BTCUSDT --days 7 --from 2026-11-18',
-    '--days, --months and --from with --to are different kinds of range',
-    'keep one of them',
-  ],
   ['vision --days', '--days needs a value', 'see cryptodl vision --help'],
   [
     'retry',
@@ -155,24 +147,13 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
     '--out is a flag of vision, metrics, run, retry and 16 more',
   ],
   [
-    'vision --coin BTCUSDT --upstream --timeframe 1h --foo 1',
-    'vision has no flag --upstream',
-    '--upstream is a flag of verify, repair',
-  ],
-  [
     'list datasets extra',
     'list takes one argument: "extra" is one too many',
     'for example: cryptodl list datasets -m um',
   ],
-  [
-    'vision --symbols BTCUSDT --from 2010-01-01 --to 2011-01-01',
-    '--from 2017-07-01 is after --to 2011-01-01',
-    'choose days from 2017-07-01 to 2026-11-20, the last complete day',
-  ],
   ['sql', 'sql needs a query', 'give the query as text, @FILE for a file, or - for stdin'],
   ['verify no-lake', 'verify takes no argument: "no-lake" is one too many', 'for example: cryptodl verify'],
   ['schedule -- verify --at=09:30 --deep', 'verify has no flag --at', '--at is a flag of schedule'],
-  ['verify --repair --deep', 'verify has no flag --repair', 'see cryptodl verify --help'],
   [
     'vision --symbols BTCUSDT --timerange lastweek',
     '--timerange lastweek has no meaning here',
@@ -185,7 +166,6 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
   ],
   ['vision --symbols BTCUSDT --limit 1000', 'vision has no flag --limit', 'did you mean --limits?'],
   ['vision --symbols BTCUSDT -P', 'vision has no flag -P', 'see cryptodl vision --help'],
-  ['vision -O --symbols BTCUSDT', '-O needs a value', 'see cryptodl vision --help'],
   ['vision --symbols BTCUSDT --top 10', 'vision has no flag --top', '--top is a flag of universe'],
   ['run', 'run needs a file', 'for example: cryptodl run jobs.yaml'],
   ['vision --symbols --days 7', '--symbols needs a value', 'see cryptodl vision --help'],
@@ -259,17 +239,9 @@ const ELSEWHERE: readonly {
       '  did you mean parquet?\n  write the line "format: parquet" in c.yaml\n',
   },
   {
-    typed: 'vision --config .',
-    says: '--config: cannot read . (it is a folder)\n  name a YAML or JSON file with lines like "market: spot"\n',
-  },
-  {
     typed: 'sql q.sql',
     files: { 'q.sql': 'SELECT 1' },
     says: 'sql: q.sql is a file\n  @ reads the query from a file\n',
-  },
-  {
-    typed: 'sql @none.sql',
-    says: 'sql: cannot read none.sql (no such file or folder)\n  name a file with a query: @FILE\n',
   },
   {
     typed: 'vision --symbols BTCUSDT --ca-file none.pem',
@@ -300,13 +272,6 @@ const ELSEWHERE: readonly {
       '. has no folder data with the zips of the archive\n' +
       '  name the --out of a run with --format zip, for example:\n' +
       '  cryptodl vision --symbols BTCUSDT --days 7 --format zip --out ./raw\n',
-  },
-  {
-    typed: 'vision --symbols BTCUSDT',
-    env: { CRYPTODL_FORMAT: 'parket' },
-    says:
-      'CRYPTODL_FORMAT: "parket" is not one of parquet, csv, zip\n' +
-      '  did you mean parquet?\n  CRYPTODL_FORMAT=parquet\n',
   },
   {
     typed: 'vision --symbols BTCUSDT',

@@ -1,38 +1,13 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { CryptodlError, vision } from '../../src/library.js';
+import { vision } from '../../src/library.js';
 import { cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { useScene } from '../helpers/scene.js';
 
 const folder = scratchFolder();
 const REVERSED = { from: '2024-02-02', to: '2024-02-01' };
-
-async function refusalOf(args: readonly string[], env: Record<string, string> = {}): Promise<string> {
-  const symbols = ['--symbols', 'BTCUSDT'];
-  const result = await cryptodl(['vision', ...symbols, ...args], { cwd: folder, env });
-  expect(result.code).toBe(2);
-  return result.stderr;
-}
-
-describe('the same mistake is told under the name with which the option was given', () => {
-  it('as a key of a config file', async () => {
-    writeFileSync(join(folder, 'my.yaml'), 'from: "2024-02-02"\nto: "2024-02-01"\n');
-    expect(await refusalOf(['--config', 'my.yaml'])).toContain(
-      'cryptodl: my.yaml: from 2024-02-02 is after my.yaml: to 2024-02-01\n',
-    );
-  });
-
-  it('as an option of the library', async () => {
-    const refused = vision({ ...REVERSED, symbols: 'BTCUSDT', out: join(folder, 'lake') }).summary();
-    await expect(refused).rejects.toMatchObject({
-      code: 'usage',
-      message: 'from 2024-02-02 is after to 2024-02-01',
-    });
-    await expect(refused).rejects.toBeInstanceOf(CryptodlError);
-  });
-});
 
 describe('every command names an option of the environment by its variable', () => {
   const lake = join(folder, 'data');

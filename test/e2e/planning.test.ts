@@ -1,5 +1,5 @@
 /** What a run plans to fetch, by the listing of the archive and by what the lake holds. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { filesBelow } from '../helpers/lake.js';
@@ -89,10 +89,10 @@ describe('the plan', () => {
   });
 
   it('is refused above --max-bytes, before the first request of an object', async () => {
-    const { code, stderr } = await scene.vision('--symbols BTCUSDT --days 7 --max-bytes 1kB');
+    const { code, stderr, lake } = await scene.vision('--symbols BTCUSDT --days 7 --max-bytes 1kB');
     const message = /the plan is .* kB, more than --max-bytes 1.0 kB/;
     expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
-    expect(scene.archive.objectRequests()).toEqual([]);
+    expect([scene.archive.objectRequests(), existsSync(join(lake, '_failures'))]).toEqual([[], false]);
   });
 
   it('counts the bytes of each object of a file that is rewritten, also of those that were not listed', async () => {

@@ -80,16 +80,6 @@ describe('a SOCKS5 proxy', () => {
     expect([(await scene.vision([], { env })).code, socks.asked]).toEqual([0, []]);
   });
 
-  it('shares the requests with others', async () => {
-    const [one, other] = [await startSocks({ login: LOGIN }), await startSocks()];
-    const list = `socks5h://${WRITTEN_LOGIN}@${one.label},socks5h://${other.label}`;
-    const run = await scene.vision(['--proxy', list]);
-    expect(run.code).toBe(0);
-    const { proxies } = run.summary['network'] as { proxies: { proxy: string; requests: number }[] };
-    expect(proxies.map(({ proxy }) => proxy)).toEqual([one.label, other.label]);
-    for (const { requests } of proxies) expect(requests).toBeGreaterThan(0);
-  });
-
   it.each([
     ['wants a login', { login: LOGIN }, 'the proxy requires another login'],
     ['wants another login', { login: 'x:y' }, 'the proxy refused user and password'],

@@ -626,7 +626,6 @@ describe('units', () => {
 describe('mistakes', () => {
   it.each([
     ['--window 12h', '"12h" is not a number of whole days', '--window 30d'],
-    ['--top 0', '--top: "0" is not a whole number of at least 1', '--top 30'],
     ['-m um,spot', 'universe ranks the symbols of one market', '--market um'],
     [
       '--from 2024-08',

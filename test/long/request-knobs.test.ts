@@ -1,15 +1,11 @@
 /** The flags of the request stack, each as a server sees it: how many requests, how far apart, over how many sockets. */
-import { randomUUID } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { isListing, useScene } from '../helpers/scene.js';
-import type { RunOptions, SceneRun } from '../helpers/scene.js';
+import type { SceneRun } from '../helpers/scene.js';
 
 /** Runs of objects without their sidecars. */
 const scene = useScene({
@@ -25,11 +21,7 @@ const EARLY_MS = 20;
 const arrivals: { readonly at: number; readonly socket: Socket }[] = [];
 
 /** The statuses are those of the first requests of objects; the others are served. */
-function run(
-  flags: string,
-  statuses: readonly (200 | 503)[] = [],
-  options: RunOptions = {},
-): Promise<SceneRun> {
+function run(flags: string, statuses: readonly (200 | 503)[] = []): Promise<SceneRun> {
   arrivals.length = 0;
   scene.archive.fault = (path, request, response) => {
     if (isListing(path)) return false;
@@ -38,7 +30,7 @@ function run(
     response.writeHead(503).end();
     return true;
   };
-  return scene.vision(flags, options);
+  return scene.vision(flags);
 }
 
 /** Milliseconds between the requests. */
@@ -76,14 +68,6 @@ describe('the breaker', () => {
 /** A run of six objects at once, or of as many as come in two seconds. */
 const SIX = '--days 6 --concurrency 8 --max-duration 2s';
 
-const configs = scratchFolder();
-
-function configFile(content: string): string {
-  const file = join(configs, `${randomUUID()}.yaml`);
-  writeFileSync(file, content);
-  return file;
-}
-
 describe('the pace of a bucket', () => {
   it('has --request-interval between two requests', async () => {
     const result = await run('--days 6 --concurrency 8 --request-interval 400ms');
@@ -98,12 +82,8 @@ describe('the pace of a bucket', () => {
     expect([result.code, arrivals.length]).toEqual([3, 4]);
   });
 
-  it.each<[string, string, RunOptions]>([
-    ['config file', `--config ${configFile('limits: { listing: 10/m, archive: 3/m }')}`, {}],
-    ['flag', '--limits archive=3/m,listing=10/m', {}],
-    ['environment', '', { env: { CRYPTODL_LIMITS: 'archive=3/m' } }],
-  ])('is at most that of limits, from the %s', async (_, flags, options) => {
-    const result = await run(`${SIX} ${flags}`, [], options);
+  it('is at most that of --limits', async () => {
+    const result = await run(`${SIX} --limits archive=3/m,listing=10/m`);
     expect([result.code, arrivals.length]).toEqual([3, 3]);
   });
 });

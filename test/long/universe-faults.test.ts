@@ -137,14 +137,6 @@ describe('data that cannot be read', () => {
     );
   });
 
-  it('is a usage error with the next step for a lake of zips', async () => {
-    await download('zips', '-s', 'AUSDT', '--format', 'zip');
-    const zips = await universe('zips');
-    expect([zips.code, zips.stdout]).toEqual([2, '']);
-    expect(zips.stderr).toContain('zips has no um klines with an interval of at most 1d as Parquet or CSV');
-    expect(zips.stderr).toContain('--format parquet --out zips');
-  });
-
   it('numbers above 10^30 are refused in one line', async () => {
     await download('huge', '-s', 'AUSDT,HUGEUSDT');
     const { code, stdout, stderr } = await universe('huge', '--to', '2024-04');

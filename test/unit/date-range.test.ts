@@ -33,6 +33,10 @@ it('without anything it is the last complete day', () => {
 });
 
 describe('--days', () => {
+  it('begin with the first day of the archive if they reach further back', () => {
+    expect(range({ days: 99_999_999 })).toEqual(['2017-07-01', '2024-03-14']);
+  });
+
   it('ends with yesterday', () => {
     expect(range({ days: 3 })).toEqual(['2024-03-12', '2024-03-14']);
   });

@@ -3,18 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { endpoint, endpointText, promFile } from '../../src/options/monitoring.js';
 
 describe('--prometheus-port', () => {
-  it.each([
-    ['9464', '127.0.0.1', 9464],
-    ['0.0.0.0:9464', '0.0.0.0', 9464],
-    ['localhost:1', 'localhost', 1],
-    ['[::1]:65535', '::1', 65_535],
-  ])('takes %s', (text, host, port) => {
-    expect(endpoint(text, '--x')).toEqual({ host, port });
-    expect(endpoint(endpointText({ host, port }), '--x')).toEqual({ host, port });
-  });
-
-  it.each(['0', '65536', '', 'localhost', '::1:9464'])('refuses "%s"', (text) => {
-    expect(() => endpoint(text, '--x')).toThrow('is not a port from 1 to 65535');
+  it.each(['127.0.0.1:9464', '[::1]:65535'])('is printed as %s', (text) => {
+    expect(endpointText(endpoint(text, '--x'))).toBe(text);
   });
 });
 

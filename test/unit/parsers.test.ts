@@ -146,6 +146,7 @@ const ACCEPTED: readonly (readonly [name: string, value: unknown, ...texts: stri
   ['redis', 'redis://queue:6379', 'redis://queue:6379', 'queue:6379'],
   ['endpoint', { host: '127.0.0.1', port: 9464 }, '9464', 'http://127.0.0.1:9464/metrics'],
   ['endpoint', { host: '0.0.0.0', port: 9464 }, '0.0.0.0:9464', ':9464'],
+  ['endpoint', { host: '::1', port: 65_535 }, '[::1]:65535'],
   [
     'limit',
     { text: 'archive=50/s', bucket: 'archive', permits: 50, windowMs: 1000 },
@@ -221,7 +222,7 @@ const REFUSED: readonly (readonly [name: string, hint: string | undefined, ...te
   ],
   ['market', undefined, 'nasdaq', 'delivery', 'constructor', ''],
   ['url', 'CRYPTODL_X=http://127.0.0.1:8090', 'ftp://x', 'x', '', 'file:///etc/passwd'],
-  ['endpoint', 'CRYPTODL_X=9464 or CRYPTODL_X=0.0.0.0:9464', '0', 'x', '65536'],
+  ['endpoint', 'CRYPTODL_X=9464 or CRYPTODL_X=0.0.0.0:9464', '0', 'x', '65536', 'localhost', '::1:9464'],
   ['limit', 'CRYPTODL_X=archive=100/s', 'archive', 'archive=0/s', 'archive=5'],
   ['shard', 'CRYPTODL_X=0/3 or CRYPTODL_X=2/3', '3', '12/12', '0/0', '1/10001', '-1/3'],
 ];

@@ -1,7 +1,7 @@
 /** The lines of `cryptodl runs`. */
 import { describe, expect, it } from 'vitest';
 import type { RunRecord } from '../../src/monitor/run-record.js';
-import { noteLines, runsTable } from '../../src/runs/print-runs.js';
+import { runsTable } from '../../src/runs/print-runs.js';
 import { runRecord } from '../helpers/report-lake.js';
 
 const START = Date.parse('2026-11-20T08:00:00Z');
@@ -20,13 +20,5 @@ describe('the lines of runs', () => {
     const outcomes = { ok: 5, partial: 2, skipped: 30, absent: 400, failed: 1 };
     const [, row = ''] = runsTable([runOf(0, undefined, { outcomes })]);
     expect(row.split(/ {2,}/).slice(3, 6)).toEqual(['7', '30', '1']);
-  });
-
-  it('have no control characters of a record', () => {
-    const alert = { id: 'x', text: 'a\u001b[31m', advice: 'b\u0007' };
-    const runs = [runOf(0, 'j\u001b[2J', { alerts: [alert] })];
-    const lines = [...noteLines(runs[0], [], 0), ...runsTable(runs)];
-    expect(lines.join('')).not.toMatch(/\p{Cc}/u);
-    expect(lines[0]).toMatch(/^alert of the newest run: a.*: b/);
   });
 });
