@@ -15,6 +15,7 @@ import { DoubtSums } from '../catalogue/doubts.js';
 import type { Doubts } from '../catalogue/doubts.js';
 import { GapGroups } from './gap-groups.js';
 import { heatMap, legend } from './heat-map.js';
+import type { HeatStyle } from './heat-map.js';
 import { cellsOf, percentText, seriesTable, unitOf } from './series-table.js';
 
 /** Ranges of more days are shown by month. */
@@ -36,11 +37,9 @@ interface Row {
 /** Of a heat-map in a pipe. */
 const USUAL_WIDTH = 100;
 
-interface Style {
+/** The width is Infinity for a pipe. */
+interface Style extends Omit<HeatStyle, 'by'> {
   readonly by: CoveragePeriod | undefined;
-  /** Columns of the terminal; Infinity for a pipe. */
-  readonly width: number;
-  readonly hasColour: boolean;
 }
 
 /** The series of one dataset and interval. */

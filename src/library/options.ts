@@ -106,12 +106,11 @@ function itemsOf(name: FlagName, value: unknown): readonly string[] {
 }
 
 function textOf(name: FlagName, value: unknown): string {
-  const { value: kind, isMap = false } = flagSpec(name);
+  const { value: kind } = flagSpec(name);
   if (value instanceof Date && Number.isNaN(value.getTime()))
     throw usage(`${camelCase(name)} is not a valid Date`);
   if (value instanceof Date) return kind === 'DATE' ? value.toISOString().slice(0, 10) : value.toISOString();
   if (typeof value === 'number') return kind === 'TIME' || kind === 'UNTIL' ? `${value}ms` : String(value);
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
-  const map = isMap ? ', a map' : '';
-  throw usage(`${camelCase(name)} is not a text, a number, a Date${map}, true or false`);
+  throw usage(`${camelCase(name)} is not a text, a number, a Date, true or false`);
 }

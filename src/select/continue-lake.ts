@@ -24,6 +24,7 @@ import { cadencesOf } from '../source/keys.js';
 import { isListingFault } from '../source/listing.js';
 import type { TradedSymbol } from '../source/source.js';
 import { findDataset, isArchived, isMetric } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
 import { shellWord } from '../text/printable.js';
 import { isAll } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
@@ -58,13 +59,15 @@ export async function continueLake(
   );
   const isOrdered = new Set(ordered.map(({ series }) => seriesName(series)));
   for await (const series of heldSeries(paths.root, venue, warn)) {
-    if (!isOf(verb, context, series)) continue;
+    const spec = findDataset(venue, series.market, series.dataset);
+    const isOfVerb = spec !== undefined && (verb === 'vision' ? isArchived(spec) : isMetric(spec));
+    if (!isOfVerb) continue;
     if (!isChosen(series, context, given)) continue;
     if (!isInShard(options.shard, venue, series)) {
       outside += 1;
       continue;
     }
-    const { continued, lostObjects } = await continuations(context, series, range, { given, verb });
+    const { continued, lostObjects } = await continuations(context, { series, spec }, range, { given, verb });
     // The manifest may record absences alone.
     if (continued.length > 0) held.add(seriesName(series));
     else if (isOrdered.has(seriesName(series))) continue;
@@ -182,13 +185,6 @@ async function availableSymbols(
   }
 }
 
-/** `metrics` continues datasets of REST, `vision` those of the archive. */
-function isOf(verb: DownloadVerb, { venue }: LakeContext, { market, dataset }: Series): boolean {
-  const spec = findDataset(venue, market, dataset);
-  if (spec === undefined) return false;
-  return verb === 'vision' ? isArchived(spec) : isMetric(spec);
-}
-
 /** Whether the given flags select the series. */
 function isChosen(series: Series, context: LakeContext, given: ReadonlySet<string>): boolean {
   const { options } = context;
@@ -205,13 +201,11 @@ function isChosen(series: Series, context: LakeContext, given: ReadonlySet<strin
 
 async function continuations(
   context: LakeContext,
-  series: Series,
+  { series, spec }: { readonly series: Series; readonly spec: DatasetSpec },
   range: Range,
   { given, verb }: { readonly given: ReadonlySet<string>; readonly verb: DownloadVerb },
 ): Promise<{ readonly continued: readonly SeriesRequest[]; readonly lostObjects: number }> {
   const { options, paths, venue } = context;
-  const spec = findDataset(venue, series.market, series.dataset);
-  if (spec === undefined) return { continued: [], lostObjects: 0 };
   const folder = join(paths.root, seriesFolder(venue.name, series));
   const manifest = await readHeld(paths.root, venue, series);
   const selected = FORMATS.filter((format) => !given.has('format') || format === options.format);
