@@ -224,6 +224,11 @@ describe('the addresses of --ping and --alert-webhook', () => {
     ['no protocol', ['vision', '--ping', 'h/secret'], '--ping (not shown) is not an http(s) address'],
     ['a user', ['vision', '--ping', 'http://u:p@h/secret'], '--ping (not shown; host h) holds a user name'],
     [
+      'a user, no protocol',
+      ['vision', '--alert-webhook', 'u:secret@h'],
+      '--alert-webhook (not shown) holds a user',
+    ],
+    [
       'a flag of a job',
       ['run', 'jobs.yaml', ...addresses.slice(0, 2)],
       '--ping is a flag of vision, metrics, retry, repair; write it into the file of jobs',

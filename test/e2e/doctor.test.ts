@@ -193,12 +193,6 @@ describe('hosts', () => {
       { of: 'nosuch.invalid', next: containing('--fapi-url') },
     ],
     [
-      'a refused connection',
-      () => ['--spot-url', 'http://127.0.0.1:9'],
-      'rest',
-      { found: containing('(connect-failed)') },
-    ],
-    [
       'https of a server without TLS',
       () => ['--spot-url', archive.url.replace('http:', 'https:')],
       'rest',

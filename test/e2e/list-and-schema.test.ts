@@ -221,11 +221,6 @@ describe('unknown names', () => {
     ],
     ['no list', [], 'list needs one of markets'],
     ['a dataset with a slip', ['symbols', '--dataset', 'klinse'], 'did you mean klines?'],
-    [
-      'a symbol with a slip',
-      ['periods', '--interval', '1h', '--symbols', 'BTCUSDTT'],
-      'did you mean BTCUSDT?',
-    ],
     ['periods of what', ['periods', '--interval', '1h'], '--symbols BTCUSDT'],
   ])('%s gives an error with a hint', async (_name, args, hint) => {
     const answer = await cryptodl(['list', ...args, ...place]);

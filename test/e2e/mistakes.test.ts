@@ -29,7 +29,6 @@ const WORKS: readonly (readonly [typed: string, line: string])[] = [
   ['BTCUSDT', 'vision --symbols BTCUSDT'],
   ['--symbols BTCUSDT', 'vision --symbols BTCUSDT'],
   ['vision BTCUSDT ETHUSDT', 'vision --symbols BTCUSDT,ETHUSDT'],
-  ['vision --symbol BTCUSDT', 'vision --symbols BTCUSDT'],
   [
     'vision --symbols BTCUSDT --start 2026-11-18 --end 2026-11-19',
     'vision --symbols BTCUSDT --from 2026-11-18 --to 2026-11-19',
@@ -69,7 +68,6 @@ const WORKS: readonly (readonly [typed: string, line: string])[] = [
     'vision --symbols BTCUSDT --from 2026-11-18 --dry-run',
   ],
   ['list periods BTCUSDT um', 'list periods --symbols BTCUSDT --market um'],
-  ['schema klines um', 'schema klines --market um'],
   ['vision --no-progress BTCUSDT', 'vision --progress none --symbols BTCUSDT'],
   ['repeat report.jsonl', 'retry report.jsonl'],
   [
@@ -185,7 +183,6 @@ describe('is refused', () => {
 
 it.each([
   ['BTCUSDT ETHUSDT --days 1 --timeframe 1h', 2],
-  ['download --pair BTCUSDT --start 2026-11-18 --end 2026-11-19 -t 1h --data-dir data', 1],
   ['sync 1h BTCUSDT --timerange 20261118-20261119', 1],
 ])('cryptodl %s writes the data', async (typed, files) => {
   const cwd = scene.newFolder();

@@ -96,26 +96,6 @@ describe('user name and password in an address', () => {
     },
   );
 
-  it.each(['ping', 'alert-webhook'])(
-    'are refused by --%s, and of its address only the host is printed',
-    async (flag) => {
-      for (const value of [withPassword(), `user:${PASSWORD}@host.test`]) {
-        const asked = ['vision', '--symbols', 'BTCUSDT', '--json', '--out', join(scratch, 'refused')];
-        const { code, stdout, stderr } = await cryptodl([...asked, `--${flag}`, value]);
-        const host = value.includes('://') ? `; host ${new URL(value).host}` : '';
-        expect([code, stderr.split('\n')]).toEqual([
-          2,
-          [
-            `cryptodl: --${flag} (not shown${host}) holds a user name or a password; only --proxy may have them`,
-            expect.stringMatching(`^  --${flag} https://[\\w./-]+$`),
-            '',
-          ],
-        ]);
-        expect(stdout + stderr).not.toContain(PASSWORD);
-      }
-    },
-  );
-
   it('of --proxy are in no option, suggestion, log and report, but the user name is', async () => {
     const [out, log] = [join(scratch, 'proxied'), join(scratch, 'proxied.log')];
     const proxy = ['--proxy', `http://user:${PASSWORD}@127.0.0.1:1`, '--retries', '0', '--out', out];

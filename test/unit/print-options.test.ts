@@ -74,16 +74,3 @@ describe('values with units', () => {
     expect(lines.find((line) => line.startsWith(`${name} `))).toContain(` ${given}  (flag)`);
   });
 });
-
-it.each(['ping', 'alert-webhook'] as const)('of the address of --%s, only the host is printed', (name) => {
-  const resolved = resolveOptions('vision', [
-    flags({ [name]: ['https://hooks.test:8443/T0/secret?key=secret'] }),
-  ]);
-  const line = optionLines('vision', resolved).find((each) => each.startsWith(`${name} `)) ?? '';
-  expect(line.replace(name, '').trim()).toBe('(not shown; host hooks.test:8443)  (flag)');
-  // The printed text is no address that a config file takes.
-  const [, text = ''] = /(\(.*\)) {2}/.exec(line) ?? [];
-  expect(() => resolveOptions('vision', [configLayer('c.yaml', { [name]: text }, 'vision')])).toThrow(
-    'is not an http(s) address',
-  );
-});
