@@ -2,7 +2,7 @@
 import { DAY_MS, dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
-import { REASON_FACTS } from '../model/absence-reasons.js';
+import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, Format, Period } from '../model/task.js';
 
@@ -102,8 +102,11 @@ export class Absences {
     }
     if (failed !== undefined) return;
     this.#removeFailures({ from: first.from, to: last.to }, atMs);
+    // A period that is not due yet tells nothing about the end of its series.
+    const isDueByThen = atMs >= first.to * DAY_MS + LATE_MS[line.cadence];
     if (isEnd(reason)) this.#hasEnds = true;
-    else if (this.#hasEnds && REASON_FACTS[reason].at !== 'start') this.#removeEnds(last.to, atMs);
+    else if (this.#hasEnds && isDueByThen && REASON_FACTS[reason].at !== 'start')
+      this.#removeEnds(last.to, atMs);
   }
 
   /** Adds a line of an object: a request for its period was answered. */

@@ -42,6 +42,13 @@ describe('absences', () => {
     absences.add(line({ first: '2026-11-10', last: '2026-11-20', reason: 'not-published-yet', at: later }));
     absences.add(line({ first: '2026-11-05', last: '2026-11-05', reason: 'delisted', at: later }));
     absences.add(line({ first: '2026-11-21', last: '2026-11-21', reason: 'not-published-yet', at: later }));
+    const notDue = {
+      cadence: 'monthly',
+      first: '2026-11',
+      last: '2026-11',
+      at: '2026-11-26T08:00:00.000Z',
+    } as const;
+    absences.add(line({ ...notDue, reason: 'not-published-yet' }));
     const ends = ['2026-11-01', '2026-11-05'].map((text) => absences.of(dayPeriod(day(text)))?.reason);
     // One run may find the end of the days, and expect the month.
     expect(ends).toEqual([undefined, 'delisted']);
