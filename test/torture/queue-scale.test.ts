@@ -8,8 +8,8 @@ import { scratchFolder } from '../helpers/folders.js';
 
 const MEASURED = fileURLToPath(new URL('../../bench/queue-tasks.js', import.meta.url));
 const TASKS = 400_000;
-/** About 205, with a twentieth of the series held; the whole plan in memory would be more. */
-const MOST_MB = 220;
+/** 195 to 229 in twenty runs, with a twentieth of the series held; the whole plan in memory would be more. */
+const MOST_MB = 250;
 /** About twice what it is: other work on the machine costs both of them, but not the same. */
 const MOST_RATIO = 25;
 
