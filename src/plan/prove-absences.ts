@@ -11,7 +11,7 @@ import type { SymbolLife } from './symbol-life.js';
 
 export interface ProofContext extends Pick<ChooseContext, 'known' | 'list' | 'spans'> {
   readonly series: Series;
-  readonly life: Pick<SymbolLife, 'firstDay' | 'datasetStart' | 'end' | 'pauses' | 'isPaused'>;
+  readonly life: Pick<SymbolLife, 'firstDay' | 'datasetStart' | 'end' | 'pauses' | 'endedPauses'>;
   readonly absences: Absences;
   readonly nowMs: number;
   /** Recorded reasons do not count. */
@@ -100,14 +100,15 @@ async function endReason(context: ProofContext, listing: SeriesListing, period: 
   const end = await life.end(series, cadence, last);
   if (end !== undefined && period.from >= end)
     return { absent: 'delisted', since: firstPeriodFrom(cadence, end) };
-  return (await isInPause(context, period)) ? { absent: 'not-traded' } : proofOf(open);
+  return (await isInPause(context, period, last)) ? { absent: 'not-traded' } : proofOf(open);
 }
 
 /** Whether a late period lies in a pause that has ended: other series of the symbol went on, and this one does not tell yet. */
-async function isInPause(context: ProofContext, period: Period): Promise<boolean> {
+async function isInPause(context: ProofContext, period: Period, last: number): Promise<boolean> {
   if (recordedReason(context, period, ['not-traded']) !== undefined) return true;
   if (context.nowMs < period.to * DAY_MS + LATE_MS[period.cadence]) return false;
-  return context.life.isPaused(context.series, period);
+  const pauses = await context.life.endedPauses(context.series, period.cadence, last);
+  return pauses.some(({ from, to }) => from <= period.from && period.to <= to);
 }
 
 function proofOf({ absent, since }: { absent: AbsenceReason; since: number | undefined }): Proof {

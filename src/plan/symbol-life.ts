@@ -45,6 +45,8 @@ export class SymbolLife {
   /** The series of the run and of the lake, by market. */
   readonly #known = new Map<string, Promise<ReadonlyMap<string, Series[]>>>();
   readonly #answers = new Map<string, Promise<readonly Period[]>>();
+  /** What is known of a series: a plan asks for each of its periods. */
+  readonly #facts = new Map<string, Promise<unknown>>();
 
   constructor(options: LifeOptions) {
     this.#options = options;
@@ -60,7 +62,7 @@ export class SymbolLife {
    * one series alone may begin late. If publication stalled for all of its market then, the day after the last one before that others have.
    */
   firstDay(series: Series): Promise<number | undefined> {
-    return orUndefined(async () => {
+    return this.#once(series, 'first day', async () => {
       // Months do not tell the day.
       const records = (await this.#othersOf(series)).filter((one) => !this.#isCoarse(one));
       const [own = Infinity, ...firsts] = await Promise.all(
@@ -79,7 +81,7 @@ export class SymbolLife {
    * has it, or if the listing does not tell.
    */
   datasetStart(series: Series): Promise<number | undefined> {
-    return orUndefined(async () => {
+    return this.#once(series, 'start of the dataset', async () => {
       const firsts = await Promise.all(
         this.#referencesOf(series).map((symbol) => this.#firstOf({ ...series, symbol })),
       );
@@ -94,7 +96,7 @@ export class SymbolLife {
    * that is not proven, or not yet.
    */
   end(series: Series, cadence: Cadence, from: number): Promise<number | undefined> {
-    return orUndefined(async () => {
+    return this.#once(series, `${cadence} end from ${from}`, async () => {
       const isCoarse = this.#isCoarse(series);
       const delay = LONGEST_DELAY_DAYS[isCoarse ? 'daily' : cadence];
       const latest = this.#options.today - delay;
@@ -150,14 +152,21 @@ export class SymbolLife {
     return pauses;
   }
 
-  /** Whether a period lies in a pause that has ended. */
-  async isPaused(series: Series, { cadence, from, to }: Period): Promise<boolean> {
-    const others = await this.#othersOf(series);
-    const isTraded = await orUndefined(() => this.#hasDays(others, from, to));
-    if (isTraded !== false) return false;
+  /** The pauses of a series from a day on that have ended. */
+  async endedPauses(series: Series, cadence: Cadence, from: number): Promise<readonly Days[]> {
     const { today } = this.#options;
-    const pauses = await this.pauses(series, cadence, from - LEAST_PAUSE_DAYS, today);
-    return pauses.some((pause) => pause.from <= from && to <= pause.to && pause.to < today);
+    const pauses = await this.#once(series, `${cadence} pauses from ${from}`, () =>
+      this.pauses(series, cadence, from, today),
+    );
+    return pauses?.filter(({ to }) => to < today) ?? [];
+  }
+
+  /** Undefined if the listing does not tell. */
+  #once<T>(series: Series, what: string, act: () => Promise<T>): Promise<T | undefined> {
+    const name = `${nameOf(series)} ${what}`;
+    const known = this.#facts.get(name) ?? orUndefined(act);
+    this.#facts.set(name, known);
+    return known as Promise<T | undefined>;
   }
 
   async #hasDays(all: readonly Series[], from: number, to: number): Promise<boolean> {
