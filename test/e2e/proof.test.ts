@@ -18,10 +18,10 @@ const [FIRST = 0, LAST = FIRST] = (process.env['CRYPTODL_PROOF_SEEDS'] ?? sized(
 
 /**
  * Seeds whose lakes are still called what they are not. 814: the first month of a series lacks days at its start that other datasets of the
- * symbol have. 836: a month of which the symbol traded one day is cut. 785, 1958: a symbol is listed while the publication of its other series
- * stalls, so nothing tells its start.
+ * symbol have. 836: a month of which the symbol traded one day is cut. 785, 1603, 1958: a symbol begins or ends while the publication of its
+ * other series stalls, so nothing tells. 1004: the pause of bars of three days is not told. 1262: a missing bar of a week is not seen.
  */
-const OPEN: ReadonlySet<number> = new Set([785, 814, 836, 1958]);
+const OPEN: ReadonlySet<number> = new Set([785, 814, 836, 1004, 1262, 1603, 1958]);
 
 /** Seeds whose lakes were called what they are not, for reasons that the first seeds do not have. */
 const MENDED = [135, 183, 261, 444, 464, 622, 646, 661, 750, 1014, 1172, 1757, 1849];
