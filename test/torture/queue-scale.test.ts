@@ -8,8 +8,8 @@ import { scratchFolder } from '../helpers/folders.js';
 
 const MEASURED = fileURLToPath(new URL('../../bench/queue-tasks.js', import.meta.url));
 const TASKS = 400_000;
-/** 195 to 229 in twenty runs, with a twentieth of the series held; the whole plan in memory would be more. */
-const MOST_MB = 250;
+/** 195 to 229 in twenty runs, with a twentieth of the series held; the whole plan in memory would be more in each round. */
+const MOST_MB = 220;
 /** About twice what it is: other work on the machine costs both of them, but not the same. */
 const MOST_RATIO = 25;
 
@@ -30,13 +30,13 @@ function measured(...args: readonly string[]): Used {
 it(`${TASKS} tasks cost at most ${MOST_RATIO} times as many empty ones, and ${MOST_MB} MB`, () => {
   const lake = join(scratch, 'lake');
   const held = makeHeldSeries(lake, TASKS);
-  const ratios: number[] = [];
+  const rounds: { readonly ratio: number; readonly peakMb: number }[] = [];
   for (let round = 0; round < 2; round += 1) {
     const loop = measured('loop', String(TASKS));
     const ours = measured('tasks', String(TASKS), lake);
     expect(ours.outcomes).toMatchObject({ ok: TASKS - held, skipped: held, absent: 0, failed: 0 });
-    expect(ours.peakMb).toBeLessThan(MOST_MB);
-    ratios.push(ours.cpuSeconds / loop.cpuSeconds);
+    rounds.push({ ratio: ours.cpuSeconds / loop.cpuSeconds, peakMb: ours.peakMb });
   }
-  expect(Math.min(...ratios)).toBeLessThan(MOST_RATIO);
+  expect(Math.min(...rounds.map(({ peakMb }) => peakMb))).toBeLessThan(MOST_MB);
+  expect(Math.min(...rounds.map(({ ratio }) => ratio))).toBeLessThan(MOST_RATIO);
 });
