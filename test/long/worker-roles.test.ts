@@ -135,9 +135,8 @@ describe.skipIf(!HAS_REDIS)(`roles of workers${NEEDS_REDIS}`, { timeout: 300_000
     ]);
     expect(await runs.status()).toMatchObject({ failed: 1, failedBy: { 'http-server-error': 1 } });
     scene.reset();
-    const again = runs.enqueue([...WHAT, '--wait', '--json']);
     await runs.retry();
-    expect((await again).code).toBe(0);
+    expect((await runs.enqueue([...WHAT, '--wait', '--json'])).code).toBe(0);
     for (const { process } of workers) process.kill('SIGTERM');
     await Promise.all(workers.map(({ ended }) => ended));
     expect(zips()).toBe(1);
