@@ -1,4 +1,5 @@
 /** The series of an order, and the days that it must have by now. */
+import { firstDayOf } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
 import { monthOf, monthStart, parseDay } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
@@ -24,4 +25,10 @@ export function orderedDays(order: Order, venue: Source, nowMs: number): Ordered
   const end = Math.min(published, last === null ? Infinity : (parseDay(last) ?? 0) + 1);
   const from = first === null ? undefined : (parseDay(first) ?? 0);
   return { ...(from === undefined ? {} : { from }), to: Math.max(end, from ?? 0) };
+}
+
+/** The days of the order that it asks for of one symbol. */
+export function daysOfSymbol(order: Order, days: OrderedDays, symbol: string): OrderedDays {
+  const from = days.from ?? firstDayOf(order, symbol);
+  return from === undefined ? days : { from, to: Math.max(days.to, from) };
 }

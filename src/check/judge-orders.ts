@@ -13,8 +13,9 @@ import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { LastFailures } from '../select/last-failures.js';
 import { firstDayOfRest } from '../select/rest-offer.js';
-import { orderedDays } from '../catalogue/ordered-series.js';
+import { daysOfSymbol, orderedDays } from '../catalogue/ordered-series.js';
 import type { OrderedDays } from '../catalogue/ordered-series.js';
+import type { DayRange } from '../catalogue/spans.js';
 import type { Source } from '../source/source.js';
 import { findDataset, isArchived } from '../source/venue.js';
 import { printable } from '../text/printable.js';
@@ -22,11 +23,10 @@ import { printable } from '../text/printable.js';
 /** `run`: a run of the order may have it. `repair`: REST may have rows that held objects lack. A gap without either was asked for, and cannot be had. */
 export type Mend = 'run' | 'repair';
 
-/** An order compared with the lake. Days are day numbers `[from, to)`. */
+/** An order compared with the lake. */
 export interface JudgedOrder {
   readonly order: Order;
-  /** Undefined: the first day of each series. */
-  readonly from: number | undefined;
+  /** The day after the last one that must be published by now. */
   readonly to: number;
   readonly series: number;
   /** Series that lack data. */
@@ -62,11 +62,18 @@ export async function judgeOrders(
     const range = orderedDays(order, venue, nowMs);
     return { order, range, isOwn: isOrderedBy(order), states: new Map<string, SeriesStates>() };
   });
-  const ofSeries = (series: Series) => judged.filter(({ isOwn }) => isOwn(series));
+  type Judged = (typeof judged)[number];
+  const ofSeries = (series: Series): Judged[] => judged.filter(({ isOwn }) => isOwn(series));
+  const owners = new Map<Partial<DayRange>, Judged>();
+  const rangeOf = (one: Judged, symbol: string): OrderedDays => {
+    const range = { ...daysOfSymbol(one.order, one.range, symbol) };
+    owners.set(range, one);
+    return range;
+  };
   const states = openCatalogue(root, venue, signal).states(
     held.filter((series) => ofSeries(series).length > 0),
     {
-      rangesOf: (series) => ofSeries(series).map(({ range }) => range),
+      rangesOf: (series) => ofSeries(series).map((one) => rangeOf(one, series.symbol)),
       nowMs,
       failures: failures?.bySeries,
       keepsStates: true,
@@ -74,7 +81,7 @@ export async function judgeOrders(
     },
   );
   for await (const one of states) {
-    const own = judged.find(({ range }) => range === one.range);
+    const own = owners.get(one.range);
     if (one.format === undefined || one.format === own?.order.settings.format)
       own?.states.set(one.series.symbol, one);
   }
@@ -100,7 +107,7 @@ function sourcesOf({ market, dataset, interval }: Order, venue: Source, nowMs: n
 
 function summed(
   order: Order,
-  { from, to }: OrderedDays,
+  range: OrderedDays,
   states: ReadonlyMap<string, SeriesStates>,
   sources: Sources,
 ): JudgedOrder {
@@ -113,7 +120,7 @@ function summed(
   const mends = new Set<Mend>();
   for (const symbol of order.symbols) {
     const one = states.get(symbol);
-    const amounts: Amounts = one ?? emptyAmounts(from, to);
+    const amounts: Amounts = one ?? emptyAmounts(daysOfSymbol(order, range, symbol));
     const percent = percentOf(amounts);
     if (percent !== undefined) percents.push(percent);
     if (amounts.missing === 0) continue;
@@ -121,22 +128,16 @@ function summed(
     if (one?.rowSeconds === undefined) days += amounts.missing;
     else rows += amounts.missing;
     const missing = one?.gaps.filter(({ isMissing }) => isMissing) ?? [];
-    const [last] = missing;
-    const isAtEnd =
-      order.last === null &&
-      missing.length === 1 &&
-      last?.reason === 'not-fetched' &&
-      last.to >= to * DAY_SECONDS;
-    isBehind &&= isAtEnd;
-    if (isAtEnd) behind = Math.max(behind, Math.ceil((last.to - last.from) / DAY_SECONDS));
+    const late = order.last === null ? lateDays(missing, range.to) : undefined;
+    isBehind &&= late !== undefined;
+    behind = Math.max(behind, late ?? 0);
     if (one === undefined) mends.add('run');
     for (const gap of missing) for (const mend of mendsOf(gap, sources)) mends.add(mend);
   }
   const percent = percents.length === 0 ? undefined : percents.reduce((a, b) => a + b, 0) / percents.length;
   return {
     order,
-    from,
-    to,
+    to: range.to,
     series: order.symbols.length,
     lacking,
     rows,
@@ -147,6 +148,12 @@ function summed(
     excused: excusedOf(states.values()),
     doubts: doubtsOfAll(states.values()),
   };
+}
+
+/** The number of days at the end that a series lacks; undefined if it lacks something else. */
+function lateDays([gap, other]: readonly Gap[], end: number): number | undefined {
+  const isLate = other === undefined && gap?.reason === 'not-fetched' && gap.to >= end * DAY_SECONDS;
+  return isLate ? Math.ceil((gap.to - gap.from) / DAY_SECONDS) : undefined;
 }
 
 function excusedOf(states: Iterable<SeriesStates>): ExcusedAmounts {
@@ -162,7 +169,7 @@ function doubtsOfAll(states: Iterable<SeriesStates>): DoubtSums {
 }
 
 /** A symbol that the lake lacks has 0 %, once a day of the order must be published. */
-function emptyAmounts(from: number | undefined, to: number): Amounts {
+function emptyAmounts({ from, to }: OrderedDays): Amounts {
   const expected = to - (from ?? to - 1);
   return { expected, missing: expected };
 }

@@ -84,11 +84,11 @@ function nameOf({ market, dataset, interval, settings: { format } }: Order): str
 }
 
 function cellsOf(judged: JudgedOrder): string[] {
-  const { order, from, to, series, lacking, rows, days, percent } = judged;
+  const { order, to, series, lacking, rows, days, percent } = judged;
   return [
     printable(nameOf(order)),
     printable(listText(order.words, 3)),
-    from === undefined ? 'start' : dayText(from),
+    order.first ?? 'start',
     `${dayText(to - 1)}${order.last === null ? ' (open)' : ''}`,
     numberText(series),
     percent === undefined ? '-' : percentText({ expected: 100, missing: 100 - percent }),
@@ -102,28 +102,26 @@ export function checkRecord({ orders, run }: FoundOrders, { state, exitCode, nex
     event: 'check',
     verdict: state,
     exitCode,
-    orders: orders.map(
-      ({ order, from, to, series, lacking, rows, days, percent, behind, mends, doubts }) => ({
-        id: order.id,
-        verb: order.verb,
-        market: order.market,
-        dataset: order.dataset,
-        interval: order.interval,
-        format: order.settings.format,
-        symbols: order.words,
-        quote: order.quote,
-        first: order.first,
-        last: order.last,
-        judged: { from: from === undefined ? null : dayText(from), to: dayText(to - 1) },
-        series,
-        lacking,
-        missing: { rows, days },
-        percent: percent ?? null,
-        behindDays: behind,
-        mend: [...mends],
-        ...doubts.sums,
-      }),
-    ),
+    orders: orders.map(({ order, to, series, lacking, rows, days, percent, behind, mends, doubts }) => ({
+      id: order.id,
+      verb: order.verb,
+      market: order.market,
+      dataset: order.dataset,
+      interval: order.interval,
+      format: order.settings.format,
+      symbols: order.words,
+      quote: order.quote,
+      first: order.first,
+      last: order.last,
+      judged: { from: order.first, to: dayText(to - 1) },
+      series,
+      lacking,
+      missing: { rows, days },
+      percent: percent ?? null,
+      behindDays: behind,
+      mend: [...mends],
+      ...doubts.sums,
+    })),
     lastRun: run ?? null,
     next: next ?? null,
   };

@@ -13,7 +13,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { givenRange } from '../select/date-range.js';
 import { readVerbLake, refuseFormat, selectGiven } from '../select/held-series.js';
 import { readLastFailures } from '../select/last-failures.js';
-import { orderedDays, seriesOf } from '../catalogue/ordered-series.js';
+import { daysOfSymbol, orderedDays, seriesOf } from '../catalogue/ordered-series.js';
 import type { OrderedDays } from '../catalogue/ordered-series.js';
 import type { Source } from '../source/source.js';
 import type { LastFailures } from '../select/last-failures.js';
@@ -96,10 +96,11 @@ async function withOrdered(
   const ordered = new Map<string, OrderedSeries>();
   for (const order of (await readOrders(paths)).orders) {
     if (order.exchange !== venue.name) continue;
-    const range = orderedDays(order, venue, nowMs);
-    const days = { from: range.to - 1, ...range };
+    const ofAll = orderedDays(order, venue, nowMs);
     for (const series of seriesOf(order)) {
       const name = seriesName(series);
+      const range = daysOfSymbol(order, ofAll, series.symbol);
+      const days = { from: range.to - 1, ...range };
       const { format } = order.settings;
       const before = ordered.get(name);
       const ofFormat = unionOf(before?.formats[format] ?? range, range);

@@ -24,7 +24,7 @@ import { closeLake, openLake } from './open-lake.js';
 import { openReport, refuseBadReport } from './open-report.js';
 import type { ReportedRun } from './open-report.js';
 import { continueOrders } from '../select/continue-orders.js';
-import { addOrders, withOrders } from '../lake/orders.js';
+import { addOrders, noteStarts, withOrders } from '../lake/orders.js';
 import type { AskedOrder, OrderChange } from '../lake/orders.js';
 import { refuseAllEnded } from '../select/select-datasets.js';
 import type { openSession, Session, SessionRequest } from './session.js';
@@ -162,6 +162,7 @@ async function execute(
     return acceptedPlan(session, selection);
   });
   try {
+    await noteStarts(session.paths, session.venue.name, plan.starts);
     const terms = plan.totals.fetch + plan.totals.skip === 0 ? undefined : await noteTerms(session);
     session.observer.announce({ ...announcement(session, selection, plan), terms });
     const report = openReport(session, request);

@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import * as v from 'valibot';
 import { makeFolder } from '../files/disk.js';
 import { readState } from '../files/state-file.js';
-import { parseDay } from '../model/calendar.js';
+import { dayText, parseDay } from '../model/calendar.js';
 import { errnoOf, toCryptodlError } from '../model/errors.js';
 import { SettingsSchema } from '../model/settings-schema.js';
 import type { Series } from '../model/task.js';
@@ -48,6 +48,8 @@ const OrderSchema = v.strictObject({
   settings: SettingsSchema,
   /** The earliest day that was ever asked for; null: the first day of each series. */
   first: v.nullable(day),
+  /** Where `first` is null: the first published day of each symbol, as the plan of a run found it. */
+  starts: v.optional(v.record(text, day)),
   /** The last day; null: the order is open, and later runs continue it. */
   last: v.nullable(day),
   /** The runs of an open order ask for complete months only. */
@@ -174,9 +176,12 @@ export interface OrderTerms {
 }
 
 /** An order as a run asks for it. */
-export type AskedOrder = Omit<Order, 'v' | 'id' | 'at'>;
+export type AskedOrder = Omit<Order, 'v' | 'id' | 'at' | 'starts'>;
 
-const AskedSchema = v.pipe(v.array(v.omit(OrderSchema, ['v', 'id', 'at'])), v.maxLength(MOST_ORDERS));
+const AskedSchema = v.pipe(
+  v.array(v.omit(OrderSchema, ['v', 'id', 'at', 'starts'])),
+  v.maxLength(MOST_ORDERS),
+);
 
 /** Orders that come from another program; undefined for anything else. */
 export function parseAsked(value: unknown): readonly AskedOrder[] | undefined {
@@ -193,6 +198,35 @@ export async function addOrders(
   if (asked.length === 0) return;
   const { orders } = await readOrders(paths);
   await writeOrders(paths, joinOrders(orders, asked, new Date(nowMs).toISOString()).changed);
+}
+
+/**
+ * Notes the first published days of series in the orders that begin with them. Without it, a series whose first objects are not fetched yet would seem to
+ * begin with the first one that the lake holds. The caller must hold the lock of the lake. Rejects with errors of the system.
+ */
+export async function noteStarts(
+  paths: LakePaths,
+  exchange: string,
+  starts: ReadonlyMap<Series, number>,
+): Promise<void> {
+  if (starts.size === 0) return;
+  const { orders } = await readOrders(paths);
+  const changed = orders.flatMap((order) => {
+    if (order.exchange !== exchange || order.first !== null) return [];
+    const isOwn = isOrderedBy(order);
+    const own = [...starts].filter(
+      ([series, start]) => isOwn(series) && start < (firstDayOf(order, series.symbol) ?? Infinity),
+    );
+    const days = Object.fromEntries(own.map(([{ symbol }, start]) => [symbol, dayText(start)]));
+    return own.length === 0 ? [] : [{ ...order, starts: { ...order.starts, ...days } }];
+  });
+  await writeOrders(paths, changed);
+}
+
+/** The first day that the order asks for of a symbol; undefined: the first day of the series, which is not known. */
+export function firstDayOf({ first, starts = {} }: Order, symbol: string): number | undefined {
+  const asked = first ?? (Object.hasOwn(starts, symbol) ? starts[symbol] : undefined);
+  return asked === undefined ? undefined : parseDay(asked);
 }
 
 /** The layers of the lake and the settings that make two orders the same kind. */

@@ -46,6 +46,8 @@ export interface PlanContext {
   readonly datasetSettings: Pick<DatasetSettings, 'of'>;
   /** The planned series of which `mayLackEdges` may be true. */
   readonly edges: Set<Series>;
+  /** The first published or held days of the planned series whose range has no first day. */
+  readonly starts: Map<Series, number>;
 }
 
 /** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
@@ -72,6 +74,8 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
   const known = { held: kept, known: held, absences: manifest.absences, keepsMonths: isMixed };
   const asked = isRewritten ? withoutSubstitutes(request) : request;
   const chosen = await chosenPeriods(context, asked, ranges, known);
+  const first = [...chosen.values()].flat().find((choice) => (choice.listed ?? choice.held) !== undefined);
+  if (first !== undefined && ranges[0]?.from === undefined) context.starts.set(series, first.period.from);
   if (request.rewrites === 'when-days-have-more' && !haveMore(chosen, request.emptyDays)) return [];
   const partitions =
     context.revisions === 'only' && request.rewrites === undefined ? onlyHeld(chosen) : chosen;

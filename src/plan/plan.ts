@@ -31,6 +31,8 @@ import { SymbolLife } from './symbol-life.js';
 export interface Plan {
   readonly spool: PlanSpool;
   readonly totals: PlanTotals;
+  /** See `PlanContext.starts`. */
+  readonly starts: ReadonlyMap<Series, number>;
   /** Notes the proven outer days of the series after the run. */
   readonly proveEdges: (note: EdgeContext['note']) => Promise<void>;
 }
@@ -71,6 +73,7 @@ export async function makePlan(
   const plan: Plan = {
     spool,
     totals: emptyTotals(),
+    starts: context.starts,
     proveEdges: (note) => proveEdges({ ...context, note }, planned),
   };
   for await (const { series, settings, partitions } of mapOrdered(
@@ -119,6 +122,7 @@ function contextOf(
     listSeries: listOrProbe(session, hasListing),
     datasetSettings: new DatasetSettings({ root, venue, manifests }),
     edges: new Set(),
+    starts: new Map(),
   };
 }
 

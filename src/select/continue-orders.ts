@@ -1,8 +1,8 @@
 /** The orders of a run: what it asks for, and the first days of the orders that it continues. */
-import { joinOrders, readOrders } from '../lake/orders.js';
+import { firstDayOf, joinOrders, readOrders } from '../lake/orders.js';
 import type { AskedOrder, Order, OrderChange, OrderTerms } from '../lake/orders.js';
 import type { LakePaths } from '../lake/layout.js';
-import { dayText, parseDay } from '../model/calendar.js';
+import { dayText } from '../model/calendar.js';
 import type { Observer } from '../model/observer.js';
 import { listText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
@@ -102,10 +102,11 @@ export function askedOrders(
 /** The earliest first day of each series of the orders. */
 function firstDays(orders: readonly Order[]): Map<string, number> {
   const firsts = new Map<string, number>();
-  for (const { market, dataset, interval, symbols, first } of orders) {
-    const day = first === null ? -Infinity : (parseDay(first) ?? Infinity);
+  for (const order of orders) {
+    const { market, dataset, interval, symbols } = order;
     for (const symbol of symbols) {
       const name = nameOf(market, dataset, interval, symbol);
+      const day = firstDayOf(order, symbol) ?? -Infinity;
       firsts.set(name, Math.min(firsts.get(name) ?? Infinity, day));
     }
   }

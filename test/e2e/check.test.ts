@@ -143,13 +143,31 @@ describe('a later run', () => {
     expect(await check(lake)).toMatchObject(complete);
   });
 
-  it('without symbols fetches an order from the first day of its series', async () => {
+  it('without symbols fetches an order from the first day of its series, which a killed run did not get', async () => {
     const shared = { lake: 'start' };
-    scene.refuse(isZip, 500);
-    const { lake } = await scene.vision('--symbols BTCUSDT --to yesterday --retries 0', shared);
+    let served = 0;
+    const { lake } = await scene.vision('--symbols BTCUSDT --to yesterday', {
+      ...shared,
+      onSpawn: (child) => {
+        scene.answer(isZip, (request, response, path) => {
+          if (path.includes('2026-10-0')) response.writeHead(500).end();
+          else if ((served += 1) > 30) child.kill('SIGKILL');
+          else scene.archive.serve(request, response);
+        });
+      },
+    });
     scene.reset();
-    expect((await scene.vision([], { ...shared, sceneFlags: '' })).stderr).toContain('51 ok');
-    expect(await check(lake)).toMatchObject({ verdict: 'complete', orders: [{ first: null, last: null }] });
+    expect(await check(lake)).toMatchObject({ verdict: 'incomplete', orders: [{ first: null, last: null }] });
+    expect((await scene.vision('--days 1', { ...shared, sceneFlags: '' })).code).toBe(0);
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', orders: [{ percent: 100 }] });
+    const { stdout } = await cryptodl([
+      'sql',
+      'SELECT count(*) AS rows FROM um_klines',
+      '--out',
+      lake,
+      '--json',
+    ]);
+    expect(JSON.parse(stdout)).toEqual({ rows: 51 * 24 });
   });
 
   it('compares a short day with the listing again after it has left the range', async () => {
