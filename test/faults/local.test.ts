@@ -908,23 +908,6 @@ describe('L: what is done to the lake behind our back', () => {
   fault(
     {
       id: 'L11',
-      fault: 'a missing manifest',
-      outcome: 'the objects are fetched again and the files replaced, no row is in the lake twice; ok',
-      exit: 0,
-    },
-    async (exit) => {
-      const { out } = await heldLake(scene);
-      rmSync(join(out, MANIFEST));
-      const run = await scene.run([], { out });
-      expect(run.code).toBe(exit);
-      expect(run.summary).toMatchObject({ outcomes: { ok: 5, skipped: 5 } });
-      await expectIntact(scene, run);
-    },
-  );
-
-  fault(
-    {
-      id: 'L11',
       fault: 'a manifest that cannot be written',
       outcome: 'the run ends and says so; when it is writable again, the same command completes it',
       exit: 1,
@@ -942,29 +925,24 @@ describe('L: what is done to the lake behind our back', () => {
     },
   );
 
-  const edits: { what: string; edit: (file: string) => void }[] = [
-    { what: 'a file is deleted', edit: (file) => rmSync(file) },
-    { what: 'a file is cut short', edit: (file) => truncateSync(file, 1000) },
-    { what: 'a file is emptied', edit: (file) => truncateSync(file, 0) },
-    { what: 'a file has grown', edit: (file) => appendFileSync(file, 'more') },
+  const noticed = 'noticed, rebuilt from all its objects, the other is skipped; ok';
+  const twice = 'the objects are fetched again and the files replaced, no row is in the lake twice; ok';
+  const edits: [id: string, fault: string, outcome: string, edit: (out: string) => void][] = [
+    ['L11', 'a missing manifest', twice, (out) => rmSync(join(out, MANIFEST))],
+    ['L12', 'a file is deleted', noticed, (out) => rmSync(join(out, FILE))],
+    ['L12', 'a file is cut short', noticed, (out) => truncateSync(join(out, FILE), 1000)],
+    ['L12', 'a file is emptied', noticed, (out) => truncateSync(join(out, FILE), 0)],
+    ['L12', 'a file has grown', noticed, (out) => appendFileSync(join(out, FILE), 'more')],
   ];
-  for (const { what, edit } of edits) {
-    fault(
-      {
-        id: 'L12',
-        fault: what,
-        outcome: 'noticed, rebuilt from all its objects, the other is skipped; ok',
-        exit: 0,
-      },
-      async (exit) => {
-        const { out } = await heldLake(scene);
-        edit(join(out, FILE));
-        const run = await scene.run([], { out });
-        expect(run.code).toBe(exit);
-        expect(run.summary).toMatchObject({ outcomes: { ok: 5, skipped: 5 } });
-        await expectIntact(scene, run);
-      },
-    );
+  for (const [id, what, outcome, edit] of edits) {
+    fault({ id, fault: what, outcome, exit: 0 }, async (exit) => {
+      const { out } = await heldLake(scene);
+      edit(out);
+      const run = await scene.run([], { out });
+      expect(run.code).toBe(exit);
+      expect(run.summary).toMatchObject({ outcomes: { ok: 5, skipped: 5 } });
+      await expectIntact(scene, run);
+    });
   }
 
   fault(
