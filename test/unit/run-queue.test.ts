@@ -139,7 +139,12 @@ describe('RunQueue', () => {
 
   it('adds late objects in a further round, and does not rebuild the file from them alone', async () => {
     let calls = 0;
+    const isWritten: unknown[] = [];
     const { run, writes, failed } = queueOf({
+      prepare: (wanted) => {
+        isWritten.push(wanted.isWritten);
+        return Promise.resolve(wanted);
+      },
       download: (_, { object: { key } }) => {
         calls += 1;
         return key === 'late' && calls < 3 ? Promise.reject(fails('connection-lost')) : Promise.resolve(key);
@@ -150,7 +155,7 @@ describe('RunQueue', () => {
       { label: '2024-01', received: ['a'], absent: [], rebuild: 'forced' },
       { label: '2024-01', received: ['late'], absent: [], rebuild: undefined },
     ]);
-    expect(failed).toEqual([]);
+    expect([failed, isWritten]).toEqual([[], [undefined, true]]);
   });
 
   it.each<ErrorCode>(['checksum-mismatch', 'http-refused', 'wait-too-long'])(
@@ -357,27 +362,70 @@ describe('RunQueue', () => {
     expect(settled).toEqual([['held', 'skip']]);
   });
 
-  it('tells of each task once, with why it failed, when the time is over within a further round', async () => {
-    const asked: string[] = [];
-    const { run, failed, spools } = queueOf(
-      {
-        download: (_, { object: { key } }) => {
-          asked.push(key);
-          return Promise.reject(fails('http-server-error'));
+  const keys = ['a', 'b', 'c', 'd'];
+  it.each([
+    ['before a further round', 3, [], keys.map((key) => plan(key, [task(key)]))],
+    ['between the partitions of a further round', 4, [1], keys.map((key) => plan(key, [task(key)]))],
+    [
+      'within a partition of a further round',
+      4,
+      [1],
+      [
+        plan(
+          '2024-01',
+          keys.map((key) => task(key)),
+        ),
+      ],
+    ],
+  ])(
+    'tells of each task once, with why it failed, when the time is over %s',
+    async (_, most, begun, plans) => {
+      const asked: string[] = [];
+      const { run, failed, spools, rounds } = queueOf(
+        {
+          download: (_plan, { object: { key } }) => {
+            asked.push(key);
+            return Promise.reject(fails('http-server-error'));
+          },
         },
-      },
+        1,
+        1,
+        () => (asked.length > most ? fails('time-over') : undefined),
+      );
+      await run(plans);
+      expect([asked, rounds]).toEqual([[...keys, 'a'].slice(0, most + 1), begun]);
+      expect(failed).toHaveLength(4);
+      expect(Object.fromEntries(failed)).toEqual(
+        Object.fromEntries(keys.map((key) => [key, 'http-server-error'])),
+      );
+      expect(spools.every(({ isClosed }) => isClosed)).toBe(true);
+    },
+  );
+
+  it('fails the objects that it has not asked for when the time is over within a partition', async () => {
+    const asked: string[] = [];
+    const { run, failed, writes } = queueOf(
+      { download: (_, { object: { key } }) => Promise.resolve(asked.push(key) > 0 ? key : undefined) },
       1,
       1,
-      () => (asked.length > 4 ? fails('time-over') : undefined),
+      () => (asked.length > 0 ? fails('time-over') : undefined),
     );
-    const keys = ['a', 'b', 'c', 'd'];
-    await run(keys.map((key) => plan(key, [task(key)])));
-    expect(asked).toEqual([...keys, 'a']);
-    expect(failed).toHaveLength(4);
-    expect(Object.fromEntries(failed)).toEqual(
-      Object.fromEntries(keys.map((key) => [key, 'http-server-error'])),
-    );
-    expect(spools.every(({ isClosed }) => isClosed)).toBe(true);
+    await run([plan('2024-01', [task('a'), task('b')])]);
+    expect([asked, failed, writes.map(({ received }) => received)]).toEqual([
+      ['a'],
+      [['b', 'time-over']],
+      [['a']],
+    ]);
+  });
+
+  it('settles the absent objects of a file to rebuild of which another object never comes', async () => {
+    const { run, failed, settled } = queueOf({
+      prepare: (wanted) => Promise.resolve({ ...wanted, rebuild: 'forced' }),
+      download: (_, { object: { key } }) =>
+        key === 'absent' ? Promise.resolve(undefined) : Promise.reject(fails('http-server-error')),
+    });
+    await run([plan('2024-01', [task('absent'), task('never')])]);
+    expect([failed, settled]).toEqual([[['never', 'http-server-error']], [['absent', 'absent']]]);
   });
 
   it('removes files kept for a further round as soon as that is over', async () => {
