@@ -169,66 +169,21 @@ describe('L: disks', () => {
     },
   );
 
-  const failures: { id: string; fault: string; inject: string; path?: string; says: string }[] = [
-    {
-      id: 'L1',
-      fault: 'ENOSPC when a file is synced',
-      // After the order and its folder.
-      inject: 'fsync:error=ENOSPC:when=3',
-      says: 'the disk is full: ENOSPC',
-    },
-    {
-      id: 'L1',
-      fault: 'ENOSPC when a file is renamed',
-      // After the writes of listing copies, which the run does not need, of the lock and of the order.
-      inject: 'rename:error=ENOSPC:when=7',
-      says: 'the disk is full: ENOSPC',
-    },
-    {
-      id: 'L1',
-      fault: 'ENOSPC when the manifest is written',
-      inject: 'write:error=ENOSPC:when=1',
-      path: MANIFEST,
-      says: 'the disk is full: ENOSPC',
-    },
-    {
-      id: 'L2',
-      fault: 'EDQUOT when the manifest is written',
-      inject: 'write:error=EDQUOT:when=1',
-      path: MANIFEST,
-      says: `/${MANIFEST}'`,
-    },
-    {
-      id: 'L2',
-      fault: 'EIO when the manifest is written',
-      inject: 'write:error=EIO:when=1',
-      path: MANIFEST,
-      says: 'EIO',
-    },
-    {
-      id: 'L2',
-      fault: 'EMFILE when the manifest is opened',
-      inject: 'openat:error=EMFILE:when=2',
-      path: MANIFEST,
-      says: 'EMFILE',
-    },
-    { id: 'L3', fault: 'EIO when a file is synced', inject: 'fsync:error=EIO:when=3', says: 'EIO' },
-    {
-      id: 'L3',
-      fault: 'EIO when a folder is synced',
-      inject: 'fsync:error=EIO:when=1',
-      path: SERIES,
-      says: 'EIO',
-    },
-    {
-      id: 'L3',
-      fault: 'EIO when the manifest is synced',
-      inject: 'fdatasync:error=EIO:when=1',
-      path: MANIFEST,
-      says: 'EIO',
-    },
+  const full = 'the disk is full: ENOSPC';
+  const failures: [id: string, fault: string, inject: string, says: string, path?: string][] = [
+    // After the order and its folder.
+    ['L1', 'ENOSPC when a file is synced', 'fsync:error=ENOSPC:when=3', full],
+    // After the writes of listing copies, which the run does not need, of the lock and of the order.
+    ['L1', 'ENOSPC when a file is renamed', 'rename:error=ENOSPC:when=7', full],
+    ['L1', 'ENOSPC when the manifest is written', 'write:error=ENOSPC:when=1', full, MANIFEST],
+    ['L2', 'EDQUOT when the manifest is written', 'write:error=EDQUOT:when=1', `/${MANIFEST}'`, MANIFEST],
+    ['L2', 'EIO when the manifest is written', 'write:error=EIO:when=1', 'EIO', MANIFEST],
+    ['L2', 'EMFILE when the manifest is opened', 'openat:error=EMFILE:when=2', 'EMFILE', MANIFEST],
+    ['L3', 'EIO when a file is synced', 'fsync:error=EIO:when=3', 'EIO'],
+    ['L3', 'EIO when a folder is synced', 'fsync:error=EIO:when=1', 'EIO', SERIES],
+    ['L3', 'EIO when the manifest is synced', 'fdatasync:error=EIO:when=1', 'EIO', MANIFEST],
   ];
-  for (const { id, fault: what, inject, path, says } of failures) {
+  for (const [id, what, inject, says, path] of failures) {
     fault(
       {
         id,
