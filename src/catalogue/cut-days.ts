@@ -1,7 +1,7 @@
 /** Finds days of tick data without rows for hours after or before midnight, although most days around them have rows there. */
 import { DAY_MS, dayOf, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
-import type { LineFacts, ObjectLine } from '../lake/manifest-line.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import type { HeldSpan } from '../lake/held-objects.js';
 import type { DatasetSpec } from '../source/venue.js';
 
@@ -70,7 +70,7 @@ function longOf(times: DayTimes, dayStart: DayStart): EmptyStretch[] {
 
 /** The silences that the conversion of an object found by the rate of its rows. Longer ones are days without rows. */
 export function silentStretches(
-  { gaps = [], ids }: Pick<LineFacts, 'gaps' | 'ids'>,
+  { gaps = [], ids }: Pick<ObjectLine, 'gaps' | 'ids'>,
   dayStart: DayStart,
 ): EmptyStretch[] {
   if (ids !== undefined) return [];

@@ -1,6 +1,6 @@
 /** The first day of a held series that a run fetches, and the objects that the series has lost. */
 import type { HeldObjects } from '../lake/held-objects.js';
-import type { LineFacts } from '../lake/manifest-line.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSizes } from '../lake/publish.js';
 import type { Period, Series } from '../model/task.js';
 import { periodOf } from '../source/keys.js';
@@ -16,7 +16,7 @@ export function lostPeriods(venue: Source, series: Series, held: HeldObjects): P
 
 interface GapRules {
   /** Whether an object of the lake has to be fetched again. */
-  readonly isOutdated: (line: LineFacts) => boolean;
+  readonly isOutdated: (line: ObjectLine) => boolean;
   /** Whether a missing day is requested. */
   readonly isRequested: (day: number) => boolean;
 }
@@ -33,7 +33,7 @@ export async function firstGap(
   const spans = held.spans();
   const files = [...new Set(spans.map(({ facts }) => facts.file))];
   const sizes = await fileSizes(folder, files);
-  const unsound = new Set(files.filter((file, index) => sizes[index] !== held.bytesOf(file)));
+  const unsound = new Set(files.filter((file, index) => sizes[index] !== held.lastOfFile(file)?.fileBytes));
   let next: number | undefined;
   for (const { from, to, facts } of spans) {
     for (let day = next ?? from; day < from; day += 1) if (isRequested(day)) return day;

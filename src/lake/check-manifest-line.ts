@@ -3,12 +3,12 @@ import { FALLBACK_CODES } from '../model/errors.js';
 import { dayText, parsePeriod } from '../model/calendar.js';
 import { ABSENCE_REASONS } from '../model/absence-reasons.js';
 import { FORMATS } from '../model/task.js';
-import type { Cadence, Period, Series } from '../model/task.js';
+import type { Cadence, Period, Series, Settings } from '../model/task.js';
 import { isPartitionFile } from './path-checks.js';
 import { keyPath, seriesOfFolder } from './layout.js';
-import { areSettings, lastSettings } from './settings.js';
-import { readPlainLine, SUSPICIOUS_KINDS } from './manifest-line.js';
-import type { LinePlace, ManifestLine, ObjectLine, PlainLine } from './manifest-line.js';
+import { areEqualSettings, areSettings } from './settings.js';
+import { SUSPICIOUS_KINDS } from './manifest-line.js';
+import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { isLabel } from '../text/label.js';
 import { isRecord } from '../text/json.js';
 
@@ -18,21 +18,19 @@ export class NewerVersion extends Error {}
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Returns a function that parses and checks a line. It throws `NewerVersion`, or a TypeError with the problem. It accepts periods that are no
- * dates of the calendar; `applyLine` refuses them. A line of the most frequent form gets only the fields that plans compare.
+ * Returns a function that parses and checks a line. It throws `NewerVersion`, or a TypeError with the problem. The period of an object is a date of
+ * the calendar; `applyLine` refuses other periods of absences.
  */
-export function createLineReader(
-  seriesFolder: string,
-  archive: ObjectKeys,
-): (text: string) => ManifestLine | PlainLine {
-  const keys = createKeyCheck(seriesFolder, archive);
+export function createLineReader(seriesFolder: string, archive: ObjectKeys): (text: string) => ManifestLine {
   const check = createLineCheck(seriesFolder, archive);
-  const settingsOf = lastSettings();
-  // Lines of one file share its name. Each name of its own would keep the text of its line in memory.
-  let last = '';
-  const fileOf = (file: string): string => (file === last ? last : (last = file));
-  const isRight = (place: LinePlace): boolean => placeProblem(place, keys) === undefined;
-  return (text) => readPlainLine(text, { settingsOf, fileOf, isRight }) ?? check(parsed(text));
+  let last: Settings | undefined;
+  return (text) => {
+    const line = check(parsed(text));
+    if (line.kind !== 'object') return line;
+    // Nearly all lines of a manifest have equal settings. One object for them takes less memory.
+    if (last === undefined || !areEqualSettings(last, line.settings)) last = line.settings;
+    return Object.assign(line, { settings: last });
+  };
 }
 
 function parsed(text: string): unknown {
@@ -43,7 +41,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Like `createLineReader`, for a line that is already parsed. The period of an object is a date of the calendar. */
+/** Like `createLineReader`, for a line that is already parsed. */
 export function createLineCheck(seriesFolder: string, archive: ObjectKeys): (line: unknown) => ManifestLine {
   const keys = createKeyCheck(seriesFolder, archive);
   return (line) => {
@@ -58,28 +56,38 @@ function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
   const { v: version, kind } = line;
   if (Number.isSafeInteger(version) && (version as number) > 1) throw new NewerVersion(String(version));
   if (version !== 1) return 'unknown version';
-  if (kind === 'absent') return fieldProblem(line, ABSENT);
+  if (kind === 'absent') return fieldProblem(line, ABSENT, OF_SOME_ABSENCES);
   if (kind === 'dropped')
-    return fieldProblem(line, DROPPED) ?? (keys.isOfSeries(line['key'] as string) ? undefined : OTHER_KEY);
+    return (
+      fieldProblem(line, DROPPED, { settings: areSettings }) ??
+      (keys.isOfSeries(line['key'] as string) ? undefined : OTHER_KEY)
+    );
   if (kind !== 'object') return '"kind" is unknown';
   return (
-    fieldProblem(line, OBJECT) ??
+    fieldProblem(line, OBJECT, OF_SOME_OBJECTS) ??
     gapProblem(line as unknown as ObjectLine) ??
-    placeProblem(line as unknown as LinePlace, keys)
+    placeProblem(line as unknown as ObjectLine, keys)
   );
 }
 
 /** Whether the value of a field is right. */
 type Check = (value: unknown) => boolean;
-type Checks = readonly (readonly [name: string, check: Check])[];
+type Checks = Readonly<Record<string, Check>>;
 
-function fieldProblem(fields: Fields, checks: Checks): string | undefined {
-  for (const [name, isRight] of checks) if (!isRight(fields[name])) return `"${name}" is wrong`;
+function fieldProblem(record: Fields, needed: Checks, optional: Checks = {}): string | undefined {
+  for (const name in needed) if (needed[name]?.(record[name]) !== true) return `"${name}" is wrong`;
+  for (const name in optional)
+    if (record[name] !== undefined && optional[name]?.(record[name]) !== true) return `"${name}" is wrong`;
   return undefined;
 }
 
-function optional(check: Check): Check {
-  return (value) => value === undefined || check(value);
+/** A record whose fields are right. */
+function fields(needed: Checks, optional?: Checks): Check {
+  return (value) => isRecord(value) && fieldProblem(value, needed, optional) === undefined;
+}
+
+function listOf(isRight: Check): Check {
+  return (value) => Array.isArray(value) && value.every((one) => isRight(one));
 }
 
 function oneOf(...values: readonly string[]): Check {
@@ -92,73 +100,69 @@ const INSTANT =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z$/;
 const CADENCES: readonly Cadence[] = ['daily', 'monthly'];
 const isCadence = oneOf(...CADENCES);
-const isKind = oneOf(...SUSPICIOUS_KINDS);
 const isFormat = oneOf(...FORMATS);
-const isLabelOrNone = optional((value) => isText(value) && isLabel(value));
+const isGap: Check = (value) => Array.isArray(value) && value.length === 2 && value.every(isInstant);
+const areGaps = listOf(isGap);
+const FILE: Checks = { bytes: isCount, sha256: isDigest };
+const TAGS: Checks = { etag: isLabelText, lastModified: isLabelText };
+const SHORTER: Checks = { ...FILE, rows: isCount };
+const SUSPICIOUS: Checks = { kind: oneOf(...SUSPICIOUS_KINDS), rows: isCount, first: isLabelText };
 
-const OBJECT: Checks = [
-  ['key', isText],
-  ['cadence', isCadence],
-  ['period', isText],
-  ['sha256', isDigest],
-  ['fileSha256', isDigest],
-  ['etag', isLabelOrNone],
-  ['lastModified', isLabelOrNone],
-  ['staleSidecar', isLabelOrNone],
-  ['tool', isLabelOrNone],
-  ['source', isLabelOrNone],
-  ['settings', areSettings],
-  ['verified', oneOf('sidecar', 'etag', 'crc', 'rest', 'lake')],
-  ['archiveFailed', optional((value) => FALLBACK_CODES.has(value))],
-  ['bytes', isCount],
-  ['fileBytes', isCount],
-  ['rows', optional(isCount)],
-  ['fileRows', optional(isCount)],
-  [
-    'fileBefore',
-    optional((value) => isRecord(value) && isCount(value['bytes']) && isDigest(value['sha256'])),
-  ],
-  ['duplicates', optional(isCount)],
-  ['idConflicts', optional(isCount)],
-  ['ids', optional(areIds)],
-  ['newColumns', optional((value) => Array.isArray(value) && value.every(isLabelOrNone))],
-  ['suspicious', optional(areSuspicious)],
-  ['first', optional(isInstant)],
-  ['last', optional(isInstant)],
-  ['at', isInstant],
-  ['gaps', optional(areGaps)],
-  ['replaces', optional(isRevision)],
-  ['shorter', optional((value) => isRevision(value) && isCount(value['rows']))],
-  ['insteadOf', optional((value) => isRevision(value) && isCount(value['rows']) && areGaps(value['gaps']))],
-];
+const OBJECT: Checks = {
+  key: isText,
+  cadence: isCadence,
+  period: isText,
+  sha256: isDigest,
+  fileSha256: isDigest,
+  settings: areSettings,
+  verified: oneOf('sidecar', 'etag', 'crc', 'rest', 'lake'),
+  bytes: isCount,
+  fileBytes: isCount,
+  at: isInstant,
+};
+const OF_SOME_OBJECTS: Checks = {
+  ...TAGS,
+  staleSidecar: isLabelText,
+  tool: isLabelText,
+  source: isLabelText,
+  archiveFailed: (value) => FALLBACK_CODES.has(value),
+  rows: isCount,
+  fileRows: isCount,
+  fileBefore: fields(FILE),
+  duplicates: isCount,
+  idConflicts: isCount,
+  ids: fields({ first: isCount, last: isCount }, { missing: isCount, overlapping: isCount }),
+  newColumns: listOf(isLabelText),
+  suspicious: listOf(fields(SUSPICIOUS)),
+  first: isInstant,
+  last: isInstant,
+  gaps: areGaps,
+  replaces: fields(FILE, TAGS),
+  shorter: fields(SHORTER, TAGS),
+  insteadOf: fields({ ...SHORTER, gaps: areGaps }, TAGS),
+};
 
-const DROPPED: Checks = [
-  ['key', isText],
-  ['format', isFormat],
-  ['settings', optional(areSettings)],
-];
+const DROPPED: Checks = { key: isText, format: isFormat };
 
-const ABSENT: Checks = [
-  ['cadence', isCadence],
-  ['first', isSupportedPeriod],
-  ['last', isSupportedPeriod],
-  ['reason', oneOf(...ABSENCE_REASONS)],
-  ['failed', optional(isText)],
-  ['refused', optional((value) => isRecord(value) && isFormat(value['format']))],
-  ['rest', optional(isRestRecord)],
-];
-
-function isRestRecord(value: unknown): boolean {
-  if (!isRecord(value) || !isCount(value['asked']) || !isInstant(value['at'])) return false;
-  const { isEmpty, lacksToo } = value;
-  return (isEmpty === undefined || isEmpty === true) && (lacksToo === undefined || isDigest(lacksToo));
-}
+const ABSENT: Checks = {
+  cadence: isCadence,
+  first: isSupportedPeriod,
+  last: isSupportedPeriod,
+  reason: oneOf(...ABSENCE_REASONS),
+};
+const OF_SOME_ABSENCES: Checks = {
+  failed: isText,
+  refused: fields({ format: isFormat }),
+  rest: fields({ asked: isCount, at: isInstant }, { isEmpty: (value) => value === true, lacksToo: isDigest }),
+};
 
 const OTHER_KEY = '"key" is not an object of this series';
 
 function gapProblem({ cadence, period, gaps = [], insteadOf }: ObjectLine): string | undefined {
   const days = parsePeriod(cadence, period);
   if (days === undefined) return '"period" is wrong';
+  // Most lines have none, and are read sooner so.
+  if (gaps.length === 0 && insteadOf === undefined) return undefined;
   // The days of an exchange may begin up to one day before or after those of UTC.
   const [first, last] = [dayText(days.from - 1), dayText(days.to + 1)];
   const areInPeriod = [...gaps, ...(insteadOf?.gaps ?? [])].every(
@@ -168,7 +172,7 @@ function gapProblem({ cadence, period, gaps = [], insteadOf }: ObjectLine): stri
 }
 
 function placeProblem(
-  { key, cadence, period, file, settings: { format } }: LinePlace,
+  { key, cadence, period, file, settings: { format } }: ObjectLine,
   keys: KeyCheck,
 ): string | undefined {
   if (!keys.isOfPeriod(key, cadence, period)) return OTHER_KEY;
@@ -184,10 +188,8 @@ function isText(value: unknown): value is string {
   return typeof value === 'string';
 }
 
-function isRevision(value: unknown): value is Fields {
-  if (!isRecord(value)) return false;
-  const { bytes, sha256, etag, lastModified } = value;
-  return isCount(bytes) && isDigest(sha256) && [etag, lastModified].every(isLabelOrNone);
+function isLabelText(value: unknown): boolean {
+  return isText(value) && isLabel(value);
 }
 
 function isDigest(value: unknown): boolean {
@@ -200,29 +202,6 @@ function isCount(value: unknown): boolean {
 
 function isInstant(value: unknown): boolean {
   return typeof value === 'string' && INSTANT.test(value);
-}
-
-function areIds(value: unknown): boolean {
-  if (!isRecord(value)) return false;
-  const { first, last, missing, overlapping } = value;
-  return isCount(first) && isCount(last) && [missing, overlapping].every(optional(isCount));
-}
-
-function areSuspicious(value: unknown): boolean {
-  return (
-    Array.isArray(value) &&
-    value.every(
-      (one: unknown) =>
-        isRecord(one) && isKind(one['kind']) && isCount(one['rows']) && isLabelOrNone(one['first']),
-    )
-  );
-}
-
-function areGaps(value: unknown): boolean {
-  return (
-    Array.isArray(value) &&
-    value.every((gap) => Array.isArray(gap) && gap.length === 2 && gap.every(isInstant))
-  );
 }
 
 /** From 2000 to 2199, because readers iterate over all days of an absence. */

@@ -2,44 +2,33 @@
 import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Period, Settings } from '../model/task.js';
-import { PlainLine } from './manifest-line.js';
-import type { FileBefore, LineFacts, ObjectLine } from './manifest-line.js';
+import type { FileBefore, ObjectLine } from './manifest-line.js';
 
-function byPeriod(a: Held, b: Held): number {
+function byPeriod(a: ObjectLine, b: ObjectLine): number {
   return a.period < b.period ? -1 : 1;
-}
-
-/** A line in memory. */
-type Held = ObjectLine | PlainLine;
-
-function lineOf(held: Held): ObjectLine {
-  return held instanceof PlainLine ? held.line : held;
 }
 
 /** A held object with its half-open range of days. */
 export interface HeldSpan {
   readonly from: number;
   readonly to: number;
-  readonly facts: LineFacts;
+  readonly facts: ObjectLine;
 }
 
-/**
- * The objects that a series holds in one format. `spans`, `newest` and `bytesOf` take much less time and memory than the methods that
- * return whole lines.
- */
+/** The objects that a series holds in one format. */
 export class HeldObjects {
-  readonly #byDay = new Map<number, Held>();
-  readonly #byMonth = new Map<number, Held>();
-  readonly #lastOfFile = new Map<string, Held>();
+  readonly #byDay = new Map<number, ObjectLine>();
+  readonly #byMonth = new Map<number, ObjectLine>();
+  readonly #lastOfFile = new Map<string, ObjectLine>();
   readonly #dropped = new Set<string>();
-  #newest: Held | undefined;
+  #newest: ObjectLine | undefined;
   /** Files with lines of commits that did not happen. */
   readonly undone = new Set<string>();
   /** Made at its first use, because a run that has nothing to fetch does not use it. */
-  #byFile: Map<string, Set<Held>> | undefined;
+  #byFile: Map<string, Set<ObjectLine>> | undefined;
 
   /** Adds a line. It supersedes earlier lines with the same days. */
-  add(line: Held): void {
+  add(line: ObjectLine): void {
     const period = parsePeriod(line.cadence, line.period);
     if (period === undefined) throw new CryptodlError('manifest-damaged', `"${line.period}" is not a period`);
     this.#follow(line);
@@ -60,7 +49,7 @@ export class HeldObjects {
   }
 
   /** If the commit of a line replaces another file than the last one of its lines, the commit in between did not happen. */
-  #follow({ file, fileBefore, at }: Held): void {
+  #follow({ file, fileBefore, at }: ObjectLine): void {
     const last = fileBefore === undefined ? undefined : this.#lastOfFile.get(file);
     if (last !== undefined && last.at !== at && last.fileSha256 !== fileBefore?.sha256) this.undone.add(file);
   }
@@ -70,7 +59,7 @@ export class HeldObjects {
     const found = new Map<string, ObjectLine>();
     for (const { file } of [...this.#byDay.values(), ...this.#byMonth.values()]) {
       const last = found.has(file) ? undefined : this.#lastOfFile.get(file);
-      if (last?.fileBefore !== undefined) found.set(file, lineOf(last));
+      if (last?.fileBefore !== undefined) found.set(file, last);
     }
     return [...found.values()];
   }
@@ -81,7 +70,7 @@ export class HeldObjects {
     return last === undefined ? undefined : { bytes: last.fileBytes, sha256: last.fileSha256 };
   }
 
-  #remove(lines: Map<number, Held>, at: number): void {
+  #remove(lines: Map<number, ObjectLine>, at: number): void {
     const line = lines.get(at);
     if (line === undefined) return;
     lines.delete(at);
@@ -113,17 +102,13 @@ export class HeldObjects {
     return spans.sort((a, b) => a.from - b.from);
   }
 
-  lines(): ObjectLine[] {
-    return this.#lines().map(lineOf);
-  }
-
   /** In period order. */
-  #lines(): Held[] {
+  lines(): ObjectLine[] {
     return [...this.#byDay.values(), ...this.#byMonth.values()].sort(byPeriod);
   }
 
   /** The object that was committed last. */
-  newest(): LineFacts | undefined {
+  newest(): ObjectLine | undefined {
     return this.size === 0 ? undefined : this.#newest;
   }
 
@@ -144,13 +129,11 @@ export class HeldObjects {
   }
 
   ofDay(day: number): ObjectLine | undefined {
-    const held = this.#byDay.get(day);
-    return held === undefined ? undefined : lineOf(held);
+    return this.#byDay.get(day);
   }
 
   ofMonth(month: number): ObjectLine | undefined {
-    const held = this.#byMonth.get(month);
-    return held === undefined ? undefined : lineOf(held);
+    return this.#byMonth.get(month);
   }
 
   hasDay(day: number): boolean {
@@ -169,9 +152,9 @@ export class HeldObjects {
   inFile(file: string): ObjectLine[] {
     if (this.#byFile === undefined) {
       this.#byFile = new Map();
-      for (const line of this.#lines()) addToFile(this.#byFile, line);
+      for (const line of this.lines()) addToFile(this.#byFile, line);
     }
-    return [...(this.#byFile.get(file) ?? [])].sort(byPeriod).map(lineOf);
+    return [...(this.#byFile.get(file) ?? [])].sort(byPeriod);
   }
 
   /** The objects of each file, in period order. */
@@ -187,13 +170,7 @@ export class HeldObjects {
 
   /** The last line that names a file: it has the current size and digest of the file. */
   lastOfFile(file: string): ObjectLine | undefined {
-    const held = this.#lastOfFile.get(file);
-    return held === undefined ? undefined : lineOf(held);
-  }
-
-  /** The committed size of a file. */
-  bytesOf(file: string): number | undefined {
-    return this.#lastOfFile.get(file)?.fileBytes;
+    return this.#lastOfFile.get(file);
   }
 
   files(): string[] {
@@ -201,7 +178,7 @@ export class HeldObjects {
   }
 }
 
-function addToFile(files: Map<string, Set<Held>>, line: Held): void {
+function addToFile(files: Map<string, Set<ObjectLine>>, line: ObjectLine): void {
   const inFile = files.get(line.file);
   if (inFile === undefined) files.set(line.file, new Set([line]));
   else inFile.add(line);

@@ -15,7 +15,7 @@ import { claimManifest, openManifest } from './manifest-place.js';
 import { openRegularFile } from './path-checks.js';
 import { publish, syncDirectory } from './publish.js';
 import { HeldObjects } from './held-objects.js';
-import type { ManifestLine, PlainLine } from './manifest-line.js';
+import type { ManifestLine } from './manifest-line.js';
 import { FileCommits, isOneOf, mayHaveUndone } from './undone-commits.js';
 import { completeLinesLength, completeLinesOf } from './complete-lines.js';
 
@@ -55,7 +55,7 @@ export interface ReadLine {
   readonly number: number;
   readonly text: string;
   /** The parsed line, or its error if it is damaged or of a newer version. */
-  readonly content: ManifestLine | PlainLine | CryptodlError;
+  readonly content: ManifestLine | CryptodlError;
 }
 
 /** What is made of the lines of a manifest. */
@@ -142,7 +142,7 @@ function lineError(where: string, cause: unknown): CryptodlError {
 }
 
 /** Adds a line. Throws `manifest-damaged` for a period that is no date of the calendar, and for an invalid `at` or `asked`. */
-export function applyLine(manifest: Manifest, line: ManifestLine | PlainLine): void {
+export function applyLine(manifest: Manifest, line: ManifestLine): void {
   if (line.kind === 'dropped') manifest[line.format].drop(line.key);
   else if (line.kind === 'absent') manifest.absences.add(line);
   else {

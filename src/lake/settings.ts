@@ -3,7 +3,7 @@ import { usage } from '../model/errors.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Series, Settings } from '../model/task.js';
 import type { HeldObjects } from './held-objects.js';
-import { isRecord, parseJson } from '../text/json.js';
+import { isRecord } from '../text/json.js';
 
 /** The settings that change the files of a format. */
 const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {
@@ -103,14 +103,7 @@ export function areSettings(settings: unknown): settings is Settings {
   return true;
 }
 
-/** Reads settings, and remembers the last text: nearly all lines of a manifest have the same. */
-export function lastSettings(): (text: string) => Settings | undefined {
-  let last: { readonly text: string; readonly settings: Settings } | undefined;
-  return (text) => {
-    if (last?.text === text) return last.settings;
-    const settings = parseJson(text);
-    if (!areSettings(settings)) return undefined;
-    last = { text, settings };
-    return settings;
-  };
+export function areEqualSettings(one: Settings, other: Settings): boolean {
+  for (const name in ALLOWED) if (one[name as keyof Settings] !== other[name as keyof Settings]) return false;
+  return true;
 }

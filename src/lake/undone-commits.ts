@@ -8,7 +8,6 @@ import { FORMATS } from '../model/task.js';
 import type { Format } from '../model/task.js';
 import { manifestPlace } from './manifest-place.js';
 import type { HeldObjects } from './held-objects.js';
-import { PlainLine } from './manifest-line.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { fileFacts, fileSize } from './publish.js';
 
@@ -28,16 +27,9 @@ function commitOf({ file, fileSha256, at }: ObjectLine): string {
   return `${at} ${fileSha256} ${file}`;
 }
 
-/** The full line of an object. */
-function objectOf(line: ManifestLine | PlainLine): ObjectLine | undefined {
-  if (line.kind !== 'object') return undefined;
-  return line instanceof PlainLine ? line.line : line;
-}
-
 /** Whether a line is one of these commits. */
-export function isOneOf(commits: ReadonlySet<string>, line: ManifestLine | PlainLine): boolean {
-  const object = commits.size === 0 ? undefined : objectOf(line);
-  return object !== undefined && commits.has(commitOf(object));
+export function isOneOf(commits: ReadonlySet<string>, line: ManifestLine): boolean {
+  return line.kind === 'object' && commits.has(commitOf(line));
 }
 
 /** Whether a manifest may have lines of commits that did not happen: the file before is still there, or a commit replaces another file than the last one. */
@@ -83,13 +75,12 @@ export class FileCommits {
   /** A line of each commit. */
   readonly #byFile = new Map<string, ObjectLine[]>();
 
-  add(line: ManifestLine | PlainLine): void {
-    const object = objectOf(line);
-    if (object === undefined) return;
-    const commits = this.#byFile.get(object.file) ?? [];
-    this.#byFile.set(object.file, commits);
+  add(line: ManifestLine): void {
+    if (line.kind !== 'object') return;
+    const commits = this.#byFile.get(line.file) ?? [];
+    this.#byFile.set(line.file, commits);
     const last = commits.at(-1);
-    if (last === undefined || commitOf(last) !== commitOf(object)) commits.push(object);
+    if (last === undefined || commitOf(last) !== commitOf(line)) commits.push(line);
   }
 
   /** The commits that are neither that of the file which is there, nor lead to it. */

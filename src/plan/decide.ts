@@ -183,7 +183,7 @@ async function intactFiles(context: DecideContext, lines: readonly ObjectLine[])
       (file, index) =>
         context.broken?.has(file) !== true &&
         sizes[index] !== undefined &&
-        sizes[index] === context.held.bytesOf(file),
+        sizes[index] === context.held.lastOfFile(file)?.fileBytes,
     ),
   );
 }

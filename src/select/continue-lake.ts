@@ -9,7 +9,7 @@ import type { Order } from '../lake/orders.js';
 import { firstGap, lostPeriods } from '../catalogue/first-gap.js';
 import { readHeld } from '../catalogue/read-series.js';
 import { isFromRest } from '../lake/manifest-line.js';
-import type { LineFacts } from '../lake/manifest-line.js';
+import type { ObjectLine } from '../lake/manifest-line.js';
 import { continuedSettings } from '../lake/settings.js';
 import { heldSeries } from './held-series.js';
 import type { SeriesRequest } from '../plan/series-request.js';
@@ -223,7 +223,7 @@ async function continuations(
       const asked = { ...settingsOf(context, spec, series.interval), format };
       const settings = continuedSettings(asked, settled, manifest);
       const cadences = cadencesOf(spec, series.interval, settings.cadence);
-      const isOutdated = (line: LineFacts): boolean =>
+      const isOutdated = (line: ObjectLine): boolean =>
         line.open === true || (isFromRest(line) && rest?.mode !== 'only');
       const isRequested = (day: number): boolean => {
         const absence =

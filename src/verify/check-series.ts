@@ -61,7 +61,7 @@ export async function checkSeries(context: CheckContext, folder: ListedSeries): 
     if (format === 'zip' && linked.length > 0) continue;
     for (const [file, lines] of held.linesByFile()) {
       found.files += 1;
-      found.bytes += held.bytesOf(file) ?? 0;
+      found.bytes += held.lastOfFile(file)?.fileBytes ?? 0;
       const path = format === 'zip' ? file : `${relativePath}/${file}`;
       const { series } = folder;
       const wrong = await checkFile(

@@ -112,7 +112,7 @@ async function isReplaced(
 ): Promise<boolean> {
   const size = await fileSize(path);
   if (size === facts.bytes && (await fileFacts(path)).sha256 === facts.sha256) return true;
-  return inFile.length > 0 && (size ?? 0) <= (objects.bytesOf(file) ?? 0);
+  return inFile.length > 0 && (size ?? 0) <= (objects.lastOfFile(file)?.fileBytes ?? 0);
 }
 
 type FileFooter = Pick<Footer, 'rows' | 'provenance'>;

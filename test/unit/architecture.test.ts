@@ -163,7 +163,7 @@ const LINES: Readonly<Record<string, number>> = {
   export: 1700,
   files: 500,
   http: 6150,
-  lake: 4200,
+  lake: 3950,
   library: 700,
   main: 300,
   mirror: 1550,
