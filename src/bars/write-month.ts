@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import type { FileMetadata } from '../convert/conversion.js';
 import type { DuckDbSession, Row } from '../convert/duckdb.js';
 import { isoInstant } from '../convert/gaps.js';
-import { countParquetRows, FOOTER_BYTES } from '../convert/parquet-rows.js';
+import { FOOTER_BYTES, readFooter } from '../convert/parquet-footer.js';
 import { copyTo } from '../convert/statements.js';
 import type { LakeParts, Session } from '../download/session.js';
 import { commitFiles } from '../lake/commit-journal.js';
@@ -61,7 +61,7 @@ export async function writeMonth(
     const written = { spec, settings: recipe.source.settings, targetPath: staged };
     await engine.run(copyTo(written, rows, metadataOf(venue, target, recipe, month)));
     const { bytes, sha256, tail } = await fileFacts(staged, FOOTER_BYTES);
-    const fileRows = await countParquetRows(staged, { bytes, tail });
+    const { rows: fileRows } = await readFooter(staged, { bytes, tail });
     const path = join(folder, month.file);
     const nowMs = clock.now();
     if ((await fileSize(path)) !== held.fileBefore(month.file)?.bytes)

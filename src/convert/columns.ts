@@ -163,7 +163,7 @@ export function zonelessExpression(name: string): string {
 /** Bars longer than a day may open before the period in which the archive publishes them. Lengths in days. */
 export const LONG_BAR_DAYS: Readonly<Record<string, number>> = { '3d': 3, '1w': 7, '1mo': 31 };
 
-/** The first and the last valid time of rows of a period, in epoch milliseconds, inclusive. Also used by `verify --deep`. */
+/** The first and the last valid time of rows of a period, in epoch milliseconds, inclusive. */
 export function legalTimeRange(
   spec: Pick<DatasetSpec, 'edgeSeconds' | 'dayStartMs'>,
   interval: string | undefined,

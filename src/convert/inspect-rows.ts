@@ -11,11 +11,11 @@ import {
   instantExpression,
   isWithinPeriod,
   legalExpression,
-  legalTimeRange,
   sortExpression,
   writtenColumns,
 } from './columns.js';
 import type { DuckDbSession, Row } from './duckdb.js';
+import { readFooter } from './parquet-footer.js';
 import { quoteName, quoteText } from './sql.js';
 import { names, readStoredRows } from './statements.js';
 
@@ -26,13 +26,12 @@ export interface InspectedFile {
   readonly interval?: string | undefined;
   /** Objects in the file, in period order. */
   readonly lines: readonly ObjectLine[];
-  /** Columns of the file; undefined for CSV, where they are read from the header. */
-  readonly columns: ReadonlySet<string> | undefined;
 }
 
 /** The problems as texts; empty when there are none. Rejects with typed errors, which do not concern the rows. */
 export async function inspectRows(session: DuckDbSession, file: InspectedFile): Promise<string[]> {
-  const columns = file.columns ?? (await columnsInCsv(file.path));
+  const isCsv = file.settings.format === 'csv';
+  const columns = isCsv ? await columnsInCsv(file.path) : (await readFooter(file.path)).columns;
   const lacking = writtenColumns(file.spec).filter(({ name }) => !columns.has(name));
   // Older files lack columns that only REST has.
   const missing = lacking.filter(({ restOnly }) => !restOnly);
@@ -138,14 +137,6 @@ function describeProblems(row: Row, file: InspectedFile): string[] {
 }
 
 function timeProblems(row: Row, { lines, spec, interval }: InspectedFile): string[] {
-  const periods = lines.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);
-  const legal = legalTimeRange(spec, interval, {
-    from: Math.min(...periods.map((period) => period.from)),
-    to: Math.max(...periods.map((period) => period.to)),
-  });
-  const [first = 0, last = 0] = [row['first'], row['last']].map((us) => Math.floor(Number(us) / 1000));
-  if (first < legal.first || last > legal.last)
-    return [`its rows are from ${shown(first)} … ${shown(last)}, outside its period`];
   const objects = withTimes(lines);
   const stray = objects.find(({ line, ...times }) => {
     const period = parsePeriod(line.cadence, line.period);
@@ -154,6 +145,7 @@ function timeProblems(row: Row, { lines, spec, interval }: InspectedFile): strin
   if (stray !== undefined)
     return [`the rows of ${stray.line.period} are from ${stray.first} … ${stray.last}, outside this period`];
   if (objects.length !== lines.length) return [];
+  const [first = 0, last = 0] = [row['first'], row['last']].map((us) => Math.floor(Number(us) / 1000));
   const listed = [
     Math.min(...objects.map((object) => Math.floor(Date.parse(object.first)))),
     Math.max(...objects.map((object) => Math.floor(Date.parse(object.last)))),

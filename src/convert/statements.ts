@@ -362,7 +362,3 @@ function parquetFormat(metadata: FileMetadata): string {
   const entries = Object.entries(metadata).map(([key, value]) => `${key}: ${quoteText(value)}`);
   return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, PARQUET_VERSION v2, KV_METADATA {${entries.join(', ')}}`;
 }
-
-export function parquetRowCountQuery(file: string): string {
-  return `SELECT sum(num_rows)::BIGINT AS rows FROM parquet_file_metadata(${quotePath(file)})`;
-}

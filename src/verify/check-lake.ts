@@ -20,7 +20,6 @@ import type { LoosePath, SeriesFolder } from '../lake/walk-lake.js';
 import { findDataset } from '../source/venue.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { Engine } from '../convert/duckdb.js';
-import { readFooter } from '../write/footer.js';
 import { inspectRows } from '../convert/inspect-rows.js';
 import type { HeldSelection } from '../select/held-series.js';
 import type { Session } from '../download/session.js';
@@ -82,12 +81,8 @@ function rowReader({ venue }: Pick<Session, 'venue'>, engine: Engine): RowReader
     if (spec === undefined || settings === undefined) return [];
     const connection = await engine.session();
     try {
-      const columns =
-        settings.format === 'parquet'
-          ? new Set((await readFooter(connection, path)).columns.keys())
-          : undefined;
       const { interval } = series;
-      return await inspectRows(connection, { path, spec, settings, interval, lines, columns });
+      return await inspectRows(connection, { path, spec, settings, interval, lines });
     } finally {
       connection.close();
     }

@@ -15,9 +15,9 @@ import { hasDays } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import type { ConversionResult } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
+import { readFooter } from '../convert/parquet-footer.js';
 import type { ExistingFile } from './existing-file.js';
-import { readFooter } from './footer.js';
-import type { Footer } from './footer.js';
+import { fieldsOf, isRecord, parseJson } from '../text/json.js';
 import type { WriterContext } from './writer.js';
 
 /** A staged file, ready to be published. */
@@ -89,8 +89,7 @@ async function quarantineUnlisted(
   const replacing = made.find(({ file }) => file === existing.file);
   if (!isDoubtful || replacing === undefined || (await fileSize(existing.path)) === undefined)
     return undefined;
-  const { rows, provenance } = await footerOf(context, plan, existing);
-  const objects = provenance?.objects ?? [];
+  const { rows, objects } = await contentOf(existing);
   // A damaged file may hold the revision that its lines name.
   const known = new Set([
     ...existing.inFile.map(({ key, sha256 }) => `${sha256} ${key}`),
@@ -99,7 +98,8 @@ async function quarantineUnlisted(
   const isCovered =
     objects.length === 0
       ? await isReplaced(existing, replacing)
-      : rows <= replacing.result.rows && objects.every(({ key, sha256 }) => known.has(`${sha256} ${key}`));
+      : rows <= replacing.result.rows &&
+        objects.every(({ key, sha256 }) => known.has(`${String(sha256)} ${String(key)}`));
   if (isCovered) return undefined;
   const cause = 'no manifest line lists all rows of this file';
   return moveToQuarantine(context.paths, existing.path, cause, context.clock.now());
@@ -115,24 +115,21 @@ async function isReplaced(
   return inFile.length > 0 && (size ?? 0) <= (objects.lastOfFile(file)?.fileBytes ?? 0);
 }
 
-type FileFooter = Pick<Footer, 'rows' | 'provenance'>;
+/** In bytes. The entry of a month of daily objects has about 14,000. A longer entry is not parsed. */
+const LONGEST_ENTRY = 262_144;
 
-/** For a file that is not Parquet. */
-const NO_FOOTER: FileFooter = { rows: 0 };
-
-async function footerOf(
-  { engine }: WriterContext,
-  { settings }: PartitionPlan,
-  { path }: ExistingFile,
-): Promise<FileFooter> {
-  if (settings.format !== 'parquet') return NO_FOOTER;
-  const session = await engine.session('small');
-  try {
-    return await readFooter(session, path).catch(() => NO_FOOTER);
-  } finally {
-    session.close();
-  }
+/** The rows of a Parquet file, and the objects that its metadata names; none for any other file. */
+async function contentOf({
+  path,
+}: ExistingFile): Promise<{ rows: number; objects: readonly Readonly<Record<string, unknown>>[] }> {
+  // A file that is not Parquet has no footer.
+  const { rows, entry = '' } = await readFooter(path).catch(() => NO_FOOTER);
+  const { objects } = fieldsOf(entry.length > LONGEST_ENTRY ? undefined : parseJson(entry));
+  // Otherwise another program has written a metadata entry of the same name.
+  return { rows, objects: Array.isArray(objects) && objects.every(isRecord) ? objects : [] };
 }
+
+const NO_FOOTER = { rows: 0, entry: undefined };
 
 function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: Commit): ManifestLine[] {
   const at = new Date(context.clock.now()).toISOString();

@@ -8,7 +8,7 @@ import type { ConversionResult } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { isLarge } from '../convert/load-rows.js';
-import { countParquetRows, FOOTER_BYTES } from '../convert/parquet-rows.js';
+import { FOOTER_BYTES, readFooter } from '../convert/parquet-footer.js';
 import { keptIsLarge } from '../convert/write-target.js';
 import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -146,7 +146,7 @@ function comparableLines(
 async function readBack(plan: PartitionPlan, staged: string, result: ConversionResult): Promise<FileFacts> {
   const facts = await fileFacts(staged, FOOTER_BYTES);
   const isCsv = plan.settings.format === 'csv';
-  const rows = isCsv ? facts.newlines - 1 : await countParquetRows(staged, facts);
+  const rows = isCsv ? facts.newlines - 1 : (await readFooter(staged, facts)).rows;
   if (rows === result.rows) return facts;
   throw new CryptodlError('disk', `${staged} has ${rows} rows when read back, ${result.rows} were written`);
 }

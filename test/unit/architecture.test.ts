@@ -122,7 +122,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'cli-progress': ['report/live-lines.ts'],
   commander: ['cli/program.ts'],
   'fastest-levenshtein': ['text/did-you-mean.ts'],
-  hyparquet: ['convert/parquet-rows.ts'],
+  hyparquet: ['convert/parquet-footer.ts'],
   ioredis: ['redis/connection.ts'],
   'p-queue': ['queue/places.ts'],
   picomatch: ['select/symbol-patterns.ts'],

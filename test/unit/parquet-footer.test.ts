@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { countParquetRows, FOOTER_BYTES } from '../../src/convert/parquet-rows.js';
+import { FOOTER_BYTES, readFooter } from '../../src/convert/parquet-footer.js';
 import { fileFacts } from '../../src/lake/publish.js';
 import { Converter, received } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -28,18 +28,18 @@ describe('the row count of a Parquet file', () => {
   it('is read from its footer', async () => {
     const path = join(folder, 'whole.parquet');
     writeFileSync(path, whole);
-    expect(await countParquetRows(path, await fileFacts(path, FOOTER_BYTES))).toBe(700);
+    expect((await readFooter(path, await fileFacts(path, FOOTER_BYTES))).rows).toBe(700);
   });
 
   it('needs no further look at a file whose end has been read', async () => {
     const path = join(folder, 'removed.parquet');
-    expect(await countParquetRows(path, { bytes: whole.length, tail: whole })).toBe(700);
+    expect((await readFooter(path, { bytes: whole.length, tail: whole })).rows).toBe(700);
   });
 
   it('is read from the file if the footer is longer than the end that has been read', async () => {
     const path = join(folder, 'short-tail.parquet');
     writeFileSync(path, whole);
-    expect(await countParquetRows(path, await fileFacts(path, 8))).toBe(700);
+    expect((await readFooter(path, await fileFacts(path, 8))).rows).toBe(700);
   });
 
   it('is read from the file for a long footer behind many rows', async () => {
@@ -49,7 +49,7 @@ describe('the row count of a Parquet file', () => {
       `COPY (SELECT range, random() AS value FROM range(70_000)) TO '${path}' (FORMAT parquet, KV_METADATA {text: ${text}})`,
     );
     expect(readFileSync(path).length).toBeGreaterThan(4 * FOOTER_BYTES);
-    expect(await countParquetRows(path, await fileFacts(path, FOOTER_BYTES))).toBe(70_000);
+    expect((await readFooter(path, await fileFacts(path, FOOTER_BYTES))).rows).toBe(70_000);
   });
 
   it.each([
@@ -65,7 +65,7 @@ describe('the row count of a Parquet file', () => {
   ])('is an error of the disk for %s', async (...[, content]) => {
     const path = join(folder, 'part.parquet');
     writeFileSync(path, content());
-    await expect(countParquetRows(path, await fileFacts(path, FOOTER_BYTES))).rejects.toMatchObject({
+    await expect(readFooter(path, await fileFacts(path, FOOTER_BYTES))).rejects.toMatchObject({
       code: 'disk',
       message: expect.stringContaining(path) as string,
     });

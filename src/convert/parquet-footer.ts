@@ -1,20 +1,32 @@
-/** The row count of a Parquet file, without DuckDB: a query for it takes ten times as long as reading the end of the file. */
+/** The footer of a Parquet file, without DuckDB: a query for it takes ten times as long as reading the end of the file. */
 import { constants } from 'node:fs';
 import { parquetMetadataAsync } from 'hyparquet/src/metadata.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { openRegularFile } from '../lake/path-checks.js';
+import { fileSize } from '../lake/publish.js';
 
 /** Longer than the footer of nearly every file. */
 export const FOOTER_BYTES = 64 * 1024;
 
+export interface Footer {
+  readonly rows: number;
+  readonly columns: ReadonlySet<string>;
+  /** The metadata entry of cryptodl, unchecked. */
+  readonly entry: string | undefined;
+}
+
+/** The size of a file, and its last `FOOTER_BYTES`, or all of a shorter one. */
+interface FileEnd {
+  readonly bytes: number;
+  readonly tail: Buffer;
+}
+
 /**
- * `tail`: the last `FOOTER_BYTES` of the file, or all of a shorter one. A longer footer is read from the file. Rejects with `disk` for a file
- * that is not Parquet or is truncated.
+ * `end`: what is known of the end of the file; the rest of a longer footer is read from the file. Rejects with `disk` for a file that is not
+ * Parquet or is truncated.
  */
-export async function countParquetRows(
-  path: string,
-  { bytes, tail }: { readonly bytes: number; readonly tail: Buffer },
-): Promise<number> {
+export async function readFooter(path: string, end?: FileEnd): Promise<Footer> {
+  const { bytes, tail } = end ?? { bytes: (await fileSize(path)) ?? 0, tail: Buffer.alloc(0) };
   const tailFrom = bytes - tail.length;
   const slice = async (from: number, to = bytes): Promise<ArrayBuffer> => {
     const part =
@@ -22,11 +34,15 @@ export async function countParquetRows(
     return new Uint8Array(part).buffer;
   };
   try {
-    const { num_rows: rows } = await parquetMetadataAsync(
+    const metadata = await parquetMetadataAsync(
       { byteLength: bytes, slice },
       { initialFetchSize: FOOTER_BYTES, geoparquet: false },
     );
-    return Number(rows);
+    return {
+      rows: Number(metadata.num_rows),
+      columns: new Set(metadata.schema.flatMap(({ type, name }) => (type === undefined ? [] : [name]))),
+      entry: metadata.key_value_metadata?.find(({ key }) => key === 'cryptodl')?.value,
+    };
   } catch (error) {
     // Errors of the parser are plain ones, and errors of the disk have a code.
     if (error instanceof CryptodlError || errnoOf(error) !== 'unknown error') throw error;
