@@ -1,5 +1,5 @@
 /** Rows of held objects that conflict, and values that cannot be right. They are held: no number of missing rows counts them. */
-import type { Suspicious } from '../lake/manifest-line.js';
+import type { Suspicious } from '../model/outcome.js';
 import { countText, numberText } from '../model/units.js';
 import type { HeldSpan } from '../lake/held-objects.js';
 

@@ -1,6 +1,7 @@
 /** The input and the result of a conversion. */
 import type { CryptodlError } from '../model/errors.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
+import type { RowFacts } from '../model/outcome.js';
 import type { Series, Settings } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { ReceivedObject } from './csv-input.js';
@@ -41,19 +42,11 @@ export interface Conversion {
   readonly metadata: (written: readonly ReceivedObject[]) => FileMetadata;
 }
 
-export interface ObjectFacts {
-  /** Rows in the file. */
+export interface ObjectFacts extends RowFacts {
   readonly rows: number;
   readonly first: string;
   readonly last: string;
-  /** Removed exact duplicates within the object; 0 with `asPublished`. */
   readonly duplicates: number;
-  /** Rows that share their key with another row but differ in values. For bars: rows after the first of their bar, and rows outside of the period. Undefined: none. */
-  readonly idConflicts?: number;
-  readonly gaps?: NonNullable<ObjectLine['gaps']>;
-  readonly newColumns?: readonly string[];
-  readonly suspicious?: NonNullable<ObjectLine['suspicious']>;
-  readonly ids?: NonNullable<ObjectLine['ids']>;
   /** The rows that the object must have by the schedule of its own rows. */
   readonly expectedRows?: number;
 }

@@ -4,7 +4,7 @@
  */
 import { dayText, startOfDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import { MAX_GAPS } from '../lake/manifest-line.js';
+import { MAX_GAPS } from '../model/outcome.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { ArchiveObject } from '../model/task.js';
 import { rowSeconds } from '../source/venue.js';

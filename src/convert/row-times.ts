@@ -1,8 +1,8 @@
 /** The times of the rows of an object, and the facts that follow from them: gaps, and further rows for the same bar. */
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
-import { MAX_GAPS } from '../lake/manifest-line.js';
-import type { IdFacts } from '../lake/manifest-line.js';
+import { MAX_GAPS } from '../model/outcome.js';
+import type { IdFacts } from '../model/outcome.js';
 import type { ArchiveObject, Series } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';

@@ -1,5 +1,5 @@
 /** The ids of an object: missing ones, and ranges that overlap. */
-import { MAX_GAPS } from '../lake/manifest-line.js';
+import { MAX_GAPS } from '../model/outcome.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { DuckDbSession, Row } from './duckdb.js';

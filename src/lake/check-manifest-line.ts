@@ -7,7 +7,7 @@ import type { Cadence, Period, Series, Settings } from '../model/task.js';
 import { isPartitionFile } from './path-checks.js';
 import { keyPath, seriesOfFolder } from './layout.js';
 import { areEqualSettings, areSettings } from './settings.js';
-import { SUSPICIOUS_KINDS } from './manifest-line.js';
+import { SUSPICIOUS_KINDS } from '../model/outcome.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { isLabel } from '../text/label.js';
 import { isRecord } from '../text/json.js';

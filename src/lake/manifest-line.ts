@@ -9,9 +9,10 @@ import type {
   Settings,
   ShortObject,
 } from '../model/task.js';
+import type { RowFacts } from '../model/outcome.js';
 import type { AbsentLine } from './absences.js';
 
-export interface ObjectLine {
+export interface ObjectLine extends RowFacts {
   readonly v: 1;
   readonly kind: 'object';
   readonly key: string;
@@ -43,26 +44,6 @@ export interface ObjectLine {
   readonly insteadOf?: ShortObject;
   /** A monthly object that lacks whole days; its daily objects were not checked yet. */
   readonly daysPending?: true;
-  /** Rows of this object in the file; absent for zip. */
-  readonly rows?: number;
-  /** ISO instants of the first and last row, by time. */
-  readonly first?: string;
-  readonly last?: string;
-  /** Exact duplicates within the object that were dropped. */
-  readonly duplicates?: number;
-  /**
-   * Rows that share the key or the bar of another row of the object but differ in values, and rows of bars outside the period. The file has all of
-   * them; of the rows of one key, the first published one comes first.
-   */
-  readonly idConflicts?: number;
-  /** Columns of the object that this version does not know. The file lacks them. */
-  readonly newColumns?: readonly string[];
-  /** Rows with values that cannot be right, by kind. The file has them. */
-  readonly suspicious?: readonly Suspicious[];
-  /** The ids of the rows, in datasets whose ids leave out none. Absent if the ids are not known. */
-  readonly ids?: IdFacts | undefined;
-  /** Times of missing rows, in datasets with rows at regular intervals: ISO instants `[from, to)`, ascending, at most `MAX_GAPS`. */
-  readonly gaps?: readonly (readonly [string, string])[];
   /** Relative to the folder of the series; for zip, relative to the root of the lake. */
   readonly file: string;
   readonly fileBytes: number;
@@ -76,33 +57,6 @@ export interface ObjectLine {
   readonly at: string;
   readonly tool: string;
 }
-
-/**
- * The ids of an object, which go on in the next one. Scheduled rows have minutes since 1970 in their place: `first` is the minute after that of
- * the row that must come before the first one, and `last` that of the last row.
- */
-export interface IdFacts {
-  readonly first: number;
-  readonly last: number;
-  /** Ids between the first and the last that no row has. */
-  readonly missing?: number;
-  /** Rows whose range of trade ids overlaps that of another row before it: the same trades under new ids. */
-  readonly overlapping?: number;
-}
-
-/**
- * Rows of an object with values that cannot be right. `order`: high or low against open or close. `zero`: a price of 0 or below. `negative`: a
- * volume. `constant`: one value for a whole day.
- */
-export interface Suspicious {
-  readonly kind: SuspiciousKind;
-  readonly rows: number;
-  /** Time and values of the first row. */
-  readonly first: string;
-}
-
-export const SUSPICIOUS_KINDS = ['order', 'zero', 'negative', 'constant'] as const;
-type SuspiciousKind = (typeof SUSPICIOUS_KINDS)[number];
 
 /** A file as its last commit left it. */
 export interface FileBefore {
@@ -122,9 +76,6 @@ export interface DroppedLine {
 }
 
 export type ManifestLine = ObjectLine | DroppedLine | AbsentLine;
-
-/** Maximum number of gaps recorded for one object. */
-export const MAX_GAPS = 100;
 
 /** Whether the rows came from REST. Rows that the archive publishes for the period replace them. */
 export function isFromRest({ verified }: Pick<ObjectLine, 'verified'>): boolean {

@@ -4,34 +4,66 @@ import type { AbsenceReason } from './absence-reasons.js';
 import type { ArchiveObject, Cadence, Market, Revision, Series } from './task.js';
 import { periodText } from './calendar.js';
 
-interface Written {
+/** What is known of the rows of an object. */
+export interface RowFacts {
+  /** Rows of the object in the file; absent for zip. */
   readonly rows?: number;
+  /** ISO instants of the first and last row, by time. */
+  readonly first?: string;
+  readonly last?: string;
+  /** Times of missing rows, if they are known: ISO instants `[from, to)`, ascending, at most `MAX_GAPS`. */
+  readonly gaps?: readonly (readonly [string, string])[];
+  /** Exact duplicates within the object that were dropped; 0 with `asPublished`. */
+  readonly duplicates?: number;
+  /**
+   * Rows that share the key or the bar of another row of the object but differ in values, and rows of bars outside the period. The file has all of
+   * them; of the rows of one key, the first published one comes first.
+   */
+  readonly idConflicts?: number;
+  /** Columns of the object that this version does not know. The file lacks them. */
+  readonly newColumns?: readonly string[];
+  /** Rows with values that cannot be right, by kind. The file has them. */
+  readonly suspicious?: readonly Suspicious[];
+  /** The ids of the rows, in datasets whose ids leave out none. Absent if the ids are not known. */
+  readonly ids?: IdFacts;
+}
+
+/** Maximum number of gaps recorded for one object. */
+export const MAX_GAPS = 100;
+
+/**
+ * The ids of an object, which go on in the next one. Scheduled rows have minutes since 1970 in their place: `first` is the minute after that of
+ * the row that must come before the first one, and `last` that of the last row.
+ */
+export interface IdFacts {
+  readonly first: number;
+  readonly last: number;
+  /** Ids between the first and the last that no row has. */
+  readonly missing?: number;
+  /** Rows whose range of trade ids overlaps that of another row before it: the same trades under new ids. */
+  readonly overlapping?: number;
+}
+
+/**
+ * Rows of an object with values that cannot be right. `order`: high or low against open or close. `zero`: a price of 0 or below. `negative`: a
+ * volume. `constant`: one value for a whole day.
+ */
+export interface Suspicious {
+  readonly kind: (typeof SUSPICIOUS_KINDS)[number];
+  readonly rows: number;
+  /** Time and values of the first row. */
+  readonly first: string;
+}
+
+export const SUSPICIOUS_KINDS = ['order', 'zero', 'negative', 'constant'] as const;
+
+interface Written extends RowFacts {
   /** Rows that the period must have, if that is known. */
   readonly expectedRows?: number;
   /** Rows of the held revision. They stay, because the new revision lacks some of them and was rejected. */
   readonly keptRows?: number;
   /** Held rows that the new revision lacks, by id or time, if they were counted. */
   readonly lackedRows?: number;
-  /** ISO 8601, of the first and the last row. */
-  readonly first?: string;
-  readonly last?: string;
-  /** Time spans without rows, if they are known: ISO instants `[from, to)`. */
-  readonly gaps?: readonly (readonly [string, string])[];
-  /** Exact duplicates within the object that were dropped. */
-  readonly duplicates?: number;
-  /** Rows that share an id or a bar with another row of the object but differ in values, and rows of bars outside the period. */
-  readonly idConflicts?: number;
-  /** Columns of the object that this version does not know; their cells are left out. */
-  readonly newColumns?: readonly string[];
-  /** Rows with values that cannot be right, by kind, each with the first row. They are kept. */
-  readonly suspicious?: readonly { readonly kind: string; readonly rows: number; readonly first: string }[];
-  /** The ids of the rows, in datasets whose ids leave out none. */
-  readonly ids?: {
-    readonly first: number;
-    readonly last: number;
-    readonly missing?: number;
-    readonly overlapping?: number;
-  };
   /** Size of the zip; for rows from REST, of their text as CSV. */
   readonly bytes: number;
   /** No digest is published: only the CRC-32 in the zip verifies the content. */

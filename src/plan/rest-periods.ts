@@ -1,7 +1,8 @@
 /** Chooses the periods of a series that are requested from REST: all of them, or those that the archive lacks. */
 import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
 import type { HeldObjects } from '../lake/held-objects.js';
-import { MAX_GAPS, heldRevision, isFromRest } from '../lake/manifest-line.js';
+import { heldRevision, isFromRest } from '../lake/manifest-line.js';
+import { MAX_GAPS } from '../model/outcome.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';

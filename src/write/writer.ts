@@ -6,10 +6,10 @@ import type { LakePaths } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
 import type { Manifests } from '../lake/manifests.js';
 import type { Serialize } from '../queue/in-order.js';
+import type { RowFacts } from '../model/outcome.js';
 import type { PartitionPlan, Revision } from '../model/task.js';
 import type { WorkSubject } from '../model/work.js';
 import type { Source } from '../source/source.js';
-import type { ObjectFacts } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { Engine } from '../convert/duckdb.js';
 import type { Overlap } from '../convert/conversion.js';
@@ -41,7 +41,7 @@ export interface WriterContext {
   readonly countRows: (zip: Body, key: string) => Promise<number | CryptodlError>;
 }
 
-export interface WrittenObject extends Partial<ObjectFacts> {
+export interface WrittenObject extends RowFacts {
   /** Rows that the period must have, if that is known. */
   readonly expectedRows?: number;
   /** The previous revision, if the object has changed upstream. */
