@@ -109,8 +109,7 @@ async function requestZip(
   const { response, isStale } = await fetchObject(context, request);
   if (response.status === 404) return undefined;
   const published = await sidecar?.last();
-  const isByEtag =
-    isStale || expect.md5 !== undefined || (published === undefined && expect.listedMd5 !== undefined);
+  const isByEtag = isStale || (published === undefined && expect.md5 !== undefined);
   const verified = isByEtag ? 'etag' : published === undefined ? 'crc' : 'sidecar';
   return {
     zip: response.body,
@@ -203,7 +202,7 @@ function expectation(
   // An ETag of a multipart upload is no MD5: the sidecar decides.
   const md5 = md5OfEtag(object.etag);
   if (md5 === undefined) return { ...listed, ...sha256 };
-  return context.options.verify === 'etag' ? { ...listed, md5 } : { ...listed, listedMd5: md5, ...sha256 };
+  return context.options.verify === 'etag' ? { ...listed, md5 } : { ...listed, md5, ...sha256 };
 }
 
 interface Published {

@@ -57,10 +57,8 @@ export interface Expectation {
   readonly check?: (response: FetchResponse) => void;
   /** Size from the listing; it decides if no digest is known. */
   readonly bytes?: number;
-  /** MD5 in hex, from an ETag; a difference is an error. */
-  readonly md5?: string;
   /** MD5 in hex, from the ETag of the listing. It decides if no SHA-256 is published, else it only explains a difference. */
-  readonly listedMd5?: string;
+  readonly md5?: string;
   /** Requests the published SHA-256 in hex. Resolves with undefined if none is published. */
   readonly sha256?: (bypassCache: boolean) => Promise<string | undefined>;
 }
@@ -120,14 +118,13 @@ export type Body =
   | { readonly kind: 'memory'; readonly bytes: Buffer }
   | { readonly kind: 'file'; readonly path: string; readonly size: number };
 
-/** A complete body. `sha256` and `md5` are hex digests of the received bytes; `md5` only if it was expected. */
+/** A complete body. `sha256` is the hex digest of the received bytes. */
 export interface FetchResponse {
   /** 412 and 501 only for other methods than GET. 200 stands for each 2xx. */
   readonly status: 200 | 404 | 412 | 501;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Body;
   readonly sha256: string;
-  readonly md5?: string;
 }
 
 /**

@@ -3,7 +3,7 @@ import { mapWireError } from '../http/transport/error-map.js';
 import { createPools } from '../http/transport/pool.js';
 import type { Pools } from '../http/transport/pool.js';
 import { authoritiesOf } from '../http/transport/sockets.js';
-import { USER_AGENT } from '../http/transport/sent-request.js';
+import { USER_AGENT } from '../http/transport/transport.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { durationText } from '../model/units.js';

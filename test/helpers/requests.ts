@@ -17,7 +17,6 @@ export function answer(content: Buffer | string = '', status: 200 | 404 = 200, b
     headers: {},
     body: body ?? { kind: 'memory', bytes },
     sha256: createHash('sha256').update(bytes).digest('hex'),
-    md5: createHash('md5').update(bytes).digest('hex'),
   };
 }
 

@@ -100,8 +100,7 @@ describe('the rest of a body that was cut', () => {
       if (time === 1) cut(socket, wholeOf(WHOLE), 2 * MIB);
       else socket.write(partOf(WHOLE, { from: from ?? -1 }));
     });
-    const response = await expectWhole(retried(), request(url, { expect: { md5: 'asked for' } }));
-    expect(response.md5).toBe(answer(WHOLE).md5);
+    await expectWhole(retried(), request(url));
     expect(asked).toHaveLength(2);
     expect(asked[0]).toEqual({ from: undefined, etag: undefined });
     expect(asked[1]?.etag).toBe(ETAG);
@@ -343,7 +342,7 @@ describe('however often and wherever it is cut', () => {
     );
   });
 
-  it('a sink that is let go and resumed at any point has the digests of the whole', async () => {
+  it('a sink that is let go and resumed at any point has the digest of the whole', async () => {
     const pieces = fc.array(fc.integer({ min: 1, max: MIB }), { minLength: 2, maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(
@@ -351,7 +350,7 @@ describe('however often and wherever it is cut', () => {
         fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }),
         async (lengths, cuts) => {
           const spoolPath = join(folder, randomUUID());
-          const options = { spoolPath, spoolAboveBytes: 1, expect: { md5: 'asked for' } };
+          const options = { spoolPath, spoolAboveBytes: 1 };
           const chunks: Buffer[] = [];
           let sink = new Sink(options);
           let at = 0;
@@ -365,14 +364,13 @@ describe('however often and wherever it is cut', () => {
             expect([0, at]).toContain(kept);
             // Too little for the file: only the memory had it.
             if (kept === 0) return;
-            sink = (await Sink.resume(options, kept)) ?? new Sink(options);
+            sink = (await Sink.resume(options, { bytes: kept })) ?? new Sink(options);
             expect(sink.size).toBe(at);
           }
-          const { sha256, md5, body } = await sink.end();
+          const { sha256, body } = await sink.end();
           const bytes = body.kind === 'memory' ? body.bytes : readFileSync(body.path);
           expect(bytes.equals(Buffer.concat(chunks))).toBe(true);
           expect(sha256).toBe(createHash('sha256').update(bytes).digest('hex'));
-          expect(md5).toBe(createHash('md5').update(bytes).digest('hex'));
         },
       ),
       { numRuns: 40 },

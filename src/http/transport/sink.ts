@@ -5,7 +5,7 @@ import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { writeAllChunks } from '../../files/disk.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { Body, FetchRequest, PartialBody } from '../fetch.js';
+import type { FetchRequest, FetchResponse, PartialBody } from '../fetch.js';
 
 const WRITE_BYTES = 1024 * 1024;
 /** One call is cheaper than an object with updates. A larger body is hashed while it arrives, so that its end does not block the event loop. */
@@ -13,20 +13,16 @@ const HASHED_AT_ONCE_BYTES = 256 * 1024;
 /** Larger bodies go to the spool path, if there is one. Bytes. */
 const SPOOL_ABOVE_BYTES = 8 * 1024 * 1024;
 
-type SinkOptions = Pick<FetchRequest, 'spoolPath' | 'spoolAboveBytes' | 'expect'>;
+type SinkOptions = Pick<FetchRequest, 'spoolPath' | 'spoolAboveBytes'>;
 
-/** A complete body with its digests in hexadecimal. */
-export interface ReceivedBody {
-  readonly body: Body;
-  readonly sha256: string;
-  readonly md5?: string;
-}
+/** A complete body. `sha256`: its digest in hexadecimal. */
+export type ReceivedBody = Pick<FetchResponse, 'body' | 'sha256'>;
 
 export class Sink {
   size = 0;
   readonly #options: SinkOptions;
-  /** The digests of a body that is too large to be hashed at once, when it is complete. */
-  #hashes: { readonly sha256: Hash; readonly md5: Hash | undefined } | undefined;
+  /** The digest of a body that is too large to be hashed at once, when it is complete. */
+  #sha256: Hash | undefined;
   #chunks: Buffer[] = [];
   #pending = 0;
   #written = 0;
@@ -38,47 +34,42 @@ export class Sink {
   }
 
   /**
-   * Continues after the first `bytes` of the spool file. They are hashed from the disk, so that the digests cover the whole
-   * file. Undefined if the file is shorter.
+   * Continues after the first `bytes` of the spool file. They are hashed from the disk, so that the digest covers the whole
+   * file. Undefined if the file is shorter or cannot be read.
    */
   static async resume(
-    options: SinkOptions & { spoolPath: string },
-    bytes: number,
+    options: SinkOptions,
+    { bytes }: Pick<PartialBody, 'bytes'>,
   ): Promise<Sink | undefined> {
+    const { spoolPath } = options;
+    if (spoolPath === undefined) return undefined;
     const sink = new Sink(options);
-    const file = await open(options.spoolPath, 'r+');
-    sink.#file = file;
-    const stream = file.createReadStream({
-      start: 0,
-      end: bytes - 1,
-      autoClose: false,
-      highWaterMark: WRITE_BYTES,
-    });
     try {
-      for await (const chunk of stream as AsyncIterable<Buffer>) {
+      sink.#file = await open(spoolPath, 'r+');
+      const range = { start: 0, end: bytes - 1, autoClose: false, highWaterMark: WRITE_BYTES };
+      for await (const chunk of sink.#file.createReadStream(range) as AsyncIterable<Buffer>) {
         sink.size += chunk.length;
         sink.#hash(chunk);
       }
       if (sink.size === bytes) {
-        await file.truncate(bytes);
+        await sink.#file.truncate(bytes);
         sink.#written = bytes;
         return sink;
       }
-    } catch (error) {
-      await file.close();
-      throw error;
+    } catch {
+      // The body is fetched from its beginning.
     }
-    await file.close();
+    await sink.#file?.close().catch(() => undefined);
     return undefined;
   }
 
   /** Takes one chunk. A caller that waits for a returned promise before the next chunk bounds the memory. It rejects on disk errors. */
   write(chunk: Buffer): Promise<void> | undefined {
     this.size += chunk.length;
-    if (this.#hashes !== undefined) this.#hash(chunk);
+    this.#sha256?.update(chunk);
     this.#chunks.push(chunk);
     this.#pending += chunk.length;
-    if (this.#hashes === undefined && this.size > HASHED_AT_ONCE_BYTES)
+    if (this.#sha256 === undefined && this.size > HASHED_AT_ONCE_BYTES)
       for (const held of this.#chunks) this.#hash(held);
     const { spoolPath, spoolAboveBytes = SPOOL_ABOVE_BYTES } = this.#options;
     const spooling = this.#file !== undefined || this.size > spoolAboveBytes;
@@ -92,30 +83,21 @@ export class Sink {
     if (this.#writing !== undefined || this.#file !== undefined) return this.#endFile();
     const [only, ...others] = this.#chunks;
     const bytes = only !== undefined && others.length === 0 ? only : Buffer.concat(this.#chunks);
-    return { body: { kind: 'memory', bytes }, ...this.#digests(bytes) };
+    return {
+      body: { kind: 'memory', bytes },
+      sha256: this.#sha256?.digest('hex') ?? hash('sha256', bytes),
+    };
   }
 
   async #endFile(): Promise<ReceivedBody> {
     await this.#writing;
     const { spoolPath } = this.#options;
-    if (this.#file === undefined || spoolPath === undefined)
+    if (this.#file === undefined || this.#sha256 === undefined || spoolPath === undefined)
       throw new RangeError('the spool file is not open');
     await this.#flush(spoolPath);
     await this.#file.close();
-    return { body: { kind: 'file', path: spoolPath, size: this.size }, ...this.#digests() };
-  }
-
-  /** `bytes`: the body, if it was not hashed while it arrived. */
-  #digests(bytes: Buffer = Buffer.alloc(0)): Omit<ReceivedBody, 'body'> {
-    const { sha256, md5 } = this.#hashes ?? {};
-    return {
-      sha256: sha256?.digest('hex') ?? hash('sha256', bytes),
-      ...(this.#hasMd5 && { md5: md5?.digest('hex') ?? hash('md5', bytes) }),
-    };
-  }
-
-  get #hasMd5(): boolean {
-    return this.#options.expect?.md5 !== undefined;
+    const body = { kind: 'file', path: spoolPath, size: this.size } as const;
+    return { body, sha256: this.#sha256.digest('hex') };
   }
 
   /** Closes the file. Resolves with the number of its bytes, for the next attempt; 0 without a file or after a disk error. */
@@ -133,12 +115,8 @@ export class Sink {
   }
 
   #hash(chunk: Buffer): void {
-    this.#hashes ??= {
-      sha256: createHash('sha256'),
-      md5: this.#hasMd5 ? createHash('md5') : undefined,
-    };
-    this.#hashes.sha256.update(chunk);
-    this.#hashes.md5?.update(chunk);
+    this.#sha256 ??= createHash('sha256');
+    this.#sha256.update(chunk);
   }
 
   async #flush(path: string): Promise<void> {
@@ -152,26 +130,10 @@ export class Sink {
   }
 }
 
-/** A sink that continues the part of the body that an earlier attempt left; undefined if that part cannot be read. */
-export async function heldPart(request: FetchRequest, { bytes }: PartialBody): Promise<Sink | undefined> {
-  const { spoolPath } = request;
-  if (spoolPath === undefined) return undefined;
-  try {
-    return await Sink.resume({ ...request, spoolPath }, bytes);
-  } catch {
-    // If the kept part cannot be read, the body is fetched from its beginning.
-    return undefined;
-  }
-}
-
 // The request for the rest of a body: `Range` with `If-Range`, so that the server sends a changed object from its beginning.
 // Source: RFC 9110, sections 13.1.5, 14.2 and 14.4.
 
 type Headers = Readonly<Record<string, string>>;
-
-export function rangeHeaders({ bytes, etag }: PartialBody): Record<string, string> {
-  return { range: `bytes=${bytes}-`, 'if-range': etag };
-}
 
 /** The strong ETag, with its quotes; undefined for a weak or absent one. Equal weak ETags do not mean equal bytes. */
 export function strongEtag(headers: Headers): string | undefined {

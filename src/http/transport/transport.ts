@@ -4,13 +4,12 @@ import type { Dispatcher } from 'undici';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import { hostOf } from '../fetch.js';
-import type { Fetch, FetchContext, FetchRequest, FetchResponse } from '../fetch.js';
+import type { Fetch, FetchContext, FetchRequest, FetchResponse, PartialBody } from '../fetch.js';
 import type { Bandwidth } from './sockets.js';
 import { mapWireError, statusError } from './error-map.js';
 import type { ReadRefusal } from './error-map.js';
 import type { Pools } from './pool.js';
-import { headersOf, sentChunks } from './sent-request.js';
-import { heldPart, refuseRange, Sink, strongEtag } from './sink.js';
+import { refuseRange, Sink, strongEtag } from './sink.js';
 import type { ReceivedBody } from './sink.js';
 
 /** After so many bytes, further chunks of a body that is no object are ignored: an error message needs no more. */
@@ -51,7 +50,7 @@ export function createTransport(options: TransportOptions): Fetch {
   return (request, context) => {
     if (context.signal.aborted) return Promise.reject(context.signal.reason as Error);
     if (request.partial === undefined) return send(request, context);
-    return heldPart(request, request.partial).then((held) => send(request, context, held));
+    return Sink.resume(request, request.partial).then((held) => send(request, context, held));
   };
 }
 
@@ -283,4 +282,43 @@ class Exchange implements Dispatcher.DispatchHandler {
 function bothOf(one: Promise<void> | undefined, other: Promise<void> | undefined): Promise<void> | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   return Promise.all([one, other]).then(() => undefined);
+}
+
+// The headers and the body that an attempt sends.
+
+export const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
+
+const UPLOAD_CHUNK_BYTES = 64 * 1024;
+
+function headersOf(request: FetchRequest, partial: PartialBody | undefined): Record<string, string> {
+  const caches = request.bypassCache === true ? { 'cache-control': 'no-cache', pragma: 'no-cache' } : {};
+  const range = partial === undefined ? {} : { range: `bytes=${partial.bytes}-`, 'if-range': partial.etag };
+  // With a known length, undici does not send the body in chunks, which S3 refuses.
+  const length = request.sends === undefined ? {} : { 'content-length': String(request.sends.length) };
+  return {
+    'accept-encoding': 'identity',
+    'user-agent': USER_AGENT,
+    ...request.headers,
+    ...caches,
+    ...range,
+    ...length,
+  };
+}
+
+/** The chunks of a body: each is a sign of progress, and waits for the bandwidth. */
+async function* sentChunks(
+  body: Buffer,
+  bandwidth: Bandwidth,
+  { onActivity }: Pick<FetchContext, 'onActivity'>,
+): AsyncGenerator<Buffer> {
+  for (let at = 0; at < body.length; at += UPLOAD_CHUNK_BYTES) {
+    const chunk = body.subarray(at, at + UPLOAD_CHUNK_BYTES);
+    const wait = bandwidth.take(chunk.length);
+    if (wait !== undefined) {
+      onActivity?.('paused');
+      await wait;
+    }
+    onActivity?.('uploading', chunk.length);
+    yield chunk;
+  }
 }

@@ -38,7 +38,7 @@ async function verified(
     );
   }
   const digest = await published;
-  const difference = digestDifference(expect, await withMd5(expect, response, digest), digest);
+  const difference = await digestDifference(expect, response, digest);
   if (difference === undefined) return response;
   const { text, by } = difference;
   if (format?.hasEnd(tail) === false)
@@ -53,29 +53,20 @@ interface Difference {
   readonly text: string;
 }
 
-/** Without a published digest, the ETag of the listing decides. */
-async function withMd5(
-  { listedMd5 }: Expectation,
-  response: FetchResponse,
-  published: string | undefined,
-): Promise<FetchResponse> {
-  if (listedMd5 === undefined || published !== undefined) return response;
-  return { ...response, md5: await md5Of(response.body) };
-}
-
-function digestDifference(
+/** Without a published digest, the ETag of the listing decides; without both, the length. */
+async function digestDifference(
   expect: Expectation,
   response: FetchResponse,
   published: string | undefined,
-): Difference | undefined {
+): Promise<Difference | undefined> {
   if (published !== undefined) {
     if (response.sha256 === published) return undefined;
     return { by: 'sidecar', text: `SHA-256 is ${response.sha256}, the sidecar says ${published}` };
   }
-  const md5 = expect.md5 ?? expect.listedMd5;
-  if (md5 !== undefined && response.md5 !== undefined) {
-    if (response.md5 === md5) return undefined;
-    return { by: 'etag', text: `MD5 is ${response.md5}, the listing's ETag says ${md5}` };
+  if (expect.md5 !== undefined) {
+    const md5 = await md5Of(response.body);
+    if (md5 === expect.md5) return undefined;
+    return { by: 'etag', text: `MD5 is ${md5}, the listing's ETag says ${expect.md5}` };
   }
   const size = bodySize(response.body);
   if (expect.bytes === undefined || expect.bytes === size) return undefined;
@@ -88,13 +79,13 @@ function digestDifference(
  * or no ETag is an MD5.
  */
 async function explain(
-  { bytes, md5: expected, listedMd5: listed = expected }: Expectation,
+  { bytes, md5: listed }: Expectation,
   response: FetchResponse,
   { text, by }: Difference,
 ): Promise<CryptodlError> {
   const expectedMd5 = md5OfEtag(response.headers['etag']) ?? listed;
   if (expectedMd5 === undefined) return refuse('checksum-mismatch', text, response);
-  const md5 = response.md5 ?? (await md5Of(response.body));
+  const md5 = await md5Of(response.body);
   if (md5 !== expectedMd5) {
     const reason =
       expectedMd5 === listed ? 'it is not the listed object' : `its own ETag says ${expectedMd5}`;
