@@ -229,7 +229,7 @@ describe('hosts', () => {
     const address = `127.0.0.1:${await closedPort()}`;
     const { of, stderr, lines } = await doctor(['--redis', `redis://:pa55-w0rd@${address}`, ...flags]);
     expect(of('redis')).toMatchObject([
-      { status, found: `Redis at redis://${address}: the connection is refused` },
+      { status, found: `Redis at redis://${address}: connect ECONNREFUSED ${address}` },
     ]);
     expect(stderr + JSON.stringify(lines)).not.toContain('pa55-w0rd');
   });

@@ -56,7 +56,7 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
     const { group, count } = enter();
     await group.opened();
     expect(warnings).toEqual([
-      expect.stringMatching(/the connection is refused; until it answers, .* one tenth of each limit/),
+      expect.stringMatching(/ECONNREFUSED 127\.0\.0\.1:\d+; until it answers, .* one tenth of each limit/),
     ]);
     expect(group.state).toMatchObject({ members: 10, isShared: false });
     // The window began before the loss, so others may have used it.
@@ -69,18 +69,18 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
   });
 
   it.each<[string, () => unknown, () => unknown, string]>([
-    ['is suspended', () => server.suspend(), () => server.resume(), 'does not answer in time'],
+    ['is suspended', () => server.suspend(), () => server.resume(), 'timed out'],
     [
       'has no memory',
       () => server.client.config('SET', 'maxmemory', '1'),
       () => server.client.config('SET', 'maxmemory', '0'),
-      'has no free memory',
+      'OOM command not allowed',
     ],
     [
       'is read-only',
       () => server.client.replicaof('127.0.0.1', 1),
       () => server.client.replicaof('NO', 'ONE'),
-      'answers with an error (READONLY)',
+      'READONLY ',
     ],
     ['is killed and restarted without data', () => server.kill(), () => server.start(), ''],
   ])('says once that Redis %s, and once that it answers again', async (_, begin, end, reason) => {
@@ -198,7 +198,7 @@ it.skipIf(!HAS_REDIS).each([
   groups.push(group);
   await expect(group.opened()).rejects.toMatchObject({
     code: 'redis-refused',
-    message: `Redis at redis://127.0.0.1:${server.port}: the user may not run the commands that cryptodl needs`,
+    message: expect.stringContaining(`Redis at redis://127.0.0.1:${server.port}: NOPERM `),
   });
   expect(warnings).toEqual([]);
 });

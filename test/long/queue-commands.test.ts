@@ -128,9 +128,7 @@ describe.skipIf(!HAS_REDIS)(`the commands of a queue${NEEDS_REDIS}`, { timeout: 
 
   it('a database that the server does not have is refused', async () => {
     const { stderr, code } = await cryptodlProcess(['status', '--redis', `${runs.redis.address}/99`]);
-    expect(stderr).toMatch(
-      /^cryptodl: Redis at redis:\S+\/99: the server does not have the database of the address\n {2}write /,
-    );
+    expect(stderr).toMatch(/^cryptodl: Redis at redis:\S+\/99: ERR DB index is out of range\n {2}check /);
     expect(stderr).not.toMatch(/\n\s+at /);
     expect(code).toBe(1);
   });
