@@ -27,7 +27,6 @@ const NEVER = Number.POSITIVE_INFINITY;
  * attempt. That for the headers begins when the request is sent, after the wait for a socket, and again with each chunk of a sent body.
  */
 export function timeout(options: TimeoutOptions): Layer {
-  const sweep = new Sweep(options.clock);
   const expiries = new Expiries();
   return (next) => async (request, context) => {
     context.signal.throwIfAborted();
@@ -38,65 +37,22 @@ export function timeout(options: TimeoutOptions): Layer {
     const sentBytes = request.sends?.length ?? 0;
     const expectedMs = (((request.expect?.bytes ?? 0) + sentBytes) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalMs = options.totalMs + expectedMs;
-    const watch = new Watch({ ...options, totalMs }, sweep, expire);
-    sweep.add(watch);
+    const watch = new Watch({ ...options, totalMs }, expire);
     const onActivity = (sign: Sign, value = 0): void => {
       watch.see(sign, value);
     };
     try {
       return await next(request, { ...context, expiry, onActivity });
     } finally {
-      sweep.remove(watch);
+      watch.stop();
       expiries.release(context.signal, expiry);
     }
   };
 }
 
-/** One timer for the deadlines of all attempts: it waits for the earliest one. Attempts that make progress only change a number. */
-class Sweep {
-  readonly #clock: Clock;
-  readonly #watches = new Set<Watch>();
-  #timer: Timer | undefined;
-  /** When the timer ends, on the monotonic clock. */
-  #wakesAt = NEVER;
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  add(watch: Watch): void {
-    this.#watches.add(watch);
-    this.wakeAt(watch.nextAt);
-  }
-
-  remove(watch: Watch): void {
-    this.#watches.delete(watch);
-    // A timer without attempts would keep the process running.
-    if (this.#watches.size === 0) this.#cancel();
-  }
-
-  wakeAt(atMs: number): void {
-    if (atMs >= this.#wakesAt) return;
-    this.#cancel();
-    this.#wakesAt = atMs;
-    this.#timer = this.#clock.timer(Math.max(0, atMs - this.#clock.monotonic()), () => {
-      this.#wakesAt = NEVER;
-      const now = this.#clock.monotonic();
-      for (const watch of this.#watches) watch.check(now);
-      this.wakeAt(Math.min(...[...this.#watches].map((watch) => watch.nextAt)));
-    });
-  }
-
-  #cancel(): void {
-    this.#timer?.cancel();
-    this.#wakesAt = NEVER;
-  }
-}
-
 /** The deadlines of one attempt on the monotonic clock. `see` moves them when the attempt makes progress. */
 class Watch {
   readonly #options: TimeoutOptions;
-  readonly #sweep: Sweep;
   readonly #expire: (code: ErrorCode, text: string) => void;
   #totalAt: number;
   #headersAt = NEVER;
@@ -107,20 +63,38 @@ class Watch {
   #pausedMs = 0;
   /** The part of `#pausedMs` by which the whole attempt may already take longer. */
   #grantedMs = 0;
+  #timer: Timer | undefined;
+  /** When the timer ends, on the monotonic clock. */
+  #wakesAt = NEVER;
 
-  constructor(options: TimeoutOptions, sweep: Sweep, expire: (code: ErrorCode, text: string) => void) {
+  constructor(options: TimeoutOptions, expire: (code: ErrorCode, text: string) => void) {
     this.#options = options;
-    this.#sweep = sweep;
     this.#expire = expire;
     this.#totalAt = options.clock.monotonic() + options.totalMs;
+    this.#wakeAt(this.#totalAt);
   }
 
-  get nextAt(): number {
-    return Math.min(this.#totalAt, this.#headersAt, this.#idleAt, this.#floorAt);
+  /** No timer follows, which would keep the process running. */
+  stop(): void {
+    this.#timer?.cancel();
+    this.#wakesAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** An attempt that makes progress only changes a number: the timer that was set for an earlier deadline finds the next one. */
+  #wakeAt(atMs: number): void {
+    if (atMs >= this.#wakesAt) return;
+    this.#timer?.cancel();
+    this.#wakesAt = atMs;
+    const { clock } = this.#options;
+    this.#timer = clock.timer(Math.max(0, atMs - clock.monotonic()), () => {
+      this.#wakesAt = NEVER;
+      this.#check(clock.monotonic());
+      this.#wakeAt(Math.min(this.#totalAt, this.#headersAt, this.#idleAt, this.#floorAt));
+    });
   }
 
   /** Ends the attempt if one of its deadlines has passed. */
-  check(now: number): void {
+  #check(now: number): void {
     const { headersMs, idleMs, totalMs } = this.#options;
     if (now >= this.#headersAt) this.#end('headers-timeout', `no headers within ${durationText(headersMs)}`);
     else if (now >= this.#idleAt)
@@ -191,7 +165,7 @@ class Watch {
   #waitForHeaders(): void {
     this.#headersAt = this.#options.clock.monotonic() + this.#options.headersMs;
     this.#idleAt = this.#floorAt = NEVER;
-    this.#sweep.wakeAt(this.#headersAt);
+    this.#wakeAt(this.#headersAt);
   }
 
   #watchBody(): void {
@@ -200,6 +174,6 @@ class Watch {
     this.#idleAt = now + this.#options.idleMs;
     this.#floorAt = now + FLOOR_MS;
     this.#bytes = 0;
-    this.#sweep.wakeAt(Math.min(this.#idleAt, this.#floorAt));
+    this.#wakeAt(Math.min(this.#idleAt, this.#floorAt));
   }
 }
