@@ -17,7 +17,7 @@ import type { RetryBudget } from './retry/budget.js';
 import { fallbackHost } from './retry/fallback-host.js';
 import type { Failover, FallbackHost } from './retry/fallback-host.js';
 import type { BackoffOptions } from './retry/retry.js';
-import { endWaits, retry } from './retry/retry.js';
+import { retry } from './retry/retry.js';
 import { createThrottle } from './throttle/create-throttle.js';
 import type { EgressGroup } from './throttle/group.js';
 import type { Throttle } from './throttle/throttle.js';
@@ -212,7 +212,7 @@ function attemptOver(
   return { throttle, fetch: throttle.layer(sockets(sent)) };
 }
 
-/** Outermost first: endWaits, follow, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, sign, wire. */
+/** Outermost first: follow, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, sign, wire. */
 export function layersOver(wire: Fetch, stack: StackOptions): Layers {
   const { throttle, fetch } = laneOver(wire, stack);
   return { throttle, fetch: around(fetch, stack) };
@@ -265,8 +265,7 @@ function around(lanes: Fetch, stack: StackOptions): Fetch {
     stack.budgets,
   );
   const retried = retryLayer(stack)(verify(budgeted(fallbackHost(fallbackOf(stack.hosts))(lanes))));
-  const fetch = follow(stack.followers)(retried);
-  return stack.waitSignal === undefined ? fetch : endWaits(stack.waitSignal)(fetch);
+  return follow(stack.followers)(retried);
 }
 
 function retryLayer({
@@ -277,10 +276,12 @@ function retryLayer({
   figures,
   concurrency,
   failover,
+  waitSignal,
 }: StackOptions): Layer {
   return retry({
     clock,
     failover,
+    waitSignal,
     ...backoff,
     maxWaitMs: options.maxWaitMs,
     onRetry: (event) => {

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Deadline } from '../../src/download/deadline.js';
 import type { Fetch } from '../../src/http/fetch.js';
-import { endWaits, retry } from '../../src/http/retry/retry.js';
+import { retry } from '../../src/http/retry/retry.js';
 import { RateMeter } from '../../src/http/throttle/meter.js';
 import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -121,8 +121,9 @@ describe('waits of requests', () => {
       factor: 1,
       strategy: 'fixed',
       maxWaitMs: 3_600_000,
+      waitSignal: deadline.waitSignal,
     });
-    const fetch = endWaits(deadline.waitSignal ?? stop.signal)(tries(wire));
+    const fetch = tries(wire);
     const ask = (name: string): Promise<unknown> =>
       become(
         fetch({ url: `http://host/${name}`, bucket: 'archive' }, { signal: stop.signal, traceId: name }),
@@ -152,8 +153,8 @@ describe('waits of requests', () => {
       return answer();
     };
     const backoff = { strategy: 'fixed', factor: 1, baseDelayMs: 100, maxDelayMs: 100 } as const;
-    const tries = retry({ clock, ...backoff, retries: 5, maxWaitMs: 3_600_000 });
-    const fetch = endWaits(deadline.waitSignal ?? stop.signal)(tries(turn));
+    const { waitSignal } = deadline;
+    const fetch = retry({ clock, ...backoff, retries: 5, maxWaitMs: 3_600_000, waitSignal })(turn);
     return { clock, stop, ask: () => refusal(fetch(REQUEST, context(stop.signal))) };
   }
 

@@ -1,4 +1,4 @@
-/** The retry layer, its delays, and the layer that ends all waits at a deadline. */
+/** The retry layer and its delays. */
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError, waitTooLong } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
@@ -14,6 +14,8 @@ export interface RetryOptions extends BackoffOptions {
   /** Longest delay before a retry, and longest wait for a limit or an open breaker, in milliseconds. */
   readonly maxWaitMs: number;
   readonly failover?: Failover | undefined;
+  /** Ends waits for permits, retries and bans when it aborts. The requests fail with its reason. */
+  readonly waitSignal?: AbortSignal | undefined;
   readonly onRetry?: (event: RetryEvent) => void;
   /** Called once at the end of each request, with the number of its retries and its error. */
   readonly onEnd?: (retries: number, error?: unknown) => void;
@@ -73,7 +75,8 @@ class Tries {
   constructor(options: RetryOptions, request: FetchRequest, context: FetchContext) {
     this.#options = options;
     this.#request = request;
-    this.#context = context;
+    const { waitSignal } = options;
+    this.#context = waitSignal === undefined ? context : { ...context, waitSignal };
     this.#backoff = createBackoff(options, options.clock);
   }
 
@@ -117,14 +120,17 @@ class Tries {
     }
   }
 
-  /** The error of a wait that the wait signal ended, with the failure that caused the wait. Any other error is returned as it is. */
+  /** An error for a wait that the wait signal ended, with the failure that caused the wait. Any other error is returned as it is. */
   #endedWaiting(reason: unknown, failure: CryptodlError | undefined): unknown {
     const { signal, waitSignal } = this.#context;
     const isOurs = reason === waitSignal?.reason && !signal.aborted;
-    if (!isOurs || failure === undefined || !(reason instanceof CryptodlError)) return reason;
-    const message = `${reason.message}; the request still waited: ${failure.message}`;
-    const ended = new CryptodlError(reason.code, message, { cause: failure });
-    ended.attempts = failure.attempts;
+    if (!isOurs || !(reason instanceof CryptodlError)) return reason;
+    const what = failure === undefined ? 'waited to be sent' : `waited: ${failure.message}`;
+    // Each request gets its own error, because an error has the number of attempts of its request.
+    const ended = new CryptodlError(reason.code, `${reason.message}; the request still ${what}`, {
+      cause: failure,
+    });
+    ended.attempts = failure?.attempts ?? ended.attempts;
     return ended;
   }
 
@@ -277,20 +283,6 @@ export function createBackoff(options: BackoffOptions, clock: Pick<Clock, 'rando
           baseDelayMs + clock.random() * Math.max(0, previousMs * 3 - baseDelayMs),
         );
         return previousMs;
-    }
-  };
-}
-
-/** A layer that ends waits for permits, retries and bans when `until` aborts. The requests fail with its reason. */
-export function endWaits(until: AbortSignal): Layer {
-  return (next) => async (request, context) => {
-    try {
-      return await next(request, { ...context, waitSignal: until });
-    } catch (error) {
-      const isOurs = error === until.reason && !context.signal.aborted;
-      if (!isOurs || !(error instanceof CryptodlError)) throw error;
-      // Each request gets its own error, because an error has the number of attempts of its request.
-      throw new CryptodlError(error.code, `${error.message}; the request still waited to be sent`);
     }
   };
 }
