@@ -5,20 +5,53 @@ import { hostOf } from '../http/fetch.js';
 import type { ProxyFigures } from '../http/proxies/spread.js';
 import type { BreakerState } from '../http/retry/breaker.js';
 import type { Clock } from '../model/clock.js';
+import type { ExitCode } from '../model/exit-code.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { DatasetFigures } from '../report/dataset-tally.js';
 import type { HostFigures } from '../report/figures.js';
 import type { NetworkFigures } from '../report/network-figures.js';
 import { LATENCY_BOUNDS_S } from '../report/figures.js';
 import type { LiveRun, WorkState } from '../report/live-run.js';
-import { FollowedRun } from './followed-run.js';
-import type { RunState } from './followed-run.js';
+import type { VerdictSummary } from '../report/run-summary.js';
 import { METRICS } from './prometheus-metrics.js';
 import type { Labels, MetricName } from './prometheus-metrics.js';
 import { latest } from './run-history.js';
 import type { RunHistory } from './run-history.js';
 
 const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2, stopped: 3 };
+
+/** The figures of one run at a moment. */
+interface RunState {
+  /** False before its first request and after its end. */
+  readonly isLive: boolean;
+  readonly network: NetworkFigures | undefined;
+  readonly work: WorkState | undefined;
+  readonly failedBy: Readonly<Record<string, number>>;
+  readonly datasets: readonly DatasetFigures[];
+  /** Objects of the plan without an outcome. */
+  readonly undone: number;
+  readonly receivedBytes: number;
+  readonly history: RunHistory;
+  /** The end of this or the last run. */
+  readonly ends: readonly RunEndFigure[];
+}
+
+/** A metric with the label `run_job`. */
+type RunEndFigure = readonly [
+  name: Extract<
+    MetricName,
+    `cryptodl_last_${string}` | `cryptodl_check_${string}` | 'cryptodl_failed_runs_in_a_row'
+  >,
+  job: string,
+  value: number,
+];
+
+/** Without an exit code, the run is in progress. */
+interface RunEnd {
+  readonly exitCode: ExitCode;
+  readonly verdict: VerdictSummary | undefined;
+  readonly failed: number | undefined;
+}
 
 type CountName = Exclude<MetricName, 'cryptodl_request_duration_seconds'>;
 
@@ -30,7 +63,7 @@ export class PrometheusFigures {
   readonly #metrics = new Map<CountName, Counter | Gauge>();
   readonly #latency: Histogram;
   readonly #latencyOf = new Map<string, { observe(seconds: number): void }>();
-  readonly #runs: FollowedRun[] = [];
+  readonly #runs: (() => RunState)[] = [];
 
   /** `startedAt`: start of the command on the monotonic clock. */
   constructor(clock: Clock, startedAt: number) {
@@ -52,11 +85,29 @@ export class PrometheusFigures {
     return this.#registry.contentType;
   }
 
-  /** `job`: the name of the job, else the verb. */
-  follow(job: string, history: RunHistory, live: LiveRun): FollowedRun {
-    const run = new FollowedRun({ job, history, clock: this.#clock, attempt: this.#onAttempt }, live);
-    this.#runs.push(run);
-    return run;
+  /** `job`: the name of the job, else the verb. `ended` keeps the figures and releases the run. */
+  follow(job: string, history: RunHistory, live: LiveRun) {
+    let followed: LiveRun | undefined = live;
+    const stateNow = (end: Partial<RunEnd> = {}): RunState => ({
+      isLive: followed?.network !== undefined,
+      network: followed?.network?.(),
+      work: followed?.plan?.state(),
+      failedBy: followed?.plan?.tally.failedBy ?? {},
+      datasets: followed?.plan?.tally.datasets ?? [],
+      undone: followed?.objects.undone ?? 0,
+      receivedBytes: followed?.counts.of('bytes') ?? 0,
+      history,
+      ends: this.#ends(job, history, { ...end, failed: followed?.plan?.tally.of('outcome.failed') }),
+    });
+    let ended: RunState | undefined;
+    this.#runs.push(() => ended ?? stateNow());
+    return {
+      attempt: this.#onAttempt,
+      ended: (exitCode: ExitCode, verdict?: VerdictSummary): void => {
+        ended ??= { ...stateNow({ exitCode, verdict }), isLive: false, work: undefined };
+        followed = undefined;
+      },
+    };
   }
 
   /** The page of all metrics at this moment. `labels` are added to each of them. */
@@ -64,7 +115,7 @@ export class PrometheusFigures {
     this.#registry.setDefaultLabels(labels);
     for (const metric of this.#metrics.values()) metric.reset();
     this.#addProcess();
-    const runs = this.#runs.map((run) => run.state);
+    const runs = this.#runs.map((state) => state());
     for (const run of runs) this.#addRun(run);
     const live = runs.filter(({ isLive }) => isLive);
     // The levels of ended runs are over; without a run in progress, the page shows those of the last one.
@@ -118,6 +169,22 @@ export class PrometheusFigures {
       this.#add('cryptodl_proxy_failures_total', failures, { proxy });
       this.#add('cryptodl_proxy_refusals_total', refusals, { proxy });
     }
+  }
+
+  #ends(job: string, history: RunHistory, { exitCode, verdict, ...end }: Partial<RunEnd>): RunEndFigure[] {
+    const nowS = this.#clock.now() / 1000;
+    const lastSuccessS = history.lastSuccessMs === undefined ? undefined : history.lastSuccessMs / 1000;
+    const failed = exitCode === undefined ? undefined : end.failed;
+    const inARow = failed === 0 ? 0 : history.failedInARow + (failed === undefined ? 0 : 1);
+    const figures: readonly (readonly [RunEndFigure[0], number | undefined])[] = [
+      ['cryptodl_check_exit_code', verdict?.exitCode],
+      ['cryptodl_check_lacking_series', verdict?.lacking],
+      ['cryptodl_failed_runs_in_a_row', inARow],
+      ['cryptodl_last_success_timestamp_seconds', exitCode === 0 ? nowS : lastSuccessS],
+      ['cryptodl_last_run_timestamp_seconds', exitCode === undefined ? undefined : nowS],
+      ['cryptodl_last_run_exit_code', exitCode],
+    ];
+    return figures.flatMap(([name, value]) => (value === undefined ? [] : [[name, job, value] as const]));
   }
 
   #addLake(lake: NetworkFigures['lake']): void {

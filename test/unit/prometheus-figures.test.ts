@@ -5,7 +5,6 @@ import { dayPeriod, parseDay } from '../../src/model/calendar.js';
 import type { Outcome } from '../../src/model/outcome.js';
 import type { PlanTotals, Series } from '../../src/model/task.js';
 import { TOOL_VERSION } from '../../src/model/version.js';
-import type { FollowedRun } from '../../src/monitor/followed-run.js';
 import { METRICS } from '../../src/monitor/prometheus-metrics.js';
 import { PrometheusFigures } from '../../src/monitor/prometheus.js';
 import { NO_HISTORY } from '../../src/monitor/run-history.js';
@@ -92,7 +91,7 @@ function begin(live: LiveRun, network: () => NetworkFigures, by: number, outcome
 async function pageOfTwoRuns() {
   const clock = new VirtualClock();
   const figures = new PrometheusFigures(clock, clock.monotonic());
-  const follow = (job: string, by: number, outcomes: readonly Outcome[]): FollowedRun => {
+  const follow = (job: string, by: number, outcomes: readonly Outcome[]) => {
     const live = new LiveRun(clock);
     begin(live, networkOf(by, by === 1 ? 'closed' : 'open'), by, outcomes);
     live.observer.arrived(1000 * by);
