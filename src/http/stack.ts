@@ -5,10 +5,11 @@ import type { Observer, RetryEvent } from '../model/observer.js';
 import type { Bans } from './bans.js';
 import type { ExchangeHosts, LimitOptions } from './exchange-hosts.js';
 import type { AttemptEnd, Fetch, FetchRequest, Layer } from './fetch.js';
-import { joinLanes } from './proxies/join-lanes.js';
+import { joinLimits, joinPools } from './proxies/join-lanes.js';
 import type { Limits } from './proxies/join-lanes.js';
-import { proxyLabels } from './proxies/no-proxy.js';
+import { proxyLabels, proxyOf } from './proxies/no-proxy.js';
 import type { ProxyRules } from './proxies/no-proxy.js';
+import { Spread } from './proxies/spread.js';
 import type { ProxyFigures } from './proxies/spread.js';
 import { breaker } from './retry/breaker.js';
 import type { BreakerState } from './retry/breaker.js';
@@ -18,7 +19,7 @@ import { fallbackHost } from './retry/fallback-host.js';
 import type { Failover, FallbackHost } from './retry/fallback-host.js';
 import type { BackoffOptions } from './retry/retry.js';
 import { retry } from './retry/retry.js';
-import { createThrottle } from './throttle/create-throttle.js';
+import { banPlace, createThrottle } from './throttle/create-throttle.js';
 import type { EgressGroup } from './throttle/group.js';
 import type { Throttle } from './throttle/throttle.js';
 import { follow, isBadContent, loadSignOf, measure } from './transport/measure.js';
@@ -153,17 +154,30 @@ function createLanes(stack: StackOptions): Stack {
   const sockets = withSockets(stack);
   const transport = wireOptions(stack);
   const { several } = stack.proxies;
-  const labels = proxyLabels(several);
-  const made = ['', ...several].map((proxy, at) => {
-    const via = at === 0 ? undefined : labels[at - 1];
+  const laneOf = (proxy: string, via?: string) => {
     const own = { ...stack, via, proxies: { http: proxy, https: proxy, except: '', several: [] } };
     const pools = createPools(poolOptions(own));
-    const lane = laneOver(createTransport({ ...transport, pools }), own, sockets);
-    return { ...lane, pools, label: via };
+    return { label: via, pools, ...laneOver(createTransport({ ...transport, pools }), own, sockets) };
+  };
+  const direct = laneOf('');
+  const proxied = proxyLabels(several).map((via, at) => laneOf(several[at] ?? '', via));
+  const spread = new Spread({
+    clock: stack.clock,
+    direct: direct.fetch,
+    isDirect: (url) => proxyOf(url, stack.proxies) === undefined,
+    lanes: proxied.map(({ label = '', fetch, throttle }) => ({
+      label,
+      fetch,
+      pauseMs: async ({ bucket, url }) => {
+        const { pausedMs = 0 } = throttle.states.find(({ name }) => name === bucket) ?? {};
+        return Math.max(pausedMs, await stack.bans.leftMs(banPlace(label, bucket, url)));
+      },
+    })),
+    observer: stack.observer,
   });
-  const { spread, throttle, pools } = joinLanes(made, stack);
+  const throttle = joinLimits([direct, ...proxied]);
   return {
-    ...stackOf(pools, { throttle, fetch: around(spread.fetch, stack) }),
+    ...stackOf(joinPools([direct, ...proxied]), { throttle, fetch: around(spread.fetch, stack) }),
     proxies: () => spread.figures,
   };
 }
