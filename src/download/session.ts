@@ -188,8 +188,7 @@ function followLake(
 ): { readonly network: () => NetworkFigures; readonly close: () => void } {
   const requests = backedRequests(root);
   if (requests === undefined) return { network, close: () => undefined };
-  const { figures, end } = requests.ofRun();
-  const unwatch = requests.watch({
+  const { figures, end } = requests.follow({
     attempt: (attempt) => {
       observer.attempt(attempt);
       for (const monitor of monitors) monitor.attempt?.(attempt);
@@ -198,11 +197,7 @@ function followLake(
       observer.retry(event);
     },
   });
-  const close = (): void => {
-    unwatch();
-    end();
-  };
-  return { network: () => ({ ...network(), lake: figures() }), close };
+  return { network: () => ({ ...network(), lake: figures() }), close: end };
 }
 
 /** Aborts with a typed error when `signal` aborts for any reason. */

@@ -3,7 +3,7 @@ import { Counters } from '../model/counters.js';
 import type { Counts } from '../model/counters.js';
 import type { ErrorCode } from '../model/errors.js';
 import { CryptodlError } from '../model/errors.js';
-import type { RetryEvent } from '../model/observer.js';
+import type { Observer, RetryEvent } from '../model/observer.js';
 import { bodySize, hostOf } from './fetch.js';
 import type { AttemptEnd, FetchRequest, FetchResponse } from './fetch.js';
 import type { RequestFigures } from './stack.js';
@@ -25,33 +25,24 @@ export interface RequestCount {
   readonly receivedBytes: number;
 }
 
-export interface RequestWatcher {
-  readonly attempt: (attempt: AttemptEnd) => void;
-  readonly retry: (event: RetryEvent) => void;
-}
+type Watcher = Pick<Observer, 'attempt' | 'retry'>;
 
 export class RequestCounts implements RequestFigures, RequestFollower {
   #host = '';
   readonly #counts = new Counters();
   /** The counts when the last run ended. */
   #base: Counts = {};
-  readonly #watchers = new Set<RequestWatcher>();
+  readonly #watchers = new Set<Watcher>();
 
-  /** Tells each attempt and each retry, until the returned function is called. */
-  watch(watcher: RequestWatcher): () => void {
-    this.#watchers.add(watcher);
-    return () => {
-      this.#watchers.delete(watcher);
-    };
-  }
-
-  /** The requests since the end of the last run, also those before this call. `end`: the run has ended. */
-  ofRun(): { readonly figures: () => RequestCount; readonly end: () => void } {
+  /** The requests since the end of the last run, also those before this call. `watcher` learns of attempts and retries until `end`: the run has ended. */
+  follow(watcher: Watcher): { readonly figures: () => RequestCount; readonly end: () => void } {
     const base = this.#base;
+    this.#watchers.add(watcher);
     return {
       figures: () => this.#since(base),
       end: () => {
         this.#base = this.#counts.all;
+        this.#watchers.delete(watcher);
       },
     };
   }
