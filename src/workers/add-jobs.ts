@@ -1,5 +1,6 @@
 /** Adds jobs to a queue in batches, and waits while the queue is full. */
 import type { Clock } from '../model/clock.js';
+import { numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import { redisProblem } from '../redis/redis-errors.js';
 import type { NewJob } from './bullmq.js';
@@ -14,8 +15,8 @@ export interface Adding {
   readonly options: Pick<Options, 'priority' | 'maxWaiting'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Back-pressure: called again and again while the queue has no room. */
-  readonly whenFull: (waiting: number) => Promise<void>;
+  /** Takes one line for people, the first time that the queue is full. */
+  readonly say: (line: string) => void;
 }
 
 type Level = Options['priority'];
@@ -35,9 +36,10 @@ export async function addJobs(jobs: Iterable<JobData>, adding: Adding): Promise<
   let batch: NewJob[] = [];
   let added = 0;
   let fresh = 0;
+  let wasFull = false;
   const flush = async (): Promise<void> => {
     if (batch.length === 0) return;
-    await untilRoom(adding, batch.length);
+    wasFull = await untilRoom(adding, batch.length, wasFull);
     fresh += await addBatch(adding, batch);
     added += batch.length;
     batch = [];
@@ -78,13 +80,22 @@ export function newJob(data: JobData, priority: number): NewJob {
   return { name: data.verb, data, opts: { ...KEPT_UNTIL_DONE, jobId: jobId(data), priority } };
 }
 
-async function untilRoom({ open, options, signal, whenFull }: Adding, batch: number): Promise<void> {
-  for (;;) {
+const FULL_POLL_MS = 1000;
+
+/** Back-pressure. Resolves with whether the queue was full, now or before. */
+async function untilRoom(
+  { open, options, clock, signal, say }: Adding,
+  batch: number,
+  wasFull: boolean,
+): Promise<boolean> {
+  for (let isTold = wasFull; ; isTold = true) {
     signal.throwIfAborted();
     const counts = await open.queue.getJobCounts('waiting', 'prioritized');
     const waiting = Object.values(counts).reduce((sum, count) => sum + count, 0);
-    if (waiting + batch <= Math.max(options.maxWaiting, batch)) return;
-    await whenFull(waiting);
+    if (waiting + batch <= Math.max(options.maxWaiting, batch)) return isTold;
+    if (!isTold)
+      say(`${numberText(waiting)} jobs wait in the queue: adding more as workers take them (--max-waiting)`);
+    await clock.sleep(FULL_POLL_MS, signal);
   }
 }
 

@@ -86,6 +86,9 @@ async function addAll(
 ): Promise<ExitCode> {
   const { io, resolved } = command;
   const { options } = resolved;
+  const say = (line: string): void => {
+    if (!options.quiet) printLines(io.stderr, [line]);
+  };
   const wait = options.wait ? new Wait(open) : undefined;
   await wait?.begin();
   try {
@@ -95,37 +98,19 @@ async function addAll(
       options,
       clock: io.clock,
       signal: signals.signal,
-      whenFull: fullQueue(command, signals.signal),
+      say,
     });
     if (options.json)
       printLines(io.stdout, [{ event: 'enqueued', queue: open.name, series, jobs: added, new: fresh }]);
-    else if (!options.quiet)
-      printLines(io.stderr, [
+    else
+      say(
         `${countText(added, 'job')} for ${countText(series, 'series')} in the queue ${open.name} at ${shownRedis(open.address)}${added === fresh ? '' : `, ${numberText(added - fresh)} of them since an earlier command`}`,
-      ]);
+      );
     if (wait === undefined) return 0;
     return await waitForJobs({ open, wait, jobs: added, options, io, signals });
   } finally {
     if (open.connection.client.status === 'ready') await wait?.close();
   }
-}
-
-const FULL_POLL_MS = 1000;
-
-/** Says once that the queue is full, and waits. */
-function fullQueue(
-  { io, resolved }: LayeredCommand,
-  signal: AbortSignal,
-): (waiting: number) => Promise<void> {
-  let hasSaid = false;
-  return async (waiting) => {
-    if (!hasSaid && !resolved.options.quiet)
-      printLines(io.stderr, [
-        `${numberText(waiting)} jobs wait in the queue: adding more as workers take them (--max-waiting)`,
-      ]);
-    hasSaid = true;
-    await io.clock.sleep(FULL_POLL_MS, signal);
-  };
 }
 
 function verbOf(operand: string | undefined): JobVerb {

@@ -1,4 +1,7 @@
 /** What a worker does with a job: checks it, runs it, and tells the queue how it ended. */
+import { rm, writeFile } from 'node:fs/promises';
+import type { ReceivedZip, ZipStore } from '../download/session.js';
+import type { StagedZips, ZipRecord } from '../mirror/staged-zips.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { SharedResources } from '../model/io.js';
 import { isLakeAddress } from '../model/lake-address.js';
@@ -10,7 +13,6 @@ import { addConversion, addFetch, failuresIn, idOf } from './hand-over.js';
 import type { OpenQueue } from './open-queue.js';
 import { refuseWithoutConditions, runJob } from './run-job.js';
 import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
-import { converting, fetching, isConverted } from './staged-run.js';
 import { countsOfAttempt, countsOfFailure } from './tally-fields.js';
 import type { Counts } from '../model/counters.js';
 import type { AttemptReport } from './waits.js';
@@ -220,15 +222,68 @@ async function fail(
   await job.updateProgress({ ...failure, ...report });
   context.onEnd({ id: idOf(job), written, failure, isPutOff: !isEnd });
   if (mayCome === undefined) throw new bullmq.UnrecoverableError(failure.message);
-  throw new RetryLater(failure.message, error.retryAfterMs);
+  // BullMQ makes a further attempt if one is left.
+  throw new CryptodlError(error.code, failure.message, { retryAfterMs: error.retryAfterMs });
 }
 
-/** A retryable end of an attempt. BullMQ makes a further attempt if one is left. */
-export class RetryLater extends Error {
-  readonly retryAfterMs: number | undefined;
+// The two parts of a job that one worker fetches and another converts: both are runs whose zips pass through the bucket of the lake.
 
-  constructor(message: string, retryAfterMs: number | undefined) {
-    super(message);
-    this.retryAfterMs = retryAfterMs;
-  }
+/** Whether the rows of a job come from zips alone. Rows of REST are not staged, and zips that stay zips are not converted. */
+function isConverted({ verb, options }: JobData): boolean {
+  const { fill, join, format } = options;
+  return verb === 'vision' && fill === undefined && join === undefined && format?.[0] !== 'zip';
+}
+
+const NONE: ReceivedZip['zip'] = { kind: 'memory', bytes: Buffer.alloc(0) };
+
+/** The run requests the zips that are not staged yet, and stages them one by one. */
+function fetching(staged: StagedZips): ZipStore {
+  return {
+    isLast: true,
+    zipOf: async (object, path, request) => {
+      const temporary = `${path}.json`;
+      const known = await staged.find(object, temporary);
+      if (known === 'absent') return undefined;
+      if (known !== undefined) return receivedZip(known, NONE);
+      const received = await request();
+      if (received === undefined) {
+        await staged.putAbsence(object, temporary);
+        return undefined;
+      }
+      const { zip, zipBytes, verified, ...facts } = received;
+      if (verified === 'rest' || verified === 'lake')
+        throw new CryptodlError('bug', 'rows of REST have no zip');
+      try {
+        if (zip.kind === 'memory') await writeFile(path, zip.bytes);
+        await staged.put(object, { ...facts, verified, bytes: zipBytes }, path, temporary);
+      } finally {
+        await rm(path, { force: true });
+      }
+      return { ...received, zip: NONE };
+    },
+  };
+}
+
+/** The run takes each zip from the bucket, and none from the archive. `failed`: the objects that could not be fetched. */
+function converting(staged: StagedZips, failed: ReadonlyMap<string, CryptodlError>): ZipStore {
+  return {
+    isLast: false,
+    zipOf: async (object, path) => {
+      const failure = failed.get(object.key);
+      if (failure !== undefined) throw failure;
+      const record = await staged.find(object, `${path}.json`);
+      if (record === 'absent') return undefined;
+      if (record === undefined || !(await staged.take(object, record, path)))
+        throw new CryptodlError(
+          'staged-zip-lost',
+          `${object.key}: the fetched zip is not in the bucket any more, or has other bytes`,
+          { hint: 'a worker fetches it again: cryptodl retry --redis URL' },
+        );
+      return receivedZip(record, { kind: 'file', path, size: record.bytes });
+    },
+  };
+}
+
+function receivedZip({ bytes, ...facts }: ZipRecord, zip: ReceivedZip['zip']): ReceivedZip {
+  return { ...facts, zip, zipBytes: bytes };
 }

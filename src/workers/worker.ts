@@ -3,8 +3,7 @@ import { hostname } from 'node:os';
 import type { LayeredCommand } from '../cli/look-up.js';
 import { Pipeline } from '../download/pipeline/pipeline.js';
 import type { Clock } from '../model/clock.js';
-import { toCryptodlError, usage } from '../model/errors.js';
-import type { CryptodlError } from '../model/errors.js';
+import { CryptodlError, toCryptodlError, usage } from '../model/errors.js';
 import { exitCodeOfError, exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { SharedResources } from '../model/io.js';
@@ -20,7 +19,7 @@ import type { JobQueue, JobWorker } from './bullmq.js';
 import { lakeOf, stalledFailure } from './job-data.js';
 import { withQueue } from './open-queue.js';
 import type { CommandQueue, OpenQueue } from './open-queue.js';
-import { processJob, RetryLater } from './process-job.js';
+import { processJob } from './process-job.js';
 import type { OwnLake, ProcessContext, Work } from './process-job.js';
 import { refuseWorker, workerName } from './worker-name.js';
 import type { Counts } from '../model/counters.js';
@@ -195,9 +194,8 @@ function requestCounter(pipeline: Pipeline): () => Counts {
 /** The pause before a further attempt of a job: that of the host, or longer with each attempt. */
 function backoffMs(retryDelayMs: number, attempts = 1, error?: Error): number {
   const own = Math.min(retryDelayMs * 10 * 4 ** (attempts - 1), LONGEST_BACKOFF_MS);
-  return error instanceof RetryLater && error.retryAfterMs !== undefined
-    ? Math.max(own, error.retryAfterMs)
-    : own;
+  const { retryAfterMs = 0 } = error instanceof CryptodlError ? error : {};
+  return Math.max(own, retryAfterMs);
 }
 
 function listen(jobs: JobWorker, open: OpenQueue, { onEnd, warn }: ProcessContext): void {

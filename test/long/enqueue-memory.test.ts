@@ -67,7 +67,9 @@ describe.skipIf(!HAS_REDIS)(`the memory of enqueue${NEEDS_REDIS}`, { timeout: 12
         options: { priority: 'normal', maxWaiting: SYMBOLS * MONTHS },
         clock: systemClock,
         signal: new AbortController().signal,
-        whenFull: () => Promise.reject(new Error('the queue is full')),
+        say: (line) => {
+          throw new Error(line);
+        },
       });
       await wait?.close();
       expect([added, (await open.queue.getJobCounts('prioritized'))['prioritized']]).toEqual([

@@ -11,7 +11,7 @@ import { createSerializer } from '../../src/queue/in-order.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import type { QueuedJob } from '../../src/workers/bullmq.js';
 import { jobData } from '../../src/workers/job-data.js';
-import { processJob, RetryLater } from '../../src/workers/process-job.js';
+import { processJob } from '../../src/workers/process-job.js';
 import type { ProcessContext } from '../../src/workers/process-job.js';
 import { startArchive } from '../helpers/archive.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -37,7 +37,7 @@ it('a job that fails while its worker is stopped ends as failed, or waits for it
   publishZip(folder, KEY, Buffer.from('no zip'));
   const later = await stoppedAtEnd(archive.url);
   await archive.close();
-  expect([lost, later]).toEqual([expect.any(UnrecoverableError), expect.any(RetryLater)]);
+  expect([lost, later]).toEqual([expect.any(UnrecoverableError), expect.any(CryptodlError)]);
 });
 
 /** How a job ends whose worker is stopped while the queue is told of the failure. */
