@@ -1,6 +1,6 @@
 /** Sends one request to each host, as a run sends it but without retries. The error of a request has the cause and the next step. */
 import type { Bans } from '../http/bans.js';
-import type { Fetch, FetchResponse } from '../http/fetch.js';
+import type { Fetch } from '../http/fetch.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
@@ -159,7 +159,7 @@ async function probe(context: HostChecks, request: Probe): Promise<CheckResult> 
       throw new CryptodlError('http-refused', `the host has no ${path} (404)`, {
         hint: `check ${flag}: it must be the address above data/`,
       });
-    read(bytesOf(response));
+    read(response.body.kind === 'memory' ? response.body.bytes : Buffer.alloc(0));
     const found = `first byte ${firstByteMs} ms, whole ${receivedAt - sentAt} ms`;
     if (firstByteMs <= SLOW_MS) return checkResult(check, 'ok', found, { of });
     const next = 'expect long runs; check whether a proxy or VPN is in use';
@@ -172,11 +172,6 @@ async function probe(context: HostChecks, request: Probe): Promise<CheckResult> 
   } finally {
     timer.cancel();
   }
-}
-
-function bytesOf({ body }: FetchResponse): Buffer {
-  if (body.kind === 'memory') return body.bytes;
-  throw new CryptodlError('bug', 'a response was spooled although the request named no file');
 }
 
 /** REST refuses some countries and networks for good; the archive has the same data a day or a month later. */

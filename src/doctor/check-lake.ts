@@ -112,7 +112,7 @@ export async function checkLock({ internal }: LakePaths, clock: Pick<Clock, 'sle
     await refuseIfLocked(internal, clock);
     return checkResult('lock', 'ok', 'no run writes to this lake');
   } catch (error) {
-    const { code, message, hint = '' } = toCryptodlError(error);
+    const { code, message, hint } = toCryptodlError(error);
     if (code !== 'locked') throw error;
     return checkResult('lock', 'warn', message, { next: hint });
   }

@@ -51,7 +51,7 @@ export async function checkVersions(duckdbVersion: () => Promise<string>): Promi
     return checkResult('versions', 'ok', `${base}, DuckDB ${await duckdbVersion()}`);
   } catch (error) {
     const { message, hint } = toCryptodlError(error);
-    return checkResult('versions', 'fail', `${base}; ${message}`, { next: hint ?? '' });
+    return checkResult('versions', 'fail', `${base}; ${message}`, { next: hint });
   }
 }
 

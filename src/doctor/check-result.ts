@@ -7,23 +7,21 @@ export type Status = 'ok' | 'warn' | 'fail';
 export interface CheckResult {
   /** `archive`, `clock`, `out` … */
   readonly check: string;
-  /** The host or proxy that was checked; empty where there is only one. */
-  readonly of: string;
+  /** The host or proxy that was checked; undefined where there is only one. */
+  readonly of: string | undefined;
   readonly status: Status;
   readonly found: string;
-  /** What the user can do; empty when nothing needs to be done. */
-  readonly next: string;
+  /** What the user can do; undefined when nothing needs to be done. */
+  readonly next: string | undefined;
 }
-
-type Details = Partial<Pick<CheckResult, 'of' | 'next'>>;
 
 export function checkResult(
   check: string,
   status: Status,
   found: string,
-  details: Details = {},
+  { of, next }: Partial<Pick<CheckResult, 'of' | 'next'>> = {},
 ): CheckResult {
-  return { check, of: '', next: '', ...details, status, found };
+  return { check, of, status, found, next };
 }
 
 /** A check that throws becomes a result with status `fail`. Rejects with the reason of the signal. */
@@ -36,7 +34,7 @@ export async function asResult(
     return await check;
   } catch (error) {
     signal.throwIfAborted();
-    const { message, hint = '' } = toCryptodlError(error);
+    const { message, hint } = toCryptodlError(error);
     return checkResult(name, 'fail', message, { next: hint });
   }
 }

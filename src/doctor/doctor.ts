@@ -43,7 +43,7 @@ export async function doctor(run: LookUp): Promise<ExitCode> {
       counts[result.status] += 1;
       if (!options.quiet || result.status !== 'ok') shown.push(result);
     }
-    await writeData(io, options.json ? shown.map(fieldsOf) : tableOf(shown, widthOf(io.stdout)));
+    await writeData(io, options.json ? shown : tableOf(shown, widthOf(io.stdout)));
     const { ok, warn, fail } = counts;
     if (!options.quiet) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail`]);
     return fail > 0 ? 1 : 0;
@@ -52,14 +52,10 @@ export async function doctor(run: LookUp): Promise<ExitCode> {
 
 function tableOf(results: readonly CheckResult[], width: number): string[] {
   const rows = results.map(({ status, check, of, found, next }) => {
-    const text = [...(of === '' ? [] : [`${of}:`]), next === '' ? found : `${found}; next: ${next}`];
-    return [status, check, printable(text.join(' '))];
+    const text = (of === undefined ? '' : `${of}: `) + found + (next === undefined ? '' : `; next: ${next}`);
+    return [status, check, printable(text)];
   });
   return table([{}, {}, {}], rows, { width }).lines;
-}
-
-function fieldsOf({ check, of, status, found, next }: CheckResult): object {
-  return { check, ...(of === '' ? {} : { of }), status, found, ...(next === '' ? {} : { next }) };
 }
 
 /** Yields each result as soon as it and all earlier ones are known. Throws usage errors before the first result. */
