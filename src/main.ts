@@ -1,5 +1,5 @@
 /** Runs a command line: arguments in, exit code out. `run` may be called several times in one process. */
-import type { LayeredCommand } from './cli/look-up.js';
+import type { Command, OptionsCommand } from './cli/look-up.js';
 import { parseCommandLine } from './cli/program.js';
 import type { Invocation } from './cli/program.js';
 import { toCryptodlError } from './model/errors.js';
@@ -33,9 +33,10 @@ export async function run(
     if (argv[0] === '__complete') return (await import('./cli/completion.js')).complete(argv.slice(1), io);
     const invocation = parseCommandLine(argv, io);
     if (invocation === undefined) return 0;
-    const { warnOfVariables } = await import('./cli/option-layers.js');
+    const { layersOf, warnOfVariables } = await import('./cli/option-layers.js');
     warnOfVariables(io);
-    return COMMANDS[invocation.verb](invocation, io, loadSource);
+    const layers = await layersOf(invocation, io);
+    return COMMANDS[invocation.verb]({ ...invocation, layers, io, loadSource });
   });
 }
 
@@ -52,7 +53,13 @@ async function printingErrors(
   }
 }
 
-type Start = (invocation: Invocation, io: Io, loadSource: LoadSource) => Promise<ExitCode>;
+/** A command line with the sources of its options. */
+interface Started extends Invocation {
+  readonly layers: readonly RawLayer[];
+  readonly io: Io;
+  readonly loadSource: LoadSource;
+}
+type Start = (started: Started) => Promise<ExitCode>;
 
 /** Each verb loads only its own modules. */
 const COMMANDS: Readonly<Record<Verb, Start>> = {
@@ -61,66 +68,43 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
   repair: startDownload('repair'),
   run: runFile,
   retry,
-  schedule: withSource(async (command, { behind }) => {
-    const { schedule } = await import('./schedule/schedule.js');
-    return schedule(behind, command);
-  }),
+  schedule: withSource(async (command) => (await import('./schedule/schedule.js')).schedule(command)),
   remove: withSource(async (command) => (await import('./remove/remove.js')).remove(command)),
   verify: withSource(async (command) => (await import('./verify/verify.js')).verify(command)),
-  list: withSource(async (command, { operand }) =>
-    (await import('./catalog/list.js')).list(operand, command),
-  ),
-  schema: withSource(async (command, { operand }) =>
-    (await import('./catalog/schema.js')).schema(operand, command),
-  ),
+  list: withSource(async (command) => (await import('./catalog/list.js')).list(command)),
+  schema: withSource(async (command) => (await import('./catalog/schema.js')).schema(command)),
   audit: withSource(async (command) => (await import('./audit/audit.js')).audit(command)),
-  sql: withSource(async (command, { operand }) => (await import('./query/sql.js')).sql(operand, command)),
+  sql: withSource(async (command) => (await import('./query/sql.js')).sql(command)),
   check: withSource(async (command) => (await import('./check/check.js')).check(command)),
   coverage: withSource(async (command) => (await import('./coverage/coverage.js')).coverage(command)),
-  runs: withOptions(async ({ options }, _, io) => (await import('./runs/runs.js')).runs(options, io)),
+  runs: withOptions(async (command) => (await import('./runs/runs.js')).runs(command)),
   report: withSource(async (command) => (await import('./page/report.js')).report(command)),
-  plot: withSource(async (command, { operand }) => (await import('./plot/plot.js')).plot(operand, command)),
-  bars: withSource(async (command, { operand = '' }) =>
-    (await import('./bars/bars.js')).bars(operand, command),
-  ),
-  export: withSource(async (command, { operand }) =>
-    (await import('./export/export.js')).exportFor(operand, command),
-  ),
+  plot: withSource(async (command) => (await import('./plot/plot.js')).plot(command)),
+  bars: withSource(async (command) => (await import('./bars/bars.js')).bars(command)),
+  export: withSource(async (command) => (await import('./export/export.js')).exportFor(command)),
   universe: withSource(async (command) => (await import('./universe/universe.js')).universe(command)),
   doctor: withSource(async (command) => (await import('./doctor/doctor.js')).doctor(command)),
-  serve: withOptions(async ({ options }, { operand = '' }, io) =>
-    (await import('./serve/serve.js')).serve(operand, options, io),
+  serve: withOptions(async ({ operand = '', resolved, io }) =>
+    (await import('./serve/serve.js')).serve(operand, resolved.options, io),
   ),
-  enqueue: withSource(async (command, { operand }) =>
-    (await import('./workers/enqueue.js')).enqueue(operand, command),
-  ),
+  enqueue: withSource(async (command) => (await import('./workers/enqueue.js')).enqueue(command)),
   worker: withSource(async (command) => (await import('./workers/worker.js')).worker(command)),
-  status: withOptions(async ({ options }, _, io) =>
-    (await import('./workers/status.js')).status(options, io),
-  ),
-  completion: withOptions(async (_, { operand }, io) =>
-    (await import('./cli/completion.js')).completion(operand, io),
-  ),
-  man: withOptions(async (_, __, io) => (await import('./cli/man.js')).man(io)),
+  status: withOptions(async (command) => (await import('./workers/status.js')).status(command)),
+  completion: withOptions(async (command) => (await import('./cli/completion.js')).completion(command)),
+  man: withOptions(async ({ io }) => (await import('./cli/man.js')).man(io)),
 };
 
 /** A verb that needs the facts of an exchange. */
-function withSource(act: (command: LayeredCommand, invocation: Invocation) => Promise<ExitCode>): Start {
-  return async (invocation, io, loadSource) => {
-    const layers = await layersOf(invocation, io);
+function withSource(act: (command: Command) => Promise<ExitCode>): Start {
+  return async ({ loadSource, ...started }) => {
     const source = await loadSource();
-    return withResolved(invocation.verb, { layers, source, io }, (resolved) =>
-      act({ source, resolved, layers, io }, invocation),
-    );
+    return withResolved({ ...started, source }, (resolved) => act({ ...started, source, resolved }));
   };
 }
 
 /** A verb that needs no facts of an exchange. */
-function withOptions(act: (resolved: Resolved, invocation: Invocation, io: Io) => Promise<ExitCode>): Start {
-  return async (invocation, io) => {
-    const layers = await layersOf(invocation, io);
-    return withResolved(invocation.verb, { layers, io }, (resolved) => act(resolved, invocation, io));
-  };
+function withOptions(act: (command: OptionsCommand) => Promise<ExitCode>): Start {
+  return (started) => withResolved(started, (resolved) => act({ ...started, resolved }));
 }
 
 /** Verbs whose jobs open the lakes. */
@@ -128,8 +112,7 @@ const OF_QUEUE: ReadonlySet<Verb> = new Set(['enqueue', 'worker', 'status']);
 
 /** Resolves the options. `--print-options` prints them, and the verb does not run. */
 async function withResolved(
-  verb: Verb,
-  { layers, source, io }: { readonly layers: readonly RawLayer[]; readonly source?: Source; readonly io: Io },
+  { verb, layers, source, io }: Omit<Started, 'loadSource'> & { readonly source?: Source },
   act: (resolved: Resolved) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { optionSources, resolveOptions } = await import('./options/resolve.js');
@@ -180,10 +163,6 @@ async function withLakes(
   }
 }
 
-async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
-  return (await import('./cli/option-layers.js')).layersOf(invocation, io);
-}
-
 function startDownload(verb: RunVerb): Start {
   return withSource(async (command) => {
     const { download } = await import('./download/download.js');
@@ -197,7 +176,7 @@ async function printOptions(verb: Verb, resolved: Resolved, io: Io): Promise<0> 
   return 0;
 }
 
-async function runFile(invocation: Invocation, io: Io, loadSource: LoadSource): Promise<ExitCode> {
+async function runFile({ io, loadSource, ...invocation }: Started): Promise<ExitCode> {
   const source = await loadSource();
   const { readJobs } = await import('./download/jobs.js');
   const { resolved, jobs } = await readJobs(invocation, io, source);
@@ -223,12 +202,11 @@ async function runLocally(request: JobsRun, lakes: LocalLakes): Promise<ExitCode
 }
 
 /** Downloads the failures of a report again, by default of the newest one; of a report of jobs, each job with its own options. */
-async function retry(invocation: Invocation, io: Io, loadSource: LoadSource): Promise<ExitCode> {
-  const { operand: path = '' } = invocation;
-  const layers = await layersOf(invocation, io);
+async function retry({ loadSource, ...started }: Started): Promise<ExitCode> {
+  const { operand: path = '', layers, io } = started;
   const source = await loadSource();
   if (path === '' && layers.some(({ values }) => values.redis !== undefined))
-    return withResolved('retry', { layers, source, io }, async ({ options }) =>
+    return withResolved({ ...started, source }, async ({ options }) =>
       (await import('./workers/retry-jobs.js')).retryJobs(options, io),
     );
   const { resolveOptions } = await import('./options/resolve.js');

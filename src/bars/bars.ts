@@ -1,6 +1,6 @@
 /** `cryptodl bars`: makes bars from rows of the lake. */
 import { forEachItem, progressPrinter, runVerb } from '../cli/look-up.js';
-import type { LookUp } from '../cli/look-up.js';
+import type { Command, LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
@@ -13,8 +13,8 @@ import { buildBars } from './build-bars.js';
 import type { BuildSummary, BuiltSeries } from './build-bars.js';
 
 /** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
-export async function bars(operand: string, run: LookUp): Promise<ExitCode> {
-  return runVerb(run, (request) => buildAndPrint(parseBar(operand), run, request));
+export async function bars(run: Command): Promise<ExitCode> {
+  return runVerb(run, (request) => buildAndPrint(parseBar(run.operand ?? ''), run, request));
 }
 
 async function buildAndPrint(rule: BarRule, run: LookUp, request: VerbRequest): Promise<ExitCode> {

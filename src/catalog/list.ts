@@ -2,7 +2,7 @@
 import { listName } from '../options/periods.js';
 import type { ListName } from '../options/periods.js';
 import { forEachItem, runVerb } from '../cli/look-up.js';
-import type { LookUp } from '../cli/look-up.js';
+import type { Command, LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { withLog } from '../download/download.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -14,8 +14,8 @@ import { listItems } from './list-items.js';
 import type { ListItem } from './list-items.js';
 
 /** `operand`: `markets`, `datasets`, `symbols` or `periods`. Throws usage errors. */
-export async function list(operand: string | undefined, run: LookUp): Promise<ExitCode> {
-  const name = listName(operand);
+export async function list(run: Command): Promise<ExitCode> {
+  const name = listName(run.operand);
   return runVerb(run, async (request) => {
     await withLog(request, run.io, (logged) => print(run, name, listItems(name, logged)));
     return 0;

@@ -1,7 +1,7 @@
 /** `cryptodl schema DATASET`: prints the columns of a dataset with type, unit and meaning, and notes about its files. */
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import type { LookUp } from '../cli/look-up.js';
+import type { Command } from '../cli/look-up.js';
 import { dataset as parseDataset } from '../options/parsers.js';
 import { namesOf } from '../options/resolve.js';
 import type { Resolved } from '../options/resolve.js';
@@ -15,12 +15,9 @@ import { writeData } from '../cli/write-data.js';
 import { table } from '../text/table.js';
 import { widthOf } from '../text/wrap.js';
 
-/** `word` is the operand, the name of a dataset. Throws usage errors. */
-export async function schema(
-  word: string | undefined,
-  { source: venue, resolved, io }: Pick<LookUp, 'source' | 'resolved' | 'io'>,
-): Promise<ExitCode> {
-  const { market, spec } = choose(venue, word, resolved);
+/** The operand is the name of a dataset. Throws usage errors. */
+export async function schema({ source: venue, resolved, io, operand }: Command): Promise<ExitCode> {
+  const { market, spec } = choose(venue, operand, resolved);
   const description = describeDataset(venue, market, spec);
   await writeData(io, resolved.options.json ? [description] : textOf(description, widthOf(io.stdout)));
   return 0;

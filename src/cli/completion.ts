@@ -5,6 +5,7 @@ import { flagFor, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
 import { VERBS } from '../options/flag-spec.js';
 import type { Verb } from '../options/flag-spec.js';
 import { choice } from '../options/parsers.js';
+import type { OptionsCommand } from './look-up.js';
 import { SHELLS, VERB_TEXTS } from './verbs.js';
 import { writeText } from './write-data.js';
 
@@ -64,8 +65,8 @@ complete -c cryptodl -f -a '(__cryptodl_complete)'
 `;
 
 /** Throws a usage error for a missing or unknown shell. */
-export async function completion(shell: string | undefined, io: Io): Promise<ExitCode> {
-  await writeText(io, { bash: BASH, zsh: ZSH, fish: FISH }[choice(SHELLS)(shell ?? '', 'completion')]);
+export async function completion({ operand = '', io }: OptionsCommand): Promise<ExitCode> {
+  await writeText(io, { bash: BASH, zsh: ZSH, fish: FISH }[choice(SHELLS)(operand, 'completion')]);
   return 0;
 }
 

@@ -19,11 +19,17 @@ export interface LookUp {
   readonly io: Io;
 }
 
-/** A verb that resolves the options of other verbs. */
-export interface LayeredCommand extends LookUp {
+/** A verb with its command line. */
+export interface Command extends LookUp {
   /** The sources of the options, in order of precedence. */
   readonly layers: readonly RawLayer[];
+  readonly operand: string | undefined;
+  /** The words after `--`. */
+  readonly behind: readonly string[];
 }
+
+/** A verb that needs no facts of an exchange. */
+export type OptionsCommand = Omit<Command, 'source'>;
 
 export type Signals = ReturnType<typeof watchSignals>;
 

@@ -2,7 +2,7 @@
 import { openCatalogue } from '../catalogue/catalogue.js';
 import { UnreadableFile } from '../catalogue/file-digests.js';
 import { progressPrinter, runVerb } from '../cli/look-up.js';
-import type { LookUp } from '../cli/look-up.js';
+import type { Command, LookUp } from '../cli/look-up.js';
 import { writeData, writeText } from '../cli/write-data.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -26,10 +26,10 @@ import { TARDIS } from './tardis.js';
 
 const ENGINES: readonly Engine[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTILUS];
 
-/** `operand` is the engine. */
-export async function exportFor(operand: string | undefined, run: LookUp): Promise<ExitCode> {
+/** The operand is the engine. */
+export async function exportFor(run: Command): Promise<ExitCode> {
   return runVerb(run, async (request) => {
-    const engine = engineOf(operand);
+    const engine = engineOf(run.operand);
     refuseFlags(engine, request);
     const given = await selectExport(request, engine);
     if (engine.script !== undefined)

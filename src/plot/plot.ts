@@ -1,7 +1,7 @@
 /** `cryptodl plot`: draws a series of the lake on the terminal or as a page. */
 import { writeFile } from 'node:fs/promises';
 import { runVerb } from '../cli/look-up.js';
-import type { LookUp } from '../cli/look-up.js';
+import type { Command } from '../cli/look-up.js';
 import { hasColour, isUnicode, writeData, writeText } from '../cli/write-data.js';
 import { dayOf, dayText, startOfDay } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
@@ -29,9 +29,9 @@ import type { SeriesFacts } from './series-facts.js';
 import { timeGrid } from './time-grid.js';
 import type { TimeRange } from './time-grid.js';
 
-/** `operand` is the symbol; it can be left out for a lake with one symbol. */
-export async function plot(operand: string | undefined, command: LookUp): Promise<ExitCode> {
-  const { io } = command;
+/** The operand is the symbol; it can be left out for a lake with one symbol. */
+export async function plot(command: Command): Promise<ExitCode> {
+  const { io, operand } = command;
   return runVerb(command, async (request) => {
     const { html, quiet, force } = command.resolved.options;
     const page =

@@ -1,7 +1,7 @@
 /** `cryptodl sql`: prints the result of a query on the lake, as a table on a terminal, else as CSV or NDJSON. */
 import { statSync } from 'node:fs';
 import { requestOf, runVerb } from '../cli/look-up.js';
-import type { LookUp } from '../cli/look-up.js';
+import type { Command, LookUp } from '../cli/look-up.js';
 import { writeExact } from '../cli/write-data.js';
 import type { QueryResult } from '../convert/query-stream.js';
 import { errnoOf, usage } from '../model/errors.js';
@@ -15,12 +15,12 @@ import { readText } from '../text/read-text.js';
 import { printRows, printTable } from './print-table.js';
 import { lakeViews, queryLake } from './query-lake.js';
 
-/** `operand` is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
-export async function sql(operand: string | undefined, run: LookUp): Promise<ExitCode> {
-  const { io, resolved } = run;
+/** The operand is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
+export async function sql(run: Command): Promise<ExitCode> {
+  const { io, resolved, operand } = run;
   const { options } = resolved;
   if (options.csv && options.json) throw usage('--csv and --json cannot be used together', 'keep one');
-  if (options.views) return printViews(run, operand);
+  if (options.views) return printViews(run);
   // A signal ends the process while it waits for stdin.
   const text = await readQuery(operand, io);
   return runVerb(run, async (request) => {
@@ -31,9 +31,9 @@ export async function sql(operand: string | undefined, run: LookUp): Promise<Exi
   });
 }
 
-async function printViews(run: LookUp, operand: string | undefined): Promise<ExitCode> {
+async function printViews(run: Command): Promise<ExitCode> {
   const { io } = run;
-  if (operand !== undefined)
+  if (run.operand !== undefined)
     throw usage('--views prints all views and takes no query', 'leave the query out');
   const request = requestOf(run, new AbortController().signal);
   for await (const statement of lakeViews(request)) if (!(await writeExact(io, statement))) break;

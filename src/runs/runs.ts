@@ -3,11 +3,10 @@ import { writeData } from '../cli/write-data.js';
 import { lakePaths, refuseFile } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import type { Io } from '../model/io.js';
 import { isRunning, ofStart } from '../monitor/last-run.js';
 import { readRuns, readStarts } from '../monitor/run-record.js';
 import { homeOf } from '../options/environment.js';
-import type { Options } from '../options/flags.js';
+import type { OptionsCommand } from '../cli/look-up.js';
 import { absolutePath, commandLine, lakeFlag, printLines, shownPath } from '../text/printable.js';
 import { widthOf } from '../text/wrap.js';
 import { noteLines, runFields, runsTable, trendFields, trendLines } from './print-runs.js';
@@ -17,8 +16,8 @@ import { trendOf, withoutRecord } from './trends.js';
 const LEAST_READ = 400;
 
 /** Resolves with 0. Throws a usage error if the lake has no record. */
-export async function runs(options: Options, io: Io): Promise<ExitCode> {
-  const { out, last, json } = options;
+export async function runs({ resolved, io }: OptionsCommand): Promise<ExitCode> {
+  const { out, last, json } = resolved.options;
   const paths = lakePaths(absolutePath(out, homeOf(io.environment)));
   refuseFile(paths.root);
   const found = await readRuns(paths, Math.max(last, LEAST_READ));

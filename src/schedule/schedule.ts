@@ -1,7 +1,7 @@
 /** `cryptodl schedule -- COMMAND`: prints the command as a crontab line and as systemd units. */
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import type { LookUp } from '../cli/look-up.js';
+import type { Command } from '../cli/look-up.js';
 import { layersOf } from '../cli/option-layers.js';
 import { printError } from '../cli/print-error.js';
 import { parseCommandLine } from '../cli/program.js';
@@ -29,11 +29,8 @@ import type { ScheduledCommand } from './timers.js';
 const DELAY = { systemd: '10min', flag: '10m' };
 
 /** Prints the schedule of a command. A mistake of the command gives the same error as the command itself. */
-export async function schedule(
-  command: readonly string[],
-  { resolved: { options }, io, source }: Pick<LookUp, 'resolved' | 'io' | 'source'>,
-): Promise<ExitCode> {
-  const typed = command[0] === 'cryptodl' ? command.slice(1) : command;
+export async function schedule({ resolved: { options }, io, source, behind }: Command): Promise<ExitCode> {
+  const typed = behind[0] === 'cryptodl' ? behind.slice(1) : behind;
   if (typed.length === 0)
     throw usage('schedule needs a command', 'for example: cryptodl schedule -- vision -s BTCUSDT -d 7');
   const invocation = parseCommandLine(typed, io);

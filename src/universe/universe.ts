@@ -1,7 +1,7 @@
 /** `cryptodl universe`: the most traded symbols at the beginning of each period, from klines of days before the period only. */
 import { openCatalogue } from '../catalogue/catalogue.js';
 import { runVerb } from '../cli/look-up.js';
-import type { LayeredCommand } from '../cli/look-up.js';
+import type { Command } from '../cli/look-up.js';
 import { unreadableFile } from '../catalogue/file-digests.js';
 import { verbEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
@@ -49,7 +49,7 @@ interface Checked extends UniverseMarket, Pick<Ranking, 'by' | 'window' | 'minAg
 }
 
 /** Throws usage errors. Resolves with the exit code of the download if `--fetch` fails. */
-export async function universe(command: LayeredCommand): Promise<ExitCode> {
+export async function universe(command: Command): Promise<ExitCode> {
   const checked = await check(command);
   const { options } = command.resolved;
   if (options.fetch) {
@@ -68,7 +68,7 @@ export async function universe(command: LayeredCommand): Promise<ExitCode> {
  * code.
  */
 function fetchKlines(
-  { source, resolved, layers: [flags, ...others], io }: LayeredCommand,
+  { source, resolved, layers: [flags, ...others], io }: Command,
   { market, patterns, from, every, window, minAge }: Checked,
 ): Promise<ExitCode> {
   if (from === undefined) throw usage('--fetch needs --from, the date of the first period', '--from 2023-01');
@@ -96,7 +96,7 @@ function fetchKlines(
   return download({ source, resolved: { ...run, options }, io: toStderr, verb: 'vision' });
 }
 
-async function check({ resolved, source, io }: LayeredCommand): Promise<Checked> {
+async function check({ resolved, source, io }: Command): Promise<Checked> {
   const { options } = resolved;
   const { as, by, every, from, minAgeMs = 0, nowMs, symbols, target, to, windowMs } = options;
   const chosen = universeMarket(options, source);
@@ -119,11 +119,7 @@ async function check({ resolved, source, io }: LayeredCommand): Promise<Checked>
   };
 }
 
-async function rankAndPrint(
-  { io }: LayeredCommand,
-  request: VerbRequest,
-  checked: Checked,
-): Promise<ExitCode> {
+async function rankAndPrint({ io }: Command, request: VerbRequest, checked: Checked): Promise<ExitCode> {
   const { source: venue, resolved, observer } = request;
   const { options } = resolved;
   const { root, held } = await readVerbLake(request);

@@ -1,6 +1,6 @@
 /** `cryptodl enqueue vision|metrics`: the selected series of a download as jobs of a queue. */
 import { runVerb } from '../cli/look-up.js';
-import type { LayeredCommand } from '../cli/look-up.js';
+import type { Command } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { openSession } from '../download/session.js';
 import { dayOf } from '../model/calendar.js';
@@ -27,9 +27,9 @@ import { waitForJobs } from './wait-for-jobs.js';
 import { Wait } from './waits.js';
 
 /** Resolves with 0 after the last job was added; with --wait, with the exit code of the download. */
-export async function enqueue(operand: string | undefined, command: LayeredCommand): Promise<ExitCode> {
+export async function enqueue(command: Command): Promise<ExitCode> {
   const { source, resolved, layers, io } = command;
-  const verb = verbOf(operand);
+  const verb = verbOf(command.operand);
   const { options } = resolved;
   redisAddress(options, 'enqueue');
   const ofVerb = resolveOptions(verb, layers, source);
@@ -81,7 +81,7 @@ async function selectRequests(
 async function addAll(
   jobs: Iterable<JobData>,
   series: number,
-  command: LayeredCommand,
+  command: Command,
   { open, signals }: CommandQueue,
 ): Promise<ExitCode> {
   const { io, resolved } = command;

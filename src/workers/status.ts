@@ -1,9 +1,8 @@
 /** `cryptodl status`: the state of a queue. */
 import { writeData } from '../cli/write-data.js';
 import type { ExitCode } from '../model/exit-code.js';
-import type { Io } from '../model/io.js';
 import { countText, durationText, listText, numberText } from '../model/units.js';
-import type { Options } from '../options/flags.js';
+import type { OptionsCommand } from '../cli/look-up.js';
 import { shownRedis } from '../redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
 import { failureOf } from './job-data.js';
@@ -43,7 +42,7 @@ export interface QueueState extends Backlog {
 }
 
 /** Resolves with 0. */
-export async function status(options: Options, io: Io): Promise<ExitCode> {
+export async function status({ resolved: { options }, io }: OptionsCommand): Promise<ExitCode> {
   return withQueue(options, 'status', io, async ({ open }) => {
     const state = await queueState(open, io.clock.now());
     await writeData(

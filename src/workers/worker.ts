@@ -1,6 +1,6 @@
 /** `cryptodl worker`: does the jobs of a queue, several at a time, over one set of requests and limits. */
 import { hostname } from 'node:os';
-import type { LayeredCommand } from '../cli/look-up.js';
+import type { Command } from '../cli/look-up.js';
 import { Pipeline } from '../download/pipeline/pipeline.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, toCryptodlError, usage } from '../model/errors.js';
@@ -42,7 +42,7 @@ const KEPT_MINUTES = 24 * 60;
 const LONGEST_BACKOFF_MS = 300_000;
 
 /** Resolves with the exit code: with --drain, that of a download of the jobs that this worker did; that of the signal; or that of the error that ended the worker. */
-export async function worker(command: LayeredCommand): Promise<ExitCode> {
+export async function worker(command: Command): Promise<ExitCode> {
   const { resolved, io } = command;
   const { options } = resolved;
   const { role } = options;
@@ -55,7 +55,7 @@ export async function worker(command: LayeredCommand): Promise<ExitCode> {
 }
 
 async function work(
-  { source, resolved, layers, io }: LayeredCommand,
+  { source, resolved, layers, io }: Command,
   { open, warn, signals }: CommandQueue,
 ): Promise<ExitCode> {
   const { options } = resolved;
