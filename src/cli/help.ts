@@ -35,7 +35,10 @@ export function helpText(verb: Verb | undefined, tier: Tier, columns: number = W
 }
 
 function programParts(tier: Tier, width: number): string[] {
-  const commands = VERBS.map((verb): Item => [termOf(verb), textFor(VERB_TEXTS[verb].doc, tier)]);
+  const commands = VERBS.map((verb): Item => {
+    const { operand = '', doc } = VERB_TEXTS[verb];
+    return [`${verb} ${operand}`.trimEnd(), textFor(doc, tier)];
+  });
   const examples = VERBS.flatMap((verb) => VERB_TEXTS[verb].examples.slice(0, tier === 'all' ? 3 : 1));
   return [
     'Usage: cryptodl COMMAND [flags]',
@@ -51,7 +54,7 @@ function verbParts(verb: Verb, tier: Tier, width: number): string[] {
   const { doc, examples, exits } = VERB_TEXTS[verb];
   return [
     `Usage: cryptodl ${usageOf(verb)}`,
-    filled(sentence(textFor(doc, tier)), width),
+    filled(`${textFor(doc.charAt(0).toUpperCase() + doc.slice(1), tier)}.`, width),
     ...flagParts(verb, tier, width),
     linesOf('Examples', tier === 'all' ? examples : examples.slice(0, 3), width),
     exitPart(exits, tier, width),
@@ -72,11 +75,6 @@ function usageOf(verb: Verb): string {
   const { operand, behind } = VERB_TEXTS[verb];
   const flags = flagsOf(verb).length > 0 ? ['[flags]'] : [];
   return [verb, ...flags, operand ?? [], behind === undefined ? [] : ['--', behind]].flat().join(' ');
-}
-
-function termOf(verb: Verb): string {
-  const { operand } = VERB_TEXTS[verb];
-  return operand === undefined ? verb : `${verb} ${operand}`;
 }
 
 /** A list of flags per group. */
@@ -112,10 +110,6 @@ function flagItem(name: FlagName, verb: Verb, tier: Tier): Item {
 /** The whole text, or in the brief help its part before the first semicolon. */
 function textFor(text: string, tier: Tier): string {
   return tier === 'all' ? text : (text.split('; ')[0] ?? text);
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
 /** The exit codes of a verb: in the brief help without code 5, whose flag is shown only in the whole help. */

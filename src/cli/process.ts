@@ -65,17 +65,11 @@ function processIo(isRead: () => boolean): Io {
       process.kill(process.pid, signal);
     },
     onSignal: (act) => {
-      const onInterrupt = (): void => {
-        act('SIGINT');
-      };
-      const onTerminate = (): void => {
-        act('SIGTERM');
-      };
-      process.on('SIGINT', onInterrupt);
-      process.on('SIGTERM', onTerminate);
+      process.on('SIGINT', act);
+      process.on('SIGTERM', act);
       return () => {
-        process.off('SIGINT', onInterrupt);
-        process.off('SIGTERM', onTerminate);
+        process.off('SIGINT', act);
+        process.off('SIGTERM', act);
       };
     },
     onDebugSignal: (act) => {

@@ -12,12 +12,9 @@ import type { Engine, EngineInput, EngineSettings, ExportFile } from './export-f
 export const CSV: Engine = {
   name: 'csv',
   datasets: [],
-  onlyNamed: [],
-  anyInterval: [],
   flags: ['columns', 'delimiter', 'time-format', 'one-file'],
   groupBy: 'dataset',
   files: filesOf,
-  notes: [],
 };
 
 /** The rows of one file of all symbols are ordered by time, then by symbol. */

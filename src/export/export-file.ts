@@ -69,11 +69,11 @@ export interface Engine {
   /** The datasets that it has files for; empty: all. */
   readonly datasets: readonly string[];
   /** The datasets of `datasets` that are exported only if --dataset names them. */
-  readonly onlyNamed: readonly string[];
+  readonly onlyNamed?: readonly string[];
   /** The datasets of `datasets` that --interval alone does not leave out. */
-  readonly anyInterval: readonly string[];
+  readonly anyInterval?: readonly string[];
   /** The flags that only this engine reads. */
-  readonly flags: readonly FlagName[];
+  readonly flags?: readonly FlagName[];
   /** The series that are given to `files` together: those of a pair (BTCUSD, BTCUSD_PERP), or those of a market, dataset and interval. */
   readonly groupBy: 'pair' | 'dataset';
   /** Several files may have one path, see `oneForEachPath`. Throws usage errors for settings. */
@@ -81,7 +81,7 @@ export interface Engine {
   /** The text that is printed in place of files. `sources`: those of its files, at least one. */
   readonly script?: (sources: readonly RowSource[], venue: Source) => string;
   /** Lines about the files, for the end of an export. */
-  readonly notes: readonly string[];
+  readonly notes?: readonly string[];
 }
 
 /** Options of COPY for a CSV file. */

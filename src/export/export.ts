@@ -52,9 +52,9 @@ function engineOf(operand: string | undefined): Engine {
 
 /** Throws usage errors for flags that the engine does not read, and for a script about a lake in a bucket. */
 function refuseFlags(engine: Engine, { resolved: { options, origins }, surroundings }: VerbRequest): void {
-  for (const { name, flags } of ENGINES)
+  for (const { name, flags = [] } of ENGINES)
     for (const flag of flags)
-      if (origins[flag] === 'flag' && !engine.flags.includes(flag))
+      if (origins[flag] === 'flag' && engine.flags?.includes(flag) !== true)
         throw usage(`--${flag} is for export ${name}, not for export ${engine.name}`, `leave --${flag} out`);
   if (engine.script === undefined) return;
   if (isMirror(absolutePath(options.out, surroundings.home)))
@@ -77,9 +77,17 @@ async function writeFiles({ io, resolved }: LookUp, given: Export, target: strin
   for await (const item of exportLake(given, target)) {
     tally.add(item);
     progress(() => tally.text());
-    if (json) await writeData(io, [eventOf(item)]);
-    else if ('file' in item && (item.outcome === 'planned' || FAILURES.includes(item.outcome)))
-      await writeData(io, [lineOf(item)]);
+    const isFile = 'file' in item;
+    if (json)
+      await writeData(io, [
+        isFile ? { event: 'file', ...item } : { event: 'left-out', ...item.series, reason: item.reason },
+      ]);
+    else if (isFile && (item.outcome === 'planned' || FAILURES.includes(item.outcome))) {
+      const { outcome, file, text } = item;
+      await writeData(io, [
+        tabbed([outcome === 'planned' ? 'write' : outcome, file, ...(text === undefined ? [] : [text])]),
+      ]);
+    }
   }
   const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
   const exitCode = tally.exitCode(requireComplete);
@@ -87,17 +95,8 @@ async function writeFiles({ io, resolved }: LookUp, given: Export, target: strin
   printLines(io.stderr, tally.leftOutLines());
   if (!quiet) printLines(io.stderr, tally.emptyLines());
   if (!quiet || exitCode !== 0)
-    printLines(io.stderr, closing(given.engine, tally, { target, elapsedMs, isPlan: dryRun }));
+    printLines(io.stderr, closing(given.engine, tally, target, dryRun ? undefined : elapsedMs));
   return exitCode;
-}
-
-function eventOf(item: ExportedFile | Refused): object {
-  if ('file' in item) return { event: 'file', ...item };
-  return { event: 'left-out', ...item.series, reason: item.reason };
-}
-
-function lineOf({ outcome, file, text }: ExportedFile): string {
-  return tabbed([outcome === 'planned' ? 'write' : outcome, file, ...(text === undefined ? [] : [text])]);
 }
 
 /** Prints the program that loads the committed files. Exit code 4 if a series cannot be read, or if there is no program because all are left out. */
@@ -200,14 +199,12 @@ class Tally {
   }
 }
 
+/** `elapsedMs`: undefined with --dry-run. */
 function closing(
-  { name, notes }: Engine,
+  { name, notes = [] }: Engine,
   tally: Tally,
-  {
-    target,
-    elapsedMs,
-    isPlan,
-  }: { readonly target: string; readonly elapsedMs: number; readonly isPlan: boolean },
+  target: string,
+  elapsedMs: number | undefined,
 ): string[] {
   const counts = {
     unchanged: tally.of('unchanged'),
@@ -216,14 +213,14 @@ function closing(
     'not written': tally.of(...FAILURES),
   };
   const parts = [
-    isPlan ? `${countText(tally.of('planned'), 'file')} to write` : tally.text(),
+    elapsedMs === undefined ? `${countText(tally.of('planned'), 'file')} to write` : tally.text(),
     ...Object.entries(counts).flatMap(([what, count]) => (count > 0 ? [`${numberText(count)} ${what}`] : [])),
   ];
-  const time = isPlan ? '' : ` in ${durationText(elapsedMs)}`;
+  const time = elapsedMs === undefined ? '' : ` in ${durationText(elapsedMs)}`;
   return [
     `${parts.join('; ')}${time}: ${shownPath(target)}`,
     ...(tally.filesWithRows === 0 ? [tally.nothingText()] : []),
-    ...(!isPlan && tally.of('written') > 0 ? notes : []),
+    ...(tally.of('written') > 0 ? notes : []),
     ...(counts['not written'] > 0
       ? [`next  cryptodl export ${name} again, after the reasons above are removed`]
       : []),

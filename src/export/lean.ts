@@ -33,9 +33,7 @@ const COLUMNS: Readonly<Record<string, readonly [string, string, string]>> = {
 export const LEAN: Engine = {
   name: 'lean',
   datasets: Object.keys(COLUMNS),
-  onlyNamed: [],
   anyInterval: ['fundingRate'],
-  flags: [],
   groupBy: 'pair',
   files: ({ sources, venue }) =>
     sources.flatMap((source): readonly (ExportFile | Refused)[] => {

@@ -13,9 +13,6 @@ import type { Engine, RowSource } from './export-file.js';
 export const NAUTILUS: Engine = {
   name: 'nautilus-loader',
   datasets: ['klines', 'trades', 'aggTrades'],
-  onlyNamed: [],
-  anyInterval: [],
-  flags: [],
   groupBy: 'dataset',
   files: ({ sources, venue }) =>
     sources.map((source) => {
@@ -25,7 +22,6 @@ export const NAUTILUS: Engine = {
       return { path: seriesName(series), sources: [source], select: 'FROM r0', form: { copy: '' } };
     }),
   script: nautilusScript,
-  notes: [],
 };
 
 /** Steps and units of bar types, by length. Longer bars have no fixed unit there. */

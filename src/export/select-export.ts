@@ -32,7 +32,7 @@ export interface Export extends VerbLake {
 export async function selectExport(request: VerbRequest, engine: Engine): Promise<Export> {
   const { resolved, observer, source, clock } = request;
   const { options, origins } = resolved;
-  const { name, datasets, onlyNamed, anyInterval } = engine;
+  const { name, datasets, onlyNamed = [], anyInterval } = engine;
   const settings = await settingsOf(request);
   const range = givenRange(options, options.nowMs ?? clock.now(), source) ?? {};
   const unread: string[] = [];

@@ -66,9 +66,7 @@ const TICKERS: Readonly<Record<string, (spec: DatasetSpec) => string>> = {
 export const TARDIS: Engine = {
   name: 'tardis',
   datasets: [...Object.keys(EVENTS), ...Object.keys(TICKERS)],
-  onlyNamed: [],
   anyInterval: [...Object.keys(EVENTS), 'fundingRate', 'metrics'],
-  flags: [],
   groupBy: 'pair',
   files: ({ sources }) =>
     contractsOf(sources).flatMap(({ own, pair }) => [

@@ -35,20 +35,21 @@ export interface Closing extends Pick<RunEnd, OfEnd> {
 
 /** `isQuiet`: only the counts, the reasons for trouble and the next command. */
 export function closingBlock(closing: Closing, isQuiet = false): string[] {
-  const { tally, trouble, alerts } = closing;
+  const { tally, trouble, alerts, undone, openJobs, times } = closing;
+  const partial = tally.of('outcome.partial') - tally.of('shorter');
   const unlessQuiet = (lines: readonly string[]): readonly string[] => (isQuiet ? [] : lines);
   return [
-    headline(closing),
+    `${countsText(tally, undone, openJobs)} in ${durationText(times.elapsedMs)}`,
     ...unlessQuiet([
       ...work(closing),
-      ...row('time', timeText(closing.times)),
+      ...row('time', timeText(times)),
       ...closing.diagnosis,
       ...overlapLines(tally),
     ]),
     ...(trouble.nothingNew ? [NOTHING_NEW] : []),
     ...unlessQuiet([...substituteLines(tally), ...noteLines(tally, ['changed', 'withdrawn'])]),
     ...noteLines(tally, ['shorter']),
-    ...(isQuiet && !trouble.strict ? [] : partialLines(tally)),
+    ...(isQuiet && !trouble.strict ? [] : named(tally, PARTIAL, 'partial', partial)),
     ...absentLines(
       tally,
       (reason) => !isQuiet || trouble.nothingNew || (trouble.strict && reason === 'hole'),
@@ -71,10 +72,6 @@ export function closingBlock(closing: Closing, isQuiet = false): string[] {
   ];
 }
 
-function headline({ tally, undone, openJobs, times }: Closing): string {
-  return `${countsText(tally, undone, openJobs)} in ${durationText(times.elapsedMs)}`;
-}
-
 /** Counts of objects by outcome, of objects that were not begun, and of jobs that have not ended. */
 function countsText(tally: Tally, undone: number, openJobs = 0): string {
   const { outcomes } = tally;
@@ -89,17 +86,14 @@ function countsText(tally: Tally, undone: number, openJobs = 0): string {
 const MOST_ALERTS = 3;
 
 function alertLines(alerts: readonly Alert[]): string[] {
-  const more = alerts.length - MOST_ALERTS;
-  return [
-    ...alerts.slice(0, MOST_ALERTS).flatMap(({ text, advice }) => row('alert', `${text}: ${advice}`)),
-    ...(more > 0 ? row('', `… and ${numberText(more)} more`) : []),
-  ];
+  const more =
+    alerts.length > MOST_ALERTS ? `… and ${numberText(alerts.length - MOST_ALERTS)} more` : undefined;
+  const shown = alerts.slice(0, MOST_ALERTS);
+  return [...shown.flatMap(({ text, advice }) => row('alert', `${text}: ${advice}`)), ...row('', more)];
 }
 
 function overlapLines(tally: Tally): string[] {
-  const [compared = 0, differing = 0, onlyRest = 0, onlyArchive = 0, shifted = 0] = (
-    ['compared', 'differing', 'onlyRest', 'onlyArchive', 'shifted'] as const
-  ).map((name) => tally.of(`overlap.${name}`));
+  const { compared = 0, differing = 0, onlyRest = 0, onlyArchive = 0, shifted = 0 } = tally.by('overlap');
   if (compared + onlyRest + onlyArchive === 0) return [];
   const parts = [
     `${numberText(differing)} differ`,
@@ -115,7 +109,8 @@ function overlapLines(tally: Tally): string[] {
   );
 }
 
-function row(name: string, text: string | undefined): string[] {
+/** A line with a name in front; none without a text. */
+export function row(name: string, text: string | undefined): string[] {
   return text === undefined ? [] : [`  ${name.padEnd(11)}${text}`];
 }
 
@@ -124,12 +119,17 @@ function work({ tally, network, times: { workMs } }: Closing): string[] {
   if (files === 0) return [];
   const speed = workMs > 0 ? ` at ${bytesText(Math.round((bytes / workMs) * 1000))}/s` : '';
   const written = `${rows > 0 ? `${numberText(rows)} rows in ` : ''}${countText(files, 'file')}`;
+  const { settled } = network;
   const [dropped, kept] = [tally.of('duplicatesDropped'), tally.of('duplicatesKept')];
   const requests = `${numberText(network.requests)} requests, ${numberText(network.retries.total)} retried`;
   return [
     ...row('fetched', `${bytesText(bytes)}${speed}, ${requests}`),
     ...row('written', `${written}, ${bytesText(tally.of('fileBytes'))}`),
-    ...settledLine(network.settled),
+    ...row(
+      'settled',
+      settled &&
+        `at ${settled.level} objects in flight, of ${settled.most} at most: ${WHY_SETTLED[settled.why]}`,
+    ),
     ...(dropped > 0 ? row('dropped', `${numberText(dropped)} exact duplicate rows within one object`) : []),
     ...(kept > 0 ? row('kept', `${numberText(kept)} exact duplicate rows across objects`) : []),
   ];
@@ -140,12 +140,6 @@ const WHY_SETTLED: Readonly<Record<Settled['why'], string>> = {
   troubled: 'too many requests were broken off or had a wrong body',
   'no-faster-with-more': 'a higher number did not bring more objects per second',
 };
-
-function settledLine(settled: Settled | undefined): string[] {
-  if (settled === undefined) return [];
-  const { level, most, why } = settled;
-  return row('settled', `at ${level} objects in flight, of ${most} at most: ${WHY_SETTLED[why]}`);
-}
 
 function noteLines(tally: Tally, notes: readonly Note[]): string[] {
   return notes.flatMap((note) => named(tally, NOTES[note], note, tally.of(note)));
@@ -158,11 +152,6 @@ function substituteLines(tally: Tally): string[] {
     ...(fromRest > 0 ? [`  ${numberText(fromRest)} from REST: ${next}, and its rows replace these`] : []),
     ...(held > 0 ? [`  ${numberText(held)} held from REST stay: ${next}`] : []),
   ];
-}
-
-function partialLines(tally: Tally): string[] {
-  const partial = tally.of('outcome.partial') - tally.of('shorter');
-  return named(tally, 'partial, fewer or more rows than the period must have', 'partial', partial);
 }
 
 function absentLines(tally: Tally, isShown: (reason: AbsenceReason) => boolean): string[] {
@@ -179,6 +168,7 @@ function failedLines(tally: Tally): string[] {
   });
 }
 
+const PARTIAL = 'partial, fewer or more rows than the period must have';
 const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
 /** Has no examples, because the report names all of these objects. */
 const TIME_OVER = 'failed, time-over: --max-duration ended before they were done (retrying may help)';
@@ -227,7 +217,7 @@ export function jobsBlock({ jobs, elapsedMs, reportPath, counts, next }: JobsClo
     succeeded === jobs.length ? 'all succeeded' : `${succeeded} succeeded, ${jobs.length - succeeded} failed`;
   const step = next ?? (reportPath === undefined ? undefined : nextStep(counts, reportPath));
   return [
-    `${jobs.length} job${jobs.length === 1 ? '' : 's'}: ${all}, in ${durationText(elapsedMs)}`,
+    `${countText(jobs.length, 'job')}: ${all}, in ${durationText(elapsedMs)}`,
     ...jobs.map((job) => `  ${job.name.padEnd(width)} ${endOf(job)}`),
     ...(reportPath === undefined ? [] : [`  ${'failures'.padEnd(width)} ${reportPath}`]),
     ...(step === undefined ? [] : [`  ${'next'.padEnd(width)} ${step}`]),

@@ -2,6 +2,7 @@
 import type { Wait } from '../http/fetch.js';
 import type { ErrorCode } from '../model/errors.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
+import { row } from './closing-block.js';
 import type { NetworkFigures } from './network-figures.js';
 
 interface Diagnosed {
@@ -17,40 +18,38 @@ const BOTTLENECK_SHARE = 0.25;
 
 /** Lines with the costs, and one line with the flag that lowers the largest cost. Empty if nothing slowed the run down. */
 export function diagnosisLines(run: Diagnosed): string[] {
+  const { network } = run;
   return [
-    ...proxyLines(run.network),
-    ...groupLines(run.network),
-    ...lakeLines(run.network),
+    ...network.proxies.flatMap((proxy, at) => row(at === 0 ? 'proxies' : '', proxyText(proxy))),
+    ...row('group', groupText(network)),
+    ...row('bucket', lakeText(network)),
     ...limiterLines(run),
-    ...retryLines(run),
-    ...nameLines(run),
-    ...bottleneckLines(run),
+    ...row('retries', retryText(run)),
+    ...row('names', nameText(run)),
+    ...row('bottleneck', bottleneckText(run)),
   ];
 }
 
-function proxyLines({ proxies }: NetworkFigures): string[] {
-  return proxies.map(({ proxy, requests, failures, refusals, isDead, pausedMs }, at) => {
-    const parts = [
-      countText(requests, 'request'),
-      ...(failures > 0 ? [`${numberText(failures)} failed at the proxy`] : []),
-      ...(refusals > 0 ? [`${numberText(refusals)} refused by a host`] : []),
-      ...(pausedMs > 0 ? [`paused for another ${durationText(pausedMs)}`] : []),
-      ...(isDead ? ['does not work'] : []),
-    ];
-    return `  ${(at === 0 ? 'proxies' : '').padEnd(11)}${proxy}: ${parts.join(', ')}`;
-  });
+function proxyText(figures: NetworkFigures['proxies'][number]): string {
+  const { proxy, requests, failures, refusals, isDead, pausedMs } = figures;
+  const parts = [
+    countText(requests, 'request'),
+    ...(failures > 0 ? [`${numberText(failures)} failed at the proxy`] : []),
+    ...(refusals > 0 ? [`${numberText(refusals)} refused by a host`] : []),
+    ...(pausedMs > 0 ? [`paused for another ${durationText(pausedMs)}`] : []),
+    ...(isDead ? ['does not work'] : []),
+  ];
+  return `${proxy}: ${parts.join(', ')}`;
 }
 
 /** The programs that shared the limits of the run. */
-function groupLines({ limiter: { group } }: NetworkFigures): string[] {
-  if (group === undefined) return [];
-  const { name, members, isShared } = group;
-  const end = isShared ? '' : ', without Redis at the end';
-  return [`  group      ${name}: ${countText(members, 'program')}${end}`];
+function groupText({ limiter: { group } }: NetworkFigures): string | undefined {
+  const end = group?.isShared === false ? ', without Redis at the end' : '';
+  return group && `${group.name}: ${countText(group.members, 'program')}${end}`;
 }
 
-function lakeLines({ lake }: NetworkFigures): string[] {
-  if (lake === undefined || lake.host === '') return [];
+function lakeText({ lake }: NetworkFigures): string | undefined {
+  if (lake === undefined || lake.host === '') return undefined;
   const { host, requests, sentBytes, receivedBytes } = lake;
   const retried = Object.values(lake.retries).reduce((sum, count) => sum + count, 0);
   const parts = [
@@ -59,43 +58,38 @@ function lakeLines({ lake }: NetworkFigures): string[] {
     `${bytesText(sentBytes)} sent`,
     `${bytesText(receivedBytes)} received`,
   ];
-  return [`  ${'bucket'.padEnd(11)}${host}: ${parts.join(', ')}`];
+  return `${host}: ${parts.join(', ')}`;
 }
 
 function limiterLines(run: Diagnosed): string[] {
   const { waits, refusals, refusalsPerHour } = run.network.limiter;
   const { permit = 0, pause = 0 } = run.network.costMs.waits;
+  const waited = `for permits: ${countText(waits, 'request')}, ${partText(run, permit + pause)}`;
+  const refused = `${countText(refusals, 'time')} by a limit of the host (429, 418), ${numberText(refusalsPerHour)} per hour`;
   return [
-    ...(isShown(run, permit + pause)
-      ? [`  waited     for permits: ${countText(waits, 'request')}, ${partText(run, permit + pause)}`]
-      : []),
-    ...(refusals > 0
-      ? [
-          `  refused    ${countText(refusals, 'time')} by a limit of the host (429, 418), ${numberText(refusalsPerHour)} per hour`,
-        ]
-      : []),
+    ...(isShown(run, permit + pause) ? row('waited', waited) : []),
+    ...(refusals > 0 ? row('refused', refused) : []),
   ];
 }
 
-function retryLines(run: Diagnosed): string[] {
+function retryText(run: Diagnosed): string | undefined {
   const { retries, costMs } = run.network;
-  const lost = costMs.waits;
+  const { waits: lost } = costMs;
   const waited =
     (lost['back-off'] ?? 0) + (lost['retry-after'] ?? 0) + (lost['retry-budget'] ?? 0) + (lost.breaker ?? 0);
   const failed = Object.values(costMs.failures).reduce((sum, ms) => sum + ms, 0);
-  if (!isShown(run, waited + failed)) return [];
+  if (!isShown(run, waited + failed)) return undefined;
   const helped =
     retries.requests === 0
       ? ''
       : `${numberText(retries.succeeded)} of ${numberText(retries.requests)} retried requests with success; `;
-  return [`  retries    ${helped}failed attempts and waits cost ${partText(run, waited + failed)}`];
+  return `${helped}failed attempts and waits cost ${partText(run, waited + failed)}`;
 }
 
-function nameLines(run: Diagnosed): string[] {
+function nameText(run: Diagnosed): string | undefined {
   const { misses, failures, ms } = run.network.dns;
-  if (!isShown(run, ms)) return [];
   const failed = failures > 0 ? `, ${numberText(failures)} of them failed` : '';
-  return [`  names      ${countText(misses, 'look-up')} took ${partText(run, ms)}${failed}`];
+  return isShown(run, ms) ? `${countText(misses, 'look-up')} took ${partText(run, ms)}${failed}` : undefined;
 }
 
 interface Bottleneck {
@@ -104,7 +98,7 @@ interface Bottleneck {
   readonly advice: string;
 }
 
-function bottleneckLines(run: Diagnosed): string[] {
+function bottleneckText(run: Diagnosed): string | undefined {
   const { waits, failures } = run.network.costMs;
   const costs: Readonly<Partial<Record<Wait | ErrorCode, number>>> = { ...waits, ...failures };
   const texts = Object.entries({ ...BOTTLENECKS, permit: limit(run.network) }) as [
@@ -115,9 +109,9 @@ function bottleneckLines(run: Diagnosed): string[] {
     ...texts.map(([cost, text]) => ({ ...text, ms: costs[cost] ?? 0 })),
     ...cpuBottlenecks(run),
   ].toSorted((one, other) => other.ms - one.ms);
-  if (worst === undefined || !isShown(run, worst.ms, BOTTLENECK_SHARE)) return [];
+  if (worst === undefined || !isShown(run, worst.ms, BOTTLENECK_SHARE)) return undefined;
   const share = Math.min(100, Math.round((worst.ms / run.elapsedMs) * 100));
-  return [`  bottleneck ${worst.what}, ${share} % of the run: ${worst.advice}`];
+  return `${worst.what}, ${share} % of the run: ${worst.advice}`;
 }
 
 const MORE_SOCKETS = 'a higher limit allows more requests at once';

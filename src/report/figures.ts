@@ -168,7 +168,12 @@ export class Figures {
       firstByteMs: percentiles(this.#firstByte),
       attemptMs: percentiles(this.#attempt),
       errors: counts.by('errors'),
-      hosts: Object.fromEntries([...this.#hosts].map(([name, host]) => [name, figuresOf(host)])),
+      hosts: Object.fromEntries(
+        [...this.#hosts].map(([name, { statuses, attemptMs, breaker }]) => [
+          name,
+          { statuses: { ...statuses }, attemptMs: percentiles(attemptMs), breaker },
+        ]),
+      ),
     };
   }
 
@@ -190,10 +195,6 @@ interface Host {
   readonly attemptMs: RecordableHistogram;
   breaker: BreakerState;
   leftMs: () => number;
-}
-
-function figuresOf({ statuses, attemptMs, breaker }: Host): HostFigures {
-  return { statuses: { ...statuses }, attemptMs: percentiles(attemptMs), breaker };
 }
 
 /** Histograms need whole numbers of at least 1. */

@@ -123,8 +123,10 @@ function examplesOfWritten(key: string, outcome: WrittenOutcome): readonly Examp
   }
   const examples: Example[] = [];
   if (idConflicts !== undefined) examples.push(['conflictingObjects', `${key}: ${idConflicts} rows`]);
-  if (suspicious !== undefined)
-    examples.push(['suspiciousObjects', `${key}: ${suspicious.map(suspiciousText).join('; ')}`]);
+  const texts = suspicious?.map(
+    ({ kind, rows: wrong, first }) => `${countText(wrong, 'row')} ${kind}, first ${first}`,
+  );
+  if (texts !== undefined) examples.push(['suspiciousObjects', `${key}: ${texts.join('; ')}`]);
   if (outcome.unverified) examples.push(['unverified', key]);
   if (outcome.noSidecar === true) examples.push(['noSidecars', key]);
   if (outcome.staleSidecar === true) examples.push(['staleSidecars', key]);
@@ -134,45 +136,22 @@ function examplesOfWritten(key: string, outcome: WrittenOutcome): readonly Examp
   return examples;
 }
 
-/** `3 rows zero, first 2024-01-15T00:03:00Z open 0` */
-function suspiciousText({ kind, rows, first }: NonNullable<WrittenOutcome['suspicious']>[number]): string {
-  return `${countText(rows, 'row')} ${kind}, first ${first}`;
-}
-
 function partialText(
   key: string,
   { rows = 0, expectedRows, gaps = [], idConflicts = 0, ids }: WrittenOutcome,
 ): string {
-  const lacking = ids?.missing === undefined ? '' : `${countText(ids.missing, 'id')} missing`;
-  const places = listText(gaps.map(gapText), 3);
-  if (expectedRows === undefined && !key.includes('/daily/'))
-    return `${key}: no rows ${places}${lacking === '' ? '' : `; ${lacking}`}`;
-  if (expectedRows === undefined)
-    return `${key}: ${lacking === '' ? gaps.map(cutText).join(', ') : `${lacking} ${places}`}`;
+  const places = listText(
+    gaps.map(([from, to]) => `from ${minuteText(from)} to ${minuteText(to)}`),
+    3,
+  );
+  const lacking = ids?.missing === undefined ? '' : `; ${countText(ids.missing, 'id')} missing`;
+  if (expectedRows === undefined) return `${key}: no rows ${places}${lacking}`;
   const hint = key.includes('/monthly/') ? '; cryptodl audit compares it with its days' : '';
   const others = rows < expectedRows || gaps.length === 0 ? '' : `, none ${places}`;
   if (idConflicts === 0) return `${key}: ${rows} of ${expectedRows} rows${others}${hint}`;
   return `${key}: ${rows - idConflicts} of ${expectedRows} bars, ${countText(idConflicts, 'row')} more${hint}`;
 }
 
-/** The gap of a cut day as text: the rows end early, begin late, or stop for a while. */
-function cutText([from, to]: readonly [string, string]): string {
-  if (!isMidnight(from) && !isMidnight(to)) return `no rows ${gapText([from, to])}`;
-  return isMidnight(to) ? `ends at ${hourText(from)}` : `begins at ${hourText(to)}`;
-}
-
-function gapText([from, to]: readonly [string, string]): string {
-  return `from ${minuteText(from)} to ${minuteText(to)}`;
-}
-
 function minuteText(instant: string): string {
   return instant.slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' ');
-}
-
-function isMidnight(instant: string): boolean {
-  return /T00:00:00(?:\.000)?Z$/.test(instant);
-}
-
-function hourText(instant: string): string {
-  return `${instant.slice('2024-01-15T'.length, '2024-01-15T07:00'.length)} UTC`;
 }

@@ -6,6 +6,7 @@ import type { Announcement, Observer, RetryEvent } from '../model/observer.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import { printLines } from '../text/printable.js';
+import { row } from './closing-block.js';
 import { logAttempt, logRetry } from './log.js';
 import type { Log } from './log.js';
 import type { RunMonitor } from './live-run.js';
@@ -217,27 +218,23 @@ function planBlock({
     totals.fetch === 0
       ? 'nothing'
       : `${size}, into ${countText(totals.partitions, 'partition')} of ${formats}`;
+  const parts = Object.entries(totals.fetchBy)
+    .filter(([, { objects }]) => objects > 0)
+    .flatMap(([name, { objects, bytes }]) =>
+      row('', `${name}: ${countText(objects, 'object')}, ${bytesText(bytes)}`),
+    );
   const names = symbols.length > MOST_NAMES ? countText(totals.series, 'series') : symbols.join(', ');
   return [
     `${what} in ${folder}: ${totals.series === 0 ? idle : `${names}, ${range}`}`,
     ...notes.map((note) => `  ${note}`),
-    `  to fetch   ${fetch}`,
-    ...fetchLines(totals),
+    ...row('to fetch', fetch),
+    // One line per dataset, if there are several.
+    ...(parts.length < 2 ? [] : parts),
     ...(totals.wider > 0
-      ? [`  whole      ${countText(totals.wider, 'month')}: the archive has no daily objects`]
+      ? row('whole', `${countText(totals.wider, 'month')}: the archive has no daily objects`)
       : []),
-    ...(totals.skip > 0 ? [`  held       ${countText(totals.skip, 'object')}, unchanged`] : []),
-    ...(totals.absent > 0 ? [`  absent     ${absent.join(', ')}`] : []),
-    ...(terms === undefined ? [] : [`  terms      ${terms.summary}: ${terms.notice}`]),
+    ...(totals.skip > 0 ? row('held', `${countText(totals.skip, 'object')}, unchanged`) : []),
+    ...(totals.absent > 0 ? row('absent', absent.join(', ')) : []),
+    ...row('terms', terms && `${terms.summary}: ${terms.notice}`),
   ];
-}
-
-/** One line per dataset, if there are several. */
-function fetchLines({ fetchBy }: Announcement['totals']): string[] {
-  const parts = Object.entries(fetchBy).filter(([, { objects }]) => objects > 0);
-  if (parts.length < 2) return [];
-  return parts.map(
-    ([name, { objects, bytes }]) =>
-      `             ${name}: ${countText(objects, 'object')}, ${bytesText(bytes)}`,
-  );
 }

@@ -87,14 +87,13 @@ export function peakMemoryBytes(): number {
   return process.resourceUsage().maxRSS * 1024;
 }
 
-function recordsOf({ failedBy, examples, outcomes }: Tally): RunSummary['failureRecords'] {
-  const kept = Object.keys(failedBy).reduce((sum, code) => sum + (examples.get(code)?.length ?? 0), 0);
-  return { kept, dropped: outcomes.failed - kept };
-}
-
 export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary {
   const { tally, network } = end;
   const { elapsedMs, ...times } = end.times;
+  const kept = Object.keys(tally.failedBy).reduce(
+    (sum, code) => sum + (tally.examples.get(code)?.length ?? 0),
+    0,
+  );
   return {
     outcomes: tally.outcomes,
     absent: tally.absentBy,
@@ -108,7 +107,7 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     elapsedMs,
     times,
     peakMemoryBytes: peakMemoryBytes(),
-    failureRecords: recordsOf(tally),
+    failureRecords: { kept, dropped: tally.outcomes.failed - kept },
     shard: end.shard ?? null,
     failures: end.reportPath ?? null,
     datasets: tally.datasets,

@@ -216,8 +216,12 @@ describe('rows that are missing', () => {
         expect(eventOf(result, keyOf(series, '2024-01-15'))).toMatchObject({
           gaps: [['2024-01-15T06:59:00.000Z', '2024-01-16T00:00:00.000Z']],
         });
-        expect(result.stderr).toContain(`${keyOf(series, '2024-01-15')}: ends at 06:59 UTC`);
-        expect(result.stderr).toContain(`${keyOf(series, '2024-01-16')}: begins at 17:00 UTC`);
+        expect(result.stderr).toContain(
+          `${keyOf(series, '2024-01-15')}: no rows from 2024-01-15 06:59 to 2024-01-16 00:00`,
+        );
+        expect(result.stderr).toContain(
+          `${keyOf(series, '2024-01-16')}: no rows from 2024-01-16 00:00 to 2024-01-16 17:00`,
+        );
         const covered = await cryptodlOk([
           'coverage',
           '--out',

@@ -178,7 +178,7 @@ const LINES: Readonly<Record<string, number>> = {
   queue: 1300,
   redis: 250,
   remove: 350,
-  report: 2900,
+  report: 2800,
   runs: 300,
   s3: 1050,
   schedule: 300,
