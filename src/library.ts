@@ -10,7 +10,7 @@ import { startRun } from './download/run.js';
 import type { RunRequest } from './download/run.js';
 import { summaryOf } from './report/run-summary.js';
 import type { RunSummary } from './report/run-summary.js';
-import { CryptodlError, inLibraryErrors } from './library/error.js';
+import { CryptodlError, inLibraryErrors, libraryError } from './library/error.js';
 import { checkHooks, observerOf } from './library/hooks.js';
 import type { Hooks, RunHooks, S3Credentials } from './library/hooks.js';
 import { itemsOf, mapItems } from './library/items.js';
@@ -113,15 +113,12 @@ export function coverage(
   options: CoverageOptions = {},
   hooks: Hooks = {},
 ): ItemsWithSummary<SeriesCoverage, CoverageSummary> {
-  return inLibraryErrors(() => {
-    const request = requestOf('coverage', options, hooks);
-    return lakeItems('coverage', request, hooks, async function* (begun) {
-      const { coverSelected } = await import('./coverage/cover-selected.js');
-      const { seriesRecord } = await import('./coverage/print-coverage.js');
-      const { covered, found, periodOf } = await coverSelected(begun);
-      for await (const one of covered) yield seriesRecord(one, periodOf(one));
-      return { ...found.record(), exitCode: found.exitCode };
-    });
+  return lakeCall('coverage', options, hooks, async function* (request) {
+    const { coverSelected } = await import('./coverage/cover-selected.js');
+    const { seriesRecord } = await import('./coverage/print-coverage.js');
+    const { covered, found, periodOf } = await coverSelected(request);
+    for await (const one of covered) yield seriesRecord(one, periodOf(one));
+    return { ...found.record(), exitCode: found.exitCode };
   });
 }
 
@@ -130,12 +127,9 @@ export function verify(
   options: VerifyOptions = {},
   hooks: Hooks = {},
 ): ItemsWithSummary<LakeFinding, VerifySummary> {
-  return inLibraryErrors(() => {
-    const request = requestOf('verify', options, hooks);
-    return lakeItems('verify', request, hooks, async function* (begun) {
-      const { verifyLake } = await import('./verify/verify-lake.js');
-      return yield* verifyLake(begun);
-    });
+  return lakeCall('verify', options, hooks, async function* (request) {
+    const { verifyLake } = await import('./verify/verify-lake.js');
+    return yield* verifyLake(request);
   });
 }
 
@@ -144,33 +138,21 @@ export function audit(
   options: AuditOptions = {},
   hooks: Hooks = {},
 ): ItemsWithSummary<AuditItem, AuditSummary> {
-  return inLibraryErrors(() => {
-    const request = requestOf('audit', options, hooks);
-    return lakeItems('audit', request, hooks, auditItems);
+  return lakeCall('audit', options, hooks, async function* (request) {
+    const { auditSelected } = await import('./audit/audit-selected.js');
+    const tally = yield* mapItems(
+      auditSelected(request),
+      (item) => (item.event === 'finding' ? item : { ...item, message: inOptionNames(item.message) }),
+      (end) => end,
+    );
+    if (request.resolved.options.prefer !== 'daily') return tally.summary();
+    if (tally.rebuilds.length === 0) return tally.summary(0);
+    const { selectRebuilds } = await import('./audit/rebuild-months.js');
+    const rebuild = runItems({ ...request, verb: 'vision', select: selectRebuilds(tally.rebuilds) });
+    let last = await rebuild.next();
+    while (last.done !== true) last = await rebuild.next();
+    return tally.summary(last.value.exitCode);
   });
-}
-
-async function* auditItems(request: VerbRequest): AsyncGenerator<AuditItem, AuditSummary> {
-  const { auditSelected } = await import('./audit/audit-selected.js');
-  const steps = auditSelected(request);
-  try {
-    for (;;) {
-      const { done, value } = await steps.next();
-      if (done !== true) {
-        yield value.event === 'finding' ? value : { ...value, message: inOptionNames(value.message) };
-        continue;
-      }
-      if (request.resolved.options.prefer !== 'daily') return value.summary();
-      if (value.rebuilds.length === 0) return value.summary(0);
-      const { selectRebuilds } = await import('./audit/rebuild-months.js');
-      const rebuild = runItems({ ...request, verb: 'vision', select: selectRebuilds(value.rebuilds) });
-      let last = await rebuild.next();
-      while (last.done !== true) last = await rebuild.next();
-      return value.summary(last.value.exitCode);
-    }
-  } finally {
-    await steps.return(undefined as never);
-  }
 }
 
 /**
@@ -182,20 +164,18 @@ export type SqlRow = Readonly<Record<string, SqlValue>>;
 
 /** Runs one SELECT over the views of the lake. Rows are read while the query runs, so a large result needs little memory. */
 export function sql(query: string, options: SqlOptions = {}, hooks: Hooks = {}): Items<SqlRow> {
-  return inLibraryErrors(() => {
-    if (typeof query !== 'string') throw usage('sql takes a query and an object of options', callOf('sql'));
-    const request = requestOf('sql', options, hooks);
-    return lakeItems('sql', request, hooks, async function* (begun) {
-      const { queryLake } = await import('./query/query-lake.js');
-      const result = await queryLake(query, begun);
-      try {
-        const names = result.columns.map(({ name }) => name);
-        for await (const rows of result.batches)
-          for (const row of rows) yield Object.fromEntries(names.map((name, at) => [name, row[at] ?? null]));
-      } finally {
-        await result.close();
-      }
-    });
+  if (typeof query !== 'string')
+    throw libraryError(usage('sql takes a query and an object of options', callOf('sql')));
+  return lakeCall('sql', options, hooks, async function* (request) {
+    const { queryLake } = await import('./query/query-lake.js');
+    const result = await queryLake(query, request);
+    try {
+      const names = result.columns.map(({ name }) => name);
+      for await (const rows of result.batches)
+        for (const row of rows) yield Object.fromEntries(names.map((name, at) => [name, row[at] ?? null]));
+    } finally {
+      await result.close();
+    }
   });
 }
 
@@ -216,28 +196,25 @@ function requestOf(verb: LibraryVerb, options: object, hooks: RunHooks): Omit<Ve
 }
 
 function run(verb: RunVerb, options: object, hooks: RunHooks): Run {
-  const request = inLibraryErrors(() => requestOf(verb, options, hooks));
-  return lakeItems(verb, request, hooks, (begun) => runItems({ ...begun, verb }));
+  return lakeCall(verb, options, hooks, (request) => runItems({ ...request, verb }));
 }
 
 function runItems(request: RunRequest): AsyncGenerator<TaskOutcome, RunSummary> {
+  const withOptionNames = (outcome: TaskOutcome): TaskOutcome =>
+    outcome.outcome === 'failed' ? { ...outcome, message: inOptionNames(outcome.message) } : outcome;
   return mapItems(startRun(request), withOptionNames, (end) => {
     if (end.ended !== undefined) throw end.ended;
     return summaryOf(end);
   });
 }
 
-function withOptionNames(outcome: TaskOutcome): TaskOutcome {
-  if (outcome.outcome !== 'failed') return outcome;
-  return { ...outcome, message: inOptionNames(outcome.message) };
-}
-
-/** The items of a verb that reads or writes the lake. */
-function lakeItems<Item, Summary>(
+/** The call of a verb that reads or writes the lake. */
+function lakeCall<Item, Summary>(
   verb: LibraryVerb,
-  request: Omit<VerbRequest, keyof Begun>,
-  hooks: Hooks,
+  options: object,
+  hooks: RunHooks,
   act: (request: VerbRequest) => AsyncGenerator<Item, Summary>,
 ): ItemsWithSummary<Item, Summary> {
+  const request = inLibraryErrors(() => requestOf(verb, options, hooks));
   return itemsOf((begun) => onLake(verb, { ...request, ...begun }, hooks, act), hooks.signal);
 }

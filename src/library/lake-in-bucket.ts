@@ -1,6 +1,5 @@
 /** Calls on a lake. The mirror of a lake in a bucket is open from the first item to the end of the call. */
 import { removeLeftovers, tempFolderOf } from '../files/temp-files.js';
-import type { Mirrors } from '../mirror/open-mirrors.js';
 import { CryptodlError } from '../model/errors.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import type { Verb } from '../options/flag-spec.js';
@@ -14,18 +13,6 @@ import { isRecord } from '../text/json.js';
 
 type LakeRequest = Pick<VerbRequest, 'clock' | 'observer' | 'resolved' | 'surroundings'>;
 
-async function mirrorsFor(verb: Verb, request: LakeRequest, { s3Credentials }: Hooks): Promise<Mirrors> {
-  const { clock, observer, surroundings } = request;
-  const { Mirrors: Opened } = await import('../mirror/open-mirrors.js');
-  return new Opened(verb, {
-    clock,
-    surroundings,
-    environment: process.env,
-    warn: observer.warn.bind(observer),
-    ...(s3Credentials === undefined ? {} : { credentials: () => given(s3Credentials) }),
-  });
-}
-
 /** The items and the summary of `act`, with the address of the lake in place of the folder of its mirror. */
 export async function* onLake<Item, Summary, Request extends LakeRequest>(
   verb: Verb,
@@ -33,10 +20,18 @@ export async function* onLake<Item, Summary, Request extends LakeRequest>(
   hooks: Hooks,
   act: (request: Request) => AsyncGenerator<Item, Summary>,
 ): AsyncGenerator<Item, Summary> {
-  const { resolved: asGiven, surroundings } = request;
+  const { resolved: asGiven, surroundings, clock, observer } = request;
   await removeLeftovers(tempFolderOf(asGiven.options.tempDir, surroundings.home));
   if (!isLakeAddress(asGiven.options.out)) return yield* act(request);
-  const mirrors = await mirrorsFor(verb, request, hooks);
+  const { Mirrors } = await import('../mirror/open-mirrors.js');
+  const { s3Credentials } = hooks;
+  const mirrors = new Mirrors(verb, {
+    clock,
+    surroundings,
+    environment: process.env,
+    warn: observer.warn.bind(observer),
+    ...(s3Credentials === undefined ? {} : { credentials: () => given(s3Credentials) }),
+  });
   let isClosed = false;
   try {
     const resolved = await mirrors.resolve(request.resolved);
