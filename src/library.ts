@@ -200,12 +200,14 @@ function run(verb: RunVerb, options: object, hooks: RunHooks): Run {
 }
 
 function runItems(request: RunRequest): AsyncGenerator<TaskOutcome, RunSummary> {
-  const withOptionNames = (outcome: TaskOutcome): TaskOutcome =>
-    outcome.outcome === 'failed' ? { ...outcome, message: inOptionNames(outcome.message) } : outcome;
   return mapItems(startRun(request), withOptionNames, (end) => {
     if (end.ended !== undefined) throw end.ended;
     return summaryOf(end);
   });
+}
+
+function withOptionNames(outcome: TaskOutcome): TaskOutcome {
+  return outcome.outcome === 'failed' ? { ...outcome, message: inOptionNames(outcome.message) } : outcome;
 }
 
 /** The call of a verb that reads or writes the lake. */

@@ -27,25 +27,18 @@ export async function* auditArchive(
   audited: readonly AuditedSeries[],
   engine: VerbEngine,
 ): AsyncGenerator<AuditedMonth> {
-  for (const one of audited) yield* auditSeries(session, one, engine);
-}
-
-async function* auditSeries(
-  session: Session,
-  one: AuditedSeries,
-  engine: VerbEngine,
-): AsyncGenerator<AuditedMonth> {
-  const { series } = one;
-  const downloads = mapOrdered(await monthsOf(session, one), MONTHS_AT_ONCE, (month) =>
-    download(session, month, engine.folder),
-  );
-  for await (const { month, objects } of downloads) {
-    try {
-      const compared = await compareMonth(engine, objects);
-      const days = new Set(month.daily.map(({ period }) => period.from));
-      yield { series, month: month.text, failed: objects.failed, days, ...compared };
-    } finally {
-      await Promise.all(objects.received.map(releaseBodies));
+  for (const one of audited) {
+    const downloads = mapOrdered(await monthsOf(session, one), MONTHS_AT_ONCE, (month) =>
+      download(session, month, engine.folder),
+    );
+    for await (const { month, objects } of downloads) {
+      try {
+        const compared = await compareMonth(engine, objects);
+        const days = new Set(month.daily.map(({ period }) => period.from));
+        yield { series: one.series, month: month.text, failed: objects.failed, days, ...compared };
+      } finally {
+        await Promise.all(objects.received.map(releaseBodies));
+      }
     }
   }
 }

@@ -53,7 +53,10 @@ export async function* auditRest(
     const periods = heldPeriods(session, one);
     if (periods === undefined) continue;
     compared += 1;
-    if (one.fault !== undefined) yield unreadable(one, one.fault);
+    if (one.fault !== undefined) {
+      const failed = new Map([[seriesName(one.series), new CryptodlError('disk', one.fault)]]);
+      yield { series: one.series, month: '', failed, days: new Set(), rowsWithoutDay: 0, ...NOTHING };
+    }
     yield* auditSeries(session, catalogue, drawn(periods, sample), engine);
   }
   if (compared === 0)
@@ -61,11 +64,6 @@ export async function* auditRest(
       `${options.out} holds no bars that match the flags and that REST has`,
       'REST has klines, index, mark and premium klines of up to a day',
     );
-}
-
-function unreadable({ series }: HeldSeries, fault: string): AuditedMonth {
-  const failed = new Map([[seriesName(series), new CryptodlError('disk', fault)]]);
-  return { series, month: '', findings: [], failed, days: new Set(), rows: 0, rowsWithoutDay: 0 };
 }
 
 /** The held periods in the range that are over and that REST has; undefined for a series that REST does not have. */
@@ -162,15 +160,9 @@ async function ask(downloads: RestDownloads, { held: { series }, period }: HeldP
   }
 }
 
-interface Comparing {
-  readonly duck: DuckDbSession;
-  readonly catalogue: Catalogue;
-  readonly folder: string;
-}
-
 /** Rejects with `UnreadableFile` for a damaged file of the lake. */
 async function comparePeriod(
-  { duck, catalogue, folder }: Comparing,
+  { duck, catalogue, folder }: { duck: DuckDbSession; catalogue: Catalogue; folder: string },
   { held, spec, period, days }: HeldPeriod,
   answer: ReceivedObject | 'none',
   failed: Map<string, CryptodlError>,

@@ -8,7 +8,6 @@ import { exitCode, exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
-import type { Options } from '../options/flags.js';
 import { sampleOf } from '../options/sample.js';
 import type { Sample } from '../options/sample.js';
 import type { VerbRequest } from '../options/verb-request.js';
@@ -103,7 +102,10 @@ export async function* auditSelected(
 ): AsyncGenerator<AuditItem, AuditTally> {
   const { options } = request.resolved;
   const isRest = options.against === 'rest';
-  refuseUnfit(options);
+  if (isRest && options.prefer !== undefined)
+    throw usage('--prefer rebuilds months from objects of the archive', 'leave --prefer or --against out');
+  if (!isRest && options.sample !== undefined)
+    throw usage('--sample draws days and months that are compared with REST', 'add --against rest');
   const session = openSession(request);
   const { sample: given } = options;
   const seed = (): string => Math.floor(session.clock.random() * 2 ** 32).toString(16);
@@ -136,11 +138,3 @@ export async function* auditSelected(
 
 const ENGINE_MEMORY_BYTES = 600e6;
 const NO_REBUILD: Rebuild = { requests: [], mended: 0 };
-
-/** Throws a usage error for flags of the other comparison. */
-function refuseUnfit({ against, sample, prefer }: Options): void {
-  if (against === 'rest' && prefer !== undefined)
-    throw usage('--prefer rebuilds months from objects of the archive', 'leave --prefer or --against out');
-  if (against !== 'rest' && sample !== undefined)
-    throw usage('--sample draws days and months that are compared with REST', 'add --against rest');
-}

@@ -1,6 +1,6 @@
 /** `cryptodl bars`: makes bars from rows of the lake. */
 import { forEachItem, progressPrinter, runVerb } from '../cli/look-up.js';
-import type { Command, LookUp } from '../cli/look-up.js';
+import type { Command } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
@@ -8,17 +8,19 @@ import { bytesText, countText, durationText, numberText } from '../model/units.j
 import type { VerbRequest } from '../options/verb-request.js';
 import { printLines, tabbed } from '../text/printable.js';
 import { parseBar } from './bar-rule.js';
-import type { BarRule } from './bar-rule.js';
 import { buildBars } from './build-bars.js';
 import type { BuildSummary, BuiltSeries } from './build-bars.js';
 
 /** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
 export async function bars(run: Command): Promise<ExitCode> {
-  return runVerb(run, (request) => buildAndPrint(parseBar(run.operand ?? ''), run, request));
+  return runVerb(run, (request) => buildAndPrint(run, request));
 }
 
-async function buildAndPrint(rule: BarRule, run: LookUp, request: VerbRequest): Promise<ExitCode> {
-  const { io, resolved } = run;
+async function buildAndPrint(
+  { io, operand = '', resolved }: Command,
+  request: VerbRequest,
+): Promise<ExitCode> {
+  const rule = parseBar(operand);
   const { dryRun, json, quiet } = resolved.options;
   const startedAt = io.clock.monotonic();
   const progress = progressPrinter(resolved.options, io);

@@ -5,6 +5,7 @@ import type { Gap } from '../catalogue/gap.js';
 import { dayText } from '../model/calendar.js';
 import { hasColour } from '../cli/write-data.js';
 import type { Io } from '../model/io.js';
+import { layerName } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
 import { csvLine } from '../text/csv.js';
 import { printable } from '../text/printable.js';
@@ -62,7 +63,7 @@ export async function* coverageTexts(
   const style: Style = { by, width: widthOf(io.stdout), hasColour: hasColour(io) };
   let group: Group | undefined;
   for await (const states of covered) {
-    const name = groupName(states.series);
+    const name = printable(layerName(states.series));
     if (group?.name !== name) {
       if (group !== undefined) yield `${section(group, style)}\n`;
       group = { name, rows: [], gaps: new GapGroups(isAll), doubts: new DoubtSums() };
@@ -99,11 +100,6 @@ function amountsBy(states: SeriesStates, by: CoveragePeriod): Amounts[] {
 /** `BTCUSDT`, with the format if it is not Parquet. */
 export function labelOf({ series, format }: Pick<SeriesStates, 'series' | 'format'>): string {
   return `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
-}
-
-/** `um klines 1m` */
-export function groupName({ market, dataset, interval }: Series): string {
-  return printable([market, dataset, interval].filter((part) => part !== undefined).join(' '));
 }
 
 function section({ name, rows, gaps, doubts }: Group, { by, width, hasColour: isColoured }: Style): string {

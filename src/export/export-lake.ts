@@ -14,7 +14,7 @@ import { seriesFolder } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
 import { CryptodlError } from '../model/errors.js';
 import { cores, memoryLimitBytes, withinOpenFiles } from '../model/machine.js';
-import { seriesName } from '../model/task.js';
+import { layerName, seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import { listText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -59,7 +59,7 @@ export async function* exportGroups(
   catalogue: Catalogue,
 ): AsyncGenerator<Group, void> {
   const nameOf = (series: Series): string =>
-    engine.groupBy === 'pair' ? pairName(series) : seriesName({ ...series, symbol: '' });
+    engine.groupBy === 'pair' ? pairName(series) : layerName(series);
   const taken = new Set<string>();
   // Bars come last.
   const ordered = selected.toSorted((a, b) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
@@ -224,7 +224,14 @@ async function write(
     }
     return await output.staging(async (folder) => {
       const staged = await writeRows(session, `WITH ${relations.join(', ')} ${select}`, form, folder);
-      if ((await statesOf(paths)) !== before) throw changed(sources);
+      if ((await statesOf(paths)) !== before) {
+        const names = sources.map(({ series }) => seriesName(series));
+        throw new CryptodlError(
+          'partition-incomplete',
+          `${listText(names, 1)}: files of the lake changed during the export`,
+          { hint: 'run the export again when no run writes to the lake' },
+        );
+      }
       signal.throwIfAborted();
       await lock?.confirm();
       await output.refuseForeign(given.request.resolved.options.force);
@@ -233,13 +240,6 @@ async function write(
   } finally {
     session.close();
   }
-}
-
-function changed(sources: readonly RowSource[]): CryptodlError {
-  const names = sources.map(({ series }) => seriesName(series));
-  const text = `${listText(names, 1)}: files of the lake changed during the export`;
-  const hint = 'run the export again when no run writes to the lake';
-  return new CryptodlError('partition-incomplete', text, { hint });
 }
 
 /** Size, time of change and inode of each file. */

@@ -190,9 +190,17 @@ export interface PlanTotals {
   readonly fetchBy: Record<string, { objects: number; bytes: number }>;
 }
 
-/** The name of a series for people: `um klines 1m BTCUSDT`. */
+/** The name of a series without its symbol, for people: `um klines 1m`. */
+export function layerName(series: {
+  readonly market: string;
+  readonly dataset: string;
+  readonly interval?: string | undefined;
+}): string {
+  const { market, dataset, interval } = series;
+  return [market, dataset, interval].filter((part) => part !== undefined).join(' ');
+}
+
+/** `um klines 1m BTCUSDT` */
 export function seriesName(series: Series): string {
-  return [series.market, series.dataset, series.interval, series.symbol]
-    .filter((part) => part !== undefined)
-    .join(' ');
+  return `${layerName(series)} ${series.symbol}`;
 }

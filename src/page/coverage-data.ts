@@ -1,7 +1,9 @@
 /** The coverage of the lake in the page: text of one group of series after the other, so that a large lake needs little memory. */
 import type { SeriesStates } from '../catalogue/day-states.js';
 import { GapGroups, gapTexts } from '../coverage/gap-groups.js';
-import { groupName, labelOf } from '../coverage/print-coverage.js';
+import { labelOf } from '../coverage/print-coverage.js';
+import { layerName } from '../model/task.js';
+import { printable } from '../text/printable.js';
 import { excusedText, percentText, unitOf } from '../coverage/series-table.js';
 import { DayStates, dayRuns } from './day-states.js';
 import { dataElement, embedded } from './shell.js';
@@ -15,7 +17,7 @@ const { before, after } = dataElement('group');
 export async function* coverageElements(covered: AsyncIterable<SeriesStates>): AsyncGenerator<string> {
   let group: { readonly name: string; readonly states: DayStates; readonly gaps: GapGroups } | undefined;
   for await (const series of covered) {
-    const name = groupName(series.series);
+    const name = printable(layerName(series.series));
     if (group?.name !== name) {
       if (group !== undefined) yield endOf(group.states, group.gaps);
       group = { name, states: new DayStates(), gaps: new GapGroups(false) };

@@ -7,6 +7,7 @@ import { dayOf, dayText, startOfDay } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
+import { layerName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { givenRange } from '../select/date-range.js';
@@ -144,9 +145,6 @@ async function chartOf(operand: string | undefined, request: VerbRequest, most: 
 }
 
 function othersLine(others: readonly Series[]): string[] {
-  const names = others.map(({ market, dataset, interval }) =>
-    [market, dataset, interval].filter(Boolean).join(' '),
-  );
-  if (names.length === 0) return [];
-  return [`also held: ${listText(names, 4)} (--market, --dataset, --interval)`];
+  if (others.length === 0) return [];
+  return [`also held: ${listText(others.map(layerName), 4)} (--market, --dataset, --interval)`];
 }

@@ -6,7 +6,7 @@ import { openLake } from '../download/open-lake.js';
 import { openSession } from '../download/session.js';
 import type { Session } from '../download/session.js';
 import { refuseLinkedFolders } from '../lake/layout.js';
-import { seriesName } from '../model/task.js';
+import { layerName, seriesName } from '../model/task.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { bytesText, countText, listText } from '../model/units.js';
 import { givenWords } from '../options/value-text.js';
@@ -68,10 +68,8 @@ function linesOf({ orders, series }: RemovalPlan): string[] {
 }
 
 function orderLine({ order, left, symbols }: OrderChange): string {
-  const { id, market, dataset, interval } = order;
-  const layers = [market, dataset, interval].filter((part) => part !== undefined).join(' ');
   const text = left === undefined ? 'the whole order' : listText(symbols);
-  return tabbed(['order', `${id} ${layers}`, text]);
+  return tabbed(['order', `${order.id} ${layerName(order)}`, text]);
 }
 
 function closing({ orders, series }: RemovalPlan, { resolved }: VerbRequest): string[] {

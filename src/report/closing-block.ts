@@ -93,7 +93,9 @@ function alertLines(alerts: readonly Alert[]): string[] {
 }
 
 function overlapLines(tally: Tally): string[] {
-  const { compared = 0, differing = 0, onlyRest = 0, onlyArchive = 0, shifted = 0 } = tally.by('overlap');
+  const [compared = 0, differing = 0, onlyRest = 0, onlyArchive = 0, shifted = 0] = (
+    ['compared', 'differing', 'onlyRest', 'onlyArchive', 'shifted'] as const
+  ).map((name) => tally.of(`overlap.${name}`));
   if (compared + onlyRest + onlyArchive === 0) return [];
   const parts = [
     `${numberText(differing)} differ`,

@@ -1,16 +1,13 @@
 /** The orders of a run: what it asks for, and the first days of the orders that it continues. */
 import { firstDayOf, joinOrders, readOrders } from '../lake/orders.js';
 import type { AskedOrder, Order, OrderChange, OrderTerms } from '../lake/orders.js';
-import type { LakePaths } from '../lake/layout.js';
 import { dayText } from '../model/calendar.js';
-import type { Observer } from '../model/observer.js';
 import { listText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/series-request.js';
-import type { Source } from '../source/source.js';
 import type { Range } from './date-range.js';
-import type { RunSelection } from './selection.js';
+import type { LakeContext, RunSelection } from './selection.js';
 
 /** A range that ends at a date is closed. One that moves with the current day is open. */
 export function orderTerms(
@@ -26,20 +23,12 @@ export function orderTerms(
   };
 }
 
-interface OrderContext {
-  readonly paths: LakePaths;
-  readonly venue: Source;
-  readonly options: Options;
-  readonly observer: Pick<Observer, 'warn'>;
-  readonly nowMs: number;
-}
-
 /**
  * The selection with the first days of its open orders, and the orders to write before the first request for data. A run with `--exact`, and a run
  * with an end, keep to their range. Rejects with errors of the system.
  */
 export async function continueOrders(
-  context: OrderContext,
+  context: LakeContext,
   selection: RunSelection,
 ): Promise<{ readonly selection: RunSelection; readonly orders: OrderChange }> {
   const { paths, options, observer, nowMs } = context;
@@ -66,7 +55,7 @@ function withFirstDay(request: SeriesRequest, firsts: ReadonlyMap<string, number
 
 /** The orders of a selection: one for each dataset and format. None for a run that looks for revisions only. */
 export function askedOrders(
-  { venue, options }: Pick<OrderContext, 'venue' | 'options'>,
+  { venue, options }: Pick<LakeContext, 'venue' | 'options'>,
   { verb, order, requests }: Pick<RunSelection, 'verb' | 'order' | 'requests'>,
 ): AskedOrder[] {
   if (order === undefined || options.revisions === 'only' || (verb !== 'vision' && verb !== 'metrics'))

@@ -5,7 +5,7 @@ import { readHeld } from '../catalogue/read-series.js';
 import { FOLDERS } from '../lake/layout.js';
 import { walkLake } from '../lake/walk-lake.js';
 import { usage } from '../model/errors.js';
-import { FORMATS, seriesName } from '../model/task.js';
+import { FORMATS, layerName, seriesName } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
 import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -15,6 +15,7 @@ import { emptyShardText, isInShard } from '../options/shard.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { Source } from '../source/source.js';
 import { didYouMean } from '../text/did-you-mean.js';
+import { listText } from '../model/units.js';
 import { absolutePath } from '../text/printable.js';
 import { givenFlags } from './selection.js';
 import { isAll } from './select-datasets.js';
@@ -98,7 +99,7 @@ export function filterHeldSeries(
   const available = [...new Set(chosen.map(({ symbol }) => symbol))];
   const every = { names: [], globs: ['*'], exclusions: [] };
   const { symbols, warnings } = selectSymbols(patterns ?? every, quotes, available, {
-    what: whatOf(chosen),
+    what: listText(new Set(chosen.map(layerName)), 3),
     owner: options.out,
     skipUnknown: options.skipUnknown,
   });
@@ -158,14 +159,6 @@ export function nothingHeld(out: string): Error {
     `${out} holds no series`,
     'name the lake with --out, or download something into it: cryptodl vision --symbols BTCUSDT --days 7',
   );
-}
-
-/** `um klines 1m, um trades`, at most three. */
-function whatOf(series: readonly Series[]): string {
-  const names = new Set(
-    series.map(({ market, dataset, interval }) => [market, dataset, interval].filter(Boolean).join(' ')),
-  );
-  return [...names].slice(0, 3).join(', ') + (names.size > 3 ? ' …' : '');
 }
 
 /** The series with a manifest, in path order. `warn` is called for symbolic links. */

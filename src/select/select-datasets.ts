@@ -85,7 +85,11 @@ export function chooseDatasets(venue: Venue, flags: Flags, provider: Provider = 
       if (provider === 'rest') return [{ ...dataset, cadences: spec.cadences }];
       const cadences = cadencesOf(spec, interval, flags.cadence);
       const isOptional = allowsMissing || isAll(flags.dataset) || isAll(flags.interval);
-      if (cadences.length === 0 && !isOptional) throw unknownCadence(flags, dataset);
+      if (cadences.length === 0 && !isOptional)
+        throw usage(
+          `--cadence ${flags.cadence}: ${datasetName(dataset)} exists only ${cadencesOf(spec, interval).join(' and ')}`,
+          'leave --cadence out',
+        );
       return cadences.length === 0 ? [] : [{ ...dataset, cadences }];
     }),
   );
@@ -163,11 +167,6 @@ function unknownDataset(
           ? `${owner ?? ''} has it: --market ${owner ?? ''}`
           : `cryptodl ${verb} --market ${owner ?? ''} --dataset ${name} downloads it`,
   );
-}
-
-function unknownCadence({ cadence }: Flags, dataset: Omit<ChosenDataset, 'cadences'>): Error {
-  const exist = cadencesOf(dataset.spec, dataset.interval).join(' and ');
-  return usage(`--cadence ${cadence}: ${datasetName(dataset)} exists only ${exist}`, 'leave --cadence out');
 }
 
 /** `um klines 1m` */

@@ -52,16 +52,12 @@ export function selectFailures(context: LakeContext, failures: PastFailures): Ru
   };
 }
 
-/** The lake may have been written again since then: its own settings count, except for the format and those given with --force. */
-function givenOf(options: PastFailures['options']): ReadonlySet<keyof Settings> {
-  const given = options['force']?.[0] === 'true' ? givenSettings(new Set(Object.keys(options))) : [];
-  return new Set([...given, 'format']);
-}
-
 /** One request per series, settings and source (archive or REST). */
 function requestsOf(context: LakeContext, { path, entries, options }: PastFailures): SeriesRequest[] {
   const requests = new Map<string, SeriesRequest & { ranges: { from: number; to: number }[] }>();
-  const given = givenOf(options);
+  // The lake may have been written again since then: its own settings count, except for the format and those given with --force.
+  const forced = options['force']?.[0] === 'true' ? givenSettings(new Set(Object.keys(options))) : [];
+  const given = new Set<keyof Settings>([...forced, 'format']);
   for (const entry of entries) {
     const period = parsePeriod(entry.cadence, entry.period);
     const spec = findDataset(context.venue, entry.market, entry.dataset);

@@ -17,7 +17,6 @@ import { offerOf, retentionNotes } from './rest-offer.js';
 import { chooseDatasets, endedNotes, isAll, oneMarket } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseRestSymbols, chooseSymbols } from './select-symbols.js';
-import type { ChosenSymbols } from './select-symbols.js';
 import { describeSelection, givenFlags, givenSettings, settingsOf } from './selection.js';
 import type {
   DownloadVerb,
@@ -75,13 +74,14 @@ async function selectArchived(
       .filter((symbol) => has === undefined || has.has(symbol) || (names.includes(symbol) && !allowsMissing))
       .flatMap((symbol) => requestsOf(context, dataset, symbol, range));
   });
+  const selected = (allowsMissing ? [...elsewhere.keys()] : names).filter((name) =>
+    selection.symbols.includes(name),
+  );
   const ended = datasets.filter(({ spec }) => endOfDataset(spec) !== undefined);
   const notes = [
     ...monthlyNotes(context, datasets, range),
-    ...lackingNotes(
-      (allowsMissing ? [...elsewhere.keys()] : names).filter((name) => selection.symbols.includes(name)),
-      datasets,
-      available,
+    ...lackingNotes(datasets, ({ spec }) =>
+      selected.filter((name) => available?.get(spec)?.has(name) === false),
     ),
     ...endedNotes(context.venue, ended, range.to),
   ];
@@ -109,7 +109,11 @@ async function selectTraded(
       : [
           `delisted   ${listText(delisted, 3)}: not traded any more; the archive has the history: cryptodl vision --market ${oneMarket(context.venue, context.options, 'metrics')} --dataset metrics,fundingRate`,
         ]),
-    ...datedNotes(context, symbols, datasets),
+    ...lackingNotes(
+      datasets,
+      ({ market, spec }) => symbols.filter((symbol) => !takesSymbol(context.venue, spec, market, symbol)),
+      ': only perpetual contracts',
+    ),
     ...retentionNotes(context, requests),
   ];
   return { requests, hasListing: context.options.join !== undefined, notes, ended: [] };
@@ -127,8 +131,11 @@ export function parseDownload(context: SelectionContext, verb: DownloadVerb): Pa
     oneMarket(venue, options, verb);
     if (options.format === 'zip')
       throw usage('--format: zip is for files of the archive, REST has none', '--format parquet');
-    const range = withToday(context, resolveRange(options, nowMs, venue));
-    return { range, datasets: chooseDatasets(venue, options, 'rest') };
+    const range = resolveRange(options, nowMs, venue);
+    const datasets = chooseDatasets(venue, options, 'rest');
+    // A range that ends yesterday is extended to today.
+    if (!options.includeToday || range.to !== dayOf(nowMs, venue)) return { range, datasets };
+    return { range: { ...range, to: range.to + 1, text: `${range.text} and today` }, datasets };
   }
   const range = resolveRange(options, nowMs, venue);
   const chosen = chooseDatasets(venue, options);
@@ -137,13 +144,6 @@ export function parseDownload(context: SelectionContext, verb: DownloadVerb): Pa
   const datasets = canLackSymbols(options) && current.length > 0 ? current : chosen;
   refuseFill(options, datasets);
   return { range, datasets };
-}
-
-/** With --include-today, a range that ends yesterday is extended to today. */
-function withToday({ options, venue, nowMs }: SelectionContext, range: Range): Range {
-  const today = dayOf(nowMs, venue);
-  if (!options.includeToday || range.to !== today) return range;
-  return { ...range, to: today + 1, text: `${range.text} and today` };
 }
 
 /** With --fill: throws a usage error if REST has none of the datasets, or for --format zip. */
@@ -172,16 +172,16 @@ export function requestsOf(
   return [{ series, settings: settingsOf(context, spec, interval), cadences, ranges: [{ from, to }], rest }];
 }
 
-/** A line for each dataset that lacks some of the names; none without a listing. */
+/** A line for each dataset that lacks some of the symbols. */
 function lackingNotes(
-  names: readonly string[],
   datasets: readonly ChosenDataset[],
-  available: ChosenSymbols['available'],
+  lackedBy: (dataset: ChosenDataset) => readonly string[],
+  why = '',
 ): string[] {
-  const notes = datasets.flatMap(({ market, spec }) => {
-    const has = available?.get(spec);
-    const lacked = names.filter((name) => has?.has(name) === false);
-    return lacked.length === 0 ? [] : [`lacking    ${market} ${spec.name} has no ${listText(lacked, 3)}`];
+  const notes = datasets.flatMap((dataset) => {
+    const lacked = lackedBy(dataset);
+    const name = `${dataset.market} ${dataset.spec.name}`;
+    return lacked.length === 0 ? [] : [`lacking    ${name} has no ${listText(lacked, 3)}${why}`];
   });
   return [...new Set(notes)];
 }
@@ -214,16 +214,4 @@ function monthlyNotes(
           `monthly    ${namesOf(inRest)}: published by month, days or more after its end; REST has the days since ${dayText(monthDay)}: add --fill rest`,
         ]),
   ];
-}
-
-function datedNotes(
-  { venue }: SelectionContext,
-  symbols: readonly string[],
-  datasets: readonly ChosenDataset[],
-): string[] {
-  return datasets.flatMap(({ market, spec }) => {
-    const dated = symbols.filter((symbol) => !takesSymbol(venue, spec, market, symbol));
-    if (dated.length === 0) return [];
-    return [`lacking    ${market} ${spec.name} has no ${listText(dated, 3)}: only perpetual contracts`];
-  });
 }

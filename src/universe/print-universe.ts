@@ -28,8 +28,8 @@ interface Output {
   readonly io: Io;
   readonly options: Options;
   readonly venue: Venue;
-  /** Absolute; undefined for the forms that are printed. */
-  readonly target: string | undefined;
+  /** Absolute; empty for the forms that are printed. */
+  readonly target: string;
   readonly warn: (text: string) => void;
 }
 
@@ -39,9 +39,9 @@ export async function printUniverse(
   ranking: Printed,
   output: Output,
 ): Promise<string[]> {
-  const { io, options, target = '' } = output;
-  if (options.as === 'parquet') return writeRows(session, ranking, { ...output, target });
-  if (options.as === 'freqtrade') return writePairlists(session, ranking, { ...output, target });
+  const { io, options } = output;
+  if (options.as === 'parquet') return writeRows(session, ranking, output);
+  if (options.as === 'freqtrade') return writePairlists(session, ranking, output);
   if (options.as === 'list') {
     const rows = await session.rows('SELECT DISTINCT symbol FROM member ORDER BY symbol');
     await writeData(io, options.json ? rows : rows.map(({ symbol }) => String(symbol)));
@@ -60,12 +60,10 @@ export async function printUniverse(
   return [];
 }
 
-type WithTarget = Output & { readonly target: string };
-
 async function writeRows(
   session: DuckDbSession,
   { by }: Printed,
-  { io, options, target }: WithTarget,
+  { io, options, target }: Output,
 ): Promise<string[]> {
   const own: OwnFile = {
     flag: 'target',
@@ -97,7 +95,7 @@ async function isOwnParquet(session: DuckDbSession, path: string): Promise<boole
 async function writePairlists(
   session: DuckDbSession,
   { market, starts }: Printed,
-  { io, options, target, venue, warn }: WithTarget,
+  { io, options, target, venue, warn }: Output,
 ): Promise<string[]> {
   const fileOf = (period: string): OwnFile => ({
     flag: 'target',

@@ -44,8 +44,8 @@ interface Checked extends UniverseMarket, Pick<Ranking, 'by' | 'window' | 'minAg
   readonly from: number | undefined;
   readonly to: number | undefined;
   readonly patterns: SymbolPatterns | undefined;
-  /** Absolute; undefined for the forms that are printed. */
-  readonly target: string | undefined;
+  /** Absolute; empty for the forms that are printed. */
+  readonly target: string;
 }
 
 /** Throws usage errors. Resolves with the exit code of the download if `--fetch` fails. */
@@ -103,8 +103,8 @@ async function check({ resolved, source, io }: Command): Promise<Checked> {
   if (target === undefined && (as === 'parquet' || as === 'freqtrade'))
     throw usage(`--as ${as} needs --target`, `for example --as ${as} --target universe`);
   const { home } = surroundingsOf(io.environment);
-  const file = target === undefined ? undefined : absolutePath(target, home);
-  if (file !== undefined) await refuseInLake(file, absolutePath(options.out, home), source.name);
+  const file = target === undefined ? '' : absolutePath(target, home);
+  if (file !== '') await refuseInLake(file, absolutePath(options.out, home), source.name);
   const today = dayOf(nowMs ?? io.clock.now(), chosen.spec);
   return {
     ...chosen,
@@ -188,6 +188,7 @@ async function withSession<Result>(
   request: VerbRequest,
   act: (session: DuckDbSession) => Promise<Result>,
 ): Promise<Result> {
+  const { resolved, surroundings } = request;
   const engine = verbEngine('universe', request, MOST_MEMORY);
   try {
     const session = await engine.session();
@@ -196,17 +197,13 @@ async function withSession<Result>(
     return await act(session);
   } catch (error) {
     const text = error instanceof Error ? error.message : '';
-    if (/overflow|out of range|to decimal|failed to cast decimal/i.test(text)) throw tooLarge(request);
-    const { resolved, surroundings } = request;
+    if (/overflow|out of range|to decimal|failed to cast decimal/i.test(text))
+      throw usage(
+        `the sums of ${resolved.options.by} are too large: universe adds numbers up to 10^30`,
+        'leave the symbol with the wrong numbers out, for example --symbols "*,!BTCUSDT"',
+      );
     throw unreadableFile(error, absolutePath(resolved.options.out, surroundings.home)) ?? error;
   } finally {
     await engine.end();
   }
-}
-
-function tooLarge({ resolved: { options } }: VerbRequest): Error {
-  return usage(
-    `the sums of ${options.by} are too large: universe adds numbers up to 10^30`,
-    'leave the symbol with the wrong numbers out, for example --symbols "*,!BTCUSDT"',
-  );
 }
