@@ -162,7 +162,7 @@ const LINES: Readonly<Record<string, number>> = {
   download: 4100,
   export: 1700,
   files: 500,
-  http: 6150,
+  http: 6000,
   lake: 3950,
   library: 700,
   main: 300,
@@ -182,14 +182,14 @@ const LINES: Readonly<Record<string, number>> = {
   runs: 300,
   s3: 1050,
   schedule: 300,
-  select: 2050,
+  select: 1950,
   serve: 750,
   source: 2700,
   text: 550,
   universe: 750,
   verify: 1200,
   workers: 2200,
-  write: 1550,
+  write: 1450,
 };
 const LINES_STEP = 50;
 const LINES_SLACK = 100;
