@@ -112,7 +112,7 @@ async function periodsOf(
     const want = { ...(from === undefined ? {} : { from }), to, today: Number.MAX_SAFE_INTEGER };
     const listing = await listSeries(session.listing, session.venue, series, cadence, want);
     // The walk begins with the month of `from`, and ends with one object after the range.
-    for (const { isFirst: _, ...object } of listing.objects.values()) {
+    for (const object of listing.objects.values()) {
       if (object.period.to > (from ?? 0) && object.period.from < to) found.push({ series, object });
     }
   }

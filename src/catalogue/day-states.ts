@@ -149,10 +149,10 @@ function statesOfFormat(
     rate: spec?.rate,
     heldDays,
     known,
+    bars: barOpenings(listed, series.interval, spec ?? UTC),
   };
   const within = held.filter((object) => object.to > from && object.from < to);
-  const opensBar = barOpenings(listed, series.interval, spec ?? UTC);
-  const gaps = gapsOf({ within, missing, cuts: cutsOf(held, part), opensBar }, part);
+  const gaps = gapsOf({ within, missing, cuts: cutsOf(held, part) }, part);
   return {
     series,
     format,
@@ -263,14 +263,7 @@ function mayBeCut(held: readonly HeldSpan[], rate: DatasetSpec['rate']): boolean
 /** The stretches of cut days in which there are no rows; empty for datasets with neither ticks nor ids. */
 function cutsOf(
   held: readonly HeldSpan[],
-  {
-    from,
-    to,
-    rate,
-    heldDays,
-    known,
-    dayStartSeconds,
-  }: Pick<Part, 'from' | 'to' | 'rate' | 'heldDays' | 'known' | 'dayStartSeconds'>,
+  { from, to, rate, heldDays, known, dayStartSeconds }: Omit<Part, 'rowSeconds' | 'halts' | 'bars'>,
 ): EmptyStretch[] {
   if (!mayBeCut(held, rate)) return [];
   const reasonOf = reasons(heldDays, known);
@@ -322,16 +315,15 @@ interface Lacking {
   /** Objects whose files are missing. */
   readonly missing: readonly HeldSpan[];
   readonly cuts: readonly EmptyStretch[];
-  readonly opensBar: ReturnType<typeof barOpenings>;
 }
 
-function gapsOf({ within, missing, cuts, opensBar }: Lacking, part: Part): Gap[] {
-  const { from, to, heldDays, known, halts, rowSeconds: seconds = DAY_SECONDS } = part;
+function gapsOf({ within, missing, cuts }: Lacking, part: Part): Gap[] {
+  const { from, to, heldDays, known, halts, bars, rowSeconds: seconds = DAY_SECONDS } = part;
   const gaps: Gap[] = [];
   const add: Add = ([start, end], state, { reason, evidence, isRestAsked }) => {
     // Half the time between two rows, less a second for rounding, may lack a row.
     if (end - start < Math.max(1, seconds / 2 - 1)) return;
-    if (isMissing(reason) && !opensBar(Math.ceil(start / DAY_SECONDS), end / DAY_SECONDS)) return;
+    if (isMissing(reason) && !bars.opensIn(Math.ceil(start / DAY_SECONDS), end / DAY_SECONDS)) return;
     const amount = Math.max(1, Math.round((end - start) / seconds));
     const proof = {
       ...(evidence === undefined ? {} : { evidence }),

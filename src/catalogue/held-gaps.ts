@@ -9,6 +9,7 @@ import { reasons } from './absent-days.js';
 import type { GapReason, SeriesFacts } from './absent-days.js';
 import { isLongStretch, isProvenWhole } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
+import type { BarOpenings } from './long-bars.js';
 import { DAY_SECONDS } from './gap.js';
 import type { Gap, LackState } from './gap.js';
 import {
@@ -35,6 +36,7 @@ export interface Part {
   readonly rate: DatasetSpec['rate'];
   readonly heldDays: Spans;
   readonly known: SeriesFacts;
+  readonly bars: BarOpenings;
 }
 
 export type Add = (
@@ -70,13 +72,10 @@ export function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spa
   edges.sort((a, b) => a.from - b.from);
   for (const { from, to, ...of } of edges)
     add([from, to], of.reason === 'not-fetched' ? 'unasked' : 'absent', of);
-  const left =
-    edges.length === 0
-      ? gaps
-      : subtract(
-          gaps,
-          edges.flatMap(({ from, to }) => [from, to]),
-        );
+  const left = subtract(
+    gaps,
+    edges.flatMap(({ from, to }) => [from, to]),
+  );
   let inner: Spans = seconds === undefined ? inWholeRows(left, DAY_SECONDS) : left;
   // Without a fixed number of rows, gaps are days, and a halt of hours does not explain them.
   const listed = seconds === undefined ? wholeDays(halts) : inWholeRows(halts, seconds);
@@ -147,16 +146,16 @@ type Edge = Pick<Gap, 'from' | 'to' | 'reason' | 'evidence'>;
  * Parts of gaps within held days that lie before the listing or after the end of the series, with the first or last day itself: its
  * rows begin or end at any time.
  */
-function edgesOf({ heldDays, known, to: heldTo }: Part, gaps: Spans): Edge[] {
+function edgesOf({ heldDays, known, to: heldTo, bars }: Part, gaps: Spans): Edge[] {
   const reasonOf = reasons(heldDays, known);
   let start = at(heldDays, 0);
   let end = at(heldDays, heldDays.length - 1);
   const edges: Edge[] = [];
   const first = { from: at(gaps, 0), to: at(gaps, 1), ...reasonOf(start - 1) };
   if (first.to <= (known.firstRow ?? NaN) && isBeforeStart(first.reason)) {
-    while ((start + 1) * DAY_SECONDS < first.to && isBeforeStart(reasonOf(start).reason)) start += 1;
-    const day = isContradicted(known.absences, start) ? start : start + 1;
-    edges.push({ ...first, to: Math.min(first.to, day * DAY_SECONDS) });
+    while (start * DAY_SECONDS < first.to && isBeforeStart(reasonOf(start).reason)) start += 1;
+    const day = isContradicted(known.absences, start) ? start : bars.firstOf(start);
+    edges.push({ ...first, to: Math.max(first.from, Math.min(first.to, day * DAY_SECONDS)) });
   }
   const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), ...reasonOf(end) };
   const isLate = last.to >= Math.min(end, heldTo) * DAY_SECONDS && edges.length * 2 < gaps.length;
@@ -175,15 +174,16 @@ function isContradicted(absences: Absences, day: number): boolean {
 }
 
 /** The parts of gaps that lie in a proven pause of trading, with the days on which it begins and ends. */
-function pausesOf({ known: { absences } }: Part, gaps: Spans): Edge[] {
+function pausesOf({ known: { absences }, bars }: Part, gaps: Spans): Edge[] {
   const periods = absences.periods().filter((period) => absences.of(period)?.reason === 'not-traded');
   const edges: Edge[] = [];
-  eachSpan(union(periods.flatMap(({ from, to }) => [from * DAY_SECONDS, to * DAY_SECONDS])), (from, to) => {
-    eachSpan(gaps, (start, end) => {
-      if (start <= to && from <= end)
+  eachSpan(union(periods.flatMap(({ from, to }) => [from, to])), (first, end) => {
+    const to = bars.firstOf(end) * DAY_SECONDS;
+    eachSpan(gaps, (start, until) => {
+      if (start <= Math.min(end * DAY_SECONDS, to) && first * DAY_SECONDS <= until)
         edges.push({
-          from: Math.max(start, from - DAY_SECONDS),
-          to: Math.min(end, to + DAY_SECONDS),
+          from: Math.max(start, (first - 1) * DAY_SECONDS),
+          to: Math.min(until, to),
           reason: 'not-traded',
           evidence: 'archive',
         });

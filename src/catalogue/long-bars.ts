@@ -1,27 +1,28 @@
 /** The days on which bars of several days open: no row is expected of a time in which none opens. */
 import { LONG_BAR_DAYS } from '../convert/columns.js';
 import type { HeldSpan } from '../lake/held-objects.js';
-import { dayOf, nextCalendarStart } from '../model/calendar.js';
+import { calendarStart, dayOf } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 
+export type BarOpenings = ReturnType<typeof barOpenings>;
+
 /**
- * Whether a bar opens on one of the days `[from, to)`. Weeks begin on Monday; the rows of the series tell on which days bars of three days open. True
- * where they do not tell, and where objects begin with a bar of the period before.
+ * `opensIn`: whether a bar opens on one of the days `[from, to)`. True where the rows of the series do not tell, and where objects begin with a bar of the period before.
+ * `firstOf`: the first day of which rows are expected if the symbol is traded from this day on: that on which the bar with this day opens, and for shorter bars
+ * the next day, because the rows of the first day may begin at any hour.
  */
-export function barOpenings(
-  held: readonly HeldSpan[],
-  interval: string | undefined,
-  dayStart: DayStart,
-): (from: number, to: number) => boolean {
+export function barOpenings(held: readonly HeldSpan[], interval: string | undefined, dayStart: DayStart) {
   const days = LONG_BAR_DAYS[interval ?? ''];
-  if (days === undefined) return () => true;
-  const opened = held.map(({ from, facts: { first = '' } }) => ({
-    from,
-    day: dayOf(Date.parse(first), dayStart),
-  }));
-  if (opened.some(({ from, day }) => day < from)) return () => true;
-  if (interval === '1w') return (from, to) => nextCalendarStart(from - 1, 'week') < to;
-  if (interval === '1mo') return (from, to) => nextCalendarStart(from - 1, 'month') < to;
-  const one = opened.find(({ day }) => !Number.isNaN(day));
-  return (from, to) => one === undefined || from + ((((one.day - from) % days) + days) % days) < to;
+  if (days === undefined) return { opensIn: () => true, firstOf: (day: number) => day + 1 };
+  const opened = held.map(({ facts: { first = '' } }) => dayOf(Date.parse(first), dayStart));
+  const one = opened.find((day) => !Number.isNaN(day));
+  const firstOf = (day: number): number => {
+    if (interval === '1w' || interval === '1mo')
+      return calendarStart(day, interval === '1w' ? 'week' : 'month');
+    return one === undefined ? day + 1 : day - ((((day - one) % days) + days) % days);
+  };
+  const isOfPeriodBefore = held.some(({ from }, index) => (opened[index] ?? from) < from);
+  const opensIn = (from: number, to: number): boolean =>
+    isOfPeriodBefore || firstOf(Math.ceil(to) - 1) >= from;
+  return { opensIn, firstOf };
 }

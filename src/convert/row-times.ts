@@ -241,7 +241,7 @@ function labelBounds(
 
 /**
  * The gaps of a monthly object whose days have no fixed number of rows: bars of several days that are missing, else days without rows. Nothing is
- * missing before the first row of a series, and after the last row of a dataset that has ended.
+ * missing after the last row of a dataset that has ended.
  */
 function gapsOfMonth(
   sorted: RowTimes,
@@ -262,7 +262,7 @@ function gapsOfMonth(
   const end = first < from ? to - step : to;
   const isEnd = spec.spans.monthly?.last?.from === object.period.from;
   const bounds = {
-    from: first - (object.isFirst === true ? 0 : (Math.floor((first - from) / step) + 1) * step),
+    from: first - (Math.floor((first - from) / step) + 1) * step,
     to: last + (isEnd ? 1 : Math.max(1, Math.ceil((end - last) / step))) * step,
   };
   return gapsBetween(times, bounds, step, to);
@@ -272,7 +272,7 @@ const [MINUTE, HOUR] = [60e6, 3600e6];
 
 /**
  * The gaps of a monthly object with a schedule: a row at t says that the row before it was at t − hours. After the last row, its own interval
- * goes on. In the first object of a series, no row is expected before the first one. A row that must come before the first one, in the
+ * goes on. A row that must come before the first one, in the
  * object before, is known to its minute.
  */
 function scheduleFacts(
@@ -281,9 +281,8 @@ function scheduleFacts(
   { spec, object }: TimesOf,
 ): Pick<TimeFacts, 'gaps' | 'extraBars' | 'expected' | 'ids'> {
   const { from, to } = boundsOf(object, spec);
-  const { isFirst: isFirstListed, rest } = object;
-  const isFirst =
-    isFirstListed === true || (rest !== undefined && REASON_FACTS[rest.reasonIfEmpty].at === 'start');
+  const { rest } = object;
+  const isFirst = rest !== undefined && REASON_FACTS[rest.reasonIfEmpty].at === 'start';
   const gaps: [string, string][] = [];
   let expected = sorted.length;
   /** Adds the gap of the rows that are missing in a time before `end`, if any fits in. */

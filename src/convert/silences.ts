@@ -54,13 +54,12 @@ function activeBetween(silences: readonly Pause[]): number[] {
 }
 
 /**
- * The silences of the object of this row of `statsQuery`, as ISO instants. Nothing is missing before the first row of the first object of a
- * series. Ids that leave out none prove more than a rate.
+ * The silences of the object of this row of `statsQuery`, as ISO instants. Ids that leave out none prove more than a rate.
  */
 export async function silencesOf(
   session: DuckDbSession,
   { spec }: Conversion,
-  { period, isFirst, rest }: ArchiveObject,
+  { period, rest }: ArchiveObject,
   stats: Row,
 ): Promise<[string, string][]> {
   const { rate } = spec;
@@ -71,7 +70,7 @@ export async function silencesOf(
     number,
   ];
   const bounds = [
-    isFirst === true ? first : Math.min(first, startOfDay(period.from, spec) * 1000),
+    Math.min(first, startOfDay(period.from, spec) * 1000),
     Math.max(last, startOfDay(period.to, spec) * 1000),
   ] as const;
   const leastUs = rate.silenceSeconds * 1e6;

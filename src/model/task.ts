@@ -50,8 +50,6 @@ export interface ArchiveObject {
   readonly lastModified?: string;
   /** From the listing. Empty if the listing has no sidecar; undefined if it was not read, because nothing depends on it. */
   readonly sidecarEtag?: string;
-  /** The listing has no earlier object of the series: its first rows may be of any day of the period. */
-  readonly isFirst?: true;
 }
 
 export interface RestPeriod {

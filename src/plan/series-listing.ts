@@ -98,9 +98,6 @@ export async function listSeries(
   const first = startsBefore
     ? ((await firstPeriod(listing, archive, series, cadence)) ?? earliest)
     : earliest;
-  const opening = first === undefined ? undefined : objects.get(first.from);
-  if (opening !== undefined && (start === undefined || startsBefore))
-    objects.set(opening.period.from, { ...opening, isFirst: true });
   const copiedAt = listing.copiedAt?.(prefix);
   return {
     objects,

@@ -53,17 +53,55 @@ async function told(run: SceneRun, now = scene.now): Promise<unknown> {
   };
 }
 
+it.each([
+  ['1w', 7, '2023-04-10', '2023-05-29 2023-06-01', [115, 3]],
+  ['1w', 7, '2023-04-17', '2023-05-29 2023-06-01', [115, 10]],
+  ['3d', 3, '2023-04-09', '2023-05-30 2023-06-01', [116, 2]],
+  ['3d', 3, '2023-04-12', '2023-05-30 2023-06-01', [116, 5]],
+] as const)(
+  '%s bars: the last of a month is missing, and before %3$s that of the first day',
+  async (...row) => {
+    const [interval, step, first, gap, lacking] = row;
+    put('klines', '2023-04-11', bars(['2023-04-11'], 1), '1h');
+    const all = days(first, '2023-07-31', step);
+    for (const month of ['2023-04', '2023-05', '2023-06', '2023-07']) {
+      const own = all.filter((day) => day.startsWith(month));
+      put('klines', month, bars(month === '2023-05' ? own.slice(0, -1) : own, step), interval);
+    }
+    const run = await scene.vision(`-i ${interval} -s BTCUSDT --cadence monthly --to 2023-07-31`, {
+      lake: first,
+    });
+    expect(await told(run)).toEqual({
+      partial: [
+        ['2023-04', `2023-04-03 ${first}`],
+        ['2023-05', gap],
+      ],
+      lacking: [lacking],
+    });
+  },
+);
+
 describe('a monthly object of trades without rows on some days', () => {
   const LACKS = ['2022-06-10', '2022-06-11', '2022-06-27', '2022-06-28', '2022-06-29', '2022-06-30'];
   const JUNE = days('2022-06-01', '2022-06-30');
   const GAPS = ['2022-06', '2022-06-10 2022-06-12', '2022-06-27 2022-07-01'];
 
-  it('is partial and lacks these days, but none before the first row of the series', async () => {
+  it.each([
+    ['all before its first row, if nothing tells that the symbol began then', [92, 15]],
+    ['none before its first row, if another series begins then', [83, 6]],
+  ] as const)('is partial and lacks these days, and %s', async (lake, lacking) => {
+    if (lacking[1] === 6) put('klines', '2022-05-10', bars(['2022-05-10'], 1), '1d');
+    if (lacking[1] === 6) put('aggTrades', '2022-05-10', aggTrades(['2022-05-10']));
     put('aggTrades', '2022-05', aggTrades(days('2022-05-10', '2022-05-31')));
     put('aggTrades', '2022-06', aggTrades(JUNE.filter((day) => !LACKS.includes(day))));
     put('aggTrades', '2022-07', aggTrades(days('2022-07-01', '2022-07-31')));
-    const run = await scene.vision('--dataset aggTrades -s BTCUSDT --cadence monthly --to 2022-07-31');
-    expect(await told(run)).toEqual({ partial: [GAPS], lacking: [[92, 6]] });
+    const run = await scene.vision('--dataset aggTrades -s BTCUSDT --cadence monthly --to 2022-07-31', {
+      lake,
+    });
+    expect(await told(run)).toEqual({
+      partial: [['2022-05', '2022-05-01 2022-05-10'], GAPS],
+      lacking: [lacking],
+    });
     expect(run.stderr).toContain(
       '2022-06.zip: no rows from 2022-06-10 00:00 to 2022-06-12 00:00, from 2022-06-27 00:00 to 2022-07-01 00:00',
     );
@@ -164,20 +202,6 @@ describe('days of aggregates that lack ids', () => {
     });
     expect(await told(run)).toEqual({ partial: [], lacking: [[4, 0]] });
   });
-});
-
-it.each([
-  ['1w', 7, '2023-04-10', '2023-05-29 2023-06-01', 3],
-  ['3d', 3, '2023-04-09', '2023-05-30 2023-06-01', 2],
-] as const)('%s bars: the last of a month is missing, none is before the first', async (...row) => {
-  const [interval, step, first, gap, missing] = row;
-  const all = days(first, '2023-07-31', step);
-  for (const month of ['2023-04', '2023-05', '2023-06', '2023-07']) {
-    const own = all.filter((day) => day.startsWith(month));
-    put('klines', month, bars(month === '2023-05' ? own.slice(0, -1) : own, step), interval);
-  }
-  const run = await scene.vision(`-i ${interval} -s BTCUSDT --cadence monthly --to 2023-07-31`);
-  expect(await told(run)).toEqual({ partial: [['2023-05', gap]], lacking: [[122, missing]] });
 });
 
 describe('an object whose rows are one interval too late lacks the first row of its period', () => {
