@@ -85,7 +85,11 @@ export async function makePlan(
     }),
   )) {
     plan.totals.series += 1;
-    const isChanged = partitions.some(({ tasks }) => tasks.some(({ action }) => action.kind === 'fetch'));
+    // A pause may begin within an object that an earlier run fetched.
+    const found = partitions
+      .flatMap(({ tasks }) => tasks)
+      .map(({ action }) => (action.kind === 'absent' ? action.reason : action.kind));
+    const isChanged = found.includes('fetch') || found.includes('not-traded');
     if (hasListing && isPublished(venue, series) && (isChanged || context.edges.has(series)))
       planned.push({ series, format: settings.format, isChanged });
     for (const partition of partitions) await addTo(plan, partition, { venue, first: order?.first });

@@ -16,7 +16,7 @@ import type { SymbolLife } from './symbol-life.js';
 /** The end of a symbol is proven weeks after it. */
 const RECENT_DAYS = 60;
 
-/** A series of a run: the run fetches objects of it, or `mayLackEdges` is true for it. `isChanged`: the run fetches objects. */
+/** A series of a run: the run fetches objects of it, or `mayLackEdges` is true for it. `isChanged`: the run fetches objects, or found a pause. */
 export interface PlannedSeries {
   readonly series: Series;
   readonly format: Format;
@@ -25,26 +25,40 @@ export interface PlannedSeries {
 
 type Cuts = readonly EmptyStretch[];
 
+/** Two neighbouring objects, or the outer end of one, with rows missing between them. `asked`: the object that tells when evidence is asked for. */
+interface Seam {
+  readonly before: HeldSpan | undefined;
+  readonly next: HeldSpan | undefined;
+  readonly asked: HeldSpan;
+}
+
+function lackingSeams(spans: readonly HeldSpan[], cuts: Cuts): Seam[] {
+  return [...spans, undefined].flatMap((next, index) => {
+    const before = spans[index - 1];
+    const isLacking =
+      (next !== undefined && lacksHead(next, cuts)) || (before !== undefined && lacksTail(before, cuts));
+    const asked = next ?? before;
+    return isLacking && asked !== undefined ? [{ before, next, asked }] : [];
+  });
+}
+
 /** Whether evidence may be asked for although a run fetches nothing. So that most series are not read again after the run, the plan asks this. */
 export function mayLackEdges(held: HeldObjects, cuts: Cuts, today: number): boolean {
-  const spans = held.spans();
-  const isAsked = (span: HeldSpan | undefined): boolean => span !== undefined && isRecentOrDue(span, today);
-  return spans.some(
-    (span, at) =>
-      (lacksHead(span, cuts) || lacksTail(span, cuts)) && (isAsked(span) || isAsked(spans[at + 1])),
-  );
+  return lackingSeams(held.spans(), cuts).some(({ asked }) => isRecentOrDue(asked, today));
 }
 
 function isRecentOrDue({ from, to }: HeldSpan, today: number): boolean {
   return today - to < RECENT_DAYS || isCheckDay(from, today);
 }
 
-function lacksHead(span: HeldSpan, cuts: Cuts): boolean {
-  return hasGapAtStart(span) || cuts.some(({ day, at }) => day === span.from && at === 'begin');
+function lacksHead({ from, facts: { gaps, first = '' } }: HeldSpan, cuts: Cuts): boolean {
+  const isAfterGap = Date.parse(gaps?.[0]?.[0] ?? '') < Date.parse(first);
+  return isAfterGap || cuts.some(({ day, at }) => day === from && at === 'begin');
 }
 
-function lacksTail(span: HeldSpan, cuts: Cuts): boolean {
-  return hasGapAtEnd(span) || cuts.some(({ day, at }) => day === span.to - 1 && at === 'end');
+function lacksTail({ to, facts: { gaps, last = '', open } }: HeldSpan, cuts: Cuts): boolean {
+  const isBeforeGap = open !== true && Date.parse(gaps?.at(-1)?.[0] ?? '') > Date.parse(last);
+  return isBeforeGap || cuts.some(({ day, at }) => day === to - 1 && at === 'end');
 }
 
 export interface EdgeContext {
@@ -65,48 +79,42 @@ export interface EdgeContext {
   ) => void;
 }
 
-/** Asks for evidence only where the outer object of a series lacks rows at its outer end, and only if it is new or due for a check. */
+/** Asks for evidence only where rows are missing at the ends of an object, and only if it is new or due for a check. */
 export async function proveEdges(context: EdgeContext, planned: readonly PlannedSeries[]): Promise<void> {
-  const { venue, root, manifests } = context;
+  const { venue, root, manifests, today, life, note } = context;
   for (const { series, format, isChanged } of planned) {
     const manifest = await manifests.of(await checkedFolder(root, seriesFolder(venue.name, series)));
     const { absences, [format]: held } = manifest;
-    const spans = held.spans();
     const spec = findDataset(venue, series.market, series.dataset);
-    const cuts = heldCuts({ held, absences }, { spec, today: context.today });
-    const isAsked = (span: HeldSpan): boolean => isChanged || isRecentOrDue(span, context.today);
-    const [first, last] = [spans[0], spans.at(-1)];
+    const cuts = heldCuts({ held, absences }, { spec, today });
     const isKnown = (day: number, reason: string): boolean =>
       [dayPeriod(day), monthPeriod(monthOf(day))].some((period) => absences.of(period)?.reason === reason);
-    if (first !== undefined && lacksHead(first, cuts) && isAsked(first)) {
-      const row = rowDay(context, first.facts.first);
-      const start = Math.min((await context.life.firstDay(series)) ?? -Infinity, row);
-      if (start >= first.from && !isKnown(start - 1, 'not-listed-yet'))
-        context.note(series, dayPeriod(start - 1), 'not-listed-yet');
-      if (start === row && (await hasBarAt(context, series, 'before', first)))
-        context.note(series, dayPeriod(row), 'hole', { isKept: true });
-    }
-    for (const [index, next] of spans.entries()) {
-      const before = spans[index - 1];
-      const isShort = (before !== undefined && lacksTail(before, cuts)) || lacksHead(next, cuts);
-      if (!isShort || !isAsked(next)) continue;
+    for (const { before, next, asked } of lackingSeams(held.spans(), cuts)) {
+      if (!isChanged && !isRecentOrDue(asked, today)) continue;
+      const first = before === undefined ? await life.firstDay(series) : undefined;
+      const to = next === undefined ? today : rowDay(context, next.facts.first);
+      if (before === undefined) {
+        const start = Math.min(first ?? -Infinity, to);
+        if (start >= asked.from && !isKnown(start - 1, 'not-listed-yet'))
+          note(series, dayPeriod(start - 1), 'not-listed-yet');
+        if (start === to && (await hasBarAt(context, series, 'before', asked)))
+          note(series, dayPeriod(to), 'hole', { isKept: true });
+      }
       // The lake may lack the days before a pause.
       const from =
         before === undefined
-          ? Math.max(next.from - RECENT_DAYS, (await context.life.firstDay(series)) ?? Infinity)
+          ? Math.max(asked.from - RECENT_DAYS, first ?? Infinity)
           : rowDay(context, before.facts.last) + 1;
-      const to = rowDay(context, next.facts.first);
-      if (!(to > from) || isKnown(from, 'not-traded')) continue;
-      for (const pause of await context.life.pauses(series, 'daily', from, to))
-        context.note(series, dayPeriod(pause.to - 1), 'not-traded', { since: pause.from });
-    }
-    if (last !== undefined && lacksTail(last, cuts) && isAsked(last)) {
-      const end = await context.life.end(series, 'daily', rowDay(context, last.facts.last) + 1);
-      if (end !== undefined && end <= last.to && !isKnown(end, 'delisted'))
-        context.note(series, dayPeriod(end), 'delisted');
-      const row = rowDay(context, last.facts.last);
-      if (end === row + 1 && (await hasBarAt(context, series, 'after', last)))
-        context.note(series, dayPeriod(row), 'hole', { isKept: true });
+      if (to > from && !isKnown(from, 'not-traded'))
+        for (const pause of await life.pauses(series, 'daily', from, to))
+          if (pause.to < today) note(series, dayPeriod(pause.to - 1), 'not-traded', { since: pause.from });
+      if (next === undefined) {
+        const end = await life.end(series, 'daily', from);
+        if (end !== undefined && end <= asked.to && !isKnown(end, 'delisted'))
+          note(series, dayPeriod(end), 'delisted');
+        if (end === from && (await hasBarAt(context, series, 'after', asked)))
+          note(series, dayPeriod(from - 1), 'hole', { isKept: true });
+      }
     }
   }
 }
@@ -140,14 +148,4 @@ function isSameDay(one: string, other: string): boolean {
 
 function rowDay({ venue }: EdgeContext, time = ''): number {
   return dayOf(Date.parse(time), venue);
-}
-
-function hasGapAtStart({ facts: { gaps, first } }: HeldSpan): boolean {
-  const head = gaps?.[0]?.[0];
-  return head !== undefined && first !== undefined && Date.parse(head) < Date.parse(first);
-}
-
-function hasGapAtEnd({ facts: { gaps, last, open } }: HeldSpan): boolean {
-  const tail = gaps?.at(-1)?.[0];
-  return open !== true && tail !== undefined && last !== undefined && Date.parse(tail) > Date.parse(last);
 }

@@ -132,7 +132,8 @@ export class SymbolLife {
   async pauses(series: Series, cadence: Cadence, from: number, to: number): Promise<readonly Days[]> {
     const since = from - LEAST_PAUSE_DAYS;
     // A bar of several days may open before the pause ends.
-    const isTold = (one: Series): boolean => !this.#hasLongBars(one);
+    const isTold = ({ market, dataset, interval }: Series): boolean =>
+      !hasLongBars(findDataset(this.#options.venue, market, dataset), interval);
     const others = (await this.#othersOf(series)).filter(isTold);
     const found = await orUndefined(async () => {
       if (!(await this.#hasDays(others, from - NEAR_DAYS, to + NEAR_DAYS))) return undefined;
@@ -279,10 +280,6 @@ export class SymbolLife {
   #isCoarse({ market, dataset, interval }: Series): boolean {
     const spec = findDataset(this.#options.venue, market, dataset);
     return spec === undefined || hasLongBars(spec, interval) || !cadencesOf(spec, interval).includes('daily');
-  }
-
-  #hasLongBars({ market, dataset, interval }: Series): boolean {
-    return hasLongBars(findDataset(this.#options.venue, market, dataset), interval);
   }
 
   /** Other symbols. Some series have the name of the pair of a contract. */
