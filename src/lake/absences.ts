@@ -109,11 +109,18 @@ export class Absences {
       this.#removeEnds(last.to, atMs);
   }
 
-  /** Adds a line of an object: a request for its period was answered. */
-  addObject({ cadence, period }: { readonly cadence: Cadence; readonly period: string }): void {
-    if (this.#failed.daily.size + this.#failed.monthly.size === 0) return;
+  /** Adds a line of an object: a request for its period was answered. `isNew`: its days were not held before, so they were holes then, and are none now. */
+  addObject(
+    { cadence, period }: { readonly cadence: Cadence; readonly period: string },
+    isNew: boolean,
+  ): void {
+    const holes = isNew ? this.#absent.daily : new Map<number, Absence>();
+    if (this.#failed.daily.size + this.#failed.monthly.size + holes.size === 0) return;
     const days = parsePeriod(cadence, period);
-    if (days !== undefined) this.#removeFailures(days, Infinity);
+    if (days === undefined) return;
+    this.#removeFailures(days, Infinity);
+    for (let day = days.from; day < days.to; day += 1)
+      if (holes.get(day)?.reason === 'hole') holes.delete(day);
   }
 
   /** Removes the failures of earlier runs about these days: a day may have been requested as a part of a month before. */

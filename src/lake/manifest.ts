@@ -146,8 +146,10 @@ export function applyLine(manifest: Manifest, line: ManifestLine): void {
   if (line.kind === 'dropped') manifest[line.format].drop(line.key);
   else if (line.kind === 'absent') manifest.absences.add(line);
   else {
-    manifest[line.settings.format].add(line);
-    manifest.absences.addObject(line);
+    const held = manifest[line.settings.format];
+    const { size } = held;
+    held.add(line);
+    manifest.absences.addObject(line, held.size > size);
   }
 }
 

@@ -63,7 +63,7 @@ describe('absences', () => {
     absences.add(line({ cadence: 'monthly', first: '2026-11', last: '2026-11', failed: 'http-forbidden' }));
     expect(absences.failureOf(dayPeriod(day('2026-11-30')))).toBe('http-forbidden');
     if ('kind' in answer) absences.add(answer);
-    else absences.addObject(answer);
+    else absences.addObject(answer, true);
     expect(absences.failureOf(dayPeriod(day('2026-11-30')))).toBeUndefined();
     expect(absences.failed()).toEqual([]);
   });
