@@ -149,7 +149,7 @@ export function worldOf(seed: number, makeRuns = runsOf, mostLateDays = 40): Pro
   const ordered = (series: ProofSeries): boolean => layers.includes(nameOf({ ...series, symbol: '' }).trim());
   const runs = makeRuns(draw, { layers, symbols, start, end, market, lives });
   const history = { from: start - draw.between(0, 20), to: (runs.at(-1)?.nowMs ?? 0) / DAY_MS };
-  const stalls = stallsOf(draw, { symbols, layers: [...layers, WITNESS], start, end }, story);
+  const stalls = stallsOf(draw, { symbols, layers: [...layers, WITNESS], start, end, lives }, story);
   const published = all.map((series) => {
     const rows = exchangeRows(
       series,
@@ -314,17 +314,7 @@ export function cronRuns(days: number): typeof runsOf {
 
 function stallsOf(
   draw: Draw,
-  {
-    symbols,
-    layers,
-    start,
-    end,
-  }: {
-    readonly symbols: readonly string[];
-    readonly layers: readonly string[];
-    readonly start: number;
-    readonly end: number;
-  },
+  { symbols, layers, start, end, lives }: Omit<RunFacts, 'market'>,
   story: string[],
 ): Stall[] {
   if (draw.chance(0.65)) return [];
@@ -337,6 +327,9 @@ function stallsOf(
   const drawn = draw.one(['series', 'dataset', 'all'] as const);
   // Nothing tells a symbol without any object for weeks from a suspended one.
   const scope = drawn === 'series' && layer === WITNESS ? 'dataset' : drawn;
+  const ends = [...lives.values()].flat().flatMap((life) => [life.from / DAY_MS, life.to / DAY_MS]);
+  // Nothing else may tell the first or the last day of a symbol.
+  if (scope === 'dataset' && layer === WITNESS && ends.some((at) => at >= from && at <= to)) return [];
   story.push(
     `publication of ${scope === 'all' ? 'all' : scope === 'dataset' ? layer : `${layer} ${symbol}`} stalls from ${textOf(from)} to ${textOf(to)}, until ${until === Infinity ? 'the end' : textOf(until)}`,
   );
@@ -458,7 +451,9 @@ function revisionsOf(
       const short = cutOf(draw, rows);
       if (short === undefined) return [make(at, rows)];
       const again = draw.chance(0.6) ? at + draw.between(1, mostLateDays) : undefined;
-      if (isUntold(rows, short, lives)) return [make(at, rows)];
+      // The days of a month take its place if it lacks whole ones.
+      const isInDays = isLong && isDaily(series) && dayCount(short) === dayCount(rows);
+      if (isInDays || isUntold(rows, short, lives)) return [make(at, rows)];
       story.push(
         `${name} has ${short.length} of ${rows.length} rows on ${textOf(at)}${again === undefined ? '' : `, all on ${textOf(again)}`}`,
       );
@@ -466,6 +461,8 @@ function revisionsOf(
     }
   }
 }
+
+const dayCount = (rows: readonly ProofRow[]): number => new Set(rows.map(({ day }) => day)).size;
 
 /** Without rows at the start, in the middle or at the end; at least a fourth of them. Undefined for less than two rows. */
 function cutOf(draw: Draw, rows: readonly ProofRow[]): ProofRow[] | undefined {
