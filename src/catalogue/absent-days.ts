@@ -52,6 +52,8 @@ export interface SeriesFacts {
   readonly reported?: ReadonlyMap<number, ErrorCode>;
   /** REST has the rows of all times, so its empty answers are evidence. */
   readonly isWholeInRest?: true;
+  /** The first held rows are from REST. */
+  readonly isOfRest?: true;
   /** Today as a day number. `not-published-yet` applies to a day only for a limited time. */
   readonly today?: number;
 }
@@ -102,7 +104,20 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayRe
     if (failed !== undefined) return { reason: `failed:${failed}` };
     const period = absences.days().has(day) ? dayPeriod(day) : monthPeriod(monthOf(day));
     const recorded = absences.of(period);
-    if (recorded !== undefined && known.isWholeInRest === true && isEmptyInRest(recorded, period))
+    // An empty answer tells nothing about a series of which REST has given no rows either.
+    if (
+      known.isOfRest === true &&
+      day < firstHeld &&
+      recorded?.reason === 'unknown' &&
+      recorded.rest?.isEmpty
+    )
+      return { reason: 'not-listed-yet', evidence: 'rest' };
+    if (
+      recorded !== undefined &&
+      held.length > 0 &&
+      known.isWholeInRest === true &&
+      isEmptyInRest(recorded, period)
+    )
       return { reason: 'not-traded', evidence: 'rest' };
     const isAfterEnd = after !== undefined && day >= after.from;
     const isRefuted = { start: day >= firstHeld, end: day < lastHeld, any: false };

@@ -233,6 +233,7 @@ function factsOf(
     today,
     ...rowsOf(held, spec),
     ...(hasWholeHistory(spec) ? { isWholeInRest: true } : {}),
+    ...(held[0] !== undefined && isFromRest(held[0].facts) ? { isOfRest: true } : {}),
     ...(isMonthly ? { currentMonth: monthStart(monthOf(today)) } : {}),
   };
 }

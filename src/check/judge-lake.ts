@@ -44,8 +44,8 @@ export async function judgeLake({
 }: JudgedLake): Promise<LakeVerdict | undefined> {
   const { root } = paths;
   const { orders, unreadable } = await readOrders(paths);
-  for (const path of unreadable) warn(`${path} is not an order: it is left out`);
   const own = orders.filter(({ exchange }) => exchange === venue.name);
+  for (const path of unreadable) warn(`${path} is not an order: it is left out`);
   if (own.length === 0) return undefined;
   const held: Series[] = [];
   for await (const series of heldSeries(root, venue, warn)) held.push(series);
@@ -57,7 +57,7 @@ export async function judgeLake({
     refused.push(error);
   };
   const judged = await judgeOrders({ root, venue, held, failures, nowMs, signal, onRefused }, own);
-  const found = { root, nowMs, running, run, orders: judged };
+  const found = { root, nowMs, running, run, orders: judged, unreadable };
   const verdict = verdictOf(found);
   return { found, verdict, text: verdictText(judged, verdict), refused };
 }

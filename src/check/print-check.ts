@@ -42,15 +42,11 @@ export function checkLines(
 }
 
 /** `incomplete: 3 of 58 series lack 1,440 rows` */
-export function verdictText(
-  orders: readonly JudgedOrder[],
-  { state, exitCode, isUnordered }: Verdict,
-): string {
+export function verdictText(orders: readonly JudgedOrder[], { state, exitCode, unordered }: Verdict): string {
   const sum = (of: (order: JudgedOrder) => number): number => orders.reduce((all, one) => all + of(one), 0);
   const series = numberText(sum((one) => one.series));
   const lacking = sum((one) => one.lacking);
-  if (lacking === 0 && isUnordered)
-    return `${state}: the last run ended before its order was written: run it again`;
+  if (lacking === 0 && unordered !== undefined) return `${state}: ${unordered}`;
   if (lacking === 0)
     return `${state}: nothing is missing in ${series} series of ${countText(orders.length, 'order')}${rowsText(orders)}`;
   if (state === 'behind')

@@ -11,19 +11,28 @@ export interface FoundOrders {
   readonly running: boolean;
   readonly run: LastRun | undefined;
   readonly orders: readonly JudgedOrder[];
+  /** Files in the place of orders that are none. */
+  readonly unreadable: readonly string[];
 }
 
 export interface Verdict {
   readonly state: 'complete' | 'behind' | 'incomplete' | 'running';
   readonly exitCode: ExitCode;
-  /** Whether nothing tells what the last run asked for: it was killed, or could not begin, before it wrote its orders. */
-  readonly isUnordered: boolean;
+  /** Why it is not known what the lake should hold besides its orders, and what to do. */
+  readonly unordered: string | undefined;
   /** A command line; undefined if nothing is missing, or if no command can mend it. */
   readonly next: string | undefined;
 }
 
-export function verdictOf({ root, orders, running, run }: FoundOrders): Verdict {
-  const isUnordered = run !== undefined && !run.isOrdered && !running;
+export function verdictOf({ root, orders, unreadable, running, run }: FoundOrders): Verdict {
+  const [damaged] = unreadable;
+  const isCutShort = run !== undefined && !run.isOrdered && !running;
+  const unordered =
+    damaged !== undefined
+      ? `${damaged} is not an order: restore it, or remove it`
+      : isCutShort
+        ? 'the last run ended before its order was written: run it again'
+        : undefined;
   const lacking = orders.filter((one) => one.lacking > 0);
   const can = (mend: Mend): JudgedOrder[] => lacking.filter(({ mends }) => mends.has(mend));
   const [first] = can('run');
@@ -33,12 +42,12 @@ export function verdictOf({ root, orders, running, run }: FoundOrders): Verdict 
       : can('repair').length > 0
         ? `${commandLine(['repair'])}${lakeFlag(root)}`
         : undefined;
-  const isWhole = lacking.length === 0 && !isUnordered;
+  const isWhole = lacking.length === 0 && unordered === undefined;
   const isBehind = lacking.length > 0 && lacking.every(({ behind }) => behind > 0);
   const state = running ? 'running' : isWhole ? 'complete' : isBehind ? 'behind' : 'incomplete';
-  const cannotBeHad = next === undefined && !isUnordered && !running;
+  const cannotBeHad = next === undefined && unordered === undefined && !running;
   const exitCode = isWhole ? 0 : cannotBeHad ? 4 : 3;
-  return { state, exitCode, isUnordered, next: running ? undefined : next };
+  return { state, exitCode, unordered, next: running ? undefined : next };
 }
 
 /** The words of the command that fetches what an order lacks. Without symbols, a run continues all open orders. */

@@ -21,14 +21,18 @@ export function continuedSettings(
   given: ReadonlySet<keyof Settings>,
   held: Readonly<Record<Format, HeldObjects>>,
 ): Settings {
-  const fits = (format: Format): boolean =>
-    held[format].size > 0 && [...given].every((name) => RELEVANT[format].includes(name));
+  const fits = (format: Format): boolean => held[format].size > 0 && areOfFormat(given, format);
   const other =
     given.has('format') || held[requested.format].size > 0 ? undefined : FORMATS.find((each) => fits(each));
   const settings = held[other ?? requested.format].newest()?.settings;
   if (settings === undefined) return requested;
   const own = Object.entries(requested).filter(([name]) => given.has(name as keyof Settings));
   return { ...settings, ...Object.fromEntries(own) };
+}
+
+/** Whether these settings change files of the format. */
+export function areOfFormat(given: ReadonlySet<keyof Settings>, format: Format): boolean {
+  return [...given].every((name) => RELEVANT[format].includes(name));
 }
 
 export interface Difference {

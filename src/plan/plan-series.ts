@@ -173,10 +173,13 @@ async function chosenPeriods(
     const absence = isAsked ? undefined : absences.of(period);
     return absence !== undefined && !isRestDue(absence, context.nowMs);
   };
+  const wasAsked = (period: Period): boolean =>
+    absences.failureOf(period) !== undefined ||
+    REASON_FACTS[absences.of(period)?.reason ?? 'delisted'].mayCome;
   const fromRest =
     rest === undefined
       ? undefined
-      : { series, offer: rest, partition: settings.partition, held, isRecentlyAbsent };
+      : { series, offer: rest, partition: settings.partition, held, isRecentlyAbsent, wasAsked };
   if (fromRest?.offer.mode === 'only') return chooseFromRest(fromRest, ranges);
   const choose: ChooseContext = {
     cadences,

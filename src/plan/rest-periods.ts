@@ -46,6 +46,8 @@ export interface RestContext {
   readonly held: HeldObjects;
   /** Whether the period was absent at a recent request, so that it is not requested again yet. */
   readonly isRecentlyAbsent: (period: Period) => boolean;
+  /** Whether an earlier run asked for the period in vain: then it is lost once REST keeps it no longer. */
+  readonly wasAsked: (period: Period) => boolean;
 }
 
 /** Chosen periods by partition label, in ascending order. A range without start begins with the first day of REST. */
@@ -63,8 +65,8 @@ export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]
     const isWhole = days.length === end - first && end <= offer.today;
     for (const period of periodsOf(context, month, isWhole ? undefined : days)) {
       const label = labelOf(context, period);
-      // After the first held period, a period without rows is a hole. Before it, the series may not have been listed yet.
-      const otherwise = firstHeld < period.from ? 'hole' : 'not-listed-yet';
+      // After the first held period, a period without rows is a hole. Before it, the series may not have been listed yet: rows that follow tell.
+      const otherwise = firstHeld < period.from ? 'hole' : 'unknown';
       partitions.set(label, [...(partitions.get(label) ?? []), choiceOf(context, period, otherwise)]);
     }
   }
@@ -196,14 +198,19 @@ function labelOf({ partition }: RestContext, period: Period): string {
 }
 
 function choiceOf(context: RestContext, period: Period, otherwise: AbsenceReason): Choice {
-  const { series, held, offer, isRecentlyAbsent } = context;
+  const { series, held, offer, isRecentlyAbsent, wasAsked } = context;
   const ofMonth = held.ofMonth(monthOf(period.from));
   const line = period.cadence === 'daily' ? (held.ofDay(period.from) ?? ofMonth) : ofMonth;
   const known = line === undefined ? {} : { held: line };
   // A held period of the archive is not requested from REST.
   if (line !== undefined && !isFromRest(line)) return { period, absent: otherwise, held: line };
   if (period.from < offer.from)
-    return { period, absent: 'before-history', key: restKey(series, period), ...known };
+    return {
+      period,
+      absent: wasAsked(period) ? 'hole' : 'before-history',
+      key: restKey(series, period),
+      ...known,
+    };
   if (line === undefined && isRecentlyAbsent(period))
     return { period, absent: otherwise, key: restKey(series, period) };
   const rest: RestPeriod = {

@@ -1,10 +1,13 @@
 /** The orders of a run: what it asks for, and the first days of the orders that it continues. */
-import { firstDayOf, joinOrders, readOrders } from '../lake/orders.js';
+import { firstDayOf, isOrderedBy, joinOrders, readOrders } from '../lake/orders.js';
 import type { AskedOrder, Order, OrderChange, OrderTerms } from '../lake/orders.js';
-import { dayText } from '../model/calendar.js';
+import { areOfFormat } from '../lake/settings.js';
+import { dayOf, dayText } from '../model/calendar.js';
+import type { Format, Series } from '../model/task.js';
 import { listText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { SymbolPatterns } from '../options/symbols.js';
+import { isCheckDay } from '../plan/choose-objects.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import type { Range } from './date-range.js';
 import type { LakeContext, RunSelection } from './selection.js';
@@ -31,26 +34,57 @@ export async function continueOrders(
   context: LakeContext,
   selection: RunSelection,
 ): Promise<{ readonly selection: RunSelection; readonly orders: OrderChange }> {
-  const { paths, options, observer, nowMs } = context;
+  const { paths, venue, options, observer, nowMs } = context;
   if (options.revisions === 'only') return { selection, orders: { held: [], changed: [] } };
   const { orders: held, unreadable } = await readOrders(paths);
   if (unreadable.length > 0) observer.warn(`no orders, left out: ${listText(unreadable, 3)}`);
-  const asked = askedOrders(context, selection);
+  const formatsOf = orderedFormats(held.filter(({ exchange }) => exchange === venue.name));
+  const formatted = selection.requests.map((request) => withOrderedFormat(request, formatsOf));
+  const asked = askedOrders(context, { ...selection, requests: formatted });
   const { orders: all, changed: joined } = joinOrders(held, asked, new Date(nowMs).toISOString());
   const orders = { held, changed: [...joined, ...(selection.grown ?? [])] };
-  if (options.exact || options.to !== undefined) return { selection, orders };
-  const firsts = firstDays(all.filter(({ last }) => last === null));
-  const requests = selection.requests.map((request) => withFirstDay(request, firsts));
+  const keepsRange = options.exact || options.to !== undefined;
+  const firsts = keepsRange ? undefined : firstDays(all.filter(({ last }) => last === null));
+  const today = dayOf(nowMs, venue);
+  const requests = formatted.map((request) =>
+    firsts === undefined ? request : withFirstDay(request, firsts, today),
+  );
   return { selection: { ...selection, requests }, orders };
 }
 
-function withFirstDay(request: SeriesRequest, firsts: ReadonlyMap<string, number>): SeriesRequest {
+/** A run without `--format` keeps the format of the orders of a series, as its plan keeps that of the held files. */
+function withOrderedFormat(
+  request: SeriesRequest,
+  formatsOf: (series: Series) => readonly Format[],
+): SeriesRequest {
+  const { series, settings, given } = request;
+  if (given === undefined || given.has('format')) return request;
+  const formats = formatsOf(series);
+  const format = formats.find((one) => areOfFormat(given, one));
+  if (format === undefined || formats.includes(settings.format)) return request;
+  return { ...request, settings: { ...settings, format } };
+}
+
+function orderedFormats(orders: readonly Order[]): (series: Series) => readonly Format[] {
+  const known = orders.map((order) => ({ isOwn: isOrderedBy(order), format: order.settings.format }));
+  return (series) => known.filter(({ isOwn }) => isOwn(series)).map(({ format }) => format);
+}
+
+function withFirstDay(
+  request: SeriesRequest,
+  firsts: ReadonlyMap<string, First>,
+  today: number,
+): SeriesRequest {
   const { market, dataset, interval, symbol } = request.series;
   const first = firsts.get(nameOf(market, dataset, interval, symbol));
   if (first === undefined || request.exact === true) return request;
+  const { rest } = request;
   // REST keeps a window of some days.
-  const since = request.rest?.mode === 'only' ? Math.max(first, request.rest.from) : first;
-  return { ...request, since };
+  if (rest?.mode === 'only') return { ...request, since: Math.max(first.day, rest.from) };
+  // The archive may get days before the first one: they are looked for less and less often, without end.
+  const isExtended = first.isOfSeries && Number.isFinite(first.day) && isCheckDay(first.day, today);
+  const before = isExtended ? [{ from: undefined, to: first.day }] : [];
+  return { ...request, since: first.day, ranges: [...before, ...request.ranges] };
 }
 
 /** The orders of a selection: one for each dataset and format. None for a run that looks for revisions only. */
@@ -88,15 +122,24 @@ export function askedOrders(
   });
 }
 
+/** `isOfSeries`: an order begins with the first day of the series, whichever it is. */
+interface First {
+  readonly day: number;
+  readonly isOfSeries: boolean;
+}
+
 /** The earliest first day of each series of the orders. */
-function firstDays(orders: readonly Order[]): Map<string, number> {
-  const firsts = new Map<string, number>();
+function firstDays(orders: readonly Order[]): Map<string, First> {
+  const firsts = new Map<string, First>();
   for (const order of orders) {
     const { market, dataset, interval, symbols } = order;
     for (const symbol of symbols) {
       const name = nameOf(market, dataset, interval, symbol);
-      const day = firstDayOf(order, symbol) ?? -Infinity;
-      firsts.set(name, Math.min(firsts.get(name) ?? Infinity, day));
+      const known = firsts.get(name);
+      firsts.set(name, {
+        day: Math.min(known?.day ?? Infinity, firstDayOf(order, symbol) ?? -Infinity),
+        isOfSeries: order.first === null || known?.isOfSeries === true,
+      });
     }
   }
   return firsts;

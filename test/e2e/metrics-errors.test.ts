@@ -1,6 +1,7 @@
 /** `cryptodl metrics` when it is asked for the wrong thing, or answered with one. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 import { publishMetrics } from '../helpers/metrics-archive.js';
@@ -9,12 +10,13 @@ import {
   daysBetween,
   joinedScene,
   metricsScene,
+  NOW,
   rowsOf,
   statisticsOf,
 } from '../helpers/metrics-scene.js';
 import type { MetricsScene, SceneOptions } from '../helpers/metrics-scene.js';
-import { apiError, serverError } from '../helpers/rest-venue-answers.js';
-import type { VenueSymbol } from '../helpers/rest-venue-types.js';
+import { apiError, json, serverError } from '../helpers/rest-venue-answers.js';
+import type { Asked, VenueSymbol } from '../helpers/rest-venue-types.js';
 
 const scratch = scratchFolder();
 const BTC: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi' };
@@ -121,6 +123,26 @@ describe('requests that failed', () => {
       statisticsOf('openInterestHist', 'sumOpenInterest', eth, daysBetween('2026-11-19', '2026-11-21')),
     );
   });
+
+  it.each([
+    ['an empty answer', json('[]')],
+    ['a failed request', serverError(503)],
+  ])(
+    '%s is no evidence: the order lacks its days, also once REST keeps them no longer',
+    async (_, answer) => {
+      const disturb = ({ path }: Asked) => (path.includes('openInterestHist') ? answer : undefined);
+      const { run, lake, setNow } = await scene({ disturb });
+      const line = 'metrics --dataset openInterestHist --symbols ETHUSDT --from 2026-11-01 --retries 0'.split(
+        ' ',
+      );
+      for (const now of [NOW, '2027-02-01T08:00:00.000Z']) {
+        setNow(now);
+        await run(line);
+        const { stdout } = await cryptodl(['check', '--out', lake, '--now', now, '--json']);
+        expect(JSON.parse(stdout)).toMatchObject({ verdict: 'incomplete', orders: [{ percent: 0 }] });
+      }
+    },
+  );
 
   it('a symbol that the routes do not know is a failure by name, the others are brought', async () => {
     const { run } = await scene({

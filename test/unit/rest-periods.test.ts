@@ -32,6 +32,7 @@ function contextOf({ partition = 'month', held: labels = [], ...offer }: Given):
     partition,
     held,
     isRecentlyAbsent: () => false,
+    wasAsked: () => false,
     offer: {
       mode: 'only',
       from: day('2020-01-01'),
@@ -93,7 +94,7 @@ describe('periods of datasets that only REST has', () => {
     expect(choice?.listed).toEqual({
       key: 'rest/um/fundingRate/BTCUSDT/2024-02',
       period: period('2024-02'),
-      rest: { from: day('2024-02-01'), to: day('2024-03-01'), reasonIfEmpty: 'not-listed-yet' },
+      rest: { from: day('2024-02-01'), to: day('2024-03-01'), reasonIfEmpty: 'unknown' },
     });
   });
 
@@ -194,7 +195,7 @@ describe('periods of datasets that only REST has', () => {
             expect(periodText(of).startsWith(label)).toBe(true);
             expect(listed === undefined).toBe(of.from < first + from);
             const isGap = held.some((at) => first + at < of.from);
-            const usual = isGap ? 'hole' : 'not-listed-yet';
+            const usual = isGap ? 'hole' : 'unknown';
             expect(absent).toBe(listed === undefined ? 'before-history' : usual);
             expect(listed?.rest?.open).toBe(of.to > today && listed !== undefined ? true : undefined);
           }
