@@ -230,6 +230,14 @@ describe('a later run', () => {
       new Set(['["2026-10-03","2026-10-05",0]', '["2026-11-19",null,0]']),
     );
   });
+
+  it('does not wait for the last days of an order with an end', async () => {
+    const { lake } = await scene.vision('--symbols BTCUSDT --to 2026-11-25');
+    expect(await check(lake, '2026-12-05T12:00:00Z')).toMatchObject({
+      verdict: 'incomplete',
+      orders: [{ lacking: 1, behindDays: 0 }],
+    });
+  });
 });
 
 describe('the verdict', () => {
@@ -256,6 +264,10 @@ describe('the verdict', () => {
     expect(runs.stdout).toMatch(/^vision, .*: was killed before its end\n/);
     expect((await scene.vision([], { ...shared, sceneFlags: '' })).code).toBe(0);
     expect(await check(lake)).toMatchObject({ verdict: 'complete', lastRun: { fate: 'ended' } });
+    // The killed run had left its order.
+    const records = join(lake, '.cryptodl/runs');
+    for (const name of readdirSync(records)) if (!name.endsWith('.start.json')) rmSync(join(records, name));
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', lastRun: { fate: 'killed' } });
   });
 
   it('is about the order of a first run that is killed while it plans', async () => {

@@ -153,14 +153,18 @@ describe('an absent day is', () => {
     expect((await checked(join(scene.scratch, 'once'))).verdict).toBe('complete');
   });
 
-  it('proven once: a run without a listing does not doubt it', async () => {
-    const shared = { lake: 'unlisted' };
-    const { lake } = await scene.vision('--symbols GONEUSDT --from 2026-10-05', shared);
+  it.each([
+    ['no listing', []],
+    ['a copy of the listing', ['--state-dir', scene.scratch]],
+  ])('proven once: a run with %s does not doubt it', async (name, state) => {
+    const shared = { lake: name.replaceAll(' ', '-') };
+    const { lake } = await scene.vision(['--symbols', 'GONEUSDT', '--from', '2026-10-05', ...state], shared);
     const [end] = await gapsOf(lake);
     expect(end).toEqual(['2026-10-11', 'delisted', 'archive']);
     scene.refuse((path) => path.includes('prefix='), 503);
     const now = '2026-11-25T12:00:00Z';
-    await scene.vision(`--symbols GONEUSDT --days 30 --retries 0 --now ${now}`, shared);
+    const later = ['--symbols', 'GONEUSDT', '--days', '30', '--retries', '0', '--now', now, ...state];
+    await scene.vision(later, shared);
     expect(await gapsOf(lake, now)).toEqual([end]);
     expect((await checked(lake, now)).verdict).toBe('complete');
   });
@@ -357,6 +361,26 @@ describe('publication that stalls for weeks', () => {
     await run('2026-04-18');
     expect(await checked(lake, '2026-04-18T12:00:00Z')).toEqual({ code: 0, verdict: 'complete' });
     expect(await gapsOf(lake, '2026-04-18T12:00:00Z')).toEqual([]);
+  });
+});
+
+describe('a symbol that ends when publication stalls', () => {
+  const SYMBOLS = ['BTCUSDT', 'GONEUSDT'];
+  const ended = useScene({
+    archive: [{}, { interval: '1d' }].flatMap((layer) => [
+      { ...layer, from: '2026-03-01', to: '2026-03-20', symbols: SYMBOLS },
+      { ...layer, from: '2026-04-01', to: '2026-04-17', symbols: ['BTCUSDT'] },
+    ]),
+    flags: '--interval 1h --symbols GONEUSDT --from 2026-03-15',
+    now: '2026-04-18T12:00:00Z',
+  });
+
+  it('is delisted from the day on which others go on', async () => {
+    const { lake } = await ended.vision();
+    expect(await gapsOf(lake, ended.now)).toEqual([
+      ['2026-03-21', 'stalled', undefined],
+      ['2026-04-01', 'delisted', 'archive'],
+    ]);
   });
 });
 
