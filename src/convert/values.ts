@@ -26,29 +26,18 @@ function rulesOf({ spec: { values = {} }, settings }: Context): Rule[] {
   const pairs = ordered.flatMap((names) => names.slice(1).map((name, index) => [names[index] ?? '', name]));
   const compared = (sign: string): string[] =>
     pairs.map(([low = '', high = '']) => `${value(low)} ${sign} ${value(high)}`);
+  const bound = (name: string, sound: string, broken: string): Omit<Rule, 'kind'> => ({
+    sound: `${value(name)} ${sound} 0`,
+    broken: `${value(name)} ${broken} 0`,
+    columns: [name],
+  });
   const order = { kind: 'order', columns: [...new Set(ordered.flat())] } as const;
   return [
     ...(pairs.length === 0
       ? []
       : [{ ...order, sound: compared('<=').join(' AND '), broken: compared('>').join(' OR ') }]),
-    ...positive.map(
-      (name) =>
-        ({
-          kind: 'zero',
-          sound: `${value(name)} > 0`,
-          broken: `${value(name)} <= 0`,
-          columns: [name],
-        }) as const,
-    ),
-    ...notNegative.map(
-      (name) =>
-        ({
-          kind: 'negative',
-          sound: `${value(name)} >= 0`,
-          broken: `${value(name)} < 0`,
-          columns: [name],
-        }) as const,
-    ),
+    ...positive.map((name) => ({ ...bound(name, '>', '<='), kind: 'zero' }) as const),
+    ...notNegative.map((name) => ({ ...bound(name, '>=', '<'), kind: 'negative' }) as const),
   ];
 }
 
