@@ -39,13 +39,10 @@ export function parseLakeAddress(value: string, where: string): LakeAddress {
       `${where}: the address of a bucket holds a user name or a password`,
       'give them as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
     );
-  if (!BUCKET_NAME.test(bucket) || bucket.includes('..'))
-    throw usage(`${where}: "${value}" has no valid name of a bucket`, EXAMPLE);
   const prefix = path.replaceAll(/^\/+|(?<!\/)\/+$/g, '');
-  if (prefix !== '' && !isPlainKey(prefix))
-    throw usage(`${where}: "${value}" has a prefix that cannot be a folder`, EXAMPLE);
-  if (Buffer.byteLength(prefix) > LONGEST_PREFIX)
-    throw usage(`${where}: the prefix of the bucket is longer than ${LONGEST_PREFIX} bytes`, EXAMPLE);
+  const isFolder = prefix === '' || (isPlainKey(prefix) && Buffer.byteLength(prefix) <= LONGEST_PREFIX);
+  if (!BUCKET_NAME.test(bucket) || bucket.includes('..') || !isFolder)
+    throw usage(`${where}: "${value}" is not the address of a bucket, or of a folder in one`, EXAMPLE);
   const ended = prefix === '' ? '' : `${prefix}/`;
   return { bucket, prefix: ended, text: `s3://${bucket}${prefix === '' ? '' : `/${prefix}`}` };
 }

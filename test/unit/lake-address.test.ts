@@ -17,19 +17,21 @@ describe('the address of a lake in a bucket', () => {
   });
 
   it.each([
-    ['s3:lake', 'has no valid name of a bucket'],
-    ['s3://', 'has no valid name of a bucket'],
-    ['s3:///data', 'has no valid name of a bucket'],
-    ['s3://a..b/data', 'has no valid name of a bucket'],
-    ['s3://lake?x=1', 'has no valid name of a bucket'],
-    ['s3://lake/../other', 'cannot be a folder'],
-    ['s3://lake/a//b', 'cannot be a folder'],
-    ['s3://lake/a\nb', 'cannot be a folder'],
-    [`s3://lake/${'x'.repeat(600)}`, 'longer than 512 bytes'],
-  ])('%j is refused with an example', (value, text) => {
-    const error = refused(value);
-    expect(error).toMatchObject({ code: 'usage', hint: 'for example: s3://my-bucket/lake' });
-    expect(error.message).toContain(text);
+    's3:lake',
+    's3://',
+    's3:///data',
+    's3://a..b/data',
+    's3://lake?x=1',
+    's3://lake/../other',
+    's3://lake/a//b',
+    's3://lake/a\nb',
+    `s3://lake/${'x'.repeat(600)}`,
+  ])('%j is refused with an example', (value) => {
+    expect(refused(value)).toMatchObject({
+      code: 'usage',
+      message: `--out: "${value}" is not the address of a bucket, or of a folder in one`,
+      hint: 'for example: s3://my-bucket/lake',
+    });
   });
 
   it('with keys is refused, and they are not shown', () => {
