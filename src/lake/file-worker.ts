@@ -1,51 +1,33 @@
 /**
  * The worker thread of `file-writer.ts`. Its calls block, because nothing else runs on this thread. Only syncs use the thread pool, so that the disk takes several at once.
  */
-import {
-  closeSync,
-  copyFileSync,
-  fsync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, copyFileSync, fsync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 import { withPath } from '../model/errors.js';
-import { renameAll } from './publish.js';
 import type { FileError, FileJob, FileToWrite } from './file-writer.js';
 
 /** Maximum number of files that one job has open at the same time; these files are synced concurrently. */
 const AT_ONCE = 64;
 const synced = promisify(fsync);
 
-parentPort?.on('message', ({ id, step, files }: FileJob) => {
-  void failureOf(step, files).then((error) => {
+parentPort?.on('message', ({ id, files }: FileJob) => {
+  void failureOf(files).then((error) => {
     // eslint-disable-next-line unicorn/require-post-message-target-origin -- a port between threads has no origin
     parentPort?.postMessage({ id, error });
   });
 });
 
-async function failureOf(
-  step: FileJob['step'],
-  files: readonly FileToWrite[],
-): Promise<FileError | undefined> {
+async function failureOf(files: readonly FileToWrite[]): Promise<FileError | undefined> {
   try {
-    if (step === 'stage') await stageAll(files);
-    else await renameAll(files, { mkdir: mkdirSync, rename: renameSync });
+    for (let at = 0; at < files.length; at += AT_ONCE)
+      await Promise.all(files.slice(at, at + AT_ONCE).map((file) => writeOne(file)));
     return undefined;
   } catch (error) {
     // After an error of the disk, these files would take its space until the next run.
     for (const { staged } of files) rmSync(staged, { force: true });
     return fieldsOf(error);
   }
-}
-
-async function stageAll(files: readonly FileToWrite[]): Promise<void> {
-  for (let at = 0; at < files.length; at += AT_ONCE)
-    await Promise.all(files.slice(at, at + AT_ONCE).map((file) => writeOne(file)));
 }
 
 async function writeOne({ content, staged }: FileToWrite): Promise<void> {

@@ -1,6 +1,5 @@
 /**
- * Writes, syncs and renames many small files on a worker thread. On the event loop, each file would need several round trips to the
- * thread pool.
+ * Writes and syncs many small files on a worker thread. On the event loop, each file would need several round trips to the thread pool.
  */
 import { Worker } from 'node:worker_threads';
 import type { Publication } from './publish.js';
@@ -11,10 +10,9 @@ export interface FileToWrite extends Publication {
   readonly content: Uint8Array | string;
 }
 
-/** The message to the worker thread. `stage` writes and syncs the files, `rename` gives them their final names. */
+/** The message to the worker thread. */
 export interface FileJob {
   readonly id: number;
-  readonly step: 'stage' | 'rename';
   readonly files: readonly FileToWrite[];
 }
 
@@ -38,34 +36,21 @@ export class FileWriter {
 
   /** Resolves when all files are staged and synced. Rejects with the error of the disk, and leaves no staged file then. */
   stage(files: readonly FileToWrite[]): Promise<void> {
-    const { packed, buffer } = packContents(files);
-    return this.#send('stage', packed, [buffer]);
-  }
-
-  /**
-   * Resolves when all staged files have their final names, in the given order. Rejects with the error of the disk; files that were
-   * already renamed stay.
-   */
-  async rename(files: readonly FileToWrite[]): Promise<void> {
-    if (files.length === 0) return;
-    await this.#send(
-      'rename',
-      files.map((file) => ({ ...file, content: '' })),
-    );
-  }
-
-  #send(
-    step: FileJob['step'],
-    files: readonly FileToWrite[],
-    transferred: ArrayBuffer[] = [],
-  ): Promise<void> {
+    // Copies, because a content can only be transferred with the whole buffer around it.
+    const buffers: ArrayBuffer[] = [];
+    const copies = files.map((file) => {
+      if (typeof file.content === 'string') return file;
+      const content = new Uint8Array(file.content);
+      buffers.push(content.buffer);
+      return { ...file, content };
+    });
     const thread = (this.#thread ??= this.#start());
     this.#lastId += 1;
     const id = this.#lastId;
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject });
       thread.ref();
-      thread.postMessage({ id, step, files } satisfies FileJob, transferred);
+      thread.postMessage({ id, files: copies } satisfies FileJob, buffers);
     });
   }
 
@@ -93,19 +78,4 @@ export class FileWriter {
     if (error === undefined) waiting?.resolve();
     else waiting?.reject(error);
   }
-}
-
-/** Copies all contents to one buffer, which is transferred to the worker. A content can only be transferred with the whole buffer around it. */
-function packContents(files: readonly FileToWrite[]): { packed: FileToWrite[]; buffer: ArrayBuffer } {
-  const sizes = files.map(({ content }) => (typeof content === 'string' ? 0 : content.length));
-  const buffer = new ArrayBuffer(sizes.reduce((sum, size) => sum + size, 0));
-  let at = 0;
-  const packed = files.map((file, index) => {
-    if (typeof file.content === 'string') return file;
-    const content = new Uint8Array(buffer, at, sizes[index]);
-    content.set(file.content);
-    at += content.length;
-    return { ...file, content };
-  });
-  return { packed, buffer };
 }

@@ -1,11 +1,11 @@
 /** Publication of staged files: a file appears under its final name complete and synced, or not at all. */
 import { stagedBeside } from '../files/temp-files.js';
 import { errnoOf, withPath } from '../model/errors.js';
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { constants, fstatSync } from 'node:fs';
 import type { Stats } from 'node:fs';
-import { copyFile, lstat, mkdir, open, rename, rm } from 'node:fs/promises';
-import { dirname, sep } from 'node:path';
+import { copyFile, lstat, mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { entryAt, entryNow, openRegularFile } from './path-checks.js';
 
@@ -16,39 +16,38 @@ export interface Publication {
 
 /** Syncs the staged file, renames it over the target and syncs the target's directory. Both must be on one file system. */
 export async function publish(staged: string, target: string): Promise<void> {
-  await publishAll([{ staged, target }]);
+  await syncFile(staged);
+  await renameAll([{ staged, target }]);
 }
 
-/** The same for several files. They appear in the given order; each directory is synced once. */
-export async function publishAll(publications: readonly Publication[]): Promise<void> {
-  await syncAll(publications);
-  await renameAll(publications);
-}
-
-/** The calls that change folders: those of `node:fs/promises`, or on a thread of its own those of `node:fs` that block. */
-export interface FolderCalls {
-  mkdir(path: string, options: { recursive: true }): Promise<string | undefined> | string | undefined;
-  rename(from: string, to: string): Promise<void> | void;
+/** Writes a small file: staged in a folder of its file system, which may be missing, and published. After an error, nothing staged is left. */
+export async function publishText(staging: string, target: string, text: string): Promise<void> {
+  const staged = join(staging, `${randomUUID()}.partial`);
+  try {
+    await mkdir(staging, { recursive: true });
+    await writeFile(staged, text);
+    await publish(staged, target);
+  } catch (error) {
+    await rm(staged, { force: true });
+    throw error;
+  }
 }
 
 /** Renames synced files to their final names in the given order; each directory is synced once. */
-export async function renameAll(
-  publications: readonly Publication[],
-  calls: FolderCalls = { mkdir, rename },
-): Promise<void> {
+export async function renameAll(publications: readonly Publication[]): Promise<void> {
   const folders = new Set<string>();
   for (const { staged, target } of publications) {
     const folder = dirname(target);
-    if (!folders.has(folder)) for (const parent of await makeFolder(folder, calls)) folders.add(parent);
+    if (!folders.has(folder)) for (const parent of await makeFolder(folder)) folders.add(parent);
     folders.add(folder);
-    await calls.rename(staged, target);
+    await rename(staged, target);
   }
   await Promise.all([...folders].map((folder) => syncDirectory(folder)));
 }
 
 /** Creates a folder and its parents. Resolves with the folders that must be synced afterwards. */
-async function makeFolder(folder: string, calls: Pick<FolderCalls, 'mkdir'> = { mkdir }): Promise<string[]> {
-  const created = await calls.mkdir(folder, { recursive: true });
+async function makeFolder(folder: string): Promise<string[]> {
+  const created = await mkdir(folder, { recursive: true });
   return createdFolders(folder, created).map((made) => dirname(made));
 }
 

@@ -1,11 +1,9 @@
 /** `verify --fix`: moves files and manifest lines that prove nothing to the quarantine, and drops the objects of damaged files. */
-import { randomUUID } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { moveToQuarantine, quarantineLines, rewriteManifest } from '../lake/quarantine.js';
 import type { LakePaths } from '../lake/layout.js';
 import { appendManifest } from '../lake/manifest.js';
-import { publishAll } from '../lake/publish.js';
+import { publishText } from '../lake/publish.js';
 import { linesOfRemoved } from '../lake/undone-commits.js';
 import { FORMATS } from '../model/task.js';
 import type { Source } from '../source/source.js';
@@ -91,11 +89,7 @@ async function fixSidecar(
   if (line === undefined || sidecar === undefined) return { ...finding, left: 'nothing-known' };
   const target = join(paths.root, path);
   const kept = await moveToQuarantine(paths, target, `sidecar: ${text}`, nowMs);
-  const staged = join(paths.staging, `${randomUUID()}.partial`);
-  await mkdir(paths.staging, { recursive: true });
-  await mkdir(dirname(target), { recursive: true });
-  await writeFile(staged, sidecar.textOf(line.key, line.sha256));
-  await publishAll([{ staged, target }]);
+  await publishText(paths.staging, target, sidecar.textOf(line.key, line.sha256));
   const evidence = kept === undefined ? '' : `; the old one is kept in ${shownPath(kept)}`;
   return { ...finding, done: `written again${evidence}` };
 }

@@ -11,7 +11,7 @@ import { keyPath, seriesFolder, stagingFolder } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { fileFacts, fileSize } from '../lake/publish.js';
+import { fileFacts, fileSize, removeStaged, renameAll } from '../lake/publish.js';
 import { FileWriter } from '../lake/file-writer.js';
 import type { FileToWrite } from '../lake/file-writer.js';
 import type { PartitionPlan } from '../model/task.js';
@@ -46,14 +46,12 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         const lost = await lostZips(context, held, missing);
         const all = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
         await context.timed('commit', { plan }, async () => {
-          const [fresh, replacing] = splitByLine(made, lines);
           await files.stage(made.flat());
-          await files.rename(fresh);
-          // The folder shows that the lake has the series, even if its manifest is lost.
-          if (taken.length > 0) await mkdir(folder, { recursive: true });
-          await context.serialize(folder, () =>
-            context.manifests.append(folder, all, () => files.rename(replacing)),
-          );
+          await renameAround(made, lines, async (replace) => {
+            // The folder shows that the lake has the series, even if its manifest is lost.
+            if (taken.length > 0) await mkdir(folder, { recursive: true });
+            await context.serialize(folder, () => context.manifests.append(folder, all, replace));
+          });
         });
         if (shorter.length > 0) await recordShorterRevisions(context, folder, 'zip', shorter);
         return {
@@ -73,13 +71,21 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
   };
 }
 
-/** The files of new objects, and those that replace committed files. `lines`: of the same objects. */
-function splitByLine(
+/** Renames the staged files of new objects before `append`, and gives it the renames of files that replace committed ones. `lines`: of the same objects. */
+async function renameAround(
   made: readonly (readonly FileToWrite[])[],
   lines: readonly ObjectLine[],
-): [FileToWrite[], FileToWrite[]] {
+  append: (replace: () => Promise<void>) => Promise<void>,
+): Promise<void> {
   const isReplaced = (at: number): boolean => lines[at]?.fileBefore !== undefined;
-  return [made.filter((_, at) => !isReplaced(at)).flat(), made.filter((_, at) => isReplaced(at)).flat()];
+  try {
+    await renameAll(made.filter((_, at) => !isReplaced(at)).flat());
+    await append(() => renameAll(made.filter((_, at) => isReplaced(at)).flat()));
+  } catch (error) {
+    // After an error of the disk, these files would take its space until the next run.
+    await removeStaged(made.flat());
+    throw error;
+  }
 }
 
 /** Handles zips that the archive no longer has: intact zips stay, damaged zips are quarantined, missing and damaged zips are lost. */

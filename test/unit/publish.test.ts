@@ -10,7 +10,8 @@ import {
   makeSyncedFolder,
   moveFile,
   publish,
-  publishAll,
+  renameAll,
+  syncAll,
 } from '../../src/lake/publish.js';
 import { refuse, syncsOf, withRenames } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
@@ -86,10 +87,19 @@ describe('to survive a power failure, publishing', () => {
       writeFileSync(copy, 'whole');
       return { staged: copy, target };
     });
-    const synced = await syncsOf(() => publishAll(publications));
+    const synced = await syncsOf(() => syncAll(publications).then(() => renameAll(publications)));
     expect(synced.slice(0, 2).sort()).toEqual(publications.map((publication) => publication.staged));
     const folders = [[], ['a'], ['a', 'b'], ['a', 'b', 'c']].map((names) => join(base, ...names));
     expect(synced.slice(2).sort()).toEqual(folders);
+  });
+
+  it('gives files their names in the given order, up to the first that cannot get its name', async () => {
+    const files = ['1', '2', '3'].map((name) => join(folder, `ordered-${name}`));
+    const publications = files.map((target) => ({ staged: `${target}.staged`, target }));
+    for (const one of publications) writeFileSync(one.staged, 'whole');
+    mkdirSync(join(files[1] ?? '', 'inside'), { recursive: true });
+    await expect(renameAll(publications)).rejects.toMatchObject({ syscall: 'rename' });
+    expect(publications.map((one) => existsSync(one.staged))).toEqual([false, true, true]);
   });
 
   it('syncs only the folder of the file when that was there', async () => {
