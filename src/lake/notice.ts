@@ -1,11 +1,9 @@
 /** The notice in the root of a lake: the terms of the exchange about its data. */
 import { entryAt } from './path-checks.js';
-import { randomUUID } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openBackedFile } from './backing.js';
 import type { LakePaths } from './layout.js';
-import { publish } from './publish.js';
+import { publishText } from './publish.js';
 
 /** Parquet readers skip names that begin with an underscore. */
 const NOTICE = '_NOTICE.md';
@@ -24,13 +22,6 @@ export async function writeNotice(
 ): Promise<boolean> {
   await openBackedFile(noticePath(paths));
   if ((await entryAt(noticePath(paths))) !== undefined) return false;
-  const staged = join(paths.staging, `${randomUUID()}.partial`);
-  try {
-    await writeFile(staged, lines.join('\n'));
-    await publish(staged, noticePath(paths));
-  } catch (error) {
-    await rm(staged, { force: true });
-    throw error;
-  }
+  await publishText(paths.staging, noticePath(paths), lines.join('\n'));
   return true;
 }

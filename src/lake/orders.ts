@@ -3,11 +3,10 @@
  * small JSON file, which is readable and survives a copy of the folder.
  */
 import { createHash } from 'node:crypto';
-import { lstat, readdir, rm, writeFile } from 'node:fs/promises';
+import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import * as v from 'valibot';
-import { makeFolder } from '../files/disk.js';
 import { readState } from '../files/state-file.js';
 import { dayText, parseDay } from '../model/calendar.js';
 import { errnoOf, toCryptodlError } from '../model/errors.js';
@@ -18,7 +17,7 @@ import { shownPath } from '../text/printable.js';
 import { bringIn, openBackedFolders, publishBackedFolder } from './backing.js';
 import { FOLDERS } from './layout.js';
 import type { LakePaths } from './layout.js';
-import { publish, syncDirectory } from './publish.js';
+import { publishText, syncDirectory } from './publish.js';
 
 export const ORDERS_FOLDER = `${FOLDERS.internal}/orders`;
 
@@ -111,18 +110,8 @@ async function readOrder(path: string): Promise<Order | undefined> {
 export async function writeOrders(paths: LakePaths, orders: readonly Order[]): Promise<void> {
   if (orders.length === 0) return;
   const folder = await paths.folder(ORDERS_FOLDER);
-  await makeFolder(folder);
-  await makeFolder(paths.staging);
-  for (const order of orders) {
-    const staged = join(paths.staging, `${order.id}.order`);
-    try {
-      await writeFile(staged, `${JSON.stringify(order)}\n`);
-      await publish(staged, join(folder, `${order.id}.json`));
-    } catch (error) {
-      await rm(staged, { force: true });
-      throw error;
-    }
-  }
+  for (const order of orders)
+    await publishText(paths.staging, join(folder, `${order.id}.json`), `${JSON.stringify(order)}\n`);
   await publishBackedFolder(folder);
 }
 

@@ -1,5 +1,4 @@
 /** The quarantine: damaged and foreign files of the lake, damaged manifest lines and rejected objects, each with its cause. */
-import { randomUUID } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, sep } from 'node:path';
 import type { Body } from '../http/fetch.js';
@@ -8,7 +7,7 @@ import { bringIn, changeBackedManifest } from './backing.js';
 import type { LakePaths } from './layout.js';
 import { FOLDERS, keyPath } from './layout.js';
 import { claimManifest, manifestPlace } from './manifest-place.js';
-import { fileSize, moveFile, publish, syncDirectory } from './publish.js';
+import { fileSize, moveFile, publishText, syncDirectory } from './publish.js';
 
 /**
  * Moves a file of the lake and resolves with its new path, or with undefined if it does not exist. Never replaces a quarantined
@@ -54,10 +53,8 @@ export async function rewriteManifest(
   lines: readonly string[],
 ): Promise<void> {
   const { path } = await claimManifest(seriesFolder);
-  await mkdir(paths.staging, { recursive: true });
-  const staged = join(paths.staging, `${randomUUID()}.partial`);
-  await writeFile(staged, lines.map((line) => `${line}\n`).join(''));
-  await changeBackedManifest(seriesFolder, () => publish(staged, path));
+  const text = lines.map((line) => `${line}\n`).join('');
+  await changeBackedManifest(seriesFolder, () => publishText(paths.staging, path, text));
 }
 
 /** `2024-01.parquet` → `2024-01-20261121T070000Z.parquet`, with a number if that name exists. */

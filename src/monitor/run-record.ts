@@ -8,7 +8,7 @@ import { readState } from '../files/state-file.js';
 import { bringIn, openBackedFolders } from '../lake/backing.js';
 import { FOLDERS } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
-import { publish } from '../lake/publish.js';
+import { publishText } from '../lake/publish.js';
 import { DAY_MS } from '../model/calendar.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { OUTCOME_KINDS } from '../model/outcome.js';
@@ -158,16 +158,7 @@ export function runId(startedAtMs: number): string {
 /** Writes the record and removes the oldest ones. Rejects with the error of the system, or with `disk` for a link. */
 export async function writeRun(paths: LakePaths, run: WrittenRun): Promise<void> {
   const folder = await paths.folder(FOLDER);
-  await makeFolder(folder);
-  const staged = join(paths.staging, `${run.id}.json`);
-  try {
-    await makeFolder(paths.staging);
-    await writeFile(staged, `${jsonText(run)}\n`);
-    await publish(staged, join(folder, `${run.id}.json`));
-  } catch (error) {
-    await rm(staged, { force: true });
-    throw error;
-  }
+  await publishText(paths.staging, join(folder, `${run.id}.json`), `${jsonText(run)}\n`);
   await prune(folder, Date.parse(run.endedAt));
 }
 
