@@ -39,7 +39,7 @@ export interface Venue extends DayStart, Pick<VenueFacts, 'name' | 'terms' | 'fi
   readonly markets: Readonly<Record<Market, MarketSpec>>;
 }
 
-/** Throws a RangeError if the facts contradict each other. */
+/** Throws a RangeError for a dataset without a description. test/unit/venue.test.ts checks the other references between the files of config/. */
 export function venueOf(
   { intervals, markets, dayStartHours, ...venue }: VenueFacts,
   datasets: Readonly<Record<string, DatasetFacts>>,
@@ -66,19 +66,8 @@ function specOf(
   offer: OfferFacts,
   lists: VenueFacts['intervals'],
 ): Omit<DatasetSpec, 'dayStartMs'> {
-  const columns = columnsOf(name, facts, offer);
-  const named = [...facts.sort, ...Object.values(facts.values ?? {}).flat(2)];
-  const missing = named.find((one) => columns.every((column) => column.name !== one));
-  if (missing !== undefined) throw new RangeError(`config: ${name} has no column ${missing}`);
-  const restOnly = columns.findIndex((column) => column.restOnly);
-  if (restOnly >= 0 && columns.slice(restOnly).some((column) => !column.restOnly))
-    throw new RangeError(`config: ${name} has a published column after a column that only REST has`);
-  const list = (cadence: Cadence, of: Readonly<Record<Cadence, string>>): readonly string[] => {
-    const found = lists[of[cadence]];
-    if (found === undefined) throw new RangeError(`config: no intervals ${of[cadence]}`);
-    return found;
-  };
   const { intervals } = offer;
+  const list = (of: string): readonly string[] => lists[of] ?? [];
   const cadences = (['daily', 'monthly'] as const).filter((cadence) => offer.cadences[cadence] !== undefined);
   return {
     name,
@@ -87,19 +76,16 @@ function specOf(
     spans: Object.fromEntries(cadences.map((cadence) => [cadence, spanOf(offer, cadence)])),
     removed: offer.removed,
     header: offer.header,
-    columns,
+    columns: columnsOf(facts, offer),
     notes: [...offer.notes, ...facts.notes],
     sequence: offer.sequence,
     rest: offer.rest,
-    intervals: intervals && { daily: list('daily', intervals), monthly: list('monthly', intervals) },
+    intervals: intervals && { daily: list(intervals.daily), monthly: list(intervals.monthly) },
   };
 }
 
 /** The columns of a dataset in this market. */
-function columnsOf(name: string, facts: DatasetFacts, offer: OfferFacts): ColumnSpec[] {
-  const known = new Set(facts.columns.map((column) => column.name));
-  const unknown = [...offer.omit, ...Object.keys(offer.columns)].find((column) => !known.has(column));
-  if (unknown !== undefined) throw new RangeError(`config: ${name} has no column ${unknown}`);
+function columnsOf(facts: DatasetFacts, offer: OfferFacts): ColumnSpec[] {
   return facts.columns
     .filter((column) => !offer.omit.includes(column.name))
     .map((column) => ({ ...column, ...offer.columns[column.name] }) as ColumnSpec);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadRetryPresets } from '../../src/source/facts.js';
+import { loadRetryPresets, readDatasetFacts, readVenueFacts } from '../../src/source/facts.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import {
   archivedColumns,
@@ -30,7 +30,8 @@ describe.each(DATASETS)('$market $name', ({ spec }) => {
 
   it('declares each column once, and the columns by which it sorts', () => {
     expect(new Set(columns).size).toBe(columns.length);
-    for (const sort of spec.sort) expect(columns).toContain(sort);
+    for (const named of [...spec.sort, ...Object.values(spec.values ?? {}).flat(2)])
+      expect(columns).toContain(named);
   });
 
   it('says when each row was, and sorts by columns that are never blank', () => {
@@ -54,6 +55,16 @@ describe.each(DATASETS)('$market $name', ({ spec }) => {
     if (!isArchived(spec)) expect(restOnly).toEqual([]);
   });
 });
+
+it.each(Object.entries(readVenueFacts().markets))(
+  '%s changes and omits only columns of its datasets',
+  (_, market) => {
+    for (const [name, { omit, columns }] of Object.entries(market.datasets)) {
+      const known = readDatasetFacts()[name]?.columns.map((column) => column.name) ?? [];
+      for (const column of [...omit, ...Object.keys(columns)]) expect(known).toContain(column);
+    }
+  },
+);
 
 const ofRest = DATASETS.filter(({ spec }) => spec.rest !== undefined);
 it.each(ofRest)('$market $name names a field of REST for every column', ({ spec }) => {
