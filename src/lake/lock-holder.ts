@@ -14,8 +14,6 @@ export interface LockHolder extends RunningProcess {
   readonly startedAt: string;
   /** Unique for every lock. */
   readonly nonce: string;
-  /** Interval of the renewals of the file; undefined in files of versions without renewal. */
-  readonly heartbeatMs?: number;
 }
 
 /** The content and time of a lock file or claim. */
@@ -60,8 +58,8 @@ const TEXTS = ['host', 'command', 'startedAt', 'bootId', 'processStart', 'pidNam
 
 function isHolder(value: unknown): value is LockHolder {
   const fields = fieldsOf(value);
-  const { pid, heartbeatMs } = fields;
-  if (!Number.isSafeInteger(pid) || Number(pid) <= 0) return false;
-  if (heartbeatMs !== undefined && typeof heartbeatMs !== 'number') return false;
-  return TEXTS.every((name) => typeof fields[name] === 'string');
+  const { pid } = fields;
+  return (
+    Number.isSafeInteger(pid) && Number(pid) > 0 && TEXTS.every((name) => typeof fields[name] === 'string')
+  );
 }

@@ -11,7 +11,7 @@ import type { Clock, Timer } from '../model/clock.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { parseHolder, type HolderFile, type LockHolder } from './lock-holder.js';
 
-export const HEARTBEAT_MS = 15_000;
+const HEARTBEAT_MS = 15_000;
 /** A lock of another host or container expires this long after its last renewal. */
 export const LEASE_MS = 60_000;
 const MOST_AHEAD_MS = 3_600_000;
@@ -131,9 +131,9 @@ export async function fileSystemNow(directory: string): Promise<number | undefin
   }
 }
 
-/** Whether the lease of a lock file has expired; false for files of versions without renewal, and if `nowMs` is undefined. */
-export function isExpired({ holder, mtimeMs }: HolderFile, nowMs: number | undefined): boolean {
-  if (holder?.heartbeatMs === undefined || nowMs === undefined) return false;
+/** Whether the lease of a lock file has expired; false if `nowMs` is undefined. */
+export function isExpired({ mtimeMs }: Pick<HolderFile, 'mtimeMs'>, nowMs: number | undefined): boolean {
+  if (nowMs === undefined) return false;
   // A time more than an hour ahead is not a renewal: it was set by hand, or the clock was set back after it.
   const ageMs = nowMs - mtimeMs;
   return ageMs > LEASE_MS || ageMs < -MOST_AHEAD_MS;

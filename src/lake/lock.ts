@@ -11,7 +11,7 @@ import { CryptodlError, errnoOf } from '../model/errors.js';
 import { withClaim } from './lock-claim.js';
 import type { HolderFile, LockHolder } from './lock-holder.js';
 import { describeThisProcess, readHolderFile } from './lock-holder.js';
-import { fileSystemNow, HEARTBEAT_MS, isExpired, Lease, LEASE_MS } from './lock-lease.js';
+import { fileSystemNow, isExpired, Lease, LEASE_MS } from './lock-lease.js';
 
 export interface Lock {
   /** The previous holder, on another host or in another container, whose lease had expired; undefined if the lock was free. */
@@ -45,7 +45,7 @@ const HOLDER_POLLS = 15;
 export async function acquireLock(directory: string, { command, clock, onLost }: LockRequest): Promise<Lock> {
   await makeFolder(directory);
   const path = join(directory, 'lock.json');
-  const me = { ...describeThisProcess(command, clock.now()), heartbeatMs: HEARTBEAT_MS };
+  const me = describeThisProcess(command, clock.now());
   const socket = await bindSocket(directory);
   if (socket === 'taken') throw await socketHeldError(directory, path, clock);
   let takenFrom: LockHolder | undefined;
@@ -55,7 +55,7 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
       if (file !== undefined && file.holder === undefined && socket === 'unknown')
         throw unreadableError(path);
       const now = (): Promise<number> => Promise.resolve(nowMs);
-      const expired = file === undefined ? undefined : await expiredHolder(path, file, me, now);
+      const expired = file === undefined ? undefined : await expiredHolder(file, me, now);
       await rename(claim, path);
       return expired;
     });
@@ -97,7 +97,7 @@ export async function refuseIfLocked(directory: string, clock: Pick<Clock, 'slee
   }
   const file = await readHolderFile(path);
   if (file === undefined) return;
-  await expiredHolder(path, file, describeThisProcess('', 0), () => fileSystemNow(directory));
+  await expiredHolder(file, describeThisProcess('', 0), () => fileSystemNow(directory));
 }
 
 /**
@@ -105,7 +105,6 @@ export async function refuseIfLocked(directory: string, clock: Pick<Clock, 'slee
  * whose lease has expired, and with undefined for a holder that has ended or is not known.
  */
 async function expiredHolder(
-  path: string,
   file: HolderFile,
   me: LockHolder,
   nowMs: () => Promise<number | undefined>,
@@ -115,7 +114,7 @@ async function expiredHolder(
   const state = processState(holder, me);
   if (state === 'here') throw heldHereError(holder);
   if (state === 'gone') return undefined;
-  if (!isExpired(file, await nowMs())) throw heldElsewhereError(holder, path);
+  if (!isExpired(file, await nowMs())) throw heldElsewhereError(holder);
   return holder;
 }
 
@@ -150,15 +149,12 @@ function heldHereError(holder: LockHolder): CryptodlError {
   });
 }
 
-function heldElsewhereError(holder: LockHolder, path: string): CryptodlError {
+function heldElsewhereError(holder: LockHolder): CryptodlError {
   return new CryptodlError(
     'locked',
     `a run on another host or in another container holds the lock of this lake: ${holderText(holder)}`,
     {
-      hint:
-        holder.heartbeatMs === undefined
-          ? `if that run has certainly ended, remove ${path}`
-          : `wait for it to end (--wait-lock); if it was killed, its lock expires ${LEASE_MS / 1000} s after its last heartbeat`,
+      hint: `wait for it to end (--wait-lock); if it was killed, its lock expires ${LEASE_MS / 1000} s after its last heartbeat`,
     },
   );
 }

@@ -150,7 +150,7 @@ describe('one lake, several runs', () => {
     mkdirSync(join(out, '.cryptodl'), { recursive: true });
     const nowhere = { bootId: '', processStart: '', pidNamespace: '' };
     const holder = { pid: 1, host: 'container-7', command: 'cryptodl vision', startedAt: 'then', nonce: 'n' };
-    writeFileSync(file, JSON.stringify({ ...holder, ...nowhere, heartbeatMs: 15_000 }));
+    writeFileSync(file, JSON.stringify({ ...holder, ...nowhere }));
     const at = Date.now() / 1000 - secondsAgo;
     utimesSync(file, at, at);
   }

@@ -202,24 +202,6 @@ describe('a file that was left behind', () => {
     expect(await refusal()).toMatch(/another run is writing to this lake: pid/);
   });
 
-  it.each([
-    ['another host', { host: 'elsewhere', pid: 2 ** 22 + 1, heartbeatMs: undefined }],
-    ['another container', { pidNamespace: 'pid:[1]', pid: 2 ** 22 + 1, heartbeatMs: undefined }],
-  ])(
-    'of %s and of a version without heartbeats is respected, and the way out is named',
-    async (_what, changes) => {
-      await leaveFile(changes);
-      await expect(acquireLock(directory, ME)).rejects.toMatchObject({
-        code: 'locked',
-        message: expect.stringMatching(/another host or in another container .* pid 4194305/) as unknown,
-        hint: `if that run has certainly ended, remove ${lockFile}`,
-      });
-      expect(readdirSync(directory)).toEqual(['lock.json']);
-      rmSync(lockFile);
-      expect(await takeAndRelease()).toEqual([]);
-    },
-  );
-
   it('cleans up the claim of a process that was killed while it took the lock', async () => {
     await leaveFile({ pid: 2 ** 22 + 1 });
     for (const kind of ['claim', 'tmp']) {
@@ -244,7 +226,7 @@ describe('a lock of another host or container', () => {
 
   it.each([
     ['another host', 61, FOREIGN],
-    ['another container', 61, { pidNamespace: 'pid:[1]', heartbeatMs: 15_000 }],
+    ['another container', 61, { pidNamespace: 'pid:[1]' }],
     ['another host that stamped it two hours ahead', -7200, FOREIGN],
   ])(
     'of %s is taken over without a heartbeat for a minute, and its holder is named',
@@ -261,7 +243,6 @@ describe('a lock of another host or container', () => {
   it.each([
     ['that was renewed within a minute', 45, FOREIGN],
     ['whose file system is ahead', -600, FOREIGN],
-    ['of a version without heartbeats', 86_400, { host: 'elsewhere', heartbeatMs: undefined }],
     ['of a process that runs here', 86_400, {}],
   ])('%s is respected', async (_what, secondsAgo, changes) => {
     await leaveRenewed(secondsAgo, changes);
