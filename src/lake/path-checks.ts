@@ -87,29 +87,19 @@ export async function openRegularFile(path: string, flags: number): Promise<File
   throw notRegularError(path);
 }
 
-/** Words for an entry that is neither a regular file nor a symbolic link; undefined for these two. */
-export function irregularText(entry: Stats): string | undefined {
-  if (entry.isFile() || entry.isSymbolicLink()) return undefined;
-  const name = entry.isFIFO()
-    ? 'a named pipe'
-    : entry.isSocket()
-      ? 'a socket'
-      : entry.isDirectory()
-        ? 'a folder'
-        : 'a device';
-  return `it is ${name}, not a regular file`;
+/** Whether an entry is neither a regular file nor a symbolic link: a pipe, a socket, a device or a folder. */
+export function isIrregular(entry: Stats | undefined): boolean {
+  return entry !== undefined && !entry.isFile() && !entry.isSymbolicLink();
 }
 
 /** Rejects with `disk` for a pipe, socket or device, which a rename would replace. A missing file is no error. */
 export async function refuseIrregular(path: string): Promise<void> {
   const entry = await entryAt(path);
-  const text = entry === undefined || entry.isDirectory() ? undefined : irregularText(entry);
-  if (text !== undefined) throw notRegularError(path, text);
+  if (entry?.isDirectory() !== true && isIrregular(entry)) throw notRegularError(path);
 }
 
-function notRegularError(path: string, text?: string): CryptodlError {
-  const problem = text === undefined ? ' is not a regular file' : `: ${text}`;
-  return new CryptodlError('disk', `${shownPath(path)}${problem}`, {
+function notRegularError(path: string): CryptodlError {
+  return new CryptodlError('disk', `${shownPath(path)} is not a regular file`, {
     hint: 'move it away; cryptodl verify then lists the files that no manifest line names',
   });
 }

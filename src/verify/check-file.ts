@@ -1,12 +1,13 @@
 /** Checks one file of a series against the manifest lines that name it. */
 import { basename, dirname } from 'node:path';
 import { errnoOf } from '../model/errors.js';
-import { entryAt, firstSymlink, irregularText } from '../lake/path-checks.js';
+import { entryAt, firstSymlink, isIrregular } from '../lake/path-checks.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import type { Series } from '../model/task.js';
+import { NOT_REGULAR } from './lake-finding.js';
 
 /** The rows of a file and the manifest lines that describe them. */
 export interface RowsOf {
@@ -60,10 +61,8 @@ async function missing(path: string): Promise<FileCheck> {
       kind: 'missing',
       text: 'a symbolic link stands in place of the file; links are not followed',
     };
-  const entry = await entryAt(path);
-  const irregular = entry === undefined ? undefined : irregularText(entry);
   // Only the user can move it away: repair writes no file in its place.
-  if (irregular !== undefined) return { kind: 'unreadable', text: `${irregular}: move it away` };
+  if (isIrregular(await entryAt(path))) return { kind: 'unreadable', text: `${NOT_REGULAR}: move it away` };
   return { kind: 'missing', text: 'the file does not exist' };
 }
 

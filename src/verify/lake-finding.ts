@@ -1,6 +1,6 @@
 /** One fault in a lake, and the command that mends it. */
 import { join } from 'node:path';
-import { entryAt, irregularText } from '../lake/path-checks.js';
+import { entryAt, isIrregular } from '../lake/path-checks.js';
 import type { Format, Series } from '../model/task.js';
 
 export type LakeFindingKind =
@@ -48,6 +48,9 @@ export interface LakeFinding {
 /** The text of an `unlisted` file. */
 export const NOT_IN_MANIFEST = 'no manifest line names this file';
 
+/** The text of a pipe, a socket, a device or a folder in place of a file. */
+export const NOT_REGULAR = 'it is not a regular file';
+
 /** The command that mends each kind. */
 export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding['left']>>> = {
   missing: 'repair',
@@ -73,8 +76,6 @@ export function linkFinding(path: string, series?: Series): LakeFinding {
 /** The finding for a path that must be a regular file; another one if it is a pipe, socket, device or folder, which stays unopened. */
 export async function asRegular(root: string, finding: LakeFinding): Promise<LakeFinding> {
   const { path, series } = finding;
-  const entry = await entryAt(join(root, path));
-  const text = entry === undefined ? undefined : irregularText(entry);
-  if (text === undefined) return finding;
-  return { kind: 'unreadable', path, text, ...(series === undefined ? {} : { series }) };
+  if (!isIrregular(await entryAt(join(root, path)))) return finding;
+  return { kind: 'unreadable', path, text: NOT_REGULAR, ...(series === undefined ? {} : { series }) };
 }
