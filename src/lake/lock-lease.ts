@@ -52,10 +52,6 @@ export class Lease {
     if (this.#lost !== undefined) throw this.#lost;
   }
 
-  get isLost(): boolean {
-    return this.#lost !== undefined;
-  }
-
   end(): void {
     this.#timer.cancel();
   }

@@ -18,8 +18,6 @@ export interface Lock {
   readonly takenFrom: LockHolder | undefined;
   /** Call before every commit. Rejects with `locked` when this run has lost the lock, and with the error of the disk. */
   confirm(): Promise<void>;
-  /** Whether this run knows that it has lost the lock. */
-  readonly isLost: boolean;
   /** Releases the lock; a second call does nothing. */
   release(): Promise<void>;
 }
@@ -67,9 +65,6 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
   return {
     takenFrom,
     confirm: () => lease.confirm(),
-    get isLost() {
-      return lease.isLost;
-    },
     release: async () => {
       lease.end();
       try {

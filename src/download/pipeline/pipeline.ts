@@ -110,7 +110,9 @@ export class Pipeline implements SharedParts {
     this.#lakes.set(root, opening);
     try {
       const { lock, manifests } = await opening;
-      return { lock: borrowed(lock), manifests, runFolder: newRunFolder(session) };
+      // The release at the end of the run does nothing.
+      const borrowed = { ...lock, release: () => Promise.resolve() };
+      return { lock: borrowed, manifests, runFolder: newRunFolder(session) };
     } catch (error) {
       this.#lakes.delete(root);
       throw error;
@@ -132,16 +134,4 @@ export class Pipeline implements SharedParts {
     for (const root of this.#lakes.keys()) await this.closeLake(root);
     await rm(this.#spillFolder, { recursive: true, force: true });
   }
-}
-
-/** The lock for a run: its release at the end of the run does nothing. */
-function borrowed(lock: LakeParts['lock']): LakeParts['lock'] {
-  return {
-    takenFrom: lock.takenFrom,
-    get isLost() {
-      return lock.isLost;
-    },
-    confirm: () => lock.confirm(),
-    release: () => Promise.resolve(),
-  };
 }
