@@ -140,7 +140,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'source/facts.ts',
   ],
   yaml: ['options/config-file.ts'],
-  yauzl: ['convert/unzip/find-entry.ts'],
+  yauzl: ['convert/unzip/zip-entry.ts'],
   yazl: ['export/write-rows.ts'],
 };
 

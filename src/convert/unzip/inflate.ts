@@ -18,7 +18,8 @@ const SYNC_BELOW_BYTES = 16 * 1024;
  */
 export async function inflateWhole(source: ByteSource, entry: ZipEntry, dataOffset: number): Promise<Buffer> {
   const packed = await source.read(dataOffset, entry.compressedSize);
-  const bytes = entry.method === METHOD_STORED ? packed : await inflateAtOnce(packed, entry.size);
+  const bytes =
+    entry.compressionMethod === METHOD_STORED ? packed : await inflateAtOnce(packed, entry.uncompressedSize);
   assertWhole(entry, bytes.length, crc32(bytes));
   return bytes;
 }
@@ -30,12 +31,13 @@ export async function* inflateChunks(
   dataOffset: number,
 ): AsyncGenerator<Buffer> {
   const packed = pieces(source, dataOffset, entry.compressedSize);
-  const chunks = entry.method === METHOD_STORED ? packed : inflateStream(packed, entry.compressedSize);
+  const chunks =
+    entry.compressionMethod === METHOD_STORED ? packed : inflateStream(packed, entry.compressedSize);
   let total = 0;
   let crc = 0;
   for await (const chunk of chunks) {
     total += chunk.length;
-    if (total > entry.size) throw tooLong(entry.size);
+    if (total > entry.uncompressedSize) throw tooLong(entry.uncompressedSize);
     crc = crc32(chunk, crc);
     yield chunk;
   }
@@ -98,8 +100,8 @@ function assertConsumed(consumed: number, compressedSize: number): void {
 }
 
 function assertWhole(entry: ZipEntry, size: number, crc: number): void {
-  if (size !== entry.size)
-    throw brokenZip(`the member unpacks to ${size} bytes, the zip declares ${entry.size}`);
+  if (size !== entry.uncompressedSize)
+    throw brokenZip(`the member unpacks to ${size} bytes, the zip declares ${entry.uncompressedSize}`);
   if (crc !== entry.crc32) throw brokenZip(`CRC-32 is ${hex(crc)}, the zip declares ${hex(entry.crc32)}`);
 }
 

@@ -3,9 +3,8 @@ import { open, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import type { Body } from '../../http/fetch.js';
 import type { Packing, UnpackOptions } from '../../source/source.js';
-import { findEntry } from './find-entry.js';
 import { inflateChunks, inflateWhole } from './inflate.js';
-import { checkEntry, checkRatio, locateData, MAX_DEFLATE_RATIO, openSource } from './zip-entry.js';
+import { checkEntry, checkRatio, findMember, MAX_DEFLATE_RATIO, openSource } from './zip-entry.js';
 
 const WRITE_BUFFER_BYTES = 1024 * 1024;
 
@@ -20,13 +19,14 @@ export async function unzip(zip: Body, memberName: string, options: UnpackOption
   signal?.throwIfAborted();
   const source = await openSource(zip);
   try {
-    const entry = await findEntry(source, memberName);
-    checkEntry(entry, maxBytes);
-    checkRatio(entry, entry.size > memoryBytes ? maxRatio : MAX_DEFLATE_RATIO);
-    const dataOffset = await locateData(source, entry);
-    if (entry.size > memoryBytes) {
+    const { entry, dataOffset } = await findMember(source, memberName, (found) => {
+      checkEntry(found, maxBytes);
+      checkRatio(found, found.uncompressedSize > memoryBytes ? maxRatio : MAX_DEFLATE_RATIO);
+    });
+    const size = entry.uncompressedSize;
+    if (size > memoryBytes) {
       await spool(inflateChunks(source, entry, dataOffset), spoolPath, signal);
-      return { kind: 'file', path: spoolPath, size: entry.size };
+      return { kind: 'file', path: spoolPath, size };
     }
     // The packed data of a small member can be large: deflate allows any number of empty blocks.
     const packedFits = entry.compressedSize <= memoryBytes;

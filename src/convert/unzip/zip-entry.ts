@@ -1,87 +1,208 @@
-/** The bytes of a zip, and the checks of a member's headers before it is unpacked. */
+/** Finds a member of a zip with yauzl, and checks its headers before it is unpacked. */
 import { open } from 'node:fs/promises';
+import { callbackify } from 'node:util';
+import yauzl, { type Entry, type LocalFileHeader, type ZipFile } from 'yauzl';
 import type { Body } from '../../http/fetch.js';
 import { CryptodlError } from '../../model/errors.js';
+import { listText } from '../../model/units.js';
 
 /** One member as described by the central directory (APPNOTE.TXT 4.3.12), with ZIP64 fields resolved. */
-export interface ZipEntry {
-  /** Raw bytes; never used as a path. */
-  readonly name: Buffer;
-  readonly flags: number;
-  readonly method: number;
-  readonly crc32: number;
-  readonly compressedSize: number;
-  readonly size: number;
-  /** Position of the local header. */
-  readonly offset: number;
+export type ZipEntry = Entry;
+
+const MAX_MEMBERS = 65_535;
+const SHOWN_NAMES = 3;
+const SHOWN_CHARACTERS = 80;
+const FLAG_UTF8 = 0x0800;
+
+/** A member, and the position of its first packed byte. */
+export interface FoundMember {
+  readonly entry: ZipEntry;
+  readonly dataOffset: number;
 }
+
+/**
+ * The root member `memberName` in a zip of any layout that yauzl reads: several members, ZIP64, data descriptors, comments. `check` throws for an
+ * entry that must not be unpacked. Rejects with `zip-broken` or `zip-unsupported`, with the error of `check`, or with a Node error of the disk.
+ */
+export async function findMember(
+  source: ByteSource,
+  memberName: string,
+  check: (entry: ZipEntry) => void,
+): Promise<FoundMember> {
+  const zip = await openZip(source);
+  try {
+    const entry = await searchMembers(zip, memberName);
+    await assertNoMoreMembers(zip, source);
+    check(entry);
+    const local = await zip.readLocalFileHeaderPromise(entry);
+    checkLocal(local, entry);
+    return { entry, dataOffset: local.fileDataStart };
+  } catch (error) {
+    if (!isReaderError(error)) throw error;
+    throw /encryption/.test(error.message) ? unsupported(error.message) : brokenZip(error.message, error);
+  } finally {
+    zip.close();
+  }
+}
+
+async function openZip(source: ByteSource): Promise<ZipFile> {
+  // Names are not decoded: with decoding, yauzl rejects the whole zip for one name such as `../x`.
+  const options = { decodeStrings: false, autoClose: false };
+  try {
+    return await yauzl.fromRandomAccessReaderPromise(new SourceReader(source), source.size, options);
+  } catch (error) {
+    throw isReaderError(error) ? brokenZip(error.message, error) : error;
+  }
+}
+
+class SourceReader extends yauzl.RandomAccessReader {
+  readonly #source: ByteSource;
+
+  constructor(source: ByteSource) {
+    super();
+    this.#source = source;
+  }
+
+  override read(
+    buffer: Buffer,
+    offset: number,
+    length: number,
+    position: number,
+    callback: (error: Error | null) => void,
+  ): void {
+    const copy = async (): Promise<void> => {
+      (await this.#source.read(position, length)).copy(buffer, offset);
+    };
+    callbackify(copy)(callback);
+  }
+}
+
+async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry> {
+  let found: ZipEntry | undefined;
+  const others: string[] = [];
+  for await (const entry of zip.eachEntry()) {
+    if (zip.entriesRead > MAX_MEMBERS) throw unsupported(`more than ${MAX_MEMBERS} members`);
+    const name = nameOf(entry);
+    if (name !== memberName) {
+      others.push(name);
+    } else if (found === undefined) {
+      found = entry;
+    } else {
+      throw brokenZip(`two members are named ${quoteMember(memberName)}`);
+    }
+  }
+  if (found === undefined)
+    throw brokenZip(`no member ${quoteMember(memberName)} in the zip; ${describeMembers(others)}`);
+  return found;
+}
+
+/** The name in the Unicode path field of Info-ZIP (0x7075), else the raw name as UTF-8, even if the writer omitted the UTF-8 flag. */
+function nameOf(entry: Entry): string {
+  const flags = entry.generalPurposeBitFlag | FLAG_UTF8;
+  return yauzl.getFileNameLowLevel(flags, entry.fileNameRaw, entry.extraFields, true);
+}
+
+function describeMembers(names: readonly string[]): string {
+  if (names.length === 0) return 'it is empty';
+  return `it holds ${listText(names.map(quoteMember), SHOWN_NAMES)}`;
+}
+
+function quoteMember(name: string): string {
+  const cut = name.length > SHOWN_CHARACTERS ? `${name.slice(0, SHOWN_CHARACTERS)}…` : name;
+  return `"${cut.replaceAll(/[\p{C}"]/gu, '?')}"`;
+}
+
+/** Rejects a central directory with more entries than the end record counts: two readers could see different members. */
+async function assertNoMoreMembers(zip: ZipFile, source: ByteSource): Promise<void> {
+  // The property is a number, although its type differs.
+  const cursor = Number(zip.readEntryCursor);
+  if (cursor + 46 > source.size || (await source.read(cursor, 4)).readUInt32LE(0) !== 0x02014b50) return;
+  throw brokenZip(`the end record counts ${zip.entryCount} members, the directory holds more`);
+}
+
+function unsupported(message: string): CryptodlError {
+  return new CryptodlError('zip-unsupported', message);
+}
+
+/** yauzl throws plain errors without a code. Errors of Node and CryptodlErrors have a code; bugs have another class. */
+function isReaderError(error: unknown): error is Error {
+  return error instanceof Error && error.name === 'Error' && !('code' in error);
+}
+
+// The headers of a member.
 
 export const METHOD_STORED = 0;
 const METHOD_DEFLATE = 8;
 const MAX_UINT32 = 0xffffffff;
-
 const FLAG_ENCRYPTED = 0x0001;
 const FLAG_DESCRIPTOR = 0x0008;
 const FLAG_PATCHED = 0x0020;
 const FLAG_STRONG_ENCRYPTION = 0x0040;
 const ZIP64_EXTRA_ID = 0x0001;
-const LOCAL_HEADER_BYTES = 30;
 /** The maximum of deflate: 258 bytes need at least two bits. */
 export const MAX_DEFLATE_RATIO = 1032;
 
 /** Throws `zip-unsupported`, `zip-broken` or `zip-bomb` before anything is allocated or inflated. */
-export function checkEntry(entry: ZipEntry, maxBytes: number): void {
-  if ((entry.flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) !== 0) {
+export function checkEntry(entry: Entry, maxBytes: number): void {
+  if ((entry.generalPurposeBitFlag & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) !== 0) {
     throw new CryptodlError('zip-unsupported', 'the member is encrypted');
   }
-  if ((entry.flags & FLAG_PATCHED) !== 0)
+  if ((entry.generalPurposeBitFlag & FLAG_PATCHED) !== 0)
     throw new CryptodlError('zip-unsupported', 'the member is patched data');
-  if (entry.method !== METHOD_STORED && entry.method !== METHOD_DEFLATE) {
-    throw new CryptodlError('zip-unsupported', `compression method ${entry.method}; 0 and 8 are supported`);
-  }
-  if (entry.method === METHOD_STORED && entry.compressedSize !== entry.size) {
-    throw brokenZip(
-      `the member is stored, but its packed size is ${entry.compressedSize} and its unpacked size is ${entry.size}`,
+  if (entry.compressionMethod !== METHOD_STORED && entry.compressionMethod !== METHOD_DEFLATE) {
+    throw new CryptodlError(
+      'zip-unsupported',
+      `compression method ${entry.compressionMethod}; 0 and 8 are supported`,
     );
   }
-  if (entry.size > maxBytes) {
+  if (entry.compressionMethod === METHOD_STORED && entry.compressedSize !== entry.uncompressedSize) {
+    throw brokenZip(
+      `the member is stored, but its packed size is ${entry.compressedSize} and its unpacked size is ${entry.uncompressedSize}`,
+    );
+  }
+  if (entry.uncompressedSize > maxBytes) {
     throw new CryptodlError(
       'zip-bomb',
-      `the member unpacks to ${entry.size} bytes, the limit is ${maxBytes}`,
+      `the member unpacks to ${entry.uncompressedSize} bytes, the limit is ${maxBytes}`,
     );
   }
 }
 
 /** Throws `zip-bomb` for a member whose declared size exceeds its packed size times `maxRatio`. */
-export function checkRatio({ size, compressedSize }: ZipEntry, maxRatio: number): void {
+export function checkRatio({ uncompressedSize: size, compressedSize }: Entry, maxRatio: number): void {
   if (size <= compressedSize * maxRatio) return;
   const sizes = `${size} unpacked bytes, but only ${compressedSize} packed bytes`;
   throw new CryptodlError('zip-bomb', `the zip declares ${sizes}: more than ${maxRatio} to 1`);
 }
 
 /**
- * Position of the first packed byte of the member. Rejects with `zip-broken` when bytes are missing, and when name, method,
- * encryption flag, CRC-32 or sizes differ between local header and central directory: two readers could then see different files.
+ * Throws `zip-broken` when name, method, encryption flag, CRC-32 or sizes differ between local header and central directory: two readers could then
+ * see different files.
  */
-export async function locateData(source: ByteSource, entry: ZipEntry): Promise<number> {
-  const header = await source.read(entry.offset, LOCAL_HEADER_BYTES);
-  if (header.readUInt32LE(0) !== 0x04034b50) throw brokenZip(`no local header at ${entry.offset}`);
-  const flags = header.readUInt16LE(6);
-  const nameLength = header.readUInt16LE(26);
-  const extraLength = header.readUInt16LE(28);
-  const tail = await source.read(entry.offset + LOCAL_HEADER_BYTES, nameLength + extraLength);
-  if (!tail.subarray(0, nameLength).equals(entry.name)) throw disagreement('name');
-  if (header.readUInt16LE(8) !== entry.method) throw disagreement('method');
-  if (((flags ^ entry.flags) & FLAG_ENCRYPTED) !== 0) throw disagreement('encryption flag');
+function checkLocal(local: LocalFileHeader, entry: Entry): void {
+  const flags = local.generalPurposeBitFlag;
+  if (!local.fileName.equals(entry.fileNameRaw)) throw disagreement('name');
+  if (local.compressionMethod !== entry.compressionMethod) throw disagreement('method');
+  if (((flags ^ entry.generalPurposeBitFlag) & FLAG_ENCRYPTED) !== 0) throw disagreement('encryption flag');
   const streamed = (flags & FLAG_DESCRIPTOR) !== 0;
-  const sizes = localSizes(header, tail.subarray(nameLength));
-  assertSame('CRC-32', header.readUInt32LE(14), entry.crc32, streamed);
+  const sizes = localSizes(local);
+  assertSame('CRC-32', local.crc32, entry.crc32, streamed);
   assertSame('packed size', sizes.compressedSize, entry.compressedSize, streamed);
-  assertSame('size', sizes.size, entry.size, streamed);
-  const dataOffset = entry.offset + LOCAL_HEADER_BYTES + nameLength + extraLength;
-  const missing = dataOffset + entry.compressedSize - source.size;
-  if (missing > 0) throw brokenZip(`the zip is truncated: the last ${missing} packed bytes are missing`);
-  return dataOffset;
+  assertSame('size', sizes.uncompressedSize, entry.uncompressedSize, streamed);
+}
+
+type Sizes = Pick<LocalFileHeader, 'compressedSize' | 'uncompressedSize'>;
+
+function localSizes({ compressedSize, uncompressedSize, extraField }: LocalFileHeader): Sizes {
+  const isZip64 = uncompressedSize === MAX_UINT32 || compressedSize === MAX_UINT32;
+  const extra = isZip64 ? yauzl.parseExtraFields(extraField) : [];
+  const zip64 = extra.find(({ id }) => id === ZIP64_EXTRA_ID)?.data;
+  // The local record always holds both sizes (APPNOTE.TXT 4.5.3).
+  if (zip64 === undefined || zip64.length < 16) return { compressedSize, uncompressedSize };
+  return {
+    uncompressedSize: Number(zip64.readBigUInt64LE(0)),
+    compressedSize: Number(zip64.readBigUInt64LE(8)),
+  };
 }
 
 export function brokenZip(message: string, cause?: unknown): CryptodlError {
@@ -97,26 +218,6 @@ function assertSame(field: string, local: number, central: number, streamed: boo
   if (local === central) return;
   if (streamed && (local === 0 || local === MAX_UINT32)) return;
   throw disagreement(field);
-}
-
-function localSizes(header: Buffer, extra: Buffer): { compressedSize: number; size: number } {
-  const compressedSize = header.readUInt32LE(18);
-  const size = header.readUInt32LE(22);
-  if (size !== MAX_UINT32 && compressedSize !== MAX_UINT32) return { compressedSize, size };
-  const zip64 = zip64Extra(extra);
-  // The local record always holds both sizes (APPNOTE.TXT 4.5.3).
-  if (zip64 === undefined || zip64.length < 16) return { compressedSize, size };
-  return { size: Number(zip64.readBigUInt64LE(0)), compressedSize: Number(zip64.readBigUInt64LE(8)) };
-}
-
-function zip64Extra(extra: Buffer): Buffer | undefined {
-  let at = 0;
-  while (at + 4 <= extra.length) {
-    const end = at + 4 + extra.readUInt16LE(at + 2);
-    if (extra.readUInt16LE(at) === ZIP64_EXTRA_ID) return extra.subarray(at + 4, end);
-    at = end;
-  }
-  return undefined;
 }
 
 // Random access to the bytes of a zip.
