@@ -170,33 +170,8 @@ class Semaphore {
 /** The version of DuckDB. Rejects when its native binary cannot be loaded. */
 export function duckdbVersion(): Promise<string> {
   return new Promise((resolve) => {
-    resolve(load().version());
+    resolve(loadDuckDb().version());
   });
-}
-
-/** Throws `engine-missing` when the binary of this platform is not installed or does not exist. Does not load it. */
-export function requireBinary(): void {
-  const bindings = createRequire(bindingsPath());
-  const causes: unknown[] = [];
-  for (const libc of ['', '-musl']) {
-    try {
-      bindings.resolve(`${platformPackage()}${libc}/duckdb.node`);
-      return;
-    } catch (error) {
-      causes.push(error);
-    }
-  }
-  throw engineMissing(causes[0]);
-}
-
-/** The path of the package.json whose optional dependencies are the binaries of all platforms. */
-function bindingsPath(): string {
-  const api = createRequire(import.meta.url).resolve('@duckdb/node-api');
-  return createRequire(api).resolve('@duckdb/node-bindings/package.json');
-}
-
-function platformPackage(): string {
-  return `@duckdb/node-bindings-${process.platform}-${process.arch}`;
 }
 
 /** The error for a binary that does not exist, is not installed, or cannot be loaded. */
@@ -217,7 +192,7 @@ function engineMissing(cause: unknown): CryptodlError {
  * Uses `require`, because `import()` reads the many files of the package twice to find their exports. Throws `engine-missing`
  * when the binary of this platform cannot be loaded.
  */
-function load(): typeof Values {
+export function loadDuckDb(): typeof Values {
   try {
     return createRequire(import.meta.url)('@duckdb/node-api') as typeof Values;
   } catch (error) {
@@ -229,7 +204,7 @@ async function start(threads: number, options: EngineOptions): Promise<DuckDBIns
   const { memoryBytes = 300e6, tempFolder } = options;
   // Most statements need no such folder, so they work without one. For the others, DuckDB gives the error.
   await makeTempFolder(tempFolder).catch(() => undefined);
-  return load().DuckDBInstance.create(':memory:', {
+  return loadDuckDb().DuckDBInstance.create(':memory:', {
     threads: String(threads),
     memory_limit: `${Math.floor(Math.min(memoryBytes, memoryLimitBytes() / 2) / 1e6)}MB`,
     temp_directory: tempFolder,
@@ -258,7 +233,7 @@ function sessionOf(
     },
     select: async (sql) => {
       refuseInterrupted();
-      return select(connection, sql, { values: load(), isInterrupted });
+      return select(connection, sql, { values: loadDuckDb(), isInterrupted });
     },
     close,
   };

@@ -169,9 +169,13 @@ async function execute(
     const { totals } = plan;
     session.deadline.beginWork();
     session.times.beginWork();
-    // DuckDB is checked before the first download, and only if rows will be converted.
-    if (totals.fetch > 0 && totals.formats.some((format) => format !== 'zip'))
-      (await import('../convert/duckdb.js')).requireBinary();
+    // DuckDB is loaded before the first download, because it may be missing, and only if rows will be converted.
+    if (
+      totals.fetch > 0 &&
+      totals.formats.some((format) => format !== 'zip') &&
+      session.zips?.isLast !== true
+    )
+      (await import('../convert/duckdb.js')).loadDuckDb();
     const { executePlan } = await import('./execute-plan.js');
     const isCut = request.failures?.cut !== undefined;
     const isZip = totals.formats.length === 1 && totals.formats[0] === 'zip';
