@@ -1,6 +1,7 @@
 /** Checks all rows of a file of the lake against its manifest lines. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { areDisjoint } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
@@ -122,10 +123,12 @@ function describeProblems(row: Row, file: InspectedFile): string[] {
   if (rows > 0) problems.push(...timeProblems(row, file));
   if (!settings.asPublished && Number(row['unordered']) > 0)
     problems.push(`${String(row['unordered'])} rows are not in the order of ${spec.sort.join(', ')}`);
-  const objects = withTimes(lines);
   // Rows belong to objects by their times.
-  if (objects.length !== lines.length || !areDisjoint(objects)) return problems;
-  for (const [index, { line }] of objects.entries()) {
+  const areApart = lines.every((line, index) =>
+    lines.slice(index + 1).every((other) => areDisjoint(line, other)),
+  );
+  if (!areApart) return problems;
+  for (const [index, { line }] of withTimes(lines).entries()) {
     const found = Number(row[`object ${index}`]);
     if (found !== line.rows)
       problems.push(`${line.period} has ${found} rows, its manifest line has ${line.rows ?? 0}`);
@@ -146,31 +149,15 @@ function timeProblems(row: Row, { lines, spec, interval }: InspectedFile): strin
     return [`the rows of ${stray.line.period} are from ${stray.first} … ${stray.last}, outside this period`];
   if (objects.length !== lines.length) return [];
   const [first = 0, last = 0] = [row['first'], row['last']].map((us) => Math.floor(Number(us) / 1000));
-  const listed = [
-    Math.min(...objects.map((object) => Math.floor(Date.parse(object.first)))),
-    Math.max(...objects.map((object) => Math.floor(Date.parse(object.last)))),
+  const found = `${shown(first)} … ${shown(last)}`;
+  const ends = [
+    Math.min(...objects.map((object) => Date.parse(object.first))),
+    Math.max(...objects.map((object) => Date.parse(object.last))),
   ];
-  if (listed[0] === first && listed[1] === last) return [];
-  return [
-    `its rows are from ${shown(first)} … ${shown(last)}, its manifest lists ${shown(listed[0] ?? 0)} … ${shown(listed[1] ?? 0)}`,
-  ];
+  const listed = ends.map(shown).join(' … ');
+  return listed === found ? [] : [`its rows are from ${found}, its manifest lists ${listed}`];
 }
 
 function shown(epochMs: number): string {
   return new Date(epochMs).toISOString();
-}
-
-function areDisjoint(objects: readonly Timed[]): boolean {
-  const spans = objects.map(({ first, last }) => ({
-    first: inMicroseconds(first),
-    last: inMicroseconds(last),
-  }));
-  spans.sort((a, b) => (a.first < b.first ? -1 : 1));
-  return spans.every((span, index) => index === 0 || (spans[index - 1]?.last ?? '') < span.first);
-}
-
-/** ISO instants padded to microseconds, so that their text order is their time order. */
-function inMicroseconds(instant: string): string {
-  const plain = instant.replace('Z', '');
-  return (plain.includes('.') ? plain : `${plain}.`).padEnd('2024-01-01T00:00:00.000000'.length, '0');
 }

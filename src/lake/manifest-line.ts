@@ -82,6 +82,12 @@ export function isFromRest({ verified }: Pick<ObjectLine, 'verified'>): boolean 
   return verified === 'rest';
 }
 
+/** Whether the time ranges of two objects do not overlap; false when a range is unknown, and for ends within one millisecond. */
+export function areDisjoint(a: ObjectLine, b: ObjectLine): boolean {
+  const [firstA, lastA, firstB, lastB] = [a.first, a.last, b.first, b.last].map((at) => Date.parse(at ?? ''));
+  return (lastA ?? Number.NaN) < (firstB ?? 0) || (lastB ?? Number.NaN) < (firstA ?? 0);
+}
+
 /** The revision of the object in a line. */
 export function heldRevision({ etag, lastModified, bytes, sha256, at }: ObjectLine): Revision {
   return {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { HeldObjects } from '../lake/held-objects.js';
-import { heldObject } from '../lake/manifest-line.js';
+import { areDisjoint, heldObject } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { checkSettings, differingSettings } from '../lake/settings.js';
 import { refuseIrregular } from '../lake/path-checks.js';
@@ -98,13 +98,6 @@ function interleaved(others: readonly ObjectLine[], lines: readonly ObjectLine[]
       lines.filter((line) => !found.includes(line)),
     ),
   ];
-}
-
-/** Whether the time ranges of two objects do not overlap; false when a range is unknown. */
-export function areDisjoint(a: ObjectLine, b: ObjectLine): boolean {
-  if (a.first === undefined || a.last === undefined || b.first === undefined || b.last === undefined)
-    return false;
-  return a.last < b.first || b.last < a.first;
 }
 
 /** Whether the held rows stay unless REST has more rows. */

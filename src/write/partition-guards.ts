@@ -1,10 +1,11 @@
 /** Prevents writes that would lose held rows or store rows twice. */
 import { dayPeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
+import { areDisjoint } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { supersededFiles, areDisjoint, lostLines, overlappedFiles, overlaps } from './existing-file.js';
+import { supersededFiles, lostLines, overlappedFiles, overlaps } from './existing-file.js';
 import type { ExistingFile } from './existing-file.js';
 import type { Missing, WriteResult } from './writer.js';
 

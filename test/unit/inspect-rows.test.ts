@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { createEngine } from '../../src/convert/duckdb.js';
 import { inspectRows } from '../../src/convert/inspect-rows.js';
+import { areDisjoint } from '../../src/lake/manifest-line.js';
 import { Converter, objectLine, received, SETTINGS, specOf } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 
@@ -78,4 +79,13 @@ it.each<[string, string, string | undefined]>([
   }
   session.close();
   threads.close();
+});
+
+it.each([
+  ['2024-01-15T23:59:59.999999Z', true],
+  ['2024-01-16T00:00:00.5Z', false],
+])('objects are apart by time, not by the text of their times: %s', (last, isApart) => {
+  const one = objectLine('2024-01-15', { first: '2024-01-15T00:00:00Z', last });
+  const next = objectLine('2024-01-16', { first: '2024-01-16T00:00:00Z', last: '2024-01-16T23:00:00Z' });
+  expect([areDisjoint(one, next), areDisjoint(next, one)]).toEqual([isApart, isApart]);
 });
