@@ -115,16 +115,13 @@ async function isReplaced(
   return inFile.length > 0 && (size ?? 0) <= (objects.lastOfFile(file)?.fileBytes ?? 0);
 }
 
-/** In bytes. The entry of a month of daily objects has about 14,000. A longer entry is not parsed. */
-const LONGEST_ENTRY = 262_144;
-
 /** The rows of a Parquet file, and the objects that its metadata names; none for any other file. */
 async function contentOf({
   path,
 }: ExistingFile): Promise<{ rows: number; objects: readonly Readonly<Record<string, unknown>>[] }> {
   // A file that is not Parquet has no footer.
   const { rows, entry = '' } = await readFooter(path).catch(() => NO_FOOTER);
-  const { objects } = fieldsOf(entry.length > LONGEST_ENTRY ? undefined : parseJson(entry));
+  const { objects } = fieldsOf(parseJson(entry));
   // Otherwise another program has written a metadata entry of the same name.
   return { rows, objects: Array.isArray(objects) && objects.every(isRecord) ? objects : [] };
 }
