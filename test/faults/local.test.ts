@@ -171,15 +171,15 @@ describe('L: disks', () => {
 
   const full = 'the disk is full: ENOSPC';
   const failures: [id: string, fault: string, inject: string, says: string, path?: string][] = [
-    // After the order and its folder.
-    ['L1', 'ENOSPC when a file is synced', 'fsync:error=ENOSPC:when=3', full],
+    // After the order, its folder, and the folder above, which is new too.
+    ['L1', 'ENOSPC when a file is synced', 'fsync:error=ENOSPC:when=4', full],
     // After the writes of listing copies, which the run does not need, of the lock and of the order.
     ['L1', 'ENOSPC when a file is renamed', 'rename:error=ENOSPC:when=7', full],
     ['L1', 'ENOSPC when the manifest is written', 'write:error=ENOSPC:when=1', full, MANIFEST],
     ['L2', 'EDQUOT when the manifest is written', 'write:error=EDQUOT:when=1', `/${MANIFEST}'`, MANIFEST],
     ['L2', 'EIO when the manifest is written', 'write:error=EIO:when=1', 'EIO', MANIFEST],
     ['L2', 'EMFILE when the manifest is opened', 'openat:error=EMFILE:when=2', 'EMFILE', MANIFEST],
-    ['L3', 'EIO when a file is synced', 'fsync:error=EIO:when=3', 'EIO'],
+    ['L3', 'EIO when a file is synced', 'fsync:error=EIO:when=4', 'EIO'],
     ['L3', 'EIO when a folder is synced', 'fsync:error=EIO:when=1', 'EIO', SERIES],
     ['L3', 'EIO when the manifest is synced', 'fdatasync:error=EIO:when=1', 'EIO', MANIFEST],
   ];
@@ -269,7 +269,7 @@ describe('L: disks', () => {
       async (exit) => {
         const out = newLakeWithNotice(scene);
         const zips = ['--format', 'zip'];
-        const run = await scene.run(zips, { out, ...strace(`fsync:error=${errno}:when=3`) });
+        const run = await scene.run(zips, { out, ...strace(`fsync:error=${errno}:when=4`) });
         expectFatal(run, exit, errno);
         expect(run.stderr).toContain(`${out}/.cryptodl/tmp/`);
         const there = filesBelow(out).filter((path) => path.startsWith('data/'));
@@ -575,7 +575,7 @@ describe('L: signals and crashes', () => {
   );
 
   const kills: { at: string; inject: string; path?: string }[] = [
-    { at: 'while the staged file is synced', inject: 'fsync:signal=KILL:when=3' },
+    { at: 'while the staged file is synced', inject: 'fsync:signal=KILL:when=4' },
     { at: 'at the rename of the first file', inject: 'rename:signal=KILL:when=3' },
     { at: 'while the folder is synced', inject: 'fsync:signal=KILL:when=1', path: SERIES },
     { at: 'at the first write of the manifest', inject: 'write:signal=KILL:when=1', path: MANIFEST },
