@@ -11,7 +11,7 @@ import { retryBudget } from '../../src/http/retry/budget.js';
 import { retry } from '../../src/http/retry/retry.js';
 import { follow, measure } from '../../src/http/transport/measure.js';
 import { Throttle } from '../../src/http/throttle/throttle.js';
-import { limitInFlight } from '../../src/http/throttle/in-flight.js';
+import { limitInFlight } from '../../src/http/transport/sockets.js';
 import { answer, context, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

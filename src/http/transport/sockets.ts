@@ -5,9 +5,9 @@ import { errnoOf, usage } from '../../model/errors.js';
 import { reasonOf } from '../../text/path-faults.js';
 import type { SharedResources } from '../../model/io.js';
 import { hostOf } from '../fetch.js';
-import type { Layer } from '../fetch.js';
-import { limitInFlight } from '../throttle/in-flight.js';
-import type { InFlightOptions } from '../throttle/in-flight.js';
+import type { FetchRequest, Layer, Wait } from '../fetch.js';
+import type { Meter } from '../throttle/meter.js';
+import { QuotaBucket } from '../throttle/quota-bucket.js';
 import type { Connection, PoolOptions } from './pool.js';
 
 /** Sockets for the listing, besides two per object in flight (zip and sidecar). */
@@ -38,24 +38,68 @@ interface SocketScope {
 
 /** The layer in which requests wait for a socket. In the queue of undici, the wait would spend their timeouts. */
 export function withSockets({ options, clock, common }: SocketScope): Layer {
-  const { poolLimit: most, poolLimitPerHost: mostPerHost } = options;
-  const limited = (name: string, limit: Omit<InFlightOptions, 'clock'>): Layer => {
-    const make = (): Layer => limitInFlight({ clock, ...limit });
-    return common?.once(`${name} ${limit.most}`, make) ?? make();
+  const limited = (
+    most: number | undefined,
+    wait: Wait,
+    groupOf: (request: FetchRequest) => string = () => '',
+  ): Layer => {
+    if (most === undefined) return (next) => next;
+    const make = (): Layer => limitInFlight({ clock, most, groupOf, wait });
+    return common?.once(`${wait} ${most}`, make) ?? make();
   };
-  const ofHost: Layer[] =
-    mostPerHost === undefined
-      ? []
-      : [
-          limited('sockets of a host', {
-            most: mostPerHost,
-            groupOf: ({ url }) => hostOf(url),
-            wait: 'socket-of-host',
-          }),
-        ];
-  const ofAll: Layer[] =
-    most === undefined ? [] : [limited('sockets', { most, groupOf: () => '', wait: 'socket' })];
-  return (next) => [...ofHost, ...ofAll].reduceRight((inner, layer) => layer(inner), next);
+  const ofHost = limited(options.poolLimitPerHost, 'socket-of-host', ({ url }) => hostOf(url));
+  const ofAll = limited(options.poolLimit, 'socket');
+  return (next) => ofHost(ofAll(next));
+}
+
+interface InFlightOptions {
+  readonly clock: Clock;
+  /** Requests in flight at most, in each group. */
+  readonly most: number;
+  /** The group of a request, for example its host. */
+  readonly groupOf: (request: FetchRequest) => string;
+  /** The reason that a wait reports. */
+  readonly wait: Wait;
+}
+
+/** The layer: a request in flight holds a permit. It stands outside of `timeout`, so waiting spends no timeout. */
+export function limitInFlight({ clock, most, groupOf, wait }: InFlightOptions): Layer {
+  const groups = new Map<string, QuotaBucket>();
+  return (next) => async (request, context) => {
+    const name = groupOf(request);
+    const slots =
+      groups.get(name) ??
+      new QuotaBucket({ clock, name, meter: slotMeter(most), maxWaitMs: Number.POSITIVE_INFINITY });
+    groups.set(name, slots);
+    const { signal, waitSignal, onWait } = context;
+    const { priority = 'normal' } = request;
+    const permit = { weight: 1, priority, onWait: onWait && (() => onWait(wait)) };
+    await slots.take(permit, signal, waitSignal);
+    try {
+      signal.throwIfAborted();
+      return await next(request, context);
+    } finally {
+      slots.giveBack(1);
+    }
+  };
+}
+
+/** Counts the requests that are in flight. A permit becomes free only when one of them ends. */
+function slotMeter(most: number): Meter {
+  let free = most;
+  return {
+    most,
+    isSpare: () => true,
+    take: () => {
+      if (free === 0) return Number.POSITIVE_INFINITY;
+      free -= 1;
+      return 0;
+    },
+    giveBack: () => {
+      free += 1;
+    },
+    onExhausted: () => undefined,
+  };
 }
 
 export function socketsPerHost({ poolLimit, poolLimitPerHost, mostInFlight }: SocketLimits): number {
