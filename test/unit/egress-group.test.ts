@@ -239,7 +239,7 @@ describe('a program of an egress group', () => {
     await lose('OOM again');
     expect(group.aloneFrom).toBe(clock.monotonic() + 10_000);
     const reason =
-      /\(READONLY\); until it answers, .* takes 1\/2 of each limit, .* office had 2 programs, from/;
+      /READONLY a replica; until it answers, .* takes 1\/2 of each limit, .* office had 2 programs, from/;
     expect(warnings).toEqual([expect.stringMatching(reason)]);
     await clock.advance(20_000);
     const alone = (window: number, weight: number, at = 0): number => count.take(window, weight, BUDGET, at);

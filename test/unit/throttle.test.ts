@@ -4,7 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
-import { SharedBuckets, Throttle } from '../../src/http/throttle/throttle.js';
+import { Throttle } from '../../src/http/throttle/throttle.js';
+import { SharedResources } from '../../src/model/io.js';
 import type { Quota, ThrottleOptions } from '../../src/http/throttle/throttle.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -110,7 +111,7 @@ describe('throttle', () => {
 
   it('lets each run of a shared bucket give up a long pause for itself', async () => {
     const clock = new VirtualClock();
-    const shared = new SharedBuckets();
+    const shared = new SharedResources();
     const pauses = [slowDown(60_000)];
     const host: Fetch = () => {
       const error = pauses.shift();

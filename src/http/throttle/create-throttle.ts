@@ -1,6 +1,6 @@
 /** The buckets of a run, with the count of their permits and the store of their bans. */
 import type { Clock } from '../../model/clock.js';
-import type { SharedResources } from '../../model/io.js';
+import { SharedResources } from '../../model/io.js';
 import type { Observer } from '../../model/observer.js';
 import { bucketOfPlace, placeOf } from '../bans.js';
 import type { Bans } from '../bans.js';
@@ -10,7 +10,7 @@ import type { Failover } from '../retry/fallback-host.js';
 import type { EgressGroup } from './group.js';
 import { GroupCount } from './group-count.js';
 import { SharedCount } from './shared-count.js';
-import { SharedBuckets, Throttle } from './throttle.js';
+import { Throttle } from './throttle.js';
 
 interface ThrottleSetup {
   readonly options: LimitOptions & { readonly maxWaitMs: number };
@@ -68,8 +68,14 @@ export function banPlace(via: string | undefined, bucket: string, url: string): 
 }
 
 /** Jobs of one process share their buckets if they have the same hosts. */
-function sharedBuckets({ common, hosts, stateFolder, group, via }: ThrottleSetup): SharedBuckets | undefined {
+function sharedBuckets({
+  common,
+  hosts,
+  stateFolder,
+  group,
+  via,
+}: ThrottleSetup): SharedResources | undefined {
   const urls = [hosts.archiveUrl, hosts.listingUrl, ...Object.values(hosts.restUrls)];
   const name = `buckets ${JSON.stringify([stateFolder ?? '', group?.key ?? '', via ?? '', ...urls])}`;
-  return common?.once(name, () => new SharedBuckets());
+  return common?.once(name, () => new SharedResources());
 }

@@ -2,6 +2,7 @@
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
+import { SharedResources } from '../../model/io.js';
 import type { FetchRequest, Layer } from '../fetch.js';
 import type { BucketState, GroupState } from '../host-states.js';
 import { ProcessCount, RateMeter, WindowMeter } from './meter.js';
@@ -42,7 +43,7 @@ export interface ThrottleOptions {
   /** Milliseconds that are left of a ban of this bucket and host, also of one that another run recorded. */
   readonly banLeftMs?: (request: FetchRequest) => Promise<number>;
   /** Buckets that several runs of this process share; by default the run has its own. */
-  readonly shared?: SharedBuckets | undefined;
+  readonly shared?: SharedResources | undefined;
   /** Called for each refusal that has a duration: `delayMs`. */
   readonly onBan?: (request: FetchRequest, error: CryptodlError, delayMs: number) => void;
 }
@@ -65,32 +66,6 @@ interface BucketFigures extends Readonly<LimiterTally> {
   readonly isChosen: boolean;
 }
 
-/**
- * Buckets that the runs of one process share. Buckets with equal options are one bucket. Buckets of one name with different
- * options share the count of permits, so that all runs together stay below the limit of the exchange.
- */
-export class SharedBuckets {
-  readonly #buckets = new Map<string, ServerBucket>();
-  readonly #rates = new Map<string, RateMeter>();
-  readonly #counts = new Map<string, WindowCount>();
-
-  of(name: string, quota: Quota, options: ThrottleOptions): ServerBucket {
-    const { clock, maxWaitMs, countOf } = options;
-    return madeOnce(this.#buckets, JSON.stringify([name, quota, maxWaitMs]), () =>
-      createBucket(name, quota, options, {
-        rateOf: (rate) => madeOnce(this.#rates, name, () => new RateMeter(rate, clock.monotonic())),
-        count: madeOnce(this.#counts, name, () => countOf?.(name) ?? new ProcessCount()),
-      }),
-    );
-  }
-}
-
-function madeOnce<T>(made: Map<string, T>, key: string, make: () => T): T {
-  const there = made.get(key) ?? make();
-  made.set(key, there);
-  return there;
-}
-
 /** All buckets of a run, by name. */
 export class Throttle {
   readonly #options: ThrottleOptions;
@@ -101,9 +76,10 @@ export class Throttle {
 
   constructor(options: ThrottleOptions) {
     this.#options = options;
-    const { shared = new SharedBuckets() } = options;
+    const { shared = new SharedResources() } = options;
+    const quotas = Object.entries(options.buckets);
     this.#buckets = new Map(
-      Object.entries(options.buckets).map(([name, quota]) => [name, shared.of(name, quota, options)]),
+      quotas.map(([name, quota]) => [name, sharedBucket(name, quota, options, shared)]),
     );
   }
 
@@ -221,7 +197,9 @@ export class Throttle {
   }
 
   #tallyOf(name: string): LimiterTally {
-    return madeOnce(this.#tallies, name, () => ({ waits: 0, waitedMs: 0, refusals: 0 }));
+    const tally = this.#tallies.get(name) ?? { waits: 0, waitedMs: 0, refusals: 0 };
+    this.#tallies.set(name, tally);
+    return tally;
   }
 
   #of(name: string): ServerBucket {
@@ -242,28 +220,31 @@ interface ServerBucket {
   readonly window: WindowMeter | undefined;
 }
 
-interface SharedMeters {
-  readonly rateOf: (rate: Rate) => RateMeter;
-  readonly count: WindowCount;
-}
-
-function createBucket(
+/**
+ * A bucket that the runs of one process share. Buckets with equal options are one bucket. Buckets of one name with different
+ * options share the count of permits, so that all runs together stay below the limit of the exchange.
+ */
+function sharedBucket(
   name: string,
   quota: Quota,
-  { clock, maxWaitMs }: ThrottleOptions,
-  { rateOf, count }: SharedMeters,
+  { clock, maxWaitMs, countOf }: ThrottleOptions,
+  shared: SharedResources,
 ): ServerBucket {
-  const waits = { clock, name, maxWaitMs, paces: quota.paces };
-  const localOffsetMs = clock.now() - clock.monotonic();
-  const time = new ServerClock(() => count.offsetMs ?? localOffsetMs);
-  if ('permitsPerSecond' in quota) {
-    return { time, window: undefined, bucket: new QuotaBucket({ ...waits, meter: rateOf(quota) }) };
-  }
-  const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
-  const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
-  const bucket = new QuotaBucket({ ...waits, meter: window });
-  count.onChange?.(() => {
-    bucket.wake();
+  return shared.once(`bucket ${JSON.stringify([name, quota, maxWaitMs])}`, () => {
+    const count = shared.once<WindowCount>(`count ${name}`, () => countOf?.(name) ?? new ProcessCount());
+    const waits = { clock, name, maxWaitMs, paces: quota.paces };
+    const localOffsetMs = clock.now() - clock.monotonic();
+    const time = new ServerClock(() => count.offsetMs ?? localOffsetMs);
+    if ('permitsPerSecond' in quota) {
+      const meter = shared.once(`rate ${name}`, () => new RateMeter(quota, clock.monotonic()));
+      return { time, window: undefined, bucket: new QuotaBucket({ ...waits, meter }) };
+    }
+    const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
+    const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
+    const bucket = new QuotaBucket({ ...waits, meter: window });
+    count.onChange?.(() => {
+      bucket.wake();
+    });
+    return { time, window, bucket };
   });
-  return { time, window, bucket };
 }
