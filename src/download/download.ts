@@ -26,7 +26,7 @@ import type { RunEnd, RunSummary } from '../report/run-summary.js';
 import { summaryOf } from '../report/run-summary.js';
 import { nextStep } from '../report/tally.js';
 import type { PastFailures } from '../select/select-failures.js';
-import { RunNotices } from '../notify/run-notices.js';
+import { openNotices } from '../notify/run-notices.js';
 import type { EndedRun } from '../notify/run-notices.js';
 import { shownPath, tabbed } from '../text/printable.js';
 import type { Job } from './jobs.js';
@@ -97,7 +97,7 @@ async function printRun(request: RunRequest, output: ReporterOutput): Promise<Pr
   const { reporter, io, signalled, job, monitors } = output;
   const { options } = request.resolved;
   const live = new LiveRun(request.clock);
-  let notices: RunNotices | undefined;
+  let endNotices: ReturnType<typeof openNotices> | undefined;
   let followers: readonly Follower[] = [];
   const onSignal = (): void => {
     reporter.ending(ENDING);
@@ -105,7 +105,7 @@ async function printRun(request: RunRequest, output: ReporterOutput): Promise<Pr
   request.signal.addEventListener('abort', onSignal, { once: true });
   const tellEnd = async (run: EndedRun): Promise<void> => {
     const verdict = wantsVerdict(options) ? await verdictAfter(request) : undefined;
-    await notices?.end({ ...run, verdict });
+    await endNotices?.({ ...run, verdict });
     for (const follower of followers) follower.ended(run.exitCode, verdict);
     // The command ends with its only run.
     if (job !== undefined) return;
@@ -122,7 +122,7 @@ async function printRun(request: RunRequest, output: ReporterOutput): Promise<Pr
       for (const follower of followers) follower.ended(0);
       return { exitCode: 0 };
     }
-    notices = new RunNotices({ ...request, options, job: job?.name });
+    endNotices = openNotices({ ...request, options, job: job?.name });
     const run = startRun({
       ...request,
       job: job?.name,

@@ -6,7 +6,6 @@ import type { ExitCode } from '../model/exit-code.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { RunSummary, VerdictSummary } from '../report/run-summary.js';
 import { absolutePath, lakeFlag } from '../text/printable.js';
-import type { Pools } from '../http/transport/pool.js';
 import type { Options } from '../options/flags.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { openPools, send } from './send.js';
@@ -28,55 +27,44 @@ export interface EndedRun {
   readonly verdict?: VerdictSummary | undefined;
 }
 
-/** Reports the start of a run at once, and its end when `end` is called. Messages that do not arrive are warnings, one of each kind. */
-export class RunNotices {
-  readonly #options: NoticesOptions;
-  readonly #pools: readonly Pools[];
-  readonly #started: Promise<void>;
-  readonly #warned = new Set<string>();
-
-  /** Throws a usage error for a --ca-file that cannot be read. */
-  constructor(options: NoticesOptions) {
-    this.#options = options;
-    const { ping, alertWebhook } = options.options;
-    const isUsed = ping !== undefined || alertWebhook !== undefined;
-    this.#pools = isUsed ? openPools(options.options, options.surroundings, options.clock) : [];
-    this.#started = this.#ping('/start');
-  }
-
-  /** Resolves when the messages have arrived or failed. */
-  async end(run: EndedRun): Promise<void> {
-    const { exitCode, summary, verdict } = run;
-    const { alertWebhook } = this.#options.options;
-    // Data that no run may bring are no news after each run.
-    const isTold = exitCode !== 0 || (summary?.alerts.length ?? 0) > 0 || verdict?.exitCode === 3;
-    await Promise.all([
-      this.#started.then(() => this.#ping(exitCode === 0 ? '' : '/fail', verdict?.text)),
-      isTold && alertWebhook !== undefined
-        ? this.#send('alert-webhook', alertWebhook, messageOf(this.#options, run))
-        : undefined,
-    ]);
-    await Promise.all(this.#pools.map((pool) => pool.close()));
-  }
-
-  async #ping(what: string, text?: string): Promise<void> {
-    const { ping } = this.#options.options;
+/**
+ * Reports the start of a run at once. The returned function reports its end, and resolves when the messages have arrived or failed. Messages
+ * that do not arrive are warnings, one of each kind. Throws a usage error for a --ca-file that cannot be read.
+ */
+export function openNotices(options: NoticesOptions): (run: EndedRun) => Promise<void> {
+  const { clock, observer, surroundings } = options;
+  const { ping, alertWebhook } = options.options;
+  const isUsed = ping !== undefined || alertWebhook !== undefined;
+  const pools = isUsed ? openPools(options.options, surroundings, clock) : [];
+  const warned = new Set<string>();
+  const tell = async (flag: string, url: string, content?: Content): Promise<void> => {
+    try {
+      await send(pools, clock, url, content);
+    } catch (error) {
+      if (!warned.has(flag)) observer.warn(`--${flag}: ${toCryptodlError(error).message}`);
+      warned.add(flag);
+    }
+  };
+  const tellPing = async (what: string, text?: string): Promise<void> => {
     if (ping === undefined) return;
     // Appended to the path: `…/uuid/fail?rid=1`.
     const url = new URL(ping);
     if (what !== '') url.pathname = url.pathname.replace(/(?<!\/)\/*$/, what);
-    await this.#send('ping', url.href, text);
-  }
-
-  async #send(flag: string, url: string, content?: Content): Promise<void> {
-    try {
-      await send(this.#pools, this.#options.clock, url, content);
-    } catch (error) {
-      if (!this.#warned.has(flag))
-        this.#options.observer.warn(`--${flag}: ${toCryptodlError(error).message}`);
-      this.#warned.add(flag);
-    }
-  }
+    await tell('ping', url.href, text);
+  };
+  const started = tellPing('/start');
+  return async (run) => {
+    const { exitCode, summary, verdict } = run;
+    // Data that no run may bring are no news after each run.
+    const isTold = exitCode !== 0 || (summary?.alerts.length ?? 0) > 0 || verdict?.exitCode === 3;
+    await Promise.all([
+      started.then(() => tellPing(exitCode === 0 ? '' : '/fail', verdict?.text)),
+      isTold && alertWebhook !== undefined
+        ? tell('alert-webhook', alertWebhook, messageOf(options, run))
+        : undefined,
+    ]);
+    await Promise.all(pools.map((pool) => pool.close()));
+  };
 }
 
 /** The body of the POST. It has the name of the lake, but no path of this machine. */

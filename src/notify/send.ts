@@ -56,7 +56,7 @@ export async function send(
     if (pool === undefined) throw new CryptodlError('bug', 'there is no connection for a message');
     try {
       const timeoutMs = Math.min(ATTEMPT_MS, endsAt - clock.monotonic());
-      await sendOnce({ pool, clock, timeoutMs }, url, content);
+      await sendOnce(pool, { clock, timeoutMs }, url, content);
       return;
     } catch (thrown) {
       const error = toCryptodlError(thrown);
@@ -70,14 +70,15 @@ export async function send(
   }
 }
 
-interface OneTry {
-  readonly pool: Pools;
-  readonly clock: Pick<Clock, 'timer'>;
-  readonly timeoutMs: number;
-}
-
-async function sendOnce({ pool, clock, timeoutMs }: OneTry, url: string, content?: Content): Promise<void> {
+async function sendOnce(
+  pool: Pools,
+  { clock, timeoutMs }: { readonly clock: Pick<Clock, 'timer'>; readonly timeoutMs: number },
+  url: string,
+  content?: Content,
+): Promise<void> {
   const { origin, pathname, search, host } = new URL(url);
+  const isObject = typeof content === 'object';
+  const type = isObject ? 'application/json' : 'text/plain; charset=utf-8';
   const stop = new AbortController();
   const timer = clock.timer(timeoutMs, () => {
     stop.abort(new CryptodlError('total-timeout', `${host}: no answer within ${durationText(timeoutMs)}`));
@@ -87,9 +88,8 @@ async function sendOnce({ pool, clock, timeoutMs }: OneTry, url: string, content
       origin,
       path: pathname + search,
       method: content === undefined ? 'GET' : 'POST',
-      headers: { 'user-agent': USER_AGENT, ...(content === undefined ? {} : typeOf(content)) },
-      body:
-        content === undefined || typeof content === 'string' ? (content ?? null) : JSON.stringify(content),
+      headers: { 'user-agent': USER_AGENT, ...(content !== undefined && { 'content-type': type }) },
+      body: isObject ? JSON.stringify(content) : (content ?? null),
       signal: stop.signal,
     });
     await body.dump();
@@ -106,8 +106,4 @@ async function sendOnce({ pool, clock, timeoutMs }: OneTry, url: string, content
   } finally {
     timer.cancel();
   }
-}
-
-function typeOf(content: Content): { readonly 'content-type': string } {
-  return { 'content-type': typeof content === 'string' ? 'text/plain; charset=utf-8' : 'application/json' };
 }
