@@ -12,8 +12,8 @@ export type RedisUse = 'limit' | 'queue';
 export interface RedisConnection {
   /** Connects again by itself after each loss, until `close`. */
   readonly client: Redis;
-  /** Resolves with the first usable connection. Rejects with the reason that the first one failed; the client tries again. */
-  readonly opened: Promise<void>;
+  /** Resolves with the answer to INFO of the first usable connection. Rejects with the reason that the first one failed; the client tries again. */
+  readonly opened: Promise<string>;
   /** The reason that there is no connection now. */
   readonly problem: () => CryptodlError;
   /** Ends the connection. Commands without an answer are rejected. */
@@ -96,13 +96,13 @@ async function loadPackage(): Promise<Pick<typeof import('ioredis'), 'Redis'>> {
   }
 }
 
-/** A user of an ACL may not be allowed to use INFO; then the server is used unchecked. */
-async function checkServer(client: Redis, address: string): Promise<void> {
+/** Resolves with the answer to INFO. A user of an ACL may not be allowed to use it; then the answer is empty, and the server is used unchecked. */
+async function checkServer(client: Redis, address: string): Promise<string> {
   let info: string;
   try {
     info = await client.info();
   } catch (error) {
-    if (error instanceof Error && error.message.startsWith('NOPERM')) return;
+    if (error instanceof Error && error.message.startsWith('NOPERM')) return '';
     throw redisProblem(address, error);
   }
   // The client uses database 0 when the server refuses another one.
@@ -114,4 +114,5 @@ async function checkServer(client: Redis, address: string): Promise<void> {
   const problem = refusedServer(info);
   if (problem !== undefined)
     throw new CryptodlError('redis-refused', `Redis at ${shownRedis(address)}: ${problem}`);
+  return info;
 }

@@ -46,7 +46,7 @@ export async function openQueue(
   const bullmq = await loadBullMq();
   const connection = await connectRedis(address, 'queue');
   try {
-    await checkDurability(connection, address, warn);
+    checkDurability(await connection.opened, address, warn);
     const [queue, converting] = [name, convertQueueOf(name)].map((each) =>
       bullmq.openQueue(each, connection),
     ) as [JobQueue, JobQueue];
@@ -108,18 +108,7 @@ export async function withQueue(
  * Refuses a server that removes keys when its memory is full: jobs would vanish one by one. Warns of a server without a log on disk:
  * after its restart, the queue is empty, and the same command fills it again.
  */
-async function checkDurability(
-  { client }: RedisConnection,
-  address: string,
-  warn: (message: string) => void,
-): Promise<void> {
-  let info: string;
-  try {
-    info = await client.info();
-  } catch {
-    // A user of an ACL may not be allowed to use INFO.
-    return;
-  }
+function checkDurability(info: string, address: string, warn: (message: string) => void): void {
   const [, policy = 'noeviction'] = /^maxmemory_policy:(\S+)/m.exec(info) ?? [];
   if (policy !== 'noeviction')
     throw new CryptodlError(

@@ -111,10 +111,7 @@ export class RetryBudget {
         endWait?.();
       }
     }
-    let isOver = false;
     return () => {
-      if (isOver) return;
-      isOver = true;
       this.#running -= 1;
       this.#grant();
     };

@@ -38,7 +38,11 @@ const WRONG_CONTENT: ReadonlySet<ErrorCode> = new Set([
 ]);
 const WRONG_CONTENT_RETRIES = 2;
 /** After these errors, caches must revalidate, because a cache may have damaged the body. */
-const PAST_CACHES: ReadonlySet<ErrorCode> = new Set([...WRONG_CONTENT, 'body-damaged']);
+const BAD_CONTENT: ReadonlySet<ErrorCode> = new Set([...WRONG_CONTENT, 'body-damaged']);
+
+export function isBadContent({ code }: CryptodlError): boolean {
+  return BAD_CONTENT.has(code);
+}
 
 /** The retry layer. An error after which it retries or gives up carries the number of attempts. */
 export function retry(options: RetryOptions): Layer {
@@ -161,7 +165,7 @@ class Tries {
     this.#waitingSince = undefined;
     this.#partial = error.partial;
     this.#forgiveProgress(error.partial?.bytes ?? 0);
-    this.#bypassCache ||= PAST_CACHES.has(error.code);
+    this.#bypassCache ||= isBadContent(error);
     if (WRONG_CONTENT.has(error.code)) {
       this.#wrongContents += 1;
       if (this.#wrongContents > WRONG_CONTENT_RETRIES) throw givenUp(error);

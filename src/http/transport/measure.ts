@@ -96,13 +96,6 @@ const REFUSED: ReadonlySet<string> = new Set([
   'http-server-error',
   'connect-timeout',
 ]);
-const BAD_CONTENT: ReadonlySet<string> = new Set([
-  'body-damaged',
-  'checksum-mismatch',
-  'sidecar-stale',
-  'zip-truncated',
-  'not-a-zip',
-]);
 
 /** `isLate`: the event loop of this process is late. */
 export function loadSignOf(
@@ -118,10 +111,6 @@ export function loadSignOf(
     isObject: request.expect !== undefined,
     isLate,
   };
-}
-
-export function isBadContent({ code }: CryptodlError): boolean {
-  return BAD_CONTENT.has(code);
 }
 
 function resultOf(error: unknown): LoadSign['result'] {
