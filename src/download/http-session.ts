@@ -6,7 +6,7 @@ import type { HostStates } from '../http/host-states.js';
 import { Copies } from '../http/response-cache.js';
 import { Failover } from '../http/retry/fallback-host.js';
 import type { RetryBudget } from '../http/retry/budget.js';
-import { backoffOf, createStack } from '../http/stack.js';
+import { createStack } from '../http/stack.js';
 import type { Stack } from '../http/stack.js';
 import { egressGroupOf } from '../http/throttle/group.js';
 import type { Clock } from '../model/clock.js';
@@ -162,7 +162,6 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   const stack = createStack({
     budgets,
     options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
-    backoff: backoffOf(options),
     clock,
     hosts: exchangeHosts(options, request.source),
     observer,

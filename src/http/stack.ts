@@ -35,7 +35,8 @@ import type { TransportOptions } from './transport/transport.js';
 import { verify } from './transport/verify-body.js';
 
 /** The options of requests. */
-interface HttpOptions extends LimitOptions, SocketOptions {
+interface HttpOptions extends LimitOptions, SocketOptions, BackoffOptions {
+  readonly retries: number;
   readonly headersTimeoutMs: number;
   readonly idleTimeoutMs: number;
   readonly totalTimeoutMs: number;
@@ -46,25 +47,6 @@ interface HttpOptions extends LimitOptions, SocketOptions {
   readonly breakerOpenMs: number;
   readonly blockedWaitMs: number;
   readonly bwlimitBytesPerSecond: number | undefined;
-}
-
-/** The options of retries, as the user gives them. */
-interface RetryChoice {
-  readonly retryStrategy: BackoffOptions['strategy'];
-  readonly retries: number;
-  readonly retryDelayMs: number;
-  readonly retryFactor: number;
-  readonly retryMaxDelayMs: number;
-}
-
-export function backoffOf(options: RetryChoice): BackoffOptions & { readonly retries: number } {
-  return {
-    strategy: options.retryStrategy,
-    retries: options.retries,
-    baseDelayMs: options.retryDelayMs,
-    factor: options.retryFactor,
-    maxDelayMs: options.retryMaxDelayMs,
-  };
 }
 
 // The observers of the requests of a run: they count, measure, and set the concurrency.
@@ -93,7 +75,6 @@ export interface LoadObserver {
 
 export interface StackOptions {
   readonly options: HttpOptions;
-  readonly backoff: BackoffOptions & { readonly retries: number };
   readonly clock: Clock;
   readonly hosts: ExchangeHosts;
   readonly observer: Observer;
@@ -193,7 +174,7 @@ function wireOptions(stack: AttemptOptions): Omit<TransportOptions, 'pools'> {
 
 export type AttemptOptions = Omit<
   StackOptions,
-  'backoff' | 'figures' | 'followers' | 'concurrency' | 'isLate' | 'waitSignal'
+  'figures' | 'followers' | 'concurrency' | 'isLate' | 'waitSignal'
 >;
 
 /** A stack without retries: each request is one attempt with its timeouts. */
@@ -284,7 +265,6 @@ function around(lanes: Fetch, stack: StackOptions): Fetch {
 
 function retryLayer({
   options,
-  backoff,
   clock,
   observer,
   figures,
@@ -293,11 +273,10 @@ function retryLayer({
   waitSignal,
 }: StackOptions): Layer {
   return retry({
+    ...options,
     clock,
     failover,
     waitSignal,
-    ...backoff,
-    maxWaitMs: options.maxWaitMs,
     onRetry: (event) => {
       figures.onRetry?.(event);
       if (isBadContent(event.error)) concurrency.onBadContent(clock.monotonic());

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FetchRequest, FetchResponse, Layer } from '../http/fetch.js';
-import { backoffOf, createStack } from '../http/stack.js';
+import { createStack } from '../http/stack.js';
 import type { RequestCounts } from '../http/request-counts.js';
 import type { LoadObserver, Stack, StackOptions } from '../http/stack.js';
 import type { Clock } from '../model/clock.js';
@@ -175,7 +175,6 @@ export class S3Requests {
         requestIntervalMs: undefined,
         requestsPerMinute: undefined,
       },
-      backoff: backoffOf(options),
       hosts: {
         buckets: { [BUCKET]: { permitsPerSecond: REQUESTS_PER_SECOND, burst: REQUESTS_PER_SECOND } },
         archiveUrl: url,

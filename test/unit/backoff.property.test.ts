@@ -5,7 +5,7 @@ import type { Strategy } from '../../src/http/retry/retry.js';
 import { STRATEGIES } from '../../src/source/names.js';
 
 function delays(strategy: Strategy, random: number, retries = 6): number[] {
-  const options = { strategy, baseDelayMs: 100, factor: 2, maxDelayMs: 2000 };
+  const options = { retryStrategy: strategy, retryDelayMs: 100, retryFactor: 2, retryMaxDelayMs: 2000 };
   const next = createBackoff(options, { random: () => random });
   return Array.from({ length: retries }, next);
 }
@@ -27,10 +27,10 @@ describe('the strategies of back-off', () => {
     fc.assert(
       fc.property(
         fc.record({
-          strategy: fc.constantFrom(...STRATEGIES),
-          baseDelayMs: fc.integer({ min: 0, max: 10_000 }),
-          factor: fc.double({ min: 1, max: 10, noNaN: true }),
-          maxDelayMs: fc.integer({ min: 1, max: 60_000 }),
+          retryStrategy: fc.constantFrom(...STRATEGIES),
+          retryDelayMs: fc.integer({ min: 0, max: 10_000 }),
+          retryFactor: fc.double({ min: 1, max: 10, noNaN: true }),
+          retryMaxDelayMs: fc.integer({ min: 1, max: 60_000 }),
         }),
         fc.array(fc.double({ min: 0, max: 0.999, noNaN: true }), { minLength: 1, maxLength: 20 }),
         (options, randoms) => {
@@ -39,7 +39,7 @@ describe('the strategies of back-off', () => {
           for (let retry = 0; retry < 30; retry += 1) {
             const delayMs = next();
             expect(delayMs).toBeGreaterThanOrEqual(0);
-            expect(delayMs).toBeLessThanOrEqual(options.maxDelayMs);
+            expect(delayMs).toBeLessThanOrEqual(options.retryMaxDelayMs);
           }
         },
       ),

@@ -49,10 +49,10 @@ const retried =
     retry({
       clock,
       retries: 3,
-      strategy: 'fixed',
-      baseDelayMs: 1000,
-      factor: 1,
-      maxDelayMs: 1000,
+      retryStrategy: 'fixed',
+      retryDelayMs: 1000,
+      retryFactor: 1,
+      retryMaxDelayMs: 1000,
       maxWaitMs: HOUR_MS,
     })(next);
 

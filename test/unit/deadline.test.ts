@@ -116,10 +116,10 @@ describe('waits of requests', () => {
     const tries = retry({
       clock,
       retries: 5,
-      baseDelayMs: 600_000,
-      maxDelayMs: 600_000,
-      factor: 1,
-      strategy: 'fixed',
+      retryDelayMs: 600_000,
+      retryMaxDelayMs: 600_000,
+      retryFactor: 1,
+      retryStrategy: 'fixed',
       maxWaitMs: 3_600_000,
       waitSignal: deadline.waitSignal,
     });
@@ -152,9 +152,9 @@ describe('waits of requests', () => {
       await clock.sleep(600_000, inner.waitSignal);
       return answer();
     };
-    const backoff = { strategy: 'fixed', factor: 1, baseDelayMs: 100, maxDelayMs: 100 } as const;
+    const delays = { retryFactor: 1, retryDelayMs: 100, retryMaxDelayMs: 100, maxWaitMs: 3_600_000 };
     const { waitSignal } = deadline;
-    const fetch = retry({ clock, ...backoff, retries: 5, maxWaitMs: 3_600_000, waitSignal })(turn);
+    const fetch = retry({ clock, ...delays, retryStrategy: 'fixed', retries: 5, waitSignal })(turn);
     return { clock, stop, ask: () => refusal(fetch(REQUEST, context(stop.signal))) };
   }
 

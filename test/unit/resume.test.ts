@@ -82,7 +82,7 @@ function request(url: string, more: Partial<FetchRequest> = {}): FetchRequest & 
 
 /** The one retry layer over the wire, without delays. */
 function retried(next: Fetch = wire(), retries = 30): Fetch {
-  const backoff = { strategy: 'fixed', baseDelayMs: 0, factor: 1, maxDelayMs: 0 } as const;
+  const backoff = { retryStrategy: 'fixed', retryDelayMs: 0, retryFactor: 1, retryMaxDelayMs: 0 } as const;
   return retry({ clock: systemClock, ...backoff, retries, maxWaitMs: 60_000 })(next);
 }
 

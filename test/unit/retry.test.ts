@@ -42,10 +42,10 @@ function retried(script: Script, changes: Partial<Omit<RetryOptions, 'clock'>> =
   const options: RetryOptions = {
     clock,
     retries: 3,
-    strategy: 'full',
-    baseDelayMs: 100,
-    factor: 2,
-    maxDelayMs: 1000,
+    retryStrategy: 'full',
+    retryDelayMs: 100,
+    retryFactor: 2,
+    retryMaxDelayMs: 1000,
     maxWaitMs: 60_000,
     onRetry: (event) => events.push(event),
     ...changes,
@@ -71,13 +71,14 @@ describe('retry', () => {
       fc.double({ min: 1, max: 3, noNaN: true }),
     );
     await fc.assert(
-      fc.asyncProperty(numbers, async ([share, baseDelayMs, factor]) => {
-        const { clock, fetch, events } = retried(['http-server-error'], { retries: 8, baseDelayMs, factor });
+      fc.asyncProperty(numbers, async ([share, retryDelayMs, retryFactor]) => {
+        const changes = { retries: 8, retryDelayMs, retryFactor };
+        const { clock, fetch, events } = retried(['http-server-error'], changes);
         clock.randoms = [share];
         const ended = refusal(fetch(REQUEST, context()));
         await clock.advance(DAY_MS);
         await ended;
-        const steps = events.map((_, retries) => Math.min(1000, baseDelayMs * factor ** retries));
+        const steps = events.map((_, retries) => Math.min(1000, retryDelayMs * retryFactor ** retries));
         expect(steps).toHaveLength(8);
         for (const [index, { delayMs }] of events.entries())
           expect(delayMs).toBeCloseTo(share * (steps[index] ?? Number.NaN), 6);
@@ -333,7 +334,7 @@ describe('retries of many requests at once', () => {
     retryBudget({ clock, maxWaitMs: DAY_MS, mostAtOnce: () => most });
 
   it('cost a host that fails everything ten at the start and then five in a second', async () => {
-    const changes = { retries: 2, baseDelayMs: 1, maxDelayMs: 1 };
+    const changes = { retries: 2, retryDelayMs: 1, retryMaxDelayMs: 1 };
     const { clock, asked, host, options } = retried(['http-server-error'], changes);
     const fetch = retry(options)(budget(clock)(host));
     const ended = Array.from({ length: 40 }, () => refusal(fetch(REQUEST, context())));
@@ -358,7 +359,7 @@ describe('retries of many requests at once', () => {
         under -= inner.attemptId === 'trace/1' ? 0 : 1;
       }
     };
-    const options = { strategy: 'fixed', factor: 1, baseDelayMs: 1, maxDelayMs: 1 } as const;
+    const options = { retryStrategy: 'fixed', retryFactor: 1, retryDelayMs: 1, retryMaxDelayMs: 1 } as const;
     const layer = retry({ clock, ...options, retries: 1, maxWaitMs: DAY_MS })(budget(clock, 3)(slow));
     const ended = Array.from({ length: 8 }, () => refusal(layer(REQUEST, context())));
     await clock.advance(DAY_MS);
@@ -375,7 +376,7 @@ describe('retries of many requests at once', () => {
       failed.add(url);
       throw new CryptodlError('http-server-error', 'the first time');
     };
-    const options = { strategy: 'fixed', factor: 1, baseDelayMs: 1, maxDelayMs: 1 } as const;
+    const options = { retryStrategy: 'fixed', retryFactor: 1, retryDelayMs: 1, retryMaxDelayMs: 1 } as const;
     const all = retry({ clock, ...options, retries: 1, maxWaitMs: DAY_MS });
     const fetch: Fetch = all(verify(budget(clock, 2)(flaky)));
     const zip = (name: string) => {

@@ -13,7 +13,7 @@ import type { ConcurrencyChoice } from '../../src/queue/concurrency.js';
 import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
 import { StageTimes } from '../../src/report/stage-times.js';
-import { backoffOf, layersOver } from '../../src/http/stack.js';
+import { layersOver } from '../../src/http/stack.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { randoms } from '../helpers/randoms.js';
 import { answer } from '../helpers/requests.js';
@@ -111,7 +111,6 @@ async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outco
   const opened: string[] = [];
   const { fetch, throttle } = layersOver(server, {
     options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
-    backoff: backoffOf(options),
     clock,
     hosts: exchangeHosts(options, loadBinance()),
     observer: {

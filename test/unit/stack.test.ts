@@ -1,6 +1,6 @@
 /** Jobs of one process share the buckets of the hosts that they ask. */
 import { expect, it } from 'vitest';
-import { backoffOf, layersOver } from '../../src/http/stack.js';
+import { layersOver } from '../../src/http/stack.js';
 import type { Stack } from '../../src/http/stack.js';
 import { SharedResources } from '../../src/model/io.js';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
@@ -38,7 +38,6 @@ function layersOf(
   const options = { ...given, limits: ONE_PER_SECOND };
   return layersOver(() => Promise.resolve(answer('x')), {
     options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
-    backoff: backoffOf(options),
     clock,
     hosts: exchangeHosts(options, loadBinance()),
     observer: SILENT_OBSERVER,

@@ -190,9 +190,9 @@ class Tries {
 
   /** The wait for an open breaker is part of its error. Jitter spreads the requests. */
   #waitMs(error: CryptodlError): number {
-    const { clock, baseDelayMs, maxWaitMs } = this.#options;
+    const { clock, retryDelayMs, maxWaitMs } = this.#options;
     const leastMs = PACED.has(error.code) ? 0 : (error.retryAfterMs ?? 0);
-    const delayMs = leastMs + clock.random() * baseDelayMs;
+    const delayMs = leastMs + clock.random() * retryDelayMs;
     this.#waitingSince ??= clock.monotonic();
     const waitedMs = clock.monotonic() - this.#waitingSince + delayMs;
     if (waitedMs > maxWaitMs) throw tooLong(error, maxWaitMs, this.#attempt);
@@ -254,27 +254,28 @@ function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): Cry
  */
 export type Strategy = 'fixed' | 'linear' | 'exponential' | 'full' | 'equal' | 'decorrelated';
 
+/** The options of retries, as the user gives them. */
 export interface BackoffOptions {
-  readonly strategy: Strategy;
-  readonly baseDelayMs: number;
+  readonly retryStrategy: Strategy;
+  readonly retryDelayMs: number;
   /** Growth per step, for `exponential`, `full` and `equal`. */
-  readonly factor: number;
-  readonly maxDelayMs: number;
+  readonly retryFactor: number;
+  readonly retryMaxDelayMs: number;
 }
 
 /** Returns a function that gives the milliseconds before the next retry; it is called once per retry of one request. */
 export function createBackoff(options: BackoffOptions, clock: Pick<Clock, 'random'>): () => number {
-  const { strategy, baseDelayMs, factor, maxDelayMs } = options;
+  const { retryStrategy, retryDelayMs, retryFactor, retryMaxDelayMs } = options;
   let retries = 0;
-  let previousMs = baseDelayMs;
+  let previousMs = retryDelayMs;
   return () => {
     retries += 1;
-    const step = Math.min(maxDelayMs, baseDelayMs * factor ** (retries - 1));
-    switch (strategy) {
+    const step = Math.min(retryMaxDelayMs, retryDelayMs * retryFactor ** (retries - 1));
+    switch (retryStrategy) {
       case 'fixed':
-        return Math.min(maxDelayMs, baseDelayMs);
+        return Math.min(retryMaxDelayMs, retryDelayMs);
       case 'linear':
-        return Math.min(maxDelayMs, baseDelayMs * retries);
+        return Math.min(retryMaxDelayMs, retryDelayMs * retries);
       case 'exponential':
         return step;
       case 'full':
@@ -283,8 +284,8 @@ export function createBackoff(options: BackoffOptions, clock: Pick<Clock, 'rando
         return step / 2 + (clock.random() * step) / 2;
       case 'decorrelated':
         previousMs = Math.min(
-          maxDelayMs,
-          baseDelayMs + clock.random() * Math.max(0, previousMs * 3 - baseDelayMs),
+          retryMaxDelayMs,
+          retryDelayMs + clock.random() * Math.max(0, previousMs * 3 - retryDelayMs),
         );
         return previousMs;
     }
