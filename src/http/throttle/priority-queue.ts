@@ -1,10 +1,6 @@
 /** The order of waiting requests by priority. */
 import type { OnWait, Priority } from '../fetch.js';
 
-interface Waiting {
-  readonly priority: Priority;
-}
-
 /** The waits and refusals of a bucket. */
 export interface LimiterTally {
   /** Number of waits, and their sum in milliseconds. */
@@ -15,7 +11,7 @@ export interface LimiterTally {
 }
 
 /** Waiting requests by priority. Those of one priority are in the order of arrival. */
-export class PriorityQueue<T extends Waiting> {
+export class PriorityQueue<T extends { readonly priority: Priority }> {
   readonly #queues: Readonly<Record<Priority, Set<T>>> = {
     high: new Set(),
     normal: new Set(),
@@ -75,12 +71,9 @@ const LOWER_SHARE = 0.2;
 export type LongestWait = (() => number) | undefined;
 
 /** A permit for one request. */
-export interface WeightedPermit {
+export interface Permit {
   readonly weight: number;
   readonly priority: Priority;
-}
-
-export interface Permit extends WeightedPermit {
   readonly onWait?: OnWait | undefined;
   /** A longer pause is refused with `rate-limited`, because another source has the data. Milliseconds. */
   readonly longestWaitMs?: LongestWait;
@@ -112,7 +105,7 @@ export class Shares {
   }
 
   /** Pays for a permit. A permit heavier than the earnings leaves a debt. A permit without earnings costs nothing. */
-  spend({ weight, priority }: WeightedPermit): void {
+  spend({ weight, priority }: Permit): void {
     if (this.has(priority)) this.#earned[priority] -= weight;
   }
 }
