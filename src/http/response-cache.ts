@@ -33,6 +33,9 @@ export interface CopiesOptions {
 
 const MAX_AGE_MS = 30 * 86_400_000;
 const MAX_BYTES = 256 * 1024 * 1024;
+const WRITES_AT_ONCE = 8;
+/** If more copies wait in memory for the disk, `keep` waits too. */
+const MOST_WAITING = 64;
 /** Bytes of a copy at most, packed and unpacked: as many as in the largest accepted answer of REST. */
 const COPY_MAX_BYTES = 64 * 1024 * 1024;
 const ENDING = '.json.gz';
@@ -48,8 +51,13 @@ const unpacked = promisify(gunzip);
 /** The copies of one run. */
 export class Copies {
   readonly #options: CopiesOptions;
+  /** Copies that are not on disk yet. */
+  readonly #waiting = new Map<string, Copy<unknown>>();
+  /** The last write of each lane, which writes one copy after the other. All copies of one name are in one lane, so they stay in order. */
+  readonly #lanes: Promise<void>[] = Array.from({ length: WRITES_AT_ONCE }, () => Promise.resolve());
   /** Created with the first copy. */
   #folder: Promise<unknown> | undefined;
+  #hasWritten = false;
   #isBroken = false;
   #hasWarned = false;
 
@@ -57,8 +65,10 @@ export class Copies {
     this.#options = options;
   }
 
-  /** Undefined without a copy, or if its file is too old, too large or damaged: `parse` returns undefined. */
+  /** Undefined without a copy, or if its file is too old, too large or damaged: `parse` returns undefined. A copy that waits for the disk is not checked. */
   async read<T>(name: string, parse: (value: unknown) => T | undefined): Promise<Copy<T> | undefined> {
+    const waiting = this.#waiting.get(name);
+    if (waiting !== undefined) return waiting as Copy<T>;
     const path = this.#pathOf(name);
     let bytes: Buffer | undefined;
     try {
@@ -75,30 +85,45 @@ export class Copies {
     return this.#options.nowMs - copy.at > MAX_AGE_MS ? undefined : copy;
   }
 
-  /** Resolves when the copy is written, or cannot be written. */
+  /** Writes a copy in the background; see `close`. Resolves when there is room for the next copy. */
   async keep(name: string, value: unknown, at = this.#options.nowMs): Promise<void> {
     if (this.#options.isReadOnly || this.#isBroken) return;
-    const staged = tempPath(this.#options.folder, 'copy');
-    try {
-      await (this.#folder ??= makeFolder(this.#options.folder));
-      await writeFile(staged, await packed(JSON.stringify({ v: 1, name, at, value })));
-      await rename(staged, this.#pathOf(name));
-    } catch (error) {
-      this.#isBroken = true;
-      this.#warn(`copies cannot be kept in ${this.#options.folder} (${errnoOf(error)})`);
-      await rm(staged, { force: true }).catch(() => undefined);
-    }
+    this.#waiting.set(name, { at, value });
+    const lane = digestOf(name).charCodeAt(0) % WRITES_AT_ONCE;
+    const written = (this.#lanes[lane] ?? Promise.resolve()).then(() => this.#write(name));
+    this.#lanes[lane] = written;
+    if (this.#waiting.size > MOST_WAITING) await written;
   }
 
-  /** Once a day, removes old and surplus copies. */
+  /** Resolves when all copies are written and, once a day, old and surplus copies are removed. */
   async close(): Promise<void> {
-    if (this.#folder !== undefined && (await this.#isPruneDue())) await this.#prune().catch(() => undefined);
+    await Promise.all(this.#lanes);
+    if (this.#hasWritten && (await this.#isPruneDue())) await this.#prune().catch(() => undefined);
   }
 
   async #isPruneDue(): Promise<boolean> {
     const pruned = await lstat(join(this.#options.folder, PRUNED)).catch(() => undefined);
     // The absolute difference, because a clock that was wrong once must not stop the cleaning for years.
     return pruned === undefined || Math.abs(this.#options.clock.now() - pruned.mtimeMs) > PRUNE_EVERY_MS;
+  }
+
+  /** Writes the newest copy of a name, unless an earlier write has done so. */
+  async #write(name: string): Promise<void> {
+    const copy = this.#waiting.get(name);
+    if (copy === undefined) return;
+    const path = this.#pathOf(name);
+    const staged = tempPath(this.#options.folder, 'copy');
+    try {
+      await (this.#folder ??= makeFolder(this.#options.folder));
+      await writeFile(staged, await packed(JSON.stringify({ v: 1, name, ...copy })));
+      await rename(staged, path);
+      this.#hasWritten = true;
+    } catch (error) {
+      this.#isBroken = true;
+      this.#warn(`copies cannot be kept in ${this.#options.folder} (${errnoOf(error)})`);
+      await rm(staged, { force: true }).catch(() => undefined);
+    }
+    if (this.#waiting.get(name) === copy) this.#waiting.delete(name);
   }
 
   async #prune(): Promise<void> {
