@@ -11,7 +11,7 @@ import { dayPeriod, monthOf, monthPeriod, periodText } from '../model/calendar.j
 import { CryptodlError, toCryptodlError, usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Period } from '../model/task.js';
-import type { Sample } from '../options/sample.js';
+import type { Sample } from '../options/parsers.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { givenRange } from '../select/date-range.js';

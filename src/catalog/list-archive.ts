@@ -5,14 +5,13 @@ import { usage } from '../model/errors.js';
 import type { ArchiveObject, Series } from '../model/task.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { listSeries } from '../plan/series-listing.js';
-import { mapOrdered } from '../queue/in-order.js';
 import type { Range } from '../select/date-range.js';
 import { datasetName, refuseEnded } from '../select/select-datasets.js';
 import type { ChosenDataset } from '../select/select-datasets.js';
 import { inKeyOrderOf, listedSymbols } from '../select/select-symbols.js';
 import { selectSymbols } from '../select/symbol-patterns.js';
 
-export interface ListedPeriod {
+interface ListedPeriod {
   readonly series: Series;
   readonly object: ArchiveObject;
 }
@@ -81,23 +80,7 @@ export async function extentOf(
   };
 }
 
-/** Objects, ordered by series, cadence and time. */
-export async function* listPeriods(
-  session: Catalog,
-  datasets: readonly ChosenDataset[],
-  patterns: SymbolPatterns,
-  range: Pick<Range, 'from' | 'to'>,
-): AsyncGenerator<ListedPeriod> {
-  const symbols = await symbolsIn(session, datasets, patterns);
-  for (const dataset of datasets) {
-    const periods = mapOrdered(symbols, SERIES_AT_ONCE, (symbol) =>
-      periodsOf(session, dataset, symbol, range),
-    );
-    for await (const ofSymbol of periods) yield* ofSymbol;
-  }
-}
-
-async function periodsOf(
+export async function periodsOf(
   session: Catalog,
   { market, spec, interval, cadences }: ChosenDataset,
   symbol: string,

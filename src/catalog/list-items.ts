@@ -16,7 +16,7 @@ import { endedText, reachText } from '../source/describe.js';
 import { asUnreachable } from '../source/listing.js';
 import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
-import { ALWAYS, extentOf, listPeriods, SERIES_AT_ONCE, symbolsIn } from './list-archive.js';
+import { ALWAYS, extentOf, periodsOf, SERIES_AT_ONCE, symbolsIn } from './list-archive.js';
 
 /** One item: cells for text, fields for programs. */
 export interface ListItem<Fields = object> {
@@ -194,16 +194,23 @@ function periods(request: VerbRequest): ArchiveItems<PeriodItem> {
     let bytes = 0;
     let first = Number.POSITIVE_INFINITY;
     let last = 0;
-    for await (const { series, object } of listPeriods(session, chosen, patterns, range)) {
-      const { period, key } = object;
-      bytes += object.bytes ?? 0;
-      first = Math.min(first, period.from);
-      last = Math.max(last, period.to);
-      const text = periodText(period);
-      yield {
-        cells: [text, period.cadence, object.bytes ?? 0, key],
-        fields: { ...series, cadence: period.cadence, ...object, period: text },
-      };
+    const names = await symbolsIn(session, chosen, patterns);
+    for (const dataset of chosen) {
+      const listed = mapOrdered(names, SERIES_AT_ONCE, (symbol) =>
+        periodsOf(session, dataset, symbol, range),
+      );
+      for await (const ofSymbol of listed)
+        for (const { series, object } of ofSymbol) {
+          const { period, key } = object;
+          bytes += object.bytes ?? 0;
+          first = Math.min(first, period.from);
+          last = Math.max(last, period.to);
+          const text = periodText(period);
+          yield {
+            cells: [text, period.cadence, object.bytes ?? 0, key],
+            fields: { ...series, cadence: period.cadence, ...object, period: text },
+          };
+        }
     }
     const ends = chosen.flatMap(({ market, spec }) => endedText(session.venue, market, spec.name) ?? []);
     return [

@@ -44,7 +44,7 @@ function programParts(tier: Tier, width: number): string[] {
     'Usage: cryptodl COMMAND [flags]',
     filled(PURPOSE, width),
     listed('Commands', commands, width),
-    linesOf('Examples', tier === 'all' ? examples : examples.slice(0, 3), width),
+    examplesPart(tier === 'all' ? examples : examples.slice(0, 3), width),
     exitPart(RUN_CODES, tier, width),
     filled('cryptodl COMMAND --help shows the flags of a command; --help-all shows more.', width),
   ];
@@ -56,7 +56,7 @@ function verbParts(verb: Verb, tier: Tier, width: number): string[] {
     `Usage: cryptodl ${usageOf(verb)}`,
     filled(`${textFor(doc.charAt(0).toUpperCase() + doc.slice(1), tier)}.`, width),
     ...flagParts(verb, tier, width),
-    linesOf('Examples', tier === 'all' ? examples : examples.slice(0, 3), width),
+    examplesPart(tier === 'all' ? examples : examples.slice(0, 3), width),
     exitPart(exits, tier, width),
     tier === 'all' ? filled(sourcesText(verb), width) : `cryptodl ${verb} --help-all shows more.`,
   ];
@@ -136,8 +136,8 @@ function sourcesText(verb: Verb): string {
   return `Every flag has an environment variable (--${shown}: ${environmentName(shown)})${key}.`;
 }
 
-function linesOf(title: string, lines: readonly string[], width: number): string {
-  return [`${title}:`, ...lines.flatMap((line) => fitted(`  ${line}`, width))].join('\n');
+function examplesPart(examples: readonly string[], width: number): string {
+  return ['Examples:', ...examples.flatMap((line) => fitted(`  ${line}`, width))].join('\n');
 }
 
 /** Terms with their texts in a second column, or below the term if a text does not fit there. `all`: the terms that share the column. */

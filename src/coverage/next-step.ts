@@ -50,17 +50,14 @@ export class NextStep {
       if (gaps.some(({ isMissing }) => isMissing)) this.#bars.add(series.interval ?? '');
       return;
     }
+    const isReported = this.#context.failures?.bySeries.has(seriesName(series)) === true;
     for (const gap of gaps) {
       if (!gap.isMissing) continue;
       if (gap.from < own.from * DAY_SECONDS || gap.to > own.to * DAY_SECONDS) {
         if (isExactName(series.symbol)) this.#addDownload(series, gap);
-      } else if (this.#isReported(series, gap)) this.#reported += 1;
+      } else if (gap.reason.startsWith('failed:') && isReported) this.#reported += 1;
       else this.#others += 1;
     }
-  }
-
-  #isReported(series: Series, { reason }: Gap): boolean {
-    return reason.startsWith('failed:') && this.#context.failures?.bySeries.has(seriesName(series)) === true;
   }
 
   /** Patterns would also select symbols that the lake does not have. So with `--symbols`, each dataset has a command that names its symbols. */
@@ -87,18 +84,12 @@ export class NextStep {
     const { failures } = this.#context;
     if (this.#downloads.size > 0)
       return [...this.#downloads.values()].map((one) => commandLine(this.#fetching(one))).join(' && ');
-    if (this.#others > 0)
-      return commandLine(['repair', ...this.#given('repair', [...SELECTION, 'symbols', 'now'])]);
+    if (this.#others > 0) return commandLine(['repair', ...this.#given('repair', SELECTION)]);
+    if (this.#reported > 0 && failures !== undefined)
+      return commandLine(['retry', shownPath(failures.path), ...this.#given('retry', ['now'])]);
     const [bars] = this.#bars;
-    if (this.#reported === 0 || failures === undefined)
-      return bars === undefined
-        ? undefined
-        : commandLine([
-            'bars',
-            barOfInterval(bars),
-            ...this.#given('bars', ['out', 'market', 'symbols', 'quote']),
-          ]);
-    return commandLine(['retry', shownPath(failures.path), ...this.#given('retry', ['now'])]);
+    const given = this.#given('bars', ['out', 'market', 'symbols', 'quote']);
+    return bars === undefined ? undefined : commandLine(['bars', barOfInterval(bars), ...given]);
   }
 
   /** The missing days of a download. Each series keeps its settings. Without `--symbols`, a download continues the series of the lake. */
@@ -127,4 +118,14 @@ export class NextStep {
   }
 }
 
-const SELECTION: readonly FlagName[] = ['out', 'market', 'dataset', 'interval', 'quote', 'shard', 'format'];
+const SELECTION: readonly FlagName[] = [
+  'out',
+  'market',
+  'dataset',
+  'interval',
+  'quote',
+  'shard',
+  'format',
+  'symbols',
+  'now',
+];

@@ -15,7 +15,6 @@ import {
   WRITING,
 } from './flag-spec.js';
 import * as parse from './parsers.js';
-import { sample } from './sample.js';
 
 const TIMESTAMPS = ['us', 'ms', 'iso', 'utc'] as const;
 const SYSTEM = 'the temporary folder of the system';
@@ -144,7 +143,7 @@ export const LAKE_FLAGS = {
       verbs: ['audit'],
       value: 'N[:SEED]',
       doc: 'compare only N days or months of each series with REST, drawn at random; the summary shows the seed, which draws them again',
-      parse: sample,
+      parse: parse.sample,
     },
     force: {
       isCarried: true,

@@ -15,17 +15,17 @@ export const SECRET_ADDRESSES: ReadonlySet<string> = new Set<FlagName>(['ping', 
 
 /** The value for people, who may pass the text on. It has only the host of a secret address, and is then no valid value. */
 export function sharedText(name: FlagName, value: Value): string {
-  const text = valueText(name, value);
+  const text =
+    typeof value === 'number'
+      ? numberText(name, value)
+      : [value]
+          .flat()
+          .map((item) => itemText(item as Item))
+          .join(',');
   return SECRET_ADDRESSES.has(name) ? hiddenAddress(text) : text;
 }
 
-function valueText(name: FlagName, value: Value): string {
-  if (typeof value === 'number') return numberValue(name, value);
-  if (isList(value)) return value.map(itemText).join(',');
-  return itemText(value);
-}
-
-function numberValue(name: FlagName, value: number): string {
+function numberText(name: FlagName, value: number): string {
   const { unit, value: kind } = flagSpec(name);
   if (kind === 'ISO') return new Date(value).toISOString();
   return unit === undefined ? String(value) : WITH_UNIT[unit](value);
@@ -39,15 +39,13 @@ const WITH_UNIT: Readonly<Record<NonNullable<FlagSpec['unit']>, (value: number) 
   Percent: String,
 };
 
-function itemText(value: Exclude<Value, List> | List[number]): string {
+type Item = Exclude<Value, List> | List[number];
+
+function itemText(value: Item): string {
   if (typeof value !== 'object') return String(value);
   if ('text' in value) return value.text;
   if ('port' in value) return endpointText(value);
   return value.kind === 'fixed' ? String(value.limit) : `auto:${value.max}`;
-}
-
-function isList(value: Value): value is List {
-  return Array.isArray(value);
 }
 
 /** The given flags of these names that the verb takes, without those of the environment: the next command has them from there. */

@@ -8,34 +8,22 @@ export function didYouMean(text: string, candidates: readonly string[]): string 
 }
 
 /**
- * The only candidate that begins with the text; else the candidate with the smallest edit distance, ignoring case. Of equal distances, a candidate with the same letters wins, then
- * the first. Undefined if the distance is above 1 and above a third of the length, and for a text of more than 64 characters.
+ * The only candidate that begins with the text; else the candidate with the smallest edit distance, ignoring case; of equal distances, the
+ * first. Undefined if the distance is above 1 and above a third of the length, and for a text of more than 64 characters.
  * A number with a unit of time, like `60m`, has no near name: another number or unit would mean something else.
  */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
-  if (text.length > 64) return undefined;
-  if (QUANTITY.test(text)) return candidates.find((name) => name.toLowerCase() === text.toLowerCase());
+  if (text.length > LONGEST) return undefined;
   const typed = text.toLowerCase();
+  if (QUANTITY.test(text)) return candidates.find((name) => name.toLowerCase() === typed);
   const begun = candidates.filter((candidate) => candidate.toLowerCase().startsWith(typed));
   if (begun.length === 1 && typed.length >= SHORTEST_PART) return begun[0];
-  const typedLetters = letters(typed);
-  let best: { candidate: string; far: number } | undefined;
-  for (const candidate of candidates) {
-    const folded = candidate.toLowerCase();
-    let far = distance(typed, folded);
-    // A candidate with a larger distance cannot win, so its letters are not compared.
-    if (best !== undefined && far > best.far + 0.5) continue;
-    if (letters(folded) === typedLetters) far -= 0.5;
-    if (best === undefined || far < best.far) best = { candidate, far };
-  }
   const allowed = Math.max(1, Math.floor(text.length / 3));
-  return best !== undefined && best.far <= allowed ? best.candidate : undefined;
+  return candidates
+    .map((candidate) => ({ candidate, far: distance(typed, candidate.toLowerCase()) }))
+    .filter(({ far }) => far <= allowed)
+    .sort((one, other) => one.far - other.far)[0]?.candidate;
 }
 
-const SHORTEST_PART = 3;
-
+const [SHORTEST_PART, LONGEST] = [3, 64];
 const QUANTITY = /^\d+ ?(?:ms|s|sec|second|m|min|minute|h|hr|hour|d|day|w|week|mo|mon|month)?s?$/i;
-
-function letters(text: string): string {
-  return text.split('').sort().join('');
-}

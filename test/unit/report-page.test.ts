@@ -7,7 +7,7 @@ import { DAY_SECONDS } from '../../src/catalogue/gap.js';
 import type { SeriesStates } from '../../src/catalogue/day-states.js';
 import type { Gap } from '../../src/catalogue/gap.js';
 import { periodsOf } from '../../src/coverage/amounts.js';
-import { dayRuns, DayStates } from '../../src/page/day-states.js';
+import { dayRuns, DayStates } from '../../src/page/coverage-data.js';
 import { embedded, hashSource, pageShell } from '../../src/page/shell.js';
 import { runData } from '../../src/page/run-data.js';
 import { runRecord } from '../helpers/report-lake.js';
