@@ -27,7 +27,9 @@ export interface LakeCoverage {
   /** The counts of the series that were read so far. */
   readonly found: CoverageCounts;
   readonly failures: LastFailures | undefined;
-  /** The period of the amounts of a series: the value of `--by`; for `auto`, a day or a month, depending on the length of the range. */
+  /** The value of `--by`; undefined for `auto`. */
+  readonly by: CoveragePeriod | undefined;
+  /** The period of the amounts of a series: that of `by`; for `auto`, a day or a month, depending on the length of the range. */
   readonly periodOf: (covered: SeriesStates) => CoveragePeriod;
 }
 
@@ -40,6 +42,7 @@ export async function coverSelected(
   const { options, origins } = resolved;
   const nowMs = options.nowMs ?? clock.now();
   const range: Partial<DayRange> = givenRange(options, nowMs, venue) ?? {};
+  const by = options.by === 'day' || options.by === 'month' ? options.by : undefined;
   const found = new CoverageCounts();
   const warn = observer.warn.bind(observer);
   const skip = (message: string): void => {
@@ -69,12 +72,8 @@ export async function coverSelected(
     covered: counted(covered, found, options.minPercent),
     found,
     failures,
-    periodOf: ({ from, to }) =>
-      options.by === 'day' || options.by === 'month'
-        ? options.by
-        : to - (range.from ?? from) <= MOST_DAYS
-          ? 'day'
-          : 'month',
+    by,
+    periodOf: ({ from, to }) => by ?? (to - (range.from ?? from) <= MOST_DAYS ? 'day' : 'month'),
   };
 }
 

@@ -31,11 +31,10 @@ export async function coverage(run: LookUp): Promise<ExitCode> {
 
 async function write(
   { io, resolved }: LookUp,
-  { covered, found, periodOf }: LakeCoverage,
+  { covered, found, by, periodOf }: LakeCoverage,
   next: NextStep,
 ): Promise<void> {
   const { options } = resolved;
-  const chosen = options.by === 'day' || options.by === 'month' ? options.by : undefined;
   const toNext = async function* (): AsyncGenerator<SeriesStates> {
     for await (const one of covered) {
       next.add(one);
@@ -56,7 +55,7 @@ async function write(
     for await (const one of toNext())
       if (!(await writeExact(io, csvLines(one, periodOf(one)).join('')))) return;
   } else {
-    for await (const text of coverageTexts(toNext(), io, { by: chosen, isAll: options.all }))
+    for await (const text of coverageTexts(toNext(), io, { by, isAll: options.all }))
       if (!(await writeText(io, text))) return;
   }
 }
@@ -67,19 +66,16 @@ function conclude(
   { refused, below, exitCode }: CoverageCounts,
   next: NextStep,
 ): ExitCode {
-  const say = (line: string): void => {
-    printLines(io.stderr, [line]);
-  };
-  const { options } = resolved;
-  for (const { message, hint } of refused.slice(0, MOST_REFUSED)) {
-    say(`cryptodl: ${message}`);
-    if (hint !== undefined) say(`  ${hint}`);
-  }
-  if (refused.length > MOST_REFUSED)
-    say(`cryptodl: ${refused.length - MOST_REFUSED} more manifests or lines cannot be read`);
-  if (below.length > 0) say(`below --min ${options.minPercent ?? 0} %: ${listText(below)}`);
+  const { minPercent = 0, json, csv, summary, quiet } = resolved.options;
+  const more = refused.length - MOST_REFUSED;
   const line = next.line();
-  if (line !== undefined && !options.json && !options.csv && !options.summary && !options.quiet)
-    say(`next  ${line}`);
+  printLines(io.stderr, [
+    ...refused
+      .slice(0, MOST_REFUSED)
+      .flatMap(({ message, hint }) => [`cryptodl: ${message}`, ...(hint === undefined ? [] : [`  ${hint}`])]),
+    ...(more > 0 ? [`cryptodl: ${more} more manifests or lines cannot be read`] : []),
+    ...(below.length > 0 ? [`below --min ${minPercent} %: ${listText(below)}`] : []),
+    ...(line === undefined || json || csv || summary || quiet ? [] : [`next  ${line}`]),
+  ]);
   return exitCode;
 }

@@ -102,19 +102,17 @@ export class GapGroups {
     const excused = this.#excused.text();
     return [
       ...(shown.length === 0 ? [] : [shown.length > 1 ? 'missing, worst first:' : 'missing:']),
-      ...shown.map((group) => `  ${groupText(group)}`),
+      // The end of a span is the last missing row or day: `2024-01-12 … 2024-01-14: 100 symbols, hole, 432,000 rows`.
+      ...shown.map((group) => {
+        const { span, symbols, missing } = gapTexts(group);
+        return `  ${span}: ${symbols}, ${printable(group.reason)}, ${missing}`;
+      }),
       ...(more > 0
         ? [`  and ${numberText(more)} more gaps: --all shows all, --json shows them by series`]
         : []),
       ...(excused === '' ? [] : [excused]),
     ];
   }
-}
-
-/** `2024-01-12 … 2024-01-14: 100 symbols, hole, 432,000 rows`; the end is the last missing row or day. */
-function groupText(group: GapGroup): string {
-  const { span, symbols, missing } = gapTexts(group);
-  return `${span}: ${symbols}, ${printable(group.reason)}, ${missing}`;
 }
 
 /** The parts of the text of a group. */

@@ -2,7 +2,7 @@
 import { openCatalogue } from '../catalogue/catalogue.js';
 import type { SeriesStates } from '../catalogue/day-states.js';
 import { DAY_SECONDS } from '../catalogue/gap.js';
-import { readableStates } from '../catalogue/readable-states.js';
+import { readableStates } from '../coverage/readable-states.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { gapText } from '../coverage/series-table.js';
@@ -24,15 +24,12 @@ export async function tellLacking(
 ): Promise<boolean> {
   const { requireComplete, quiet } = resolved.options;
   const { request, root, selected, range, unread } = given;
-  const catalogue = openCatalogue(root, request.source, request.signal);
-  const nowMs = resolved.options.nowMs ?? request.clock.now();
-  const onRefused = (error: Error): void => {
-    request.observer.warn(error.message);
-  };
-  const covered = await readableStates(catalogue, selected, { nowMs, onRefused }, range);
+  const covered = await readableStates(root, selected, request, range);
   const gapsOf = new Map(selected.map((series) => [series, missingOf(covered.get(series))]));
   if (requireComplete)
-    for await (const { series, fault } of catalogue.series(selected))
+    for await (const { series, fault } of openCatalogue(root, request.source, request.signal).series(
+      selected,
+    ))
       if (fault !== undefined && gapsOf.get(series)?.length === 0) gapsOf.set(series, [fault]);
   // Bars lack what their source lacks.
   const lacking = [...gapsOf]

@@ -1,45 +1,18 @@
 /** The options of the library: the flags of each verb in camelCase, with types, and their conversion to the texts of flags. */
 import { usage } from '../model/errors.js';
-import type { Verb } from '../options/flag-spec.js';
 import { camelCase, flagsOf, flagSpec, nameOptions } from '../options/flags.js';
-import type { CamelCase, FlagName, FlagNameOf, FlagValue } from '../options/flags.js';
+import type { CamelCase, FlagName, FlagNameIn, FlagNameOf, FlagValue } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import type { ALL, MarketAlias, MARKETS } from '../source/names.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { isRecord } from '../text/json.js';
 
-const LIBRARY_VERBS = [
-  'vision',
-  'metrics',
-  'repair',
-  'list',
-  'coverage',
-  'verify',
-  'audit',
-  'sql',
-] as const satisfies readonly Verb[];
-export type LibraryVerb = (typeof LIBRARY_VERBS)[number];
+export type LibraryVerb = 'vision' | 'metrics' | 'repair' | 'list' | 'coverage' | 'verify' | 'audit' | 'sql';
 
-/** Flags about printing, config files and other matters of a command line. */
-const COMMAND_LINE = [
-  'alert-webhook',
-  'all',
-  'config',
-  'csv',
-  'debug-dump',
-  'dry-run',
-  'json',
-  'log-file',
-  'log-level',
-  'ping',
-  'print-options',
-  'progress',
-  'prometheus-port',
-  'prometheus-textfile',
-  'quiet',
-  'summary',
-  'views',
-] as const satisfies readonly FlagName[];
+/** Flags about printing, config files and other matters of a command line: those of two groups, and further ones. */
+const COMMAND_LINE_GROUPS = ['Messages', 'Options'] as const;
+const COMMAND_LINE = ['all', 'csv', 'dry-run', 'summary', 'views'] as const satisfies readonly FlagName[];
+type CommandLine = FlagNameIn<(typeof COMMAND_LINE_GROUPS)[number]> | (typeof COMMAND_LINE)[number];
 
 /** Durations are milliseconds or text with a unit (`30s`), sizes bytes or text (`2GiB`). */
 type ValueOf<T> = T extends boolean
@@ -63,15 +36,17 @@ type MarketWord = (typeof MARKETS)[number] | MarketAlias | typeof ALL;
 
 /** The flags of a verb in camelCase; dates are UTC days (`2024-01-31` or a Date). */
 export type OptionsOf<V extends LibraryVerb> = {
-  readonly [Name in Exclude<FlagNameOf<V>, (typeof COMMAND_LINE)[number]> as CamelCase<Name>]?:
-    GivenValue<Name> | undefined;
+  readonly [Name in Exclude<FlagNameOf<V>, CommandLine> as CamelCase<Name>]?: GivenValue<Name> | undefined;
 };
 
 /** The texts of the options. Throws usage errors for unknown names, and for values that are not text, numbers and the like. */
 export function rawValues(verb: LibraryVerb, options: unknown): RawValues {
   if (!isRecord(options)) throw usage(`${verb} takes an object of options`, callOf(verb));
   const values: RawValues = {};
-  const known = flagsOf(verb).filter((name) => !COMMAND_LINE.some((other) => other === name));
+  const isOfCommandLine = (name: FlagName): boolean =>
+    COMMAND_LINE.some((other) => other === name) ||
+    COMMAND_LINE_GROUPS.some((group) => group === flagSpec(name).group);
+  const known = flagsOf(verb).filter((name) => !isOfCommandLine(name));
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined) continue;
     const name = known.find((flag) => camelCase(flag) === key);

@@ -30,6 +30,11 @@ export type FlagNameOf<V extends Verb> = {
   [Name in FlagName]: V extends Flags[Name]['verbs'][number] ? Name : never;
 }[FlagName];
 
+/** The names of the flags of a group. */
+export type FlagNameIn<Group extends FlagSpec['group']> = {
+  [Name in FlagName]: Flags[Name]['group'] extends Group ? Name : never;
+}[FlagName];
+
 export type CamelCase<Name extends string> = Name extends `${infer First}-${infer Rest}`
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : Name;

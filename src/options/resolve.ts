@@ -1,7 +1,7 @@
 /** Resolves the texts of all sources to one frozen Options. */
 import { usage } from '../model/errors.js';
 import { environmentName, FLAG_NAMES, flagFor, flagSpec, flagsOf, isSwitch, optionName } from './flags.js';
-import type { DefaultSources, Verb } from './flag-spec.js';
+import type { Verb } from './flag-spec.js';
 import type { FlagName, Options } from './flags.js';
 import { text as parseText } from './parsers.js';
 import type { ExchangeNames } from './parsers.js';
@@ -101,7 +101,10 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange
     options[optionName(name)] = layer === undefined ? unset : parseValue(name, layer, { verb, names });
     if (own?.values[name] !== undefined) texts[name] = own.values[name];
   }
-  const from = defaultSources(options as Options, exchange);
+  // Without an exchange, the hosts are those of the default exchange.
+  const { hosts } = exchange ?? readVenueWords();
+  const { retryPreset, archiveUrl } = options as Options;
+  const from = { preset: loadRetryPresets()[retryPreset], archiveUrl, hosts };
   for (const name of FLAG_NAMES) options[optionName(name)] ??= flagSpec(name).derive?.(from);
   // Files and variables are shared with commands that have a server, so a group from there is left unused.
   const isGroupMeant = ['flag', 'job'].includes(origins['egress-group'] ?? '');
@@ -116,14 +119,6 @@ export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange
     texts,
     ...sources,
   };
-}
-
-/** The values from which the other defaults are derived. Without an exchange, the hosts are those of the default exchange. */
-function defaultSources(
-  { retryPreset, archiveUrl }: Pick<Options, 'retryPreset' | 'archiveUrl'>,
-  { hosts }: Pick<ExchangeWords, 'hosts'> = readVenueWords(),
-): DefaultSources {
-  return { preset: loadRetryPresets()[retryPreset], archiveUrl, hosts };
 }
 
 /** The names of an exchange, for parsers. */

@@ -1,6 +1,5 @@
 /** The extent of a series and the times without rows, from its manifest. No data file is read. */
-import { openCatalogue } from '../catalogue/catalogue.js';
-import { readableStates } from '../catalogue/readable-states.js';
+import { readableStates } from '../coverage/readable-states.js';
 import { gapText } from '../coverage/series-table.js';
 import type { Series } from '../model/task.js';
 import { listText } from '../model/units.js';
@@ -26,13 +25,9 @@ interface MissingRows extends TimeRange {
 export async function readFacts(
   root: string,
   series: readonly Series[],
-  { source, resolved, clock, observer, signal }: Omit<VerbRequest, 'read' | 'surroundings'>,
+  request: Omit<VerbRequest, 'read' | 'surroundings'>,
 ): Promise<SeriesFacts[]> {
-  const nowMs = resolved.options.nowMs ?? clock.now();
-  const onRefused = (error: Error): void => {
-    observer.warn(error.message);
-  };
-  const found = await readableStates(openCatalogue(root, source, signal), series, { nowMs, onRefused });
+  const found = await readableStates(root, series, request);
   return [...found.values()].flatMap((states) => {
     const { first, last, gaps, dayStartSeconds } = states;
     if (first === undefined || last === undefined) return [];

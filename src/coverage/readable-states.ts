@@ -1,22 +1,30 @@
 /** The day states of series for a reader of their rows, which reads the files of all formats but zip. */
+import { openCatalogue } from '../catalogue/catalogue.js';
+import type { SeriesStates } from '../catalogue/day-states.js';
+import type { DayRange } from '../catalogue/spans.js';
 import type { Series } from '../model/task.js';
-import type { Catalogue, JudgeTerms } from './catalogue.js';
-import type { SeriesStates } from './day-states.js';
-import type { DayRange } from './spans.js';
+import type { VerbRequest } from '../options/verb-request.js';
 
 /**
  * The states of each series in the format that lacks least, because each format explains only its own files. `first` and `last` are those of
- * all formats. A series without Parquet and CSV files is not among them.
+ * all formats. A series without Parquet and CSV files is not among them. Warns of manifests that cannot be read.
  */
 export async function readableStates(
-  catalogue: Catalogue,
+  root: string,
   selected: readonly Series[],
-  terms: Pick<JudgeTerms, 'nowMs' | 'onRefused'>,
+  { source, resolved, clock, observer, signal }: Omit<VerbRequest, 'read' | 'surroundings'>,
   range: Partial<DayRange> = {},
 ): Promise<Map<Series, SeriesStates>> {
   const found = new Map<Series, SeriesStates>();
-  const all = { ...terms, rangesOf: () => [range], formats: ['parquet', 'csv'] } as const;
-  for await (const one of catalogue.states(selected, all)) {
+  const terms = {
+    nowMs: resolved.options.nowMs ?? clock.now(),
+    onRefused: (error: Error) => {
+      observer.warn(error.message);
+    },
+    rangesOf: () => [range],
+    formats: ['parquet', 'csv'],
+  } as const;
+  for await (const one of openCatalogue(root, source, signal).states(selected, terms)) {
     const other = found.get(one.series) ?? one;
     const firsts = [one.first, other.first].filter((time) => time !== undefined).sort();
     const lasts = [one.last, other.last].filter((time) => time !== undefined).sort();
