@@ -11,7 +11,6 @@ import type { VerbLake } from '../select/held-series.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
 import { isAll } from '../select/select-datasets.js';
 import { parseAssets } from '../source/binance/exchange-info.js';
-import { intervalMs } from '../source/venue.js';
 import { reasonOf } from '../text/path-faults.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import type { Engine, EngineSettings } from './export-file.js';
@@ -90,11 +89,6 @@ export async function targetFolder({ request, engine, root }: Export): Promise<s
       `export ${name} needs --target, the folder for its files; --out is the lake`,
       `for example --target ${name === 'freqtrade' ? 'user_data/data/binance' : name}`,
     );
-  if (/^s3:/i.test(target))
-    throw usage(
-      `--target ${target}: export writes to local folders only`,
-      'copy the folder into the bucket afterwards',
-    );
   const path = absolutePath(target, request.surroundings.home);
   refuseFile(path, '--target');
   await refuseInLake(path, root, request.source.name);
@@ -103,12 +97,6 @@ export async function targetFolder({ request, engine, root }: Export): Promise<s
 
 /** Throws usage errors. */
 async function settingsOf({ resolved: { options }, surroundings }: VerbRequest): Promise<EngineSettings> {
-  const wrong = options.markInterval.find((interval) => !(intervalMs(interval) > 0));
-  if (wrong !== undefined)
-    throw usage(
-      `--mark-interval: "${wrong}" is not an interval like 1h or 8h`,
-      'for example --mark-interval 1h,8h',
-    );
   if (options.exchangeInfo === undefined) return { ...options, assets: new Map() };
   const path = absolutePath(options.exchangeInfo, surroundings.home);
   const text = await readFile(path, 'utf8').catch((error: unknown) => {

@@ -43,10 +43,11 @@ export type OptionsOf<V extends LibraryVerb> = {
 export function rawValues(verb: LibraryVerb, options: unknown): RawValues {
   if (!isRecord(options)) throw usage(`${verb} takes an object of options`, callOf(verb));
   const values: RawValues = {};
-  const isOfCommandLine = (name: FlagName): boolean =>
-    COMMAND_LINE.some((other) => other === name) ||
-    COMMAND_LINE_GROUPS.some((group) => group === flagSpec(name).group);
-  const known = flagsOf(verb).filter((name) => !isOfCommandLine(name));
+  const known = flagsOf(verb).filter(
+    (name) =>
+      !COMMAND_LINE.some((other) => other === name) &&
+      !COMMAND_LINE_GROUPS.some((group) => group === flagSpec(name).group),
+  );
   for (const [key, value] of Object.entries(options)) {
     if (value === undefined) continue;
     const name = known.find((flag) => camelCase(flag) === key);

@@ -8,14 +8,10 @@ import type { Parse } from './parsers.js';
 /** A folder, or the address of a lake in a bucket. */
 export const lake: Parse<string> = (value, where) => parseLake(text(value, where), where);
 
-/** A folder, for verbs that do not work on a bucket. */
-export const localLake: Parse<string> = (value, where) => {
-  const parsed = lake(value, where);
-  if (!isLakeAddress(parsed)) return parsed;
-  throw usage(
-    `${where}: cryptodl remove does not work on a lake in a bucket`,
-    'delete the folder of the series and its manifest with the tools of the bucket',
-  );
+/** A folder, for what does not work on a bucket. */
+export const localFolder: Parse<string> = (value, where) => {
+  if (!isLakeAddress(value)) return text(value, where);
+  throw usage(`${where} takes a local folder, and no bucket`, 'copy the folder from the bucket, or into it');
 };
 
 /** An http(s) address that may have a query. Its path is a secret, so the errors contain only its host. */

@@ -1,6 +1,6 @@
 /** Flags of the groups Where, How and Safety: the files that are written, what is printed, and the checks. */
 import { FORMATS } from '../model/task.js';
-import { lake, localLake } from './addresses.js';
+import { lake, localFolder } from './addresses.js';
 import {
   DIR,
   DOWNLOADS,
@@ -37,7 +37,7 @@ export const LAKE_FLAGS = {
           'the only lake that the jobs may write to; without it, also lakes in buckets that the jobs name',
       },
       parse: lake,
-      parseOf: { remove: localLake },
+      parseOf: { remove: localFolder },
       default: './data',
       aka: ['output', 'output-dir', 'outdir', 'out-dir', 'dir', 'directory', 'datadir', 'data-dir'],
     },

@@ -1,5 +1,7 @@
 /** Flags of the verbs that draw, print rows, or write files for other programs. */
-import { DIR, FILE, LIST, section } from './flag-spec.js';
+import { intervalMs } from '../source/venue.js';
+import { localFolder } from './addresses.js';
+import { FILE, LIST, section } from './flag-spec.js';
 import * as parse from './parsers.js';
 
 /** One character; `tab` and `\\t` are the tabulator. */
@@ -39,7 +41,7 @@ export const OUTPUT_FLAGS = {
     'mark-interval': {
       ...LIST,
       doc: 'freqtrade: intervals of the files with mark prices and funding rates; versions of freqtrade differ in the interval that they read',
-      parse: parse.text,
+      parse: parse.parser('an interval', ['1h,8h'], (text) => (intervalMs(text) > 0 ? text : undefined)),
       default: '1h,8h',
     },
     'exchange-info': {
@@ -70,7 +72,8 @@ export const OUTPUT_FLAGS = {
       verbs: ['export', 'universe'],
       doc: 'folder for the files; not within the lake',
       docOf: { universe: 'the file of --as parquet, or the folder of the files of --as freqtrade' },
-      ...DIR,
+      value: 'DIR',
+      parse: localFolder,
       aka: ['to-dir', 'into', 'destination', 'dest', 'export-dir', 'output-folder', 'datadir'],
     },
     delimiter: {

@@ -59,7 +59,16 @@ function standardError(): Output {
 
 /** Throws a usage error if the file cannot be opened. The first failed write warns and ends the log; the run goes on. */
 function fileOutput(path: string, warn: (message: string) => void): Output {
-  const file = openFile(path);
+  let file: number;
+  try {
+    makeFolderSync(dirname(path));
+    file = openSync(path, 'a');
+  } catch (error) {
+    throw usage(
+      `--log-file ${shownPath(path)} cannot be written (${reasonOf(errnoOf(error))})`,
+      'choose another --log-file, or leave it out',
+    );
+  }
   let isBroken = false;
   return {
     write: (text) => {
@@ -75,19 +84,6 @@ function fileOutput(path: string, warn: (message: string) => void): Output {
       closeSync(file);
     },
   };
-}
-
-/** Throws a usage error if the path cannot be opened. */
-function openFile(path: string): number {
-  try {
-    makeFolderSync(dirname(path));
-    return openSync(path, 'a');
-  } catch (error) {
-    throw usage(
-      `--log-file ${shownPath(path)} cannot be written (${reasonOf(errnoOf(error))})`,
-      'choose another --log-file, or leave it out',
-    );
-  }
 }
 
 // The lines about requests: one per attempt, and one per retry.

@@ -7,6 +7,7 @@ import type { Options } from '../options/flags.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { filterHeldSeries } from '../select/held-series.js';
+import { oneMarket } from '../select/select-datasets.js';
 import { pairOf } from '../source/pairs.js';
 import { findDataset, intervalMs } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
@@ -21,13 +22,9 @@ export interface UniverseMarket {
 }
 
 /** Throws usage errors for several markets, for a market without klines, and for a column that is not comparable. */
-export function universeMarket({ market: markets, by }: Options, venue: Venue): UniverseMarket {
-  const [market = '', second] = markets;
-  if (second !== undefined)
-    throw usage(
-      `universe ranks the symbols of one market, and --market has ${markets.join(', ')}`,
-      `choose one, for example --market ${market}`,
-    );
+export function universeMarket(options: Options, venue: Venue): UniverseMarket {
+  const { by } = options;
+  const market = oneMarket(venue, options, 'universe');
   const spec = findDataset(venue, market, DATASET);
   if (spec === undefined) throw usage(`--market ${market} has no ${DATASET}`, 'choose another market');
   const unitOf = (name: string): string | undefined =>

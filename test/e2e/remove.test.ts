@@ -75,7 +75,7 @@ describe('a dry run', () => {
 
   it('refuses a lake in a bucket', async () => {
     const { code, stderr } = await remove('s3://bucket/lake', '--symbols', 'BTCUSDT');
-    expect([code, stderr]).toEqual([2, expect.stringContaining('does not work on a lake in a bucket')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('takes a local folder, and no bucket')]);
   });
 });
 

@@ -1068,7 +1068,7 @@ describe('a wrong command line of export', () => {
     ['export freqtrad --target x', 'did you mean freqtrade?'],
     ['export nautilus --target x', 'did you mean nautilus-loader?'],
     ['export freqtrade', 'export freqtrade needs --target'],
-    ['export freqtrade --target s3://bucket/x', 'export writes to local folders only'],
+    ['export freqtrade --target s3://bucket/x', 'takes a local folder, and no bucket'],
     ['export freqtrade --target LAKE', 'is in the lake'],
     ['export freqtrade --target FILE', 'is a file'],
     ['export freqtrade --target x --delimiter ;', '--delimiter is for export csv, not for export freqtrade'],

@@ -626,7 +626,7 @@ describe('units', () => {
 describe('mistakes', () => {
   it.each([
     ['--window 12h', '"12h" is not a number of whole days', '--window 30d'],
-    ['-m um,spot', 'universe ranks the symbols of one market', '--market um'],
+    ['-m um,spot', 'universe takes one market', '--market um'],
     [
       '--from 2024-08',
       'has the days 2024-01-01 … 2024-05-02, and no month of the range begins after 30 days of them',
