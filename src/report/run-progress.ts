@@ -1,11 +1,9 @@
 /** The progress of a run: a live view on a terminal, a line now and then in logs, or events for programs. */
-import type { HostStates } from '../http/host-states.js';
 import type { Clock, Timer } from '../model/clock.js';
 import { Counters } from '../model/counters.js';
 import type { Io, OutputStream } from '../model/io.js';
 import { liveLines } from './live-lines.js';
 import { LiveScreen } from './live-screen.js';
-import type { NetworkFigures } from './network-figures.js';
 import { progressFields, progressText } from './progress-state.js';
 import type { ProgressState } from './progress-state.js';
 import type { LiveRun, RunMonitor } from './live-run.js';
@@ -44,16 +42,9 @@ export function progressMode(
 const EVERY_MS = { bar: 200, plain: 10_000, json: 1000 } as const;
 /** A plan that is complete sooner is not shown. */
 const PLAN_SHOWN_AFTER_MS = 1000;
-/** The hosts and the concurrency are asked this often. */
-const HOSTS_EVERY_MS = 1000;
 /** The speed is that of so many milliseconds. */
 const SPEED_MS = 10_000;
 const SAMPLE_MS = 1000;
-
-interface Seen extends Pick<NetworkFigures, 'concurrency' | 'settled'> {
-  readonly at: number;
-  readonly hosts: HostStates;
-}
 
 export class RunProgress implements RunMonitor {
   readonly #options: ProgressOptions;
@@ -64,7 +55,6 @@ export class RunProgress implements RunMonitor {
   /** Retries of the listing. */
   #retriedBefore = 0;
   #speed: Speed;
-  #seen: Seen = NOTHING_SEEN;
 
   constructor(options: ProgressOptions) {
     this.#options = options;
@@ -84,7 +74,6 @@ export class RunProgress implements RunMonitor {
     this.#beganAt = this.#options.clock.monotonic();
     this.#retriedBefore = live.counts.of('retries');
     this.#speed = new Speed(this.#beganAt);
-    this.#seen = NOTHING_SEEN;
     this.#start();
   }
 
@@ -139,9 +128,9 @@ export class RunProgress implements RunMonitor {
 
   #state(): ProgressState | undefined {
     if (this.#live === undefined) return undefined;
-    const { plan, counts, work } = this.#live;
+    const { plan, counts, work, network, hosts } = this.#live;
     const now = this.#options.clock.monotonic();
-    const { concurrency, settled, hosts } = this.#look(this.#live, now);
+    const { concurrency = 0, settled } = network?.() ?? {};
     const { inFlight = 0, writing = 0, toWrite = 0 } = plan?.state() ?? {};
     const { commit } = work.active;
     const bytes = counts.of('bytes');
@@ -163,25 +152,10 @@ export class RunProgress implements RunMonitor {
       toWrite,
       committing: commit,
       errors: new Counters<string>(counts.by('reasons'), plan?.tally.failedBy ?? {}).all,
-      hosts,
+      hosts: hosts?.() ?? { buckets: [], breakers: [], retryBudgets: {} },
     };
   }
-
-  /** The figures of the network cost more than counts, so they are not read for each frame. */
-  #look({ network, hosts }: LiveRun, now: number): Seen {
-    if (now - this.#seen.at < HOSTS_EVERY_MS || network === undefined || hosts === undefined)
-      return this.#seen;
-    const { concurrency, settled } = network();
-    this.#seen = { at: now, concurrency, settled, hosts: hosts() };
-    return this.#seen;
-  }
 }
-
-const NOTHING_SEEN: Seen = {
-  at: Number.NEGATIVE_INFINITY,
-  concurrency: 0,
-  hosts: { buckets: [], breakers: [], retryBudgets: {} },
-};
 
 /** Bytes per second within the last `SPEED_MS`. It changes once per second, with each sample. */
 class Speed {
