@@ -1,6 +1,6 @@
 /** `cryptodl audit`: prints findings about the archive, or about the lake against REST; with --prefer daily, rebuilds faulty months of the lake from daily objects. */
 import { forEachItem, progressPrinter, runVerb } from '../cli/look-up.js';
-import type { LookUp, Signals } from '../cli/look-up.js';
+import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import { runAndPrint, withLog } from '../download/download.js';
 import { openLogOf } from '../report/log.js';
@@ -9,7 +9,6 @@ import { seriesName } from '../model/task.js';
 import { countText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import type { SeriesRequest } from '../plan/series-request.js';
 import { printLines } from '../text/printable.js';
 import { auditSelected } from './audit-selected.js';
 import type { AuditSummary, AuditTally } from './audit-selected.js';
@@ -22,13 +21,14 @@ import { selectRebuilds } from './rebuild-months.js';
 export async function audit(run: LookUp): Promise<ExitCode> {
   return runVerb(run, async (request, signals) => {
     const tally = await withLog(request, run.io, (logged) => printItems(run, logged));
-    const isPreferred = run.resolved.options.prefer === 'daily';
-    const rebuilt = !isPreferred
-      ? undefined
-      : tally.rebuilds.length === 0
-        ? 0
-        : await rebuild(run, { request, signals }, tally.rebuilds);
-    return conclude(run, tally, rebuilt);
+    const { io, resolved } = run;
+    if (resolved.options.prefer !== 'daily') return conclude(run, tally, undefined);
+    if (tally.rebuilds.length === 0) return conclude(run, tally, 0);
+    // An ordinary run with plan, outcomes and summary.
+    const rebuild = { ...request, verb: 'vision' as const, select: selectRebuilds(tally.rebuilds) };
+    const log = openLogOf(resolved.options, io);
+    const { exitCode } = await runAndPrint(rebuild, { io, log, signalled: signals.signalled });
+    return conclude(run, tally, exitCode);
   });
 }
 
@@ -44,17 +44,6 @@ async function printItems({ io, resolved }: LookUp, request: VerbRequest): Promi
     else if (item.event === 'finding')
       await writeData(io, [`${seriesName(item)} ${item.month}  ${item.kind}  ${item.text}`]);
   });
-}
-
-/** Runs the rebuild as an ordinary run with plan, outcomes and summary. */
-async function rebuild(
-  { io, resolved }: LookUp,
-  { request, signals }: { readonly request: VerbRequest; readonly signals: Signals },
-  requests: readonly SeriesRequest[],
-): Promise<ExitCode> {
-  const log = openLogOf(resolved.options, io);
-  const rebuilt = { ...request, verb: 'vision' as const, select: selectRebuilds(requests) };
-  return (await runAndPrint(rebuilt, { io, log, signalled: signals.signalled })).exitCode;
 }
 
 /** `rebuilt`: the exit code of the rebuild; undefined without --prefer daily. */

@@ -2,7 +2,7 @@
 import type { Session } from '../download/session.js';
 import { periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
-import type { ArchiveObject, Series } from '../model/task.js';
+import type { ArchiveObject, Period, Series } from '../model/task.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { listSeries } from '../plan/series-listing.js';
 import type { Range } from '../select/date-range.js';
@@ -55,6 +55,10 @@ export async function symbolsIn(
   return symbols;
 }
 
+export function textOf(period: Period | undefined): string | null {
+  return period === undefined ? null : periodText(period);
+}
+
 export async function extentOf(
   session: Catalog,
   datasets: readonly ChosenDataset[],
@@ -73,8 +77,8 @@ export async function extentOf(
     }
   }
   return {
-    first: first === undefined ? null : periodText(first.period),
-    last: last === undefined ? null : periodText(last.period),
+    first: textOf(first?.period),
+    last: textOf(last?.period),
     objects,
     bytes,
   };

@@ -16,7 +16,7 @@ import { endedText, reachText } from '../source/describe.js';
 import { asUnreachable } from '../source/listing.js';
 import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
-import { ALWAYS, extentOf, periodsOf, SERIES_AT_ONCE, symbolsIn } from './list-archive.js';
+import { ALWAYS, extentOf, periodsOf, SERIES_AT_ONCE, symbolsIn, textOf } from './list-archive.js';
 
 /** One item: cells for text, fields for programs. */
 export interface ListItem<Fields = object> {
@@ -123,23 +123,15 @@ function spanText(venue: Venue, market: Market, spec: DatasetSpec): string {
 }
 
 function datasetFields(market: Market, spec: DatasetSpec): DatasetItem {
-  const spans = Object.fromEntries(
-    spec.cadences.map((cadence) => {
-      const { first, last } = spec.spans[cadence] ?? {};
-      return [
-        cadence,
-        {
-          first: first === undefined ? null : periodText(first),
-          last: last === undefined ? null : periodText(last),
-        },
-      ];
-    }),
-  );
+  const spanOf = (cadence: Cadence): DatasetItem['cadences'][Cadence] => {
+    const { first, last } = spec.spans[cadence] ?? {};
+    return { first: textOf(first), last: textOf(last) };
+  };
   return {
     dataset: spec.name,
     market,
     title: spec.title,
-    cadences: spans,
+    cadences: Object.fromEntries(spec.cadences.map((cadence) => [cadence, spanOf(cadence)])),
     rest: spec.rest !== undefined,
     intervals: intervalsOf(spec) ?? [],
     partition: spec.partition,

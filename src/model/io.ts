@@ -6,7 +6,7 @@ import type { Clock } from './clock.js';
 import { CryptodlError } from './errors.js';
 import { exitCodeOfSignal } from './exit-code.js';
 
-/** `columns` and `rows`: size of the terminal. A terminal emits `resize` when they change. */
+/** `columns` and `rows`: the present size of the terminal. */
 export type OutputStream = NodeJS.WritableStream & {
   readonly isTTY?: boolean;
   readonly columns?: number;

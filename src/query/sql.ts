@@ -1,14 +1,12 @@
 /** `cryptodl sql`: prints the result of a query on the lake, as a table on a terminal, else as CSV or NDJSON. */
 import { statSync } from 'node:fs';
 import { requestOf, runVerb } from '../cli/look-up.js';
-import type { Command, LookUp } from '../cli/look-up.js';
+import type { Command } from '../cli/look-up.js';
 import { writeExact } from '../cli/write-data.js';
-import type { QueryResult } from '../convert/query-stream.js';
 import { errnoOf, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import { numberText } from '../model/units.js';
-import type { VerbRequest } from '../options/verb-request.js';
+import { countText } from '../model/units.js';
 import { reasonOf } from '../text/path-faults.js';
 import { printLines } from '../text/printable.js';
 import { readText } from '../text/read-text.js';
@@ -24,19 +22,24 @@ export async function sql(run: Command): Promise<ExitCode> {
   // A signal ends the process while it waits for stdin.
   const text = await readQuery(operand, io);
   return runVerb(run, async (request) => {
-    const rows = await queryAndPrint(run, text, request);
-    if (rows !== undefined && !options.quiet)
-      printLines(io.stderr, [`${numberText(rows)} ${rows === 1 ? 'row' : 'rows'}`]);
+    const result = await queryLake(text, request);
+    try {
+      const isTable = !options.json && !options.csv && io.stdout.isTTY === true;
+      const rows = await (isTable ? printTable(io, result) : printRows(io, result, options.json));
+      // Undefined when the reader of stdout has closed it.
+      if (rows !== undefined && !options.quiet) printLines(io.stderr, [countText(rows, 'row')]);
+    } finally {
+      await result.close();
+    }
     return 0;
   });
 }
 
 async function printViews(run: Command): Promise<ExitCode> {
-  const { io } = run;
   if (run.operand !== undefined)
     throw usage('--views prints all views and takes no query', 'leave the query out');
   const request = requestOf(run, new AbortController().signal);
-  for await (const statement of lakeViews(request)) if (!(await writeExact(io, statement))) break;
+  for await (const statement of lakeViews(request)) if (!(await writeExact(run.io, statement))) break;
   return 0;
 }
 
@@ -53,20 +56,4 @@ async function readQuery(operand: string | undefined, io: Io): Promise<string> {
   } catch (error) {
     throw usage(`sql: cannot read ${path} (${reasonOf(errnoOf(error))})`, 'name a file with a query: @FILE');
   }
-}
-
-async function queryAndPrint(run: LookUp, text: string, request: VerbRequest): Promise<number | undefined> {
-  const result = await queryLake(text, request);
-  try {
-    return await print(run, result);
-  } finally {
-    await result.close();
-  }
-}
-
-/** Resolves with the number of rows; undefined when the reader of stdout has closed it. */
-async function print({ io, resolved }: LookUp, answer: QueryResult): Promise<number | undefined> {
-  const { options } = resolved;
-  if (!options.json && !options.csv && io.stdout.isTTY === true) return printTable(io, answer);
-  return printRows(io, answer, options.json);
 }

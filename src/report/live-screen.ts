@@ -33,19 +33,16 @@ export class LiveScreen {
     return Math.max(1, (this.#stream.rows || USUAL_SIZE.rows) - 1);
   }
 
-  /** Shows these lines in place of the shown ones. Writes nothing if they are the same. */
+  /** Shows these lines in place of the shown ones. Writes nothing if they and the size of the terminal are the same. */
   draw(lines: readonly string[]): void {
     const cut = lines.slice(0, this.rows).map((line) => cutTo(line, this.columns - 1));
     const frame = ['', ...cut].map((line) => `${line}${ERASE_RIGHT}`).join('\r\n');
     const sent = `\r${WRAP_OFF}${frame}${ERASE_BELOW}\u001b[${cut.length}A\r${WRAP_ON}`;
-    if (sent === this.#shown) return;
-    this.#shown = sent;
+    // A terminal with another size has moved the lines, so they are drawn again.
+    const shown = `${this.columns} ${this.rows} ${sent}`;
+    if (shown === this.#shown) return;
+    this.#shown = shown;
     this.#stream.write(sent);
-  }
-
-  /** Draws again, also if the lines are the same: the size of the terminal has changed. */
-  invalidate(): void {
-    if (this.#shown !== undefined) this.#shown = '';
   }
 
   /** Erases the lines. */

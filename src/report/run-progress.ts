@@ -94,21 +94,14 @@ export class RunProgress implements RunMonitor {
     this.#timer?.cancel();
     const wasLive = this.#timer !== undefined && this.#options.mode === 'bar';
     this.#timer = undefined;
-    this.#options.stream.off('resize', this.#onResize);
     this.#screen.clear();
     return wasLive;
   }
 
-  readonly #onResize = (): void => {
-    this.#screen.invalidate();
-    this.#show();
-  };
-
   #start(): void {
     this.stop();
-    const { mode, clock, stream } = this.#options;
+    const { mode, clock } = this.#options;
     if (mode === 'none') return;
-    if (mode === 'bar') stream.on('resize', this.#onResize);
     const timer = clock.timer(EVERY_MS[mode], () => {
       this.#show();
       timer.restart();

@@ -167,15 +167,13 @@ export async function* heldSeries(
   venue: Source,
   warn: (message: string) => void,
 ): AsyncGenerator<Series> {
+  // A link may stand in place of a folder of series or of their manifests.
+  const folders = [venue.name, FOLDERS.manifests];
   for await (const found of walkLake(root, venue)) {
-    if (found.kind === 'link' && isOfSeries(venue, found.path)) warn(symlinkMessage(join(root, found.path)));
+    const isOfSeries = folders.some((folder) => `${found.path}/`.startsWith(`${folder}/`));
+    if (found.kind === 'link' && isOfSeries) warn(symlinkMessage(join(root, found.path)));
     if (found.kind !== 'series') continue;
     if (found.manifest?.isLink === true) warn(symlinkMessage(join(root, found.manifest.path)));
     else if (found.manifest !== undefined) yield found.series;
   }
-}
-
-/** Whether a link stands in place of a folder of series or of their manifests. */
-function isOfSeries(venue: Source, path: string): boolean {
-  return [venue.name, FOLDERS.manifests].some((folder) => `${path}/`.startsWith(`${folder}/`));
 }

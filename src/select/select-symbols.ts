@@ -44,9 +44,13 @@ export async function chooseSymbols(
   } catch (error) {
     if (!isListingFault(error)) throw error;
     refuseRemoved(context, datasets);
-    const named = { ...patterns, names: meantNames(patterns.names, await orderedSymbols(context, datasets)) };
-    const selection = withoutListing(context, named, error);
-    return { selection, names: named.names, available: undefined, elsewhere: new Map() };
+    // The symbols that earlier runs of the lake have asked for in these markets.
+    const ordered = (await readOrders(context.paths)).orders
+      .filter(({ market }) => datasets.some((dataset) => dataset.market === market))
+      .flatMap(({ symbols }) => symbols);
+    const names = meantNames(patterns.names, [...new Set(ordered)]);
+    const selection = withoutListing(context, { ...patterns, names }, error);
+    return { selection, names, available: undefined, elsewhere: new Map() };
   }
   for (const dataset of datasets) {
     if (available.get(dataset.spec)?.size === 0) refuseRemoved(context, [dataset]);
@@ -119,16 +123,6 @@ async function otherOwners(
 function refuseRemoved(context: SymbolContext, datasets: readonly ChosenDataset[]): void {
   const removed = datasets.find(({ spec }) => spec.removed);
   if (removed !== undefined) refuseEnded(context.venue, removed);
-}
-
-/** The symbols that earlier runs of the lake have asked for in these markets. */
-async function orderedSymbols(
-  { paths }: Pick<SymbolContext, 'paths'>,
-  datasets: readonly ChosenDataset[],
-): Promise<string[]> {
-  const { orders } = await readOrders(paths);
-  const own = orders.filter(({ market }) => datasets.some((dataset) => dataset.market === market));
-  return [...new Set(own.flatMap(({ symbols }) => symbols))];
 }
 
 /** The exactly named symbols, with a warning. For globs, throws `unreachable`, or the given error if it is `wait-too-long`. */
