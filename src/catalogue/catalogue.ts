@@ -44,7 +44,7 @@ interface Relation {
 }
 
 /** What the states of series are compared with. */
-export interface JudgeTerms {
+interface JudgeTerms {
   /** The ranges of days to judge a series in. Without `from` or `to`, a range begins or ends with the own days of the series. */
   readonly rangesOf: (series: Series) => readonly Partial<DayRange>[];
   /** See `StateTerms.ordered`. */
