@@ -98,26 +98,17 @@ function summed(
   return sums;
 }
 
+/** A cell without a period of the series is a space. */
 function painted(sums: readonly (Amounts | undefined)[], { hasColour }: HeatStyle): string {
-  let text = '';
-  let run = '';
-  let colour = 0;
-  const flush = (): void => {
-    text += colour === 0 ? run : inColour(run, colour, hasColour);
-    run = '';
-  };
-  for (const sum of sums) {
+  const cells = sums.map((sum) => {
     const level = sum && LEVELS.find(({ is }) => is(percentOf(sum)));
-    if ((level?.colour ?? 0) !== colour) flush();
-    colour = level?.colour ?? 0;
-    run += level?.character ?? ' ';
-  }
-  flush();
-  return text;
+    return level === undefined ? ' ' : inColour(level.character, level.colour, hasColour);
+  });
+  return cells.join('');
 }
 
 function inColour(text: string, colour: number, hasColour: boolean): string {
-  return hasColour && text !== '' ? `\u001b[${colour}m${text}\u001b[0m` : text;
+  return hasColour ? `\u001b[${colour}m${text}\u001b[0m` : text;
 }
 
 function fitted(label: string, width: number): string {

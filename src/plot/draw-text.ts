@@ -52,7 +52,7 @@ export function chartText(chart: Chart, style: TextStyle): string[] {
   drawAxes(area);
   drawBars(area);
   drawVolumes(area);
-  return [...heads, ...area.grid.lines(style.hasColour), ...below];
+  return [...heads, ...area.grid.lines, ...below];
 }
 
 function areaOf(
@@ -63,7 +63,7 @@ function areaOf(
   const room = plotColumns(style.columns);
   const stepWidth = Math.max(1, Math.min(WIDEST_STEP, Math.floor(room / chart.grid.count)));
   const width = Math.max(FEWEST_COLUMNS, chart.grid.count * stepWidth);
-  const grid = new CharacterGrid(width + AXIS, rows.priceRows + rows.volumeRows + 2);
+  const grid = new CharacterGrid(width + AXIS, rows.priceRows + rows.volumeRows + 2, style.hasColour);
   return { chart, style, grid, stepWidth, width, ...rows };
 }
 
@@ -198,40 +198,26 @@ const CODES: Readonly<Record<Colour, number>> = { green: 32, red: 31, cyan: 36, 
 
 /** A picture of characters with colours. */
 class CharacterGrid {
-  readonly #cells: { character: string; colour: Colour | undefined }[][];
+  readonly #rows: string[][];
+  readonly #hasColour: boolean;
 
-  constructor(width: number, height: number) {
-    this.#cells = Array.from({ length: height }, () =>
-      Array.from({ length: width }, () => ({ character: ' ', colour: undefined })),
-    );
+  constructor(width: number, height: number, hasColour: boolean) {
+    this.#rows = Array.from({ length: height }, () => Array.from({ length: width }, () => ' '));
+    this.#hasColour = hasColour;
   }
 
   /** Writes a text from this column on. Parts outside of the grid are left out. */
   put(column: number, row: number, text: string, colour?: Colour): void {
+    const cells = this.#rows[row] ?? [];
     for (const [at, character] of Array.from(text).entries()) {
-      const cell = this.#cells[row]?.[column + at];
-      if (cell !== undefined) Object.assign(cell, { character, colour });
+      const isPlain = !this.#hasColour || colour === undefined || character === ' ';
+      if (column + at < cells.length)
+        cells[column + at] = isPlain ? character : `\u001b[${CODES[colour]}m${character}\u001b[0m`;
     }
   }
 
-  /** Lines without trailing spaces; with the codes of colours only if `hasColour`. */
-  lines(hasColour: boolean): string[] {
-    return this.#cells.map((row) => {
-      const end = row.findLastIndex(({ character }) => character !== ' ') + 1;
-      let line = '';
-      let current: Colour | undefined;
-      for (const { character, colour } of row.slice(0, end)) {
-        // A space has no colour, so it does not end one.
-        if (hasColour && character !== ' ' && colour !== current) {
-          line +=
-            colour === undefined ? RESET : (current === undefined ? '' : RESET) + `\u001b[${CODES[colour]}m`;
-          current = colour;
-        }
-        line += character;
-      }
-      return current === undefined ? line : line + RESET;
-    });
+  /** Without trailing spaces. */
+  get lines(): string[] {
+    return this.#rows.map((cells) => cells.join('').trimEnd());
   }
 }
-
-const RESET = '\u001b[0m';

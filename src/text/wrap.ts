@@ -47,7 +47,8 @@ export function fitted(line: string, width: number): string[] {
   const text = line.slice(head.length);
   const isCommand = text.startsWith('cryptodl ');
   const parts = isCommand
-    ? joined(shellWords(text), width - indent.length - CONTINUED.length)
+    ? // A quoted blank does not end a word.
+      joined(text.match(/(?:\\.|'[^']*'|[^\s'\\])+/g) ?? [], width - indent.length - CONTINUED.length)
     : wrap(text, width - indent.length);
   return parts.map(
     (part, at) => `${at === 0 ? head : indent}${part}${isCommand && at < parts.length - 1 ? CONTINUED : ''}`,
@@ -55,11 +56,6 @@ export function fitted(line: string, width: number): string[] {
 }
 
 const CONTINUED = ' \\';
-
-/** The words of a command, each as it stands there. A quoted blank does not end a word. */
-function shellWords(command: string): string[] {
-  return command.match(/(?:\\.|'[^']*'|[^\s'\\])+/g) ?? [];
-}
 
 /** Terminals show East Asian characters in two columns; combining marks and changes of the colour in none. */
 export function displayWidth(text: string): number {
