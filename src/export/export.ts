@@ -91,9 +91,11 @@ async function writeFiles({ io, resolved }: LookUp, given: Export, target: strin
   }
   const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
   const exitCode = tally.exitCode(requireComplete);
-  if (json) await writeData(io, [{ event: 'summary', dryRun, ...tally.counts(), elapsedMs, exitCode }]);
+  const { files, rows, bytes, leftOut } = tally;
+  if (json)
+    await writeData(io, [{ event: 'summary', dryRun, files, rows, bytes, leftOut, elapsedMs, exitCode }]);
   printLines(io.stderr, tally.leftOutLines());
-  if (!quiet) printLines(io.stderr, tally.emptyLines());
+  if (!quiet && tally.empty.length > 0) printLines(io.stderr, [`without rows: ${listText(tally.empty, 3)}`]);
   if (!quiet || exitCode !== 0)
     printLines(io.stderr, closing(given.engine, tally, target, dryRun ? undefined : elapsedMs));
   return exitCode;
@@ -134,8 +136,9 @@ async function printScript(
 const FAILURES: readonly FileOutcome[] = ['foreign', 'unreadable', 'failed'];
 
 class Tally {
-  readonly #files: Partial<Record<FileOutcome, number>> = {};
-  readonly #empty: string[] = [];
+  readonly files: Partial<Record<FileOutcome, number>> = {};
+  /** Files without rows. */
+  readonly empty: string[] = [];
   /** Series that are left out, by reason. */
   readonly #refused = new Map<string, string[]>();
   rows = 0;
@@ -153,25 +156,20 @@ class Tally {
       return;
     }
     const { outcome, file, rows, bytes } = item;
-    this.#files[outcome] = this.of(outcome) + 1;
-    if (outcome === 'empty') this.#empty.push(file);
+    this.files[outcome] = this.of(outcome) + 1;
+    if (outcome === 'empty') this.empty.push(file);
     if (outcome !== 'written') return;
     this.rows += rows;
     this.bytes += bytes;
   }
 
   of(...outcomes: readonly FileOutcome[]): number {
-    return outcomes.reduce((sum, outcome) => sum + (this.#files[outcome] ?? 0), 0);
+    return outcomes.reduce((sum, outcome) => sum + (this.files[outcome] ?? 0), 0);
   }
 
   /** Also files that are not written. */
   get filesWithRows(): number {
     return this.of('written', 'unchanged', 'planned', ...FAILURES);
-  }
-
-  counts(): object {
-    const { rows, bytes, leftOut } = this;
-    return { files: this.#files, rows, bytes, leftOut };
   }
 
   text(): string {
@@ -180,10 +178,6 @@ class Tally {
 
   leftOutLines(): string[] {
     return [...this.#refused].map(([reason, names]) => `left out: ${listText(names, 3)}: ${reason}`);
-  }
-
-  emptyLines(): string[] {
-    return this.#empty.length === 0 ? [] : [`without rows: ${listText(this.#empty, 3)}`];
   }
 
   nothingText(): string {

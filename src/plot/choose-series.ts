@@ -46,14 +46,16 @@ export function chooseDataset(
   };
   const allowed = filterHeldSeries(own, where, undefined, () => undefined);
   const ranked = rankedDatasets(allowed, venue);
-  const [chosen] = ranked.flatMap(({ name, spec }) => {
-    const columns = spec === undefined ? undefined : chartColumns(spec, options.column);
-    return spec === undefined || columns === undefined ? [] : [{ name, spec, columns }];
+  const [chosen] = ranked.flatMap((first) => {
+    const spec = findDataset(venue, first.market, first.dataset);
+    const columns = spec && chartColumns(spec, options.column);
+    return spec === undefined || columns === undefined ? [] : [{ name: datasetName(first), spec, columns }];
   });
-  if (chosen === undefined) throw noColumn(options.column, ranked[0]);
-  const isChosen = (series: Series): boolean => datasetName(series) === chosen.name;
+  if (chosen === undefined) throw noColumn(options.column, ranked[0], venue);
+  const { name, ...dataset } = chosen;
+  const isChosen = (series: Series): boolean => datasetName(series) === name;
   return {
-    ...chosen,
+    ...dataset,
     series: allowed.filter(isChosen),
     others: allowed.filter((series) => !isChosen(series)),
   };
@@ -76,12 +78,13 @@ function chooseSymbol(symbols: readonly string[], given: string | undefined, out
   );
 }
 
-/** The usage error for series without the column, or without any numbers. `first`: the best dataset of them. */
-function noColumn(column: string | undefined, first: RankedDataset | undefined): Error {
-  const names = first?.spec?.columns.filter(isNumeric).map(({ name }) => name) ?? [];
+/** The usage error for series without the column, or without any numbers. `best`: a series of the best dataset of them. */
+function noColumn(column: string | undefined, best: Series | undefined, venue: Source): Error {
+  const spec = best && findDataset(venue, best.market, best.dataset);
+  const names = spec?.columns.filter(isNumeric).map(({ name }) => name) ?? [];
   const has = names.length === 0 ? 'no column of numbers that this version knows' : names.join(', ');
   return usage(
-    `${column === undefined ? 'plot' : `--column ${column}`}: no such column of numbers; ${first?.name ?? ''} has ${has}`,
+    `${column === undefined ? 'plot' : `--column ${column}`}: no such column of numbers; ${best === undefined ? '' : datasetName(best)} has ${has}`,
     column === undefined ? undefined : didYouMean(column, names),
   );
 }
@@ -95,25 +98,16 @@ function isNumeric({ type }: ColumnSpec): boolean {
   return type === 'number' || type === 'integer';
 }
 
-interface RankedDataset {
-  /** `um klines` */
-  readonly name: string;
-  /** Undefined for a dataset that this version does not know. */
-  readonly spec: DatasetSpec | undefined;
-  readonly rank: number;
-}
-
-/** Each market and dataset once: candles of trades first, then other candles, then the default market first. */
-function rankedDatasets(series: readonly Series[], venue: Source): RankedDataset[] {
+/** A series of each market and dataset: candles of trades first, then other candles, then the default market first. */
+function rankedDatasets(series: readonly Series[], venue: Source): Series[] {
   const markets = [venue.defaultMarket, ...marketNames(venue)];
+  const rankOf = ({ market, dataset }: Series): number => {
+    const spec = findDataset(venue, market, dataset);
+    const kind = dataset === 'klines' ? 0 : spec === undefined ? 3 : hasCandles(spec) ? 1 : 2;
+    return kind * 100 + markets.indexOf(market);
+  };
   const firsts = new Map(series.map((one) => [datasetName(one), one]));
-  return [...firsts]
-    .map(([name, { market, dataset }]) => {
-      const spec = findDataset(venue, market, dataset);
-      const kind = dataset === 'klines' ? 0 : spec === undefined ? 3 : hasCandles(spec) ? 1 : 2;
-      return { name, spec, rank: kind * 100 + markets.indexOf(market) };
-    })
-    .sort((a, b) => a.rank - b.rank);
+  return [...firsts.values()].sort((a, b) => rankOf(a) - rankOf(b));
 }
 
 /** The rows of a dataset with intervals are candles; a summary of options has prices of many contracts at one time. */

@@ -50,11 +50,12 @@ export async function queryLake(
     const tables = await tablesOf(root, request, named.length > 0 ? named : held);
     const isEmpty = tables.length === 0;
     if (isEmpty && LISTS_OF_VIEWS.some((name) => names.has(name))) throw noViews(root, held.map(tableName));
-    const specOf = (table: LakeTable): DatasetSpec | undefined => specIn(request.source, table);
-    const answer = await runQuery(session, { root, text, tables, specOf }).catch((error: unknown) => {
-      const isUnknown = error instanceof Error && error.message.startsWith('Table with name ');
-      throw isEmpty && isUnknown ? noViews(root, held.map(tableName)) : error;
-    });
+    const answer = await runQuery(session, { root, text, tables, venue: request.source }).catch(
+      (error: unknown) => {
+        const isUnknown = error instanceof Error && error.message.startsWith('Table with name ');
+        throw isEmpty && isUnknown ? noViews(root, held.map(tableName)) : error;
+      },
+    );
     return { ...answer, close };
   } catch (error) {
     await close();
@@ -70,7 +71,7 @@ export async function* lakeViews(request: VerbRequest): AsyncGenerator<string> {
   const { root, held } = await readVerbLake(request);
   const tables = await tablesOf(root, request, held);
   if (tables.length === 0) throw noViews(root, held.map(tableName));
-  for (const table of tables) yield `${await viewOf(table, specIn(request.source, table), true)};\n`;
+  for (const table of tables) yield `${await viewOf(table, specOf(request.source, table), true)};\n`;
 }
 
 /** The tables with at least one readable file, ordered by name. Rejects for a damaged manifest. */
@@ -103,7 +104,7 @@ async function tablesOf(
   }
 }
 
-function specIn(venue: Source, { market, dataset }: LakeTable): DatasetSpec | undefined {
+function specOf(venue: Source, { market, dataset }: LakeTable): DatasetSpec | undefined {
   return findDataset(venue, market, dataset);
 }
 
@@ -111,12 +112,12 @@ interface PreparedQuery {
   readonly root: string;
   readonly text: string;
   readonly tables: readonly LakeTable[];
-  readonly specOf: (table: LakeTable) => DatasetSpec | undefined;
+  readonly venue: Source;
 }
 
 /** Rejects, also while rows are read: with usage errors for faults of the query, and with errors of disk, memory or interruption. */
 async function runQuery(session: DuckDbSession, query: PreparedQuery): Promise<QueryResult> {
-  for (const table of query.tables) await session.run(await viewOf(table, query.specOf(table)));
+  for (const table of query.tables) await session.run(await viewOf(table, specOf(query.venue, table)));
   await restrictAccess(session, query.root);
   const answer = await withExplainedErrors(query, () => session.select(query.text));
   if (answer === undefined) throw notOneSelect();
