@@ -80,17 +80,16 @@ function usageOf(verb: Verb): string {
 /** A list of flags per group. */
 function flagParts(verb: Verb, tier: Tier, width: number): string[] {
   const flags = tier === 'all' ? flagsOf(verb) : usualFlags(verb);
-  const isShown = (name: FlagName, group: string): boolean => groupOf(name, tier) === group;
+  // `--help` shows the flags of the groups after How under How.
+  const groupOf = (name: FlagName): string => {
+    const { group } = flagSpec(name);
+    return tier === 'brief' && GROUPS.indexOf(group) > GROUPS.indexOf('How') ? 'How' : group;
+  };
   const terms = flags.map(flagTerm);
   return GROUPS.map((group) => {
-    const items = flags.filter((name) => isShown(name, group)).map((name) => flagItem(name, verb, tier));
+    const items = flags.filter((name) => groupOf(name) === group).map((name) => flagItem(name, verb, tier));
     return items.length === 0 ? '' : listed(group, items, width, terms);
   });
-}
-
-function groupOf(name: FlagName, tier: Tier): string {
-  const { group } = flagSpec(name);
-  return tier === 'brief' && GROUPS.indexOf(group) > GROUPS.indexOf('How') ? 'How' : group;
 }
 
 /** `-s, --symbols LIST` */

@@ -36,7 +36,9 @@ function flagOf(verb: Verb, word: string): FlagName | undefined {
     if (flags.includes('target') && !existsSync(join(word, '_manifests'))) return 'target';
     return flags.includes('out') ? 'out' : undefined;
   }
-  return flags.includes('symbols') && isSymbolList(verb, word) ? 'symbols' : undefined;
+  // Downloads take any word as symbols. Other verbs take none with small letters: `verify lake2` without such a folder is a mistake.
+  const isSymbolList = DOWNLOADS.includes(verb) || !/\p{Ll}/u.test(word) || word.startsWith('@');
+  return flags.includes('symbols') && isSymbolList ? 'symbols' : undefined;
 }
 
 /** Whether the flag takes this text, in any of its accepted forms. */
@@ -57,11 +59,6 @@ function isPlace(word: string): boolean {
 }
 
 const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'audit', 'enqueue'];
-
-/** Downloads take any word as symbols. Other verbs take none with small letters: `verify lake2` without such a folder is a mistake. */
-function isSymbolList(verb: Verb, word: string): boolean {
-  return DOWNLOADS.includes(verb) || !/\p{Ll}/u.test(word) || word.startsWith('@');
-}
 
 function oneTooMany(verb: Verb, word: string): Error {
   const { operand, examples } = VERB_TEXTS[verb];

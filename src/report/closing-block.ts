@@ -50,10 +50,9 @@ export function closingBlock(closing: Closing, isQuiet = false): string[] {
     ...unlessQuiet([...substituteLines(tally), ...noteLines(tally, ['changed', 'withdrawn'])]),
     ...noteLines(tally, ['shorter']),
     ...(isQuiet && !trouble.strict ? [] : named(tally, PARTIAL, 'partial', partial)),
-    ...absentLines(
-      tally,
-      (reason) => !isQuiet || trouble.nothingNew || (trouble.strict && reason === 'hole'),
-    ),
+    ...(Object.entries(tally.absentBy) as [AbsenceReason, number][])
+      .filter(([reason]) => !isQuiet || trouble.nothingNew || (trouble.strict && reason === 'hole'))
+      .flatMap(([reason, count]) => named(tally, `absent, ${reason}`, reason, count)),
     ...unlessQuiet(
       noteLines(tally, [
         'conflictingObjects',
@@ -156,12 +155,6 @@ function substituteLines(tally: Tally): string[] {
   ];
 }
 
-function absentLines(tally: Tally, isShown: (reason: AbsenceReason) => boolean): string[] {
-  return (Object.entries(tally.absentBy) as [AbsenceReason, number][])
-    .filter(([reason]) => isShown(reason))
-    .flatMap(([reason, count]) => named(tally, `absent, ${reason}`, reason, count));
-}
-
 function failedLines(tally: Tally): string[] {
   return (Object.entries(tally.failedBy) as [ErrorCode, number][]).flatMap(([code, count]) => {
     if (code === 'time-over') return [`  ${numberText(count)} ${TIME_OVER}`];
@@ -220,14 +213,12 @@ export function jobsBlock({ jobs, elapsedMs, reportPath, counts, next }: JobsClo
   const step = next ?? (reportPath === undefined ? undefined : nextStep(counts, reportPath));
   return [
     `${countText(jobs.length, 'job')}: ${all}, in ${durationText(elapsedMs)}`,
-    ...jobs.map((job) => `  ${job.name.padEnd(width)} ${endOf(job)}`),
+    ...jobs.map(({ name, exitCode, tally, undone }) => {
+      const counted = tally === undefined ? 'nothing done' : countsText(tally, undone);
+      const code = exitCode === 0 ? '' : ` (exit code ${exitCode})`;
+      return `  ${name.padEnd(width)} ${exitCode === undefined ? 'not started' : counted + code}`;
+    }),
     ...(reportPath === undefined ? [] : [`  ${'failures'.padEnd(width)} ${reportPath}`]),
     ...(step === undefined ? [] : [`  ${'next'.padEnd(width)} ${step}`]),
   ];
-}
-
-function endOf({ exitCode, tally, undone }: EndedJob): string {
-  if (exitCode === undefined) return 'not started';
-  const counted = tally === undefined ? 'nothing done' : countsText(tally, undone);
-  return exitCode === 0 ? counted : `${counted} (exit code ${exitCode})`;
 }

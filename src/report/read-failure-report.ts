@@ -88,7 +88,9 @@ export async function readFailureReport(path: string): Promise<ReadReport> {
     entries.push({ ...entry.output, line });
   }
   refuseStrays(path, jobs, entries);
-  return { file: await fileOf(path), header: header.output, jobs, entries, cut };
+  const target = (await lstat(path)).isSymbolicLink() ? await realpath(path) : path;
+  const file = (await stat(path)).isFile() ? target : undefined;
+  return { file, header: header.output, jobs, entries, cut };
 }
 
 /** The name of the newest report in a folder; undefined if the folder has none. */
@@ -104,11 +106,6 @@ export async function newestReport(folder: string): Promise<string | undefined> 
 function stampOf(name: string): string {
   if (!name.endsWith('.jsonl')) return '';
   return /-(\d{8}T\d{9}Z.*)/s.exec(name.slice(0, -'.jsonl'.length))?.[1] ?? '';
-}
-
-async function fileOf(path: string): Promise<string | undefined> {
-  if (!(await stat(path)).isFile()) return undefined;
-  return (await lstat(path)).isSymbolicLink() ? realpath(path) : path;
 }
 
 interface Lines {

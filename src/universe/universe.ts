@@ -139,7 +139,16 @@ async function rankAndPrint({ io }: Command, request: VerbRequest, checked: Chec
     for (const text of unitWarning(selected, checked, { by: checked.by, venue })) warn(text);
     for (const text of await missingTexts(session, ranking)) warn(text);
     const more = await printUniverse(session, ranking, { io, options, venue, target: checked.target, warn });
-    if (!options.quiet) printLines(io.stderr, [[await summary(session, starts), ...more].join('; ')]);
+    const [row] = await session.rows(
+      'SELECT count(*) AS members, count(DISTINCT symbol) AS symbols FROM member',
+    );
+    const [first = 0] = starts;
+    const days = `${dayText(first)} … ${dayText(starts.at(-1) ?? first)}`;
+    const counts = `${countText(Number(row?.['members']), 'member')} of ${countText(Number(row?.['symbols']), 'symbol')}`;
+    if (!options.quiet)
+      printLines(io.stderr, [
+        [`${countText(starts.length, 'period')}, ${days}: ${counts}`, ...more].join('; '),
+      ]);
     return 0;
   });
 }
@@ -172,13 +181,6 @@ function periodStarts(
   const starts: number[] = [];
   for (let start = first; start <= last; start = nextCalendarStart(start, every)) starts.push(start);
   return starts;
-}
-
-async function summary(session: DuckDbSession, starts: readonly number[]): Promise<string> {
-  const [row] = await session.rows('SELECT count(*) AS rows, count(DISTINCT symbol) AS symbols FROM member');
-  const [first = 0] = starts;
-  const last = starts.at(-1) ?? first;
-  return `${countText(starts.length, 'period')}, ${dayText(first)} … ${dayText(last)}: ${countText(Number(row?.['rows']), 'member')} of ${countText(Number(row?.['symbols']), 'symbol')}`;
 }
 
 const MOST_MEMORY = 2e9;
