@@ -3,10 +3,9 @@ import { GROUPS, VERBS } from '../options/flag-spec.js';
 import { environmentName, flagFor, flagSpec, flagsOf, shownDefault } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { FlagName } from '../options/flags.js';
-import { RUN_EXITS } from './lake-verbs.js';
-import type { ExitTexts } from './lake-verbs.js';
 import { fitted, wrap } from '../text/wrap.js';
-import { VERB_TEXTS } from './verbs.js';
+import { RUN_EXITS, VERB_TEXTS } from './verbs.js';
+import type { ExitTexts } from './verbs.js';
 
 /** `brief`: the text of `--help`; `all`: the text of `--help-all`. */
 export type Tier = 'brief' | 'all';
