@@ -8,7 +8,7 @@ import type { Engine } from '../convert/duckdb.js';
 import { closeLake, openLake } from '../download/open-lake.js';
 import { openSession } from '../download/session.js';
 import type { LakeParts, Session } from '../download/session.js';
-import { releaseBacked } from '../lake/backing.js';
+import { backingOf } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
 import { writeNotice } from '../lake/notice.js';
 import { fileSize } from '../lake/publish.js';
@@ -220,7 +220,8 @@ async function makeMonths(
   if (writing !== undefined) {
     await writing.lake.manifests.published(target.folder);
     const { paths, venue } = session;
-    await releaseBacked(join(paths.root, seriesFolder(venue.name, recipe.source.series)), target.folder);
+    const read = join(paths.root, seriesFolder(venue.name, recipe.source.series));
+    await backingOf(read)?.release([read, target.folder]);
   }
   if (text !== undefined) return { ...sums, months: made, outcome: 'failed', text };
   return { ...sums, months: made, outcome: made.length > 0 ? 'made' : 'skipped' };

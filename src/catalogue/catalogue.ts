@@ -105,7 +105,7 @@ export function openCatalogue(root: string, venue: Source, signal: AbortSignal):
       if (spec === undefined) throw new RangeError(`${market} has no dataset ${dataset}`);
       const files = parts.flatMap((part) => filesOfRange(part, spec, range));
       if (files.length === 0) return undefined;
-      await bringIn(files.map(({ path }) => path));
+      await bringIn(...files.map(({ path }) => path));
       await digests.refuseDamaged(files);
       const rows = await uniqueRowsQuery(
         { market, dataset, hasInterval: interval !== undefined, files },

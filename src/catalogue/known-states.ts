@@ -9,9 +9,9 @@ import { rename, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { checkedFolder, openRegularFile, readRegularFile } from '../lake/path-checks.js';
+import { backingOf } from '../lake/backing.js';
 import { FOLDERS } from '../lake/layout.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { isMirror } from '../text/mirror-roots.js';
 import type { SeriesStates } from './day-states.js';
 
 const NAME = 'states.json';
@@ -49,7 +49,7 @@ export class KnownStates {
 
   /** Undefined for a lake in a bucket. */
   static async open(root: string): Promise<KnownStates | undefined> {
-    if (isMirror(root)) return undefined;
+    if (backingOf(root) !== undefined) return undefined;
     try {
       const folder = await checkedFolder(root, FOLDERS.internal);
       return new KnownStates(root, folder, parsed(await readRegularFile(join(folder, NAME))));

@@ -1,6 +1,6 @@
 /** Reads the manifest of a series: as it is, with what its folders tell, and the files with rows that it names. */
 import { join } from 'node:path';
-import { reopenBackedSeries } from '../lake/backing.js';
+import { backingOf } from '../lake/backing.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { inspectManifest } from '../lake/inspect-manifest.js';
 import { seriesFolder } from '../lake/layout.js';
@@ -110,7 +110,7 @@ export async function readSeriesFiles(root: string, venue: Source, series: Serie
   const first = await soundFiles(folder, await readHeld(root, venue, series));
   if (first.unsound.length === 0) return first;
   // A run may have replaced a file in between, so the second reading decides.
-  await reopenBackedSeries(folder);
+  await backingOf(folder)?.reopenSeries(folder);
   return soundFiles(folder, await readHeld(root, venue, series));
 }
 

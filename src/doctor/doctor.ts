@@ -18,7 +18,7 @@ import type { AttemptOptions, Stack } from '../http/stack.js';
 import { egressGroupOf } from '../http/throttle/group.js';
 import type { EgressGroup } from '../http/throttle/group.js';
 import { socketsPerHost } from '../http/transport/sockets.js';
-import { tryBackingOut } from '../lake/backing.js';
+import { backingOf } from '../lake/backing.js';
 import { lakePaths, refuseLinkedFolders } from '../lake/layout.js';
 import { memoryLimitBytes, openFiles } from '../model/machine.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
@@ -205,7 +205,7 @@ async function checkDisks({
     asResult(check, found, signal);
   const out = async (): Promise<CheckResult> => {
     await inside;
-    const trial = await tryBackingOut(root);
+    const trial = await backingOf(root)?.tryOut();
     if (trial !== undefined) return bucketResult(shownPath(root), trial);
     return checkFolder({
       check: 'out',

@@ -6,10 +6,10 @@ import type { ReceivedObject } from '../convert/csv-input.js';
 import { makeTempFolder } from '../files/temp-files.js';
 import type { Timer } from '../model/clock.js';
 import { removeRunFolder } from '../lake/layout.js';
+import { backingOf } from '../lake/backing.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { cores } from '../model/machine.js';
 import type { PartitionPlan, PlanTotals } from '../model/task.js';
-import { isMirror } from '../text/mirror-roots.js';
 import { bytesText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { Plan } from '../plan/plan.js';
@@ -74,7 +74,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     session.pipeline?.workshop ??
     openWorkshop(
       join(folder, 'spill'),
-      { isToBucket: isMirror(session.paths.root), boundsUnwritten: false },
+      { isToBucket: backingOf(session.paths.root) !== undefined, boundsUnwritten: false },
       session,
     );
   const { places } = workshop;
@@ -265,7 +265,7 @@ async function refuseFullDisk(
   const lakeBytes = totals.fetchBytes * (totals.formats.includes('csv') ? CSV_GROWTH : 1);
   const spoolBytes = Math.min(totals.fetchBytes, totals.largestBytes * cores()) * SPOOL_GROWTH;
   // The files of a mirror become stubs.
-  if (!isMirror(session.paths.root)) await refuseFull(session.paths.root, lakeBytes, '--out');
+  if (backingOf(session.paths.root) === undefined) await refuseFull(session.paths.root, lakeBytes, '--out');
   await refuseFull(session.runFolder, spoolBytes, '--temp-dir');
 }
 

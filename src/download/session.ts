@@ -1,7 +1,7 @@
 /** The parts of a run, put together in one place: options, lake, hosts, counts and deadline. */
 import { setMaxListeners } from 'node:events';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { backedRequests } from '../lake/backing.js';
+import { backingOf } from '../lake/backing.js';
 import type { LakePaths } from '../lake/layout.js';
 import { tempFolderOf, tempPath } from '../files/temp-files.js';
 import { lakePaths } from '../lake/layout.js';
@@ -186,7 +186,7 @@ function followLake(
   observer: Pick<Observer, 'attempt' | 'retry'>,
   monitors: readonly RunMonitor[],
 ): { readonly network: () => NetworkFigures; readonly close: () => void } {
-  const requests = backedRequests(root);
+  const requests = backingOf(root)?.requests;
   if (requests === undefined) return { network, close: () => undefined };
   const { figures, end } = requests.follow({
     attempt: (attempt) => {

@@ -9,7 +9,7 @@ import type { LakeFile } from '../catalogue/read-series.js';
 import type { DayRange } from '../catalogue/spans.js';
 import { verbEngine } from '../convert/duckdb.js';
 import type { Engine as Database } from '../convert/duckdb.js';
-import { bringIn, releaseBacked } from '../lake/backing.js';
+import { backingOf, bringIn } from '../lake/backing.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
 import { CryptodlError } from '../model/errors.js';
@@ -130,7 +130,7 @@ export async function* exportLake(
           return exported;
         },
       );
-      await releaseBacked(...series.map((one) => join(root, seriesFolder(source.name, one))));
+      await backingOf(root)?.release(series.map((one) => join(root, seriesFolder(source.name, one))));
     }
   } catch (error) {
     // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
@@ -214,7 +214,7 @@ async function write(
     // Comparing a time with and without a zone depends on it.
     await session.run(`SET TimeZone = 'UTC'; ${MACROS}`);
     const paths = sources.flatMap((source) => partOf(source).map(({ path }) => path));
-    await bringIn(paths);
+    await bringIn(...paths);
     const before = await statesOf(paths);
     const relations: string[] = [];
     for (const [at, source] of sources.entries()) {

@@ -7,10 +7,10 @@ import { writeData, writeText } from '../cli/write-data.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
+import { backingOf } from '../lake/backing.js';
 import { bytesText, countText, durationText, listText, numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import { isMirror } from '../text/mirror-roots.js';
 import { absolutePath, printLines, shownPath, tabbed } from '../text/printable.js';
 import { CSV } from './csv-files.js';
 import type { Engine, Refused, RowSource } from './export-file.js';
@@ -57,7 +57,7 @@ function refuseFlags(engine: Engine, { resolved: { options, origins }, surroundi
       if (origins[flag] === 'flag' && engine.flags?.includes(flag) !== true)
         throw usage(`--${flag} is for export ${name}, not for export ${engine.name}`, `leave --${flag} out`);
   if (engine.script === undefined) return;
-  if (isMirror(absolutePath(options.out, surroundings.home)))
+  if (backingOf(absolutePath(options.out, surroundings.home)) !== undefined)
     throw usage(
       'the script reads local files, and this lake is in a bucket',
       'copy the lake, and name the copy with --out',

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { errnoOf } from '../model/errors.js';
-import { openBackedSeries } from './backing.js';
+import { backingOf } from './backing.js';
 import { FOLDERS, seriesOfFolder } from './layout.js';
 import { checkedFolder, entryAt, openRegularFile } from './path-checks.js';
 import { fileSize, makeSyncedFolder } from './publish.js';
@@ -37,7 +37,7 @@ export async function openManifest(
   seriesFolder: string,
 ): Promise<{ readonly file: FileHandle; readonly path: string } | undefined> {
   const { root, path } = manifestPlace(seriesFolder);
-  await openBackedSeries(seriesFolder);
+  await backingOf(seriesFolder)?.openSeries(seriesFolder);
   await refuseLinks(root, path);
   try {
     return { file: await openRegularFile(path, constants.O_RDONLY), path };
@@ -56,7 +56,7 @@ export async function claimManifest(
   seriesFolder: string,
 ): Promise<{ readonly path: string; readonly hasHardLinks: boolean }> {
   const { root, path } = manifestPlace(seriesFolder);
-  await openBackedSeries(seriesFolder);
+  await backingOf(seriesFolder)?.openSeries(seriesFolder);
   await refuseLinks(root, path);
   const facts = await entryAt(path);
   if (facts === undefined) await makeSyncedFolder(dirname(path));

@@ -8,7 +8,7 @@ import { dirname } from 'node:path';
 import { CryptodlError, withPath } from '../model/errors.js';
 import type { Format } from '../model/task.js';
 import { Absences } from './absences.js';
-import { changeBackedManifest, openBackedSeries } from './backing.js';
+import { changeManifest } from './backing.js';
 import { createLineReader, NewerVersion } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { claimManifest, openManifest } from './manifest-place.js';
@@ -162,9 +162,7 @@ export async function appendManifest(
   lines: readonly ManifestLine[],
   afterAppend?: () => Promise<void>,
 ): Promise<void> {
-  // Before the exclusive change, which must not wait for the bucket.
-  await openBackedSeries(seriesFolder);
-  await changeBackedManifest(seriesFolder, async () => {
+  await changeManifest(seriesFolder, async () => {
     if (lines.length > 0) await appendLines(seriesFolder, lines);
     await afterAppend?.();
   });

@@ -1,5 +1,5 @@
 /** A cache of the manifests that a run uses. Every append of the run also updates the cached manifest. */
-import { publishedBackedSeries, reopenBackedSeries } from './backing.js';
+import { backingOf } from './backing.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { appendManifest, applyLine, readManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';
@@ -68,17 +68,19 @@ export class Manifests {
    * has changed the series, and with the error of the bucket.
    */
   async published(seriesFolder: string): Promise<void> {
+    const backing = backingOf(seriesFolder);
+    if (backing === undefined) return;
     try {
-      if (await publishedBackedSeries(seriesFolder)) this.#evict(seriesFolder);
-    } catch (error) {
+      await backing.published(seriesFolder);
+    } finally {
+      // It may have lines of another writer now.
       this.#evict(seriesFolder);
-      throw error;
     }
   }
 
   /** Call after a `lake-conflict`: the manifest is read again. */
   async reopen(seriesFolder: string): Promise<void> {
-    await reopenBackedSeries(seriesFolder);
+    await backingOf(seriesFolder)?.reopenSeries(seriesFolder);
     this.#evict(seriesFolder);
   }
 

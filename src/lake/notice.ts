@@ -1,7 +1,7 @@
 /** The notice in the root of a lake: the terms of the exchange about its data. */
 import { entryAt } from './path-checks.js';
 import { join } from 'node:path';
-import { openBackedFile } from './backing.js';
+import { backingOf } from './backing.js';
 import type { LakePaths } from './layout.js';
 import { publishText } from './publish.js';
 
@@ -20,7 +20,7 @@ export async function writeNotice(
   paths: Pick<LakePaths, 'root' | 'staging'>,
   lines: readonly string[],
 ): Promise<boolean> {
-  await openBackedFile(noticePath(paths));
+  await backingOf(paths.root)?.openFile(noticePath(paths));
   if ((await entryAt(noticePath(paths))) !== undefined) return false;
   await publishText(paths.staging, noticePath(paths), lines.join('\n'));
   return true;

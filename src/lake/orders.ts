@@ -14,7 +14,7 @@ import { SettingsSchema } from '../model/settings-schema.js';
 import type { Series } from '../model/task.js';
 import { parseJson } from '../text/json.js';
 import { shownPath } from '../text/printable.js';
-import { bringIn, openBackedFolders, publishBackedFolder } from './backing.js';
+import { backingOf, bringIn } from './backing.js';
 import { FOLDERS } from './layout.js';
 import type { LakePaths } from './layout.js';
 import { publishText, syncDirectory } from './publish.js';
@@ -71,9 +71,9 @@ export interface FoundOrders {
 /** Rejects with `disk` for a link in the path of the folder, and with errors of the system. */
 export async function readOrders(paths: Pick<LakePaths, 'folder'>): Promise<FoundOrders> {
   const folder = await paths.folder(ORDERS_FOLDER);
-  await openBackedFolders(folder);
+  await backingOf(folder)?.openFolders([folder]);
   const names = (await entriesOf(folder)).filter((name) => name.endsWith('.json')).slice(0, MOST_ORDERS);
-  await bringIn(names.map((name) => join(folder, name)));
+  await bringIn(...names.map((name) => join(folder, name)));
   const orders: Order[] = [];
   const unreadable: string[] = [];
   for (const name of names) {
@@ -112,7 +112,7 @@ export async function writeOrders(paths: LakePaths, orders: readonly Order[]): P
   const folder = await paths.folder(ORDERS_FOLDER);
   for (const order of orders)
     await publishText(paths.staging, join(folder, `${order.id}.json`), `${JSON.stringify(order)}\n`);
-  await publishBackedFolder(folder);
+  await backingOf(folder)?.publishFolder(folder);
 }
 
 /** The caller must hold the lock of the lake. Rejects with errors of the system. */
@@ -121,7 +121,7 @@ export async function removeOrders(paths: LakePaths, ids: readonly string[]): Pr
   const folder = await paths.folder(ORDERS_FOLDER);
   for (const id of ids) await rm(join(folder, `${id}.json`), { force: true });
   await syncDirectory(folder);
-  await publishBackedFolder(folder);
+  await backingOf(folder)?.publishFolder(folder);
 }
 
 /** The orders of a lake before and after a run has joined its own. */

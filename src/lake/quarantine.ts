@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, sep } from 'node:path';
 import type { Body } from '../http/fetch.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import { bringIn, changeBackedManifest } from './backing.js';
+import { bringIn, changeManifest } from './backing.js';
 import type { LakePaths } from './layout.js';
 import { FOLDERS, keyPath } from './layout.js';
 import { claimManifest, manifestPlace } from './manifest-place.js';
@@ -54,7 +54,7 @@ export async function rewriteManifest(
 ): Promise<void> {
   const { path } = await claimManifest(seriesFolder);
   const text = lines.map((line) => `${line}\n`).join('');
-  await changeBackedManifest(seriesFolder, () => publishText(paths.staging, path, text));
+  await changeManifest(seriesFolder, () => publishText(paths.staging, path, text));
 }
 
 /** `2024-01.parquet` → `2024-01-20261121T070000Z.parquet`, with a number if that name exists. */

@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import type { Series } from '../model/task.js';
-import { openBackedLake, openBackedSeries } from './backing.js';
+import { backingOf } from './backing.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { FOLDERS, refuseFile, refuseInnerFolder, seriesAt } from './layout.js';
 import { MANIFEST_ENDING } from './manifest-place.js';
@@ -49,7 +49,7 @@ type Found = SeriesFolder | LoosePath;
 export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerator<Found> {
   refuseInnerFolder(root, venue);
   const manifests = await checkedFolder(root, `${FOLDERS.manifests}/${venue.name}`);
-  await openBackedLake(join(root, venue.name), manifests);
+  await backingOf(root)?.openLake([join(root, venue.name), manifests]);
   const { folders, links } = await listEntries(root);
   if (folders.length === 0) refuseFile(root);
   for (const path of links)
@@ -105,7 +105,7 @@ function* looseIn(folder: string, { files, links }: Omit<Entries, 'folders'>): G
 /** The entries of a series as they are now. */
 export async function listSeries(root: string, found: SeriesFolder): Promise<ListedSeries> {
   const { path } = found;
-  await openBackedSeries(path);
+  await backingOf(path)?.openSeries(path);
   const folder = relative(root, path).replaceAll(sep, '/');
   const { files, folders, links } = await listEntries(path);
   const nestedFiles: string[] = [];

@@ -42,22 +42,23 @@ function unquoted(json: string): string {
 }
 
 /**
- * The manifest with the lines of both writers: those of the bucket first. `common`: numbers of bytes with which both may begin, the larger
- * one first. Undefined if they begin with none of them, because the manifest in the bucket was rewritten, and if both writers have written the
- * same data. `changed`: the files that this writer has put or will remove, as manifest lines name them.
+ * The manifest with the lines of both writers: those of the bucket first. `common`: the number of bytes with which both begin. Undefined if
+ * they do not, because the manifest in the bucket was rewritten, and if both writers have written the same data. `changed`: the files that
+ * this writer has put or will remove, as manifest lines name them.
  */
 export function joinManifests(
   local: Buffer,
   remote: Buffer,
-  common: readonly number[],
+  common: number,
   changed: ReadonlySet<string> = new Set(),
 ): Buffer | undefined {
-  const length = common.find(
-    (bytes) => remote.length >= bytes && local.subarray(0, bytes).equals(remote.subarray(0, bytes)),
-  );
-  if (length === undefined) return undefined;
-  const lines = linesOf(local.subarray(length));
-  const others = linesOf(remote.subarray(length));
+  if (remote.length < common || !local.subarray(0, common).equals(remote.subarray(0, common)))
+    return undefined;
+  const added = linesOf(remote.subarray(common));
+  // The bucket may have some of our lines: the answer to a put may be lost.
+  const isThere = new Set(added);
+  const lines = linesOf(local.subarray(common)).filter((line) => !isThere.delete(line));
+  const others = added.filter((line) => isThere.has(line));
   if (concernSameData(lines, others, changed)) return undefined;
   // Two workers may have done one job, one of them after its lease: their lines differ.
   const theirs = new Set(others.map(subjectOf));

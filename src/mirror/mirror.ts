@@ -8,10 +8,12 @@ import { join, relative, sep } from 'node:path';
 import type { Backing, BackingTrial } from '../lake/backing.js';
 import { FOLDERS } from '../lake/layout.js';
 import { manifestPlace } from '../lake/manifest-place.js';
+import type { RequestCounts } from '../http/request-counts.js';
 import type { Clock } from '../model/clock.js';
 import { createSerializer } from '../queue/in-order.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import { changedElsewhere } from '../s3/conditions.js';
+import { inParallel } from './in-parallel.js';
 import { KnownFiles } from './known-files.js';
 import { zipFolders } from './manifest-text.js';
 import { Publications } from './publications.js';
@@ -29,10 +31,14 @@ export interface MirrorOptions {
   /** The folders of the exchange that the command needs, relative to the folder of the exchange; none: all. */
   readonly parts?: readonly string[];
   readonly clock: Pick<Clock, 'monotonic'>;
+  readonly requests: RequestCounts;
   readonly warn: (message: string) => void;
   /** Called before each publication. */
   readonly onPublication?: () => void;
 }
+
+/** Files that are brought in at the same time. */
+const AT_ONCE = 16;
 
 /** Manifests that are fetched before they are read, if the whole lake is read. */
 const READ_AHEAD = 16;
@@ -42,6 +48,7 @@ const DOCUMENT_MAX_BYTES = 512 * 1024 * 1024;
 
 export class Mirror implements Backing {
   readonly root: string;
+  readonly requests: RequestCounts;
   readonly #options: MirrorOptions;
   readonly #bucket: LakeBucket;
   readonly #known = new KnownFiles();
@@ -55,14 +62,15 @@ export class Mirror implements Backing {
   readonly #stale = new Set<string>();
   /** The manifests of a listed lake, in order. */
   #manifests: readonly string[] = [];
-  /** The changes of each manifest. */
-  readonly #changes = createSerializer();
+  /** The changes of each manifest take turns. */
+  readonly #manifestTurns = createSerializer();
   readonly #publications = new Publications((seriesFolder) => this.#publish(seriesFolder));
 
   constructor(options: MirrorOptions) {
     this.#options = options;
     this.#bucket = options.bucket;
     this.root = options.root;
+    this.requests = options.requests;
     this.#publisher = new Publisher(options.bucket, this.#known, options.root);
     this.#stubs = new Stubs(options, this.#known);
   }
@@ -83,7 +91,7 @@ export class Mirror implements Backing {
     const { path } = manifestPlace(seriesFolder);
     const manifest = this.#keyOf(path);
     await this.#publications.settled(seriesFolder);
-    await this.exclusively(seriesFolder, async () => {
+    await this.#manifestTurns(seriesFolder, async () => {
       // Lines that are not published yet stay. Their publication finds the changes of the other writer.
       const stamp = await stampAt(path);
       if (stamp === undefined || stamp === this.#known.get(manifest)?.stamp)
@@ -116,7 +124,11 @@ export class Mirror implements Backing {
     });
   }
 
-  async bringIn(path: string): Promise<void> {
+  async bringIn(paths: readonly string[]): Promise<void> {
+    await inParallel(paths, AT_ONCE, (path) => this.#bringIn(path));
+  }
+
+  async #bringIn(path: string): Promise<void> {
     const key = this.#keyOf(path);
     const known = this.#known.get(key);
     // A file that was written here in place of a stub is newer than that in the bucket.
@@ -135,21 +147,22 @@ export class Mirror implements Backing {
       for (const key of this.#known.broughtInBelow(this.#keyOf(folder))) await this.#publisher.toStub(key);
   }
 
-  exclusively<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
-    return this.#changes(seriesFolder, act);
-  }
-
   tryOut(): Promise<BackingTrial> {
     return tryBucket(this.#bucket, this.#options.clock, this.#publisher.stagedPath());
   }
 
-  publishSeries(seriesFolder: string): void {
-    if (this.#options.isReadOnly) return;
-    this.#options.onPublication?.();
-    this.#publications.begin(seriesFolder);
+  async changeManifest<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
+    // Before its turn, which must not wait for the bucket.
+    await this.openSeries(seriesFolder);
+    const result = await this.#manifestTurns(seriesFolder, act);
+    if (!this.#options.isReadOnly) {
+      this.#options.onPublication?.();
+      this.#publications.begin(seriesFolder);
+    }
+    return result;
   }
 
-  published(seriesFolder: string): Promise<boolean> {
+  published(seriesFolder: string): Promise<void> {
     return this.#publications.done(seriesFolder);
   }
 
@@ -196,12 +209,12 @@ export class Mirror implements Backing {
   async #openManifest(path: string, isStale: boolean): Promise<void> {
     const key = this.#keyOf(path);
     if (isStale || !this.#isListed(key)) await this.#fetch(key);
-    else await this.bringIn(path);
+    else await this.#bringIn(path);
     const at = this.#manifests.indexOf(key) + 1;
     if (at === 0) return;
     for (const next of this.#manifests.slice(at, at + READ_AHEAD))
       // The reader of the manifest gets the error.
-      this.bringIn(join(this.root, next)).catch(() => undefined);
+      this.#bringIn(join(this.root, next)).catch(() => undefined);
   }
 
   /**
@@ -230,27 +243,22 @@ export class Mirror implements Backing {
     this.#once.forget(`fetch ${key}`);
   }
 
-  async #publish(seriesFolder: string): Promise<boolean> {
+  async #publish(seriesFolder: string): Promise<void> {
     const folder = this.#keyOf(seriesFolder);
     const manifest = this.#keyOf(manifestPlace(seriesFolder).path);
-    const conflicts: string[] = [];
+    const changed = new Set<string>();
+    const exclusively = <T>(act: () => Promise<T>): Promise<T> => this.#manifestTurns(seriesFolder, act);
     try {
-      return await this.#publisher.publishSeries({
-        folder,
-        manifest,
-        exclusively: (act) => this.exclusively(seriesFolder, act),
-        onConflict: (key) => conflicts.push(key),
-      });
+      await this.#publisher.publishSeries({ folder, manifest, exclusively, changed });
     } catch (error) {
-      if (isConflict(error))
-        await this.exclusively(seriesFolder, () => this.#forget(folder, [...conflicts, manifest]));
+      if (isConflict(error)) await exclusively(() => this.#forget(folder, [...changed, manifest]));
       throw error;
     }
   }
 
   /**
    * Drops what is known about a series, because it lacks the changes of another writer. Files that were changed here stay, except for
-   * those in conflict: a commit that is under way may need them.
+   * those in conflict, of which the last one is the manifest: a commit that is under way may need them.
    */
   async #forget(folder: string, conflicts: readonly string[]): Promise<void> {
     const zips = await zipFolders(join(this.root, conflicts.at(-1) ?? ''));

@@ -112,7 +112,7 @@ export class Mirrors {
     const { mirror } = await this.#open({ ...options, out: lake });
     const local = mirror.root + text.slice(lake.length);
     await mirror.openFile(local);
-    await mirror.bringIn(local);
+    await mirror.bringIn([local]);
     return local;
   }
 
@@ -158,12 +158,13 @@ export class Mirrors {
       comparesVersions,
       parts,
       clock,
+      requests: counts,
       warn,
       onPublication: () => {
         signals.watch();
       },
     });
-    const disconnect = connectBacking(mirror, counts);
+    const disconnect = connectBacking(mirror);
     const unshow = showAs(root, address);
     const close = async (): Promise<void> => {
       try {

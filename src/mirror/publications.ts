@@ -1,89 +1,69 @@
 /** The publications of series, one at a time for each series. Changes that come during one are published together by the next. */
 import { isConflict } from './publisher.js';
 
-interface Series {
-  running: Promise<boolean> | undefined;
-  isRunning: boolean;
-  next: Promise<boolean> | undefined;
-  /** A publication has joined lines of another writer, and no caller knows. */
-  hasJoined: boolean;
-  /** The last publication has failed, and no caller knows. */
-  hasFailed: boolean;
+interface Publication {
+  hasBegun: boolean;
+  readonly done: Promise<void>;
 }
 
 export class Publications {
-  readonly #publish: (seriesFolder: string) => Promise<boolean>;
-  readonly #series = new Map<string, Series>();
+  readonly #publish: (seriesFolder: string) => Promise<void>;
+  /** The last one of each series: it waits, it runs, or it has failed and no caller knows. */
+  readonly #last = new Map<string, Publication>();
 
-  /** `publish` resolves with true if it has joined lines of another writer. */
-  constructor(publish: (seriesFolder: string) => Promise<boolean>) {
+  constructor(publish: (seriesFolder: string) => Promise<void>) {
     this.#publish = publish;
   }
 
   begin(seriesFolder: string): void {
-    const series = this.#series.get(seriesFolder) ?? {
-      running: undefined,
-      isRunning: false,
-      next: undefined,
-      hasJoined: false,
-      hasFailed: false,
-    };
-    this.#series.set(seriesFolder, series);
-    if (series.next !== undefined) return;
-    const next = this.#after(series.isRunning ? series.running : undefined, series, seriesFolder);
-    series.next = next;
+    const earlier = this.#last.get(seriesFolder);
+    if (earlier?.hasBegun === false) return;
+    const next: { hasBegun: boolean; done: Promise<void> } = { hasBegun: false, done: Promise.resolve() };
+    this.#last.set(seriesFolder, next);
+    next.done = this.#after(earlier, next, seriesFolder);
     // The callers of `done` get the error.
-    next.catch(() => undefined);
+    next.done.catch(() => undefined);
   }
 
   /** Resolves when the changes before this call are published. */
-  async done(seriesFolder: string): Promise<boolean> {
-    const series = this.#series.get(seriesFolder);
-    if (series === undefined) return false;
+  async done(seriesFolder: string): Promise<void> {
+    const last = this.#last.get(seriesFolder);
     try {
-      await (series.next ?? series.running);
+      await last?.done;
     } finally {
-      series.hasFailed = false;
+      this.#forget(seriesFolder, last);
     }
-    const { hasJoined } = series;
-    series.hasJoined = false;
-    return hasJoined;
   }
 
   /** Resolves when the publications of a series so far have ended, with or without an error. */
   async settled(seriesFolder: string): Promise<void> {
-    const series = this.#series.get(seriesFolder);
-    await (series?.next ?? series?.running)?.catch(() => undefined);
+    await this.#last.get(seriesFolder)?.done.catch(() => undefined);
   }
 
   /** Resolves when all are published. A publication that failed unnoticed is repeated, and its error is thrown. */
   async end(): Promise<void> {
-    for (const series of this.#series.values()) await (series.next ?? series.running)?.catch(() => undefined);
-    const failed = [...this.#series].filter(([, { hasFailed }]) => hasFailed).map(([folder]) => folder);
-    for (const folder of failed) this.begin(folder);
-    for (const folder of failed) await this.done(folder);
+    for (const folder of this.#last.keys()) await this.settled(folder);
+    for (const folder of this.#last.keys()) {
+      this.#last.delete(folder);
+      this.begin(folder);
+      await this.done(folder);
+    }
   }
 
-  async #after(earlier: Promise<boolean> | undefined, series: Series, folder: string): Promise<boolean> {
-    const conflict = await earlier?.then(
-      () => undefined,
-      (error: unknown) => (isConflict(error) && error instanceof Error ? error : undefined),
-    );
-    series.running = series.next;
-    series.isRunning = true;
-    series.next = undefined;
+  async #after(earlier: Publication | undefined, next: Publication, seriesFolder: string): Promise<void> {
     try {
-      // After a conflict, the mirror has forgotten the series, and with it the changes that came meanwhile.
-      if (conflict !== undefined) throw conflict;
-      const hasJoined = await this.#publish(folder);
-      series.hasJoined ||= hasJoined;
-      series.hasFailed = false;
-      return hasJoined;
+      await earlier?.done;
     } catch (error) {
-      series.hasFailed = true;
-      throw error;
+      // The mirror has forgotten the series, and with it the changes that came meanwhile.
+      if (isConflict(error)) throw error;
     } finally {
-      series.isRunning = false;
+      next.hasBegun = true;
     }
+    await this.#publish(seriesFolder);
+    this.#forget(seriesFolder, next);
+  }
+
+  #forget(seriesFolder: string, publication: Publication | undefined): void {
+    if (this.#last.get(seriesFolder) === publication) this.#last.delete(seriesFolder);
   }
 }

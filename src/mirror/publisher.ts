@@ -1,14 +1,13 @@
 /** Publishes the changes of a mirror into its bucket. Each put names the version that it replaces, so no change of another writer is lost. */
 import { randomUUID } from 'node:crypto';
-import { copyFile, link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
 import { makeFolder } from '../files/disk.js';
 import { FOLDERS } from '../lake/layout.js';
-import { CryptodlError, errnoOf } from '../model/errors.js';
+import { CryptodlError } from '../model/errors.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import { changedElsewhere } from '../s3/conditions.js';
-import type { BucketObject } from '../s3/conditions.js';
-import type { PutCondition } from '../s3/conditions.js';
+import type { BucketObject, PutCondition } from '../s3/conditions.js';
 import { inParallel } from './in-parallel.js';
 import { changesIn, foldersBelow } from './changes.js';
 import type { KnownFiles } from './known-files.js';
@@ -26,28 +25,17 @@ export interface PublishedSeries {
   readonly manifest: string;
   /** Calls `act` while nothing else changes the manifest. */
   readonly exclusively: <T>(act: () => Promise<T>) => Promise<T>;
-  /** Called with the key of a file that another writer has changed. */
-  readonly onConflict: (key: string) => void;
+  /** Gets the keys of the changed files. */
+  readonly changed: Set<string>;
 }
 
-/** A copy of a manifest, and the stamp of the manifest at that time. Without a manifest, there is no stamp and no copy at `staged`. */
-interface ManifestCopy {
-  readonly staged: string;
-  readonly stamp: string | undefined;
-}
-
-/** A changed file as it was when the manifest was copied. */
-interface ChangedFile {
-  readonly key: string;
-  /** The path of a link to the file, or of a copy. */
-  readonly staged: string;
-  readonly stamp: string;
-}
-
-/** A series at one moment. Later commits change neither the copy nor these files. */
+/** A series at one moment. Later commits change neither the copy of the manifest nor these files. */
 interface Snapshot {
-  readonly copy: ManifestCopy;
-  readonly changed: readonly ChangedFile[];
+  /** The path of the copy, if there is a manifest. */
+  readonly staged: string;
+  /** The stamp of the manifest; undefined without one. */
+  readonly stamp: string | undefined;
+  readonly changed: readonly string[];
   /** Keys of files that the series no longer has. */
   readonly gone: readonly string[];
 }
@@ -65,51 +53,58 @@ export class Publisher {
 
   /**
    * Puts the new files of a series, then its manifest, then the files that replace others; last, removes the files that the series no longer
-   * has. The published files become stubs. Resolves with true if the manifest now has lines of another writer too. Rejects with `lake-conflict`
-   * if another writer has changed one of these files, or has rewritten the manifest.
+   * has. The published files become stubs. Rejects with `lake-conflict` if another writer has changed one of these files, or has rewritten
+   * the manifest.
    */
-  async publishSeries(series: PublishedSeries): Promise<boolean> {
-    const published = new Set<string>();
-    let isJoined = false;
+  async publishSeries(series: PublishedSeries): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
-      const { copy, changed, gone } = await series.exclusively(() => this.#snapshot(series));
+      const snapshot = await series.exclusively(() => this.#snapshot(series));
       try {
-        for (const { key } of changed) published.add(key);
-        const replaced = await replacedFiles(copy.staged);
-        const isReplaced = (key: string): boolean =>
-          this.#known.get(key) !== undefined && replaced.has(nameInLines(key, series.folder));
-        // Chosen before the puts, because they make files known. A sidecar, `a.zip.CHECKSUM`, goes with its zip.
-        const replacing = new Set(
-          changed.filter(({ key }) => isReplaced(key) || isReplaced(key.replace(/\.[^./]*$/, ''))),
-        );
-        const put = (file: ChangedFile): Promise<void> => this.#putChanged(file, series.onConflict);
-        const fresh = changed.filter((file) => !replacing.has(file));
-        await inParallel(fresh, AT_ONCE, put);
-        const comparesManifest = !this.#isChanged(series.manifest, copy.stamp);
-        if (await this.#putCopy(series.manifest, copy, attempt)) {
-          await inParallel(replacing, AT_ONCE, put);
-          await this.#removeAll(gone, series, comparesManifest);
-          for (const key of published) await this.toStub(key);
-          return isJoined;
-        }
-        await this.#joinLines(series, copy, [...published, ...gone]);
-        isJoined = true;
+        if (await this.#publishSnapshot(series, snapshot, attempt)) break;
       } finally {
-        for (const { staged } of [copy, ...changed]) await rm(staged, { force: true });
+        await rm(snapshot.staged, { force: true });
       }
     }
+    for (const key of series.changed) await this.toStub(key);
+  }
+
+  /** Resolves with false if another writer has added lines to the manifest. Those of this one now come after them. */
+  async #publishSnapshot(series: PublishedSeries, snapshot: Snapshot, attempt: number): Promise<boolean> {
+    const { manifest, folder } = series;
+    const { staged, stamp, changed, gone } = snapshot;
+    for (const key of changed) series.changed.add(key);
+    const replaced = await replacedFiles(staged);
+    const isReplaced = (key: string): boolean =>
+      this.#known.get(key) !== undefined && replaced.has(nameInLines(key, folder));
+    // Chosen before the puts, because they make files known. A sidecar, `a.zip.CHECKSUM`, goes with its zip.
+    const replacing = new Set(
+      changed.filter((key) => isReplaced(key) || isReplaced(key.replace(/\.[^./]*$/, ''))),
+    );
+    const put = (key: string): Promise<void> => this.#put(key);
+    await inParallel(
+      changed.filter((key) => !replacing.has(key)),
+      AT_ONCE,
+      put,
+    );
+    const isChanged = stamp !== undefined && stamp !== this.#known.get(manifest)?.stamp;
+    try {
+      if (isChanged) await this.#putFile(manifest, staged, stamp);
+    } catch (error) {
+      if (!isConflict(error) || attempt === MOST_PUTS) throw error;
+      await this.#joinLines(series, [...series.changed, ...gone]);
+      return false;
+    }
+    await inParallel(replacing, AT_ONCE, put);
+    if (gone.length > 0) await this.#removeAll(gone, isChanged ? undefined : manifest);
+    return true;
   }
 
   async #snapshot({ manifest, folder }: PublishedSeries): Promise<Snapshot> {
-    const copy = await this.#copyOf(manifest);
-    const folders = [folder, ...(await zipFolders(copy.staged))];
-    const { changed, gone } = await changesIn(this.#root, this.#known, folders);
-    const linked: ChangedFile[] = [];
-    for (const key of changed) {
-      const file = { key, staged: this.stagedPath(), stamp: (await stampAt(this.#pathOf(key))) ?? '' };
-      if (await linkOrCopy(this.#pathOf(key), file.staged)) linked.push(file);
-    }
-    return { copy, changed: linked, gone };
+    const staged = this.stagedPath();
+    const stamp = await stampAt(this.#pathOf(manifest));
+    if (stamp !== undefined) await copyFile(this.#pathOf(manifest), staged);
+    const folders = [folder, ...(await zipFolders(staged))];
+    return { staged, stamp, ...(await changesIn(this.#root, this.#known, folders)) };
   }
 
   /**
@@ -119,7 +114,7 @@ export class Publisher {
   async publishFolder(folder: string, isConditional = false): Promise<void> {
     const folders = folder === '.' ? ['.'] : await foldersBelow(this.#root, this.#known, folder);
     const { changed, gone } = await changesIn(this.#root, this.#known, folders);
-    await inParallel(changed, AT_ONCE, (key) => this.#put(key, this.#pathOf(key), isConditional));
+    await inParallel(changed, AT_ONCE, (key) => this.#put(key, isConditional));
     await inParallel(gone, AT_ONCE, (key) => this.#remove(key));
   }
 
@@ -157,97 +152,61 @@ export class Publisher {
     return join(this.#root, key);
   }
 
-  /** Puts the file at `path`. `isConditional`: only in place of the known version. `stamp`: of the file in the mirror, if `path` is a link or copy of it. */
-  async #put(key: string, path: string, isConditional = true, stamp?: string): Promise<void> {
-    const own = stamp ?? (await stampAt(path)) ?? '';
+  /** Does nothing for a file that is no longer here. `isConditional`: puts it only in place of the known version. */
+  async #put(key: string, isConditional = true): Promise<void> {
+    const stamp = await stampAt(this.#pathOf(key));
+    if (stamp !== undefined) await this.#putFile(key, this.#pathOf(key), stamp, isConditional);
+  }
+
+  /** Puts the file at `path`, which has the bytes that the file of the key had with this stamp. */
+  async #putFile(key: string, path: string, stamp: string, isConditional = true): Promise<void> {
     const known = this.#known.get(key);
     const condition: PutCondition =
       known === undefined ? { kind: 'absent' } : { kind: 'same', etag: known.etag };
     const { etag } = await this.#bucket.put(key, path, isConditional ? condition : undefined);
     const { size } = await stat(path);
-    this.#known.set(key, { etag, bytes: size, stamp: own, isStub: false });
-  }
-
-  async #putChanged({ key, staged, stamp }: ChangedFile, onConflict: (key: string) => void): Promise<void> {
-    try {
-      await this.#put(key, staged, true, stamp);
-    } catch (error) {
-      if (isConflict(error)) onConflict(key);
-      throw error;
-    }
-  }
-
-  async #copyOf(manifest: string): Promise<ManifestCopy> {
-    const staged = this.stagedPath();
-    const stamp = await stampAt(this.#pathOf(manifest));
-    if (stamp !== undefined) await copyFile(this.#pathOf(manifest), staged);
-    return { staged, stamp };
-  }
-
-  /** Resolves with false if another writer has changed the manifest; at the last attempt, rejects with `lake-conflict`. */
-  async #putCopy(key: string, { staged, stamp }: ManifestCopy, attempt: number): Promise<boolean> {
-    if (!this.#isChanged(key, stamp)) return true;
-    try {
-      await this.#put(key, staged, true, stamp);
-      return true;
-    } catch (error) {
-      if (!isConflict(error) || attempt === MOST_PUTS) throw error;
-      return false;
-    }
+    this.#known.set(key, { etag, bytes: size, stamp, isStub: false });
   }
 
   /**
    * Appends our lines to those of another writer. Rejects with `lake-conflict` if the manifest in the bucket was rewritten or removed, and if
    * the other writer has written the same data. `keys`: our changed files.
    */
-  async #joinLines(series: PublishedSeries, copy: ManifestCopy, keys: readonly string[]): Promise<void> {
-    const { manifest, folder } = series;
+  async #joinLines(
+    { manifest, folder, exclusively }: PublishedSeries,
+    keys: readonly string[],
+  ): Promise<void> {
     const changed = new Set(keys.map((key) => nameInLines(key, folder)));
-    const fetched = this.stagedPath();
+    const staged = this.stagedPath();
     try {
-      const found = await this.#bucket.get(manifest, fetched);
-      const remote = found === undefined ? Buffer.alloc(0) : await readFile(fetched);
-      const copiedBytes = (await readFile(copy.staged)).length;
-      await series.exclusively(async () => {
+      const found = await this.#bucket.get(manifest, staged);
+      await exclusively(async () => {
+        const remote = found === undefined ? undefined : await readFile(staged);
         const local = await readFile(this.#pathOf(manifest));
-        // The bucket may have our copy: the answer to a put may be lost.
-        const common = [copiedBytes, this.#known.get(manifest)?.bytes ?? 0];
-        const joined = found === undefined ? undefined : joinManifests(local, remote, common, changed);
+        const { bytes = 0 } = this.#known.get(manifest) ?? {};
+        const joined = remote === undefined ? undefined : joinManifests(local, remote, bytes, changed);
         if (joined === undefined || found === undefined)
           throw new CryptodlError(
             'lake-conflict',
             `${this.#bucket.address}/${manifest} has other lines of another writer about the same data`,
             { hint: 'try again; let only one run at a time write a series' },
           );
-        const staged = this.stagedPath();
         await writeFile(staged, joined);
         await rename(staged, this.#pathOf(manifest));
         // The stamp is that of no file: the joined manifest counts as changed.
-        this.#known.set(manifest, { etag: found.etag, bytes: remote.length, stamp: '', isStub: false });
+        this.#known.set(manifest, { etag: found.etag, bytes: found.bytes, stamp: '', isStub: false });
       });
     } finally {
-      await rm(fetched, { force: true });
+      await rm(staged, { force: true });
     }
   }
 
-  /** First puts the quarantine, so that the bucket always has the bytes of a file. `comparesManifest`: no put has compared the manifest with the bucket. */
-  async #removeAll(
-    gone: readonly string[],
-    { manifest, onConflict }: PublishedSeries,
-    comparesManifest: boolean,
-  ): Promise<void> {
-    if (gone.length === 0) return;
+  /** First puts the quarantine, so that the bucket always has the bytes of a file. `manifest`: the one that no put has compared with the bucket. */
+  async #removeAll(gone: readonly string[], manifest: string | undefined): Promise<void> {
     await this.publishFolder(FOLDERS.quarantine);
     // A manifest that another writer has put since may name these files.
-    if (comparesManifest) await this.#compare(manifest);
-    await inParallel(gone, AT_ONCE, async (key) => {
-      try {
-        await this.#remove(key);
-      } catch (error) {
-        if (isConflict(error)) onConflict(key);
-        throw error;
-      }
-    });
+    if (manifest !== undefined) await this.#compare(manifest);
+    await inParallel(gone, AT_ONCE, (key) => this.#remove(key));
   }
 
   /** Removes the known version of a file. Not all servers have a condition for this, so the versions are compared first. */
@@ -264,10 +223,6 @@ export class Publisher {
     if (there.etag === this.#known.get(key)?.etag) return true;
     throw changedElsewhere(`${this.#bucket.address}/${key}`, there);
   }
-
-  #isChanged(key: string, stamp: string | undefined): boolean {
-    return stamp !== undefined && stamp !== this.#known.get(key)?.stamp;
-  }
 }
 
 /** Lines name zips by their keys, and the files in the folder of the series by their names. */
@@ -277,17 +232,4 @@ function nameInLines(key: string, seriesFolder: string): string {
 
 export function isConflict(error: unknown): boolean {
   return error instanceof CryptodlError && error.code === 'lake-conflict';
-}
-
-/** Resolves with false if the file does not exist. */
-async function linkOrCopy(path: string, target: string): Promise<boolean> {
-  try {
-    await link(path, target);
-    return true;
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return false;
-    // The file system has no hard links.
-    await copyFile(path, target);
-    return true;
-  }
 }

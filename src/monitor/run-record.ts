@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import * as v from 'valibot';
 import { makeFolder } from '../files/disk.js';
 import { readState } from '../files/state-file.js';
-import { bringIn, openBackedFolders } from '../lake/backing.js';
+import { backingOf, bringIn } from '../lake/backing.js';
 import { FOLDERS } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { publishText } from '../lake/publish.js';
@@ -218,11 +218,11 @@ export interface FoundRuns {
 /** Reads the newest records. Rejects with `disk` for a link in the path of their folder, and with errors of the system. */
 export async function readRuns(paths: LakePaths, most = MOST_RECORDS): Promise<FoundRuns> {
   const folder = await paths.folder(FOLDER);
-  await openBackedFolders(folder);
+  await backingOf(folder)?.openFolders([folder]);
   const runs: RunRecord[] = [];
   const unreadable: string[] = [];
   const names = (await namesOf(folder, NAME)).slice(-most);
-  await bringIn(names.map((name) => join(folder, name)));
+  await bringIn(...names.map((name) => join(folder, name)));
   for (const name of names) {
     const path = join(folder, name);
     const run = await readAs(RunSchema, path);

@@ -1,7 +1,7 @@
 /** The failures of a run in the page, from its failure report. */
 import { lstat } from 'node:fs/promises';
 import { basename, join, sep } from 'node:path';
-import { bringIn, openBackedFolders } from '../lake/backing.js';
+import { backingOf, bringIn } from '../lake/backing.js';
 import { FOLDERS } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { toCryptodlError, usage } from '../model/errors.js';
@@ -52,7 +52,7 @@ export async function failureData(
 /** The report that the record names, also in a lake that was moved. The jobs of a file have one common report, which their records do not name. */
 async function reportOf({ summary, job }: RunRecord, paths: LakePaths): Promise<string | undefined> {
   const folder = await paths.folder(FOLDERS.failures);
-  await openBackedFolders(folder);
+  await backingOf(folder)?.openFolders([folder]);
   const named = summary.failures ?? (job === undefined ? undefined : await newestReport(folder));
   if (named === undefined) return undefined;
   for (const path of [join(folder, basename(named)), named])

@@ -96,7 +96,7 @@ async function tablesOf(
   warnOf(unsound, 'missing or different from its commit; not queried (cryptodl verify gives details)');
   warnOf(overlapping, 'CSV with some days that Parquet files hold too; not queried');
   const all = [...tables].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, table]) => table);
-  await bringIn(all.flatMap(({ files }) => files.map(({ path }) => path)));
+  await bringIn(...all.flatMap(({ files }) => files.map(({ path }) => path)));
   return all;
 
   function warnOf(files: readonly string[], why: string): void {

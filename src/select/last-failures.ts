@@ -1,6 +1,6 @@
 /** The newest failure report of a lake, and its failures. */
 import { join } from 'node:path';
-import { bringIn, openBackedFolders } from '../lake/backing.js';
+import { backingOf, bringIn } from '../lake/backing.js';
 import { FOLDERS, lakePaths, refuseLinkedFolders } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { parsePeriod } from '../model/calendar.js';
@@ -55,7 +55,7 @@ export async function readLastFailures(
 async function lastReport(paths: LakePaths): Promise<string | undefined> {
   await refuseLinkedFolders(paths);
   const folder = await paths.folder(FOLDERS.failures);
-  await openBackedFolders(folder);
+  await backingOf(folder)?.openFolders([folder]);
   const name = await newestReport(folder);
   if (name === undefined) return undefined;
   const path = join(folder, name);

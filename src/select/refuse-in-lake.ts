@@ -2,14 +2,14 @@
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
+import { backingOf } from '../lake/backing.js';
 import { FOLDERS } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
-import { isMirror } from '../text/mirror-roots.js';
 import { shownPath } from '../text/printable.js';
 
 /** Throws a usage error for a --target that is the lake or another one, or a file or folder in it. Both paths are absolute; links are followed. `venue`: its name. */
 export async function refuseInLake(target: string, lake: string, venue: string): Promise<void> {
-  if (isMirror(lake)) return;
+  if (backingOf(lake) !== undefined) return;
   const [inner, outer] = [await realPath(target), await realPath(lake)];
   const found = inner === outer || inner.startsWith(`${outer}${sep}`) ? lake : lakeAbove(inner, venue);
   if (found !== undefined)

@@ -14,10 +14,6 @@ export function showAs(root: string, address: string): () => void {
   };
 }
 
-export function isMirror(root: string): boolean {
-  return addresses.has(root);
-}
-
 /** The text with the addresses of lakes in place of the folders that mirror them. */
 export function withAddresses(text: string): string {
   let shown = text;

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { tempPath } from '../files/temp-files.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
-import { backedAgeMs, publishBackedSeries, releaseBacked, reopenBackedSeries } from '../lake/backing.js';
+import { backingOf } from '../lake/backing.js';
 import { refuseLinkedFolders } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import { mapOrdered } from '../queue/in-order.js';
@@ -106,12 +106,12 @@ async function checkOneSeries(
       } catch (error) {
         const isConflict = error instanceof CryptodlError && error.code === 'lake-conflict';
         if (!isConflict || attempt === MOST_ATTEMPTS) throw error;
-        await reopenBackedSeries(folder.path);
+        await backingOf(paths.root)?.reopenSeries(folder.path);
       }
     }
   } finally {
     const zips = check?.inspected.manifest.zip.files().map((file) => join(paths.root, dirname(file)));
-    await releaseBacked(folder.path, ...new Set(zips));
+    await backingOf(paths.root)?.release([folder.path, ...new Set(zips)]);
   }
 }
 
@@ -124,11 +124,13 @@ async function checkAndFix(
   const { paths, venue } = session;
   const context: CheckContext = { root: paths.root, venue, readRows, format: request.selection.format };
   const isFixed = request.fix;
+  const backing = backingOf(paths.root);
   let check = await checkSeries(context, await listSeries(paths.root, folder));
   if (check.findings.length > 0) {
     if (!isFixed) await refuseIfLocked(paths.internal, session.clock);
     // A run may have written since the folder was read. The lock of a fix prevents it, but a lake in a bucket has none.
-    if ((await reopenBackedSeries(folder.path)) || !isFixed)
+    await backing?.reopenSeries(folder.path);
+    if (backing !== undefined || !isFixed)
       check = await checkSeries(context, await listSeries(paths.root, folder));
   }
   const upstream = session.options.upstream
@@ -139,7 +141,9 @@ async function checkAndFix(
   if (!isFixed) return { check: settled, findings: [...settled.findings.map(withRemedy), ...others] };
   await session.lock?.confirm();
   const fixed = await fixSeries({ venue, paths, nowMs: session.clock.now() }, settled);
-  if (settled.findings.length > 0) await publishBackedSeries(folder.path);
+  // A fix may move files without a change of the manifest.
+  if (settled.findings.length > 0) await backing?.changeManifest(folder.path, () => Promise.resolve());
+  await backing?.published(folder.path);
   return { check: settled, findings: [...fixed, ...others] };
 }
 
@@ -153,7 +157,9 @@ const OF_FILES: ReadonlySet<LakeFindingKind> = new Set(['damaged', 'unlisted', '
 
 /** The finding with a remark, or undefined if its file was not changed in the last minutes. */
 function asRecent(root: string, finding: LakeFinding): LakeFinding | undefined {
-  if (!OF_FILES.has(finding.kind) || backedAgeMs(join(root, finding.path)) > SETTLED_MS) return undefined;
+  // The lock of a local lake keeps other commands away.
+  const ageMs = backingOf(root)?.ageMs(join(root, finding.path)) ?? Number.POSITIVE_INFINITY;
+  if (!OF_FILES.has(finding.kind) || ageMs > SETTLED_MS) return undefined;
   const text = `${finding.text}; changed in the last 15 minutes, so another run may be writing it: try again later`;
   return { ...finding, text, left: 'fix' };
 }

@@ -4,7 +4,7 @@ import { joinManifests } from '../../src/mirror/manifest-text.js';
 
 const line = (key: string, at: string): string => `{"key":"${key}","at":"${at}"}\n`;
 const joined = (local: string, remote: string, base: string): string | undefined =>
-  joinManifests(Buffer.from(local), Buffer.from(remote), [base.length])?.toString();
+  joinManifests(Buffer.from(local), Buffer.from(remote), base.length)?.toString();
 
 const BASE = line('a', '1');
 
