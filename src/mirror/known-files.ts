@@ -9,7 +9,7 @@ export interface KnownFile {
   readonly stamp: string;
   readonly isStub: boolean;
   /** The time since its last change in milliseconds, when the bucket was asked; undefined for a file that was put by this command. */
-  readonly ageMs?: number;
+  readonly ageMs?: number | undefined;
 }
 
 export class KnownFiles {

@@ -13,6 +13,7 @@ import type { Clock } from '../model/clock.js';
 import { createSerializer } from '../queue/in-order.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import { changedElsewhere } from '../s3/conditions.js';
+import type { FileCopies } from './file-copies.js';
 import { inParallel } from './in-parallel.js';
 import { KnownFiles } from './known-files.js';
 import { zipFolders } from './manifest-text.js';
@@ -28,6 +29,8 @@ export interface MirrorOptions {
   readonly isReadOnly: boolean;
   /** Whether a file must be the listed version when it is brought in, because it is compared with the manifest. */
   readonly comparesVersions: boolean;
+  /** Copies of data files, for commands that read. */
+  readonly copies?: FileCopies | undefined;
   /** The folders of the exchange that the command needs, relative to the folder of the exchange; none: all. */
   readonly parts?: readonly string[];
   readonly clock: Pick<Clock, 'monotonic'>;
@@ -225,6 +228,10 @@ export class Mirror implements Backing {
     await this.#once.do(`fetch ${key}`, async () => {
       const path = join(this.root, key);
       const staged = this.#publisher.stagedPath();
+      const copies = isDocument(key) ? undefined : this.#options.copies;
+      const listed = this.#known.get(key);
+      if (listed !== undefined && (await copies?.take({ ...listed, key }, staged)) === true)
+        return this.#publisher.place(staged, key, listed);
       const found = await this.#bucket.get(key, staged, {
         compares: etag !== undefined,
         maxBytes: isDocument(key) ? DOCUMENT_MAX_BYTES : undefined,
@@ -238,6 +245,7 @@ export class Mirror implements Backing {
         this.#known.delete(key);
         return;
       }
+      await copies?.keep(found, staged);
       await this.#publisher.place(staged, key, found);
     });
     this.#once.forget(`fetch ${key}`);

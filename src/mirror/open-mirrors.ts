@@ -12,7 +12,7 @@ import type { Clock, Timer } from '../model/clock.js';
 import { CryptodlError, errnoOf, toCryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
-import { surroundingsOf } from '../options/environment.js';
+import { stateFolder, surroundingsOf } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
@@ -24,6 +24,7 @@ import { ALL } from '../source/names.js';
 import { showAs } from '../text/mirror-roots.js';
 import { reasonOf } from '../text/path-faults.js';
 import { printLines } from '../text/printable.js';
+import { FileCopies } from './file-copies.js';
 import { Mirror } from './mirror.js';
 
 interface OpenMirror {
@@ -139,23 +140,24 @@ export class Mirrors {
   }
 
   async #make(address: string, options: Options, parts: readonly string[]): Promise<OpenMirror> {
-    const isWritten = this.#isWritten(options);
     const { clock, surroundings, warn } = this.#caller;
     const stop = new AbortController();
     // Each request in flight adds a listener.
     setMaxListeners(0, stop.signal);
-    const observer = { ...SILENT_OBSERVER, warn };
     const { signal } = stop;
+    const observer = { ...SILENT_OBSERVER, warn };
     const counts = new RequestCounts();
     const signals = new PublicationSignals(this.#caller, stop);
     const bucket = new LakeBucket({ ...this.#caller, counts, address, options, observer, signal });
     const root = await makeMirrorFolder(options, surroundings);
-    const comparesVersions = !READERS.has(this.#verb);
+    const isReader = READERS.has(this.#verb);
+    const copies = isReader ? copiesOf(address, options, surroundings) : undefined;
     const mirror = new Mirror({
       bucket,
       root,
-      isReadOnly: !isWritten,
-      comparesVersions,
+      isReadOnly: !this.#isWritten(options),
+      comparesVersions: !isReader,
+      copies,
       parts,
       clock,
       requests: counts,
@@ -168,13 +170,7 @@ export class Mirrors {
     const unshow = showAs(root, address);
     const close = async (): Promise<void> => {
       try {
-        await mirror.endPublications();
-        for (const folder of isWritten ? [...OF_RUNS, '.'] : [])
-          await mirror.publishFolder(join(root, folder));
-        // These verbs move files after they have published their manifest, or without a change of it.
-        if (['verify', 'repair'].includes(this.#verb))
-          for (const folder of await mirror.foldersInRoot())
-            await mirror.publishFolder(join(root, folder), true);
+        await this.#publishRest(mirror);
       } catch (error) {
         if (!signal.aborted) throw error;
         warn(`${address} does not have all changes of this command: it was ended; run the command again`);
@@ -183,10 +179,21 @@ export class Mirrors {
         disconnect();
         await bucket.close();
         await rm(root, { recursive: true, force: true });
+        await copies?.prune();
         unshow();
       }
     };
     return { bucket, mirror, close };
+  }
+
+  /** Publishes what no publication of a series has. */
+  async #publishRest(mirror: Mirror): Promise<void> {
+    const { root } = mirror;
+    await mirror.endPublications();
+    for (const folder of [...OF_RUNS, '.']) await mirror.publishFolder(join(root, folder));
+    // These verbs move files after they have published their manifest, or without a change of it.
+    if (['verify', 'repair'].includes(this.#verb))
+      for (const folder of await mirror.foldersInRoot()) await mirror.publishFolder(join(root, folder), true);
   }
 
   #isWritten(options: Options): boolean {
@@ -211,6 +218,15 @@ async function makeMirrorFolder({ tempDir }: Options, { home }: Surroundings): P
       cause: error,
       hint: 'choose a writable --temp-dir',
     });
+  }
+}
+
+/** Undefined if this user has no folder for them. */
+function copiesOf(address: string, options: Options, surroundings: Surroundings): FileCopies | undefined {
+  try {
+    return new FileCopies(join(stateFolder(options, surroundings), 'buckets'), address);
+  } catch {
+    return undefined;
   }
 }
 

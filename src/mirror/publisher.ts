@@ -7,10 +7,10 @@ import { FOLDERS } from '../lake/layout.js';
 import { CryptodlError } from '../model/errors.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import { changedElsewhere } from '../s3/conditions.js';
-import type { BucketObject, PutCondition } from '../s3/conditions.js';
+import type { PutCondition } from '../s3/conditions.js';
 import { inParallel } from './in-parallel.js';
 import { changesIn, foldersBelow } from './changes.js';
-import type { KnownFiles } from './known-files.js';
+import type { KnownFile, KnownFiles } from './known-files.js';
 import { joinManifests, replacedFiles, zipFolders } from './manifest-text.js';
 import { stampAt, writeStub } from './stub.js';
 
@@ -127,7 +127,7 @@ export class Publisher {
   async place(
     staged: string,
     key: string,
-    { etag, bytes, ageMs }: Pick<BucketObject, 'etag' | 'bytes' | 'ageMs'>,
+    { etag, bytes, ageMs }: Pick<KnownFile, 'etag' | 'bytes' | 'ageMs'>,
   ): Promise<void> {
     const path = this.#pathOf(key);
     await makeFolder(dirname(path));

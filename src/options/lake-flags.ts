@@ -106,9 +106,9 @@ export const LAKE_FLAGS = {
       unsetOf: { worker: 'OUT/.cryptodl/tmp', ...OF_READERS },
     },
     'state-dir': {
-      verbs: EXAMINED,
+      verbs: [...EXAMINED, 'sql', 'plot', 'export'],
       usual: ['doctor'],
-      doc: 'folder that the runs of this machine share; it holds bans, rate limits, cached responses and debug dumps',
+      doc: 'folder that the runs of this machine share; it holds bans, rate limits, cached responses, files of buckets and debug dumps',
       ...DIR,
       unset: '$XDG_STATE_HOME/cryptodl or ~/.local/state/cryptodl',
     },

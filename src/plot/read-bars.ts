@@ -1,5 +1,6 @@
 /** Reads a series as bars: one for each step of a time grid, made from all rows of the step. Memory depends on the grid only. */
 import { quoteName, quoteText } from '../convert/sql.js';
+import { dayOf } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { tableName } from '../catalogue/views.js';
@@ -33,7 +34,9 @@ export interface BarRequest {
 
 /** The bars of all steps with rows, in their order. Rows with a value that is not a finite number are left out. */
 export async function readBars(request: BarRequest, verb: VerbRequest): Promise<Bar[]> {
-  const result = await queryLake(barQuery(request), verb, [request.series]);
+  const { series, spec, range } = request;
+  const days = { from: dayOf(range.from, spec), to: dayOf(range.to - 1, spec) + 1 };
+  const result = await queryLake(barQuery(request), verb, { series, range: days });
   const bars: Bar[] = [];
   try {
     for await (const rows of result.batches) for (const row of rows) bars.push(barOf(row.map(Number)));

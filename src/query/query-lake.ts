@@ -14,7 +14,8 @@ import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { noViews, placeOf, queryError } from './explain-errors.js';
-import { openCatalogue } from '../catalogue/catalogue.js';
+import { filesOfRange, openCatalogue } from '../catalogue/catalogue.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { tableName, viewOf } from '../catalogue/views.js';
 import type { LakeTable } from '../catalogue/views.js';
 
@@ -23,15 +24,17 @@ export interface LakeResult extends QueryResult {
   readonly close: () => Promise<void>;
 }
 
+/** A series, and the days of which rows are read. */
+export interface SeriesRange {
+  readonly series: Series;
+  readonly range: DayRange;
+}
+
 /**
- * Runs a query. Rejects with usage errors for its faults, also while the caller reads the rows. `only`: the series that the views
- * show, instead of all series of the lake.
+ * Runs a query. Rejects with usage errors for its faults, also while the caller reads the rows. `only`: what the views show, instead of
+ * all series of the lake. They may have rows of other days too.
  */
-export async function queryLake(
-  text: string,
-  request: VerbRequest,
-  only?: readonly Series[],
-): Promise<LakeResult> {
+export async function queryLake(text: string, request: VerbRequest, only?: SeriesRange): Promise<LakeResult> {
   const engine = verbEngine('sql', request, Number.POSITIVE_INFINITY);
   let session: DuckDbSession | undefined;
   const close = async (): Promise<void> => {
@@ -44,10 +47,10 @@ export async function queryLake(
     session = await engine.session();
     const names = await parseStatement(session, text);
     const root = absolutePath(request.resolved.options.out, request.surroundings.home);
-    const held = only ?? (await readVerbLake(request)).held;
+    const held = only === undefined ? (await readVerbLake(request)).held : [only.series];
     const named = held.filter((series) => names.has(tableName(series).toLowerCase()));
     // A query that names no table of the lake may list the views (SHOW TABLES), so it gets all of them.
-    const tables = await tablesOf(root, request, named.length > 0 ? named : held);
+    const tables = await tablesOf(root, request, named.length > 0 ? named : held, only?.range);
     const isEmpty = tables.length === 0;
     if (isEmpty && LISTS_OF_VIEWS.some((name) => names.has(name))) throw noViews(root, held.map(tableName));
     const answer = await runQuery(session, { root, text, tables, venue: request.source }).catch(
@@ -79,6 +82,7 @@ async function tablesOf(
   root: string,
   { source, observer, signal }: VerbRequest,
   selected: readonly Series[],
+  range?: DayRange,
 ): Promise<LakeTable[]> {
   const tables = new Map<string, LakeTable>();
   const unsound: string[] = [];
@@ -90,7 +94,9 @@ async function tablesOf(
     if (held.files.length === 0) continue;
     const { market, dataset, interval } = held.series;
     const name = tableName(held.series);
-    const files = [...(tables.get(name)?.files ?? []), ...held.files];
+    const ofRange =
+      range === undefined || held.spec === undefined ? [] : filesOfRange(held, held.spec, range);
+    const files = [...(tables.get(name)?.files ?? []), ...(ofRange.length > 0 ? ofRange : held.files)];
     tables.set(name, { market, dataset, hasInterval: interval !== undefined, files });
   }
   warnOf(unsound, 'missing or different from its commit; not queried (cryptodl verify gives details)');

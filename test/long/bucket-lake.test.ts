@@ -59,6 +59,26 @@ describe('a lake in a bucket', () => {
     expect(await days()).toEqual([1, 2, 3, 4, 5]);
   });
 
+  it('gives a file to the first of two queries only, until a run changes it, and to a plot the files of its days', async () => {
+    const env = { ...lake.environment, CRYPTODL_STATE_DIR: mkdtempSync(join(scratch, 'state-')) };
+    const ask = async (words: readonly string[], { out }: TestLake): Promise<[string, number]> => {
+      server.requests.length = 0;
+      const { stdout } = await cryptodl([...words, '--out', out], { env });
+      return [stdout, server.requests.filter(({ key }) => key.endsWith('.parquet')).length];
+    };
+    const count = ['sql', 'SELECT count(*) AS c FROM um_klines', '--csv'];
+    await vision(1, 3);
+    expect(await ask(count, lake)).toEqual(['c\n72\n', 1]);
+    expect(await ask(count, lake)).toEqual(['c\n72\n', 0]);
+    await vision(4, 5);
+    expect(await ask(count, lake)).toEqual(['c\n120\n', 1]);
+    const byDay = newLake();
+    await vision(1, 10, ['--partition', 'day'], byDay.out);
+    const plot = ['plot', 'BTCUSDT', '--from', dayOf(2), '--to', dayOf(3)];
+    // The files beside may have rows some seconds outside of their day.
+    expect(await ask(plot, byDay)).toEqual([expect.stringContaining('BTCUSDT'), 4]);
+  });
+
   interface Cut {
     readonly method: string;
     readonly path: string;

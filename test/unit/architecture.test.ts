@@ -166,7 +166,7 @@ const LINES: Readonly<Record<string, number>> = {
   lake: 3800,
   library: 700,
   main: 300,
-  mirror: 1450,
+  mirror: 1600,
   model: 1500,
   monitor: 1300,
   notify: 250,

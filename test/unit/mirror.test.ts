@@ -7,6 +7,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -14,9 +15,9 @@ import { describe, expect, it } from 'vitest';
 import { RequestCounts } from '../../src/http/request-counts.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import { systemClock } from '../../src/model/clock.js';
+import { FileCopies } from '../../src/mirror/file-copies.js';
 import { joinManifests, zipFolders } from '../../src/mirror/manifest-text.js';
 import { Mirror } from '../../src/mirror/mirror.js';
-import { Publications } from '../../src/mirror/publications.js';
 import { bucketOf, s3Server } from '../helpers/bucket.js';
 import { scratchFolder } from '../helpers/folders.js';
 import type { S3Server } from '../helpers/s3-server.js';
@@ -221,27 +222,23 @@ describe('a mirror', () => {
   });
 });
 
-it('publications of a series run one at a time, and the changes that come during one are published together', async () => {
-  const ends: (() => void)[] = [];
-  const publications = new Publications(
-    () =>
-      new Promise((resolve) => {
-        ends.push(resolve);
-      }),
-  );
-  const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-  publications.begin('series');
-  await settle();
-  publications.begin('series');
-  publications.begin('series');
-  const both = Promise.all([publications.done('series'), publications.done('series')]);
-  await settle();
-  expect(ends).toHaveLength(1);
-  ends[0]?.();
-  await settle();
-  expect(ends).toHaveLength(2);
-  ends[1]?.();
-  await both;
+it('of the copies of files, those that were not used for longest go', async () => {
+  const folder = mkdtempSync(join(scratchFolder(), 'copies-'));
+  const versionOf = (etag: string): { key: string; etag: string; bytes: number } => ({
+    key: 'a',
+    etag,
+    bytes: 4,
+  });
+  const copies = new FileCopies(join(folder, 'kept'), 's3://lake/data', 8);
+  const take = (etag: string): Promise<boolean> =>
+    copies.take(versionOf(etag), join(folder, `${etag}-taken`));
+  for (const etag of ['1', '2', '3']) {
+    writeFileSync(join(folder, etag), '1234');
+    await copies.keep(versionOf(etag), join(folder, etag));
+  }
+  for (const [at, etag] of ['2', '1', '3'].entries()) utimesSync(join(folder, etag), at + 1, 0);
+  await copies.prune();
+  expect([await take('1'), await take('2'), await take('3')]).toEqual([true, false, true]);
 });
 
 describe('manifests as text', () => {
@@ -269,6 +266,18 @@ describe('manifests as text', () => {
     expect(isJoined(line('2026-11', 'b.parquet', 'B'))).toBe(false);
     expect(isJoined(line('2026-10', 'b.parquet', 'B'))).toBe(true);
     expect(isJoined(dropped)).toBe(false);
+  });
+
+  it('have an object of both writers once, and end with the last line of a file', () => {
+    const object = (key: string, fileSha256: string, tool: string, sha256 = `${key}1`): string =>
+      `${JSON.stringify({ kind: 'object', key, sha256, file: '2026-10.parquet', fileSha256, tool })}\n`;
+    const theirs = object('b', 'x', 'other') + object('c', 'x', 'other');
+    // Of two commits, the first one has an earlier digest of the file.
+    expect(joined(object('b', 'w', '1') + object('c', 'x', '1'), theirs, 0)).toBe(theirs);
+    const another = object('b', 'x', '1', 'b2');
+    expect(joined(another, theirs, 0)).toBe(theirs + another);
+    const line = (at: string): string => `{"key":"c","at":"${at}"}\n`;
+    expect(joined(line('2'), line('3'), 0)).toBe(line('3'));
   });
 
   it('name the folders of zips that are paths in the lake', async () => {
