@@ -1,9 +1,9 @@
 /**
- * The zips of a job between the worker that fetches them and the worker that converts them, beside a lake in a bucket. Each zip has a
- * record with its digest, which is put after it: a zip without a record is not there.
+ * The zips of a job between the worker that fetches them and the worker that converts them, beside a lake in a bucket. The metadata of each
+ * object have a record with the digest of the zip. An object of the archive that was absent is an empty zip.
  */
 import { createHash } from 'node:crypto';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import * as v from 'valibot';
 import { isStagedZip, STAGED_ZIPS } from '../lake/layout.js';
 import type { LakeBucket } from '../s3/bucket.js';
@@ -40,8 +40,7 @@ const Document = v.union([
 export class StagedZips {
   readonly #bucket: LakeBucket;
   readonly #folder: string;
-  /** Sizes by name. */
-  readonly #sizes = new Map<string, number>();
+  readonly #keys = new Set<string>();
 
   private constructor(bucket: LakeBucket, folder: string) {
     this.#bucket = bucket;
@@ -51,79 +50,71 @@ export class StagedZips {
   /** Sends one request for a usual job. `job`: its name. */
   static async open(bucket: LakeBucket, job: string): Promise<StagedZips> {
     const staged = new StagedZips(bucket, `${STAGED_ZIPS}/${digest(job)}`);
-    for await (const { key, bytes } of bucket.list(`${staged.#folder}/`))
-      if (isStagedZip(key)) staged.#sizes.set(key.slice(staged.#folder.length + 1), bytes);
+    for await (const { key } of bucket.list(`${staged.#folder}/`))
+      if (isStagedZip(key)) staged.#keys.add(key);
     return staged;
   }
 
-  /**
-   * The record of a zip that is there for this version of the object; `absent` if the archive did not have it. `temporary`: the path of a file
-   * that this function may write. The bytes of the zip are not compared yet.
-   */
-  async find(object: ListedObject, temporary: string): Promise<ZipRecord | 'absent' | undefined> {
-    const name = digest(object.key);
-    if (!this.#sizes.has(`${name}.json`)) return undefined;
-    try {
-      if ((await this.#bucket.get(this.#keyOf(`${name}.json`), temporary, { compares: true })) === undefined)
-        return undefined;
-      const record = recordIn(await readFile(temporary, 'utf8'), object);
-      if (record === undefined || record === 'absent') return record;
-      return this.#sizes.get(`${name}.zip`) === record.bytes ? record : undefined;
-    } finally {
-      await rm(temporary, { force: true });
-    }
+  /** The record of a zip that is there for this version of the object; `absent` if the archive did not have it. The bytes of the zip are not compared yet. */
+  async find(object: ListedObject): Promise<ZipRecord | 'absent' | undefined> {
+    const key = this.#keyOf(object);
+    const found = this.#keys.has(key) ? await this.#bucket.head(key) : undefined;
+    const record = recordIn(found?.note, object);
+    return record === 'absent' || record?.bytes === found?.bytes ? record : undefined;
   }
 
   /** Writes a zip to a file. False: the bucket does not have it, or has other bytes. */
-  async take({ key }: ListedObject, { bytes, sha256 }: ZipRecord, path: string): Promise<boolean> {
-    const found = await this.#bucket.get(this.#keyOf(`${digest(key)}.zip`), path, { compares: true });
+  async take(object: ListedObject, { bytes, sha256 }: ZipRecord, path: string): Promise<boolean> {
+    const found = await this.#bucket.get(this.#keyOf(object), path, { compares: true });
     if (found?.bytes !== bytes) return false;
     return (await sha256Of(path)) === sha256;
   }
 
-  /** `path`: the file of the zip. `temporary`: the path of a file that this function may write. */
-  async put(object: ListedObject, record: ZipRecord, path: string, temporary: string): Promise<void> {
-    const name = digest(object.key);
-    await this.#bucket.put(this.#keyOf(`${name}.zip`), path);
-    this.#sizes.set(`${name}.zip`, record.bytes);
-    await this.#putRecord(object, record, temporary);
+  /** `path`: the file of the zip. */
+  async put(
+    { key, etag, bytes }: ListedObject,
+    record: ZipRecord | { readonly absent: true },
+    path: string,
+  ): Promise<void> {
+    const staged = this.#keyOf({ key });
+    await this.#bucket.put(
+      staged,
+      path,
+      undefined,
+      JSON.stringify({ listed: { key, etag, bytes }, ...record }),
+    );
+    this.#keys.add(staged);
   }
 
-  async putAbsence(object: ListedObject, temporary: string): Promise<void> {
-    await this.#putRecord(object, { absent: true }, temporary);
-  }
-
-  async #putRecord(object: ListedObject, record: object, temporary: string): Promise<void> {
-    const name = digest(object.key);
-    const { key, etag, bytes } = object;
+  /** `path`: that of a file that this function may write. */
+  async putAbsence(object: ListedObject, path: string): Promise<void> {
     try {
-      await writeFile(temporary, JSON.stringify({ listed: { key, etag, bytes }, ...record }));
-      await this.#bucket.put(this.#keyOf(`${name}.json`), temporary);
+      await writeFile(path, '');
+      await this.put(object, { absent: true }, path);
     } finally {
-      await rm(temporary, { force: true });
+      await rm(path, { force: true });
     }
-    this.#sizes.set(`${name}.json`, 0);
   }
 
-  /** Removes the zips of these objects, their records first. */
+  /** Removes the zips of these objects. */
   async remove(keys: readonly string[]): Promise<void> {
-    for (const key of keys) await this.#removeNames([`${digest(key)}.json`, `${digest(key)}.zip`]);
+    await this.#remove(keys.map((key) => this.#keyOf({ key })));
   }
 
   /** Removes all zips of the job. */
   async clear(): Promise<void> {
-    await this.#removeNames([...this.#sizes.keys()].toSorted());
+    await this.#remove([...this.#keys].toSorted());
   }
 
-  async #removeNames(names: readonly string[]): Promise<void> {
-    for (const name of names) {
-      if (this.#sizes.has(name)) await this.#bucket.remove(this.#keyOf(name));
-      this.#sizes.delete(name);
+  async #remove(keys: readonly string[]): Promise<void> {
+    for (const key of keys) {
+      if (this.#keys.has(key)) await this.#bucket.remove(key);
+      this.#keys.delete(key);
     }
   }
 
-  #keyOf(name: string): string {
-    return `${this.#folder}/${name}`;
+  #keyOf({ key }: ListedObject): string {
+    return `${this.#folder}/${digest(key)}.zip`;
   }
 }
 
@@ -133,7 +124,7 @@ function digest(text: string): string {
 }
 
 /** Undefined for a record of another version of the object, and for any other text. */
-function recordIn(text: string, object: ListedObject): ZipRecord | 'absent' | undefined {
+function recordIn(text: string | undefined, object: ListedObject): ZipRecord | 'absent' | undefined {
   const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Document), text);
   if (!parsed.success) return undefined;
   const { listed, ...record } = parsed.output;

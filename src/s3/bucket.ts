@@ -38,11 +38,14 @@ const MOST_PUTS = 2;
 const MOST_IDLE_PAGES = 20;
 /** The header in which an object keeps the SHA-256 of its bytes. The ETag is no digest after an upload in parts or with encryption. */
 const SHA256_HEADER = 'x-amz-meta-sha256';
+/** A text in base64, because headers have ASCII characters only. */
+const NOTE_HEADER = 'x-amz-meta-note';
 
 interface SentFile {
   readonly path: string;
   readonly size: number;
   readonly sha256: string;
+  readonly note?: string | undefined;
 }
 
 interface Stored {
@@ -199,14 +202,19 @@ export class LakeBucket {
 
   /**
    * Stores a file and compares its size in the bucket. Rejects with `lake-conflict` if the condition does not hold; the same bytes
-   * from another writer are no conflict.
+   * from another writer are no conflict. `note`: a text of at most 1,000 bytes that stands in the metadata of the object.
    */
-  async put(key: string, path: string, condition?: PutCondition): Promise<{ readonly etag: string }> {
+  async put(
+    key: string,
+    path: string,
+    condition?: PutCondition,
+    note?: string,
+  ): Promise<{ readonly etag: string }> {
     const { size } = await stat(path);
     const sha256 = await sha256Of(path);
     let current = condition;
     for (let count = 1; ; count += 1) {
-      const { etag } = await this.#put(key, { path, size, sha256 }, current);
+      const { etag } = await this.#put(key, { path, size, sha256, note }, current);
       const there = await this.head(key);
       const isOurs = there === undefined || there.etag === etag || there.sha256 === sha256;
       // Another object means that another writer has replaced ours since.
@@ -237,9 +245,17 @@ export class LakeBucket {
     throw this.#notStored(key, again);
   }
 
-  async #store(key: string, { path, size, sha256 }: SentFile, condition?: PutCondition): Promise<Stored> {
+  async #store(
+    key: string,
+    { path, size, sha256, note }: SentFile,
+    condition?: PutCondition,
+  ): Promise<Stored> {
     const partSize = Math.max(this.#partBytes, Math.ceil(size / MOST_PARTS / MIB) * MIB);
-    const params = { ...this.#target(key), Metadata: { sha256 }, ...parametersOf(condition) };
+    const Metadata = {
+      sha256,
+      ...(note === undefined ? {} : { note: Buffer.from(note).toString('base64') }),
+    };
+    const params = { ...this.#target(key), Metadata, ...parametersOf(condition) };
     try {
       const { ETag = '' } = await this.#client.call((client, { Upload }) =>
         new Upload({
@@ -361,7 +377,7 @@ function ageMsOf(lastModified: string, date: string | undefined): number {
 }
 
 function objectOf(key: string, response: FetchResponse, bytes: number): BucketObject {
-  const sha256 = response.headers[SHA256_HEADER];
+  const { [SHA256_HEADER]: sha256, [NOTE_HEADER]: note } = response.headers;
   const lastModified = response.headers['last-modified'] ?? '';
   return {
     key,
@@ -370,5 +386,6 @@ function objectOf(key: string, response: FetchResponse, bytes: number): BucketOb
     lastModified,
     ageMs: ageMsOf(lastModified, response.headers['date']),
     ...(sha256 === undefined ? {} : { sha256 }),
+    ...(note === undefined ? {} : { note: Buffer.from(note, 'base64').toString() }),
   };
 }

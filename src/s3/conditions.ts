@@ -13,6 +13,8 @@ export interface BucketObject {
   readonly ageMs: number;
   /** SHA-256 in hex that this program stored with the object. A listing does not have it. */
   readonly sha256?: string;
+  /** The text that this program stored with the object, with the same limits. */
+  readonly note?: string;
 }
 
 /** `absent`: there is no object yet. `same`: the object still has this ETag, without its quotes. */

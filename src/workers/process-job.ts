@@ -241,13 +241,12 @@ function fetching(staged: StagedZips): ZipStore {
   return {
     isLast: true,
     zipOf: async (object, path, request) => {
-      const temporary = `${path}.json`;
-      const known = await staged.find(object, temporary);
+      const known = await staged.find(object);
       if (known === 'absent') return undefined;
       if (known !== undefined) return receivedZip(known, NONE);
       const received = await request();
       if (received === undefined) {
-        await staged.putAbsence(object, temporary);
+        await staged.putAbsence(object, path);
         return undefined;
       }
       const { zip, zipBytes, verified, ...facts } = received;
@@ -255,7 +254,7 @@ function fetching(staged: StagedZips): ZipStore {
         throw new CryptodlError('bug', 'rows of REST have no zip');
       try {
         if (zip.kind === 'memory') await writeFile(path, zip.bytes);
-        await staged.put(object, { ...facts, verified, bytes: zipBytes }, path, temporary);
+        await staged.put(object, { ...facts, verified, bytes: zipBytes }, path);
       } finally {
         await rm(path, { force: true });
       }
@@ -271,7 +270,7 @@ function converting(staged: StagedZips, failed: ReadonlyMap<string, CryptodlErro
     zipOf: async (object, path) => {
       const failure = failed.get(object.key);
       if (failure !== undefined) throw failure;
-      const record = await staged.find(object, `${path}.json`);
+      const record = await staged.find(object);
       if (record === 'absent') return undefined;
       if (record === undefined || !(await staged.take(object, record, path)))
         throw new CryptodlError(

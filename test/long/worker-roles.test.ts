@@ -104,13 +104,13 @@ describe.skipIf(!HAS_REDIS)(`roles of workers${NEEDS_REDIS}`, { timeout: 300_000
   it('fetches damaged and missing zips again', async () => {
     await runs.enqueue(WHAT);
     await runs.work(FETCH).ended;
-    const staged = runs.staged().filter((key) => isZip(key));
-    const [damaged = '', missing = '', other = ''] = staged;
-    const bytes = Buffer.from(runs.bucket.objects.get(damaged)?.bytes ?? '');
+    const [damaged = '', missing = '', other = ''] = runs.staged();
+    const { bytes: sound = '', metadata = {} } = runs.bucket.objects.get(damaged) ?? {};
+    const bytes = Buffer.from(sound);
     bytes[bytes.length >> 1] = (bytes[bytes.length >> 1] ?? 0) ^ 1;
-    runs.bucket.store(damaged, bytes);
+    runs.bucket.store(damaged, bytes, metadata);
     runs.bucket.objects.delete(missing);
-    runs.bucket.store(other.replace(/zip$/, 'json'), '{"listed":[]}');
+    runs.bucket.store(other, 'without a record');
     const [fetcher, converter] = [runs.work(FETCH.slice(0, 2)), runs.work(CONVERT, second.url)];
     expect((await converter.ended).code).toBe(0);
     fetcher.process.kill('SIGTERM');

@@ -16,65 +16,64 @@ const RECORD: ZipRecord = { bytes: 3, sha256: ABC, verified: 'sidecar', etag: '"
 describe('staged zips', () => {
   const scratch = scratchFolder();
   const path = join(scratch, 'a.zip');
-  const temporary = join(scratch, 'a.json');
 
   async function open(): Promise<{
     readonly server: S3Server;
     readonly staged: StagedZips;
     readonly again: () => Promise<StagedZips>;
-    readonly keyOf: (ending: string) => string;
+    readonly key: () => string;
   }> {
     const server = await s3Server();
     const { bucket } = bucketOf({ environment: server.environment });
     const again = (): Promise<StagedZips> => StagedZips.open(bucket, 'job');
     const staged = await again();
-    const keyOf = (ending: string): string =>
-      [...server.objects.keys()].find((key) => key.endsWith(ending)) ?? `no ${ending}`;
-    return { server, staged, again, keyOf };
+    const key = (): string => [...server.objects.keys()][0] ?? 'none';
+    return { server, staged, again, key };
   }
 
   it('are there with their record, also for another worker', async () => {
     const { staged, again } = await open();
-    expect(await staged.find(OBJECT, temporary)).toBeUndefined();
+    expect(await staged.find(OBJECT)).toBeUndefined();
     writeFileSync(path, 'abc');
-    await staged.put(OBJECT, RECORD, path, temporary);
+    await staged.put(OBJECT, RECORD, path);
     writeFileSync(path, '');
     for (const each of [staged, await again()]) {
-      expect(await each.find(OBJECT, temporary)).toEqual(RECORD);
+      expect(await each.find(OBJECT)).toEqual(RECORD);
       expect([await each.take(OBJECT, RECORD, path), readFileSync(path, 'utf8')]).toEqual([true, 'abc']);
     }
   });
 
   it('are not taken with other bytes, also of the same size', async () => {
-    const { server, staged, again, keyOf } = await open();
+    const { server, staged, again, key } = await open();
     writeFileSync(path, 'abc');
-    await staged.put(OBJECT, RECORD, path, temporary);
-    server.store(keyOf('.zip'), 'abd');
+    await staged.put(OBJECT, RECORD, path);
+    const { metadata } = server.objects.get(key()) ?? {};
+    server.store(key(), 'abd', metadata);
     const other = await again();
-    expect(await other.find(OBJECT, temporary)).toEqual(RECORD);
+    expect(await other.find(OBJECT)).toEqual(RECORD);
     expect(await other.take(OBJECT, RECORD, path)).toBe(false);
-    server.store(keyOf('.zip'), 'abcd');
-    expect(await (await again()).find(OBJECT, temporary)).toBeUndefined();
+    server.store(key(), 'abcd', metadata);
+    expect(await (await again()).find(OBJECT)).toBeUndefined();
     expect(await (await again()).take(OBJECT, RECORD, path)).toBe(false);
-    server.objects.delete(keyOf('.zip'));
-    expect(await (await again()).find(OBJECT, temporary)).toBeUndefined();
+    server.objects.delete(key());
+    expect(await (await again()).find(OBJECT)).toBeUndefined();
     expect(await (await again()).take(OBJECT, RECORD, path)).toBe(false);
   });
 
   it('are not there for another version of the object', async () => {
     const { staged } = await open();
     writeFileSync(path, 'abc');
-    await staged.put(OBJECT, RECORD, path, temporary);
+    await staged.put(OBJECT, RECORD, path);
     for (const change of [{ etag: '"2"' }, { bytes: 4 }, { etag: undefined }])
-      expect(await staged.find({ ...OBJECT, ...change }, temporary)).toBeUndefined();
+      expect(await staged.find({ ...OBJECT, ...change })).toBeUndefined();
   });
 
   it('may be absences', async () => {
     const { staged, again } = await open();
-    await staged.putAbsence(OBJECT, temporary);
-    expect(await staged.find(OBJECT, temporary)).toBe('absent');
-    expect(await (await again()).find(OBJECT, temporary)).toBe('absent');
-    expect(await staged.find({ ...OBJECT, etag: '"2"' }, temporary)).toBeUndefined();
+    await staged.putAbsence(OBJECT, path);
+    expect(await staged.find(OBJECT)).toBe('absent');
+    expect(await (await again()).find(OBJECT)).toBe('absent');
+    expect(await staged.find({ ...OBJECT, etag: '"2"' })).toBeUndefined();
   });
 
   it.each([
@@ -90,25 +89,25 @@ describe('staged zips', () => {
       { listed: { ...OBJECT, key: 'data/b.zip' } },
     ].map((change) => JSON.stringify({ listed: OBJECT, ...RECORD, ...change })),
   ])('do not count with the record %s', async (record) => {
-    const { server, staged, keyOf } = await open();
+    const { server, staged, key } = await open();
     writeFileSync(path, 'abc');
-    await staged.put(OBJECT, RECORD, path, temporary);
-    server.store(keyOf('.json'), record);
-    expect(await staged.find(OBJECT, temporary)).toBeUndefined();
+    await staged.put(OBJECT, RECORD, path);
+    server.store(key(), 'abc', { 'x-amz-meta-note': Buffer.from(record).toString('base64') });
+    expect(await staged.find(OBJECT)).toBeUndefined();
   });
 
   it('are removed one by one or together, and nothing else is', async () => {
-    const { server, staged, again, keyOf } = await open();
+    const { server, staged, again, key } = await open();
     const second = { ...OBJECT, key: 'data/b.zip' };
     for (const object of [OBJECT, second]) {
       writeFileSync(path, 'abc');
-      await staged.put(object, RECORD, path, temporary);
+      await staged.put(object, RECORD, path);
     }
-    const folder = keyOf('.zip').replace(/[^/]+$/, '');
+    const folder = key().replace(/[^/]+$/, '');
     server.store(`${folder}notes.txt`, 'mine');
     await staged.remove([OBJECT.key]);
-    expect(await staged.find(OBJECT, temporary)).toBeUndefined();
-    expect(await staged.find(second, temporary)).toEqual(RECORD);
+    expect(await staged.find(OBJECT)).toBeUndefined();
+    expect(await staged.find(second)).toEqual(RECORD);
     await (await again()).clear();
     expect([...server.objects.keys()]).toEqual([`${folder}notes.txt`]);
   });
