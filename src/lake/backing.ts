@@ -29,10 +29,10 @@ export interface Backing {
   /** Changes the manifest of a series by `act`, one call at a time, and begins to publish the series. */
   changeManifest<T>(seriesFolder: string, act: () => Promise<T>): Promise<T>;
   /**
-   * Resolves when the changes of a series so far are published. Rejects with `lake-conflict` if another writer has changed a file of the
-   * series, and with the error of the other side.
+   * Resolves when the changes of a series so far are published; with true if the manifest has got lines of another writer since the last
+   * call. Rejects with `lake-conflict` if another writer has changed a file of the series, and with the error of the other side.
    */
-  published(seriesFolder: string): Promise<void>;
+  published(seriesFolder: string): Promise<boolean>;
   /** Publishes the changes in a folder outside of the series now. Its files replace those of other writers. */
   publishFolder(folder: string): Promise<void>;
   /** Rejects with the error of the other side. */

@@ -68,13 +68,11 @@ export class Manifests {
    * has changed the series, and with the error of the bucket.
    */
   async published(seriesFolder: string): Promise<void> {
-    const backing = backingOf(seriesFolder);
-    if (backing === undefined) return;
     try {
-      await backing.published(seriesFolder);
-    } finally {
-      // It may have lines of another writer now.
+      if ((await backingOf(seriesFolder)?.published(seriesFolder)) === true) this.#evict(seriesFolder);
+    } catch (error) {
       this.#evict(seriesFolder);
+      throw error;
     }
   }
 

@@ -14,8 +14,6 @@ export interface KnownFile {
 
 export class KnownFiles {
   readonly #folders = new Map<string, Map<string, KnownFile>>();
-  /** Keys of files whose bytes are here. */
-  readonly #broughtIn = new Set<string>();
 
   get(key: string): KnownFile | undefined {
     return this.#folders.get(posix.dirname(key))?.get(posix.basename(key));
@@ -26,13 +24,10 @@ export class KnownFiles {
     const files = this.#folders.get(folder) ?? new Map<string, KnownFile>();
     this.#folders.set(folder, files);
     files.set(posix.basename(key), file);
-    if (file.isStub) this.#broughtIn.delete(key);
-    else this.#broughtIn.add(key);
   }
 
   delete(key: string): void {
     this.#folders.get(posix.dirname(key))?.delete(posix.basename(key));
-    this.#broughtIn.delete(key);
   }
 
   namesIn(folder: string): string[] {
@@ -42,9 +37,5 @@ export class KnownFiles {
   /** The folders with files at or below this one. */
   foldersBelow(folder: string): string[] {
     return [...this.#folders.keys()].filter((each) => each === folder || each.startsWith(`${folder}/`));
-  }
-
-  broughtInBelow(folder: string): string[] {
-    return [...this.#broughtIn].filter((key) => key.startsWith(`${folder}/`));
   }
 }

@@ -63,6 +63,8 @@ export class Mirror implements Backing {
   readonly #listed = new Set<string>();
   /** Folders of series that must be listed again, because another writer has changed them. */
   readonly #stale = new Set<string>();
+  /** Folders of series whose manifest has got lines of another writer. */
+  readonly #joined = new Set<string>();
   /** The manifests of a listed lake, in order. */
   #manifests: readonly string[] = [];
   /** The changes of each manifest take turns. */
@@ -146,8 +148,8 @@ export class Mirror implements Backing {
   }
 
   async release(folders: readonly string[]): Promise<void> {
-    for (const folder of folders)
-      for (const key of this.#known.broughtInBelow(this.#keyOf(folder))) await this.#publisher.toStub(key);
+    for (const folder of folders.map((each) => this.#keyOf(each)))
+      for (const name of this.#known.namesIn(folder)) await this.#publisher.toStub(`${folder}/${name}`);
   }
 
   tryOut(): Promise<BackingTrial> {
@@ -165,8 +167,9 @@ export class Mirror implements Backing {
     return result;
   }
 
-  published(seriesFolder: string): Promise<void> {
-    return this.#publications.done(seriesFolder);
+  async published(seriesFolder: string): Promise<boolean> {
+    await this.#publications.done(seriesFolder);
+    return this.#joined.delete(seriesFolder);
   }
 
   /** Resolves when all series are published. */
@@ -255,9 +258,10 @@ export class Mirror implements Backing {
     const folder = this.#keyOf(seriesFolder);
     const manifest = this.#keyOf(manifestPlace(seriesFolder).path);
     const changed = new Set<string>();
+    const onJoined = (): void => void this.#joined.add(seriesFolder);
     const exclusively = <T>(act: () => Promise<T>): Promise<T> => this.#manifestTurns(seriesFolder, act);
     try {
-      await this.#publisher.publishSeries({ folder, manifest, exclusively, changed });
+      await this.#publisher.publishSeries({ folder, manifest, exclusively, changed, onJoined });
     } catch (error) {
       if (isConflict(error)) await exclusively(() => this.#forget(folder, [...changed, manifest]));
       throw error;

@@ -27,6 +27,8 @@ export interface PublishedSeries {
   readonly exclusively: <T>(act: () => Promise<T>) => Promise<T>;
   /** Gets the keys of the changed files. */
   readonly changed: Set<string>;
+  /** Called when the manifest has got lines of another writer. */
+  readonly onJoined: () => void;
 }
 
 /** A series at one moment. Later commits change neither the copy of the manifest nor these files. */
@@ -92,6 +94,7 @@ export class Publisher {
     } catch (error) {
       if (!isConflict(error) || attempt === MOST_PUTS) throw error;
       await this.#joinLines(series, [...series.changed, ...gone]);
+      series.onJoined();
       return false;
     }
     await inParallel(replacing, AT_ONCE, put);
