@@ -257,13 +257,14 @@ export class Mirror implements Backing {
   async #publish(seriesFolder: string): Promise<void> {
     const folder = this.#keyOf(seriesFolder);
     const manifest = this.#keyOf(manifestPlace(seriesFolder).path);
-    const changed = new Set<string>();
+    const conflicts: string[] = [];
+    const onConflict = (key: string): void => void conflicts.push(key);
     const onJoined = (): void => void this.#joined.add(seriesFolder);
     const exclusively = <T>(act: () => Promise<T>): Promise<T> => this.#manifestTurns(seriesFolder, act);
     try {
-      await this.#publisher.publishSeries({ folder, manifest, exclusively, changed, onJoined });
+      await this.#publisher.publishSeries({ folder, manifest, exclusively, onConflict, onJoined });
     } catch (error) {
-      if (isConflict(error)) await exclusively(() => this.#forget(folder, [...changed, manifest]));
+      if (isConflict(error)) await exclusively(() => this.#forget(folder, [...conflicts, manifest]));
       throw error;
     }
   }

@@ -25,8 +25,8 @@ export interface PublishedSeries {
   readonly manifest: string;
   /** Calls `act` while nothing else changes the manifest. */
   readonly exclusively: <T>(act: () => Promise<T>) => Promise<T>;
-  /** Gets the keys of the changed files. */
-  readonly changed: Set<string>;
+  /** Called with the key of a file that another writer has changed. */
+  readonly onConflict: (key: string) => void;
   /** Called when the manifest has got lines of another writer. */
   readonly onJoined: () => void;
 }
@@ -59,22 +59,25 @@ export class Publisher {
    * the manifest.
    */
   async publishSeries(series: PublishedSeries): Promise<void> {
+    const published = new Set<string>();
     for (let attempt = 1; ; attempt += 1) {
       const snapshot = await series.exclusively(() => this.#snapshot(series));
+      for (const key of snapshot.changed) published.add(key);
       try {
         if (await this.#publishSnapshot(series, snapshot, attempt)) break;
+        await this.#joinLines(series, [...published, ...snapshot.gone]);
+        series.onJoined();
       } finally {
         await rm(snapshot.staged, { force: true });
       }
     }
-    for (const key of series.changed) await this.toStub(key);
+    for (const key of published) await this.toStub(key);
   }
 
-  /** Resolves with false if another writer has added lines to the manifest. Those of this one now come after them. */
+  /** Resolves with false if another writer has changed the manifest; at the last attempt, rejects with `lake-conflict`. */
   async #publishSnapshot(series: PublishedSeries, snapshot: Snapshot, attempt: number): Promise<boolean> {
     const { manifest, folder } = series;
     const { staged, stamp, changed, gone } = snapshot;
-    for (const key of changed) series.changed.add(key);
     const replaced = await replacedFiles(staged);
     const isReplaced = (key: string): boolean =>
       this.#known.get(key) !== undefined && replaced.has(nameInLines(key, folder));
@@ -82,7 +85,11 @@ export class Publisher {
     const replacing = new Set(
       changed.filter((key) => isReplaced(key) || isReplaced(key.replace(/\.[^./]*$/, ''))),
     );
-    const put = (key: string): Promise<void> => this.#put(key);
+    const put = (key: string): Promise<void> =>
+      this.#put(key).catch((error: unknown) => {
+        if (isConflict(error)) series.onConflict(key);
+        throw error;
+      });
     await inParallel(
       changed.filter((key) => !replacing.has(key)),
       AT_ONCE,
@@ -93,8 +100,6 @@ export class Publisher {
       if (isChanged) await this.#putFile(manifest, staged, stamp);
     } catch (error) {
       if (!isConflict(error) || attempt === MOST_PUTS) throw error;
-      await this.#joinLines(series, [...series.changed, ...gone]);
-      series.onJoined();
       return false;
     }
     await inParallel(replacing, AT_ONCE, put);
