@@ -88,12 +88,6 @@ export const FOLDERS = {
 /** In a bucket: zips that one worker puts for another. No verb reads them: mirrors list the folders of series, manifests and runs only. */
 export const STAGED_ZIPS = `${FOLDERS.internal}/zips`;
 
-/** Whether a path of a lake has the form of a staged zip. */
-export function isStagedZip(path: string): boolean {
-  const name = path.startsWith(`${STAGED_ZIPS}/`) ? path.slice(STAGED_ZIPS.length + 1) : '';
-  return /^[0-9a-f]{32}\/[0-9a-f]{32}\.zip$/.test(name);
-}
-
 /** Relative to the root. */
 const STAGING = `${FOLDERS.internal}/tmp`;
 

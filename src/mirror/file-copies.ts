@@ -11,7 +11,7 @@ import type { BucketObject } from '../s3/conditions.js';
 
 type Version = Pick<BucketObject, 'key' | 'etag' | 'bytes'>;
 
-/** Of all copies together, after a command has added one. */
+/** Of the copies that a command adds, and of all together after it. */
 const MOST_BYTES = 10 * 1024 ** 3;
 const NAME = /^[0-9a-f]{64}$/;
 
@@ -19,7 +19,7 @@ export class FileCopies {
   readonly #folder: string;
   readonly #address: string;
   readonly #mostBytes: number;
-  #hasAdded = false;
+  #addedBytes = 0;
 
   /** `address`: that of the lake. Several lakes may share a folder. */
   constructor(folder: string, address: string, mostBytes = MOST_BYTES) {
@@ -46,10 +46,11 @@ export class FileCopies {
 
   /** Keeps a file. A failure is no error: the next command fetches the file again. */
   async keep(version: Version, path: string): Promise<void> {
+    if (this.#addedBytes + version.bytes > this.#mostBytes) return;
+    this.#addedBytes += version.bytes;
     const staged = tempPath(this.#folder, 'copy');
     try {
-      if (!this.#hasAdded) await makeTempFolder(this.#folder);
-      this.#hasAdded = true;
+      await makeTempFolder(this.#folder);
       await linkOrCopy(path, staged);
       await rename(staged, this.#pathOf(version));
     } catch {
@@ -59,7 +60,7 @@ export class FileCopies {
 
   /** Removes the longest unused copies beyond the limit, if there is a new one. */
   async prune(): Promise<void> {
-    if (!this.#hasAdded) return;
+    if (this.#addedBytes === 0) return;
     await removeLeftovers(this.#folder);
     const names = (await readdir(this.#folder).catch(() => [])).filter((name) => NAME.test(name));
     const found = await Promise.all(
@@ -73,7 +74,7 @@ export class FileCopies {
     let bytes = 0;
     for (const { name, size } of copies.sort((one, other) => other.used - one.used)) {
       bytes += size;
-      if (bytes > this.#mostBytes) await rm(join(this.#folder, name), { force: true });
+      if (bytes > this.#mostBytes) await rm(join(this.#folder, name)).catch(() => undefined);
     }
   }
 

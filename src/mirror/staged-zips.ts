@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import * as v from 'valibot';
-import { isStagedZip, STAGED_ZIPS } from '../lake/layout.js';
+import { STAGED_ZIPS } from '../lake/layout.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import { sha256Of } from '../s3/bucket.js';
 import { isLabel } from '../text/label.js';
@@ -37,6 +37,9 @@ const Document = v.union([
   v.object({ listed: Listed, ...ZipRecord.entries }),
 ]);
 
+/** Other objects in the folder of a job stay. */
+const NAME = /\/[0-9a-f]{32}\.zip$/;
+
 export class StagedZips {
   readonly #bucket: LakeBucket;
   readonly #folder: string;
@@ -50,8 +53,7 @@ export class StagedZips {
   /** Sends one request for a usual job. `job`: its name. */
   static async open(bucket: LakeBucket, job: string): Promise<StagedZips> {
     const staged = new StagedZips(bucket, `${STAGED_ZIPS}/${digest(job)}`);
-    for await (const { key } of bucket.list(`${staged.#folder}/`))
-      if (isStagedZip(key)) staged.#keys.add(key);
+    for await (const { key } of bucket.list(`${staged.#folder}/`)) if (NAME.test(key)) staged.#keys.add(key);
     return staged;
   }
 
