@@ -63,14 +63,20 @@ export class SymbolLife {
    */
   firstDay(series: Series): Promise<number | undefined> {
     return this.#once(series, 'first day', async () => {
-      // Months do not tell the day.
-      const records = (await this.#othersOf(series)).filter((one) => !this.#isCoarse(one));
+      // Months do not tell the day, but the symbol was traded by the end of the first one.
+      const others = await this.#othersOf(series);
+      const records = others.filter((one) => !this.#isCoarse(one));
+      const months = await Promise.all(
+        others.filter((one) => this.#isCoarse(one)).map((one) => this.#firstOf(one)),
+      );
+      const ends = months.filter(Number.isFinite).map((day) => monthStart(monthOf(day) + 1));
+      const latest = Math.min(...ends) - 1;
       const [own = Infinity, ...firsts] = await Promise.all(
         [series, ...records].map((one) => this.#firstOf(one)),
       );
       const other = Math.min(...firsts);
       if (other === Infinity || other > own + NEAR_DAYS) return undefined;
-      const first = this.#isCoarse(series) ? other : Math.min(own, other);
+      const first = Math.min(this.#isCoarse(series) ? other : Math.min(own, other), latest);
       const beginning = records.filter((_, index) => firsts[index] === first);
       return this.#stoppedBefore(series, this.#shownBy(series, 'daily', beginning), first);
     });

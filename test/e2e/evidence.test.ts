@@ -123,6 +123,15 @@ describe('an absent day is', () => {
       publish(scene.folder, key, [header, ...held].join('\n'));
     }
 
+    it('tells that the symbol was traded before its daily objects begin', async () => {
+      const shared = { lake: 'funded' };
+      putFunding('NEWUSDT', '2026-07');
+      const funding = '--symbols NEWUSDT --dataset fundingRate --from 2026-07-01 --to 2026-07-31';
+      await scene.vision(funding, { ...shared, sceneFlags: '' });
+      const { lake } = await scene.vision('--symbols NEWUSDT --from 2026-08-01', shared);
+      expect((await gapsOf(lake)).at(-1)).toEqual(['2026-08-01', 'hole', undefined]);
+    });
+
     it('not traded within the months that a pause begins and ends in', async () => {
       putFunding('TWICEUSDT', '2026-08');
       putFunding('TWICEUSDT', '2026-10', '2026-10-20');
