@@ -36,7 +36,7 @@ export function redisProblem(address: string, error: unknown): CryptodlError {
   const message = told.replace(IN_SCRIPT, '');
   const refused = REFUSED.find(([pattern]) => pattern.test(message) || pattern.test(code));
   // A general error may repeat the words of a command, and so a password.
-  const words = message.startsWith('ERR ') ? message.replace(/\W*['"`].*$/s, '') : message;
+  const words = message.startsWith('ERR ') ? (message.split(/['"`]/)[0] ?? '').trimEnd() : message;
   const isForeign = isForeignData(error);
   const known = isForeign ? 'a key of cryptodl has data of another program' : refused?.[1];
   const what = known ?? (words === '' ? 'the connection was lost' : words);

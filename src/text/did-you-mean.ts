@@ -8,8 +8,8 @@ export function didYouMean(text: string, candidates: readonly string[]): string 
 }
 
 /**
- * The only candidate that begins with the text; else the candidate with the smallest edit distance, ignoring case; of equal distances, the
- * first. Undefined if the distance is above 1 and above a third of the length, and for a text of more than 64 characters.
+ * The only candidate that begins with the text; else the candidate with the smallest edit distance, ignoring case. Of equal distances, a candidate with the same
+ * letters wins, then the first. Undefined if the distance is above 1 and above a third of the length, and for a text of more than 64 characters.
  * A number with a unit of time, like `60m`, has no near name: another number or unit would mean something else.
  */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
@@ -20,10 +20,19 @@ export function nearest(text: string, candidates: readonly string[]): string | u
   if (begun.length === 1 && typed.length >= SHORTEST_PART) return begun[0];
   const allowed = Math.max(1, Math.floor(text.length / 3));
   return candidates
-    .map((candidate) => ({ candidate, far: distance(typed, candidate.toLowerCase()) }))
+    .map((candidate) => ({ candidate, far: distanceOf(typed, candidate.toLowerCase()) }))
     .filter(({ far }) => far <= allowed)
     .sort((one, other) => one.far - other.far)[0]?.candidate;
 }
 
 const [SHORTEST_PART, LONGEST] = [3, 64];
 const QUANTITY = /^\d+ ?(?:ms|s|sec|second|m|min|minute|h|hr|hour|d|day|w|week|mo|mon|month)?s?$/i;
+
+/** Exchanged letters are nearer than others. */
+function distanceOf(typed: string, name: string): number {
+  return distance(typed, name) - (letters(typed) === letters(name) ? 0.5 : 0);
+}
+
+function letters(text: string): string {
+  return text.split('').sort().join('');
+}

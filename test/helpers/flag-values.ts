@@ -19,6 +19,7 @@ const VALUES: Partial<Record<FlagName, [string, unknown]>> = {
   symbols: ['A1', { text: 'A1', names: ['A1'], globs: [], exclusions: [], lists: [] }],
   every: ['6h', { kind: 'hours', text: '6h', hours: 6 }],
   kind: ['cron', 'cron'],
+  'mark-interval': ['1h', ['1h']],
   'wait-for-publication': ['90m', { kind: 'duration', text: '90m', durationMs: 5_400_000 }],
   'alert-webhook': ['https://hooks.example.com/id?x=1', 'https://hooks.example.com/id?x=1'],
   ping: ['https://hc-ping.com/uuid?rid=1', 'https://hc-ping.com/uuid?rid=1'],

@@ -447,7 +447,6 @@ describe.each([
     it.each<[string, Series, number[], object, string[]]>([
       ['days without trades', TRADES, [...from(1, 9), ...from(11, 27)], {}, ['10 11', '28 01']],
       ['days before the first trade', TRADES, from(4, 29), {}, ['01 04']],
-      ['no days before the first trade of a series', TRADES, from(4, 29), { isFirst: true }, []],
       [
         'the last day, if a trade is seconds before the month',
         TRADES,
@@ -486,11 +485,10 @@ describe.each([
       Array.from({ length: (to - from) / hours + 1 }, (_, index) => [from + index * hours, hours]);
     const LAST = 29 * 24 - 8;
 
-    it.each<[string, [number, number, number?][], object, number, string[]]>([
-      ['are none of a whole month', every(8, 0, LAST), {}, 87, []],
-      ['are those between two rows', [...every(8, 0, 16), ...every(8, 40, LAST)], {}, 87, ['02T00 02T16']],
-      ['are those at its ends', every(8, 16, LAST - 16), {}, 87, ['01T00 01T16', '29T08 01T00']],
-      ['are none before the first of the series', every(8, 16, LAST), { isFirst: true }, 85, []],
+    it.each<[string, [number, number, number?][], number, string[]]>([
+      ['are none of a whole month', every(8, 0, LAST), 87, []],
+      ['are those between two rows', [...every(8, 0, 16), ...every(8, 40, LAST)], 87, ['02T00 02T16']],
+      ['are those at its ends', every(8, 16, LAST - 16), 87, ['01T00 01T16', '29T08 01T00']],
       [
         'follow an interval that changes',
         [
@@ -500,16 +498,12 @@ describe.each([
           ...every(1, 67, 67),
           ...every(8, 72, LAST),
         ],
-        {},
         95,
         ['03T17 03T19'],
       ],
-      ['are none where times vary', [[0, 8, 47], [8, 8, -20], ...every(8, 16, LAST)], {}, 87, []],
-    ])('%s', async (_, rows, more, expected, gaps) => {
-      const whole = received('2024-02', month(rows));
-      const object = { ...whole.object, ...more } as typeof whole.object;
-      const made = await converter.convert({ series: FUNDING, staged, received: [{ ...whole, object }] });
-      const facts = made.written.get('2024-02.zip');
+      ['are none where times vary', [[0, 8, 47], [8, 8, -20], ...every(8, 16, LAST)], 87, []],
+    ])('%s', async (_, rows, expected, gaps) => {
+      const facts = (await make({ '2024-02': month(rows) })).written.get('2024-02.zip');
       const found = (facts?.gaps ?? []).map((gap) => gap.map((at) => at.slice(8, 13)).join(' '));
       expect([facts?.expectedRows, found]).toEqual([expected, gaps]);
     });
