@@ -104,7 +104,7 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayRe
     if (failed !== undefined) return { reason: `failed:${failed}` };
     const period = absences.days().has(day) ? dayPeriod(day) : monthPeriod(monthOf(day));
     const recorded = absences.of(period);
-    // An empty answer tells nothing about a series of which REST has given no rows either.
+    // An empty answer is evidence only beside rows of the series: before the first ones, the symbol was not listed.
     if (
       known.isOfRest === true &&
       day < firstHeld &&

@@ -44,8 +44,8 @@ export async function judgeLake({
 }: JudgedLake): Promise<LakeVerdict | undefined> {
   const { root } = paths;
   const { orders, unreadable } = await readOrders(paths);
-  const own = orders.filter(({ exchange }) => exchange === venue.name);
   for (const path of unreadable) warn(`${path} is not an order: it is left out`);
+  const own = orders.filter(({ exchange }) => exchange === venue.name);
   if (own.length === 0) return undefined;
   const held: Series[] = [];
   for await (const series of heldSeries(root, venue, warn)) held.push(series);

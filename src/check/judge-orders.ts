@@ -64,6 +64,7 @@ export async function judgeOrders(
   });
   type Judged = (typeof judged)[number];
   const ofSeries = (series: Series): Judged[] => judged.filter(({ isOwn }) => isOwn(series));
+  // Each range is an object of its own, by which the states find their order.
   const owners = new Map<Partial<DayRange>, Judged>();
   const rangeOf = (one: Judged, symbol: string): OrderedDays => {
     const range = { ...daysOfSymbol(one.order, one.range, symbol) };

@@ -141,11 +141,8 @@ function isBeforeHistory(error: unknown): boolean {
   return error instanceof CryptodlError && error.code === 'before-history';
 }
 
-/** The rows that follow tell that REST has all of them: the symbol was not listed yet. */
-function absenceOf({ reasonIfEmpty, fills }: RestPeriod, isBeforeFirst: boolean | undefined): AbsenceReason {
-  if (fills === true || isBeforeFirst === undefined) return reasonIfEmpty;
-  if (!isBeforeFirst) return 'hole';
-  return reasonIfEmpty === 'unknown' ? 'not-listed-yet' : reasonIfEmpty;
+function absenceOf({ reasonIfEmpty, fills }: RestPeriod, isBeforeFirst: boolean): AbsenceReason {
+  return fills === true || isBeforeFirst ? reasonIfEmpty : 'hole';
 }
 
 /** The span of the row times of these days, in epoch ms. Some datasets label a row with the end of its interval. */

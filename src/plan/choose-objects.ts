@@ -252,7 +252,7 @@ function unknownDays(held: HeldObjects, absences: Absences, since: number, today
  * The ranges, together with the days since the first day of the order that the lake lacks and that are due: at once if no run has asked for them, then
  * less and less often, without end. Days that are held without some of their rows are compared by each run while they are young enough for the
  * page of the listing that it reads anyway, then less and less often too.
- * `since`: the first day of the order; -Infinity: that of the series, which may get earlier days. `cuts`: held days that are cut, compared with the days around them.
+ * `since`: the first day of the order; -Infinity: that of the series. `cuts`: held days that are cut, compared with the days around them.
  */
 export function withLackingDays(
   { today, nowMs, revisions }: Pick<RecheckContext, 'today' | 'nowMs' | 'revisions'>,

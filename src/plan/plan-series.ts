@@ -74,8 +74,8 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
   const known = { held: kept, known: held, absences: manifest.absences, keepsMonths: isMixed };
   const asked = isRewritten ? withoutSubstitutes(request) : request;
   const chosen = await chosenPeriods(context, asked, ranges, known);
-  const first = [...chosen.values()].flat().find((choice) => (choice.listed ?? choice.held) !== undefined);
-  if (first !== undefined && ranges[0]?.from === undefined) context.starts.set(series, first.period.from);
+  const first = ranges[0]?.from === undefined ? firstOf(chosen) : undefined;
+  if (first !== undefined) context.starts.set(series, first);
   if (request.rewrites === 'when-days-have-more' && !haveMore(chosen, request.emptyDays)) return [];
   const partitions =
     context.revisions === 'only' && request.rewrites === undefined ? onlyHeld(chosen) : chosen;
@@ -99,6 +99,12 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
     emptyDays === undefined ? plan : { ...plan, emptyDays },
   );
   return request.rest === undefined ? decided : joinPeriods(decided);
+}
+
+/** The first day that is published or held. */
+function firstOf(chosen: ReadonlyMap<string, readonly Choice[]>): number | undefined {
+  const choices = [...chosen.values()].flat();
+  return choices.find(({ listed, held }) => (listed ?? held) !== undefined)?.period.from;
 }
 
 /** The ranges of a request, with the days that are checked again, and those that its order lacks. */

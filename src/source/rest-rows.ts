@@ -25,8 +25,8 @@ export interface Page {
 
 export interface PeriodRows {
   readonly rows: readonly Row[];
-  /** The span has no row before the end of the period; undefined if it may have none at all. */
-  readonly isBeforeFirst: boolean | undefined;
+  /** The span has no row before the end of the period. */
+  readonly isBeforeFirst: boolean;
 }
 
 /** Requests pages only when a period needs them, one at a time, in order. */
@@ -48,7 +48,7 @@ export class SpanRows {
     await this.#tail;
     const rows = this.#rows.filter(({ at }) => at >= from && at < to);
     this.#rows = this.#rows.filter(({ at }) => at < from || at >= to);
-    return { rows, isBeforeFirst: this.#first === undefined ? undefined : this.#first >= to };
+    return { rows, isBeforeFirst: this.#first === undefined || this.#first >= to };
   }
 
   async #read(to: number): Promise<void> {
@@ -91,8 +91,7 @@ export class JoinedRows {
       }
     }
     const rows = [...byTime].sort(([a], [b]) => a - b).map(([at, cells]): Row => ({ at, id: 0, cells }));
-    const known = taken.flatMap(({ isBeforeFirst = [] }) => isBeforeFirst);
-    return { rows, isBeforeFirst: known.length === 0 ? undefined : known.every(Boolean) };
+    return { rows, isBeforeFirst: taken.every(({ isBeforeFirst }) => isBeforeFirst) };
   }
 }
 

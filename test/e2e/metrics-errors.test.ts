@@ -130,17 +130,22 @@ describe('requests that failed', () => {
   ])(
     '%s is no evidence: the order lacks its days, also once REST keeps them no longer',
     async (_, answer) => {
-      const disturb = ({ path }: Asked) => (path.includes('openInterestHist') ? answer : undefined);
+      let isDisturbed = true;
+      const disturb = ({ path }: Asked) =>
+        isDisturbed && path.includes('openInterestHist') ? answer : undefined;
       const { run, lake, setNow } = await scene({ disturb });
       const line = 'metrics --dataset openInterestHist --symbols ETHUSDT --from 2026-11-01 --retries 0'.split(
         ' ',
       );
-      for (const now of [NOW, '2027-02-01T08:00:00.000Z']) {
+      const checked = async (now: string): Promise<unknown> => {
         setNow(now);
         await run(line);
-        const { stdout } = await cryptodl(['check', '--out', lake, '--now', now, '--json']);
-        expect(JSON.parse(stdout)).toMatchObject({ verdict: 'incomplete', orders: [{ percent: 0 }] });
-      }
+        return (await cryptodl(['check', '--out', lake, '--now', now, '--json'])).events[0];
+      };
+      expect(await checked(NOW)).toMatchObject({ verdict: 'incomplete', orders: [{ percent: 0 }] });
+      isDisturbed = false;
+      const lost = { missing: { rows: 20 * 288 } };
+      expect(await checked('2027-02-01T08:00:00.000Z')).toMatchObject({ exitCode: 4, orders: [lost] });
     },
   );
 
