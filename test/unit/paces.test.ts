@@ -35,5 +35,11 @@ describe('Paces', () => {
     expect(limits.delayMs(0)).toBe(0);
     limits.take(0);
     expect(limits.delayMs(1)).toBe(999);
+    const pair = new Paces([{ requests: 2, spanMs: 1000 }]);
+    for (const now of [0, 1]) pair.take(now);
+    pair.giveBack();
+    expect(pair.delayMs(2)).toBe(0);
+    pair.take(2);
+    expect(pair.delayMs(3)).toBe(997);
   });
 });

@@ -4,6 +4,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Priority } from '../../src/http/fetch.js';
 import { ProcessCount, WindowMeter } from '../../src/http/throttle/meter.js';
+import { PRIORITIES, PriorityQueue, Shares } from '../../src/http/throttle/priority-queue.js';
 import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
 import { sized } from '../helpers/tier-size.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -67,6 +68,45 @@ function machine(permits: number) {
 }
 
 const windowOf = (at: number): number => Math.floor(at / WINDOW_MS);
+
+describe('the earnings of lower priorities', () => {
+  const earned = (shares: Shares): Priority[] => PRIORITIES.filter((priority) => shares.has(priority));
+
+  it('are a fifth of the permits for all of them, and a fifth of that for the lowest of three', () => {
+    const shares = new Shares();
+    const all = { high: true, normal: true, low: true };
+    // A permit without earnings costs nothing.
+    shares.spend({ weight: 9, priority: 'low' });
+    shares.earn(6, all, 100);
+    expect(earned(shares)).toEqual([]);
+    shares.earn(1, all, 100);
+    expect(earned(shares)).toEqual(['normal']);
+    shares.earn(17, all, 100);
+    expect(earned(shares)).toEqual(['normal']);
+    shares.earn(1, all, 100);
+    expect(earned(shares)).toEqual(['normal', 'low']);
+    const two = new Shares();
+    two.earn(5, { high: true, normal: false, low: true }, 100);
+    expect(earned(two)).toEqual(['low']);
+    two.spend({ weight: 1, priority: 'low' });
+    expect(earned(two)).toEqual([]);
+  });
+
+  it('decide the order of the waiting requests: earned ones first, the lowest before', () => {
+    const queue = new PriorityQueue<{ readonly priority: Priority }>();
+    for (const priority of ['low', 'high', 'normal'] as const) queue.add({ priority });
+    const shares = new Shares();
+    const order = (): Priority[] => queue.heads(shares).map(({ priority }) => priority);
+    expect([order(), queue.waiting]).toEqual([
+      ['high', 'normal', 'low'],
+      { high: true, normal: true, low: true },
+    ]);
+    shares.earn(10, { high: true, normal: true, low: false }, 100);
+    expect(order()).toEqual(['normal', 'high', 'low']);
+    shares.earn(50, { high: true, normal: true, low: true }, 100);
+    expect(order()).toEqual(['low', 'normal', 'high']);
+  });
+});
 
 describe('jobs of different priority on one budget', () => {
   it('give the highest that has work at least 70 %, and each lower one something early in each window', async () => {

@@ -1,6 +1,10 @@
 /** The throttle of a run: the permits of several proxies, which a server counts one by one, and the bans of hosts. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createThrottle } from '../../src/http/throttle/create-throttle.js';
+import { EgressGroup } from '../../src/http/throttle/group.js';
+import { Failover } from '../../src/http/retry/fallback-host.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { SharedResources } from '../../src/model/io.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -68,6 +72,65 @@ describe('each proxy has permits of its own, which all runs through it share', (
   it('among the jobs of a process', async () => {
     const common = new SharedResources();
     expect(await outcomes(['a:1', 'b:1', 'a:1'], { common })).toEqual(['sent', 'sent', 'waits']);
+  });
+});
+
+describe('an egress group', () => {
+  const groupOf = (name: string) =>
+    new EgressGroup({ address: 'redis://127.0.0.1:1', name, clock, warn: () => undefined });
+
+  it('counts the windows in place of this process, and its bans pause the buckets of their hosts', () => {
+    const group = groupOf('office');
+    const throttle = throttleOf({ group });
+    void throttle
+      .layer(() => Promise.resolve(answer()))(REQUEST, context())
+      .catch(() => undefined);
+    group.bans.learn(['futures host.test', 5000, 'why']);
+    const state = { name: 'office', members: 10, isShared: false };
+    expect(throttle.figures.group).toEqual(state);
+    return clock.advance(0).then(() => {
+      expect(throttle.states).toMatchObject([{ waiting: 1, pausedMs: 5000, group: state }]);
+    });
+  });
+
+  it('has buckets of its own among the jobs of a process', async () => {
+    const common = new SharedResources();
+    const paused = ['office', 'home', undefined].map(async (name) => {
+      const group = name === undefined ? undefined : groupOf(name);
+      const throttle = throttleOf({ common, group });
+      if (name === 'office') throttle.pause('futures', 5000);
+      void throttle
+        .layer(() => Promise.resolve(answer()))(REQUEST, context())
+        .catch(() => undefined);
+      await clock.advance(0);
+      return throttle.states[0]?.pausedMs;
+    });
+    expect(await Promise.all(paused)).toEqual([5000, 0, 0]);
+  });
+});
+
+describe('a run', () => {
+  it('warns when it counts alone', async () => {
+    const warnings: string[] = [];
+    const stateFolder = join(scratch, 'file');
+    writeFileSync(stateFolder, '');
+    const throttle = throttleOf({ stateFolder, observer: { warn: (text) => void warnings.push(text) } });
+    await throttle.layer(() => Promise.resolve(answer()))(REQUEST, context());
+    expect(warnings).toEqual([
+      expect.stringContaining('permits of other runs on this machine are not counted'),
+    ]);
+  });
+
+  it('does not wait for a pause of the archive while another host has the objects', async () => {
+    const throttle = throttleOf({
+      hosts: { ...HOSTS, buckets: { archive: { permitsPerSecond: 1, burst: 1 } } },
+      failover: new Failover(true),
+      bans: { leftMs: () => Promise.resolve(20_000), record: () => undefined },
+    });
+    const fetch = throttle.layer(() => Promise.resolve(answer()));
+    expect(await refusal(fetch({ ...REQUEST, bucket: 'archive' }, context()))).toMatchObject({
+      isGivenUp: true,
+    });
   });
 });
 

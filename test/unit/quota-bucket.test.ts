@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Priority } from '../../src/http/fetch.js';
-import { RateMeter } from '../../src/http/throttle/meter.js';
+import { ProcessCount, RateMeter, WindowMeter } from '../../src/http/throttle/meter.js';
 import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
 import { refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -259,6 +259,62 @@ describe('a bucket with a rate', () => {
     expect((await waiting).code).toBe('wait-too-long');
     expect(clock.waiting).toBe(0);
   });
+
+  it('tells a request why it waits, again when the reason changes', async () => {
+    const { clock, quota } = bucketOf(1, 1);
+    await quota.take({ weight: 1, priority: 'normal' }, never);
+    const reasons: string[] = [];
+    const onWait = (reason: string) => {
+      reasons.push(reason);
+      return () => reasons.push('end');
+    };
+    for (let request = 0; request < 2; request += 1)
+      void quota.take({ weight: 1, priority: 'normal', onWait }, never);
+    await clock.advance(1000);
+    expect(reasons).toEqual(['permit', 'permit', 'end']);
+    quota.pause(5000);
+    await clock.advance(6000);
+    expect(reasons.slice(3)).toEqual(['end', 'pause', 'end', 'permit', 'end']);
+    expect(quota.state).toEqual({ waiting: 0, nextMs: 0, pausedMs: 0 });
+  });
+
+  it('takes from the pace of the user only what the meter allows', async () => {
+    const clock = new VirtualClock();
+    const meter = new RateMeter({ permitsPerSecond: 1, burst: 1 }, clock.monotonic());
+    const paces = [{ requests: 2, spanMs: 10_000 }];
+    const quota = new QuotaBucket({ clock, name: 'archive', meter, paces, maxWaitMs: HOUR_MS });
+    await quota.take({ weight: 1, priority: 'normal' }, never);
+    const second = quota.take({ weight: 1, priority: 'normal' }, never);
+    await clock.advance(1000);
+    await expect(second).resolves.toBeUndefined();
+  });
+
+  it.each([
+    [99, 0],
+    [100, 1],
+  ])(
+    'does not count %d ms for the answer of another program as a wait for the limit: %d',
+    async (ms, waits) => {
+      const clock = new VirtualClock();
+      let isAsking = true;
+      class AskingCount extends ProcessCount {
+        get isAsking(): boolean {
+          return isAsking;
+        }
+        override take(): number {
+          return isAsking ? ms : 0;
+        }
+      }
+      const time = (nowMs: number) => ({ from: nowMs, to: nowMs });
+      const meter = new WindowMeter({ permits: 10, windowMs: HOUR_MS }, time, new AskingCount());
+      const quota = new QuotaBucket({ clock, name: 'futures', meter, maxWaitMs: HOUR_MS });
+      const taken = quota.take({ weight: 1, priority: 'normal' }, never);
+      isAsking = false;
+      await clock.advance(ms);
+      await taken;
+      expect([quota.waits, quota.waitedMs]).toEqual([waits, ms]);
+    },
+  );
 
   it('waits for a pause of exactly --max-wait', async () => {
     const { clock, bucket, granted, take } = bucketOf(10, 1, 60_000);

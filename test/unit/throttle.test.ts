@@ -37,7 +37,7 @@ function throttled(refusals: CryptodlError[]) {
     sent.push(request.bucket);
     return Promise.resolve(answer());
   };
-  const throttle = throttleOf(clock, { archive: PLENTY, listing: PLENTY });
+  const throttle = throttleOf(clock, { archive: PLENTY, listing: PLENTY, quiet: PLENTY });
   return { clock, sent, throttle, fetch: throttle.layer(host) };
 }
 
@@ -78,6 +78,7 @@ describe('throttle', () => {
       void fetch(request, context());
     }
     void fetch(LISTING, context());
+    void fetch({ ...REQUEST, bucket: 'quiet' }, context());
     await clock.advance(5000);
     expect(throttle.figures).toEqual({
       waits: 3,
@@ -191,6 +192,8 @@ const WINDOWS = {
   archive: PLENTY,
 } as const;
 
+const FREE = { used: () => 0, take: () => 0, raise: () => undefined, giveBack: () => undefined };
+
 type Says = (request: FetchRequest) => FetchResponse | CryptodlError | Promise<FetchResponse>;
 
 /** Buckets that count in windows, in front of a host whose clock is ours. */
@@ -255,6 +258,52 @@ describe('the states of the buckets', () => {
   });
 });
 
+describe('an egress group', () => {
+  const group = { name: 'office', members: 3, isShared: true };
+
+  it('is named by the figures, and by the states of the buckets that count in windows', async () => {
+    const { clock, ask, throttle } = windowed(() => answer(), { groupState: () => group });
+    for (const bucket of ['futures', 'archive']) ask(bucket);
+    await clock.advance(0);
+    expect(throttle.figures).toMatchObject({ waits: 0, buckets: {}, group });
+    const [futures, archive] = throttle.states;
+    expect([futures?.group, Object.keys(archive ?? {})]).toEqual([
+      group,
+      expect.not.arrayContaining(['group']),
+    ]);
+    expect(Object.keys(throttled([]).throttle.figures)).not.toContain('group');
+  });
+
+  it('wakes the bucket when its count changes', async () => {
+    let tell: () => void = () => undefined;
+    let waitMs = Infinity;
+    const count = { ...FREE, take: () => waitMs, onChange: (listener: () => void) => (tell = listener) };
+    const { clock, ask, sentTo } = windowed(() => answer(), {
+      countOf: (name) => (name === 'futures' ? count : FREE),
+    });
+    ask('futures');
+    await clock.advance(0);
+    waitMs = 0;
+    tell();
+    await clock.advance(0);
+    expect(sentTo('futures')).toBe(1);
+  });
+});
+
+describe('a refusal that another program got', () => {
+  it('pauses the bucket, and is no error for an unknown bucket or a pause that is too long', async () => {
+    const { clock, ask, sentTo, throttle } = windowed();
+    throttle.pause('unknown', 1000);
+    throttle.pause('spot', 1000);
+    throttle.pause('futures', 1e12);
+    for (const bucket of ['spot', 'futures']) ask(bucket);
+    await clock.advance(999);
+    expect(sentTo('spot')).toBe(0);
+    await clock.advance(1);
+    expect(['spot', 'futures'].map(sentTo)).toEqual([1, 0]);
+  });
+});
+
 describe('a ban (418)', () => {
   it('pauses all buckets of its family, and no other', async () => {
     const { clock, ask, sentTo } = windowed(({ weight }) =>
@@ -270,6 +319,16 @@ describe('a ban (418)', () => {
     expect(['futures', 'funding', 'spot', 'archive'].map(sentTo)).toEqual([1, 0, 1, 1]);
     await clock.advance(1);
     expect(['futures', 'funding'].map(sentTo)).toEqual([2, 1]);
+  });
+
+  it('is not a 429, which pauses its own bucket alone', async () => {
+    const refusals = [said('rate-limited', 5000)];
+    const { clock, ask, sentTo } = windowed(() => refusals.shift() ?? answer());
+    ask('futures');
+    await clock.advance(0);
+    ask('funding');
+    await clock.advance(0);
+    expect(sentTo('funding')).toBe(1);
   });
 
   it('pauses only its own bucket when that is of no family', async () => {
