@@ -14,14 +14,18 @@ export interface RunningProcess {
   readonly pidNamespace: string;
 }
 
+let own: RunningProcess | undefined;
+
+/** Read once: it stays the same, and a run names each staged file by it. */
 export function thisProcess(): RunningProcess {
-  return {
+  own ??= {
     pid: process.pid,
     host: hostname(),
     bootId: textOr(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8')).trim(),
     processStart: processOf(process.pid)?.start ?? '',
     pidNamespace: textOr(() => readlinkSync('/proc/self/ns/pid')),
   };
+  return own;
 }
 
 /**

@@ -29,7 +29,7 @@ function commitOf({ file, fileSha256, at }: ObjectLine): string {
 
 /** Whether a line is one of these commits. */
 export function isOneOf(commits: ReadonlySet<string>, line: ManifestLine): boolean {
-  return line.kind === 'object' && commits.has(commitOf(line));
+  return commits.size > 0 && line.kind === 'object' && commits.has(commitOf(line));
 }
 
 /** Whether a manifest may have lines of commits that did not happen: the file before is still there, or a commit replaces another file than the last one. */

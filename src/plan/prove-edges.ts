@@ -52,12 +52,13 @@ function isRecentOrDue({ from, to }: HeldSpan, today: number): boolean {
 }
 
 function lacksHead({ from, facts: { gaps, first = '' } }: HeldSpan, cuts: Cuts): boolean {
-  const isAfterGap = Date.parse(gaps?.[0]?.[0] ?? '') < Date.parse(first);
+  const isAfterGap = gaps !== undefined && Date.parse(gaps[0]?.[0] ?? '') < Date.parse(first);
   return isAfterGap || cuts.some(({ day, at }) => day === from && at === 'begin');
 }
 
 function lacksTail({ to, facts: { gaps, last = '', open } }: HeldSpan, cuts: Cuts): boolean {
-  const isBeforeGap = open !== true && Date.parse(gaps?.at(-1)?.[0] ?? '') > Date.parse(last);
+  const isBeforeGap =
+    gaps !== undefined && open !== true && Date.parse(gaps.at(-1)?.[0] ?? '') > Date.parse(last);
   return isBeforeGap || cuts.some(({ day, at }) => day === to - 1 && at === 'end');
 }
 
