@@ -20,7 +20,7 @@ export interface StartedWorker {
 }
 
 /** Commands over one redis-server and a lake anywhere. */
-class QueueCommands {
+export class QueueCommands {
   readonly redis: RedisProcess;
   readonly lake: Pick<TestLake, 'out' | 'environment'>;
   readonly #scene: Scene;
