@@ -210,7 +210,7 @@ async function retry({ loadSource, ...started }: Started): Promise<ExitCode> {
       (await import('./workers/retry-jobs.js')).retryJobs(options, io),
     );
   const { resolveOptions } = await import('./options/resolve.js');
-  const { lastReportOf } = await import('./select/last-failures.js');
+  const { lastReportOf } = await import('./select/select-failures.js');
   const { pastJobs, pastRun, readReport } = await import('./download/past-runs.js');
   return withLakes('retry', { io }, async (lakes) => {
     const given = resolveOptions('retry', layers, source);

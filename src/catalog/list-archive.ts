@@ -8,8 +8,7 @@ import { listSeries } from '../plan/series-listing.js';
 import type { Range } from '../select/date-range.js';
 import { datasetName, refuseEnded } from '../select/select-datasets.js';
 import type { ChosenDataset } from '../select/select-datasets.js';
-import { inKeyOrderOf, listedSymbols } from '../select/select-symbols.js';
-import { selectSymbols } from '../select/symbol-patterns.js';
+import { inKeyOrderOf, listedSymbols, selectSymbols } from '../select/select-symbols.js';
 
 interface ListedPeriod {
   readonly series: Series;

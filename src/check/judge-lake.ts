@@ -1,12 +1,12 @@
 /** The verdict about a lake, for `cryptodl check`, the report, the metrics and the messages of runs. Writes nothing but the states that it keeps. */
 import { heldSeries } from '../select/held-series.js';
-import { readLastFailures } from '../select/last-failures.js';
+import { readLastFailures } from '../select/select-failures.js';
 import type { LakePaths } from '../lake/layout.js';
 import { readOrders } from '../lake/orders.js';
 import type { Clock } from '../model/clock.js';
 import type { CryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
-import { isRunning, lastRun } from '../monitor/last-run.js';
+import { isRunning, lastRun } from '../monitor/run-history.js';
 import type { VerdictSummary } from '../report/run-summary.js';
 import type { Source } from '../source/source.js';
 import { judgeOrders } from './judge-orders.js';

@@ -11,7 +11,7 @@ import type { Order } from '../lake/orders.js';
 import type { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
-import type { LastFailures } from '../select/last-failures.js';
+import type { LastFailures } from '../select/select-failures.js';
 import { firstDayOfRest } from '../select/rest-offer.js';
 import { daysOfSymbol, orderedDays } from '../catalogue/ordered-series.js';
 import type { OrderedDays } from '../catalogue/ordered-series.js';

@@ -7,7 +7,7 @@ import { table } from '../text/table.js';
 import type { TableColumn } from '../text/table.js';
 import type { Order } from '../lake/orders.js';
 import type { JudgedOrder } from './judge-orders.js';
-import { fateText } from '../monitor/last-run.js';
+import { fateText } from '../monitor/run-history.js';
 import type { FoundOrders, Verdict } from './verdict.js';
 
 const COLUMNS: readonly TableColumn[] = [

@@ -3,7 +3,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import { commandLine, lakeFlag } from '../text/printable.js';
 import type { Order } from '../lake/orders.js';
 import type { JudgedOrder, Mend } from './judge-orders.js';
-import type { LastRun } from '../monitor/last-run.js';
+import type { LastRun } from '../monitor/run-history.js';
 
 export interface FoundOrders {
   readonly root: string;

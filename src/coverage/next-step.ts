@@ -10,7 +10,7 @@ import { givenWords } from '../options/value-text.js';
 import type { FlagName } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Resolved } from '../options/resolve.js';
-import type { LastFailures } from '../select/last-failures.js';
+import type { LastFailures } from '../select/select-failures.js';
 import { barOfInterval } from '../source/keys.js';
 import { findDataset, isArchived, isMade } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';

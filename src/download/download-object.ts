@@ -9,7 +9,7 @@ import type { Body, Expectation, FetchRequest, FetchResponse } from '../http/fet
 import { bytesToFetch } from '../model/task.js';
 import type { ArchiveObject, PartitionPlan } from '../model/task.js';
 import type { Options } from '../options/flags.js';
-import type { Download } from '../queue/deferrals.js';
+import type { Download } from '../queue/run-queue.js';
 import { md5OfEtag } from '../http/transport/verify-body.js';
 import { publishedDigest } from '../source/archive-client.js';
 import { keyPath } from '../source/keys.js';

@@ -7,7 +7,7 @@ import { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../model/task.js';
-import type { Download } from '../queue/deferrals.js';
+import type { Download } from '../queue/run-queue.js';
 import { JoinedRows, rowsAsCsv, SpanRows } from '../source/rest-rows.js';
 import type { PeriodRows, Row, Span } from '../source/rest-rows.js';
 import { routesOf } from '../source/routes.js';

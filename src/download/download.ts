@@ -22,20 +22,22 @@ import type { Log } from '../report/log.js';
 import { LiveRun } from '../report/live-run.js';
 import { Reporter } from '../report/reporter.js';
 import { progressMode } from '../report/run-progress.js';
-import type { RunEnd, RunSummary } from '../report/run-summary.js';
+import type { RunEnd, RunSummary, VerdictSummary } from '../report/run-summary.js';
 import { summaryOf } from '../report/run-summary.js';
 import { nextStep } from '../report/tally.js';
 import type { PastFailures } from '../select/select-failures.js';
 import { openNotices } from '../notify/run-notices.js';
 import type { EndedRun } from '../notify/run-notices.js';
-import { shownPath, tabbed } from '../text/printable.js';
+import { shownPath, tabbed, absolutePath } from '../text/printable.js';
 import type { Job } from './jobs.js';
-import { verdictAfter, wantsVerdict } from './lake-verdict.js';
 import { recordedOptions } from './open-report.js';
 import { openMonitors } from './open-monitors.js';
 import type { Follower, Monitors } from './open-monitors.js';
 import { planOnly, startRun } from './run.js';
 import type { RunRequest } from './run.js';
+import { judgeLake, summaryOfVerdict } from '../check/judge-lake.js';
+import { lakePaths } from '../lake/layout.js';
+import type { Options } from '../options/flags.js';
 
 interface Download extends LookUp {
   readonly verb: RunRequest['verb'];
@@ -284,4 +286,36 @@ export function openReporter(
     job,
     nameOptions: (text) => nameOptions(text, nameOf),
   });
+}
+
+/** Whether an output of the run shows the verdict, which takes a reading of all manifests. */
+function wantsVerdict(options: Options): boolean {
+  const { ping, alertWebhook, prometheusPort, prometheusTextfile, dryRun } = options;
+  return !dryRun && [ping, alertWebhook, prometheusPort, prometheusTextfile].some((one) => one !== undefined);
+}
+
+/** Undefined for a lake without orders, and after a warning for one that cannot be read. */
+async function verdictAfter({
+  source: venue,
+  resolved: { options },
+  surroundings,
+  observer,
+  clock,
+}: Pick<VerbRequest, 'source' | 'resolved' | 'surroundings' | 'observer' | 'clock'>): Promise<
+  VerdictSummary | undefined
+> {
+  const warn = (message: string): void => {
+    observer.warn(message);
+  };
+  try {
+    const paths = lakePaths(absolutePath(options.out, surroundings.home));
+    const nowMs = options.nowMs ?? clock.now();
+    // Also after a signal: the message about the run needs it.
+    const { signal } = new AbortController();
+    const judged = await judgeLake({ paths, venue, nowMs, clock, signal, warn });
+    return judged === undefined ? undefined : summaryOfVerdict(judged);
+  } catch (error) {
+    warn(`the lake has no verdict: ${toCryptodlError(error).message}`);
+    return undefined;
+  }
 }

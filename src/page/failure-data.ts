@@ -6,8 +6,8 @@ import { FOLDERS } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { toCryptodlError, usage } from '../model/errors.js';
 import type { RunRecord } from '../monitor/run-record.js';
-import { newestReport, readFailureReport } from '../report/read-failure-report.js';
-import type { ReportEntry } from '../report/read-failure-report.js';
+import { newestReport, readFailureReport } from '../report/failure-report.js';
+import type { ReportEntry } from '../report/failure-report.js';
 import { shownPath } from '../text/printable.js';
 
 /** Failures in the page, at most. The page counts the others by code. */

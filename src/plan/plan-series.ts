@@ -18,13 +18,12 @@ import type { Source } from '../source/source.js';
 import { findDataset, hasLongBars } from '../source/venue.js';
 import { chooseObjects, withLackingDays, withRecheckedDays } from './choose-objects.js';
 import type { Choice, ChooseContext, DayRange } from './choose-objects.js';
-import type { DatasetSettings } from './dataset-settings.js';
+import type { DatasetSettings, SeriesRequest } from './series-request.js';
 import { decidePartition } from './decide.js';
 import { proveAbsences } from './prove-absences.js';
 import { mayLackEdges } from './prove-edges.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
 import { withHeldSettings } from './series-request.js';
-import type { SeriesRequest } from './series-request.js';
 import type { SeriesListing, ListingRange } from './series-listing.js';
 import type { SymbolLife } from './symbol-life.js';
 
@@ -55,9 +54,7 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
   const { series } = requested;
   const folder = await checkedFolder(context.root, seriesFolder(context.venue.name, series));
   const manifest = await context.manifests.of(folder);
-  const request = await withHeldSettings(context.venue, requested, manifest, (format) =>
-    context.datasetSettings.of(series, format),
-  );
+  const request = await withHeldSettings(context.venue, requested, manifest, context.datasetSettings);
   const { settings } = request;
   const held = manifest[settings.format];
   if (!context.force) checkSettings(series, folder, { held, requested: settings });

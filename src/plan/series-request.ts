@@ -6,9 +6,13 @@ import { cadencesOf } from '../source/keys.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
 import type { DayRange } from './choose-objects.js';
-import { withDatasetSettings } from './dataset-settings.js';
-import type { SharedSettings } from './dataset-settings.js';
 import type { RestOffer } from './rest-periods.js';
+import { join } from 'node:path';
+import { FOLDERS, safeName, seriesAt, seriesFolder } from '../lake/layout.js';
+import { MANIFEST_ENDING } from '../lake/manifest-place.js';
+import type { Manifests } from '../lake/manifests.js';
+import { checkedFolder } from '../lake/path-checks.js';
+import { listEntries } from '../lake/walk-lake.js';
 
 export interface SeriesRequest {
   readonly series: Series;
@@ -38,21 +42,22 @@ export interface SeriesRequest {
 }
 
 /**
- * The request with the settings of the held series, where none was given. `sharedOf` resolves with the settings of other series of
- * the dataset; they count for a series without an object of this format, unless the request is exact.
+ * The request with the settings of the held series, where none was given. Those of other series of the dataset count for a series
+ * without an object of this format, unless the request is exact.
  */
 export async function withHeldSettings(
   venue: Source,
   request: SeriesRequest,
   held: Manifest,
-  sharedOf: (format: Format) => Promise<SharedSettings | undefined>,
+  datasetSettings: Pick<DatasetSettings, 'of'>,
 ): Promise<SeriesRequest> {
   const { series, given, rest, ...others } = request;
   if (given === undefined) return request;
   const own = continuedSettings(request.settings, given, held);
-  const isNew = held[own.format].size === 0;
-  const settings =
-    isNew && request.exact !== true ? withDatasetSettings(own, given, await sharedOf(own.format)) : own;
+  const isNew = held[own.format].size === 0 && request.exact !== true;
+  const shared = isNew ? await datasetSettings.of(series, own.format) : undefined;
+  const taken = SHARED.filter((name) => shared !== undefined && !given.has(name));
+  const settings = { ...own, ...Object.fromEntries(taken.map((name) => [name, shared?.[name]])) };
   const spec = findDataset(venue, series.market, series.dataset);
   const cadences =
     spec === undefined ? request.cadences : cadencesOf(spec, series.interval, settings.cadence);
@@ -64,4 +69,60 @@ export async function withHeldSettings(
     cadences,
     ...(rest === undefined || settings.format === 'zip' ? {} : { rest }),
   };
+}
+
+/** They decide about the types of the columns. */
+const SHARED = ['timestamps', 'numbers'] as const;
+type SharedSettings = Pick<Settings, (typeof SHARED)[number]>;
+
+export interface DatasetSettingsOptions {
+  readonly root: string;
+  readonly venue: Source;
+  readonly manifests: Pick<Manifests, 'of'>;
+}
+
+export class DatasetSettings {
+  readonly #options: DatasetSettingsOptions;
+  readonly #known = new Map<string, Promise<SharedSettings | undefined>>();
+
+  constructor(options: DatasetSettingsOptions) {
+    this.#options = options;
+  }
+
+  /** The settings of the first held series of the dataset and format; undefined without one. Rejects like `readManifest`. */
+  of({ market, dataset }: Series, format: Format): Promise<SharedSettings | undefined> {
+    const name = `${market} ${dataset} ${format}`;
+    const known = this.#known.get(name) ?? this.#read(market, dataset, format);
+    this.#known.set(name, known);
+    return known;
+  }
+
+  async #read(market: string, dataset: string, format: Format): Promise<SharedSettings | undefined> {
+    const { root, venue, manifests } = this.#options;
+    for await (const series of knownSeries({ root, venue }, market, safeName(dataset))) {
+      const held = await manifests.of(join(root, seriesFolder(venue.name, series)));
+      const settings = held[format].newest()?.settings;
+      if (settings !== undefined) return settings;
+    }
+    return undefined;
+  }
+}
+
+/** The series of a market, or of a folder of it, that have a manifest. */
+export async function* knownSeries(
+  { root, venue }: Pick<DatasetSettingsOptions, 'root' | 'venue'>,
+  ...folders: readonly string[]
+): AsyncGenerator<Series> {
+  for await (const path of manifestsBelow(root, [venue.name, ...folders].join('/'))) {
+    const series = seriesAt(venue, path);
+    if (series !== undefined) yield series;
+  }
+}
+
+/** The folders of series, relative to the root, that have a manifest: with and without the folder of an interval. */
+async function* manifestsBelow(root: string, folder: string): AsyncGenerator<string> {
+  const { files, folders } = await listEntries(await checkedFolder(root, `${FOLDERS.manifests}/${folder}`));
+  for (const file of files)
+    if (file.endsWith(MANIFEST_ENDING)) yield `${folder}/${file.slice(0, -MANIFEST_ENDING.length)}`;
+  for (const name of folders) yield* manifestsBelow(root, `${folder}/${name}`);
 }

@@ -15,7 +15,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { readVerbLake, selectGiven } from '../select/held-series.js';
 import { seriesOf } from '../catalogue/ordered-series.js';
 import { givenFlags } from '../select/selection.js';
-import { globsThatSelect, meantNames } from '../select/symbol-patterns.js';
+import { globsThatSelect, meantNames } from '../select/select-symbols.js';
 import type { Source } from '../source/source.js';
 
 export const SELECTION = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;

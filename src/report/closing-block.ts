@@ -7,13 +7,11 @@ import { OUTCOME_KINDS } from '../model/outcome.js';
 import { ABSENCE_REASONS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
-import type { NetworkTotals } from './network-figures.js';
+import type { NetworkTotals } from './figures.js';
 import type { Alert, RunEnd } from './run-summary.js';
 import { timeText } from './stage-times.js';
-import { NOTES } from './outcome-counts.js';
-import type { CountName, Note } from './outcome-counts.js';
-import { nextStep } from './tally.js';
-import type { Tally } from './tally.js';
+import { NOTES, nextStep } from './tally.js';
+import type { CountName, Note, Tally } from './tally.js';
 
 type OfEnd = 'tally' | 'times' | 'shard' | 'dataPath' | 'reportPath' | 'quarantinePath' | 'undone' | 'alerts';
 

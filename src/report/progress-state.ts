@@ -1,7 +1,9 @@
 /** The progress of a run at a moment: as one line for logs, and as an event for programs. */
-import type { HostStates } from '../http/host-states.js';
+import type { HostStates, BucketState, OpenBreaker } from '../http/host-states.js';
 import type { ErrorCode } from '../model/errors.js';
-import { bytesText, durationText, numberText } from '../model/units.js';
+import { bytesText, durationText, numberText, countText } from '../model/units.js';
+import cliProgress from 'cli-progress';
+import type { Options } from 'cli-progress';
 
 export interface ProgressState {
   /** `plan`: before the first object is requested. */
@@ -32,7 +34,7 @@ export interface ProgressState {
 }
 
 /** The share of the objects that have an end, between 0 and 1. */
-export function shareOf({ objects, failed, totalObjects }: ProgressState): number {
+function shareOf({ objects, failed, totalObjects }: ProgressState): number {
   return totalObjects === 0 ? 1 : Math.min(1, (objects + failed) / totalObjects);
 }
 
@@ -55,7 +57,7 @@ export function progressText(state: ProgressState): string {
 }
 
 /** `120/3,100 objects`, `1.2 MB of 31 MB`, `ETA 1m 12s` */
-export function totalTexts(state: ProgressState): string[] {
+function totalTexts(state: ProgressState): string[] {
   const leftMs = leftMsOf(state);
   return [
     `${numberText(state.objects)}/${numberText(state.totalObjects)} objects`,
@@ -65,7 +67,7 @@ export function totalTexts(state: ProgressState): string[] {
 }
 
 /** At least one second. */
-export function wholeSeconds(ms: number): string {
+function wholeSeconds(ms: number): string {
   return durationText(Math.max(1, Math.round(ms / 1000)) * 1000);
 }
 
@@ -80,4 +82,105 @@ export function progressFields(state: ProgressState): object {
     breakers: hosts.breakers,
     buckets: hosts.buckets.filter(({ waiting }) => waiting > 0),
   };
+}
+
+/** More hosts and more kinds of errors are counted. */
+const MOST_HOSTS = 3;
+const MOST_KINDS = 4;
+
+/** At most `rows` lines. Those that come and go most often are the last ones, so that the others keep their place. */
+export function liveLines(state: ProgressState, { columns, rows }: Size): string[] {
+  const lines: readonly Line[] =
+    state.phase === 'plan'
+      ? [['plan', `${countText(state.requests, 'request')} in ${wholeSeconds(state.elapsedMs)}`]]
+      : [...downloadLines(state), ...hostLines(state), ...errorLines(state), ...fileLines(state)];
+  const width = columns < NARROW ? 0 : LABEL;
+  const rest = lines.map(([name, text]) => `  ${name.padEnd(width)} ${text}`);
+  return state.phase === 'plan' ? rest : [totalsLine(state, columns), ...rest].slice(0, rows);
+}
+
+interface Size {
+  readonly columns: number;
+  readonly rows: number;
+}
+
+type Line = readonly [name: string, text: string];
+
+/** As in the closing block. */
+const LABEL = 10;
+/** A narrower terminal has no room for columns. */
+const NARROW = 40;
+
+const MOST_CELLS = 20;
+const LEAST_CELLS = 4;
+
+function totalsLine(state: ProgressState, columns: number): string {
+  const cells = Math.max(LEAST_CELLS, Math.min(MOST_CELLS, Math.floor(columns / 5)));
+  const share = shareOf(state);
+  const bar = cliProgress.Format.BarFormat(share, barOptions(cells));
+  const failed = state.failed > 0 ? [`${numberText(state.failed)} failed`] : [];
+  return `  ${bar} ${Math.floor(share * 100)}%  ${[...totalTexts(state), ...failed].join(', ')}`;
+}
+
+/** cli-progress derives the two strings only for bars that it draws on the terminal itself. */
+function barOptions(cells: number): Options {
+  const strings = { barCompleteString: '█'.repeat(cells), barIncompleteString: '░'.repeat(cells) };
+  return { barsize: cells, barGlue: '', ...strings };
+}
+
+function downloadLines(state: ProgressState): Line[] {
+  const { inFlight, places, isSettled, bytesPerSecond, objects, failed, totalObjects } = state;
+  // After the limit has fallen, the objects in flight go on.
+  const isTold = isSettled || inFlight > places;
+  const limit = isTold ? `, limit ${isSettled ? 'settled at ' : ''}${places}` : ` of ${places}`;
+  if (inFlight > 0) return [['download', `${inFlight} in flight${limit}, ${bytesText(bytesPerSecond)}/s`]];
+  const left = totalObjects - objects - failed;
+  return left > 0 ? [['download', `${countText(left, 'object')} left for another round`]] : [];
+}
+
+function fileLines({ converting, toWrite, committing }: ProgressState): Line[] {
+  const waiting = toWrite > 0 ? `, ${numberText(toWrite)} wait` : '';
+  return [
+    ...(converting + toWrite > 0 ? [['convert', `${countText(converting, 'file')}${waiting}`] as const] : []),
+    ...(committing > 0 ? [['commit', countText(committing, 'file')] as const] : []),
+  ];
+}
+
+function hostLines({ hosts: { breakers, buckets, deadProxies = [] } }: ProgressState): Line[] {
+  const lines: readonly Line[] = [
+    ...deadProxies.map((proxy) => ['proxy', `${proxy}: does not work, tried again now and then`] as const),
+    ...breakers.map((breaker) => ['host', breakerText(breaker)] as const),
+    ...buckets.filter(({ waiting }) => waiting > 0).map((bucket) => ['limit', bucketText(bucket)] as const),
+  ];
+  const more = lines.length - MOST_HOSTS;
+  return more <= 0 ? [...lines] : [...lines.slice(0, MOST_HOSTS), ['', `and ${more} more`]];
+}
+
+function breakerText({ host, state, leftMs }: OpenBreaker): string {
+  switch (state) {
+    case 'open':
+      return `${host}: breaker open, tries again ${leftMs > 0 ? `in ${wholeSeconds(leftMs)}` : 'now'}`;
+    case 'half-open':
+      return `${host}: breaker half-open, a few requests test the host`;
+    case 'stopped':
+      return `${host}: refuses this address, gets no more requests`;
+  }
+}
+
+function bucketText({ name, waiting, nextMs, pausedMs }: BucketState): string {
+  const waits = `${countText(waiting, 'request')} ${waiting === 1 ? 'waits' : 'wait'} ${wholeSeconds(nextMs)}`;
+  return `${name}: ${waits}${pausedMs > 0 ? ', as the host asked' : ' for a permit'}`;
+}
+
+/** `all retried: 3 connection-lost, 1 checksum-mismatch` */
+function errorLines({ errors, failed }: ProgressState): Line[] {
+  const kinds = Object.entries(errors).toSorted(([, one], [, other]) => other - one);
+  if (kinds.length === 0) return [];
+  const more = kinds.length - MOST_KINDS;
+  const texts = [
+    ...kinds.slice(0, MOST_KINDS).map(([code, count]) => `${numberText(count)} ${code}`),
+    ...(more > 0 ? [`${more} more ${more === 1 ? 'kind' : 'kinds'}`] : []),
+  ];
+  const end = failed === 0 ? 'all retried' : `${countText(failed, 'object')} failed`;
+  return [['errors', `${end}: ${texts.join(', ')}`]];
 }

@@ -2,11 +2,10 @@
 import type { CryptodlError } from '../model/errors.js';
 import { exitCode } from '../model/exit-code.js';
 import type { ExitCode, RunStatus } from '../model/exit-code.js';
-import type { DatasetFigures } from './dataset-tally.js';
-import type { NetworkFigures } from './network-figures.js';
-import { SUMMED } from './outcome-counts.js';
+import type { DatasetFigures, Tally } from './tally.js';
+import type { NetworkFigures } from './figures.js';
+import { SUMMED } from './tally.js';
 import type { TimeFigures } from './stage-times.js';
-import type { Tally } from './tally.js';
 
 /** A figure of a run beyond its threshold. */
 export interface Alert {

@@ -5,8 +5,8 @@ import type { RunRecord } from '../monitor/run-record.js';
 import { printable } from '../text/printable.js';
 import { table } from '../text/table.js';
 import type { TableColumn } from '../text/table.js';
-import { fateText } from '../monitor/last-run.js';
-import type { LastRun } from '../monitor/last-run.js';
+import { fateText } from '../monitor/run-history.js';
+import type { LastRun } from '../monitor/run-history.js';
 import { FIGURES, runName } from './trends.js';
 import type { FigureName, Trend } from './trends.js';
 

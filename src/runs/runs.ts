@@ -3,7 +3,7 @@ import { writeData } from '../cli/write-data.js';
 import { lakePaths, refuseFile } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { isRunning, ofStart } from '../monitor/last-run.js';
+import { isRunning, ofStart } from '../monitor/run-history.js';
 import { readRuns, readStarts } from '../monitor/run-record.js';
 import { homeOf } from '../options/environment.js';
 import type { OptionsCommand } from '../cli/look-up.js';

@@ -19,7 +19,7 @@ import { listText } from '../model/units.js';
 import { absolutePath } from '../text/printable.js';
 import { givenFlags } from './selection.js';
 import { isAll } from './select-datasets.js';
-import { selectSymbols } from './symbol-patterns.js';
+import { selectSymbols } from './select-symbols.js';
 import type { LakeContext } from './selection.js';
 
 /** The selected part of a lake. */

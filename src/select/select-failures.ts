@@ -1,18 +1,28 @@
 /** The selection of `cryptodl retry REPORT`: the failures of a report → series requests. */
 import { isSupportedPeriod } from '../lake/check-manifest-line.js';
 import { parsePeriod } from '../model/calendar.js';
-import { usage } from '../model/errors.js';
+import { usage, toCryptodlError } from '../model/errors.js';
 import { FLAG_NAMES, flagSpec } from '../options/flags.js';
 import type { RawValues } from '../options/resolve.js';
 import { MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/series-request.js';
-import type { Settings } from '../model/task.js';
-import type { ReportEntry } from '../report/read-failure-report.js';
+import type { Settings, Format, Period } from '../model/task.js';
+import type { ReportEntry } from '../report/failure-report.js';
 import { cadencesOf, restKey } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import { restOffer } from './rest-offer.js';
 import { givenSettings } from './selection.js';
 import type { LakeContext, RunSelection } from './selection.js';
+import { join } from 'node:path';
+import { backingOf, bringIn } from '../lake/backing.js';
+import { FOLDERS, lakePaths, refuseLinkedFolders } from '../lake/layout.js';
+import type { LakePaths } from '../lake/layout.js';
+import type { ErrorCode } from '../model/errors.js';
+import type { Io } from '../model/io.js';
+import { seriesName } from '../model/task.js';
+import { homeOf } from '../options/environment.js';
+import { GIVE_REPORT, newestReport, readFailureReport } from '../report/failure-report.js';
+import { absolutePath, shownPath } from '../text/printable.js';
 
 /** The failures that a retry repeats, and the options of their run. */
 export interface PastFailures {
@@ -100,4 +110,62 @@ export function carriedOptions(options: Readonly<Record<string, readonly string[
   return Object.fromEntries(
     carried.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])),
   );
+}
+
+export interface LastFailures {
+  readonly path: string;
+  /** The failed periods by the name of their series. */
+  readonly bySeries: ReadonlyMap<string, readonly LastFailure[]>;
+}
+
+interface LastFailure {
+  readonly format: Format;
+  readonly period: Period;
+  /** The report may be of a later version, with codes that this version does not know. */
+  readonly code: ErrorCode;
+}
+
+/** Undefined without a report. `warn` is called for a report that cannot be read. */
+export async function readLastFailures(
+  paths: LakePaths,
+  warn: (message: string) => void,
+): Promise<LastFailures | undefined> {
+  try {
+    const path = await lastReport(paths);
+    if (path === undefined) return undefined;
+    const bySeries = new Map<string, LastFailure[]>();
+    for (const entry of (await readFailureReport(path)).entries) {
+      const { market, dataset, interval, symbol, settings, code } = entry;
+      const period = parsePeriod(entry.cadence, entry.period);
+      if (entry.kind !== 'failed' || period === undefined) continue;
+      const series = seriesName({ market, dataset, ...(interval === undefined ? {} : { interval }), symbol });
+      const failures = bySeries.get(series) ?? [];
+      failures.push({ format: settings.format, period, code: code as ErrorCode });
+      bySeries.set(series, failures);
+    }
+    return { path, bySeries };
+  } catch (error) {
+    warn(`${toCryptodlError(error).message}; the gaps are shown without its failures`);
+    return undefined;
+  }
+}
+
+/** The newest report of a lake as a local file; undefined without one. */
+async function lastReport(paths: LakePaths): Promise<string | undefined> {
+  await refuseLinkedFolders(paths);
+  const folder = await paths.folder(FOLDERS.failures);
+  await backingOf(folder)?.openFolders([folder]);
+  const name = await newestReport(folder);
+  if (name === undefined) return undefined;
+  const path = join(folder, name);
+  await bringIn(path);
+  return path;
+}
+
+/** The same for `cryptodl retry` without a file. Rejects with a usage error for a lake without a report. */
+export async function lastReportOf(out: string, environment: Io['environment']): Promise<string> {
+  const paths = lakePaths(absolutePath(out, homeOf(environment)));
+  const path = await lastReport(paths);
+  if (path === undefined) throw usage(`${shownPath(paths.failures)} has no failure report`, GIVE_REPORT);
+  return path;
 }

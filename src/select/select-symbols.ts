@@ -1,8 +1,8 @@
 /** Matches `--symbols` and `--quote` with the symbols of the archive, or of the exchange. */
-import { CryptodlError } from '../model/errors.js';
+import { CryptodlError, usage } from '../model/errors.js';
 import { readOrders } from '../lake/orders.js';
 import type { Market } from '../model/task.js';
-import { MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
+import { MOST_SYMBOL_CHARACTERS, isExactName } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { byKey } from '../source/keys.js';
 import { isListingFault } from '../source/listing.js';
@@ -10,9 +10,10 @@ import type { DatasetSpec } from '../source/venue.js';
 import { datasetsOf, isArchived, isMetric } from '../source/venue.js';
 import { datasetName, oneMarket, refuseEnded } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
-import { meantNames, namesOnly, selectSymbols } from './symbol-patterns.js';
-import type { MatchedSymbols, SymbolOwner } from './symbol-patterns.js';
 import type { SymbolContext } from './selection.js';
+import picomatch from 'picomatch';
+import { listText } from '../model/units.js';
+import { nearest } from '../text/did-you-mean.js';
 
 /** The shown part of a symbol that is too long. */
 const SHOWN_CHARACTERS = 40;
@@ -267,4 +268,154 @@ async function archivedSymbols(context: SymbolContext, market: Market): Promise<
     if (!canUseArchive(error)) throw error;
     return new Set();
   }
+}
+
+/** The result of patterns and quotes. */
+export interface MatchedSymbols {
+  readonly symbols: readonly string[];
+  /** Texts about the words that select or exclude nothing. */
+  readonly warnings: readonly string[];
+}
+
+/** The place of the available symbols in messages, and the treatment of names that it lacks. */
+export interface SymbolOwner {
+  /** `um klines` */
+  readonly what: string;
+  /** `the archive` by default. */
+  readonly owner?: string;
+  /** --skip-unknown: an unknown name is a warning instead of an error. */
+  readonly skipUnknown?: boolean;
+  /** Unavailable symbols, each with a dataset that has it (`um klines`), for messages. */
+  readonly elsewhere?: ReadonlyMap<string, string> | undefined;
+}
+
+/** The endings that an asset lacks as a symbol: the usual quote of spot and USD-margined futures, and that of coin-margined ones. */
+const USUAL_ENDINGS = ['USDT', 'USD_PERP', '_PERP'] as const;
+
+/**
+ * The available symbols that the names mean: `btcusdt`, `BTC-USDT` and `BTC` are BTCUSDT. An asset means one symbol per market. A
+ * name that is available, or means nothing available, stays.
+ */
+export function meantNames(names: readonly string[], available: readonly string[]): readonly string[] {
+  const known = new Set(available);
+  if (names.every((name) => known.has(name))) return names;
+  const byLetters = new Map<string, string[]>();
+  for (const symbol of available)
+    byLetters.set(letters(symbol), [...(byLetters.get(letters(symbol)) ?? []), symbol]);
+  const meant = names.flatMap((name) => {
+    if (known.has(name)) return name;
+    const same = byLetters.get(letters(name)) ?? [];
+    const usual = USUAL_ENDINGS.flatMap((ending) => byLetters.get(letters(name + ending)) ?? []);
+    return same.length === 1 ? same : same.length === 0 && usual.length > 0 ? usual : name;
+  });
+  return [...new Set(meant)];
+}
+
+/** The letters and digits of a symbol, in capitals. */
+function letters(symbol: string): string {
+  return symbol.replaceAll(/[/\-_:. ]/g, '').toUpperCase();
+}
+
+/**
+ * The available symbols that patterns and quotes select. A glob or an exclusion that matches nothing is a warning. Throws usage
+ * errors for unknown names, with the nearest name, and for an empty result.
+ */
+export function selectSymbols(
+  given: SymbolPatterns,
+  quotes: readonly string[],
+  available: readonly string[],
+  place: SymbolOwner,
+): MatchedSymbols {
+  const { what, owner = 'the archive', skipUnknown = false, elsewhere } = place;
+  const patterns = { ...given, names: meantNames(given.names, available) };
+  const known = new Set(available);
+  const unknown = patterns.names.filter((name) => !known.has(name));
+  if (unknown.length > 0 && !skipUnknown)
+    throw unknownSymbols(unknown, available, { owner, what, elsewhere });
+  const { globs, exclusions } = patterns;
+  const matchesGlob = matcher(globs);
+  const names = new Set(patterns.names);
+  const isExcluded = matcher(exclusions);
+  const symbols = available
+    .filter((symbol) => names.has(symbol) || matchesGlob(symbol))
+    .filter((symbol) => quotes.length === 0 || quotes.some((quote) => hasQuote(symbol, quote)))
+    .filter((symbol) => !isExcluded(symbol));
+  const excluding = exclusions.map((pattern) => `!${pattern}`);
+  const matchesNone = (words: readonly string[], more = ''): string =>
+    `--symbols ${listText(words)}${more} matches none of the ${available.length} symbols of ${what}`;
+  if (symbols.length === 0)
+    throw usage(
+      matchesNone(
+        [...patterns.names, ...globs, ...excluding],
+        quotes.length === 0 ? '' : ` with --quote ${quotes.join(',')}`,
+      ),
+      exampleOf(available),
+    );
+  const isUnmatched = (pattern: string): boolean =>
+    !known.has(pattern) && !available.some(matcher([pattern]));
+  const unmatched = [
+    ...globs.filter(isUnmatched),
+    ...excluding.filter((pattern) => isUnmatched(pattern.slice(1))),
+  ];
+  return {
+    symbols,
+    warnings: [
+      ...(unknown.length === 0 ? [] : [`${owner} has no ${listText(unknown)} in ${what}: left out`]),
+      ...(unmatched.length === 0 ? [] : [matchesNone(unmatched)]),
+    ],
+  };
+}
+
+/** The selected symbols without a list of the available ones; undefined if there are globs. */
+export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): MatchedSymbols | undefined {
+  if (patterns.globs.length > 0) return undefined;
+  // It is not known whether an exclusion matches a symbol of the archive.
+  return { ...selectSymbols(patterns, quotes, patterns.names, { what: 'the named symbols' }), warnings: [] };
+}
+
+/** The globs among the words of a selection that select a symbol; none if the selection excludes it. */
+export function globsThatSelect(words: readonly string[], symbol: string): string[] {
+  const exclusions = words.flatMap((word) => (word.startsWith('!') ? word.slice(1) : []));
+  if (matcher(exclusions)(symbol)) return [];
+  return words.filter((word) => !word.startsWith('!') && !isExactName(word) && matcher([word])(symbol));
+}
+
+function matcher(globs: readonly string[]): (symbol: string) => boolean {
+  return globs.length === 0
+    ? () => false
+    : picomatch([...globs], { nonegate: true, dot: true, nocase: true });
+}
+
+/** The quote stands before the underscore or `SETTLED`: `BTCUSDT_240329`, `BTCUSD_PERP`, `ICPUSDT_SETTLED1`, `CVCUSDTSETTLED`. */
+export function hasQuote(symbol: string, quote: string): boolean {
+  const pair = (symbol.split('_')[0] ?? '').replace(/SETTLED\d*$/, '');
+  return pair.endsWith(quote) && pair.length > quote.length;
+}
+
+function unknownSymbols(
+  unknown: readonly string[],
+  available: readonly string[],
+  { owner, what, elsewhere }: { owner: string } & Pick<SymbolOwner, 'what' | 'elsewhere'>,
+): Error {
+  // A list may have a million names, and each search reads all available symbols.
+  const near = new Set(unknown.slice(0, 5).flatMap((name) => nearest(name, available) ?? []));
+  return usage(
+    `${owner} has no ${listText(unknown)} in ${what}${ownersText(unknown, elsewhere)}`,
+    near.size > 0
+      ? `did you mean ${[...near].join(', ')}?`
+      : `${exampleOf(available)}; cryptodl list symbols shows all`,
+  );
+}
+
+/** `; um klines has BTCUSDT` */
+function ownersText(names: readonly string[], elsewhere: SymbolOwner['elsewhere']): string {
+  const found = names.filter((name) => elsewhere?.has(name));
+  const owners = [...new Set(found.map((name) => elsewhere?.get(name)))];
+  return found.length === 0 ? '' : `; ${owners.join(', ')} has ${listText(found)}`;
+}
+
+function exampleOf(available: readonly string[]): string {
+  return available.length === 0
+    ? 'there is no symbol to select'
+    : `for example ${available.slice(0, 3).join(', ')}`;
 }

@@ -2,7 +2,7 @@
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { PartitionPlan, Task } from '../../src/model/task.js';
-import type { DeferredPlans, Download, QueueWork } from '../../src/queue/deferrals.js';
+import type { DeferredPlans, Download, QueueWork } from '../../src/queue/run-queue.js';
 import { Places } from '../../src/queue/places.js';
 import { RunQueue } from '../../src/queue/run-queue.js';
 

@@ -16,7 +16,7 @@ import { Timeline } from '../../src/monitor/timeline.js';
 import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
 import { openLogOf } from '../../src/report/log.js';
-import type { NetworkFigures } from '../../src/report/network-figures.js';
+import type { NetworkFigures } from '../../src/report/figures.js';
 import { Reporter } from '../../src/report/reporter.js';
 import { LiveRun } from '../../src/report/live-run.js';
 import type { RunMonitor } from '../../src/report/live-run.js';

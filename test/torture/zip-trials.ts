@@ -10,7 +10,7 @@ import { unzip } from '../../src/convert/unzip/unzip.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
 import { systemClock } from '../../src/model/clock.js';
 import { StageTimes } from '../../src/report/stage-times.js';
-import { WorkTracker } from '../../src/report/work-tracker.js';
+import { WorkTracker } from '../../src/report/live-run.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { answer } from '../helpers/requests.js';

@@ -7,7 +7,7 @@ import type { Outcome } from '../../src/model/outcome.js';
 import { closingBlock, jobsBlock } from '../../src/report/closing-block.js';
 import type { Closing } from '../../src/report/closing-block.js';
 import { Figures } from '../../src/report/figures.js';
-import type { CountName } from '../../src/report/outcome-counts.js';
+import type { CountName } from '../../src/report/tally.js';
 import { Tally } from '../../src/report/tally.js';
 
 const RETRY: RetryEvent = {

@@ -12,7 +12,7 @@ import { dayPeriod } from '../../src/model/calendar.js';
 import type { Format } from '../../src/model/task.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawValues } from '../../src/options/resolve.js';
-import type { LastFailures } from '../../src/select/last-failures.js';
+import type { LastFailures } from '../../src/select/select-failures.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { day } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';

@@ -8,7 +8,7 @@ import { TOOL_VERSION } from '../../src/model/version.js';
 import { METRICS } from '../../src/monitor/prometheus-metrics.js';
 import { PrometheusFigures } from '../../src/monitor/prometheus.js';
 import { NO_HISTORY } from '../../src/monitor/run-history.js';
-import type { NetworkFigures } from '../../src/report/network-figures.js';
+import type { NetworkFigures } from '../../src/report/figures.js';
 import { LiveRun } from '../../src/report/live-run.js';
 import { Tally } from '../../src/report/tally.js';
 import { samplesOf } from '../helpers/prometheus.js';

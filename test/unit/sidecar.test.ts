@@ -4,7 +4,7 @@ import { downloadObject } from '../../src/download/download-object.js';
 import { verify } from '../../src/http/transport/verify-body.js';
 import { systemClock } from '../../src/model/clock.js';
 import { StageTimes } from '../../src/report/stage-times.js';
-import { WorkTracker } from '../../src/report/work-tracker.js';
+import { WorkTracker } from '../../src/report/live-run.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { makeZip } from '../../scripts/make-zip.js';
 import { period, SETTINGS } from '../helpers/conversion.js';

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { readPatterns, symbols as parseSymbols } from '../../src/options/symbols.js';
 import type { ReadList, SymbolPatterns } from '../../src/options/symbols.js';
-import { meantNames, namesOnly, selectSymbols } from '../../src/select/symbol-patterns.js';
-import type { MatchedSymbols } from '../../src/select/symbol-patterns.js';
+import { meantNames, namesOnly, selectSymbols } from '../../src/select/select-symbols.js';
+import type { MatchedSymbols } from '../../src/select/select-symbols.js';
 
 const AVAILABLE = [
   'BNBUSDT',

@@ -3,7 +3,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import { Timeline } from '../../src/monitor/timeline.js';
 import { Figures, LATENCY_BOUNDS_S, latencyBucketOf } from '../../src/report/figures.js';
 import { LiveRun } from '../../src/report/live-run.js';
-import type { NetworkFigures } from '../../src/report/network-figures.js';
+import type { NetworkFigures } from '../../src/report/figures.js';
 import type { PlanTotals } from '../../src/model/task.js';
 import { Tally } from '../../src/report/tally.js';
 import { REQUEST } from '../helpers/requests.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { FetchContext, FetchResponse } from '../../src/http/fetch.js';
 import { follow as followed } from '../../src/http/transport/measure.js';
 import type { ArchiveObject, PartitionPlan } from '../../src/model/task.js';
-import { WorkTracker } from '../../src/report/work-tracker.js';
+import { WorkTracker } from '../../src/report/live-run.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { SETTINGS } from '../helpers/conversion.js';
 
