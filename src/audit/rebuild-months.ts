@@ -81,7 +81,6 @@ export function selectRebuilds(requests: readonly SeriesRequest[]): (session: Se
     what: `${countText(requests.length, 'month')} to rebuild`,
     range: 'from daily objects',
     notes: [],
-    ended: [],
     dataPath: join(session.paths.root, session.venue.name),
   });
 }

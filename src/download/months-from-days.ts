@@ -1,6 +1,7 @@
 /** Replaces monthly objects that are broken or short with their daily objects, in the same run. */
 import { daysWithin, monthOf } from '../model/calendar.js';
-import type { CryptodlError, ErrorCode } from '../model/errors.js';
+import { ERROR_TRAITS } from '../model/error-codes.js';
+import type { CryptodlError } from '../model/errors.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { makePlan } from '../plan/plan.js';
@@ -15,29 +16,6 @@ import { hasDays } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import { repeatLine } from '../lake/undone-commits.js';
 import type { Session } from './session.js';
-
-/** Codes of faults of an object itself. */
-const BROKEN: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'length-mismatch',
-  'body-damaged',
-  'checksum-mismatch',
-  'sidecar-stale',
-  'zip-truncated',
-  'not-a-zip',
-  'zip-broken',
-  'zip-unsupported',
-  'zip-bomb',
-  'header-unknown',
-  'row-malformed',
-  'rows-outside-period',
-  'symbol-mismatch',
-  'file-empty',
-]);
-
-/** Whether the error concerns the bytes of a monthly object: its daily objects may then replace it. */
-export function isBroken({ code }: CryptodlError): boolean {
-  return BROKEN.has(code);
-}
 
 /** A monthly object whose outcome is not reported yet, because its daily objects may have more rows. */
 export interface DoubtfulMonth {
@@ -77,7 +55,9 @@ export class MonthsFromDays {
   doubt(month: DoubtfulMonth): boolean {
     const { plan, object, error, gaps } = month;
     const mayHelp =
-      error === undefined ? daysWithin(object.period, gaps, this.#session.venue).length > 0 : isBroken(error);
+      error === undefined
+        ? daysWithin(object.period, gaps, this.#session.venue).length > 0
+        : ERROR_TRAITS[error.code].wrongBytes;
     const { market, dataset } = plan.series;
     if (!mayHelp || !hasDays(findDataset(this.#session.venue, market, dataset), plan, object)) return false;
     this.#doubtful.push(month);

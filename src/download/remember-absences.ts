@@ -1,6 +1,7 @@
 /** Writes the absent and failed periods of a run into the manifests, with their reasons. */
 import { isDeepStrictEqual } from 'node:util';
 import { dayPeriod, monthOf, monthPeriod, periodText } from '../model/calendar.js';
+import { ERROR_TRAITS } from '../model/error-codes.js';
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import { isDue, isRestDue } from '../lake/absences.js';
 import type { Absence, Absences, AbsentLine, RefusedRevision, RestAnswer } from '../lake/absences.js';
@@ -14,20 +15,6 @@ import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, Format, Period, Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { LakeSession } from './session.js';
-
-/** Errors that the published bytes or their sidecar cause: each later request of the same revision fails the same way. */
-const LASTING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'sidecar-stale',
-  'zip-broken',
-  'zip-unsupported',
-  'zip-bomb',
-  'header-unknown',
-  'row-malformed',
-  'symbol-mismatch',
-  'file-empty',
-  'rows-outside-period',
-  'month-incomplete',
-]);
 
 export interface AbsenceContext extends Pick<LakeSession, 'manifests'> {
   readonly paths: { readonly root: string };
@@ -111,7 +98,7 @@ export class AbsenceNotes {
   ): void {
     // The deadline ended the work on the object, so its state is unknown.
     if (code === 'time-over') return;
-    const refused = isVerified && LASTING.has(code) ? refusedRevision(format, object) : undefined;
+    const refused = isVerified && ERROR_TRAITS[code].lasting ? refusedRevision(format, object) : undefined;
     this.#add(series, {
       cadence: object.period.cadence,
       reason: 'hole',

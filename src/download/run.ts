@@ -26,10 +26,11 @@ import type { ReportedRun } from './open-report.js';
 import { continueOrders } from '../select/continue-orders.js';
 import { addOrders, noteStarts, withOrders } from '../lake/orders.js';
 import type { AskedOrder, OrderChange } from '../lake/orders.js';
-import { refuseAllEnded } from '../select/select-datasets.js';
+import { refuseEnded } from '../select/select-datasets.js';
 import type { openSession, Session, SessionRequest } from './session.js';
 import { selectFailures } from '../select/select-failures.js';
 import type { RunSelection } from '../select/selection.js';
+import { findDataset } from '../source/venue.js';
 
 /** When the signal aborts, committed files stay, and the result counts the tasks without an outcome as undone. */
 export interface RunRequest
@@ -205,13 +206,26 @@ const NO_ORDERS: OrderChange = { held: [], changed: [] };
 async function acceptedPlan(session: Session, selection: RunSelection): Promise<Plan> {
   const plan = await makePlan(session, selection);
   try {
-    refuseAllEnded(session.venue, selection.ended, plan.totals);
+    refuseAllEnded(session, selection, plan);
     refuseLargePlan(session, plan);
     return plan;
   } catch (error) {
     await plan.spool.close();
     throw error;
   }
+}
+
+/** Throws a usage error if all objects of a download with symbols are absent because their dataset has ended. */
+function refuseAllEnded(
+  { venue }: Pick<Session, 'venue'>,
+  { order, requests: [first] }: RunSelection,
+  { totals }: Pick<Plan, 'totals'>,
+): void {
+  const isAll = totals.absent > 0 && totals.fetch + totals.skip === 0 && order !== undefined;
+  if (!isAll || first === undefined || totals.absentBy['dataset-ended'] !== totals.absent) return;
+  const { market, dataset } = first.series;
+  const spec = findDataset(venue, market, dataset);
+  if (spec !== undefined) refuseEnded(venue, { market, spec });
 }
 
 /** Throws a usage error if the plan downloads more than --max-bytes. */
@@ -303,7 +317,7 @@ export async function* planOnly(request: RunRequest): AsyncGenerator<PartitionPl
     session.live.enter('planning');
     const plan = await makePlan(session, selection);
     try {
-      refuseAllEnded(session.venue, selection.ended, plan.totals);
+      refuseAllEnded(session, selection, plan);
       session.observer.announce(announcement(session, selection, plan));
       yield* plan.spool.plans();
       refuseLargePlan(session, plan);

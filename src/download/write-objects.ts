@@ -2,9 +2,9 @@
 import type { CutDays } from './cut-days.js';
 import { releaseBodies } from './download-object.js';
 import { quarantine } from '../lake/quarantine.js';
+import { ERROR_TRAITS } from '../model/error-codes.js';
 import { CryptodlError } from '../model/errors.js';
 import type { WrittenOutcome } from '../model/outcome.js';
-import { isBroken } from './months-from-days.js';
 import type { MonthsFromDays } from './months-from-days.js';
 import type { LakeSession, RunSession, Session } from './session.js';
 import type { ArchiveObject, PartitionPlan, Series, Task } from '../model/task.js';
@@ -47,7 +47,7 @@ export async function writeObjects(
   for (const object of received) {
     const written = result.written.get(object.object.key);
     const error = result.failed.get(object.object.key);
-    if (error !== undefined && isBroken(error))
+    if (error !== undefined && ERROR_TRAITS[error.code].wrongBytes)
       await keepEvidence(session, object.object.key, object.zip, error);
     await releaseBodies(object);
     const shorter = result.shorter?.get(object.object.key);

@@ -5,18 +5,24 @@
  * - `rounds`: after the quick retries, the task is tried again at the end of the queue.
  * - `hostFault`: the breaker counts the error as a failure of the host.
  * - `fatal`: the error ends the run.
+ * - `wrongBytes`: the bytes of the object or its sidecar are wrong: the daily objects may replace a monthly one.
+ * - `lasting`: the published bytes cause the error: each later request of the same revision fails the same way.
  */
 interface Traits {
   readonly retryable: boolean;
   readonly rounds: boolean;
   readonly hostFault: boolean;
   readonly fatal: boolean;
+  readonly wrongBytes: boolean;
+  readonly lasting: boolean;
 }
 
-const TRANSIENT: Traits = { retryable: true, rounds: true, hostFault: true, fatal: false };
-const CONTENT: Traits = { retryable: true, rounds: false, hostFault: false, fatal: false };
-const PERMANENT: Traits = { retryable: false, rounds: false, hostFault: false, fatal: false };
-const FATAL: Traits = { retryable: false, rounds: false, hostFault: false, fatal: true };
+const NONE = { hostFault: false, fatal: false, wrongBytes: false, lasting: false } as const;
+const TRANSIENT: Traits = { ...NONE, retryable: true, rounds: true, hostFault: true };
+const CONTENT: Traits = { ...NONE, retryable: true, rounds: false };
+const PERMANENT: Traits = { ...NONE, retryable: false, rounds: false };
+const FATAL: Traits = { ...PERMANENT, fatal: true };
+const MALFORMED: Traits = { ...PERMANENT, wrongBytes: true, lasting: true };
 
 export const ERROR_TRAITS = {
   // connection and HTTP
@@ -48,25 +54,25 @@ export const ERROR_TRAITS = {
   // --max-duration ended the run before the task began, or while it waited
   'time-over': CONTENT,
   // content
-  'length-mismatch': { ...CONTENT, rounds: true, hostFault: true },
+  'length-mismatch': { ...CONTENT, rounds: true, hostFault: true, wrongBytes: true },
   // The body does not match its own ETag, so the transfer failed; the published object may be correct.
-  'body-damaged': { ...CONTENT, rounds: true },
-  'checksum-mismatch': CONTENT,
+  'body-damaged': { ...CONTENT, rounds: true, wrongBytes: true },
+  'checksum-mismatch': { ...CONTENT, wrongBytes: true },
   // Size and ETag match, the digest in the sidecar does not.
-  'sidecar-stale': CONTENT,
-  'zip-truncated': CONTENT,
-  'not-a-zip': { ...CONTENT, rounds: true },
+  'sidecar-stale': { ...CONTENT, wrongBytes: true, lasting: true },
+  'zip-truncated': { ...CONTENT, wrongBytes: true },
+  'not-a-zip': { ...CONTENT, rounds: true, wrongBytes: true },
   'listing-malformed': { ...CONTENT, rounds: true },
-  'zip-broken': PERMANENT,
-  'zip-unsupported': PERMANENT,
-  'zip-bomb': PERMANENT,
-  'header-unknown': PERMANENT,
-  'row-malformed': PERMANENT,
-  'symbol-mismatch': PERMANENT,
-  'file-empty': PERMANENT,
-  'rows-outside-period': PERMANENT,
+  'zip-broken': MALFORMED,
+  'zip-unsupported': MALFORMED,
+  'zip-bomb': MALFORMED,
+  'header-unknown': MALFORMED,
+  'row-malformed': MALFORMED,
+  'symbol-mismatch': MALFORMED,
+  'file-empty': MALFORMED,
+  'rows-outside-period': MALFORMED,
   // A monthly object lacks rows of held days, or adds no rows to them.
-  'month-incomplete': PERMANENT,
+  'month-incomplete': { ...PERMANENT, lasting: true },
   'partition-incomplete': CONTENT,
   'out-of-memory': { ...CONTENT, rounds: true },
   'object-withdrawn': PERMANENT,

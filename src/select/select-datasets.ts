@@ -1,7 +1,7 @@
 /** `--market`, `--dataset`, `--interval` and `--cadence` → datasets. */
 import { dayText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
-import type { Cadence, Market, PlanTotals } from '../model/task.js';
+import type { Cadence, Market } from '../model/task.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
 import { endedText, endOfDataset } from '../source/describe.js';
@@ -29,9 +29,6 @@ export interface ChosenDataset {
 }
 
 type Flags = Pick<Options, 'market' | 'dataset' | 'interval' | 'cadence'>;
-
-/** The flags for a single market. `allowsMissing`: combinations that do not exist are left out. */
-type MarketFlags = Omit<Flags, 'market'> & { readonly market: Market; readonly allowsMissing: boolean };
 
 /** Where the data of a verb comes from. */
 type Provider = 'archive' | 'rest';
@@ -74,10 +71,20 @@ export function oneMarket(
 export function chooseDatasets(venue: Venue, flags: Flags, provider: Provider = 'archive'): ChosenDataset[] {
   const markets = marketsOf(venue, flags);
   const allowsMissing = isAll(flags.market);
-  const specs = markets.flatMap((market) => specsOf(venue, { ...flags, market, allowsMissing }, provider));
-  for (const name of flags.dataset)
-    if (name !== ALL && specs.every(({ spec }) => spec.name !== name))
-      throw unknownDataset(venue, { markets, name, provider });
+  const has = HAS[provider];
+  const specs = markets.flatMap((market) => {
+    const all = datasetsOf(venue, market).filter((spec) => has(spec) && !spec.removed);
+    const named = flags.dataset.flatMap((name) => findDataset(venue, market, name) ?? []).filter(has);
+    return (isAll(flags.dataset) ? all : named).map((spec) => ({ market, spec }));
+  });
+  for (const name of flags.dataset.filter((one) => one !== ALL)) {
+    const isOf = (market: Market): boolean =>
+      specs.some((one) => one.market === market && one.spec.name === name);
+    const lacking = markets.filter((market) => !isOf(market));
+    if (lacking.length === markets.length) throw unknownDataset(venue, { markets, name, provider });
+    if (lacking.length > 0 && !allowsMissing)
+      throw unknownDataset(venue, { markets: lacking, name, provider });
+  }
   refuseUnknownIntervals(flags, specs);
   const chosen = specs.flatMap(({ market, spec }) =>
     chosenIntervals(flags, spec).flatMap((interval): ChosenDataset[] => {
@@ -97,27 +104,7 @@ export function chooseDatasets(venue: Venue, flags: Flags, provider: Provider = 
   throw usage(`--cadence ${flags.cadence}: no selected dataset has it`, 'leave --cadence out');
 }
 
-interface MarketDataset {
-  readonly market: Market;
-  readonly spec: DatasetSpec;
-}
-
-/** The selected datasets of a market. `allowsMissing`: named datasets that the market lacks are left out. */
-function specsOf(
-  venue: Venue,
-  { market, dataset, allowsMissing }: MarketFlags,
-  provider: Provider,
-): MarketDataset[] {
-  const has = HAS[provider];
-  const named = dataset.flatMap((name) => {
-    const spec = findDataset(venue, market, name);
-    if (spec !== undefined && has(spec)) return [spec];
-    if (name === ALL || allowsMissing) return [];
-    throw unknownDataset(venue, { markets: [market], name, provider });
-  });
-  const all = datasetsOf(venue, market).filter((spec) => has(spec) && !spec.removed);
-  return (isAll(dataset) ? all : named).map((spec) => ({ market, spec }));
-}
+type MarketDataset = Pick<ChosenDataset, 'market' | 'spec'>;
 
 /** The selected intervals of the dataset; a single undefined for a dataset without intervals. */
 function chosenIntervals({ interval }: Flags, spec: DatasetSpec): readonly (string | undefined)[] {
@@ -174,10 +161,8 @@ export function datasetName({ market, spec, interval }: Omit<ChosenDataset, 'cad
   return [market, spec.name, interval].filter((part) => part !== undefined).join(' ');
 }
 
-type Ended = Pick<ChosenDataset, 'market' | 'spec'>;
-
 /** Throws a usage error with the last day of the dataset, or with the fact that the exchange has removed it. */
-export function refuseEnded(venue: Venue, { market, spec }: Ended): never {
+export function refuseEnded(venue: Venue, { market, spec }: MarketDataset): never {
   const end = endOfDataset(spec);
   throw usage(
     endedText(venue, market, spec.name) ?? `${market} ${spec.name} has ended`,
@@ -185,16 +170,9 @@ export function refuseEnded(venue: Venue, { market, spec }: Ended): never {
   );
 }
 
-/** Throws if all objects of a plan are absent because their datasets have ended. */
-export function refuseAllEnded(venue: Venue, ended: readonly Ended[], totals: PlanTotals): void {
-  const [first] = ended;
-  if (first === undefined || totals.absent === 0 || totals.fetch + totals.skip > 0) return;
-  if (totals.absentBy['dataset-ended'] === totals.absent) refuseEnded(venue, first);
-}
-
 /** A line for each dataset that ends before the end of the range. */
-export function endedNotes(venue: Venue, ended: readonly Ended[], to: number): string[] {
-  const texts = ended
+export function endedNotes(venue: Venue, datasets: readonly MarketDataset[], to: number): string[] {
+  const texts = datasets
     .filter(({ spec }) => (endOfDataset(spec) ?? to) < to)
     .flatMap(({ market, spec }) => endedText(venue, market, spec.name) ?? []);
   return [...new Set(texts)].map((text) => `ended      ${text}`);

@@ -59,7 +59,7 @@ interface DownloadContext extends SymbolContext {
   readonly verb: DownloadVerb;
 }
 
-type Selected = Pick<RunSelection, 'requests' | 'hasListing' | 'notes' | 'ended'>;
+type Selected = Pick<RunSelection, 'requests' | 'hasListing' | 'notes'>;
 
 async function selectArchived(
   context: DownloadContext,
@@ -77,15 +77,14 @@ async function selectArchived(
   const selected = (allowsMissing ? [...elsewhere.keys()] : names).filter((name) =>
     selection.symbols.includes(name),
   );
-  const ended = datasets.filter(({ spec }) => endOfDataset(spec) !== undefined);
   const notes = [
     ...monthlyNotes(context, datasets, range),
     ...lackingNotes(datasets, ({ spec }) =>
       selected.filter((name) => available?.get(spec)?.has(name) === false),
     ),
-    ...endedNotes(context.venue, ended, range.to),
+    ...endedNotes(context.venue, datasets, range.to),
   ];
-  return { requests, hasListing: available !== undefined, notes, ended };
+  return { requests, hasListing: available !== undefined, notes };
 }
 
 async function selectTraded(
@@ -116,7 +115,7 @@ async function selectTraded(
     ),
     ...retentionNotes(context, requests),
   ];
-  return { requests, hasListing: context.options.join !== undefined, notes, ended: [] };
+  return { requests, hasListing: context.options.join !== undefined, notes };
 }
 
 /** Whether combinations of dataset and symbol that do not exist are left out without a note. */

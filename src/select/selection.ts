@@ -4,7 +4,7 @@ import type { Quota } from '../http/throttle/throttle.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Order, OrderTerms } from '../lake/orders.js';
 import type { Observer } from '../model/observer.js';
-import type { Market, Settings } from '../model/task.js';
+import type { Settings } from '../model/task.js';
 import { durationText, listText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -67,8 +67,6 @@ export interface RunSelection {
   readonly idle?: string | undefined;
   /** Lines for the plan block. */
   readonly notes: readonly string[];
-  /** The selected datasets that the exchange has stopped publishing. */
-  readonly ended: readonly { readonly market: Market; readonly spec: DatasetSpec }[];
   /** The path in the lake that contains the data of this run, except for files of the archive. */
   readonly dataPath: string;
 }

@@ -84,7 +84,6 @@ export async function selectRepairs(
     idle: `nothing is missing in the ${seriesCount} series of the ${options.shard === undefined ? 'lake' : 'shard'}`,
     range: `${countText(days, 'day')}; the lake has ${countText(seriesCount, 'series')}`,
     notes: foundNotes(found, hasEvidence),
-    ended: [],
     dataPath: join(paths.root, venue.name),
   };
 }

@@ -148,6 +148,5 @@ function selectJob(context: SymbolContext, resolved: Resolved, verb: DownloadVer
     ...describeSelection(context, datasets),
     range: range.text,
     notes: [],
-    ended: [],
   };
 }
