@@ -1,7 +1,7 @@
 /** `audit --prefer daily`: selects the months of the lake whose daily objects are better than the monthly one. */
 import { join } from 'node:path';
 import { readHeld } from '../catalogue/read-series.js';
-import { monthOf, parsePeriod } from '../model/calendar.js';
+import { eachDay, monthOf, parsePeriod } from '../model/calendar.js';
 import { isFromRest } from '../lake/manifest-line.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import type { Settings } from '../model/task.js';
@@ -34,7 +34,7 @@ export async function rebuildOf(
   // If each side has rows that the other lacks, neither is known to be right.
   const isUnclear = findings.some(({ kind }) => kind === 'rows-extra');
   if (mended === 0 || isUnclear || period === undefined) return { requests: [], mended: 0 };
-  const days = Array.from({ length: period.to - period.from }, (_, index) => period.from + index);
+  const days = eachDay(period);
   const manifest = await readHeld(paths.root, venue, series);
   const lines = FORMATS.flatMap((format) => manifest[format].ofMonth(monthOf(period.from)) ?? []);
   const held = lines.filter((line) => !isFromRest(line)).map(({ settings }) => settings);

@@ -5,10 +5,10 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { LakeFile } from '../catalogue/read-series.js';
-import { DAY_MS, dayOf, monthOf, monthStart, monthText, startOfDay } from '../model/calendar.js';
+import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } from '../model/calendar.js';
 import { barStart, nextStart } from './bar-rule.js';
 import type { BarRule, TimeRule } from './bar-rule.js';
-import { eachDay, sourceName } from './source.js';
+import { sourceName } from './source.js';
 import type { BarSource, Span } from './source.js';
 
 /** What bars are made of, apart from the rows. */

@@ -2,7 +2,7 @@
 import type { HeldSeries } from '../catalogue/catalogue.js';
 import { hasTextNumbers, hasZonedTimes } from '../catalogue/views.js';
 import type { HeldObjects } from '../lake/held-objects.js';
-import { monthOf } from '../model/calendar.js';
+import { eachDay, monthOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Series, Settings } from '../model/task.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
@@ -116,11 +116,6 @@ export function sourceOf({ series, spec, files, fault }: HeldSeries): BarSource[
   };
   const [from, to] = [days[0] ?? 0, (days.at(-1) ?? -1) + 1];
   return [{ series, spec, files, fault, days: new Set(days), from, to, isText, settings }];
-}
-
-/** The days of a span. */
-export function eachDay({ from, to }: Span): number[] {
-  return Array.from({ length: to - from }, (_, at) => from + at);
 }
 
 /** The days between the first and the last one that the source does not have. */

@@ -11,7 +11,7 @@ import type { ObjectLine } from '../lake/manifest-line.js';
 import { manifestPlace } from '../lake/manifest-place.js';
 import { fileSize } from '../lake/publish.js';
 import { listEntries } from '../lake/walk-lake.js';
-import { parsePeriod } from '../model/calendar.js';
+import { eachDay, parsePeriod } from '../model/calendar.js';
 import type { CryptodlError } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Series, Settings } from '../model/task.js';
@@ -160,7 +160,7 @@ function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[
   if (committed === undefined) return [];
   const own = new Set(lines.flatMap(daysOf));
   const [from, to] = [Math.min(...own), Math.max(...own) + 1];
-  const missing = Array.from({ length: to - from }, (_, at) => from + at).filter((day) => !own.has(day));
+  const missing = eachDay({ from, to }).filter((day) => !own.has(day));
   return [
     {
       committed,
@@ -180,6 +180,5 @@ function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[
 }
 
 function daysOf({ cadence, period }: ObjectLine): number[] {
-  const { from = 0, to = 0 } = parsePeriod(cadence, period) ?? {};
-  return Array.from({ length: to - from }, (_, at) => from + at);
+  return eachDay(parsePeriod(cadence, period) ?? { from: 0, to: 0 });
 }

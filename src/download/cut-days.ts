@@ -1,4 +1,5 @@
 /** Days of tick data that may be cut off: their outcomes are reported after the days around them are held. */
+import { grouped } from '../model/by-name.js';
 import { dayOf } from '../model/calendar.js';
 import { hasTicks, longStretches, silentStretches } from '../catalogue/cut-days.js';
 import { heldCuts } from '../catalogue/day-states.js';
@@ -48,14 +49,9 @@ export class CutDays {
 
   /** Reports the outcomes of all kept days. The manifests then have the reasons of absence that the run found: a day may be the last one. */
   async tell(): Promise<void> {
-    const groups = new Map<string, DoubtfulDay[]>();
-    for (const day of this.#doubtful.splice(0)) {
-      const { series, settings } = day.plan;
-      const id = JSON.stringify([series, settings.format]);
-      const group = groups.get(id);
-      if (group === undefined) groups.set(id, [day]);
-      else group.push(day);
-    }
+    const groups = grouped(this.#doubtful.splice(0), ({ plan: { series, settings } }) =>
+      JSON.stringify([series, settings.format]),
+    );
     for (const group of groups.values()) await this.#tellSeries(group);
   }
 

@@ -244,9 +244,8 @@ function isSame(a: AbsentLine, b: Pick<AbsentLine, 'asked' | 'rest'>): boolean {
   return a.asked === b.asked && isDeepStrictEqual(a.rest, b.rest);
 }
 
-function isHeld(manifest: Manifest, { cadence, from }: Period): boolean {
-  return FORMATS.some((format) => {
-    const month = manifest[format].ofMonth(monthOf(from));
-    return month !== undefined || (cadence === 'daily' && manifest[format].ofDay(from) !== undefined);
-  });
+function isHeld(manifest: Manifest, period: Period): boolean {
+  return FORMATS.some(
+    (format) => (manifest[format].of(period) ?? manifest[format].ofMonth(monthOf(period.from))) !== undefined,
+  );
 }

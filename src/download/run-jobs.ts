@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
+import { grouped } from '../model/by-name.js';
 import { Counters } from '../model/counters.js';
 import { errnoOf } from '../model/errors.js';
 import { exitCodeOfJobs } from '../model/exit-code.js';
@@ -87,12 +88,7 @@ export async function runJobs(command: JobsRun): Promise<ExitCode> {
 /** The jobs of each lake, which has one run at a time. If jobs run one at a time: all jobs in their order. */
 function chainsOf(jobs: readonly Job[], most: number, home: string | undefined): (readonly Job[])[] {
   if (most === 1) return [jobs];
-  const chains = new Map<string, Job[]>();
-  for (const job of jobs) {
-    const lake = lakeAt(absolutePath(job.resolved.options.out, home));
-    chains.set(lake, [...(chains.get(lake) ?? []), job]);
-  }
-  return [...chains.values()];
+  return [...grouped(jobs, ({ resolved }) => lakeAt(absolutePath(resolved.options.out, home))).values()];
 }
 
 /** Identifies a lake by its path without symbolic links. */

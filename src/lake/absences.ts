@@ -170,6 +170,11 @@ export class Absences {
     return this.#absent[period.cadence].get(numberOf(period));
   }
 
+  /** The absence of a day, or of its month. */
+  ofDay(day: number): Absence | undefined {
+    return this.#absent.daily.get(day) ?? this.#absent.monthly.get(monthOf(day));
+  }
+
   /** Absences of daily objects, by day. */
   days(): ReadonlyMap<number, Absence> {
     return this.#absent.daily;

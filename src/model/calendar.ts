@@ -71,6 +71,11 @@ export function monthPeriod(month: number): Period {
   return { cadence: 'monthly', from: monthStart(month), to: monthStart(month + 1) };
 }
 
+/** The day, or its month. */
+export function periodAt(cadence: Cadence, day: number): Period {
+  return cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day));
+}
+
 /** `2024-01-15` or `2024-01`, as in archive keys and file names. */
 export function periodText(period: Period): string {
   const text = dayText(period.from);
@@ -80,8 +85,12 @@ export function periodText(period: Period): string {
 /** The inverse of `periodText`; undefined when the text is no period of that cadence. */
 export function parsePeriod(cadence: Cadence, text: string): Period | undefined {
   const day = parseDay(cadence === 'daily' ? text : `${text}-01`);
-  if (day === undefined) return undefined;
-  return cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day));
+  return day === undefined ? undefined : periodAt(cadence, day);
+}
+
+/** The days `[from, to)`. */
+export function eachDay({ from, to }: Pick<Period, 'from' | 'to'>): number[] {
+  return Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
 }
 
 // Periods of the calendar, for lists that change with each of them.

@@ -4,7 +4,16 @@ import type { Absence, Absences } from '../lake/absences.js';
 import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { HeldObjects } from '../lake/held-objects.js';
-import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
+import { grouped } from '../model/by-name.js';
+import {
+  dayPeriod,
+  eachDay,
+  dayText,
+  monthOf,
+  monthPeriod,
+  monthStart,
+  monthText,
+} from '../model/calendar.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, PartitionPeriod, Period, Task } from '../model/task.js';
@@ -100,16 +109,7 @@ async function bound(context: ChooseContext, range: DayRange): Promise<{ from: n
 
 /** Groups days by month, without duplicates. */
 export function byMonth(ranges: readonly { from: number; to: number }[]): Map<number, number[]> {
-  const months = new Map<number, number[]>();
-  for (const range of ranges) {
-    for (let day = range.from; day < range.to; day += 1) {
-      const month = monthOf(day);
-      const days = months.get(month);
-      if (days === undefined) months.set(month, [day]);
-      else if (!days.includes(day)) days.push(day);
-    }
-  }
-  return months;
+  return grouped(new Set(ranges.flatMap(eachDay)), monthOf);
 }
 
 /** Whether the monthly object is chosen for these days of the month. A day never has two objects. */
@@ -119,17 +119,14 @@ async function takesMonth(context: ChooseContext, month: number, days: readonly 
   if (!context.cadences.includes('monthly')) return false;
   if (isHeld || !context.cadences.includes('daily')) return true;
   if (holdsDay(context, month)) return fillsHole(context, month, days);
-  const first = monthStart(month);
-  const end = monthStart(month + 1);
   // For a part of a month, a monthly object is chosen only if the archive has no days.
-  const prefersDays = context.partition === 'day' || days.length < end - first;
-  if (prefersDays && (await listsSomeDay(context, first, end))) return false;
-  return (await context.list('monthly')).objects.has(first);
+  const prefersDays = context.partition === 'day' || days.length < lengthOf(month);
+  if (prefersDays && (await listsSomeDay(context, month))) return false;
+  return (await context.list('monthly')).objects.has(monthStart(month));
 }
 
 function holdsDay({ held }: ChooseContext, month: number): boolean {
-  for (let day = monthStart(month); day < monthStart(month + 1); day += 1) if (held.hasDay(day)) return true;
-  return false;
+  return eachDay(monthPeriod(month)).some((day) => held.hasDay(day));
 }
 
 /** Whether one of the days is a hole of the daily listing that the monthly object may fill. */
@@ -147,16 +144,14 @@ async function fillsHole(context: ChooseContext, month: number, days: readonly n
   return listed !== undefined && mayReplaceDays(withSidecar(context, monthly, listed, undefined));
 }
 
-async function listsSomeDay(context: ChooseContext, from: number, to: number): Promise<boolean> {
+async function listsSomeDay(context: ChooseContext, month: number): Promise<boolean> {
   const { objects } = await context.list('daily');
-  for (let day = from; day < to; day += 1) if (objects.has(day)) return true;
-  return false;
+  return eachDay(monthPeriod(month)).some((day) => objects.has(day));
 }
 
 function choose(context: ChooseContext, listing: SeriesListing, period: Period): Choice {
   const listed = listing.objects.get(period.from);
-  const known = listed === undefined ? context.known : context.held;
-  const held = period.cadence === 'daily' ? known.ofDay(period.from) : known.ofMonth(monthOf(period.from));
+  const held = (listed === undefined ? context.known : context.held).of(period);
   const absent = absenceReason(listing, period, context.spans[period.cadence]);
   if (listed === undefined) {
     const isAfterLast = absent === 'not-published-yet' && listing.last !== undefined;
@@ -237,11 +232,7 @@ function unknownDays(held: HeldObjects, absences: Absences, since: number, today
   for (let day = since; day < today; day += 1) {
     const isHeld = held.hasDay(day) || held.ofMonth(monthOf(day)) !== undefined;
     isAfterHeld ||= isHeld;
-    const isKnown =
-      isHeld ||
-      absences.of(dayPeriod(day)) !== undefined ||
-      absences.of(monthPeriod(monthOf(day))) !== undefined;
-    if (isAfterHeld && !isKnown) days.push({ from: day, to: day + 1 });
+    if (isAfterHeld && !isHeld && absences.ofDay(day) === undefined) days.push({ from: day, to: day + 1 });
   }
   return days;
 }
@@ -310,7 +301,7 @@ function knownAbsence(held: HeldObjects, absences: Absences): (day: number) => A
     );
   return (day) => {
     if (absences.failureOf(dayPeriod(day)) !== undefined) return undefined;
-    const absence = absences.of(dayPeriod(day)) ?? absences.of(monthPeriod(monthOf(day)));
+    const absence = absences.ofDay(day);
     if (absence === undefined) return ended !== undefined && day >= ended[0] ? ended[1] : undefined;
     const { at } = REASON_FACTS[absence.reason];
     const isRefuted = (at === 'end' && day < end) || (at === 'start' && day > first);

@@ -8,6 +8,7 @@ import { HeldObjects } from '../lake/held-objects.js';
 import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { checkSettings, differingSettings } from '../lake/settings.js';
+import { memoized } from '../model/by-name.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { usage } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
@@ -42,7 +43,7 @@ export interface PlanContext {
   readonly listSeries: (series: Series, cadence: Cadence, selected: ListingRange) => Promise<SeriesListing>;
   /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
   readonly ignoredRefusals: ReadonlySet<ErrorCode>;
-  readonly datasetSettings: Pick<DatasetSettings, 'of'>;
+  readonly datasetSettings: DatasetSettings;
   /** The planned series of which `mayLackEdges` may be true. */
   readonly edges: Set<Series>;
   /** The first published or held days of the planned series whose range has no first day. */
@@ -297,12 +298,6 @@ function memoizedListing(
     today: context.today,
     ...(heldTo === undefined ? {} : { heldTo }),
   };
-  const walks = new Map<Cadence, Promise<SeriesListing>>();
-  return (cadence) => {
-    const known = walks.get(cadence);
-    if (known !== undefined) return known;
-    const walk = context.listSeries(series, cadence, selected);
-    walks.set(cadence, walk);
-    return walk;
-  };
+  const once = memoized<SeriesListing>();
+  return (cadence) => once(cadence, () => context.listSeries(series, cadence, selected));
 }

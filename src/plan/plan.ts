@@ -17,7 +17,7 @@ import { requestsFor, routesOf } from '../source/routes.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
 import { isCheckDay } from './choose-objects.js';
-import { DatasetSettings, knownSeries } from './series-request.js';
+import { datasetSettings, knownSeries } from './series-request.js';
 import type { PlanContext } from './plan-series.js';
 import type { SeriesRequest } from './series-request.js';
 import { planSeries } from './plan-series.js';
@@ -124,7 +124,7 @@ function contextOf(
       knownSeries: (market) => knownSeries({ root, venue }, market),
     }),
     listSeries: listOrProbe(session, hasListing),
-    datasetSettings: new DatasetSettings({ root, venue, manifests }),
+    datasetSettings: datasetSettings({ root, venue, manifests }),
     edges: new Set(),
     starts: new Map(),
   };

@@ -3,7 +3,7 @@ import { isDue, isEnd } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
-import { DAY_MS, monthOf, monthPeriod } from '../model/calendar.js';
+import { DAY_MS, periodAt } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import type { SeriesListing } from './series-listing.js';
@@ -117,9 +117,8 @@ function proofOf({ absent, since }: { absent: AbsenceReason; since: number | und
 
 /** The start of the first period that begins on this day or after it. */
 function firstPeriodFrom(cadence: Cadence, day: number): number {
-  if (cadence === 'daily') return day;
-  const { from } = monthPeriod(monthOf(day));
-  return from === day ? day : monthPeriod(monthOf(day) + 1).from;
+  const { from, to } = periodAt(cadence, day);
+  return from === day ? day : to;
 }
 
 /** The first period after the last listed one that is recorded as delisted. */

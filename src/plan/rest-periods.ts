@@ -1,5 +1,13 @@
 /** Chooses the periods of a series that are requested from REST: all of them, or those that the archive lacks. */
-import { dayPeriod, dayText, monthOf, monthPeriod, monthStart, monthText } from '../model/calendar.js';
+import {
+  dayPeriod,
+  eachDay,
+  dayText,
+  monthOf,
+  monthPeriod,
+  monthStart,
+  monthText,
+} from '../model/calendar.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { heldRevision, isFromRest } from '../lake/manifest-line.js';
 import { MAX_GAPS } from '../model/outcome.js';
@@ -107,7 +115,7 @@ function fill(context: RestContext, choice: Choice): Choice[] {
   }
   if (!offer.hasMonths) return [choice];
   const isWhole = period.to <= offer.today;
-  const days = daysOf({ from: period.from, to: Math.min(period.to, offer.to) });
+  const days = eachDay({ from: period.from, to: Math.min(period.to, offer.to) });
   return periodsOf(context, monthOf(period.from), isWhole ? undefined : days).map((part) =>
     choiceOf(context, part, absent),
   );
@@ -124,7 +132,7 @@ function substituteOf(
   const { from, to } = period;
   if (offer.substitutes?.(period) !== true || listed?.rest !== undefined) return undefined;
   if (held !== undefined && !isFromRest(held)) return undefined;
-  const lines = held === undefined ? daysOf(period).map((day) => all.ofDay(day)) : [held];
+  const lines = held === undefined ? eachDay(period).map((day) => all.ofDay(day)) : [held];
   if (lines.every((line) => line !== undefined && isFromRest(line) && line.open !== true)) return 'held';
   if (from < offer.from || to > offer.to) return undefined;
   const open = to > offer.settledTo ? ({ open: true } as const) : {};
@@ -179,16 +187,12 @@ function periodsOf(
   month: number,
   days: readonly number[] | undefined,
 ): Period[] {
-  const all = daysOf(monthPeriod(month));
+  const all = eachDay(monthPeriod(month));
   if (held.ofMonth(month) !== undefined) return [monthPeriod(month)];
   const isCut = offer.from > monthStart(month) && offer.from < monthStart(month + 1);
   const holdsDays = all.some((day) => held.hasDay(day));
   if (days === undefined && offer.hasMonths && !isCut && !holdsDays) return [monthPeriod(month)];
   return (days ?? all).map((day) => dayPeriod(day));
-}
-
-function daysOf({ from, to }: Pick<Period, 'from' | 'to'>): number[] {
-  return Array.from({ length: to - from }, (_, index) => from + index);
 }
 
 function labelOf({ partition }: RestContext, period: Period): string {
@@ -199,8 +203,7 @@ function labelOf({ partition }: RestContext, period: Period): string {
 
 function choiceOf(context: RestContext, period: Period, otherwise: AbsenceReason): Choice {
   const { series, held, offer, isRecentlyAbsent, wasAsked } = context;
-  const ofMonth = held.ofMonth(monthOf(period.from));
-  const line = period.cadence === 'daily' ? (held.ofDay(period.from) ?? ofMonth) : ofMonth;
+  const line = held.of(period) ?? held.ofMonth(monthOf(period.from));
   const known = line === undefined ? {} : { held: line };
   // A held period of the archive is not requested from REST.
   if (line !== undefined && !isFromRest(line)) return { period, absent: otherwise, held: line };

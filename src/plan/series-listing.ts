@@ -1,5 +1,5 @@
 /** The objects of one series in one cadence, near the selected days: from the listing, or, without a current listing, from requests for sidecars. */
-import { dayOf, dayPeriod, dayText, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
+import { dayOf, dayText, monthOf, monthStart, periodAt } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, Period, Series } from '../model/task.js';
@@ -110,10 +110,6 @@ export async function listSeries(
   };
 }
 
-export function periodAt(cadence: Cadence, day: number): Period {
-  return cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day));
-}
-
 /** The first listed period of a series; undefined if the first page has none. */
 export async function firstPeriod(
   listing: Listing,
@@ -192,9 +188,7 @@ export async function probeSeries(
 
 function periods(cadence: Cadence, from: number, to: number): Period[] {
   const found: Period[] = [];
-  for (let day = from; day < to; day = found.at(-1)?.to ?? to) {
-    found.push(cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day)));
-  }
+  for (let day = from; day < to; day = found.at(-1)?.to ?? to) found.push(periodAt(cadence, day));
   return found;
 }
 

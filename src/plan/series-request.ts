@@ -9,6 +9,7 @@ import type { DayRange } from './choose-objects.js';
 import type { RestOffer } from './rest-periods.js';
 import { join } from 'node:path';
 import { FOLDERS, safeName, seriesAt, seriesFolder } from '../lake/layout.js';
+import { memoized } from '../model/by-name.js';
 import { MANIFEST_ENDING } from '../lake/manifest-place.js';
 import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../lake/path-checks.js';
@@ -49,13 +50,13 @@ export async function withHeldSettings(
   venue: Source,
   request: SeriesRequest,
   held: Manifest,
-  datasetSettings: Pick<DatasetSettings, 'of'>,
+  sharedOf: DatasetSettings,
 ): Promise<SeriesRequest> {
   const { series, given, rest, ...others } = request;
   if (given === undefined) return request;
   const own = continuedSettings(request.settings, given, held);
   const isNew = held[own.format].size === 0 && request.exact !== true;
-  const shared = isNew ? await datasetSettings.of(series, own.format) : undefined;
+  const shared = isNew ? await sharedOf(series, own.format) : undefined;
   const taken = SHARED.filter((name) => shared !== undefined && !given.has(name));
   const settings = { ...own, ...Object.fromEntries(taken.map((name) => [name, shared?.[name]])) };
   const spec = findDataset(venue, series.market, series.dataset);
@@ -75,37 +76,26 @@ export async function withHeldSettings(
 const SHARED = ['timestamps', 'numbers'] as const;
 type SharedSettings = Pick<Settings, (typeof SHARED)[number]>;
 
-export interface DatasetSettingsOptions {
+interface DatasetSettingsOptions {
   readonly root: string;
   readonly venue: Source;
   readonly manifests: Pick<Manifests, 'of'>;
 }
 
-export class DatasetSettings {
-  readonly #options: DatasetSettingsOptions;
-  readonly #known = new Map<string, Promise<SharedSettings | undefined>>();
+/** The settings of the first held series of a dataset and format; undefined without one. Rejects like `readManifest`. */
+export type DatasetSettings = (series: Series, format: Format) => Promise<SharedSettings | undefined>;
 
-  constructor(options: DatasetSettingsOptions) {
-    this.#options = options;
-  }
-
-  /** The settings of the first held series of the dataset and format; undefined without one. Rejects like `readManifest`. */
-  of({ market, dataset }: Series, format: Format): Promise<SharedSettings | undefined> {
-    const name = `${market} ${dataset} ${format}`;
-    const known = this.#known.get(name) ?? this.#read(market, dataset, format);
-    this.#known.set(name, known);
-    return known;
-  }
-
-  async #read(market: string, dataset: string, format: Format): Promise<SharedSettings | undefined> {
-    const { root, venue, manifests } = this.#options;
-    for await (const series of knownSeries({ root, venue }, market, safeName(dataset))) {
-      const held = await manifests.of(join(root, seriesFolder(venue.name, series)));
-      const settings = held[format].newest()?.settings;
-      if (settings !== undefined) return settings;
-    }
-    return undefined;
-  }
+export function datasetSettings({ root, venue, manifests }: DatasetSettingsOptions): DatasetSettings {
+  const once = memoized<SharedSettings | undefined>();
+  return ({ market, dataset }, format) =>
+    once(`${market} ${dataset} ${format}`, async () => {
+      for await (const series of knownSeries({ root, venue }, market, safeName(dataset))) {
+        const held = await manifests.of(join(root, seriesFolder(venue.name, series)));
+        const settings = held[format].newest()?.settings;
+        if (settings !== undefined) return settings;
+      }
+      return undefined;
+    });
 }
 
 /** The series of a market, or of a folder of it, that have a manifest. */

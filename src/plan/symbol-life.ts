@@ -1,5 +1,6 @@
 /** What the archive has of a symbol, in its other datasets, and whether its market goes on: the evidence for reasons of absence. */
-import { monthOf, monthStart } from '../model/calendar.js';
+import { grouped, memoized } from '../model/by-name.js';
+import { monthOf, monthStart, periodAt, eachDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Cadence, Period, Series } from '../model/task.js';
 import { cadencesOf } from '../source/keys.js';
@@ -7,7 +8,7 @@ import { isListingFault } from '../source/listing.js';
 import type { Listing } from '../source/listing.js';
 import type { Source } from '../source/source.js';
 import { datasetsOf, findDataset, hasLongBars } from '../source/venue.js';
-import { firstPeriod, LONGEST_DELAY_DAYS, periodAt } from './series-listing.js';
+import { firstPeriod, LONGEST_DELAY_DAYS } from './series-listing.js';
 
 /** Other series of a run that show whether the market goes on, before those of the configuration. */
 const MOST_PEERS = 3;
@@ -43,10 +44,10 @@ export class SymbolLife {
   readonly #options: LifeOptions;
   readonly #peers = new Map<string, string[]>();
   /** The series of the run and of the lake, by market. */
-  readonly #known = new Map<string, Promise<ReadonlyMap<string, Series[]>>>();
-  readonly #answers = new Map<string, Promise<readonly Period[]>>();
+  readonly #known = memoized<ReadonlyMap<string, Series[]>>();
+  readonly #answers = memoized<readonly Period[]>();
   /** What is known of a series: a plan asks for each of its periods. */
-  readonly #facts = new Map<string, Promise<unknown>>();
+  readonly #facts = memoized<unknown>();
 
   constructor(options: LifeOptions) {
     this.#options = options;
@@ -112,7 +113,7 @@ export class SymbolLife {
       for (const one of [series, ...others]) {
         // The symbol is traded: its other datasets need not be asked.
         if (end > latest) return undefined;
-        const days = await this.#daysOf(one, from - NEAR_DAYS, Infinity);
+        const days = await this.#eachDay(one, from - NEAR_DAYS, Infinity);
         if (days.length > 0) recent.add(one);
         end = days.reduce((last, day) => Math.max(last, day + 1), end);
       }
@@ -143,7 +144,7 @@ export class SymbolLife {
     const others = (await this.#othersOf(series)).filter(isTold);
     const found = await orUndefined(async () => {
       if (!(await this.#hasDays(others, from - NEAR_DAYS, to + NEAR_DAYS))) return undefined;
-      return Promise.all([series, ...others].filter(isTold).map((one) => this.#daysOf(one, since, to)));
+      return Promise.all([series, ...others].filter(isTold).map((one) => this.#eachDay(one, since, to)));
     });
     if (found === undefined) return [];
     const days = [...found.flat().sort((a, b) => a - b), to];
@@ -170,14 +171,11 @@ export class SymbolLife {
 
   /** Undefined if the listing does not tell. */
   #once<T>(series: Series, what: string, act: () => Promise<T>): Promise<T | undefined> {
-    const name = `${nameOf(series)} ${what}`;
-    const known = this.#facts.get(name) ?? orUndefined(act);
-    this.#facts.set(name, known);
-    return known as Promise<T | undefined>;
+    return this.#facts(`${nameOf(series)} ${what}`, () => orUndefined(act)) as Promise<T | undefined>;
   }
 
   async #hasDays(all: readonly Series[], from: number, to: number): Promise<boolean> {
-    for (const one of all) if ((await this.#daysOf(one, from, to)).length > 0) return true;
+    for (const one of all) if ((await this.#eachDay(one, from, to)).length > 0) return true;
     return false;
   }
 
@@ -243,9 +241,7 @@ export class SymbolLife {
   /** The other series of the symbol that the archive may have: those that record its trading, and those of the run and of the lake. */
   async #othersOf(series: Series): Promise<Series[]> {
     const { market, symbol } = series;
-    const bySymbol = this.#known.get(market) ?? this.#readKnown(market);
-    this.#known.set(market, bySymbol);
-    const found = await bySymbol;
+    const found = await this.#known(market, () => this.#readKnown(market));
     const known = [symbol, this.#contractOf(series)].flatMap((name) => found.get(name) ?? []);
     const byName = new Map([...this.#tradingOf(series), ...known].map((one) => [nameOf(one), one]));
     byName.delete(nameOf(series));
@@ -253,15 +249,9 @@ export class SymbolLife {
   }
 
   async #readKnown(market: string): Promise<ReadonlyMap<string, Series[]>> {
-    const bySymbol = new Map<string, Series[]>();
-    const add = (one: Series): void => {
-      const known = bySymbol.get(one.symbol);
-      if (known === undefined) bySymbol.set(one.symbol, [one]);
-      else known.push(one);
-    };
-    for (const one of this.#options.series) if (one.market === market) add(one);
-    for await (const one of this.#options.knownSeries(market)) add(one);
-    return bySymbol;
+    const all = this.#options.series.filter((one) => one.market === market);
+    for await (const one of this.#options.knownSeries(market)) all.push(one);
+    return grouped(all, ({ symbol }) => symbol);
   }
 
   #tradingOf(series: Series): Series[] {
@@ -313,7 +303,7 @@ export class SymbolLife {
     return Number.isFinite(day) && month === monthStart(monthOf(day)) ? day : Math.min(day, month);
   }
 
-  async #daysOf(series: Series, from: number, to: number): Promise<number[]> {
+  async #eachDay(series: Series, from: number, to: number): Promise<number[]> {
     const [start, end] = [monthStart(monthOf(from)), to === Infinity ? to : monthStart(monthOf(to - 1) + 1)];
     const [days, months] = await Promise.all([
       this.#periods(series, 'daily', start, end),
@@ -324,7 +314,7 @@ export class SymbolLife {
       return [...days, ...months].filter((one) => one.from >= from && one.to <= to).map((one) => one.from);
     const withDays = new Set(days.map((day) => monthOf(day.from)));
     return [...days, ...months.filter((month) => !withDays.has(monthOf(month.from)))]
-      .flatMap((period) => Array.from({ length: period.to - period.from }, (_, index) => period.from + index))
+      .flatMap(eachDay)
       .filter((day) => day >= from && day < to);
   }
 
@@ -361,14 +351,11 @@ export class SymbolLife {
     if (spec === undefined || !cadencesOf(spec, series.interval).includes(cadence))
       return Promise.resolve([]);
     const prefix = venue.archive.seriesPrefix(series, cadence);
-    const known = this.#answers.get(`${prefix} ${what}`);
-    if (known !== undefined) return known;
-    const answer = act().then((periods) => {
+    return this.#answers(`${prefix} ${what}`, async () => {
+      const periods = await act();
       if (listing.copiedAt?.(prefix) === undefined) return periods;
       throw new CryptodlError('unreachable', `the listing of ${prefix} is a copy`);
     });
-    this.#answers.set(`${prefix} ${what}`, answer);
-    return answer;
   }
 }
 

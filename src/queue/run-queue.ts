@@ -1,5 +1,6 @@
 /** The queue of a run: takes partition plans lazily, downloads their objects, and hands complete partitions to the writers. */
 import { CryptodlError, toCryptodlError, FALLBACK_CODES } from '../model/errors.js';
+import { grouped } from '../model/by-name.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { PartitionPlan, Task } from '../model/task.js';
 import type { Places } from './places.js';
@@ -137,10 +138,7 @@ function failureOf({ failure }: Task): CryptodlError {
 }
 
 /** A failed substitute: the outcome names the original object, with its first error and the error of the substitute. */
-function withoutSubstitute(
-  task: Task,
-  why: CryptodlError | undefined,
-): { task: Task; error: CryptodlError } {
+function withoutSubstitute(task: Task, why: CryptodlError | undefined): { task: Task; error: CryptodlError } {
   const { series, action, object, standsFor = object } = task;
   const error = failureOf(task);
   error.message += `; REST does not have it either${why === undefined ? '' : `: ${why.message}`}`;
@@ -273,15 +271,8 @@ export class RunQueue<Received> {
   }
 
   #groups({ tasks }: PartitionPlan): Task[][] {
-    const groups = new Map<string | Task, Task[]>();
-    for (const task of tasks) {
-      if (task.action.kind !== 'fetch') continue;
-      const name = this.#work.together(task) ?? task;
-      const group = groups.get(name);
-      if (group === undefined) groups.set(name, [task]);
-      else group.push(task);
-    }
-    return [...groups.values()];
+    const fetched = tasks.filter(({ action }) => action.kind === 'fetch');
+    return [...grouped(fetched, (task) => this.#work.together(task) ?? task).values()];
   }
 
   #arriveTogether(plan: PartitionPlan, group: readonly Task[]): Promise<Arrived<Received>> {

@@ -1,5 +1,5 @@
 /** The counts of a run, for closing block, JSON summary and exit code, and the next command after failures. */
-import { UTC, DAY_MS, dayPeriod, monthOf, monthPeriod, periodText, startOfDay } from '../model/calendar.js';
+import { UTC, DAY_MS, periodAt, periodText, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import { Counters } from '../model/counters.js';
 import type { Counts } from '../model/counters.js';
@@ -112,7 +112,7 @@ export class DatasetTally {
   #dueNext(): Period | undefined {
     const held = this.#newestOfAll;
     if (held === undefined || this.#endedTo > held.to) return undefined;
-    return held.cadence === 'daily' ? dayPeriod(held.to) : monthPeriod(monthOf(held.to));
+    return periodAt(held.cadence, held.to);
   }
 }
 

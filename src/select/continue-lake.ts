@@ -1,6 +1,6 @@
 /** `vision` and `metrics` without --symbols: continue each series of the lake from its first gap. */
 import { join } from 'node:path';
-import { dayOf, dayPeriod, dayText, monthOf, monthPeriod, parseDay } from '../model/calendar.js';
+import { dayOf, dayText, parseDay } from '../model/calendar.js';
 import { isNoAnswer, toCryptodlError, usage } from '../model/errors.js';
 import { isDue } from '../lake/absences.js';
 import { lakePaths, seriesFolder } from '../lake/layout.js';
@@ -224,8 +224,7 @@ async function continuations(
       const isOutdated = (line: ObjectLine): boolean =>
         line.open === true || (isFromRest(line) && rest?.mode !== 'only');
       const isRequested = (day: number): boolean => {
-        const absence =
-          manifest.absences.of(dayPeriod(day)) ?? manifest.absences.of(monthPeriod(monthOf(day)));
+        const absence = manifest.absences.ofDay(day);
         return absence === undefined || options.force || isDue(absence, context.nowMs);
       };
       const held = manifest[format];

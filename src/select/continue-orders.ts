@@ -2,6 +2,7 @@
 import { firstDayOf, isOrderedBy, joinOrders, readOrders } from '../lake/orders.js';
 import type { AskedOrder, Order, OrderChange, OrderTerms } from '../lake/orders.js';
 import { areOfFormat } from '../lake/settings.js';
+import { grouped } from '../model/by-name.js';
 import { dayOf, dayText } from '../model/calendar.js';
 import type { Format, Series } from '../model/task.js';
 import { listText } from '../model/units.js';
@@ -94,12 +95,9 @@ export function askedOrders(
 ): AskedOrder[] {
   if (order === undefined || options.revisions === 'only' || (verb !== 'vision' && verb !== 'metrics'))
     return [];
-  const layers = new Map<string, SeriesRequest[]>();
-  for (const request of requests) {
-    const { market, dataset, interval } = request.series;
-    const name = nameOf(market, dataset, interval, request.settings.format);
-    layers.set(name, [...(layers.get(name) ?? []), request]);
-  }
+  const layers = grouped(requests, ({ series: { market, dataset, interval }, settings }) =>
+    nameOf(market, dataset, interval, settings.format),
+  );
   return [...layers.values()].flatMap((group) => {
     const [one] = group;
     if (one === undefined) return [];

@@ -1,4 +1,5 @@
 /** Matches `--symbols` and `--quote` with the symbols of the archive, or of the exchange. */
+import { grouped } from '../model/by-name.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import { readOrders } from '../lake/orders.js';
 import type { Market } from '../model/task.js';
@@ -299,9 +300,7 @@ const USUAL_ENDINGS = ['USDT', 'USD_PERP', '_PERP'] as const;
 export function meantNames(names: readonly string[], available: readonly string[]): readonly string[] {
   const known = new Set(available);
   if (names.every((name) => known.has(name))) return names;
-  const byLetters = new Map<string, string[]>();
-  for (const symbol of available)
-    byLetters.set(letters(symbol), [...(byLetters.get(letters(symbol)) ?? []), symbol]);
+  const byLetters = grouped(available, letters);
   const meant = names.flatMap((name) => {
     if (known.has(name)) return name;
     const same = byLetters.get(letters(name)) ?? [];

@@ -1,6 +1,6 @@
 /** Commits the staged files of a partition to the lake, with their manifest lines. */
 import { join } from 'node:path';
-import { daysWithin, monthOf, periodText } from '../model/calendar.js';
+import { daysWithin, periodText } from '../model/calendar.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { HeldObjects } from '../lake/held-objects.js';
@@ -179,7 +179,7 @@ export function heldLine(
   held: HeldObjects,
   { key, period }: ReceivedObject['object'],
 ): ObjectLine | undefined {
-  const line = period.cadence === 'daily' ? held.ofDay(period.from) : held.ofMonth(monthOf(period.from));
+  const line = held.of(period);
   return line?.key === key ? line : undefined;
 }
 
