@@ -67,33 +67,28 @@ export interface DayRange {
   readonly to: number;
 }
 
-/** Chosen periods by partition label, in ascending order. */
-export async function chooseObjects(
-  context: ChooseContext,
-  ranges: readonly DayRange[],
-): Promise<Map<string, Choice[]>> {
+/** The name of the partition that a period belongs to. */
+export function labelOf(partition: PartitionPeriod, { cadence, from }: Period): string {
+  return partition === 'day' && cadence === 'daily' ? dayText(from) : monthText(monthOf(from));
+}
+
+/** The chosen periods, in ascending order. */
+export async function chooseObjects(context: ChooseContext, ranges: readonly DayRange[]): Promise<Choice[]> {
   const bounded = await Promise.all(ranges.map((range) => bound(context, range)));
-  const partitions = new Map<string, Choice[]>();
-  const add = (label: string, choice: Choice): void => {
-    const choices = partitions.get(label);
-    if (choices === undefined) partitions.set(label, [choice]);
-    else choices.push(choice);
-  };
+  const choices: Choice[] = [];
   for (const [month, days] of byMonth(bounded)) {
     if (await takesMonth(context, month, days)) {
       const isPart = days.length < lengthOf(month) || context.partition === 'day';
       const isHeld = context.held.ofMonth(month) !== undefined || holdsDay(context, month);
       const isWider = context.cadences.includes('daily') && isPart && !isHeld;
       const choice = choose(context, await context.list('monthly'), monthPeriod(month));
-      add(monthText(month), isWider ? { ...choice, isWider } : choice);
+      choices.push(isWider ? { ...choice, isWider } : choice);
       continue;
     }
     const listing = await context.list('daily');
-    const label = monthText(month);
-    for (const day of days)
-      add(context.partition === 'day' ? dayText(day) : label, choose(context, listing, dayPeriod(day)));
+    for (const day of days) choices.push(choose(context, listing, dayPeriod(day)));
   }
-  return partitions;
+  return choices;
 }
 
 function lengthOf(month: number): number {

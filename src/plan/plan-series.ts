@@ -8,7 +8,7 @@ import { HeldObjects } from '../lake/held-objects.js';
 import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { checkSettings, differingSettings } from '../lake/settings.js';
-import { memoized } from '../model/by-name.js';
+import { grouped, memoized } from '../model/by-name.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { usage } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
@@ -17,7 +17,7 @@ import type { Cadence, PartitionPlan, Period, Series, Settings } from '../model/
 import { TOOL_VERSION } from '../model/version.js';
 import type { Source } from '../source/source.js';
 import { findDataset, hasLongBars } from '../source/venue.js';
-import { chooseObjects, withLackingDays, withRecheckedDays } from './choose-objects.js';
+import { chooseObjects, labelOf, withLackingDays, withRecheckedDays } from './choose-objects.js';
 import type { Choice, ChooseContext, DayRange } from './choose-objects.js';
 import type { DatasetSettings, SeriesRequest } from './series-request.js';
 import { decidePartition } from './decide.js';
@@ -72,11 +72,14 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
   const known = { held: kept, known: held, absences: manifest.absences, keepsMonths: isMixed };
   const asked = isRewritten ? withoutSubstitutes(request) : request;
   const chosen = await chosenPeriods(context, asked, ranges, known);
-  const first = ranges[0]?.from === undefined ? firstOf(chosen) : undefined;
-  if (first !== undefined) context.starts.set(series, first);
+  const first = chosen.find((choice) => (choice.listed ?? choice.held) !== undefined)?.period.from;
+  if (ranges[0]?.from === undefined && first !== undefined) context.starts.set(series, first);
   if (request.rewrites === 'when-days-have-more' && !haveMore(chosen, request.emptyDays)) return [];
-  const partitions =
-    context.revisions === 'only' && request.rewrites === undefined ? onlyHeld(chosen) : chosen;
+  const onlyHeld = context.revisions === 'only' && request.rewrites === undefined;
+  const partitions = grouped(
+    chosen.filter((choice) => !onlyHeld || choice.held !== undefined),
+    ({ period }) => labelOf(settings.partition, period),
+  );
   const decide = {
     series,
     settings,
@@ -97,12 +100,6 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
     emptyDays === undefined ? plan : { ...plan, emptyDays },
   );
   return request.rest === undefined ? decided : joinPeriods(decided);
-}
-
-/** The first day that is published or held. */
-function firstOf(chosen: ReadonlyMap<string, readonly Choice[]>): number | undefined {
-  const choices = [...chosen.values()].flat();
-  return choices.find(({ listed, held }) => (listed ?? held) !== undefined)?.period.from;
 }
 
 /** The ranges of a request, with the days that are checked again, and those that its order lacks. */
@@ -159,7 +156,7 @@ function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, fold
   );
 }
 
-/** Choices by label. `held`: the objects that decide between daily and monthly objects. `known`: all held objects. */
+/** The choices. `held`: the objects that decide between daily and monthly objects. `known`: all held objects. */
 async function chosenPeriods(
   context: PlanContext,
   { series, settings, cadences, rest, exact, fillsHolesFromMonths }: SeriesRequest,
@@ -170,7 +167,7 @@ async function chosenPeriods(
     absences,
     keepsMonths,
   }: Pick<ChooseContext, 'held' | 'known' | 'keepsMonths'> & { readonly absences: Absences },
-): Promise<Map<string, Choice[]>> {
+): Promise<readonly Choice[]> {
   // A run requests recently absent periods from REST only when they are due.
   const isAsked = context.force || (exact === true && rest?.standsIn === undefined);
   const isRecentlyAbsent = (period: Period): boolean => {
@@ -180,11 +177,9 @@ async function chosenPeriods(
   const wasAsked = (period: Period): boolean =>
     absences.failureOf(period) !== undefined ||
     REASON_FACTS[absences.of(period)?.reason ?? 'delisted'].mayCome;
-  const fromRest =
-    rest === undefined
-      ? undefined
-      : { series, offer: rest, partition: settings.partition, held, isRecentlyAbsent, wasAsked };
+  const fromRest = rest === undefined ? undefined : { series, offer: rest, held, isRecentlyAbsent, wasAsked };
   if (fromRest?.offer.mode === 'only') return chooseFromRest(fromRest, ranges);
+  const spec = findDataset(context.venue, series.market, series.dataset);
   const choose: ChooseContext = {
     cadences,
     partition: settings.partition,
@@ -194,24 +189,20 @@ async function chosenPeriods(
     list: memoizedListing(context, series, ranges, known.end()),
     today: context.today,
     recheckDays: context.recheckDays,
-    spans: findDataset(context.venue, series.market, series.dataset)?.spans ?? {},
+    spans: spec?.spans ?? {},
     ...(fillsHolesFromMonths === true
       ? { mayReplaceDays: (monthly) => absences.refusalOf(settings.format, monthly)?.tool !== TOOL_VERSION }
       : {}),
   };
-  const partitions = await chooseObjects(choose, ranges);
+  const choices = await chooseObjects(choose, ranges);
   const { nowMs, force, life } = context;
-  const proven = await proveAbsences({ ...choose, series, life, absences, nowMs, force }, partitions);
-  if (opensOnSomeDays(context.venue, series)) dropUnlisted(proven, known);
-  return fromRest === undefined ? proven : fillFromRest(fromRest, proven);
+  const proven = await proveAbsences({ ...choose, series, life, absences, nowMs, force }, choices);
+  const kept = hasLongBars(spec, series.interval) ? withoutUnlisted(proven, known) : proven;
+  return fromRest === undefined ? kept : fillFromRest(fromRest, kept);
 }
 
 /** Whether the archive lists every day that is not in `emptyDays`, and at least one day that is. Without `emptyDays`: whether it lists any day. */
-function haveMore(
-  chosen: ReadonlyMap<string, readonly Choice[]>,
-  emptyDays: readonly number[] | undefined,
-): boolean {
-  const choices = [...chosen.values()].flat();
+function haveMore(choices: readonly Choice[], emptyDays: readonly number[] | undefined): boolean {
   const listed = choices.filter((choice) => choice.listed !== undefined);
   if (emptyDays === undefined) return listed.length > 0;
   const isEmpty = ({ period }: Choice): boolean =>
@@ -219,37 +210,16 @@ function haveMore(
   return listed.some(isEmpty) && choices.every((choice) => choice.listed !== undefined || isEmpty(choice));
 }
 
-/** The choices whose period the lake holds. */
-function onlyHeld(partitions: ReadonlyMap<string, readonly Choice[]>): Map<string, Choice[]> {
-  const some = [...partitions].map(
-    ([label, choices]) => [label, choices.filter(({ held }) => held !== undefined)] as const,
+/**
+ * Of bars that are longer than a day, most days have no object, so days between the first and the last object are not missing. Of a
+ * series without any object, all days stay, with their reason.
+ */
+function withoutUnlisted(choices: readonly Choice[], known: HeldObjects): readonly Choice[] {
+  if (known.size === 0 && choices.every(({ listed }) => listed === undefined)) return choices;
+  return choices.filter(
+    ({ period, listed, held, absent }) =>
+      period.cadence === 'monthly' || (listed ?? held) !== undefined || REASON_FACTS[absent].isProven,
   );
-  return new Map(
-    some.filter(([, choices]) => choices.length > 0).map(([label, choices]) => [label, [...choices]]),
-  );
-}
-
-/** Whether the bars are longer than a day: most days have no object, so days between the first and the last object are not missing. */
-function opensOnSomeDays(venue: Source, { market, dataset, interval }: Series): boolean {
-  const spec = findDataset(venue, market, dataset);
-  return hasLongBars(spec, interval);
-}
-
-/** Of a series without any object, all days stay, with their reason. */
-function dropUnlisted(partitions: Map<string, Choice[]>, known: HeldObjects): void {
-  const choices = [...partitions.values()].flat();
-  if (known.size === 0 && choices.every(({ listed }) => listed === undefined)) return;
-  for (const [label, ofLabel] of partitions) {
-    const there = ofLabel.filter(
-      ({ period, listed, held, absent }) =>
-        period.cadence === 'monthly' ||
-        listed !== undefined ||
-        held !== undefined ||
-        REASON_FACTS[absent].isProven,
-    );
-    if (there.length > 0) partitions.set(label, there);
-    else partitions.delete(label);
-  }
 }
 
 /**
@@ -262,19 +232,16 @@ function splitMonths(
   { settings, isRewritten }: { readonly settings: Settings; readonly isRewritten: boolean },
 ): [string, Choice[]][] {
   if (settings.partition !== 'day') return [];
-  const months = new Map<string, Choice[]>();
-  for (const [label, choices] of partitions) {
+  const split = [...partitions].filter(([label, choices]) => {
     const month = label.slice(0, 'YYYY-MM'.length);
     const file = `${month}.${settings.format}`;
-    if (label === month || held.inFile(file).length === 0) continue;
-    const isInFile = choices.some(({ period }) =>
-      held.overlapping(period).some((line) => line.file === file),
-    );
-    if (!isRewritten && !isInFile) continue;
-    months.set(month, [...(months.get(month) ?? []), ...choices]);
-    partitions.delete(label);
-  }
-  return [...months];
+    if (label === month || held.inFile(file).length === 0) return false;
+    const isIn = ({ period }: Choice): boolean => held.overlapping(period).some((line) => line.file === file);
+    return isRewritten || choices.some(isIn);
+  });
+  for (const [label] of split) partitions.delete(label);
+  const choices = split.flatMap(([, ofLabel]) => ofLabel);
+  return [...grouped(choices, ({ period }) => labelOf('month', period))];
 }
 
 /** Rewriting a series includes everything that it holds. */

@@ -21,18 +21,11 @@ export interface ProofContext extends Pick<ChooseContext, 'known' | 'list' | 'sp
 type Proof = Pick<Choice, 'absent' | 'since'>;
 
 /** The choices with proven reasons. */
-export async function proveAbsences(
-  context: ProofContext,
-  partitions: ReadonlyMap<string, readonly Choice[]>,
-): Promise<Map<string, Choice[]>> {
-  const proven = new Map<string, Choice[]>();
-  for (const [label, choices] of partitions) {
-    const own: Choice[] = [];
-    for (const choice of choices) {
-      const isAbsent = choice.listed === undefined && choice.held === undefined;
-      own.push(isAbsent ? { ...choice, ...(await prove(context, choice)) } : choice);
-    }
-    proven.set(label, own);
+export async function proveAbsences(context: ProofContext, choices: readonly Choice[]): Promise<Choice[]> {
+  const proven: Choice[] = [];
+  for (const choice of choices) {
+    const isAbsent = choice.listed === undefined && choice.held === undefined;
+    proven.push(isAbsent ? { ...choice, ...(await prove(context, choice)) } : choice);
   }
   return proven;
 }

@@ -1,28 +1,12 @@
 /** Chooses the periods of a series that are requested from REST: all of them, or those that the archive lacks. */
-import {
-  dayPeriod,
-  eachDay,
-  dayText,
-  monthOf,
-  monthPeriod,
-  monthStart,
-  monthText,
-} from '../model/calendar.js';
+import { dayPeriod, eachDay, dayText, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { heldRevision, isFromRest } from '../lake/manifest-line.js';
 import { MAX_GAPS } from '../model/outcome.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
-import type {
-  ArchiveObject,
-  PartitionPeriod,
-  PartitionPlan,
-  Period,
-  RestPeriod,
-  Series,
-  Task,
-} from '../model/task.js';
+import type { ArchiveObject, PartitionPlan, Period, RestPeriod, Series, Task } from '../model/task.js';
 import { restKey } from '../source/keys.js';
 import { byMonth } from './choose-objects.js';
 import type { Choice, DayRange } from './choose-objects.js';
@@ -50,7 +34,6 @@ export interface RestOffer {
 export interface RestContext {
   readonly series: Series;
   readonly offer: RestOffer;
-  readonly partition: PartitionPeriod;
   readonly held: HeldObjects;
   /** Whether the period was absent at a recent request, so that it is not requested again yet. */
   readonly isRecentlyAbsent: (period: Period) => boolean;
@@ -58,44 +41,28 @@ export interface RestContext {
   readonly wasAsked: (period: Period) => boolean;
 }
 
-/** Chosen periods by partition label, in ascending order. A range without start begins with the first day of REST. */
-export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]): Map<string, Choice[]> {
+/** The chosen periods, in ascending order. A range without start begins with the first day of REST. */
+export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]): Choice[] {
   const { offer } = context;
   const bounded = ranges.map(({ from, to }) => ({
     from: from ?? offer.from,
     to: Math.min(to, offer.to),
   }));
   const firstHeld = context.held.first() ?? Number.POSITIVE_INFINITY;
-  const partitions = new Map<string, Choice[]>();
-  for (const [month, days] of byMonth(bounded)) {
+  return [...byMonth(bounded)].flatMap(([month, days]) => {
     const first = monthStart(month);
     const end = monthStart(month + 1);
     const isWhole = days.length === end - first && end <= offer.today;
-    for (const period of periodsOf(context, month, isWhole ? undefined : days)) {
-      const label = labelOf(context, period);
-      // After the first held period, a period without rows is a hole. Before it, the series may not have been listed yet: rows that follow tell.
-      const otherwise = firstHeld < period.from ? 'hole' : 'unknown';
-      partitions.set(label, [...(partitions.get(label) ?? []), choiceOf(context, period, otherwise)]);
-    }
-  }
-  return partitions;
+    // After the first held period, a period without rows is a hole. Before it, the series may not have been listed yet: rows that follow tell.
+    return periodsOf(context, month, isWhole ? undefined : days).map((period) =>
+      choiceOf(context, period, firstHeld < period.from ? 'hole' : 'unknown'),
+    );
+  });
 }
 
 /** The choices, with periods of REST for those that the archive lacks. */
-export function fillFromRest(
-  context: RestContext,
-  partitions: ReadonlyMap<string, readonly Choice[]>,
-): Map<string, Choice[]> {
-  const filled = new Map<string, Choice[]>();
-  for (const [label, choices] of partitions) {
-    for (const choice of choices) {
-      for (const part of fill(context, choice)) {
-        const own = part === choice ? label : labelOf(context, part.period);
-        filled.set(own, [...(filled.get(own) ?? []), part]);
-      }
-    }
-  }
-  return filled;
+export function fillFromRest(context: RestContext, choices: readonly Choice[]): Choice[] {
+  return choices.flatMap((choice) => fill(context, choice));
 }
 
 function fill(context: RestContext, choice: Choice): Choice[] {
@@ -193,12 +160,6 @@ function periodsOf(
   const holdsDays = all.some((day) => held.hasDay(day));
   if (days === undefined && offer.hasMonths && !isCut && !holdsDays) return [monthPeriod(month)];
   return (days ?? all).map((day) => dayPeriod(day));
-}
-
-function labelOf({ partition }: RestContext, period: Period): string {
-  return partition === 'day' && period.cadence === 'daily'
-    ? dayText(period.from)
-    : monthText(monthOf(period.from));
 }
 
 function choiceOf(context: RestContext, period: Period, otherwise: AbsenceReason): Choice {

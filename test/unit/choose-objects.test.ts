@@ -1,8 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dayText, monthOf, monthText, periodText } from '../../src/model/calendar.js';
+import { grouped } from '../../src/model/by-name.js';
+import { dayText, eachDay, periodText } from '../../src/model/calendar.js';
 import { HeldObjects } from '../../src/lake/held-objects.js';
-import { chooseObjects } from '../../src/plan/choose-objects.js';
+import { chooseObjects, labelOf } from '../../src/plan/choose-objects.js';
 import type { ChooseContext, DayRange } from '../../src/plan/choose-objects.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';
 import type { ArchiveObject, Cadence, PartitionPeriod } from '../../src/model/task.js';
@@ -46,9 +47,10 @@ function contextOf(given: Given): ChooseContext {
 /** Labels of the chosen periods by partition. */
 async function chosen(given: Given, from: string | undefined, to: string): Promise<Record<string, string[]>> {
   const range = { from: from === undefined ? undefined : day(from), to: day(to) };
-  const partitions = await chooseObjects(contextOf(given), [range]);
+  const choices = await chooseObjects(contextOf(given), [range]);
+  const partitions = grouped(choices, ({ period }) => labelOf(given.partition ?? 'month', period));
   return Object.fromEntries(
-    [...partitions].map(([label, choices]) => [label, choices.map((choice) => periodText(choice.period))]),
+    [...partitions].map(([label, ofLabel]) => [label, ofLabel.map(({ period }) => periodText(period))]),
   );
 }
 
@@ -85,7 +87,7 @@ describe('month partitions', () => {
   it('name a month as wider than requested if the archive has no days, and not if the lake holds the month', async () => {
     const isWider = async (given: Given): Promise<boolean | undefined> => {
       const range = { from: day('2024-01-03'), to: day('2024-01-04') };
-      return (await chooseObjects(contextOf(given), [range])).get('2024-01')?.[0]?.isWider;
+      return (await chooseObjects(contextOf(given), [range]))[0]?.isWider;
     };
     expect(await isWider({ monthly: ['2024-01'] })).toBe(true);
     expect(await isWider({ daily: JANUARY, monthly: ['2024-01'], held: ['2024-01'] })).toBeUndefined();
@@ -93,8 +95,7 @@ describe('month partitions', () => {
 
   it('tell what is held of a period that the archive does not list any more', async () => {
     const context = contextOf({ monthly: [], held: ['2024-01'] });
-    const partitions = await chooseObjects(context, [{ from: day('2024-01-05'), to: day('2024-01-06') }]);
-    const [choice] = partitions.get('2024-01') ?? [];
+    const [choice] = await chooseObjects(context, [{ from: day('2024-01-05'), to: day('2024-01-06') }]);
     expect(choice?.held?.key).toBe('2024-01.zip');
     expect(choice?.listed).toBeUndefined();
   });
@@ -180,16 +181,10 @@ const ranges = fc.array(
 it('never chooses two objects for one day, and leaves no wanted day out', async () => {
   await fc.assert(
     fc.asyncProperty(archives, ranges, async (given, wanted) => {
-      const partitions = await chooseObjects(contextOf(given), wanted);
       const covered = new Map<number, number>();
-      for (const [label, choices] of partitions) {
-        for (const choice of choices) {
-          const isOfLabel = [dayText(choice.period.from), monthText(monthOf(choice.period.from))];
-          expect(isOfLabel).toContain(label);
-          expect(given.cadences).toContain(choice.period.cadence);
-          for (let at = choice.period.from; at < choice.period.to; at += 1)
-            covered.set(at, (covered.get(at) ?? 0) + 1);
-        }
+      for (const { period } of await chooseObjects(contextOf(given), wanted)) {
+        expect(given.cadences).toContain(period.cadence);
+        for (const at of eachDay(period)) covered.set(at, (covered.get(at) ?? 0) + 1);
       }
       expect([...covered.values()].filter((times) => times !== 1)).toEqual([]);
       for (const { from = FIRST, to } of wanted)

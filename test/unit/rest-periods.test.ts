@@ -1,8 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dayText, monthOf, monthStart, periodText } from '../../src/model/calendar.js';
+import { grouped } from '../../src/model/by-name.js';
+import { dayText, eachDay, monthOf, monthStart, periodText } from '../../src/model/calendar.js';
 import { HeldObjects } from '../../src/lake/held-objects.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
+import { labelOf } from '../../src/plan/choose-objects.js';
 import type { Choice, DayRange } from '../../src/plan/choose-objects.js';
 import { chooseFromRest, fillFromRest, joinPeriods, substitutedPlan } from '../../src/plan/rest-periods.js';
 import type { RestContext, RestOffer } from '../../src/plan/rest-periods.js';
@@ -23,13 +25,12 @@ function lineOf(text: string): ObjectLine {
   return objectLine(label, label === text ? {} : { verified: 'rest', key: `rest/${label}` });
 }
 
-function contextOf({ partition = 'month', held: labels = [], ...offer }: Given): RestContext {
+function contextOf({ partition: _, held: labels = [], ...offer }: Given): RestContext {
   const held = new HeldObjects();
   for (const label of labels) held.add(lineOf(label));
   const today = offer.today ?? day('2024-06-15');
   return {
     series: SERIES,
-    partition,
     held,
     isRecentlyAbsent: () => false,
     wasAsked: () => false,
@@ -52,8 +53,9 @@ function said({ period: of, listed, held, absent }: Choice): string {
   return held === undefined ? `${text} ${absent}` : `${text} held`;
 }
 
-function saidBy(partitions: ReadonlyMap<string, readonly Choice[]>): Record<string, string[]> {
-  return Object.fromEntries([...partitions].map(([label, choices]) => [label, choices.map(said)]));
+function saidBy(choices: readonly Choice[], partition: PartitionPeriod = 'month'): Record<string, string[]> {
+  const partitions = grouped(choices, (choice) => labelOf(partition, choice.period));
+  return Object.fromEntries([...partitions].map(([label, ofLabel]) => [label, ofLabel.map(said)]));
 }
 
 function range(from: string | undefined, to: string): DayRange {
@@ -61,7 +63,7 @@ function range(from: string | undefined, to: string): DayRange {
 }
 
 const chosen = (given: Given, ...ranges: readonly DayRange[]): Record<string, string[]> =>
-  saidBy(chooseFromRest(contextOf(given), ranges));
+  saidBy(chooseFromRest(contextOf(given), ranges), given.partition);
 
 function days(from: string, to: string): string[] {
   return Array.from({ length: day(to) - day(from) }, (_, index) => dayText(day(from) + index));
@@ -90,7 +92,7 @@ describe('periods of datasets that only REST has', () => {
   });
 
   it('have a name that the archive never uses', () => {
-    const [choice] = chooseFromRest(contextOf({}), [range('2024-02-01', '2024-03-01')]).get('2024-02') ?? [];
+    const [choice] = chooseFromRest(contextOf({}), [range('2024-02-01', '2024-03-01')]);
     expect(choice?.listed).toEqual({
       key: 'rest/um/fundingRate/BTCUSDT/2024-02',
       period: period('2024-02'),
@@ -139,16 +141,12 @@ describe('periods of datasets that only REST has', () => {
   it('is the whole of a month that is held as a whole, when one day of it is wanted', () => {
     const choices = chooseFromRest(contextOf({ held: ['2024-02*'] }), [range('2024-02-07', '2024-02-08')]);
     expect(saidBy(choices)).toEqual({ '2024-02': ['2024-02'] });
-    expect(choices.get('2024-02')?.[0]?.held?.key).toBe('rest/2024-02');
+    expect(choices[0]?.held?.key).toBe('rest/2024-02');
   });
 
   it('tells which of its days are held', () => {
     const choices = chooseFromRest(contextOf({ held: ['2024-02-07*'] }), [range('2024-02-06', '2024-02-09')]);
-    expect(choices.get('2024-02')?.map(({ held }) => held?.key)).toEqual([
-      undefined,
-      'rest/2024-02-07',
-      undefined,
-    ]);
+    expect(choices.map(({ held }) => held?.key)).toEqual([undefined, 'rest/2024-02-07', undefined]);
   });
 
   it('is nothing that is held from the archive', () => {
@@ -158,7 +156,7 @@ describe('periods of datasets that only REST has', () => {
     });
   });
 
-  it('is every wanted day once and no other, months aside, by partition and in order', () => {
+  it('is every wanted day once and no other, months aside, in order', () => {
     const first = day('2024-01-01');
     const span = fc.tuple(fc.nat(200), fc.nat(60)).map(([from, length]) => ({
       from: first + from,
@@ -170,35 +168,23 @@ describe('periods of datasets that only REST has', () => {
       from: fc.integer({ min: 0, max: 120 }),
       withToday: fc.boolean(),
       hasMonths: fc.boolean(),
-      partition: fc.constantFrom<PartitionPeriod>('day', 'month'),
       held: fc.array(fc.nat(200), { maxLength: 3 }),
     });
     fc.assert(
-      fc.property(scene, ({ span: wanted, today: after, from, withToday, hasMonths, partition, held }) => {
+      fc.property(scene, ({ span: wanted, today: after, from, withToday, hasMonths, held }) => {
         const today = first + after;
         const to = withToday ? today + 1 : today;
         const labels = held.map((at) => `${dayText(first + at)}*`);
-        const context = contextOf({ from: first + from, to, today, hasMonths, partition, held: labels });
-        const partitions = chooseFromRest(context, [wanted]);
-        const found = [...partitions.values()].flat();
-        const covered = found.flatMap(({ period: of }) =>
-          Array.from({ length: of.to - of.from }, (_, index) => of.from + index),
-        );
-        const end = Math.min(wanted.to, to);
-        const expected = Array.from(
-          { length: Math.max(0, end - wanted.from) },
-          (_, index) => wanted.from + index,
-        );
-        expect(covered).toEqual(expected);
-        for (const [label, choices] of partitions) {
-          for (const { period: of, listed, absent } of choices) {
-            expect(periodText(of).startsWith(label)).toBe(true);
-            expect(listed === undefined).toBe(of.from < first + from);
-            const isGap = held.some((at) => first + at < of.from);
-            const usual = isGap ? 'hole' : 'unknown';
-            expect(absent).toBe(listed === undefined ? 'before-history' : usual);
-            expect(listed?.rest?.open).toBe(of.to > today && listed !== undefined ? true : undefined);
-          }
+        const context = contextOf({ from: first + from, to, today, hasMonths, held: labels });
+        const found = chooseFromRest(context, [wanted]);
+        const covered = found.flatMap(({ period: of }) => eachDay(of));
+        expect(covered).toEqual(eachDay({ from: wanted.from, to: Math.min(wanted.to, to) }));
+        for (const { period: of, listed, absent } of found) {
+          expect(listed === undefined).toBe(of.from < first + from);
+          const isGap = held.some((at) => first + at < of.from);
+          const usual = isGap ? 'hole' : 'unknown';
+          expect(absent).toBe(listed === undefined ? 'before-history' : usual);
+          expect(listed?.rest?.open).toBe(of.to > today && listed !== undefined ? true : undefined);
         }
       }),
     );
@@ -213,7 +199,7 @@ describe('periods that REST fills', () => {
   });
   const filled = (given: Given, ...choices: readonly Choice[]): string[] => {
     const context = contextOf({ mode: 'fill', hasMonths: false, ...given });
-    return Object.values(saidBy(fillFromRest(context, new Map([['2024-02', choices]])))).flat();
+    return fillFromRest(context, choices).map(said);
   };
   const object = (text: string): Partial<Choice> => ({
     listed: { key: `${text}.zip`, period: period(text) },
@@ -240,8 +226,7 @@ describe('periods that REST fills', () => {
 
   it('stands in for the archive, and is the same gap when REST does not have it either', () => {
     const context = contextOf({ mode: 'fill', hasMonths: false });
-    const choices = new Map([['2024-02', [choice('2024-02-07', 'not-published-yet')]]]);
-    const [found] = fillFromRest(context, choices).get('2024-02') ?? [];
+    const [found] = fillFromRest(context, [choice('2024-02-07', 'not-published-yet')]);
     expect(found?.listed?.rest).toEqual({
       from: day('2024-02-07'),
       to: day('2024-02-08'),
@@ -255,7 +240,7 @@ describe('periods that REST fills', () => {
     const listed = choice('2024-02-07', 'hole', object('2024-02-07'));
     const held = choice('2024-02-08', 'hole', { held: objectLine('2024-02-08') });
     const context = contextOf({ mode: 'fill', hasMonths: false });
-    const found = fillFromRest(context, new Map([['2024-02', [listed, held]]])).get('2024-02');
+    const found = fillFromRest(context, [listed, held]);
     expect(found?.[0]).toBe(listed);
     expect(found?.[1]).toBe(held);
   });
@@ -264,7 +249,7 @@ describe('periods that REST fills', () => {
     const line = lineOf('2024-02-07*');
     const listed = choice('2024-02-07', 'hole', { ...object('2024-02-07'), held: line });
     const context = contextOf({ mode: 'fill', hasMonths: false, held: ['2024-02-07*'] });
-    const found = fillFromRest(context, new Map([['2024-02', [listed]]])).get('2024-02');
+    const found = fillFromRest(context, [listed]);
     expect(found?.[0]?.listed?.rest).toBeUndefined();
   });
 
@@ -416,8 +401,7 @@ describe('periods from REST while the archive does not answer', () => {
   const substituteOf = (label: string, given: Given = {}, held?: string): Choice['substitute'] => {
     const context = contextOf({ mode: 'fill', hasMonths: false, substitutes: () => true, ...given });
     const line = held === undefined ? undefined : lineOf(held);
-    const choices = new Map([['2024-02', [LISTED(label, line)]]]);
-    return fillFromRest(context, choices).get('2024-02')?.[0]?.substitute;
+    return fillFromRest(context, [LISTED(label, line)])[0]?.substitute;
   };
 
   it('is a day or a month that the archive lists, with the key of REST', () => {
@@ -444,7 +428,7 @@ describe('periods from REST while the archive does not answer', () => {
   ] as const)('is nothing that is %s', (_, label, given, held) => {
     const context = contextOf({ mode: 'fill', hasMonths: false, substitutes: () => true, ...given });
     const listed = LISTED(label, held === undefined ? undefined : lineOf(held));
-    expect(fillFromRest(context, new Map([['2024-02', [listed]]])).get('2024-02')).toEqual([listed]);
+    expect(fillFromRest(context, [listed])).toEqual([listed]);
   });
 
   it('are not requested again if they are held from REST, also day by day, unless they are open', () => {
@@ -454,8 +438,8 @@ describe('periods from REST while the archive does not answer', () => {
     expect(substituteOf('2024-02', { held: all.slice(1) })).toMatchObject({ period: period('2024-02') });
     const open: ObjectLine = { ...lineOf('2024-02-07*'), open: true };
     const context = contextOf({ mode: 'fill', hasMonths: false, substitutes: () => true });
-    const found = fillFromRest(context, new Map([['2024-02', [LISTED('2024-02-07', open)]]]));
-    expect(found.get('2024-02')?.[0]?.substitute).toMatchObject({ period: period('2024-02-07') });
+    const found = fillFromRest(context, [LISTED('2024-02-07', open)]);
+    expect(found[0]?.substitute).toMatchObject({ period: period('2024-02-07') });
   });
 
   it('have the failure of the archive and the replaced objects, and are joined with their neighbours', () => {
