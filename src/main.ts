@@ -219,13 +219,12 @@ async function retry({ loadSource, ...started }: Started): Promise<ExitCode> {
         ? await lastReportOf((await lakes.resolve(given)).options.out, io.environment)
         : await lakes.fileAt(path, given.options);
     const report = await readReport(local, source);
-    const { resolved, verb, failures } = pastRun(local, report, layers, source);
+    const { resolved, verb, failures } = pastRun(report, layers, source);
     if (resolved.options.printOptions) return printOptions('retry', resolved, io);
     await removeTempFiles(resolved, io);
-    const jobs = pastJobs(local, report, layers, source);
+    const jobs = pastJobs(report, layers, source);
     return printingErrors(io, resolved, async () => {
-      if (report.jobs.length > 0)
-        return runLocally({ source, resolved, jobs, earlier: { path: local, ...report }, io }, lakes);
+      if (report.jobs.length > 0) return runLocally({ source, resolved, jobs, earlier: report, io }, lakes);
       const { download } = await import('./download/download.js');
       const onDisk = await lakes.resolve(resolved);
       return download({ source, resolved: onDisk, io, verb, failures });

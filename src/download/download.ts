@@ -79,25 +79,13 @@ export interface PrintedRun {
 
 /** Makes one run and prints its lines. Errors are printed, not thrown. With `common`, other jobs print at the same time. */
 export async function runAndPrint(
-  request: Omit<RunRequest, 'observer'>,
+  { resolved, ...given }: Omit<RunRequest, 'observer'>,
   output: RunOutput,
 ): Promise<PrintedRun> {
-  const { io, log, job } = output;
-  const reporter = openReporter(request.resolved, io, log, job?.name, request.common !== undefined);
-  try {
-    return await printRun({ ...request, observer: reporter }, { ...output, reporter });
-  } finally {
-    reporter.close();
-  }
-}
-
-interface ReporterOutput extends RunOutput {
-  readonly reporter: Reporter;
-}
-
-async function printRun(request: RunRequest, output: ReporterOutput): Promise<PrintedRun> {
-  const { reporter, io, signalled, job, monitors } = output;
-  const { options } = request.resolved;
+  const { io, log, signalled, job, monitors } = output;
+  const { options } = resolved;
+  const reporter = openReporter(resolved, io, log, job?.name, given.common !== undefined);
+  const request = { ...given, resolved, observer: reporter };
   const live = new LiveRun(request.clock);
   let endNotices: ReturnType<typeof openNotices> | undefined;
   let followers: readonly Follower[] = [];
@@ -137,7 +125,7 @@ async function printRun(request: RunRequest, output: ReporterOutput): Promise<Pr
     });
     const summary = summaryOf(end, signalled());
     await tellEnd({ exitCode: summary.exitCode, summary });
-    conclude(request, output, end, summary);
+    conclude(request, { ...output, reporter }, end, summary);
     return { exitCode: summary.exitCode, end };
   } catch (thrown) {
     const known = toCryptodlError(thrown);
@@ -146,10 +134,11 @@ async function printRun(request: RunRequest, output: ReporterOutput): Promise<Pr
     reporter.ending();
     const exitCode = signal === undefined ? exitCodeOfError(error.code) : exitCodeOfSignal(signal);
     await tellEnd({ exitCode, error: error.code });
-    refuse(request, output, error, exitCode);
+    refuse(request, { ...output, reporter }, error, exitCode);
     return { exitCode };
   } finally {
     request.signal.removeEventListener('abort', onSignal);
+    reporter.close();
   }
 }
 
@@ -228,6 +217,10 @@ export const CONTINUE = 'run the same command again to continue';
 const LATER =
   'the same command later; --wait-for-publication waits until the archive has the selected periods';
 
+interface ReporterOutput extends RunOutput {
+  readonly reporter: Reporter;
+}
+
 /** Prints why the run could not begin. */
 function refuse(
   { resolved }: RunRequest,
@@ -295,18 +288,10 @@ function wantsVerdict(options: Options): boolean {
 }
 
 /** Undefined for a lake without orders, and after a warning for one that cannot be read. */
-async function verdictAfter({
-  source: venue,
-  resolved: { options },
-  surroundings,
-  observer,
-  clock,
-}: Pick<VerbRequest, 'source' | 'resolved' | 'surroundings' | 'observer' | 'clock'>): Promise<
-  VerdictSummary | undefined
-> {
-  const warn = (message: string): void => {
-    observer.warn(message);
-  };
+async function verdictAfter(request: VerbRequest): Promise<VerdictSummary | undefined> {
+  const { source: venue, resolved, surroundings, observer, clock } = request;
+  const { options } = resolved;
+  const warn = observer.warn.bind(observer);
   try {
     const paths = lakePaths(absolutePath(options.out, surroundings.home));
     const nowMs = options.nowMs ?? clock.now();

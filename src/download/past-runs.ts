@@ -51,18 +51,12 @@ function inItsLake(report: ReadReport): ReadReport {
   };
 }
 
-type Past = Pick<ReadReport, 'file' | 'entries' | 'cut'> & {
-  readonly header: Pick<ReadReport['header'], 'verb' | 'options'>;
-};
-
 /** `layers`: the options of this command, its flags first. All layers override the options of the report, but only flags override its paths. */
 export function pastRun(
-  path: string,
-  past: Past,
+  { path, file, header, entries, cut }: ReadReport,
   layers: readonly RawLayer[],
   exchange: ExchangeWords,
 ): PastRun {
-  const { file, header, entries, cut } = past;
   const { options } = header;
   // Each job of a shared report has a verb of its own.
   const verb = header.verb === 'run' ? 'vision' : header.verb;
@@ -83,17 +77,12 @@ export function pastRun(
 }
 
 /** The jobs of a shared report that have failures, each with its own options. */
-export function pastJobs(
-  path: string,
-  report: ReadReport,
-  layers: readonly RawLayer[],
-  exchange: ExchangeWords,
-): Job[] {
+export function pastJobs(report: ReadReport, layers: readonly RawLayer[], exchange: ExchangeWords): Job[] {
   return report.jobs.flatMap(({ job: name, verb, options }) => {
     const entries = report.entries.filter(({ job }) => job === name);
     if (entries.length === 0) return [];
-    const past = { ...report, header: { verb, options }, entries, cut: undefined };
-    const run = pastRun(path, past, layers, exchange);
+    const past = { ...report, header: { ...report.header, verb, options }, entries, cut: undefined };
+    const run = pastRun(past, layers, exchange);
     const explain: Job['explain'] = ({ code, message, hint, cause }) =>
       new CryptodlError(code, `job ${name}: ${message}`, { cause, hint });
     return [{ ...run, name, verb, explain }];

@@ -30,7 +30,7 @@ import { refuseBadReport, sharedReport } from './open-report.js';
 export interface JobsRun extends LookUp {
   readonly jobs: readonly Job[];
   /** The failure report that `retry` repeats. */
-  readonly earlier?: Pick<ReadReport, 'file' | 'cut'> & { readonly path: string };
+  readonly earlier?: Pick<ReadReport, 'path' | 'file' | 'cut'>;
 }
 
 interface Ended {

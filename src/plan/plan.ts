@@ -102,23 +102,19 @@ function contextOf(
   requests: readonly SeriesRequest[],
   hasListing: boolean,
 ): PlanContext {
-  const { venue, manifests, nowMs, options } = session;
+  const { venue, manifests, listing, options } = session;
   const { root } = session.paths;
-  const today = dayOf(nowMs, venue);
-  const { force, revisions, recheckDays, verify, staleChecksum } = options;
+  const today = dayOf(session.nowMs, venue);
+  const { verify, staleChecksum } = options;
   return {
-    venue,
+    ...session,
+    ...options,
     root,
-    manifests,
     today,
-    nowMs,
-    force,
-    revisions,
-    recheckDays,
     ignoredRefusals: new Set(verify === 'sha256' && staleChecksum === 'fail' ? [] : ['sidecar-stale']),
     life: new SymbolLife({
       venue,
-      listing: session.listing,
+      listing,
       today,
       series: requests.map(({ series }) => series),
       knownSeries: (market) => knownSeries({ root, venue }, market),

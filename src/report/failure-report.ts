@@ -63,6 +63,8 @@ type WrittenEntry = v.InferOutput<typeof EntrySchema>;
 export type ReportEntry = WrittenEntry & { readonly line: number };
 
 export interface ReadReport {
+  /** As given. */
+  readonly path: string;
   /** Path of the file, or of the target if the file is a symbolic link; undefined for a pipe. */
   readonly file: string | undefined;
   readonly header: ReportHeader;
@@ -100,7 +102,7 @@ export async function readFailureReport(path: string): Promise<ReadReport> {
   refuseStrays(path, jobs, entries);
   const target = (await lstat(path)).isSymbolicLink() ? await realpath(path) : path;
   const file = (await stat(path)).isFile() ? target : undefined;
-  return { file, header: header.output, jobs, entries, cut };
+  return { path, file, header: header.output, jobs, entries, cut };
 }
 
 /** The name of the newest report in a folder; undefined if the folder has none. */

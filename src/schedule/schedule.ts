@@ -52,7 +52,7 @@ async function checkCommand(invocation: Invocation, io: Io, source: Source): Pro
   const { verb, operand = '' } = invocation;
   if (verb === 'run') return (await readJobs(invocation, io, source)).resolved;
   const layers = await layersOf(invocation, io);
-  if (verb === 'retry') return pastRun(operand, await readReport(operand, source), layers, source).resolved;
+  if (verb === 'retry') return pastRun(await readReport(operand, source), layers, source).resolved;
   const resolved = resolveOptions(verb, layers, source);
   if (verb === 'vision' || verb === 'metrics')
     await checkRequest(verb, resolved, { source, clock: io.clock, read: readSymbolFile });

@@ -24,13 +24,12 @@ import type { LakeContext } from './selection.js';
 
 /** The selected part of a lake. */
 export interface HeldSelection {
-  /** Whether the whole lake is selected, including files outside of series. */
-  readonly isWhole: boolean;
-  readonly has: (series: Series) => boolean;
+  /** The names of the selected series; none if all of them are in other shards. Undefined: all series. */
+  readonly names: ReadonlySet<string> | undefined;
   /** The given --format. */
   readonly format: Format | undefined;
-  /** Whether all selected series are in other shards. */
-  readonly isEmptyShard: boolean;
+  /** Whether the whole lake is selected, including files outside of series. */
+  readonly isWhole: boolean;
 }
 
 const FILTERS = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
@@ -44,19 +43,17 @@ export async function selectHeldSeries(
   const given = givenFlags(resolved);
   const format = given.has('format') ? options.format : undefined;
   const isNarrowed = FILTERS.some((name) => given.has(name)) || options.shard !== undefined;
-  const isEmptyShard = false;
-  if (!isNarrowed && format === undefined) return { isWhole: true, has: () => true, format, isEmptyShard };
+  const all = { names: undefined, format, isWhole: !isNarrowed && format === undefined };
+  if (all.isWhole) return all;
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
   const held: Series[] = [];
   for await (const found of walkLake(paths.root, venue)) if (found.kind === 'series') held.push(found.series);
   const chosen = filterHeldSeries(held, resolved, patterns, observer.warn.bind(observer));
   if (format !== undefined) await refuseFormat(format, chosen, { root: paths.root, venue, out: options.out });
-  if (!isNarrowed) return { isWhole: false, has: () => true, format, isEmptyShard };
+  if (!isNarrowed) return all;
   const own = chosen.filter((series) => isInShard(options.shard, venue, series));
   if (options.shard !== undefined && own.length === 0) observer.warn(emptyShardText(options.shard));
-  const names = new Set(own.map(seriesName));
-  const has = (series: Series): boolean => names.has(seriesName(series));
-  return { isWhole: false, has, format, isEmptyShard: own.length === 0 };
+  return { ...all, names: new Set(own.map(seriesName)) };
 }
 
 /**

@@ -7,7 +7,7 @@ import type { RawValues } from '../options/resolve.js';
 import { MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import type { Settings, Format, Period } from '../model/task.js';
-import type { ReportEntry } from '../report/failure-report.js';
+import type { ReadReport } from '../report/failure-report.js';
 import { cadencesOf, restKey } from '../source/keys.js';
 import { findDataset } from '../source/venue.js';
 import { restOffer } from './rest-offer.js';
@@ -25,14 +25,7 @@ import { GIVE_REPORT, newestReport, readFailureReport } from '../report/failure-
 import { absolutePath, shownPath } from '../text/printable.js';
 
 /** The failures that a retry repeats, and the options of their run. */
-export interface PastFailures {
-  /** The path as given on the command line. */
-  readonly path: string;
-  /** The file that the next report replaces; undefined for a pipe. */
-  readonly file: string | undefined;
-  readonly entries: readonly ReportEntry[];
-  /** The number of the last line, if that line is cut. */
-  readonly cut: number | undefined;
+export interface PastFailures extends Pick<ReadReport, 'path' | 'file' | 'entries' | 'cut'> {
   /** The options of the failed run. */
   readonly options: Readonly<Record<string, readonly string[]>>;
 }

@@ -22,6 +22,7 @@ import { createEngine } from '../convert/duckdb.js';
 import type { Engine } from '../convert/duckdb.js';
 import { inspectRows } from '../convert/inspect-rows.js';
 import type { HeldSelection } from '../select/held-series.js';
+import { seriesName } from '../model/task.js';
 import type { Session } from '../download/session.js';
 import { upstreamFindings } from './check-upstream.js';
 
@@ -71,7 +72,8 @@ async function* chosen(
   selection: HeldSelection,
 ): AsyncGenerator<SeriesFolder | LoosePath> {
   for await (const one of all)
-    if (one.kind === 'series' ? selection.has(one.series) : selection.isWhole) yield one;
+    if (one.kind === 'series' ? selection.names?.has(seriesName(one.series)) !== false : selection.isWhole)
+      yield one;
 }
 
 function rowReader({ venue }: Pick<Session, 'venue'>, engine: Engine): RowReader {

@@ -71,7 +71,7 @@ export async function selectRepairs(
       if (selection.format === undefined || format === selection.format)
         requests.push(...requestOf(session, check, { spec, format, revised }));
   }
-  if (seriesCount === 0 && !selection.isEmptyShard) throw nothingHeld(options.out);
+  if (seriesCount === 0 && selection.names?.size !== 0) throw nothingHeld(options.out);
   const days = requests.reduce(
     (sum, { ranges }) => sum + ranges.reduce((total, { from = 0, to }) => total + to - from, 0),
     0,

@@ -74,7 +74,7 @@ async function* verifyIn(
     count.bytes += check.bytes;
     onProgress(count);
   }
-  if (count.series === 0 && count.isSound && !selection.isEmptyShard) throw nothingHeld(out);
+  if (count.series === 0 && count.isSound && selection.names?.size !== 0) throw nothingHeld(out);
   return count.summary();
 }
 

@@ -144,8 +144,10 @@ it('the lake of a report overrides that of the environment', () => {
     values: origin === 'flag' ? {} : { out: ['/other'] },
     nameOf: (name: string) => name,
   }));
-  const past = { file: undefined, header: { verb: 'vision' as const, options: { out: ['/lake'] } } };
-  const { resolved } = pastRun('report', { ...past, entries: [], cut: undefined }, layers, loadBinance());
+  const options = { out: ['/lake'] };
+  const header = { v: 1, kind: 'header', verb: 'vision', tool: '', at: '', options } as const;
+  const report = { path: 'report', file: undefined, header, jobs: [], entries: [], cut: undefined };
+  const { resolved } = pastRun(report, layers, loadBinance());
   expect(resolved.options.out).toBe('/lake');
 });
 
