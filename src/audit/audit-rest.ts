@@ -152,7 +152,7 @@ async function ask(downloads: RestDownloads, { held: { series }, period }: HeldP
   try {
     const got = await downloads.download(series, { key: restKey(series, period), period, rest }, rest);
     if ('received' in got) return got.received;
-    return got.isRestEmpty === true ? 'none' : 'refused';
+    return got.instead.isRestEmpty === true ? 'none' : 'refused';
   } catch (error) {
     const known = toCryptodlError(error);
     if (known.fatal) throw known;

@@ -57,7 +57,7 @@ export async function downloadObject(
   const spool = join(context.runFolder, randomUUID());
   try {
     const received = await receive(context, plan, object, spool);
-    return received === undefined ? { absent: 'hole' } : { received };
+    return received === undefined ? { instead: { kind: 'absent', reason: 'hole' } } : { received };
   } catch (error) {
     // Refused bytes go to the quarantine as evidence; other spool files are removed.
     const isEvidence = error instanceof CryptodlError && error.evidence !== undefined;

@@ -56,7 +56,7 @@ export class RestDownloads {
   }
 
   /**
-   * A period that REST no longer keeps, or has no rows of, is absent. `isHeld`: the held object stays, because REST does not have
+   * A period that REST no longer keeps, or has no rows of, is absent. `skip`: the held object stays, because REST does not have
    * more rows than it, or answered with one of the codes above. Rejects with a typed error.
    */
   async download(series: Series, object: ArchiveObject, rest: RestPeriod): Promise<Download<ReceivedObject>> {
@@ -67,16 +67,17 @@ export class RestDownloads {
       if (rest.keepsHeld !== undefined) {
         const { inside, outside } = rowsAround(rows, rest.keepsHeld);
         const isWhole = outside >= rest.keepsHeld.rows;
-        if (!isWhole) return { isHeld: true };
-        if (inside === 0) return { isHeld: true, isRestEmpty: true };
+        if (!isWhole) return { instead: { kind: 'skip' } };
+        if (inside === 0) return { instead: { kind: 'skip', isRestEmpty: true } };
       }
-      if (rows.length === 0) return { absent: absenceOf(rest, isBeforeFirst), isRestEmpty: true };
+      const reason = absenceOf(rest, isBeforeFirst);
+      if (rows.length === 0) return { instead: { kind: 'absent', reason, isRestEmpty: true } };
       const microseconds = hasMicroseconds(spec, object.period);
       const csv = rowsAsCsv(rows, { spec, symbol: series.symbol, microseconds });
       return { received: receivedOf(object, csv) };
     } catch (error) {
-      const absent = this.#absenceAfter(error, rest);
-      return rest.keepsHeld === undefined ? { absent } : { isHeld: true };
+      const reason = this.#absenceAfter(error, rest);
+      return { instead: rest.keepsHeld === undefined ? { kind: 'absent', reason } : { kind: 'skip' } };
     }
   }
 

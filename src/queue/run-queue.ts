@@ -1,7 +1,6 @@
 /** The queue of a run: takes partition plans lazily, downloads their objects, and hands complete partitions to the writers. */
 import { CryptodlError, toCryptodlError, FALLBACK_CODES } from '../model/errors.js';
 import { grouped } from '../model/by-name.js';
-import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { PartitionPlan, Task } from '../model/task.js';
 import type { Places } from './places.js';
 
@@ -35,12 +34,10 @@ export interface QueueWork<Received> {
   readonly onSettled: (plan: PartitionPlan, task: Task) => Promise<void>;
 }
 
-export type Download<Received> =
-  | { readonly received: Received }
-  /** `isRestEmpty`: REST answered, and has no further rows. */
-  | { readonly absent: AbsenceReason; readonly isRestEmpty?: true }
-  /** The held object stays, because REST does not have more rows, or refused the request. */
-  | { readonly isHeld: true; readonly isRestEmpty?: true };
+/** `instead`: the object is absent, or the held one stays, because REST does not have more rows, or refused the request. */
+export type Download<Received> = { readonly received: Received } | { readonly instead: Settled };
+
+type Settled = Exclude<Task['action'], { kind: 'fetch' }>;
 
 export interface QueueOptions {
   readonly places: Places;
@@ -153,9 +150,9 @@ export class RunQueue<Received> {
   readonly #options: QueueOptions;
   readonly #places: Places;
   readonly #partitions = new Set<Promise<void>>();
-  #deferrals: Deferrals | undefined;
+  #deferrals!: Deferrals;
   /** Tasks whose host did not answer. Their substitutes are requested at the end of the round. */
-  #unanswered: Deferrals | undefined;
+  #unanswered!: Deferrals;
 
   constructor(work: QueueWork<Received>, options: QueueOptions) {
     this.#work = work;
@@ -165,22 +162,20 @@ export class RunQueue<Received> {
 
   /** May be called again with further plans. Resolves when every task has an outcome. Rejects with the fatal error or the interruption that ended the run. */
   async run(plans: AsyncIterable<PartitionPlan>): Promise<void> {
-    const deferrals = new Deferrals(this.#options.createSpool);
-    const unanswered = new Deferrals(this.#options.createSpool);
-    this.#deferrals = deferrals;
-    this.#unanswered = unanswered;
+    this.#deferrals = new Deferrals(this.#options.createSpool);
+    this.#unanswered = new Deferrals(this.#options.createSpool);
     try {
       await this.#round(plans, true);
-      await this.#substitute(deferrals, unanswered, true);
-      for (let round = 1; round <= FURTHER_ROUNDS && deferrals.count > 0; round += 1) {
+      await this.#substitute(true);
+      for (let round = 1; round <= FURTHER_ROUNDS && this.#deferrals.count > 0; round += 1) {
         if (this.#options.refusal() !== undefined) break;
         await this.#options.beforeRound(round);
-        await this.#round(this.#whileAllowed(deferrals.next()), round < FURTHER_ROUNDS);
-        await this.#substitute(deferrals, unanswered, round < FURTHER_ROUNDS);
+        await this.#round(this.#whileAllowed(this.#deferrals.next()), round < FURTHER_ROUNDS);
+        await this.#substitute(round < FURTHER_ROUNDS);
       }
     } finally {
       // After the last round, waiting tasks have failed.
-      for (const waiting of [deferrals, unanswered]) {
+      for (const waiting of [this.#deferrals, this.#unanswered]) {
         for await (const { plan, task, error } of waiting.left())
           await this.#work.onFailed(plan, task, error);
         await waiting.close();
@@ -190,20 +185,16 @@ export class RunQueue<Received> {
   }
 
   /** One round for substitutes from another source. Tasks whose host answers again wait for the next round. */
-  async #substitute(deferrals: Deferrals, unanswered: Deferrals, hasRounds: boolean): Promise<void> {
-    if (unanswered.count === 0 || this.#options.refusal() !== undefined) return;
-    await this.#round(this.#substitutes(deferrals, unanswered.next(), hasRounds), hasRounds);
+  async #substitute(hasRounds: boolean): Promise<void> {
+    if (this.#unanswered.count === 0 || this.#options.refusal() !== undefined) return;
+    await this.#round(this.#substitutes(hasRounds), hasRounds);
   }
 
-  async *#substitutes(
-    deferrals: Deferrals,
-    plans: AsyncIterable<PartitionPlan>,
-    hasRounds: boolean,
-  ): AsyncGenerator<PartitionPlan> {
-    for await (const plan of this.#whileAllowed(plans)) {
+  async *#substitutes(hasRounds: boolean): AsyncGenerator<PartitionPlan> {
+    for await (const plan of this.#whileAllowed(this.#unanswered.next())) {
       const substituted = await this.#work.substituted(plan, hasRounds);
       if (substituted === undefined)
-        await deferrals.add(plan, new Map(plan.tasks.map((task) => [task, failureOf(task)])));
+        await this.#deferrals.add(plan, new Map(plan.tasks.map((task) => [task, failureOf(task)])));
       else yield substituted;
     }
   }
@@ -310,35 +301,32 @@ export class RunQueue<Received> {
     const arrivals = (await Promise.all(downloads)).flat();
     const failures = new Map<Task, CryptodlError>();
     const received: Received[] = [];
-    const absent = new Map<Task, Extract<Download<Received>, { absent: AbsenceReason }>>();
-    const held = new Map<Task, Extract<Download<Received>, { isHeld: true }>>();
-    const withdrawn = new Set<Task>();
+    const settled = new Map<Task, Settled>();
+    const missing = new Map<string, CryptodlError | 'absent'>();
     let isWritten = false;
     for (const { task, end } of arrivals) {
       if ('received' in end) received.push(end.received);
-      else if ('absent' in end) absent.set(task, end);
-      else if ('isHeld' in end) held.set(task, end);
+      else if ('instead' in end) settled.set(task, end.instead);
       else failures.set(task, end.error);
+      if ('error' in end) missing.set(task.object.key, end.error);
+      else if ('instead' in end && end.instead.kind === 'absent') missing.set(task.object.key, 'absent');
     }
     // A run that is stopped or out of time does not replace a file by one with only a part of its objects.
     const isReplaced = plan.rebuild !== undefined || plan.isUnlisted === true;
     const isOutOfTime = [...failures.values()].some(({ code }) => code === 'time-over');
     const isCutShort =
       isReplaced && (isOutOfTime || (this.#options.stop.signal.aborted && failures.size > 0));
-    if ((received.length > 0 || absent.size > 0) && !isCutShort) {
-      const missing = new Map<string, CryptodlError | 'absent'>();
-      for (const { object } of absent.keys()) missing.set(object.key, 'absent');
-      for (const [{ object }, error] of failures) missing.set(object.key, error);
+    if ((received.length > 0 || [...missing.values()].includes('absent')) && !isCutShort) {
       const refused = await this.#places.write(() => this.#work.write(plan, received, missing));
       for (const { task, end } of arrivals) {
         const why = refused.get(task.object.key);
         if (why === undefined) isWritten ||= 'received' in end;
-        else if (why === 'held') withdrawn.add(task);
+        else if (why === 'held') settled.set(task, { kind: 'skip', isWithdrawn: true });
         else {
+          settled.delete(task);
           const failed = task.standsFor === undefined ? { task, error: why } : withoutSubstitute(task, why);
           failures.set(failed.task, failed.error);
         }
-        if (why !== undefined) absent.delete(task);
       }
     }
     const mayComplete = mayDefer && !isCutShort && [...failures.values()].some(({ rounds }) => rounds);
@@ -348,15 +336,10 @@ export class RunQueue<Received> {
         'partition-incomplete',
         'other objects of its file could not be fetched again',
       );
-      const others = [...absent.keys(), ...held.keys(), ...withdrawn].map((task) => [task, error] as const);
-      return this.#deferrals?.add(plan, new Map([...failures, ...others]));
+      const others = [...settled.keys()].map((task) => [task, error] as const);
+      return this.#deferrals.add(plan, new Map([...failures, ...others]));
     }
-    for (const [task, { absent: reason, ...answer }] of absent)
-      await this.#work.onSettled(plan, { ...task, action: { kind: 'absent', reason, ...answer } });
-    for (const [task, { isHeld: _, ...answer }] of held)
-      await this.#work.onSettled(plan, { ...task, action: { kind: 'skip', ...answer } });
-    for (const task of withdrawn)
-      await this.#work.onSettled(plan, { ...task, action: { kind: 'skip', isWithdrawn: true } });
+    for (const [task, action] of settled) await this.#work.onSettled(plan, { ...task, action });
     await this.#settleFailures(isWritten ? { ...plan, isWritten } : plan, failures, mayDefer);
   }
 
@@ -380,8 +363,8 @@ export class RunQueue<Received> {
         again.set(task, error);
       else await this.#work.onFailed(plan, task, error);
     }
-    if (again.size > 0) await this.#deferrals?.add(plan, again);
-    if (unanswered.size > 0) await this.#unanswered?.add(plan, unanswered);
+    if (again.size > 0) await this.#deferrals.add(plan, again);
+    if (unanswered.size > 0) await this.#unanswered.add(plan, unanswered);
   }
 
   readonly #stop = (error: unknown): void => {

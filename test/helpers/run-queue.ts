@@ -75,7 +75,7 @@ export function queueOf(
     download: async (wanted, asked) => {
       const received = download === undefined ? asked.object.key : await download(wanted, asked);
       if (typeof received === 'object') return received;
-      return received === undefined ? { absent: 'hole' } : { received };
+      return received === undefined ? { instead: { kind: 'absent', reason: 'hole' } } : { received };
     },
     together: () => undefined,
     bytesOf: () => 1,

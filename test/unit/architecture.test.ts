@@ -204,7 +204,6 @@ const LONG_FUNCTIONS: readonly string[] = [
   'page/report.ts report',
   'page/report.ts without a name',
   'plan/series-listing.ts listSeries',
-  'queue/run-queue.ts #finish',
   'select/continue-lake.ts continueLake',
   'select/continue-lake.ts continuations',
   'verify/select-repairs.ts selectRepairs',

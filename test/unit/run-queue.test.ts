@@ -54,7 +54,8 @@ describe('RunQueue', () => {
 
   it('skips held objects that are no worse than the available ones', async () => {
     const { run, writes, failed, settled } = queueOf({
-      download: (_, { object: { key } }) => Promise.resolve(key === 'held' ? { isHeld: true } : key),
+      download: (_, { object: { key } }) =>
+        Promise.resolve(key === 'held' ? { instead: { kind: 'skip' } } : key),
     });
     await run([plan('2024-01', [task('held'), task('a')]), plan('2024-02', [task('held')])]);
     expect(writes.map(({ received }) => received)).toEqual([['a']]);
@@ -271,7 +272,7 @@ describe('RunQueue', () => {
       const { run, writes, settled, failed, rounds } = queueOf({
         download: (_, { object: { key } }) => {
           if (key === 'absent') return Promise.resolve(undefined);
-          if (key === 'held') return Promise.resolve({ isHeld: true });
+          if (key === 'held') return Promise.resolve({ instead: { kind: 'skip' } });
           if (key === 'broken')
             return isLate ? Promise.reject(fails('zip-broken')) : Promise.resolve(undefined);
           if (!isLate) return Promise.resolve(key);
