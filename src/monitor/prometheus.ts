@@ -31,24 +31,16 @@ interface RunState {
   readonly undone: number;
   readonly receivedBytes: number;
   readonly history: RunHistory;
-  /** The end of this or the last run. */
-  readonly ends: readonly RunEndFigure[];
+  /** The name of the job, else the verb. */
+  readonly job: string;
+  readonly end: RunEnd | undefined;
 }
 
-/** A metric with the label `run_job`. */
-type RunEndFigure = readonly [
-  name: Extract<
-    MetricName,
-    `cryptodl_last_${string}` | `cryptodl_check_${string}` | 'cryptodl_failed_runs_in_a_row'
-  >,
-  job: string,
-  value: number,
-];
-
-/** Without an exit code, the run is in progress. */
 interface RunEnd {
   readonly exitCode: ExitCode;
   readonly verdict: VerdictSummary | undefined;
+  readonly atS: number;
+  /** Undefined for a run that began no downloads. */
   readonly failed: number | undefined;
 }
 
@@ -87,7 +79,7 @@ export class PrometheusFigures {
   /** `job`: the name of the job, else the verb. `ended` keeps the figures and releases the run. */
   follow(job: string, history: RunHistory, live: LiveRun) {
     let followed: LiveRun | undefined = live;
-    const stateNow = (end: Partial<RunEnd> = {}): RunState => ({
+    const stateNow = (end?: RunEnd): RunState => ({
       isLive: followed?.network !== undefined,
       network: followed?.network?.(),
       work: followed?.plan?.state(),
@@ -96,14 +88,17 @@ export class PrometheusFigures {
       undone: followed?.objects.undone ?? 0,
       receivedBytes: followed?.counts.of('bytes') ?? 0,
       history,
-      ends: this.#ends(job, history, { ...end, failed: followed?.plan?.tally.of('outcome.failed') }),
+      job,
+      end,
     });
     let ended: RunState | undefined;
     this.#runs.push(() => ended ?? stateNow());
     return {
       attempt: this.#onAttempt,
       ended: (exitCode: ExitCode, verdict?: VerdictSummary): void => {
-        ended ??= { ...stateNow({ exitCode, verdict }), isLive: false, work: undefined };
+        const failed = followed?.plan?.tally.of('outcome.failed');
+        const end = { exitCode, verdict, failed, atS: this.#clock.now() / 1000 };
+        ended ??= { ...stateNow(end), isLive: false, work: undefined };
         followed = undefined;
       },
     };
@@ -146,11 +141,11 @@ export class PrometheusFigures {
     this.#add('cryptodl_resident_memory_bytes', rss);
   }
 
-  #addRun({ network, failedBy, undone, receivedBytes, ends }: RunState): void {
+  #addRun({ network, failedBy, undone, receivedBytes, ...run }: RunState): void {
     this.#add('cryptodl_queue_objects', undone);
     this.#add('cryptodl_received_bytes_total', receivedBytes);
     this.#addEach('cryptodl_object_failures_total', 'code', failedBy);
-    for (const [name, run_job, value] of ends) this.#set(name, value, { run_job });
+    this.#setEnd(run);
     if (network === undefined) return;
     const { retries, limiter, proxies } = network;
     this.#addEach('cryptodl_request_errors_total', 'code', network.errors);
@@ -170,20 +165,22 @@ export class PrometheusFigures {
     }
   }
 
-  #ends(job: string, history: RunHistory, { exitCode, verdict, ...end }: Partial<RunEnd>): RunEndFigure[] {
-    const nowS = this.#clock.now() / 1000;
-    const lastSuccessS = history.lastSuccessMs === undefined ? undefined : history.lastSuccessMs / 1000;
-    const failed = exitCode === undefined ? undefined : end.failed;
-    const inARow = failed === 0 ? 0 : history.failedInARow + (failed === undefined ? 0 : 1);
-    const figures: readonly (readonly [RunEndFigure[0], number | undefined])[] = [
-      ['cryptodl_check_exit_code', verdict?.exitCode],
-      ['cryptodl_check_lacking_series', verdict?.lacking],
-      ['cryptodl_failed_runs_in_a_row', inARow],
-      ['cryptodl_last_success_timestamp_seconds', exitCode === 0 ? nowS : lastSuccessS],
-      ['cryptodl_last_run_timestamp_seconds', exitCode === undefined ? undefined : nowS],
-      ['cryptodl_last_run_exit_code', exitCode],
-    ];
-    return figures.flatMap(([name, value]) => (value === undefined ? [] : [[name, job, value] as const]));
+  /** The end of this or the last run. */
+  #setEnd({ job, history, end }: Pick<RunState, 'job' | 'history' | 'end'>): void {
+    const { lastSuccessMs, failedInARow } = history;
+    const lastSuccessS = lastSuccessMs && lastSuccessMs / 1000;
+    const inARow = end?.failed === 0 ? 0 : failedInARow + (end?.failed === undefined ? 0 : 1);
+    const labels = { run_job: job };
+    this.#set('cryptodl_check_exit_code', end?.verdict?.exitCode, labels);
+    this.#set('cryptodl_check_lacking_series', end?.verdict?.lacking, labels);
+    this.#set('cryptodl_failed_runs_in_a_row', inARow, labels);
+    this.#set(
+      'cryptodl_last_success_timestamp_seconds',
+      end?.exitCode === 0 ? end.atS : lastSuccessS,
+      labels,
+    );
+    this.#set('cryptodl_last_run_timestamp_seconds', end?.atS, labels);
+    this.#set('cryptodl_last_run_exit_code', end?.exitCode, labels);
   }
 
   #addLake(lake: NetworkFigures['lake']): void {
@@ -279,15 +276,14 @@ export class PrometheusFigures {
         labels,
       );
     }
-    const times = [
-      ['cryptodl_newest_period_end_timestamp_seconds', latest(all.map(({ newestEndMs }) => newestEndMs))],
-      ['cryptodl_fresh_until_timestamp_seconds', latest(all.map(({ freshUntilMs }) => freshUntilMs))],
-      [
-        'cryptodl_publication_delay_seconds',
-        all.findLast(({ publicationDelayMs }) => publicationDelayMs !== null)?.publicationDelayMs ?? null,
-      ],
-    ] as const;
-    for (const [metric, ms] of times) if (ms !== null) this.#set(metric, ms / 1000, labels);
+    const delays = all.flatMap(({ publicationDelayMs }) => publicationDelayMs ?? []);
+    const times = {
+      cryptodl_newest_period_end_timestamp_seconds: latest(all.map(({ newestEndMs }) => newestEndMs)),
+      cryptodl_fresh_until_timestamp_seconds: latest(all.map(({ freshUntilMs }) => freshUntilMs)),
+      cryptodl_publication_delay_seconds: delays.at(-1),
+    } as const;
+    for (const [metric, ms] of Object.entries(times) as [CountName, number | null | undefined][])
+      this.#set(metric, ms && ms / 1000, labels);
   }
 
   #addEach(name: CountName, label: string, counts: Readonly<Record<string, number>>): void {
@@ -298,9 +294,10 @@ export class PrometheusFigures {
     this.#metrics.get(name)?.inc(labels, value);
   }
 
-  #set(name: CountName, value: number, labels: Labels = {}): void {
+  /** Nothing for a value that is not known. */
+  #set(name: CountName, value: number | null | undefined, labels: Labels = {}): void {
     const metric = this.#metrics.get(name);
-    if (metric instanceof Gauge) metric.set(labels, value);
+    if (metric instanceof Gauge && typeof value === 'number') metric.set(labels, value);
   }
 }
 

@@ -53,18 +53,23 @@ const percentiles = v.object(counted(...PERCENTILES));
 const outcomes = v.object(counted(...OUTCOME_KINDS));
 const instant = v.pipe(v.string(), v.isoTimestamp());
 
-/** The parts of a record that readers use. Other fields are ignored, so that older programs read newer records. */
-const RunSchema = v.object({
+/** What is known at the start of a run. */
+const BEGUN = {
   v: v.literal(1),
   id: text,
   verb: text,
   job: v.optional(text),
   tool: text,
+  startedAt: instant,
+  options: map(v.pipe(v.array(v.string()), v.readonly())),
+};
+
+/** The parts of a record that readers use. Other fields are ignored, so that older programs read newer records. */
+const RunSchema = v.object({
+  ...BEGUN,
   node: text,
   platform: text,
-  startedAt: instant,
   endedAt: instant,
-  options: map(v.pipe(v.array(v.string()), v.readonly())),
   summary: v.object({
     ...counted('undone', 'bytes', 'rows', 'files', 'requests', 'changed', 'withdrawn', 'shorter'),
     ...counted('elapsedMs', 'peakMemoryBytes'),
@@ -122,13 +127,7 @@ export type RunRecord = v.InferOutput<typeof RunSchema>;
 
 /** A run that has begun. Its record replaces this one; a run that was killed or could not begin leaves only this one. */
 const StartSchema = v.object({
-  v: v.literal(1),
-  id: text,
-  verb: text,
-  job: v.optional(text),
-  tool: text,
-  startedAt: instant,
-  options: map(v.pipe(v.array(v.string()), v.readonly())),
+  ...BEGUN,
   /** Set once the orders of the run are in the lake. */
   isOrdered: v.optional(v.literal(true)),
   /** The error that ended the run before its work. */
