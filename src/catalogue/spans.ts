@@ -6,13 +6,24 @@
  */
 export type Spans = ArrayLike<number>;
 
-/** Days `[from, to)` of the exchange. */
+/** Days `[from, to)` of the exchange. In a plan, `from` is -Infinity for a range from the start of the series on. */
 export interface DayRange {
   readonly from: number;
   readonly to: number;
 }
 
 export const NO_SPANS: Spans = [];
+
+/** Ascending and disjoint spans of the same days. */
+export function spansOf(ranges: readonly DayRange[]): number[] {
+  return union(ranges.flatMap(({ from, to }) => (from < to ? [from, to] : [])));
+}
+
+export function rangesOf(spans: Spans): DayRange[] {
+  const ranges: DayRange[] = [];
+  eachSpan(spans, (from, to) => ranges.push({ from, to }));
+  return ranges;
+}
 
 /** Times in both lists. */
 export function intersect(a: Spans, b: Spans): number[] {

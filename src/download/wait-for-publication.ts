@@ -109,7 +109,7 @@ function awaitedOf({ venue, today }: PublicationContext, requests: readonly Seri
     if (rest?.mode === 'only' || last === undefined || hasLongBars(spec, series.interval)) return [];
     const day = Math.min(last.to, today) - 1;
     const period = cadences.includes('daily') ? dayPeriod(day) : lastWholeMonth(day, today);
-    const isWanted = period.to > (last.from ?? 0) && cadences.length > 0;
+    const isWanted = period.to > last.from && cadences.length > 0;
     return isWanted ? [{ series, period }] : [];
   });
 }

@@ -18,6 +18,8 @@ import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, PartitionPeriod, Period, Task } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
+import { rangesOf, spansOf } from '../catalogue/spans.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { absenceReason, PAGE_DAYS } from './series-listing.js';
 import type { SeriesListing } from './series-listing.js';
 
@@ -61,12 +63,6 @@ export interface ChooseContext {
   readonly mayReplaceDays?: (monthly: ArchiveObject) => boolean;
 }
 
-/** A half-open range of days. `from` undefined: from the start of the series. Lists of ranges are ascending and disjoint. */
-export interface DayRange {
-  readonly from: number | undefined;
-  readonly to: number;
-}
-
 /** The name of the partition that a period belongs to. */
 export function labelOf(partition: PartitionPeriod, { cadence, from }: Period): string {
   return partition === 'day' && cadence === 'daily' ? dayText(from) : monthText(monthOf(from));
@@ -95,15 +91,15 @@ function lengthOf(month: number): number {
   return monthStart(month + 1) - monthStart(month);
 }
 
-async function bound(context: ChooseContext, range: DayRange): Promise<{ from: number; to: number }> {
-  if (range.from !== undefined) return { from: range.from, to: range.to };
+async function bound(context: ChooseContext, range: DayRange): Promise<DayRange> {
+  if (range.from > -Infinity) return range;
   const listings = await Promise.all(context.cadences.map((cadence) => context.list(cadence)));
   const starts = listings.flatMap((listing) => listing.first?.from ?? []);
   return { from: Math.min(range.to, ...starts), to: range.to };
 }
 
 /** Groups days by month, without duplicates. */
-export function byMonth(ranges: readonly { from: number; to: number }[]): Map<number, number[]> {
+export function byMonth(ranges: readonly DayRange[]): Map<number, number[]> {
   return grouped(new Set(ranges.flatMap(eachDay)), monthOf);
 }
 
@@ -217,7 +213,7 @@ export function withRecheckedDays(
     from,
     to: Math.min(to, today),
   }));
-  return added.length === 0 ? asked : joined([...asked, ...added]);
+  return added.length === 0 ? asked : rangesOf(spansOf([...asked, ...added]));
 }
 
 /** Recent days that failed or were not requested, if they come after a held day. */
@@ -253,7 +249,7 @@ export function withLackingDays(
   const last = asked.at(-1);
   if (since === undefined || last === undefined) return asked;
   const start = since === -Infinity ? (held.first() ?? since) : since;
-  if (start === -Infinity) return [{ from: undefined, to: last.to }];
+  if (start === -Infinity) return [{ from: start, to: last.to }];
   const spans = held.spans();
   const lacking: DayRange[] = [];
   const known = knownAbsence(held, absences);
@@ -275,7 +271,7 @@ export function withLackingDays(
     next = Math.max(next, to);
   }
   add(next, last.to);
-  return lacking.length === 0 ? asked : joined([...asked, ...lacking]);
+  return lacking.length === 0 ? asked : rangesOf(spansOf([...asked, ...lacking]));
 }
 
 /** Spreads the checks of held days of one age over the days of the calendar, so that each run has a share, also a weekly one. */
@@ -302,19 +298,4 @@ function knownAbsence(held: HeldObjects, absences: Absences): (day: number) => A
     const isRefuted = (at === 'end' && day < end) || (at === 'start' && day > first);
     return isRefuted ? undefined : absence;
   };
-}
-
-/** Merges ranges into ascending, disjoint ones. */
-function joined(ranges: readonly DayRange[]): DayRange[] {
-  const all: { from: number | undefined; to: number }[] = [];
-  for (const range of [...ranges].sort((a, b) => startOf(a) - startOf(b))) {
-    const last = all.at(-1);
-    if (last !== undefined && startOf(range) <= last.to) last.to = Math.max(last.to, range.to);
-    else if (startOf(range) < range.to) all.push({ ...range });
-  }
-  return all;
-}
-
-function startOf({ from }: DayRange): number {
-  return from ?? Number.NEGATIVE_INFINITY;
 }

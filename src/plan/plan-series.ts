@@ -1,5 +1,7 @@
 /** Plans one series: listing and manifest become partition plans. */
 import { isFromRest } from '../lake/manifest-line.js';
+import { rangesOf, spansOf, subtract } from '../catalogue/spans.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { heldCuts } from '../catalogue/day-states.js';
 import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
@@ -18,7 +20,7 @@ import { TOOL_VERSION } from '../model/version.js';
 import type { Source } from '../source/source.js';
 import { findDataset, hasLongBars } from '../source/venue.js';
 import { chooseObjects, labelOf, withLackingDays, withRecheckedDays } from './choose-objects.js';
-import type { Choice, ChooseContext, DayRange } from './choose-objects.js';
+import type { Choice, ChooseContext } from './choose-objects.js';
 import type { DatasetSettings, SeriesRequest } from './series-request.js';
 import { decidePartition } from './decide.js';
 import { proveAbsences } from './prove-absences.js';
@@ -63,9 +65,10 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
   const isChanged = isMixed && context.force;
   if (isChanged) refuseLostRest(request, held, folder);
   const isRewritten = isChanged || request.rewrites !== undefined;
+  // Rewriting a series includes everything that it holds.
   const ranges = isChanged
-    ? withHeldDays(request.ranges, held)
-    : rangesOf(context, request, held, manifest.absences);
+    ? rangesOf(spansOf([...held.spans(), ...request.ranges]))
+    : rangesToPlan(context, request, held, manifest.absences);
   if (ranges.length === 0) return [];
   // A rewritten series chooses its objects as if the lake were empty.
   const kept = isRewritten ? new HeldObjects() : held;
@@ -73,7 +76,7 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
   const asked = isRewritten ? withoutSubstitutes(request) : request;
   const chosen = await chosenPeriods(context, asked, ranges, known);
   const first = chosen.find((choice) => (choice.listed ?? choice.held) !== undefined)?.period.from;
-  if (ranges[0]?.from === undefined && first !== undefined) context.starts.set(series, first);
+  if (ranges[0]?.from === -Infinity && first !== undefined) context.starts.set(series, first);
   if (request.rewrites === 'when-days-have-more' && !haveMore(chosen, request.emptyDays)) return [];
   const onlyHeld = context.revisions === 'only' && request.rewrites === undefined;
   const partitions = grouped(
@@ -103,7 +106,7 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
 }
 
 /** The ranges of a request, with the days that are checked again, and those that its order lacks. */
-function rangesOf(
+function rangesToPlan(
   context: PlanContext,
   { series, ranges, exact, since, replaced = [] }: SeriesRequest,
   held: HeldObjects,
@@ -111,7 +114,7 @@ function rangesOf(
 ): readonly DayRange[] {
   if (exact === true) {
     context.edges.add(series);
-    return replaced.reduce(without, ranges);
+    return rangesOf(subtract(spansOf(ranges), spansOf(replaced)));
   }
   const checked = withRecheckedDays(context, ranges, held, absences);
   const { venue, today } = context;
@@ -123,18 +126,7 @@ function rangesOf(
     absences,
     cuts: new Set(cuts.map(({ day }) => day)),
   });
-  return replaced.reduce(without, lacking);
-}
-
-function without(
-  ranges: readonly DayRange[],
-  { from, to }: Pick<Period, 'from' | 'to'>,
-): readonly DayRange[] {
-  return ranges.flatMap((range) => {
-    const before = { from: range.from, to: Math.min(range.to, from) };
-    const after = { from: Math.max(range.from ?? to, to), to: range.to };
-    return [before, after].filter((part) => (part.from ?? -Infinity) < part.to);
-  });
+  return rangesOf(subtract(spansOf(lacking), spansOf(replaced)));
 }
 
 /** In a rewritten series, rows of REST must not substitute held rows of the archive. */
@@ -244,23 +236,15 @@ function splitMonths(
   return [...grouped(choices, ({ period }) => labelOf('month', period))];
 }
 
-/** Rewriting a series includes everything that it holds. */
-function withHeldDays(asked: readonly DayRange[], held: HeldObjects): readonly DayRange[] {
-  if (asked.some((range) => range.from === undefined)) return asked;
-  const ranges = held.spans().map(({ from, to }) => ({ from, to }));
-  return [...ranges, ...asked].sort((a, b) => (a.from ?? 0) - (b.from ?? 0));
-}
-
 function memoizedListing(
   context: PlanContext,
   series: Series,
   ranges: readonly DayRange[],
   heldTo: number | undefined,
 ): (cadence: Cadence) => Promise<SeriesListing> {
-  const froms = ranges.map((range) => range.from);
-  const from = froms.includes(undefined) ? undefined : Math.min(...froms.map((day) => day ?? 0));
+  const from = Math.min(...ranges.map((range) => range.from));
   const selected: ListingRange = {
-    ...(from === undefined ? {} : { from }),
+    ...(from === -Infinity ? {} : { from }),
     to: Math.max(...ranges.map((range) => range.to)),
     today: context.today,
     ...(heldTo === undefined ? {} : { heldTo }),

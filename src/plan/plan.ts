@@ -252,7 +252,7 @@ async function askedShortMonths(
   if (!isCompared || spec?.cadences.includes('daily') !== true) return [];
   const manifest = await manifests.of(await checkedFolder(root, seriesFolder(venue.name, series)));
   return shortMonthsOf(manifest[settings.format], spec).filter(({ from, to }) => {
-    const isInRange = ranges.some((range) => (range.from ?? -Infinity) < to && from < range.to);
+    const isInRange = ranges.some((range) => range.from < to && from < range.to);
     return exact === true ? isInRange : (isInRange || to > (since ?? Infinity)) && isCheckDay(from, today);
   });
 }

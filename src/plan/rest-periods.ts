@@ -9,7 +9,8 @@ import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, PartitionPlan, Period, RestPeriod, Series, Task } from '../model/task.js';
 import { restKey } from '../source/keys.js';
 import { byMonth } from './choose-objects.js';
-import type { Choice, DayRange } from './choose-objects.js';
+import type { Choice } from './choose-objects.js';
+import type { DayRange } from '../catalogue/spans.js';
 
 /** The data of a series that REST has. */
 export interface RestOffer {
@@ -45,7 +46,7 @@ export interface RestContext {
 export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]): Choice[] {
   const { offer } = context;
   const bounded = ranges.map(({ from, to }) => ({
-    from: from ?? offer.from,
+    from: from === -Infinity ? offer.from : from,
     to: Math.min(to, offer.to),
   }));
   const firstHeld = context.held.first() ?? Number.POSITIVE_INFINITY;

@@ -5,7 +5,7 @@ import type { Cadence, Format, Period, Series, Settings } from '../model/task.js
 import { cadencesOf } from '../source/keys.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
-import type { DayRange } from './choose-objects.js';
+import type { DayRange } from '../catalogue/spans.js';
 import type { RestOffer } from './rest-periods.js';
 import { join } from 'node:path';
 import { FOLDERS, safeName, seriesAt, seriesFolder } from '../lake/layout.js';

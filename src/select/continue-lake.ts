@@ -74,7 +74,7 @@ export async function continueLake(
     lost.series += lostObjects > 0 ? 1 : 0;
     for (const request of continued) {
       const [days] = request.ranges;
-      if ((days?.from ?? 0) < (days?.to ?? 0)) requests.push(request);
+      if (days !== undefined && days.from < days.to) requests.push(request);
       else ended.add(endedText(venue, series.market, series.dataset) ?? '');
     }
   }
@@ -129,7 +129,7 @@ async function orderedAnew(
     const requestOf = (symbol: string): SeriesRequest => {
       const series = { market, dataset, ...layer, symbol };
       const rest = offerOf(context, series, verb);
-      const ranges = [{ from: first === null ? undefined : parseDay(first), to }];
+      const ranges = [{ from: parseDay(first ?? '') ?? -Infinity, to }];
       return { series, settings, cadences, ranges, rest };
     };
     const available = await availableSymbols(context, order, { market, spec, cadences }, traded);
@@ -234,7 +234,7 @@ async function continuations(
           : await firstGap(held, format === 'zip' ? paths.root : folder, { isOutdated, isRequested });
       const from =
         isRangeGiven(options) || gap === undefined
-          ? range.from
+          ? (range.from ?? -Infinity)
           : Math.min(gap, dayOf(context.nowMs, context.venue) - 1);
       // Without a given range, no days after the end of a dataset are requested.
       const kinds = new Set(manifest[format].spans().map(({ facts }) => facts.cadence));

@@ -84,7 +84,7 @@ function withFirstDay(
   if (rest?.mode === 'only') return { ...request, since: Math.max(first.day, rest.from) };
   // The archive may get days before the first one: they are looked for less and less often, without end.
   const isExtended = first.isOfSeries && Number.isFinite(first.day) && isCheckDay(first.day, today);
-  const before = isExtended ? [{ from: undefined, to: first.day }] : [];
+  const before = isExtended ? [{ from: -Infinity, to: first.day }] : [];
   return { ...request, since: first.day, ranges: [...before, ...request.ranges] };
 }
 

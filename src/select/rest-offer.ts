@@ -92,7 +92,7 @@ export function retentionNotes({ venue }: SelectionContext, requests: readonly S
     ({ series, rest, ranges }) =>
       rest?.mode === 'only' &&
       reachMs(venue, series) !== undefined &&
-      ranges.some(({ from }) => from === undefined || from < rest.from),
+      ranges.some(({ from }) => from < rest.from),
   );
   if (shortened?.rest === undefined) return [];
   const { market } = shortened.series;

@@ -163,7 +163,7 @@ export function requestsOf(
   context: DownloadContext,
   { market, spec, interval, cadences }: ChosenDataset,
   symbol: string,
-  { from, to }: Range,
+  { from = -Infinity, to }: Range,
 ): SeriesRequest[] {
   const series = { market, dataset: spec.name, ...(interval === undefined ? {} : { interval }), symbol };
   const rest = offerOf(context, series, context.verb);

@@ -1,7 +1,7 @@
 /** `cryptodl repair`: fixes the lake, then plans the lost objects and the missing days like any other run. */
 import { join } from 'node:path';
 import { heldCuts } from '../catalogue/day-states.js';
-import { eachSpan, union } from '../catalogue/spans.js';
+import { rangesOf, spansOf } from '../catalogue/spans.js';
 import type { Session } from '../download/session.js';
 import type { Absences } from '../lake/absences.js';
 import { isFromRest } from '../lake/manifest-line.js';
@@ -73,7 +73,7 @@ export async function selectRepairs(
   }
   if (seriesCount === 0 && selection.names?.size !== 0) throw nothingHeld(options.out);
   const days = requests.reduce(
-    (sum, { ranges }) => sum + ranges.reduce((total, { from = 0, to }) => total + to - from, 0),
+    (sum, { ranges }) => sum + ranges.reduce((total, { from, to }) => total + to - from, 0),
     0,
   );
   return {
@@ -206,9 +206,7 @@ function daysToRepair(facts: RepairFacts): { from: number; to: number }[] {
   const first = Math.min(...periods.map(({ from }) => from));
   const last = Math.max(...periods.map(({ to }) => to));
   for (let day = first; day < last; day += 1) if (isMissing(facts, day)) add({ from: day, to: day + 1 });
-  const spans: { from: number; to: number }[] = [];
-  eachSpan(union([...days].flatMap((day) => [day, day + 1])), (from, to) => spans.push({ from, to }));
-  return spans;
+  return rangesOf(spansOf([...days].map((day) => ({ from: day, to: day + 1 }))));
 }
 
 /** True when the object lacked rows when it was fetched. */

@@ -62,7 +62,7 @@ function* chunksOf(
   const isSmall = spec === undefined || defaultPartition(spec, series.interval) === 'month';
   const months = isSmall ? SMALL_MONTHS : 1;
   for (const range of ranges.toReversed()) {
-    const first = range.from ?? parseDay(venue.firstDay) ?? 0;
+    const first = Math.max(range.from, parseDay(venue.firstDay) ?? 0);
     for (let to = range.to; to > first;) {
       // Years begin in January, so that a later command with another range makes the same jobs.
       const month = monthOf(to - 1);

@@ -5,7 +5,8 @@ import { dayText, eachDay, monthOf, monthStart, periodText } from '../../src/mod
 import { HeldObjects } from '../../src/lake/held-objects.js';
 import type { ObjectLine } from '../../src/lake/manifest-line.js';
 import { labelOf } from '../../src/plan/choose-objects.js';
-import type { Choice, DayRange } from '../../src/plan/choose-objects.js';
+import type { DayRange } from '../../src/catalogue/spans.js';
+import type { Choice } from '../../src/plan/choose-objects.js';
 import { chooseFromRest, fillFromRest, joinPeriods, substitutedPlan } from '../../src/plan/rest-periods.js';
 import type { RestContext, RestOffer } from '../../src/plan/rest-periods.js';
 import type { AbsenceReason } from '../../src/model/absence-reasons.js';
@@ -59,7 +60,7 @@ function saidBy(choices: readonly Choice[], partition: PartitionPeriod = 'month'
 }
 
 function range(from: string | undefined, to: string): DayRange {
-  return { from: from === undefined ? undefined : day(from), to: day(to) };
+  return { from: from === undefined ? -Infinity : day(from), to: day(to) };
 }
 
 const chosen = (given: Given, ...ranges: readonly DayRange[]): Record<string, string[]> =>
