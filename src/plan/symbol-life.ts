@@ -113,7 +113,7 @@ export class SymbolLife {
       for (const one of [series, ...others]) {
         // The symbol is traded: its other datasets need not be asked.
         if (end > latest) return undefined;
-        const days = await this.#eachDay(one, from - NEAR_DAYS, Infinity);
+        const days = await this.#daysOf(one, from - NEAR_DAYS, Infinity);
         if (days.length > 0) recent.add(one);
         end = days.reduce((last, day) => Math.max(last, day + 1), end);
       }
@@ -144,7 +144,7 @@ export class SymbolLife {
     const others = (await this.#othersOf(series)).filter(isTold);
     const found = await orUndefined(async () => {
       if (!(await this.#hasDays(others, from - NEAR_DAYS, to + NEAR_DAYS))) return undefined;
-      return Promise.all([series, ...others].filter(isTold).map((one) => this.#eachDay(one, since, to)));
+      return Promise.all([series, ...others].filter(isTold).map((one) => this.#daysOf(one, since, to)));
     });
     if (found === undefined) return [];
     const days = [...found.flat().sort((a, b) => a - b), to];
@@ -175,17 +175,15 @@ export class SymbolLife {
   }
 
   async #hasDays(all: readonly Series[], from: number, to: number): Promise<boolean> {
-    for (const one of all) if ((await this.#eachDay(one, from, to)).length > 0) return true;
+    for (const one of all) if ((await this.#daysOf(one, from, to)).length > 0) return true;
     return false;
   }
 
   /** The first day from this one on that another symbol has; the day itself if the listing has none of the days around it. */
   async #resumedFrom(series: Series, shown: Shown, day: number): Promise<number> {
-    const recent = this.#options.today - REFERENCE_DAYS;
-    const [start, end] = day >= recent ? [recent, Infinity] : [day, day + MOST_STALLED_DAYS];
     let first = Infinity;
-    for await (const { from, to } of this.#othersPeriods(series, shown, start, end)) {
-      if (to > day) first = Math.min(first, Math.max(day, from));
+    for await (const { from } of this.#othersPeriods(series, shown, day, day + MOST_STALLED_DAYS)) {
+      first = Math.min(first, Math.max(day, from));
       if (first === day) return day;
     }
     return first === Infinity ? day : first;
@@ -193,12 +191,9 @@ export class SymbolLife {
 
   /** The day after the last one before this one that another symbol has; the day itself if the listing has none of the days before it. */
   async #stoppedBefore(series: Series, shown: Shown, day: number): Promise<number> {
-    const recent = this.#options.today - REFERENCE_DAYS;
-    const start = day - MOST_STALLED_DAYS;
-    const [first, end] = start >= recent ? [recent, Infinity] : [start, day];
     let last = -Infinity;
-    for await (const { from, to } of this.#othersPeriods(series, shown, first, end)) {
-      if (from < day && to > start) last = Math.max(last, Math.min(day, to));
+    for await (const { to } of this.#othersPeriods(series, shown, day - MOST_STALLED_DAYS, day)) {
+      last = Math.max(last, Math.min(day, to));
       if (last === day) return day;
     }
     return last === -Infinity ? day : last;
@@ -217,19 +212,18 @@ export class SymbolLife {
 
   /** Whether another symbol has an object in the days `[from, to)`. */
   async #goesOn(series: Series, shown: Shown, from: number, to: number): Promise<boolean> {
-    const recent = this.#options.today - REFERENCE_DAYS;
-    const start = from >= recent || to === Infinity ? recent : from;
-    const end = start === recent ? Infinity : to;
-    for await (const period of this.#othersPeriods(series, shown, start, end))
-      if (period.to > from && period.from < to) return true;
-    return false;
+    return (await this.#othersPeriods(series, shown, from, to).next()).done !== true;
   }
 
-  /** The periods of other symbols in the days `[from, to)`, series by series. */
+  /** The periods of other symbols in the days `[from, to)`, series by series. The recent ones are requested once for all such days. */
   async *#othersPeriods(series: Series, shown: Shown, from: number, to: number): AsyncGenerator<Period> {
+    const recent = this.#options.today - REFERENCE_DAYS;
+    const [start, end] = from >= recent || to === Infinity ? [recent, Infinity] : [from, to];
     for (const [one, cadence] of shown)
-      for (const symbol of this.#referencesOf(series))
-        yield* (await orUndefined(() => this.#periods({ ...one, symbol }, cadence, from, to))) ?? [];
+      for (const symbol of this.#referencesOf(series)) {
+        const found = await orUndefined(() => this.#periods({ ...one, symbol }, cadence, start, end));
+        yield* found?.filter((period) => period.to > from && period.from < to) ?? [];
+      }
   }
 
   /** The same dataset of the symbol in other intervals, of the run and of the lake. */
@@ -303,7 +297,7 @@ export class SymbolLife {
     return Number.isFinite(day) && month === monthStart(monthOf(day)) ? day : Math.min(day, month);
   }
 
-  async #eachDay(series: Series, from: number, to: number): Promise<number[]> {
+  async #daysOf(series: Series, from: number, to: number): Promise<number[]> {
     const [start, end] = [monthStart(monthOf(from)), to === Infinity ? to : monthStart(monthOf(to - 1) + 1)];
     const [days, months] = await Promise.all([
       this.#periods(series, 'daily', start, end),
