@@ -20,6 +20,7 @@ import type { ArchiveObject, Cadence, PartitionPeriod, Period, Task } from '../m
 import type { DatasetSpec } from '../source/venue.js';
 import { rangesOf, spansOf } from '../catalogue/spans.js';
 import type { DayRange } from '../catalogue/spans.js';
+import type { PlanContext } from './series-request.js';
 import { absenceReason, PAGE_DAYS } from './series-listing.js';
 import type { SeriesListing } from './series-listing.js';
 
@@ -43,7 +44,7 @@ export interface Choice {
   readonly isWider?: true;
 }
 
-export interface ChooseContext {
+export interface ChooseContext extends Pick<PlanContext, 'today' | 'recheckDays'> {
   readonly cadences: readonly Cadence[];
   readonly partition: PartitionPeriod;
   /** Held objects that decide between daily and monthly objects; empty when the series is rewritten. */
@@ -54,9 +55,6 @@ export interface ChooseContext {
   readonly keepsMonths?: boolean;
   /** The listing of one cadence, which is requested at most once. */
   readonly list: (cadence: Cadence) => Promise<SeriesListing>;
-  readonly today: number;
-  /** Later runs check this many days before today again. */
-  readonly recheckDays: number;
   /** First and last known periods of the dataset, over all series. */
   readonly spans: DatasetSpec['spans'];
   /** Whether this monthly object may replace held days if another day of the month is a hole; undefined: never. */
@@ -174,20 +172,18 @@ function isWithdrawn({ copiedAt, isProbed }: SeriesListing, absent: AbsenceReaso
 
 // Days that are checked again, because their objects may have changed or been published late.
 
-export interface RecheckContext {
-  readonly today: number;
-  readonly nowMs: number;
-  readonly revisions: 'check' | 'ignore' | 'only' | 'take';
-  readonly recheckDays: number;
-}
-
 /**
  * The ranges, ascending and disjoint, together with recent days that are held or unknown, held months whose missing days were
  * not requested yet, rows of REST that substitute the archive's, and absent periods that are due again. Ranges that all end before the recent
  * days stay as they are, because the user selected exactly them.
  */
 export function withRecheckedDays(
-  { today, nowMs, revisions, recheckDays }: RecheckContext,
+  {
+    today,
+    nowMs,
+    revisions,
+    recheckDays,
+  }: Pick<PlanContext, 'today' | 'nowMs' | 'revisions' | 'recheckDays'>,
   asked: readonly DayRange[],
   held: HeldObjects,
   absences: Absences,
@@ -237,7 +233,7 @@ function unknownDays(held: HeldObjects, absences: Absences, since: number, today
  * `since`: the first day of the order; -Infinity: that of the series. `cuts`: held days that are cut, compared with the days around them.
  */
 export function withLackingDays(
-  { today, nowMs, revisions }: Pick<RecheckContext, 'today' | 'nowMs' | 'revisions'>,
+  { today, nowMs, revisions }: Pick<PlanContext, 'today' | 'nowMs' | 'revisions'>,
   asked: readonly DayRange[],
   since: number | undefined,
   {

@@ -1,6 +1,6 @@
 /** Decides for each object of a partition: fetch, skip or absent, given the content of the lake. */
 import { parsePeriod } from '../model/calendar.js';
-import type { ErrorCode } from '../model/errors.js';
+import type { PlanContext } from './series-request.js';
 import type { Absences } from '../lake/absences.js';
 import { fileSizes } from '../lake/publish.js';
 import type { HeldObjects } from '../lake/held-objects.js';
@@ -10,18 +10,14 @@ import type { ArchiveObject, PartitionPlan, Period, Series, Settings, Task } fro
 import { TOOL_VERSION } from '../model/version.js';
 import type { Choice } from './choose-objects.js';
 
-export interface DecideContext {
+export interface DecideContext extends Pick<PlanContext, 'force' | 'revisions' | 'ignoredRefusals'> {
   readonly series: Series;
   readonly settings: Settings;
   readonly held: HeldObjects;
   /** Paths in manifest lines are relative to it: the folder of the series, for zip the root of the lake. */
   readonly folder: string;
-  readonly force: boolean;
-  readonly revisions: 'check' | 'ignore' | 'only' | 'take';
   /** Revisions that earlier runs refused; undefined: they are fetched again. */
   readonly refusals?: Absences;
-  /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
-  readonly ignoredRefusals: ReadonlySet<ErrorCode>;
   /** Files that differ from their last commit. */
   readonly broken?: ReadonlySet<string>;
   readonly keyOf: (period: Period) => string;

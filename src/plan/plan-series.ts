@@ -7,50 +7,24 @@ import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { seriesFolder } from '../lake/layout.js';
 import { HeldObjects } from '../lake/held-objects.js';
-import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { checkSettings, differingSettings } from '../lake/settings.js';
 import { grouped, memoized } from '../model/by-name.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { usage } from '../model/errors.js';
-import type { ErrorCode } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
-import type { Source } from '../source/source.js';
 import { findDataset, hasLongBars } from '../source/venue.js';
 import { chooseObjects, labelOf, withLackingDays, withRecheckedDays } from './choose-objects.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
-import type { DatasetSettings, SeriesRequest } from './series-request.js';
+import type { PlanContext, SeriesRequest } from './series-request.js';
 import { decidePartition } from './decide.js';
 import { proveAbsences } from './prove-absences.js';
 import { mayLackEdges } from './prove-edges.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
 import { withHeldSettings } from './series-request.js';
 import type { SeriesListing, ListingRange } from './series-listing.js';
-import type { SymbolLife } from './symbol-life.js';
-
-export interface PlanContext {
-  readonly venue: Source;
-  readonly root: string;
-  readonly manifests: Pick<Manifests, 'of'>;
-  readonly today: number;
-  readonly nowMs: number;
-  readonly force: boolean;
-  readonly revisions: 'check' | 'ignore' | 'only' | 'take';
-  /** This many days before today are checked again: held objects may change, and late ones may be published. */
-  readonly recheckDays: number;
-  /** The evidence for reasons of absence. */
-  readonly life: SymbolLife;
-  readonly listSeries: (series: Series, cadence: Cadence, selected: ListingRange) => Promise<SeriesListing>;
-  /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
-  readonly ignoredRefusals: ReadonlySet<ErrorCode>;
-  readonly datasetSettings: DatasetSettings;
-  /** The planned series of which `mayLackEdges` may be true. */
-  readonly edges: Set<Series>;
-  /** The first published or held days of the planned series whose range has no first day. */
-  readonly starts: Map<Series, number>;
-}
 
 /** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
 export async function planSeries(context: PlanContext, requested: SeriesRequest): Promise<PartitionPlan[]> {
@@ -84,14 +58,12 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
     ({ period }) => labelOf(settings.partition, period),
   );
   const decide = {
+    ...context,
     series,
     settings,
     held,
     folder: settings.format === 'zip' ? context.root : folder,
-    force: context.force,
-    revisions: context.revisions,
     ...(request.exact === true ? {} : { refusals: manifest.absences }),
-    ignoredRefusals: context.ignoredRefusals,
     ...(request.broken === undefined ? {} : { broken: request.broken }),
     keyOf: (period: Period) => context.venue.archive.objectKey(series, period),
   };

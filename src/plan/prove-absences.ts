@@ -7,15 +7,13 @@ import { DAY_MS, periodAt } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import type { SeriesListing } from './series-listing.js';
-import type { SymbolLife } from './symbol-life.js';
+import type { PlanContext } from './series-request.js';
 
-export interface ProofContext extends Pick<ChooseContext, 'known' | 'list' | 'spans'> {
+/** With `force`, recorded reasons do not count. */
+export interface ProofContext
+  extends Pick<ChooseContext, 'known' | 'list' | 'spans'>, Pick<PlanContext, 'life' | 'nowMs' | 'force'> {
   readonly series: Series;
-  readonly life: Pick<SymbolLife, 'firstDay' | 'datasetStart' | 'end' | 'pauses' | 'endedPauses'>;
   readonly absences: Absences;
-  readonly nowMs: number;
-  /** Recorded reasons do not count. */
-  readonly force: boolean;
 }
 
 type Proof = Pick<Choice, 'absent' | 'since'>;

@@ -1,17 +1,15 @@
 /** Proves where a symbol begins or ends within the first or the last held object of a series: no rows are expected before or after. */
 import type { EmptyStretch } from '../catalogue/cut-days.js';
 import { heldCuts } from '../catalogue/day-states.js';
-import type { Manifests } from '../lake/manifests.js';
 import type { HeldObjects, HeldSpan } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { dayOf, dayPeriod, monthPeriod, monthOf } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Period, Series } from '../model/task.js';
-import type { Source } from '../source/source.js';
 import { findDataset, rowSeconds } from '../source/venue.js';
 import { isCheckDay } from './choose-objects.js';
-import type { SymbolLife } from './symbol-life.js';
+import type { PlanContext } from './series-request.js';
 
 /** The end of a symbol is proven weeks after it. */
 const RECENT_DAYS = 60;
@@ -62,12 +60,7 @@ function lacksTail({ to, facts: { gaps, last = '', open } }: HeldSpan, cuts: Cut
   return isBeforeGap || cuts.some(({ day, at }) => day === to - 1 && at === 'end');
 }
 
-export interface EdgeContext {
-  readonly venue: Source;
-  readonly root: string;
-  readonly manifests: Pick<Manifests, 'of'>;
-  readonly today: number;
-  readonly life: Pick<SymbolLife, 'firstDay' | 'end' | 'pauses' | 'intervalsOf'>;
+export interface EdgeContext extends Pick<PlanContext, 'venue' | 'root' | 'manifests' | 'today' | 'life'> {
   /**
    * The day before the first one of a symbol, the day after its last one, or the last day of a pause, with its first. `hole`: a held first or last
    * day, of which other intervals have more.

@@ -7,30 +7,11 @@ import type { ObjectLine } from '../lake/manifest-line.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, PartitionPlan, Period, RestPeriod, Series, Task } from '../model/task.js';
+import type { RestOffer } from './series-request.js';
 import { restKey } from '../source/keys.js';
 import { byMonth } from './choose-objects.js';
 import type { Choice } from './choose-objects.js';
 import type { DayRange } from '../catalogue/spans.js';
-
-/** The data of a series that REST has. */
-export interface RestOffer {
-  /** `only`: REST is the only source. */
-  readonly mode: 'only' | 'fill';
-  /** First day that REST has completely. */
-  readonly from: number;
-  /** Day after the last one that may be requested. */
-  readonly to: number;
-  /** The current day, which is not over yet. */
-  readonly today: number;
-  /** Periods that end later may not have all of their rows yet. */
-  readonly settledTo: number;
-  /** Whether a whole month is one period, like a monthly object of the archive. */
-  readonly hasMonths: boolean;
-  /** Whether a period has few enough rows to complete a held object that lacks some. */
-  readonly standsIn?: (period: Period) => boolean;
-  /** Whether a period has few enough rows to substitute an object while the archive does not answer. */
-  readonly substitutes?: (period: Period) => boolean;
-}
 
 export interface RestContext {
   readonly series: Series;

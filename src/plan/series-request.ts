@@ -1,4 +1,4 @@
-/** What a run requests of one series, and its settings from the lake. */
+/** What a run requests of one series, and its settings from the lake. What the plans of all series share. */
 import type { Manifest } from '../lake/manifest.js';
 import { continuedSettings } from '../lake/settings.js';
 import type { Cadence, Format, Period, Series, Settings } from '../model/task.js';
@@ -6,7 +6,9 @@ import { cadencesOf } from '../source/keys.js';
 import type { Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
 import type { DayRange } from '../catalogue/spans.js';
-import type { RestOffer } from './rest-periods.js';
+import type { ErrorCode } from '../model/errors.js';
+import type { ListingRange, SeriesListing } from './series-listing.js';
+import type { SymbolLife } from './symbol-life.js';
 import { join } from 'node:path';
 import { FOLDERS, safeName, seriesAt, seriesFolder } from '../lake/layout.js';
 import { memoized } from '../model/by-name.js';
@@ -14,6 +16,49 @@ import { MANIFEST_ENDING } from '../lake/manifest-place.js';
 import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { listEntries } from '../lake/walk-lake.js';
+
+/** What the plans of all series of a run share. */
+export interface PlanContext {
+  readonly venue: Source;
+  readonly root: string;
+  readonly manifests: Pick<Manifests, 'of'>;
+  readonly today: number;
+  readonly nowMs: number;
+  readonly force: boolean;
+  readonly revisions: 'check' | 'ignore' | 'only' | 'take';
+  /** This many days before today are checked again: held objects may change, and late ones may be published. */
+  readonly recheckDays: number;
+  /** The evidence for reasons of absence. */
+  readonly life: SymbolLife;
+  readonly listSeries: (series: Series, cadence: Cadence, selected: ListingRange) => Promise<SeriesListing>;
+  /** Earlier refusals with these codes are ignored: their revisions are fetched again. */
+  readonly ignoredRefusals: ReadonlySet<ErrorCode>;
+  readonly datasetSettings: DatasetSettings;
+  /** The planned series of which `mayLackEdges` may be true. */
+  readonly edges: Set<Series>;
+  /** The first published or held days of the planned series whose range has no first day. */
+  readonly starts: Map<Series, number>;
+}
+
+/** The data of a series that REST has. */
+export interface RestOffer {
+  /** `only`: REST is the only source. */
+  readonly mode: 'only' | 'fill';
+  /** First day that REST has completely. */
+  readonly from: number;
+  /** Day after the last one that may be requested. */
+  readonly to: number;
+  /** The current day, which is not over yet. */
+  readonly today: number;
+  /** Periods that end later may not have all of their rows yet. */
+  readonly settledTo: number;
+  /** Whether a whole month is one period, like a monthly object of the archive. */
+  readonly hasMonths: boolean;
+  /** Whether a period has few enough rows to complete a held object that lacks some. */
+  readonly standsIn?: (period: Period) => boolean;
+  /** Whether a period has few enough rows to substitute an object while the archive does not answer. */
+  readonly substitutes?: (period: Period) => boolean;
+}
 
 export interface SeriesRequest {
   readonly series: Series;
