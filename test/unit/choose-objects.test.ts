@@ -49,9 +49,9 @@ function contextOf(given: Given): ChooseContext {
 async function chosen(given: Given, from: string | undefined, to: string): Promise<Record<string, string[]>> {
   const range = { from: from === undefined ? -Infinity : day(from), to: day(to) };
   const choices = await chooseObjects(contextOf(given), [range]);
-  const partitions = grouped(choices, ({ period }) => labelOf(given.partition ?? 'month', period));
+  const partitions = grouped(choices, (choice) => labelOf(given.partition ?? 'month', choice.period));
   return Object.fromEntries(
-    [...partitions].map(([label, ofLabel]) => [label, ofLabel.map(({ period }) => periodText(period))]),
+    [...partitions].map(([label, ofLabel]) => [label, ofLabel.map((choice) => periodText(choice.period))]),
   );
 }
 
@@ -183,9 +183,9 @@ it('never chooses two objects for one day, and leaves no wanted day out', async 
   await fc.assert(
     fc.asyncProperty(archives, ranges, async (given, wanted) => {
       const covered = new Map<number, number>();
-      for (const { period } of await chooseObjects(contextOf(given), wanted)) {
-        expect(given.cadences).toContain(period.cadence);
-        for (const at of eachDay(period)) covered.set(at, (covered.get(at) ?? 0) + 1);
+      for (const choice of await chooseObjects(contextOf(given), wanted)) {
+        expect(given.cadences).toContain(choice.period.cadence);
+        for (const at of eachDay(choice.period)) covered.set(at, (covered.get(at) ?? 0) + 1);
       }
       expect([...covered.values()].filter((times) => times !== 1)).toEqual([]);
       for (const { from, to } of wanted)

@@ -144,7 +144,7 @@ describe('the days that an order lacks', () => {
     const context = { today, nowMs: today * DAY_MS, revisions: 'check' as const };
     const asked = [{ from: today - 1, to: today }];
     const found = withLackingDays(context, asked, day('2026-11-01'), { held, absences, cuts: new Set() });
-    return found.map(({ from = 0, to }) => `${dayText(from).slice(8)}-${dayText(to - 1).slice(8)}`);
+    return found.map(({ from, to }) => `${dayText(from).slice(8)}-${dayText(to - 1).slice(8)}`);
   }
   const ALL = Array.from({ length: 19 }, (_, index) => dayText(day('2026-11-01') + index));
   const without = (...days: readonly string[]): string[] =>

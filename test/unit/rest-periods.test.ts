@@ -17,7 +17,6 @@ import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
 const SERIES: Series = { market: 'um', dataset: 'fundingRate', symbol: 'BTCUSDT' };
 
 interface Given extends Partial<RestOffer> {
-  readonly partition?: PartitionPeriod;
   /** Labels of what is held; those that end in `*` came from REST. */
   readonly held?: readonly string[];
 }
@@ -27,7 +26,7 @@ function lineOf(text: string): ObjectLine {
   return objectLine(label, label === text ? {} : { verified: 'rest', key: `rest/${label}` });
 }
 
-function contextOf({ partition: _, held: labels = [], ...offer }: Given): RestContext {
+function contextOf({ held: labels = [], ...offer }: Given): RestContext {
   const held = new HeldObjects();
   for (const label of labels) held.add(lineOf(label));
   const today = offer.today ?? day('2024-06-15');
@@ -65,7 +64,7 @@ function range(from: string | undefined, to: string): DayRange {
 }
 
 const chosen = (given: Given, ...ranges: readonly DayRange[]): Record<string, string[]> =>
-  saidBy(chooseFromRest(contextOf(given), ranges), given.partition);
+  saidBy(chooseFromRest(contextOf(given), ranges));
 
 function days(from: string, to: string): string[] {
   return Array.from({ length: day(to) - day(from) }, (_, index) => dayText(day(from) + index));
@@ -87,7 +86,8 @@ describe('periods of datasets that only REST has', () => {
   });
 
   it('has a file for each day where the files hold days, and one for a month that is one period', () => {
-    expect(chosen({ partition: 'day' }, range('2024-02-01', '2024-03-02'))).toEqual({
+    const choices = chooseFromRest(contextOf({}), [range('2024-02-01', '2024-03-02')]);
+    expect(saidBy(choices, 'day')).toEqual({
       '2024-02': ['2024-02'],
       '2024-03-01': ['2024-03-01'],
     });
