@@ -1,5 +1,4 @@
 /** `audit --prefer daily`: selects the months of the lake whose daily objects are better than the monthly one. */
-import { join } from 'node:path';
 import { readHeld } from '../catalogue/read-series.js';
 import { eachDay, monthOf, parsePeriod } from '../model/calendar.js';
 import { isFromRest } from '../lake/manifest-line.js';
@@ -74,13 +73,12 @@ export function selectRebuilds(requests: readonly SeriesRequest[]): (session: Se
     const emptyDays = [...(known?.emptyDays ?? []), ...(request.emptyDays ?? [])];
     together.set(id, { ...request, ranges, emptyDays });
   }
-  return (session) => ({
+  return () => ({
     verb: 'vision',
     requests: [...together.values()],
     hasListing: true,
     what: `${countText(requests.length, 'month')} to rebuild`,
     range: 'from daily objects',
     notes: [],
-    dataPath: join(session.paths.root, session.venue.name),
   });
 }

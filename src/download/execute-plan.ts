@@ -41,8 +41,6 @@ export interface PlannedRun {
   readonly report: FailureReport;
   /** True for a retry whose failure report has a line that cannot be read. */
   readonly isCut: boolean;
-  /** Path of the data of this run, for the closing block. */
-  readonly dataPath: string;
 }
 
 /** Runs the plan to its end. An error that ends the run early is part of the result. */
@@ -286,8 +284,8 @@ async function refuseFull(folder: string, neededBytes: number, flag: string): Pr
 // The end of a run: its status, its numbers, and the paths that its last lines name.
 
 function concludeRun(
-  session: Pick<Session, 'network' | 'options' | 'paths' | 'tally' | 'times'>,
-  { plan: { totals }, dataPath, isCut }: PlannedRun,
+  session: Pick<Session, 'network' | 'options' | 'paths' | 'tally' | 'times' | 'venue'>,
+  { plan: { totals }, isCut }: PlannedRun,
   ended: CryptodlError | undefined,
   reportPath: string | undefined,
 ): RunEnd {
@@ -310,12 +308,25 @@ function concludeRun(
     ended,
     undone: ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled),
     shard: options.shard?.text,
-    dataPath: shownPath(dataPath),
+    dataPath: shownPath(dataPath(session, totals)),
     reportPath: hasFailed ? reportPath : undefined,
     quarantinePath: tally.of('quarantined') > 0 ? shownPath(session.paths.quarantine) : undefined,
     query: tally.of('files') > 0 ? queryLine(tally.written, session.paths.root) : undefined,
     alerts: [],
   };
+}
+
+/** The folder that contains the data of this run. */
+function dataPath(
+  { paths: { root }, venue }: Pick<Session, 'paths' | 'venue'>,
+  { formats, fetchBy }: PlanTotals,
+): string {
+  if (formats.length === 1 && formats[0] === 'zip') return join(root, venue.archive.topFolder);
+  const [first = [], ...others] = Object.keys(fetchBy).map((name) => name.split(' '));
+  const same = first.filter((_, at) =>
+    others.every((other) => other.slice(0, at + 1).join(' ') === first.slice(0, at + 1).join(' ')),
+  );
+  return join(root, venue.name, ...same);
 }
 
 /** A line for a shell. */

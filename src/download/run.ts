@@ -1,6 +1,5 @@
 /** A whole run: selection, plan, downloads, result. The command line and the library use it. */
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { refuseFile, refuseInnerFolder, removeRunFolder } from '../lake/layout.js';
 import { noticePath, writeNotice } from '../lake/notice.js';
@@ -179,10 +178,8 @@ async function execute(
       (await import('../convert/duckdb.js')).loadDuckDb();
     const { executePlan } = await import('./execute-plan.js');
     const isCut = request.failures?.cut !== undefined;
-    const isZip = totals.formats.length === 1 && totals.formats[0] === 'zip';
-    const dataPath = isZip ? join(session.paths.root, session.venue.archive.topFolder) : selection.dataPath;
     session.live.enter('working');
-    const executed = await executePlan(session, { plan, report, isCut, dataPath });
+    const executed = await executePlan(session, { plan, report, isCut });
     session.live.enter('ending');
     const end = session.options.strict ? await judgedStrictly(session, selection, executed) : executed;
     // A queue may have a million jobs: they leave no record each.

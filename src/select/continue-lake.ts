@@ -104,7 +104,6 @@ export async function continueLake(
       ? range.text
       : `the first missing day of each series … ${dayText(range.to - 1)}`,
     notes: [...ended].map((text) => `ended      ${text}: complete`),
-    dataPath: join(paths.root, venue.name),
   };
 }
 

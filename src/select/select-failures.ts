@@ -50,7 +50,6 @@ export function selectFailures(context: LakeContext, failures: PastFailures): Ru
     idle: 'no object is left to retry',
     range: `${entries.length} object${entries.length === 1 ? '' : 's'} of an earlier run`,
     notes: [],
-    dataPath: context.paths.root,
   };
 }
 

@@ -17,7 +17,7 @@ import { offerOf, retentionNotes } from './rest-offer.js';
 import { chooseDatasets, endedNotes, isAll, oneMarket } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseRestSymbols, chooseSymbols } from './select-symbols.js';
-import { describeSelection, givenFlags, givenSettings, settingsOf } from './selection.js';
+import { describeDatasets, givenFlags, givenSettings, settingsOf } from './selection.js';
 import type {
   DownloadVerb,
   ParsedOptions,
@@ -48,7 +48,7 @@ export async function selectSeries(
   return {
     verb,
     order: orderTerms(patterns, options, range),
-    ...describeSelection(context, datasets),
+    what: describeDatasets(datasets),
     range: range.text,
     ...selected,
     requests: selected.requests.map((request) => ({ ...request, given })),

@@ -1,5 +1,4 @@
 /** The selection of a run: the contexts in which it is made, its parts, and its description. */
-import { join } from 'node:path';
 import type { Quota } from '../http/throttle/throttle.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Order, OrderTerms } from '../lake/orders.js';
@@ -67,8 +66,6 @@ export interface RunSelection {
   readonly idle?: string | undefined;
   /** Lines for the plan block. */
   readonly notes: readonly string[];
-  /** The path in the lake that contains the data of this run, except for files of the archive. */
-  readonly dataPath: string;
 }
 
 /** The part of a selection that --shard gives to this run. */
@@ -119,26 +116,13 @@ export function givenSettings(given: ReadonlySet<string>): ReadonlySet<keyof Set
 
 const SETTINGS = ['format', 'partition', 'cadence', 'numbers', 'timestamps'] as const;
 
-/** The description of datasets, and the path of their data. */
-export function describeSelection(
-  context: LakeContext,
-  datasets: readonly ChosenDataset[],
-): Pick<RunSelection, 'what' | 'dataPath'> {
-  const { paths, venue } = context;
-  const names = [...new Set(datasets.map(({ spec }) => spec.name))];
-  const intervals = [...new Set(datasets.flatMap((dataset) => dataset.interval ?? []))];
-  const markets = [...new Set(datasets.map(({ market }) => market))];
-  const what = [markets.join(','), listText(names, 6), listText(intervals, 6)]
-    .filter((part) => part !== '')
-    .join(' ');
-  const market = join(paths.root, venue.name, markets[0] ?? '');
-  const dataPath =
-    markets.length > 1
-      ? join(paths.root, venue.name)
-      : names.length === 1
-        ? join(market, names[0] ?? '')
-        : market;
-  return { what, dataPath };
+/** `um klines 1m` */
+export function describeDatasets(datasets: readonly ChosenDataset[]): string {
+  const names = new Set(datasets.map(({ spec }) => spec.name));
+  const intervals = new Set(datasets.flatMap((dataset) => dataset.interval ?? []));
+  const markets = new Set(datasets.map(({ market }) => market));
+  const parts = [[...markets].join(','), listText(names, 6), listText(intervals, 6)];
+  return parts.filter((part) => part !== '').join(' ');
 }
 
 /** The line with the requests to REST per bucket, and the shortest time that the rate limits allow. */

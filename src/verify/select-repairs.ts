@@ -1,5 +1,4 @@
 /** `cryptodl repair`: fixes the lake, then plans the lost objects and the missing days like any other run. */
-import { join } from 'node:path';
 import { heldCuts } from '../catalogue/day-states.js';
 import { rangesOf, spansOf } from '../catalogue/spans.js';
 import type { Session } from '../download/session.js';
@@ -32,7 +31,7 @@ export async function selectRepairs(
   resolved: Resolved,
   read: ReadList,
 ): Promise<RunSelection> {
-  const { options, paths, venue } = session;
+  const { options, venue } = session;
   const selection = await selectHeldSeries(session, resolved, read);
   const requests: SeriesRequest[] = [];
   const found: Partial<Record<LakeFindingKind, number>> = {};
@@ -83,7 +82,6 @@ export async function selectRepairs(
     idle: `nothing is missing in the ${seriesCount} series of the ${options.shard === undefined ? 'lake' : 'shard'}`,
     range: `${countText(days, 'day')}; the lake has ${countText(seriesCount, 'series')}`,
     notes: foundNotes(found, hasEvidence),
-    dataPath: join(paths.root, venue.name),
   };
 }
 

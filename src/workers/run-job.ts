@@ -14,7 +14,7 @@ import type { RawLayer, Resolved } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { FailureReport } from '../report/failure-report.js';
 import { parseDownload, requestsOf } from '../select/select-series.js';
-import { describeSelection, givenFlags, givenSettings } from '../select/selection.js';
+import { describeDatasets, givenFlags, givenSettings } from '../select/selection.js';
 import type { DownloadVerb, RunSelection, SymbolContext } from '../select/selection.js';
 import { resolveJob } from './job-data.js';
 import type { JobData } from './job-data.js';
@@ -145,7 +145,7 @@ function selectJob(context: SymbolContext, resolved: Resolved, verb: DownloadVer
     verb,
     requests: requests.map((request) => ({ ...request, given })),
     hasListing: verb === 'vision' || options.join !== undefined,
-    ...describeSelection(context, datasets),
+    what: describeDatasets(datasets),
     range: range.text,
     notes: [],
   };
