@@ -55,7 +55,7 @@ export async function download(command: Download): Promise<ExitCode> {
       const run = { ...request, startedAt: io.startedAt, verb, failures };
       return (await runAndPrint(run, { io, log, signalled, monitors })).exitCode;
     } finally {
-      await monitors.close(() => undefined);
+      await monitors.close();
     }
   });
 }
@@ -99,9 +99,8 @@ export async function runAndPrint(
     for (const follower of followers) follower.ended(run.exitCode, verdict);
     // The command ends with its only run.
     if (job !== undefined) return;
-    await monitors?.close((message) => {
-      reporter.warnOfOutput(message);
-    });
+    const warning = await monitors?.close();
+    if (warning !== undefined) reporter.warnOfOutput(warning);
   };
   try {
     const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };

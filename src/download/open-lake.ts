@@ -88,7 +88,7 @@ const POLL_MS = 1000;
 
 /** Takes the lock, and waits for it as long as --wait-lock allows. Rejects with `locked`. */
 async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
-  const { clock, options, observer, paths, stop } = session;
+  const { clock, deadline, options, observer, paths, stop } = session;
   const allowedMs = options.waitLockMs;
   const begunAt = clock.monotonic();
   let shown: string | undefined;
@@ -111,21 +111,13 @@ async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
       if (error.message !== shown)
         observer.waiting(`waiting up to ${durationText(leftMs)} (--wait-lock): ${error.message}`);
       shown = error.message;
-      await session.times.pause(() => sleepUnlessOver(session, Math.min(leftMs, POLL_MS), error));
+      try {
+        await session.times.pause(() => clock.sleep(Math.min(leftMs, POLL_MS), stop.signal));
+      } catch (ended) {
+        // --max-duration ends the wait.
+        throw deadline.isEarly ? error : ended;
+      }
     }
-  }
-}
-
-/** Rejects with the error of the lock when --max-duration ends the wait. */
-async function sleepUnlessOver(
-  { clock, stop, deadline }: LakeRequest,
-  delayMs: number,
-  locked: CryptodlError,
-): Promise<void> {
-  try {
-    await clock.sleep(delayMs, stop.signal);
-  } catch (error) {
-    throw deadline.isEarly ? locked : error;
   }
 }
 

@@ -28,8 +28,8 @@ interface Place {
 
 export interface Monitors {
   follow(run: DebuggedRunOptions, place: Place): Promise<readonly Follower[]>;
-  /** Ends the outputs. Later calls do nothing. */
-  close(warn: (message: string) => void): Promise<void>;
+  /** Ends the outputs. Resolves with a warning about an output that failed. Later calls do nothing. */
+  close(): Promise<string | undefined>;
 }
 
 interface Command extends Pick<Io, 'clock' | 'onDebugSignal' | 'startedAt' | 'stderr'> {
@@ -45,9 +45,10 @@ export async function openMonitors(options: Options, command: Command): Promise<
       debug.follow(run, place.live, place.reporter),
       ...((await prometheus?.follow(run, place)) ?? []),
     ],
-    close: async (warn) => {
-      await prometheus?.close(warn);
+    close: async () => {
+      const warning = await prometheus?.close();
       await debug.close();
+      return warning;
     },
   };
 }
@@ -78,13 +79,11 @@ async function openPrometheus(
       );
       return [figures.follow(run.job ?? run.verb, history, live)];
     },
-    close: async (warn) => {
-      if (isClosed) return;
+    close: async () => {
+      if (isClosed) return undefined;
       isClosed = true;
       await endServer?.();
-      if (place === undefined) return;
-      const warning = await writeTextfile(place, figures);
-      if (warning !== undefined) warn(warning);
+      return place && writeTextfile(place, figures);
     },
   };
 }

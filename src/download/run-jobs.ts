@@ -75,11 +75,10 @@ export async function runJobs(command: JobsRun): Promise<ExitCode> {
       );
       const reportPath = options.dryRun ? undefined : await report.close(isWhole);
       const elapsedMs = io.clock.monotonic() - io.startedAt;
-      const warnings: string[] = [];
-      await monitors.close((message) => warnings.push(message));
-      return conclude(command, { ended, reportPath, elapsedMs, log, signal: signalled(), warnings });
+      const warning = await monitors.close();
+      return conclude(command, { ended, reportPath, elapsedMs, log, signal: signalled(), warning });
     } finally {
-      await monitors.close(() => undefined);
+      await monitors.close();
       log.close();
     }
   });
@@ -107,12 +106,12 @@ interface End {
   readonly elapsedMs: number;
   readonly log: Log;
   readonly signal: Signalled;
-  readonly warnings: readonly string[];
+  readonly warning: string | undefined;
 }
 
 function conclude(
   { resolved, earlier, io }: JobsRun,
-  { ended, reportPath, elapsedMs, log, signal, warnings }: End,
+  { ended, reportPath, elapsedMs, log, signal, warning }: End,
 ): ExitCode {
   const { options } = resolved;
   // The cut line of the report may be a failure that still has to be repeated.
@@ -132,7 +131,7 @@ function conclude(
   const next = signal !== undefined ? CONTINUE : shown === undefined && exitCode === 0 ? query : undefined;
   const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown, counts, next });
   if (earlier?.cut !== undefined) reporter.warn(cutWarning(earlier.path, earlier.cut));
-  for (const warning of warnings) reporter.warnOfOutput(warning);
+  if (warning !== undefined) reporter.warnOfOutput(warning);
   reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
   reporter.event('summary', {
     jobs: ended.map(({ job, printed }) => ({
