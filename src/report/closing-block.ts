@@ -155,7 +155,6 @@ function substituteLines(tally: Tally): string[] {
 
 function failedLines(tally: Tally): string[] {
   return (Object.entries(tally.failedBy) as [ErrorCode, number][]).flatMap(([code, count]) => {
-    if (code === 'time-over') return [`  ${numberText(count)} ${TIME_OVER}`];
     const may = new CryptodlError(code, '').retryable ? ' (retrying may help)' : '';
     return named(tally, `failed, ${code}${may}`, code, count);
   });
@@ -163,11 +162,10 @@ function failedLines(tally: Tally): string[] {
 
 const PARTIAL = 'partial, fewer or more rows than the period must have';
 const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
-/** Has no examples, because the report names all of these objects. */
-const TIME_OVER = 'failed, time-over: --max-duration ended before they were done (retrying may help)';
 
-/** Routine absences have one example. Other absences have up to five, because they may need a check. */
+/** Routine absences, and objects that a run had no time for, have one example. Others have up to five, because they may need a check. */
 const ROUTINE: ReadonlySet<string> = new Set([
+  'time-over',
   'not-published-yet',
   ...ABSENCE_REASONS.filter((reason) => REASON_FACTS[reason].isProven),
 ]);

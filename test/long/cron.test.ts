@@ -175,8 +175,9 @@ describe('--max-duration', () => {
         .map((key) => `/${key}`)
         .sort(),
     ).toEqual(asked.sort());
-    expect(stderr).toContain(
-      '  8 failed, time-over: --max-duration ended before they were done (retrying may help)',
+    expect(stderr).toContain('  8 failed, time-over (retrying may help)\n');
+    expect(stderr).toMatch(
+      / {6}\S+\.zip: --max-duration 8s ended before this object started\n {6}… and 7 more/,
     );
     const [next = ''] = /^ {2}next {7}cryptodl retry .*$/m.exec(stderr) ?? [];
     expect(next).not.toBe('');
