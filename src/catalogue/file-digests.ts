@@ -1,5 +1,5 @@
 /** Compares files of the lake with the digests of their last commits, before their rows leave the lake. */
-import { isFileError } from '../convert/duckdb-errors.js';
+import { isFileError } from '../convert/duckdb.js';
 import { fileFacts } from '../lake/publish.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { listText } from '../model/units.js';

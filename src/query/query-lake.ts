@@ -1,8 +1,7 @@
 /** A query on the lake. Takes no lock, sends no request and writes nothing into the lake. */
 import { listText } from '../model/units.js';
-import type { DuckDbSession } from '../convert/duckdb.js';
-import type { QueryResult } from '../convert/query-stream.js';
 import { verbEngine } from '../convert/duckdb.js';
+import type { DuckDbSession, QueryResult } from '../convert/duckdb.js';
 import { quotePath, quoteText } from '../convert/sql.js';
 import { bringIn } from '../lake/backing.js';
 import { usage } from '../model/errors.js';

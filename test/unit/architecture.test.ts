@@ -115,7 +115,7 @@ const MANIFEST_MODULES = /\/lake\/(?:manifest|manifests|held-objects|inspect-man
 
 /** Each third-party package has one owner; the second name of a row needs its reason. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
-  '@duckdb/node-api': ['convert/duckdb.ts', 'convert/query-stream.ts'],
+  '@duckdb/node-api': ['convert/duckdb.ts'],
   '@aws-sdk/client-s3': ['s3/sdk.ts'],
   '@aws-sdk/lib-storage': ['s3/sdk.ts'],
   bullmq: ['workers/bullmq.ts'],
