@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { FileMetadata } from '../convert/conversion.js';
 import type { DuckDbSession, Row } from '../convert/duckdb.js';
-import { isoInstant } from '../convert/gaps.js';
+import { isoInstant } from '../convert/row-times.js';
 import { FOOTER_BYTES, readFooter } from '../convert/parquet-footer.js';
 import { copyTo } from '../convert/statements.js';
 import type { LakeParts, Session } from '../download/session.js';
@@ -21,9 +21,8 @@ import { madeKey } from '../source/keys.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
 import { droppedLine } from '../write/commit.js';
 import { fileMetadata } from '../write/file-metadata.js';
-import { ruleText } from './plan-months.js';
-import type { BarMonth, Recipe } from './plan-months.js';
-import { sourceName } from './source.js';
+import { ruleText, sourceName } from './source.js';
+import type { BarMonth, Recipe } from './source.js';
 
 /** The series of bars in the lake. */
 export interface BarTarget {

@@ -8,13 +8,12 @@ import type { ColumnSpec } from '../source/facts.js';
 import { isWithinPeriod } from './columns.js';
 import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
 import type { DuckDbSession } from './duckdb.js';
-import { hasShorterBars } from './gaps.js';
-import { gatherSmall, isLarge, newColumnsOf } from './load-rows.js';
-import type { Gathered, Input } from './load-rows.js';
-import type { Proven } from './published-csv.js';
-import { orderOf, readTimes, timeFacts } from './row-times.js';
+import { hasShorterBars, orderOf, readTimes, timeFacts } from './row-times.js';
 import type { RowTimes, TimeOrder } from './row-times.js';
+import { gatherSmall, isLarge, newColumnsOf } from './read-objects.js';
+import type { Gathered, Input } from './read-objects.js';
 import { copyPublished } from './statements.js';
+import type { Proven } from './statements.js';
 import { soundExpression } from './values.js';
 
 /**

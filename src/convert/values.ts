@@ -4,7 +4,7 @@ import type { DatasetSpec } from '../source/venue.js';
 import { instantExpression, keepsText } from './columns.js';
 import type { Conversion } from './conversion.js';
 import type { DuckDbSession, Row } from './duckdb.js';
-import { isoInstant } from './gaps.js';
+import { isoInstant } from './row-times.js';
 import { quoteName } from './sql.js';
 import { NUMBER, ORDINAL } from './statements.js';
 

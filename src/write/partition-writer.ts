@@ -11,20 +11,21 @@ import { commit, replacedRevisions } from './commit.js';
 import type { MadeFile } from './commit.js';
 import type { ObjectFacts } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { expectedRows } from '../convert/gaps.js';
-import { preparedAgain, publishedOrFailed } from './conflicts.js';
-import { completePlan, readExistingFile, overlaps } from './existing-file.js';
-import type { ExistingFile } from './existing-file.js';
-import { makeFile, splitIntoParts, datasetSpec, sessionSize } from './make-file.js';
+import { expectedRows } from '../convert/row-times.js';
 import {
-  findInterleaved,
-  lostError,
   emptyResult,
-  guardWrite,
   failAll,
+  findInterleaved,
   findSuperseded,
+  guardWrite,
+  lostError,
+  preparedAgain,
+  publishedOrFailed,
 } from './partition-guards.js';
-import { recordShorterRevisions, findShorterRevision } from './shorter-revisions.js';
+import { completePlan, overlaps, readExistingFile } from './existing-file.js';
+import type { ExistingFile } from './existing-file.js';
+import { datasetSpec, makeFile, sessionSize, splitIntoParts } from './make-file.js';
+import { findShorterRevision, recordShorterRevisions } from './shorter-revisions.js';
 import type {
   Missing,
   PartitionWriter,

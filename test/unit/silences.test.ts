@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { silencesAmong } from '../../src/convert/silences.js';
+import { silencesAmong } from '../../src/convert/sequences.js';
 import { randoms } from '../helpers/randoms.js';
 
 const [MINUTE, HOUR] = [60e6, 3600e6];
