@@ -22,19 +22,18 @@ import type { VerbRequest } from '../options/verb-request.js';
 import type { BarRule } from './bar-rule.js';
 import { makeBars } from './make-bars.js';
 import type { BarTools } from './make-bars.js';
-import { planMonths } from './plan-months.js';
-import type { BarMonth, Recipe } from './plan-months.js';
 import {
   canMake,
-  chosenMonths,
   chooseSource,
+  chosenMonths,
   missingDays,
   noSourceText,
+  planMonths,
   selectSymbols,
   sourceName,
   sourceOf,
 } from './source.js';
-import type { BarSource, SymbolSeries } from './source.js';
+import type { BarMonth, BarSource, Recipe, SymbolSeries } from './source.js';
 import { lostDays, writeMonth } from './write-month.js';
 import type { BarTarget, MonthFigures } from './write-month.js';
 

@@ -2,7 +2,7 @@
 import type { HeldSeries } from '../catalogue/catalogue.js';
 import { hasTextNumbers, hasZonedTimes } from '../catalogue/views.js';
 import type { HeldObjects } from '../lake/held-objects.js';
-import { eachDay, monthOf } from '../model/calendar.js';
+import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { Series, Settings } from '../model/task.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
@@ -11,7 +11,11 @@ import { givenRange } from '../select/date-range.js';
 import { readVerbLake, selectGiven } from '../select/held-series.js';
 import { findDataset, intervalMs } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
-import type { BarRule } from './bar-rule.js';
+import { barStart, nextStart } from './bar-rule.js';
+import type { BarRule, TimeRule } from './bar-rule.js';
+import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
+import type { LakeFile } from '../catalogue/read-series.js';
 
 /** The datasets of sources. */
 const DATASETS = ['klines', 'aggTrades', 'trades'];
@@ -140,4 +144,98 @@ export function chooseSource(usable: readonly BarSource[], held: HeldObjects): B
       .map((value, at) => value - (rank(b)[at] ?? 0))
       .find((difference) => difference !== 0) ?? 0;
   return usable.toSorted(inOrder)[0];
+}
+
+// The months of bars: the days of each file, and what its bars are made from. A bar belongs to the month of its start. A bar is made if its
+// whole time lies within the days that the source holds, from the first to the last one.
+
+/** What bars are made of, apart from the rows. */
+export interface Recipe {
+  readonly rule: BarRule;
+  readonly source: BarSource;
+  /** Whether there are bars of times without trades. */
+  readonly isFilled: boolean;
+}
+
+/** A file of bars. */
+export interface BarMonth {
+  readonly month: number;
+  readonly label: string;
+  readonly file: string;
+  /** The days that have bars or lie within a bar, ascending. */
+  readonly days: readonly number[];
+  /** The starts of its bars in milliseconds. Undefined for bars by trades. */
+  readonly starts: Span | undefined;
+  /** The days whose rows are read, and the files of the source with these days. */
+  readonly rows: Span;
+  readonly from: readonly LakeFile[];
+  /** Of the rule, the starts and the files of the source: months with the same digest have the same bars. */
+  readonly sha256: string;
+}
+
+/** All months that can have bars, ascending. */
+export function planMonths(recipe: Recipe): BarMonth[] {
+  const first = monthOf(recipe.source.from);
+  const months = Array.from({ length: monthOf(recipe.source.to - 1) - first + 1 }, (_, at) => first + at);
+  return months.flatMap((month) => planMonth(recipe, month) ?? []);
+}
+
+function planMonth(recipe: Recipe, month: number): BarMonth | undefined {
+  const { rule, source, isFilled } = recipe;
+  const all = { from: monthStart(month), to: monthStart(month + 1) };
+  const starts = rule.kind === 'time' ? startsIn(rule, source, all) : undefined;
+  if (starts !== undefined && starts.from >= starts.to) return undefined;
+  const days = eachDay(all).filter((day) => isOfBars(recipe, day));
+  const own = starts === undefined ? all : daysOf(starts, source);
+  const files = source.files.filter((file) => file.days.from < own.to && file.days.to > own.from);
+  const [first] = files;
+  if (days.length === 0 || first === undefined) return undefined;
+  // The file before has the close for empty bars at the start.
+  const before = isFilled ? source.files.findLast((file) => file.days.to <= first.days.from) : undefined;
+  const from = before === undefined ? files : [before, ...files];
+  const label = monthText(month);
+  const digested = [ruleText(recipe), starts, from.map(({ path, sha256 }) => [basename(path), sha256])];
+  return {
+    month,
+    label,
+    file: `${label}.parquet`,
+    days,
+    starts,
+    rows: { from: before?.days.from ?? own.from, to: own.to },
+    from,
+    sha256: createHash('sha256').update(JSON.stringify(digested)).digest('hex'),
+  };
+}
+
+/** The starts of the whole bars that begin on these days; by default on all days of the source. */
+function startsIn(rule: TimeRule, { from, to, spec }: BarSource, days: Span = { from, to }): Span {
+  const startOn = (day: number): number => nextStart(rule, startOfDay(day, spec));
+  return {
+    from: startOn(Math.max(from, days.from)),
+    to: Math.min(barStart(rule, startOfDay(to, spec)), startOn(days.to)),
+  };
+}
+
+/** Whether a day has bars or lies within one. A day without source does only if bars are longer than a day. */
+function isOfBars({ rule, source }: Recipe, day: number): boolean {
+  const { spec, days } = source;
+  if (rule.kind !== 'time') return days.has(day);
+  const [begin, end] = [startOfDay(day, spec), startOfDay(day + 1, spec)];
+  const whole = startsIn(rule, source);
+  if (end <= whole.from || begin >= whole.to) return false;
+  if (days.has(day)) return true;
+  const hasRows = (from: number): boolean =>
+    eachDay(daysOf({ from, to: from + rule.lengthMs }, source)).some((at) => days.has(at));
+  return rule.lengthMs > DAY_MS && [begin, end - 1].some((at) => hasRows(barStart(rule, at)));
+}
+
+function daysOf({ from, to }: Span, { spec }: BarSource): Span {
+  return { from: dayOf(from, spec), to: dayOf(to - 1, spec) + 1 };
+}
+
+/** The rule as text: bars with the same rule and the same files are the same bars. */
+export function ruleText({ rule, source, isFilled }: Recipe): string {
+  const { numbers, timestamps } = source.settings;
+  const zone = timestamps === 'utc' ? ', timestamps utc' : '';
+  return `bars ${rule.interval}, from ${sourceName(source.series)}, numbers ${numbers}${zone}${isFilled ? ', filled' : ''}`;
 }

@@ -3,8 +3,8 @@ import { array, assert, asyncProperty, bigInt, constantFrom, integer, property, 
 import { describe, expect, it } from 'vitest';
 import { barStart, nextStart, parseBar } from '../../src/bars/bar-rule.js';
 import type { TimeRule } from '../../src/bars/bar-rule.js';
-import { barColumns, barsOf, sourceRows } from '../../src/bars/bar-sql.js';
-import { planMonths } from '../../src/bars/plan-months.js';
+import { barColumns, barsOf, sourceRows } from '../../src/bars/make-bars.js';
+import { planMonths } from '../../src/bars/source.js';
 import type { BarSource } from '../../src/bars/source.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { findDataset } from '../../src/source/venue.js';
