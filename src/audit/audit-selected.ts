@@ -4,22 +4,21 @@ import { openSession } from '../download/session.js';
 import { makeTempFolder } from '../files/temp-files.js';
 import { refuseFile } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
+import type { CryptodlError } from '../model/errors.js';
 import { exitCode, exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
-import type { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import { sampleOf } from '../options/parsers.js';
 import type { Sample } from '../options/parsers.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { asUnreachable } from '../source/listing.js';
-import { auditArchive } from './audit-archive.js';
+import { auditArchive, selectAudit } from './audit-archive.js';
 import { auditRest } from './audit-rest.js';
 import { itemsOfMonth } from './audit-finding.js';
-import type { AuditedMonth, AuditFinding, AuditItem } from './audit-finding.js';
+import type { AuditFinding, AuditItem, AuditedMonth } from './audit-finding.js';
 import { rebuildOf } from './rebuild-months.js';
 import type { Rebuild } from './rebuild-months.js';
-import { selectAudit } from './select-audit.js';
 
 /** The counts of an audit as plain data. */
 export interface AuditSummary {

@@ -6,6 +6,13 @@ import { DAY_MS, dayText } from '../model/calendar.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { AuditFinding } from './audit-finding.js';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import type { Conversion } from '../convert/conversion.js';
+import { readObjects, removeScratch } from '../convert/read-objects.js';
+import type { ReadObjects } from '../convert/read-objects.js';
+import type { CryptodlError } from '../model/errors.js';
+import type { ArchiveObject, Settings } from '../model/task.js';
 
 /** One side of a comparison. `rows`: what is compared, as the text after FROM; `all`: the rows that the other side need not have more of. */
 interface Side {
@@ -78,4 +85,56 @@ function differences(
   return `SELECT ${selected.join(', ')}, coalesce(one.".day", other.".day") AS ".day",
       CASE WHEN one.".day" IS NULL THEN 'rows-missing' WHEN other.".day" IS NULL THEN 'rows-extra' ELSE 'rows-differ' END AS ".kind"
     FROM ${only(first, second)} AS one FULL JOIN ${only(second, first)} AS other ON ${isSame.join(' AND ')}`;
+}
+
+// The rows of objects in DuckDB, as an audit compares them.
+
+/** Rows are loaded in their published order, with numbers as doubles. */
+export const AUDITED: Settings = {
+  format: 'parquet',
+  partition: 'month',
+  cadence: 'auto',
+  numbers: 'double',
+  timestamps: 'us',
+  asPublished: true,
+};
+
+/** About six months of 1m bars. */
+const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
+
+/** Received objects of one series. */
+export interface AuditedObjects extends Pick<Conversion, 'spec' | 'series' | 'received'> {
+  /** For temporary files. */
+  readonly folder: string;
+  /** Gets the errors of objects that cannot be read, by key. */
+  readonly failed: Map<string, CryptodlError>;
+}
+
+/**
+ * Calls `act` while the relation `rows` holds the rows of the valid objects, each with the ordinal of its object. Resolves with undefined if no
+ * object is valid. Rejects with errors that do not concern the content of the objects (disk, memory, interruption, bugs).
+ */
+export async function withRows<T>(
+  session: DuckDbSession,
+  { folder, failed, ...objects }: AuditedObjects,
+  ordinalOf: (object: ArchiveObject) => number,
+  act: (read: ReadObjects) => Promise<T>,
+): Promise<T | undefined> {
+  const targetPath = join(folder, randomUUID());
+  const conversion: Conversion = {
+    ...objects,
+    settings: AUDITED,
+    csvPath: `${targetPath}.csv`,
+    targetPath,
+    memoryCsvBytes: MEMORY_CSV_BYTES,
+    metadata: () => ({ cryptodl: '{}' }),
+  };
+  try {
+    const read = await readObjects(session, conversion, failed, (inputs) =>
+      inputs.map(({ received }) => ordinalOf(received.object)),
+    );
+    return read === undefined ? undefined : await act(read);
+  } finally {
+    await removeScratch(conversion);
+  }
 }
