@@ -1,22 +1,21 @@
 /** Checks one series: each manifest line, each file against its lines, and files that no line names. */
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
-import { isPartitionFile, firstSymlink, readRegularFile } from '../lake/path-checks.js';
+import { entryAt, firstSymlink, isIrregular, isPartitionFile, readRegularFile } from '../lake/path-checks.js';
 import { keyPath } from '../lake/layout.js';
-import { inspectManifest, InspectedManifest } from '../lake/inspect-manifest.js';
+import { InspectedManifest, inspectManifest } from '../lake/inspect-manifest.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { fileSize } from '../lake/publish.js';
+import { fileFacts, fileSize } from '../lake/publish.js';
+import type { FileFacts } from '../lake/publish.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
 import type { Sidecar, Source } from '../source/source.js';
-import { checkFile, UNREADABLE } from './check-file.js';
-import type { RowReader } from './check-file.js';
-import { asRegular, linkFinding, NOT_IN_MANIFEST } from './lake-finding.js';
+import { NOT_IN_MANIFEST, NOT_REGULAR, asRegular, linkFinding } from './lake-finding.js';
 import type { LakeFinding } from './lake-finding.js';
-import type { ListedSeries, SeriesFolder } from '../lake/walk-lake.js';
 import { listEntries } from '../lake/walk-lake.js';
+import type { ListedSeries, SeriesFolder } from '../lake/walk-lake.js';
 
 export interface SeriesCheck {
   readonly folder: SeriesFolder;
@@ -197,4 +196,78 @@ async function sidecarFindings(
     findings.push({ kind: 'sidecar', path, text: wrong, series, format: 'zip', periods: [period] });
   }
   return findings;
+}
+
+// Checks one file of a series against the manifest lines that name it.
+
+/** The rows of a file and the manifest lines that describe them. */
+interface RowsOf {
+  readonly series: Series;
+  readonly path: string;
+  readonly lines: readonly ObjectLine[];
+}
+
+/** Reads all rows of a Parquet or CSV file. Resolves with one text for each fault. */
+export type RowReader = (file: RowsOf) => Promise<readonly string[]>;
+
+/** Errno values with which the file system refuses to read a file. */
+const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO']);
+
+interface FileCheck {
+  readonly kind: 'missing' | 'damaged' | 'unreadable';
+  readonly text: string;
+}
+
+/**
+ * Compares a file with its last commit: size, digest, and the row counts of its manifest lines; with `readRows` also the rows. Of a zip,
+ * only size and digest. `lines` are the manifest lines of the objects in the file. Resolves with undefined when nothing differs.
+ */
+async function checkFile(
+  readRows: RowReader | undefined,
+  { series, path, lines }: RowsOf,
+  held: HeldObjects,
+): Promise<FileCheck | undefined> {
+  const committed = held.lastOfFile(lines[0]?.file ?? '');
+  if (committed === undefined) return undefined;
+  try {
+    const size = await fileSize(path);
+    if (size === undefined) return await missing(path);
+    const text = differenceOf(await fileFacts(path), committed) ?? missingLine(committed, lines);
+    if (text !== undefined) return { kind: 'damaged', text };
+    if (readRows === undefined || committed.settings.format === 'zip') return undefined;
+    const wrong = await readRows({ series, path, lines });
+    return wrong.length === 0 ? undefined : { kind: 'damaged', text: wrong.join('; ') };
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === 'ENOENT') return { kind: 'missing', text: 'the file does not exist' };
+    if (!UNREADABLE.has(errno)) throw error;
+    return { kind: 'unreadable', text: `the file cannot be read (${errno})` };
+  }
+}
+
+async function missing(path: string): Promise<FileCheck> {
+  const isLink = firstSymlink(dirname(path), basename(path)) !== undefined;
+  if (isLink)
+    return {
+      kind: 'missing',
+      text: 'a symbolic link stands in place of the file; links are not followed',
+    };
+  // Only the user can move it away: repair writes no file in its place.
+  if (isIrregular(await entryAt(path))) return { kind: 'unreadable', text: `${NOT_REGULAR}: move it away` };
+  return { kind: 'missing', text: 'the file does not exist' };
+}
+
+function differenceOf(facts: FileFacts, committed: ObjectLine): string | undefined {
+  if (facts.bytes !== committed.fileBytes)
+    return `the file has ${facts.bytes} bytes, the committed file had ${committed.fileBytes}`;
+  if (facts.sha256 !== committed.fileSha256)
+    return `the SHA-256 of the file is ${facts.sha256.slice(0, 12)}…, that of the committed file was ${committed.fileSha256.slice(0, 12)}…`;
+  return undefined;
+}
+
+function missingLine({ fileRows }: ObjectLine, lines: readonly ObjectLine[]): string | undefined {
+  const rows = lines.reduce((total, line) => total + (line.rows ?? 0), 0);
+  return fileRows === undefined || rows === fileRows
+    ? undefined
+    : `the file has ${fileRows} rows, its manifest lines name ${rows}: a manifest line is missing`;
 }

@@ -16,10 +16,9 @@ import { FileWriter } from '../lake/file-writer.js';
 import type { FileToWrite } from '../lake/file-writer.js';
 import type { PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { publishedOrFailed } from './conflicts.js';
+import { lostError, publishedOrFailed } from './partition-guards.js';
 import { droppedLine, heldLine, objectLine, replacedRevision } from './commit.js';
-import { lostError } from './partition-guards.js';
-import { recordShorterRevisions, findShorterRevision } from './shorter-revisions.js';
+import { findShorterRevision, recordShorterRevisions } from './shorter-revisions.js';
 import type { Missing, PartitionWriter, ShorterRevision, WriteResult, WriterContext } from './writer.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {
