@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { filesOfRange, openCatalogue } from '../catalogue/catalogue.js';
 import type { Catalogue } from '../catalogue/catalogue.js';
-import { unreadableFile, UnreadableFile } from '../catalogue/file-digests.js';
+import { UnreadableFile, unreadableFile } from '../catalogue/file-digests.js';
 import type { LakeFile } from '../catalogue/read-series.js';
 import type { DayRange } from '../catalogue/spans.js';
 import { verbEngine } from '../convert/duckdb.js';
@@ -24,9 +24,8 @@ import { oneForEachPath } from './export-file.js';
 import type { ExportFile, Refused, RowSource } from './export-file.js';
 import { pairName } from './select-export.js';
 import type { Export } from './select-export.js';
-import { lockTarget, Output } from './target.js';
-import type { Origin } from './target.js';
-import { MACROS, writeRows } from './write-rows.js';
+import { MACROS, Output, lockTarget, writeRows } from './write-rows.js';
+import type { Origin } from './write-rows.js';
 
 /**
  * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run

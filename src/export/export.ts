@@ -11,18 +11,21 @@ import { backingOf } from '../lake/backing.js';
 import { bytesText, countText, durationText, listText, numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import { absolutePath, printLines, shownPath, tabbed } from '../text/printable.js';
+import { absolutePath, lakeFlag, printLines, shownPath, tabbed } from '../text/printable.js';
 import { CSV } from './csv-files.js';
 import type { Engine, Refused, RowSource } from './export-file.js';
 import { exportGroups, exportLake } from './export-lake.js';
 import type { ExportedFile, FileOutcome } from './export-lake.js';
 import { FREQTRADE } from './freqtrade.js';
-import { NOTHING_EXPORTED, tellLacking } from './lacking.js';
 import { LEAN } from './lean.js';
 import { NAUTILUS } from './nautilus-script.js';
 import { selectExport, targetFolder } from './select-export.js';
 import type { Export } from './select-export.js';
 import { TARDIS } from './tardis.js';
+import type { SeriesStates } from '../catalogue/day-states.js';
+import { DAY_SECONDS } from '../catalogue/gap.js';
+import { readableStates } from '../coverage/readable-states.js';
+import { gapText } from '../coverage/series-table.js';
 
 const ENGINES: readonly Engine[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTILUS];
 
@@ -219,4 +222,64 @@ function closing(
       ? [`next  cryptodl export ${name} again, after the reasons above are removed`]
       : []),
   ];
+}
+
+// The data of the selected series that the lake lacks, by the same day states as `check` and `coverage`.
+
+export const NOTHING_EXPORTED = 'nothing is exported, because --require-complete is given';
+
+/** Lines for series that lack data. */
+const MOST_LINES = 3;
+
+/** Prints the data that the lake lacks, with `isJson` also as events. Resolves with false if --require-complete forbids the export. */
+export async function tellLacking(
+  { io, resolved }: LookUp,
+  given: Export,
+  isJson: boolean,
+): Promise<boolean> {
+  const { requireComplete, quiet } = resolved.options;
+  const { request, root, selected, range, unread } = given;
+  const covered = await readableStates(root, selected, request, range);
+  const gapsOf = new Map(selected.map((series) => [series, missingOf(covered.get(series))]));
+  if (requireComplete)
+    for await (const { series, fault } of openCatalogue(root, request.source, request.signal).series(
+      selected,
+    ))
+      if (fault !== undefined && gapsOf.get(series)?.length === 0) gapsOf.set(series, [fault]);
+  // Bars lack what their source lacks.
+  const lacking = [...gapsOf]
+    .filter(([, gaps]) => gaps.length > 0)
+    .sort(([a], [b]) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
+  if (lacking.length > 0 && (!quiet || requireComplete)) {
+    const lines = lacking.map(
+      ([series, gaps]) => `the lake lacks ${seriesName(series)}: ${listText(gaps, 3)}`,
+    );
+    const more = countText(lacking.length - MOST_LINES, 'further series');
+    if (lacking.length > MOST_LINES) lines.splice(MOST_LINES, lines.length, `the lake lacks data of ${more}`);
+    printLines(io.stderr, [...lines, `all gaps: cryptodl coverage${lakeFlag(root)}`]);
+  }
+  const twice = new Set([...covered.values()].filter(isListedTwice).map(({ series }) => series.symbol));
+  if (twice.size > 0)
+    request.observer.warn(
+      `${listText(twice)}: no rows for 30 days or more between others; after a second listing under the same name, prices do not continue`,
+    );
+  if (isJson)
+    await writeData(
+      io,
+      lacking.map(([series, gaps]) => ({ event: 'lacking', ...series, gaps })),
+    );
+  if (!requireComplete || lacking.length + unread.length === 0) return true;
+  printLines(io.stderr, [NOTHING_EXPORTED]);
+  return false;
+}
+
+function missingOf(covered: SeriesStates | undefined): string[] {
+  if (covered === undefined) return ['all rows: the lake has no Parquet or CSV files of it that can be read'];
+  return covered.gaps.filter(({ isMissing }) => isMissing).map((gap) => gapText(gap, covered));
+}
+
+/** Whether the series has no rows for 30 days or more, and rows before and after. */
+function isListedTwice({ first = '', last = '', dayStartSeconds, gaps }: SeriesStates): boolean {
+  const [start = NaN, end = NaN] = [first, last].map((iso) => Date.parse(iso) / 1000 - dayStartSeconds);
+  return gaps.some(({ from, to }) => to - from >= 30 * DAY_SECONDS && from > start && to <= end);
 }
