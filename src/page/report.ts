@@ -1,5 +1,5 @@
 /** `cryptodl report`: writes one HTML file about a lake and one of its runs. */
-import { writeFile } from 'node:fs/promises';
+import { lstat, writeFile } from 'node:fs/promises';
 import { progressPrinter, runVerb } from '../cli/look-up.js';
 import type { LookUp } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
@@ -9,8 +9,9 @@ import { coverSelected } from '../coverage/cover-selected.js';
 import type { LakeCoverage } from '../coverage/cover-selected.js';
 import { beginsWith, refuseForeignFile, writeOwnFile } from '../files/own-file.js';
 import type { OwnFile } from '../files/own-file.js';
-import { lakePaths, refuseFile } from '../lake/layout.js';
-import { usage } from '../model/errors.js';
+import { FOLDERS, lakePaths, refuseFile } from '../lake/layout.js';
+import type { LakePaths } from '../lake/layout.js';
+import { toCryptodlError, usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { bytesText, countText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -19,8 +20,10 @@ import type { FoundRuns, RunRecord } from '../monitor/run-record.js';
 import { absolutePath, printLines, shownPath } from '../text/printable.js';
 import { coverageElements } from './coverage-data.js';
 import { dataElement, embedded, pageShell, pageStart } from './shell.js';
-import { failureData } from './failure-data.js';
-import { runData } from './run-data.js';
+import { basename, join, sep } from 'node:path';
+import { backingOf, bringIn } from '../lake/backing.js';
+import { newestReport, readFailureReport } from '../report/failure-report.js';
+import type { ReportEntry } from '../report/failure-report.js';
 
 /** The file without --html. */
 const USUAL_FILE = 'cryptodl-report.html';
@@ -120,4 +123,120 @@ async function* pageParts(
   yield embedded({ ...head, ...rest });
   yield data.after;
   yield shell.after;
+}
+
+// The data of runs in the page: the chosen run, the history of the lake, and the delays of publication.
+
+/** Runs in the history, at most. */
+const MOST_HISTORY = 100;
+
+/** `runs`: oldest first, as the history in the result. Without a record of a run, `run` is null. */
+export function runData(run: RunRecord | undefined, runs: readonly RunRecord[]) {
+  const latest = runs.slice(-MOST_HISTORY);
+  return { run: run ?? null, history: latest.map(pastRun), publication: publications(latest) };
+}
+
+function pastRun({ id, verb, job, startedAt, summary }: RunRecord) {
+  const { elapsedMs, outcomes, requests, network, bytes, rows, changed, withdrawn, shorter, exitCode } =
+    summary;
+  return {
+    id,
+    verb,
+    job: job ?? null,
+    startedAt,
+    elapsedMs,
+    outcomes,
+    requests,
+    retries: network.retries.total,
+    bytes,
+    rows,
+    changed,
+    withdrawn,
+    shorter,
+    exitCode,
+  };
+}
+
+type Figures = RunRecord['summary']['datasets'][number];
+
+/** The newest period of each dataset that the lake holds according to the runs, and the delays of its publication in milliseconds. */
+function publications(runs: readonly RunRecord[]) {
+  const found = new Map<string, Figures[]>();
+  for (const { summary } of runs)
+    for (const figures of summary.datasets) {
+      const name = `${figures.market} ${figures.dataset}`;
+      const others = found.get(name);
+      if (others === undefined) found.set(name, [figures]);
+      else others.push(figures);
+    }
+  return [...found.values()].map((figures) => {
+    const delays = figures.flatMap(({ publicationDelayMs }) => publicationDelayMs ?? []);
+    const sorted = delays.toSorted((a, b) => a - b);
+    const newest = figures
+      .filter(({ newestEndMs }) => newestEndMs !== null)
+      .toSorted((a, b) => (a.newestEndMs ?? 0) - (b.newestEndMs ?? 0))
+      .at(-1);
+    return {
+      market: figures[0]?.market ?? '',
+      dataset: figures[0]?.dataset ?? '',
+      newest: newest?.newest ?? null,
+      newestEndMs: newest?.newestEndMs ?? null,
+      lastMs: delays.at(-1) ?? null,
+      medianMs: sorted[Math.floor((sorted.length - 1) / 2)] ?? null,
+      mostMs: sorted.at(-1) ?? null,
+      runs: figures.length,
+    };
+  });
+}
+
+// The failures of a run in the page, from its failure report.
+
+/** Failures in the page, at most. The page counts the others by code. */
+const MOST_ENTRIES = 2000;
+
+export interface FailureData {
+  /** Null if there is no report. */
+  readonly path: string | null;
+  readonly entries: readonly ReportEntry[];
+  /** Failures and holes that are only in the report, by code. */
+  readonly more: Readonly<Record<string, number>>;
+}
+
+const NONE: FailureData = { path: null, entries: [], more: {} };
+
+/** `warn` is called for a report that cannot be read. */
+export async function failureData(
+  run: RunRecord | undefined,
+  paths: LakePaths,
+  warn: (message: string) => void,
+): Promise<FailureData> {
+  if (run === undefined || run.summary.outcomes.failed + (run.summary.absent['hole'] ?? 0) === 0) return NONE;
+  try {
+    const path = await reportOf(run, paths);
+    if (path === undefined) return NONE;
+    await bringIn(path);
+    const { header, jobs, entries } = await readFailureReport(path);
+    // A record may name any file. One outside of the lake is read on only if it says that it is of a run of this lake.
+    const isOwn = [header, ...jobs].some(({ options }) => options['out']?.includes(paths.root));
+    if (!isOwn && !path.startsWith(join(paths.failures, sep)))
+      throw usage(`${shownPath(path)} is not a failure report of this lake`);
+    const own = entries.filter(({ job }) => job === run.job);
+    const more: Record<string, number> = {};
+    for (const { code } of own.slice(MOST_ENTRIES)) more[code] = (more[code] ?? 0) + 1;
+    return { path: shownPath(path), entries: own.slice(0, MOST_ENTRIES), more };
+  } catch (error) {
+    warn(`${toCryptodlError(error).message}; the page has no failures`);
+    return NONE;
+  }
+}
+
+/** The report that the record names, also in a lake that was moved. The jobs of a file have one common report, which their records do not name. */
+async function reportOf({ summary, job }: RunRecord, paths: LakePaths): Promise<string | undefined> {
+  const folder = await paths.folder(FOLDERS.failures);
+  await backingOf(folder)?.openFolders([folder]);
+  const named = summary.failures ?? (job === undefined ? undefined : await newestReport(folder));
+  if (named === undefined) return undefined;
+  for (const path of [join(folder, basename(named)), named])
+    if ((await lstat(path).catch(() => undefined))?.isFile() === true) return path;
+  return undefined;
 }

@@ -16,19 +16,18 @@ import { bytesText, listText } from '../model/units.js';
 import { beginsWith, refuseForeignFile, writeOwnFile } from '../files/own-file.js';
 import { pageStart } from '../page/shell.js';
 import { intervalMs } from '../source/venue.js';
-import { absolutePath, shownPath } from '../text/printable.js';
-import { makeChart } from './chart.js';
+import { absolutePath, lakeFlag, shellWord, shownPath } from '../text/printable.js';
+import { MOST_STEPS, chartHtml, makeChart } from './chart.js';
 import type { Chart } from './chart.js';
 import { chooseDataset } from './choose-series.js';
 import type { ChosenDataset } from './choose-series.js';
 import { chartText, plotColumns } from './draw-text.js';
 import type { TextStyle } from './draw-text.js';
-import { chartHtml, MOST_STEPS } from './html.js';
 import { readBars } from './read-bars.js';
-import { missingLines, readFacts } from './series-facts.js';
-import type { SeriesFacts } from './series-facts.js';
 import { timeGrid } from './time-grid.js';
 import type { TimeRange } from './time-grid.js';
+import { readableStates } from '../coverage/readable-states.js';
+import { gapText } from '../coverage/series-table.js';
 
 /** The operand is the symbol; it can be left out for a lake with one symbol. */
 export async function plot(command: Command): Promise<ExitCode> {
@@ -147,4 +146,58 @@ async function chartOf(operand: string | undefined, request: VerbRequest, most: 
 function othersLine(others: readonly Series[]): string[] {
   if (others.length === 0) return [];
   return [`also held: ${listText(others.map(layerName), 4)} (--market, --dataset, --interval)`];
+}
+
+// The extent of a series and the times without rows, from its manifest. No data file is read.
+
+/** Times in epoch milliseconds. */
+export interface SeriesFacts extends TimeRange {
+  readonly series: Series;
+  /** Times without rows, ascending. */
+  readonly breaks: readonly TimeRange[];
+  /** Breaks in which rows are expected. */
+  readonly missing: readonly MissingRows[];
+}
+
+interface MissingRows extends TimeRange {
+  /** `2024-01-12 … 2024-01-14 (hole)` */
+  readonly text: string;
+}
+
+/** The facts of each series that holds rows in files that a query reads: zips have none. */
+export async function readFacts(
+  root: string,
+  series: readonly Series[],
+  request: Omit<VerbRequest, 'read' | 'surroundings'>,
+): Promise<SeriesFacts[]> {
+  const found = await readableStates(root, series, request);
+  return [...found.values()].flatMap((states) => {
+    const { first, last, gaps, dayStartSeconds } = states;
+    if (first === undefined || last === undefined) return [];
+    const rangeOf = ({ from, to }: TimeRange): TimeRange => ({
+      from: (from + dayStartSeconds) * 1000,
+      to: (to + dayStartSeconds) * 1000,
+    });
+    const breaks = gaps.filter(({ isLoose }) => isLoose !== true).map(rangeOf);
+    const missing = gaps
+      .filter(({ isMissing }) => isMissing)
+      .map((gap) => ({ ...rangeOf(gap), text: gapText(gap, states) }));
+    return [{ series: states.series, from: Date.parse(first), to: Date.parse(last) + 1, breaks, missing }];
+  });
+}
+
+const MOST_NAMED = 2;
+
+/** Lines about missing rows within the range, and the command that fetches them. */
+export function missingLines({ series, missing }: SeriesFacts, range: TimeRange, root: string): string[] {
+  const within = missing.filter(({ from, to }) => from < range.to && to > range.from);
+  if (within.length === 0) return [];
+  const { market, dataset, interval, symbol } = series;
+  const ofInterval = interval === undefined ? [] : ['-i', interval];
+  const words = ['-m', market, '--dataset', dataset, ...ofInterval, '-s', symbol].map(shellWord);
+  const texts = within.map(({ text }) => text);
+  return [
+    `missing: ${listText(texts, MOST_NAMED)}`,
+    `to fetch them: cryptodl repair${lakeFlag(root)} ${words.join(' ')}`,
+  ];
 }

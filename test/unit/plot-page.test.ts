@@ -1,8 +1,7 @@
 /** The page of `cryptodl plot`: text of a lake stays text, and its steps have the times and values of their rows. */
 import { describe, expect, it } from 'vitest';
-import { makeChart } from '../../src/plot/chart.js';
+import { chartHtml, makeChart } from '../../src/plot/chart.js';
 import type { Chart } from '../../src/plot/chart.js';
-import { chartHtml } from '../../src/plot/html.js';
 import type { Bar } from '../../src/plot/read-bars.js';
 import { timeGrid } from '../../src/plot/time-grid.js';
 import type { TimeRange } from '../../src/plot/time-grid.js';

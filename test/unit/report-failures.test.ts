@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
 import type { RunRecord } from '../../src/monitor/run-record.js';
-import { failureData } from '../../src/page/failure-data.js';
+import { failureData } from '../../src/page/report.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { runRecord, writeFailures } from '../helpers/report-lake.js';
 

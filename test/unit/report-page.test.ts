@@ -1,15 +1,15 @@
 /** The parts of `cryptodl report`: data in a page, states of days, and figures over runs. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync, readdirSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DAY_SECONDS } from '../../src/catalogue/gap.js';
-import type { SeriesStates } from '../../src/catalogue/day-states.js';
 import type { Gap } from '../../src/catalogue/gap.js';
+import type { SeriesStates } from '../../src/catalogue/day-states.js';
 import { periodsOf } from '../../src/coverage/amounts.js';
-import { dayRuns, DayStates } from '../../src/page/coverage-data.js';
+import { DayStates, dayRuns } from '../../src/page/coverage-data.js';
 import { embedded, hashSource, pageShell } from '../../src/page/shell.js';
-import { runData } from '../../src/page/run-data.js';
+import { runData } from '../../src/page/report.js';
 import { runRecord } from '../helpers/report-lake.js';
 
 describe('data in a page', () => {
