@@ -1,7 +1,9 @@
 /** A reader of the answers of S3 ListObjects and ListObjectsV2. */
+import { readXml } from '../text/xml.js';
 import type { XmlElement } from '../text/xml.js';
-import { childrenOf, labelIn, malformed, nameReader, neededIn, rootOf, textIn } from './s3-xml.js';
 import type { ListedObject, ListingFormat, ListingPage } from './source.js';
+import { CryptodlError } from '../model/errors.js';
+import { isLabel } from '../text/label.js';
 
 /** Pages by marker, or by token for stores with only ListObjectsV2. */
 export const S3_LISTING: ListingFormat = {
@@ -49,4 +51,68 @@ function objectOf(object: XmlElement, name: (value: string) => string): ListedOb
     etag: labelIn(object, 'ETag').replaceAll('"', ''),
     lastModified: labelIn(object, 'LastModified'),
   };
+}
+
+// Reads the documents of S3. A damaged document must not count as a shorter one.
+
+/**
+ * The root of a document in UTF-8. Throws `listing-malformed` for anything but a complete document of this name. Blanks may stand before
+ * the document: S3 sends them while it puts parts together.
+ */
+function rootOf(body: Buffer, name: string): XmlElement {
+  let root: XmlElement | undefined;
+  let problem = '';
+  try {
+    root = readXml(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body).trimStart());
+  } catch (error) {
+    problem = error instanceof SyntaxError ? `: ${error.message}` : '; it is not UTF-8';
+  }
+  if (root?.name === name) return root;
+  const head = body.subarray(0, 2000).toString('utf8').replaceAll(/\s+/g, ' ').slice(0, 80);
+  throw malformed(`not a ${name}: ${JSON.stringify(head)}${problem}`);
+}
+
+/** The children with this name. Throws for text between children, because it can be the rest of a damaged tag. */
+function childrenOf(parent: XmlElement, name: string): XmlElement[] {
+  if (parent.text.trim() !== '')
+    throw malformed(`text in <${parent.name}>: ${parent.text.trim().slice(0, 80)}`);
+  return parent.children.filter((child) => child.name === name);
+}
+
+/** The text of the child with this name; undefined if there is none. Throws if there are two. */
+function textIn(parent: XmlElement, name: string): string | undefined {
+  const [found, more] = childrenOf(parent, name);
+  if (more !== undefined) throw malformed(`<${parent.name}> has <${name}> twice`);
+  if (found !== undefined && found.children.length > 0) throw malformed(`<${found.name}> is not a text`);
+  return found?.text;
+}
+
+/** The text of a child that must be there. */
+function neededIn(parent: XmlElement, name: string): string {
+  const text = textIn(parent, name) ?? '';
+  if (text === '') throw malformed(`<${parent.name}> has no ${name}`);
+  return text;
+}
+
+/** A text that a manifest may keep, by default empty. Throws for control characters, and above 256 characters. */
+function labelIn(parent: XmlElement, name: string): string {
+  const text = textIn(parent, name) ?? '';
+  if (isLabel(text)) return text;
+  throw malformed(`the ${name} in <${parent.name}> is longer than 256 characters or has control characters`);
+}
+
+/** A function that reads the names of a document, which may be url-encoded. */
+function nameReader(root: XmlElement): (value: string) => string {
+  if (textIn(root, 'EncodingType') !== 'url') return (value) => value;
+  return (value) => {
+    try {
+      return decodeURIComponent(value.replaceAll('+', ' '));
+    } catch {
+      throw malformed(`a listed name is not url-encoded: ${value.slice(0, 80)}`);
+    }
+  };
+}
+
+function malformed(message: string): CryptodlError {
+  return new CryptodlError('listing-malformed', message);
 }

@@ -10,8 +10,7 @@ import { countText, listText } from '../model/units.js';
 import type { Measure } from '../options/periods.js';
 import { intervalMs } from '../source/venue.js';
 import { DATASET } from './choose-symbols.js';
-import type { UniverseMarket } from './choose-symbols.js';
-import type { HeldSymbol } from './held-symbols.js';
+import type { HeldSymbol, UniverseMarket } from './choose-symbols.js';
 
 export interface Ranking extends UniverseMarket {
   readonly by: Measure;

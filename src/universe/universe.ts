@@ -5,7 +5,7 @@ import type { Command } from '../cli/look-up.js';
 import { unreadableFile } from '../catalogue/file-digests.js';
 import { verbEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
-import { calendarStart, DAY_MS, dayOf, dayText, nextCalendarStart } from '../model/calendar.js';
+import { DAY_MS, calendarStart, dayOf, dayText, nextCalendarStart } from '../model/calendar.js';
 import type { CalendarPeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -26,13 +26,12 @@ import {
   DATASET,
   isUsable,
   noKlines,
+  readHeldSymbols,
   selectedSymbols,
   unitWarning,
   universeMarket,
 } from './choose-symbols.js';
-import type { UniverseMarket } from './choose-symbols.js';
-import { readHeldSymbols } from './held-symbols.js';
-import type { HeldSymbol } from './held-symbols.js';
+import type { HeldSymbol, UniverseMarket } from './choose-symbols.js';
 import { loadDailySums, missingTexts, rankSymbols } from './members.js';
 import type { Ranking } from './members.js';
 import { printUniverse } from './print-universe.js';
