@@ -6,10 +6,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { byKey } from './keys.js';
 import type { ListedObject } from './source.js';
 
-/** All names after `after` (null: from the first) up to and including `upTo` (null: to the last). */
+/** Comes after each name that a listing can have. The empty text comes before them. */
+export const END = '\u{10FFFF}';
+
+/** All names after `after` up to and including `upTo`. */
 export interface Stretch {
-  readonly after: string | null;
-  readonly upTo: string | null;
+  readonly after: string;
+  readonly upTo: string;
   /** Time at which its last names were listed, in epoch milliseconds. */
   readonly at: number;
   /** Sidecars are fields of their objects. */
@@ -36,7 +39,8 @@ export function withStretch(
   if (hasSame(copy, joined)) return undefined;
   const apart: Stretch[] = [];
   for (const other of copy) {
-    if (endsBefore(other, joined) || endsBefore(joined, other)) apart.push(other);
+    const hasGap = byKey(other.upTo, joined.after) < 0 || byKey(joined.upTo, other.after) < 0;
+    if (hasGap) apart.push(other);
     else joined = join(joined, other);
   }
   return [...apart, joined];
@@ -44,7 +48,7 @@ export function withStretch(
 
 function hasSame(copy: ListingCopy, walked: Stretch): boolean {
   const known = knownAfter(copy, walked.after);
-  if (known === undefined || reachesFurther(walked.upTo, known.upTo)) return false;
+  if (known === undefined || byKey(walked.upTo, known.upTo) > 0) return false;
   // The absolute difference, because a copy from a time when the clock was wrong must be replaced.
   if (Math.abs(walked.at - known.at) >= REWRITE_AFTER_MS) return false;
   const { objects, prefixes } = cut(known, walked.after, walked.upTo);
@@ -68,34 +72,18 @@ function withoutSidecars(
 }
 
 /** The names after `after` up to the first gap of the copy; undefined if a gap begins at `after`. */
-export function knownAfter(copy: ListingCopy, after: string | null): Stretch | undefined {
-  const stretch = copy.find(
-    (one) =>
-      !isBefore(after, one.after) && (one.upTo === null || after === null || byKey(after, one.upTo) < 0),
-  );
-  return stretch === undefined ? undefined : cut(stretch, after, null);
-}
-
-/** Whether a gap lies between the end of `one` and the start of `other`. */
-function endsBefore(one: Stretch, other: Stretch): boolean {
-  return one.upTo !== null && other.after !== null && byKey(one.upTo, other.after) < 0;
+export function knownAfter(copy: ListingCopy, after: string): Stretch | undefined {
+  const stretch = copy.find((one) => byKey(one.after, after) <= 0 && byKey(after, one.upTo) < 0);
+  return stretch && { ...stretch, after, ...cut(stretch, after, END) };
 }
 
 /** All names of `newer`, and the names of `older` outside of its range. */
 function join(newer: Stretch, older: Stretch): Stretch {
-  const isBeginning = isBefore(older.after, newer.after);
-  const isEnd = reachesFurther(older.upTo, newer.upTo);
-  const outside = (name: string): 'before' | 'behind' | undefined => {
-    if (isBeginning && newer.after !== null && byKey(name, newer.after) <= 0) return 'before';
-    return isEnd && newer.upTo !== null && byKey(name, newer.upTo) > 0 ? 'behind' : undefined;
-  };
-  const of = (where: 'before' | 'behind'): Pick<Stretch, 'objects' | 'prefixes'> => ({
-    objects: older.objects.filter(({ key }) => outside(key) === where),
-    prefixes: older.prefixes.filter((prefix) => outside(prefix) === where),
-  });
-  const [before, behind] = [of('before'), of('behind')];
+  const before = cut(older, older.after, newer.after);
+  const behind = cut(older, newer.upTo, older.upTo);
+  const isEnd = byKey(older.upTo, newer.upTo) > 0;
   return {
-    after: isBeginning ? older.after : newer.after,
+    after: byKey(older.after, newer.after) < 0 ? older.after : newer.after,
     upTo: isEnd ? older.upTo : newer.upTo,
     at: isEnd ? Math.min(older.at, newer.at) : newer.at,
     objects: [...before.objects, ...newer.objects, ...behind.objects],
@@ -103,27 +91,9 @@ function join(newer: Stretch, older: Stretch): Stretch {
   };
 }
 
-function cut(stretch: Stretch, after: string | null, upTo: string | null): Stretch {
-  const isIn = (name: string): boolean =>
-    (after === null || byKey(name, after) > 0) && (upTo === null || byKey(name, upTo) <= 0);
-  return {
-    ...stretch,
-    after,
-    objects: stretch.objects.filter(({ key }) => isIn(key)),
-    prefixes: stretch.prefixes.filter(isIn),
-  };
-}
-
-/** Compares two starts; null is before every name. */
-function isBefore(one: string | null, other: string | null): boolean {
-  if (other === null) return false;
-  return one === null || byKey(one, other) < 0;
-}
-
-/** Compares two ends; null is after every name. */
-function reachesFurther(one: string | null, other: string | null): boolean {
-  if (other === null) return false;
-  return one === null || byKey(one, other) > 0;
+function cut({ objects, prefixes }: Stretch, after: string, upTo: string) {
+  const isIn = (name: string): boolean => byKey(name, after) > 0 && byKey(name, upTo) <= 0;
+  return { objects: objects.filter(({ key }) => isIn(key)), prefixes: prefixes.filter(isIn) };
 }
 
 /** Reads a stored copy; undefined for any other content. The file itself has a checksum, so its entries are not checked. */

@@ -1,7 +1,7 @@
 /** Walks of the archive's listing, page by page. */
 import { CryptodlError, NO_CONNECTION, isNoAnswer } from '../model/errors.js';
 import { byKey } from './keys.js';
-import { knownAfter, parseListingCopy, withStretch } from './listing-copy.js';
+import { END, knownAfter, parseListingCopy, withStretch } from './listing-copy.js';
 import type { ListingCopy, Stretch } from './listing-copy.js';
 import type { ListedObject, ListingFormat, ListingPage, PageRequest } from './source.js';
 import { DAY_MS } from '../model/calendar.js';
@@ -128,18 +128,18 @@ interface Walk {
 class Seen {
   readonly #objects: ListedObject[] = [];
   readonly #prefixes: string[] = [];
-  readonly #after: string | null;
-  /** Null: everything to the end was read. Undefined: nothing was read yet. */
-  #upTo: string | null | undefined;
+  readonly #after: string;
+  /** Undefined: nothing was read yet. */
+  #upTo: string | undefined;
 
-  constructor(after: string | null) {
+  constructor(after: string) {
     this.#after = after;
   }
 
   add(page: ListingPage): void {
     for (const object of page.objects) this.#objects.push(object);
     for (const prefix of page.prefixes) this.#prefixes.push(prefix);
-    this.#upTo = page.truncated ? (lastName(page) ?? page.nextMarker ?? this.#upTo) : null;
+    this.#upTo = page.truncated ? (lastName(page) ?? page.nextMarker ?? this.#upTo) : END;
   }
 
   async keepIn(
@@ -164,7 +164,7 @@ async function* pages(
 ): AsyncGenerator<ListingPage> {
   const marker = format.startsAnywhere ? start : undefined;
   const known = (await copies?.read(prefix)) ?? [];
-  const seen = new Seen(marker ?? null);
+  const seen = new Seen(marker ?? '');
   let position = marker;
   let lastSeen: string | undefined;
   const guard = endlessGuard(prefix);
@@ -177,12 +177,12 @@ async function* pages(
         assertOrder(page, prefix);
         guard(page);
       } catch (error) {
-        const rest = knownAfter(known, lastSeen ?? marker ?? null);
+        const rest = knownAfter(known, lastSeen ?? marker ?? '');
         if (rest === undefined || copies?.mayReplace(error, rest.at) !== true) throw error;
         onCopied(prefix, rest.at);
         yield pageOf(rest);
         // The copy ends here, so a caller that reads on gets the error.
-        if (rest.upTo !== null) throw error;
+        if (rest.upTo !== END) throw error;
         return;
       }
       seen.add(page);
@@ -199,8 +199,7 @@ async function* pages(
 }
 
 function pageOf({ objects, prefixes, upTo }: Stretch): ListingPage {
-  const truncated = upTo !== null;
-  return { objects, prefixes, truncated, ...(upTo === null ? {} : { nextMarker: upTo }) };
+  return { objects, prefixes, truncated: upTo !== END, nextMarker: upTo };
 }
 
 interface Position {
@@ -305,7 +304,7 @@ const MAX_AGE_MS = 30 * DAY_MS;
 
 function copiesOf({ url, copies, nowMs, observer }: ListingSession): ListingCopies {
   let warnedAgeMs = 0;
-  const nameOf = (prefix: string): string => `listing ${url} ${prefix}`;
+  const nameOf = (prefix: string): string => `names ${url} ${prefix}`;
   return {
     nowMs,
     read: async (prefix) => (await copies.read(nameOf(prefix), parseListingCopy))?.value,
