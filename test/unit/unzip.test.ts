@@ -124,7 +124,7 @@ describe('a zip that is fine', () => {
     const body = await unzip(
       inMemory(makeZip([{ name: NAME, data: '', method }])),
       NAME,
-      options({ memoryBytes: 0 }),
+      options({ memoryBytes: 64 }),
     );
     expect(body).toEqual({ kind: 'memory', bytes: Buffer.alloc(0) });
   });

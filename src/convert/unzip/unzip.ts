@@ -1,7 +1,12 @@
 /** A strict zip reader: unpacks one named member, in memory or to a file. */
 import { open, rm } from 'node:fs/promises';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { crc32, createInflateRaw, inflateRaw, inflateRawSync } from 'node:zlib';
+import type { ZlibOptions } from 'node:zlib';
 import type { Body } from '../../http/fetch.js';
+import { CryptodlError } from '../../model/errors.js';
 import type { Packing, UnpackOptions } from '../../source/source.js';
 import {
   MAX_DEFLATE_RATIO,
@@ -14,17 +19,12 @@ import {
   pieces,
 } from './zip-entry.js';
 import type { ByteSource, ZipEntry } from './zip-entry.js';
-import { Readable } from 'node:stream';
-import { promisify } from 'node:util';
-import { crc32, createInflateRaw, inflateRaw, inflateRawSync } from 'node:zlib';
-import type { ZlibOptions } from 'node:zlib';
-import { CryptodlError } from '../../model/errors.js';
 
 const WRITE_BUFFER_BYTES = 1024 * 1024;
 
 /**
  * Unpacks the member `memberName`, which is in no folder. Its local header must agree with the central directory, and its data must
- * have the size and CRC-32 of these headers. Other members are ignored. An empty member gives an empty body in memory.
+ * have the size and CRC-32 of these headers. Other members are ignored. A body in memory is of a member that has at most `memoryBytes` packed and unpacked.
  *
  * Rejects with `zip-broken`, `zip-unsupported` or `zip-bomb`, with the reason of the signal, or with a Node error of the disk. An incomplete file at `spoolPath` is removed.
  */
@@ -38,29 +38,17 @@ export async function unzip(zip: Body, memberName: string, options: UnpackOption
       checkRatio(found, found.uncompressedSize > memoryBytes ? maxRatio : MAX_DEFLATE_RATIO);
     });
     const size = entry.uncompressedSize;
-    if (size > memoryBytes) {
+    // The packed data of a small member can be large: deflate allows any number of empty blocks.
+    if (Math.max(size, entry.compressedSize) > memoryBytes) {
       await spool(inflateChunks(source, entry, dataOffset), spoolPath, signal);
       return { kind: 'file', path: spoolPath, size };
     }
-    // The packed data of a small member can be large: deflate allows any number of empty blocks.
-    const packedFits = entry.compressedSize <= memoryBytes;
-    const bytes = packedFits
-      ? await inflateWhole(source, entry, dataOffset)
-      : await collect(inflateChunks(source, entry, dataOffset), signal);
+    const bytes = await inflateWhole(source, entry, dataOffset);
     signal?.throwIfAborted();
     return { kind: 'memory', bytes };
   } finally {
     await source.close();
   }
-}
-
-async function collect(chunks: AsyncIterable<Buffer>, signal: AbortSignal | undefined): Promise<Buffer> {
-  const collected: Buffer[] = [];
-  for await (const chunk of chunks) {
-    signal?.throwIfAborted();
-    collected.push(chunk);
-  }
-  return Buffer.concat(collected);
 }
 
 async function spool(
@@ -71,7 +59,7 @@ async function spool(
   const handle = await open(path, 'w');
   try {
     const target = handle.createWriteStream({ highWaterMark: WRITE_BUFFER_BYTES });
-    await pipeline(chunks, target, signal === undefined ? {} : { signal });
+    await pipeline(chunks, target, { signal });
     await handle.close();
   } catch (error) {
     await handle.close().catch(() => undefined);
