@@ -14,6 +14,21 @@ export interface FileMetadata {
   readonly attribution?: string;
 }
 
+/** A file of the lake, by the objects of its rows. */
+export interface ExistingRows {
+  readonly file: string;
+  /** Those whose rows stay, in period order. */
+  readonly kept: readonly ObjectLine[];
+  /** Those whose rows are removed from the file. Their time ranges overlap no object that stays. */
+  readonly replaced: readonly ObjectLine[];
+  /** Replaced ones whose periods were received from the other source (archive or REST). The rows of both are compared. */
+  readonly compared: readonly ObjectLine[];
+  /** Replaced ones of the archive that have changed upstream. Held rows that the new revision lacks are counted. */
+  readonly revised: readonly ObjectLine[];
+  /** Days that a monthly object replaces. It must have all of their rows, and more. */
+  readonly days: readonly ObjectLine[];
+}
+
 /** The rows that are written to one file, and its path. */
 export interface Conversion {
   readonly spec: DatasetSpec;
@@ -21,19 +36,8 @@ export interface Conversion {
   readonly series: Series;
   /** In period order. */
   readonly received: readonly ReceivedObject[];
-  /** An existing file with rows that stay. `lines`: the objects of these rows, in period order. */
-  readonly kept?: {
-    readonly file: string;
-    readonly lines: readonly ObjectLine[];
-    /** Objects whose rows are removed from the file. Their time ranges overlap no object that stays. */
-    readonly replaced: readonly ObjectLine[];
-  };
-  /** Replaced objects whose periods were received from the other source (archive or REST). The rows of both are compared. */
-  readonly overlap?: { readonly file: string; readonly replaced: readonly ObjectLine[] };
-  /** Archive objects in the existing file that have changed upstream; held rows that the new revision lacks are counted. */
-  readonly revised?: { readonly file: string; readonly lines: readonly ObjectLine[] };
-  /** Days in the existing file that a monthly object replaces. It must have all of their rows, and more. */
-  readonly days?: { readonly file: string; readonly replaced: readonly ObjectLine[] };
+  /** The existing file, if it has rows that stay or that are compared with the received ones. */
+  readonly existing?: ExistingRows;
   /** Path of a temporary file. The paths of other temporary files begin with it or with `targetPath`. */
   readonly csvPath: string;
   readonly targetPath: string;

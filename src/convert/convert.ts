@@ -41,12 +41,11 @@ export async function convertInSteps(
   conversion: Conversion,
 ): Promise<ConversionResult> {
   const failed = new Map<string, CryptodlError>();
-  const kept = conversion.kept?.lines ?? [];
+  const { kept = [], days = [] } = conversion.existing ?? {};
   const read = await readObjects(session, conversion, failed, (inputs) => ordinalsOf(inputs, kept).received);
   if (read === undefined)
     return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
-  const refusal =
-    conversion.days === undefined ? undefined : await monthRefusal(session, conversion, conversion.days);
+  const refusal = days.length === 0 ? undefined : await monthRefusal(session, conversion, days);
   if (refusal !== undefined) {
     for (const { received } of read.inputs) failed.set(received.object.key, refusal);
     return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
@@ -59,7 +58,7 @@ export async function convertInSteps(
 async function monthRefusal(
   session: DuckDbSession,
   conversion: Conversion,
-  days: NonNullable<Conversion['days']>,
+  days: readonly ObjectLine[],
 ): Promise<CryptodlError | undefined> {
   const { lost, gained } = await countChangedRows(session, conversion, days);
   if (lost === 0 && gained > 0) return undefined;
@@ -73,22 +72,17 @@ async function writeRows(
   { inputs, stats, staged }: ReadObjects,
   keptOrdinals: readonly number[],
 ): Promise<Omit<ConversionResult, 'failed'>> {
-  const { kept, revised } = conversion;
+  const { kept = [], compared = [], revised = [] } = conversion.existing ?? {};
   const overlap =
-    conversion.overlap === undefined
-      ? {}
-      : { overlap: await compareOverlap(session, conversion, conversion.overlap) };
+    compared.length === 0 ? {} : { overlap: await compareOverlap(session, conversion, compared) };
   const lacked = new Map<string, number>();
-  if (revised !== undefined)
-    for (const line of revised.lines) {
-      const change = { file: revised.file, replaced: [line] };
-      lacked.set(line.key, (await countChangedRows(session, conversion, change)).lost);
-    }
-  if (kept !== undefined) await loadKeptRows(session, conversion, kept, keptOrdinals);
+  for (const line of revised)
+    lacked.set(line.key, (await countChangedRows(session, conversion, [line])).lost);
+  if (kept.length > 0) await loadKeptRows(session, conversion, keptOrdinals);
   const described = await describeRows(session, conversion, inputs, stats);
   const counts = await writeTarget(session, conversion, {
     staged,
-    isOrdered: kept === undefined && stats.every((row) => Number(row['unordered']) === 0),
+    isOrdered: kept.length === 0 && stats.every((row) => Number(row['unordered']) === 0),
     metadata: conversion.metadata(inputs.map(({ received }) => received)),
   });
   const written = new Map<string, ObjectFacts>();
@@ -216,17 +210,17 @@ function withPlaces(times: TimeFacts['gaps'], places: TimeFacts['gaps']): TimeFa
 async function loadKeptRows(
   session: DuckDbSession,
   conversion: Conversion,
-  kept: NonNullable<Conversion['kept']>,
   ordinals: readonly number[],
 ): Promise<void> {
-  await session.run(createKept(conversion, kept, ordinals));
-  if (kept.replaced.length === 0) return;
+  const { file = '', kept = [], replaced = [] } = conversion.existing ?? {};
+  await session.run(createKept(conversion, ordinals));
+  if (replaced.length === 0) return;
   const [counted] = await session.rows('SELECT count(*) AS rows FROM kept');
-  const expected = kept.lines.reduce((sum, line) => sum + (line.rows ?? 0), 0);
+  const expected = kept.reduce((sum, line) => sum + (line.rows ?? 0), 0);
   if (Number(counted?.['rows']) === expected) return;
   throw new CryptodlError(
     'partition-incomplete',
-    `${kept.file} has ${String(counted?.['rows'])} rows of other periods; its manifest lists ${expected}`,
+    `${file} has ${String(counted?.['rows'])} rows of other periods; its manifest lists ${expected}`,
   );
 }
 

@@ -48,10 +48,10 @@ export async function copyDirectly(
 
 /** The first column, if rows are sorted and identified by it, it is a time, and nothing but the received objects concerns the file. */
 function timeKey(conversion: Conversion): ColumnSpec | undefined {
-  const { spec, settings, received, kept, overlap, revised, days } = conversion;
+  const { spec, settings, received, existing } = conversion;
   const [key] = spec.columns;
   const isUsual =
-    [kept, overlap, revised, days].every((rows) => rows === undefined) &&
+    existing === undefined &&
     settings.format === 'parquet' &&
     !settings.asPublished &&
     spec.values?.constant === undefined &&

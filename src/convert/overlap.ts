@@ -10,20 +10,20 @@ import { identityOf, instantExpression, writtenColumns } from './columns.js';
 import type { Conversion, Overlap } from './conversion.js';
 import type { DuckDbSession } from './duckdb.js';
 import { quoteName } from './sql.js';
-import { isIn, readStoredRows, spansOf } from './statements.js';
+import { isIn, readExisting, spansOf } from './statements.js';
 
 /** Relative difference up to which numbers count as equal: REST rounds ratios to four digits. */
 const TOLERANCE = 0.001;
 
-/** Compares the relation `rows` with the rows in `file` that it replaces. The replaced lines must all come from one source. */
+/** Compares the relation `rows` with the rows of the existing file that it replaces. The replaced lines must all come from one source. */
 export async function compareOverlap(
   session: DuckDbSession,
   conversion: Conversion,
-  { file, replaced }: { readonly file: string; readonly replaced: readonly ObjectLine[] },
+  replaced: readonly ObjectLine[],
 ): Promise<Overlap> {
   const isRestHeld = replaced.some(isFromRest);
   const counts = async (shiftMs: number): Promise<Overlap> => {
-    const [row] = await session.rows(overlapQuery(conversion, file, replaced, shiftMs));
+    const [row] = await session.rows(overlapQuery(conversion, replaced, shiftMs));
     if (row === undefined) throw new CryptodlError('bug', 'a comparison has no result');
     const { compared, differing, onlyheld, onlynew } = row;
     const [onlyRest, onlyArchive] = isRestHeld ? [onlyheld, onlynew] : [onlynew, onlyheld];
@@ -52,15 +52,16 @@ function keyOf(spec: DatasetSpec): string | undefined {
   return column?.type === 'integer' ? column.name : undefined;
 }
 
-/** Compares the rows of these objects in `file` with the relation `rows`, by id or time. `lost`: only in `file`; `gained`: only in `rows`. */
+/** Compares the rows of these objects in the existing file with the relation `rows`, by id or time. `lost`: only in the file; `gained`: only in `rows`. */
 export async function countChangedRows(
   session: DuckDbSession,
-  { spec, ...conversion }: Conversion,
-  { file, replaced }: { readonly file: string; readonly replaced: readonly ObjectLine[] },
+  conversion: Conversion,
+  replaced: readonly ObjectLine[],
 ): Promise<{ readonly lost: number; readonly gained: number }> {
+  const { spec } = conversion;
   const id = keyOf(spec);
   const key = id === undefined ? identityOf(spec, instantExpression(spec)) : quoteName(id);
-  const held = `SELECT ${instantExpression(spec)} AS instant, ${key} AS key FROM ${readStoredRows({ spec, ...conversion }, file)}`;
+  const held = `SELECT ${instantExpression(spec)} AS instant, ${key} AS key FROM ${readExisting(conversion)}`;
   const [row] = await session.rows(
     `SELECT count(*) FILTER (WHERE n.key IS NULL) AS lost, count(*) FILTER (WHERE h.key IS NULL) AS gained
      FROM (SELECT key FROM (${held}) WHERE ${isIn(spansOf(replaced))}) h
@@ -69,12 +70,7 @@ export async function countChangedRows(
   return { lost: Number(row?.['lost']), gained: Number(row?.['gained']) };
 }
 
-function overlapQuery(
-  conversion: Conversion,
-  file: string,
-  replaced: readonly ObjectLine[],
-  shiftMs: number,
-): string {
+function overlapQuery(conversion: Conversion, replaced: readonly ObjectLine[], shiftMs: number): string {
   const { spec } = conversion;
   const id = keyOf(spec);
   const numbers = writtenColumns(spec).filter(({ type, restOnly }) => type === 'number' && !restOnly);
@@ -90,7 +86,7 @@ function overlapQuery(
     return `coalesce(abs(${a} - ${b}) > ${TOLERANCE} * greatest(abs(${a}), abs(${b})), false)`;
   });
   // `rows` may have more periods than were replaced.
-  return `WITH h AS (SELECT * FROM (${select(readStoredRows(conversion, file), '')}) WHERE ${isIn(spansOf(replaced))}),
+  return `WITH h AS (SELECT * FROM (${select(readExisting(conversion), '')}) WHERE ${isIn(spansOf(replaced))}),
       n AS (SELECT * FROM (${select('rows', `- (${shiftMs}) * INTERVAL 1 MILLISECOND`)}) WHERE ${isIn(replaced.map((line) => periodOf(line, spec)))})
     SELECT count(*) FILTER (WHERE h.key IS NOT NULL AND n.key IS NOT NULL) AS compared,
       count(*) FILTER (WHERE ${differs.join(' OR ')}) AS differing,

@@ -21,10 +21,9 @@ import type { ColumnSpec } from '../source/facts.js';
 
 export const ORDINAL = quoteName('.ordinal');
 export const NUMBER = quoteName('.number');
-const LEGAL = quoteName('.legal');
 const DUPLICATE = quoteName('.duplicate');
 
-type SqlContext = Pick<Conversion, 'spec' | 'settings' | 'series' | 'targetPath' | 'kept'>;
+type SqlContext = Pick<Conversion, 'spec' | 'settings' | 'series' | 'targetPath' | 'existing'>;
 
 /** Maps row numbers to objects. */
 export interface Origin {
@@ -46,11 +45,11 @@ function ordinalCase({ rowCounts, ordinals }: Origin): string {
   return within(0, rowCounts.length);
 }
 
-/** Parses one CSV into memory. The CSV reader and `row_number` without a window order preserve the order of the file. */
+/** Parses one CSV into memory. The statement fails at the first invalid cell. The CSV reader and `row_number` without a window order preserve the order of the file. */
 export function createRows(context: SqlContext, csv: CsvFile, origin: Origin): string {
   return `CREATE OR REPLACE TEMP TABLE rows AS
-    SELECT ${convertedList(context)}, ${legalCondition(context)} AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
-    FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(context, csv, { isSmall: true })})`;
+    SELECT ${convertedList(context)}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
+    FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(context, csv, { isSmall: true })}) ${refusal(context)}`;
 }
 
 /**
@@ -90,25 +89,32 @@ export function viewStaged({ spec, settings }: SqlContext, path: string, origin:
   const staged: Settings = { ...settings, format: 'parquet' };
   const values = writtenColumns(spec).map((column) => rereadExpression(column, staged));
   return `CREATE OR REPLACE TEMP VIEW rows AS
-    SELECT *, true AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}
+    SELECT *, ${ordinalCase(origin)} AS ${ORDINAL}
     FROM (SELECT ${values.join(', ')}, file_row_number + 1 AS ${NUMBER}
           FROM read_parquet(${quotePath(path)}, hive_partitioning = false, file_row_number = true))`;
 }
 
 /** Creates the relation `kept`: the rows of the existing file that stay. */
-export function createKept(
-  context: SqlContext,
-  kept: NonNullable<Conversion['kept']>,
-  ordinals: readonly number[],
-): string {
-  const { spec } = context;
-  const rowCounts = kept.lines.map((line) => line.rows ?? 0);
+export function createKept(context: SqlContext, ordinals: readonly number[]): string {
+  const { kept = [], replaced = [] } = context.existing ?? {};
+  const rowCounts = kept.map((line) => line.rows ?? 0);
   const stays =
-    kept.replaced.length === 0 ? '' : `WHERE NOT (${isIn(spansOf(kept.replaced), instantExpression(spec))})`;
+    replaced.length === 0 ? '' : `WHERE NOT (${isIn(spansOf(replaced), instantExpression(context.spec))})`;
   return `CREATE OR REPLACE TEMP VIEW kept AS
     SELECT *, ${ordinalCase({ rowCounts, ordinals })} AS ${ORDINAL}
     FROM (SELECT *, row_number() OVER () AS ${NUMBER}
-          FROM ${readStoredRows(context, kept.file)} ${stays})`;
+          FROM ${readExisting(context)} ${stays})`;
+}
+
+/** The rows of the existing file, with the same value types as in `rows`. */
+export function readExisting(context: Pick<SqlContext, 'spec' | 'settings' | 'existing'>): string {
+  return readStoredRows(context, context.existing?.file ?? '');
+}
+
+/** These columns of the relations `rows` and `kept`. */
+function fromAll({ existing }: Pick<SqlContext, 'existing'>, columns: string): string {
+  const relations = existing === undefined || existing.kept.length === 0 ? ['rows'] : ['rows', 'kept'];
+  return relations.map((relation) => `SELECT ${columns} FROM ${relation}`).join(' UNION ALL ');
 }
 
 /** The first and the last time of the rows of objects. */
@@ -139,7 +145,7 @@ function readLakeFile(file: string, format: Format, spec: DatasetSpec): string {
   return `read_csv(${quotePath(file)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', strict_mode = true, hive_partitioning = false, columns = {${columns.join(', ')}})`;
 }
 
-/** Per object: rows, first and last time, invalid rows, rows off the grid, and rows that are not after the previous row. */
+/** Per object: rows, first and last time, rows off the grid, and rows that are not after the previous row. */
 export function statsQuery({ spec, series }: SqlContext): string {
   const key = sortKey(spec);
   const ids = idsOf(spec);
@@ -155,9 +161,9 @@ export function statsQuery({ spec, series }: SqlContext): string {
   const read =
     ids === undefined ? '' : `, ${ids.id} AS low, ${ids.from} AS range_low, ${ids.to} AS range_high`;
   return `SELECT ord, count(*) AS rows, min(instant) AS first, max(instant) AS last,
-      count_if(NOT legal) AS wrong, count_if(${offGridExpression(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered${counted}${pause}
+      count_if(${offGridExpression(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered${counted}${pause}
     FROM (SELECT *, lag(key) OVER () AS previous${before}
-          FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${LEGAL} AS legal, ${instantExpression(spec)} AS instant, ${key} AS key${read} FROM rows))
+          FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${instantExpression(spec)} AS instant, ${key} AS key${read} FROM rows))
     GROUP BY ord ORDER BY min(number)`;
 }
 
@@ -243,10 +249,9 @@ export function hoursQuery(spec: DatasetSpec, ordinals: readonly number[]): stri
 }
 
 /** Rows of the file and distinct sort keys. Equal numbers mean that there are no duplicates. */
-export function keysQuery({ spec, kept }: SqlContext): string {
-  const from = (relation: string): string => `SELECT ${sortKey(spec)} AS key FROM ${relation}`;
-  const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
-  return `SELECT count(*) AS rows, count(DISTINCT key) AS keys FROM (${all})`;
+export function keysQuery(context: SqlContext): string {
+  const keys = fromAll(context, `${sortKey(context.spec)} AS key`);
+  return `SELECT count(*) AS rows, count(DISTINCT key) AS keys FROM (${keys})`;
 }
 
 function sortKey(spec: DatasetSpec): string {
@@ -281,9 +286,8 @@ function totalOrder({ spec, settings }: SqlContext): string {
 
 /** Writes the target from rows whose sort keys are unique. */
 export function copyByKey(context: SqlContext, metadata: FileMetadata): string {
-  const { spec, kept } = context;
-  const from = (relation: string): string => `SELECT ${names(spec)} FROM ${relation}`;
-  const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
+  const { spec } = context;
+  const all = fromAll(context, names(spec));
   const keys = sortColumns(spec).map((column) => `${sortExpression(column)} NULLS FIRST`);
   return copyTo(context, `(SELECT * FROM (${all}) ORDER BY ${keys.join(', ')})`, metadata);
 }
@@ -293,10 +297,9 @@ type SortedPath = string | undefined;
 
 /** Sorts the rows of the file, with the ordinal of each row and a mark for exact duplicates within its object. */
 export function sortRows(context: SqlContext, path: SortedPath): string {
-  const { spec, settings, kept } = context;
+  const { spec, settings } = context;
   const columns = names(spec);
-  const from = (relation: string): string => `SELECT ${columns}, ${ORDINAL}, ${NUMBER} FROM ${relation}`;
-  const all = kept === undefined ? from('rows') : `${from('rows')} UNION ALL ${from('kept')}`;
+  const all = fromAll(context, `${columns}, ${ORDINAL}, ${NUMBER}`);
   const order = settings.asPublished ? totalOrder(context) : `${totalOrder(context)}, ${ORDINAL}, ${NUMBER}`;
   const isDuplicate = settings.asPublished ? 'false' : `same AND ${ORDINAL} = lag(${ORDINAL}) OVER ()`;
   const sorted = `SELECT ${columns}, ${ORDINAL}, ${NUMBER}, coalesce(${isDuplicate}, false) AS ${DUPLICATE}

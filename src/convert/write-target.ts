@@ -48,7 +48,7 @@ export async function writeTarget(
   conversion: Conversion,
   { staged, isOrdered, metadata }: Target,
 ): Promise<Counts> {
-  const isLarge = staged !== undefined || keptIsLarge(conversion.kept?.lines ?? []);
+  const isLarge = staged !== undefined || keptIsLarge(conversion.existing?.kept ?? []);
   if (isOrdered) {
     if (staged !== undefined && conversion.settings.format === 'parquet')
       await rename(staged, conversion.targetPath);

@@ -90,20 +90,18 @@ async function convertPart(
   inputs: Inputs,
 ): Promise<ConversionResult> {
   const { kept, replaced, path } = inputs.existing;
-  const comparable = comparableLines(replaced, inputs.received);
+  const compared = comparableLines(replaced, inputs.received);
   const revised = context.acceptsShorter ? [] : revisedLines(replaced, inputs.received);
   const days = inputs.received.some(isMonth) ? replaced.filter(({ cadence }) => cadence === 'daily') : [];
   const spec = datasetSpec(context, plan);
   if (kept.length + replaced.length > 0) await bringIn(path);
+  const isRead = [kept, compared, revised, days].some((lines) => lines.length > 0);
   return convert(session, {
     spec,
     settings: plan.settings,
     series: plan.series,
     received: inputs.received,
-    ...(kept.length === 0 ? {} : { kept: { file: path, lines: kept, replaced } }),
-    ...(comparable.length === 0 ? {} : { overlap: { file: path, replaced: comparable } }),
-    ...(revised.length === 0 ? {} : { revised: { file: path, lines: revised } }),
-    ...(days.length === 0 ? {} : { days: { file: path, replaced: days } }),
+    ...(isRead ? { existing: { file: path, kept, replaced, compared, revised, days } } : {}),
     csvPath: inputs.csvPath,
     targetPath: inputs.staged,
     memoryCsvBytes: MEMORY_CSV_BYTES,

@@ -70,7 +70,7 @@ export interface ConvertRequest {
   readonly replaced?: {
     readonly file: string;
     readonly lines: readonly ObjectLine[];
-    readonly compared: 'overlap' | 'revised' | 'days';
+    readonly as: 'compared' | 'revised' | 'days';
   };
   /** Never in one statement. */
   readonly inSteps?: boolean;
@@ -136,12 +136,16 @@ export class Converter {
         metadata: (written) => ({
           cryptodl: JSON.stringify({ keys: written.map(({ object }) => object.key) }),
         }),
-        ...(replaced !== undefined && {
-          [replaced.compared]: { file: replaced.file, lines: replaced.lines, replaced: replaced.lines },
-        }),
-        ...(kept === undefined
+        ...(replaced === undefined && kept === undefined
           ? {}
-          : { kept: { file: kept.file, lines: linesOf(kept.objects, settings), replaced: [] } }),
+          : {
+              existing: {
+                ...{ kept: kept === undefined ? [] : linesOf(kept.objects, settings), replaced: [] },
+                ...{ compared: [], revised: [], days: [] },
+                ...(replaced !== undefined && { [replaced.as]: replaced.lines }),
+                file: (replaced ?? kept)?.file ?? '',
+              },
+            }),
       });
       return { ...result, file, statements };
     } finally {
