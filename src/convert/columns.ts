@@ -28,21 +28,9 @@ export function writtenColumns(spec: DatasetSpec): ColumnSpec[] {
 }
 
 /** The SQL type with which the CSV reader reads a cell. No cell is read as an integer, because an integer type rounds `1.5` to 2. */
-export function readType(column: ColumnSpec, settings: Settings): 'DOUBLE' | 'VARCHAR' {
-  switch (column.type) {
-    case 'time':
-      return 'DOUBLE';
-    case 'number':
-    case 'integer':
-    case 'hour':
-      return keepsText(settings) ? 'VARCHAR' : 'DOUBLE';
-    case 'datetime':
-    case 'date':
-    case 'flag':
-    case 'text':
-    case 'symbol':
-      return 'VARCHAR';
-  }
+export function readType({ type }: ColumnSpec, settings: Settings): 'DOUBLE' | 'VARCHAR' {
+  const isNumeric = type === 'number' || type === 'integer' || type === 'hour';
+  return type === 'time' || (isNumeric && !keepsText(settings)) ? 'DOUBLE' : 'VARCHAR';
 }
 
 /** Expression that converts a cell to its value in the relation `rows` and in Parquet files. */

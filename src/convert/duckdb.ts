@@ -136,15 +136,10 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
-interface Waiter {
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
-}
-
 /** A counting semaphore, first come, first served. */
 class Semaphore {
   #free: number;
-  readonly #waiting = new Set<Waiter>();
+  readonly #waiting = new Set<{ resolve: () => void; reject: (error: unknown) => void }>();
 
   constructor(count: number) {
     this.#free = count;
@@ -288,14 +283,9 @@ export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
 export type Cell =
   null | boolean | number | bigint | string | readonly Cell[] | { readonly [name: string]: Cell };
 
-interface Column {
-  /** Unique: a repeated name gets a number. */
-  readonly name: string;
-  readonly isNumber: boolean;
-}
-
 export interface QueryResult {
-  readonly columns: readonly Column[];
+  /** Names are unique: a repeated one gets a number. */
+  readonly columns: readonly { readonly name: string; readonly isNumber: boolean }[];
   /** Rows in batches, read while the query runs. */
   readonly batches: AsyncIterable<readonly (readonly Cell[])[]>;
 }

@@ -101,16 +101,11 @@ function isWrong(column: ColumnSpec): string {
     : `(${isBlank} OR NOT coalesce(isfinite(${cell}), true))`;
 }
 
-interface Timed {
-  readonly line: ObjectLine;
-  readonly first: string;
-  readonly last: string;
-}
-
-function withTimes(lines: readonly ObjectLine[]): Timed[] {
-  return lines.flatMap((line) =>
-    line.first === undefined || line.last === undefined ? [] : [{ line, first: line.first, last: line.last }],
-  );
+function withTimes(lines: readonly ObjectLine[]) {
+  return lines.flatMap((line) => {
+    const { first, last } = line;
+    return first === undefined || last === undefined ? [] : [{ line, first, last }];
+  });
 }
 
 function describeProblems(row: Row, file: InspectedFile): string[] {
@@ -150,11 +145,9 @@ function timeProblems(row: Row, { lines, spec, interval }: InspectedFile): strin
   if (objects.length !== lines.length) return [];
   const [first = 0, last = 0] = [row['first'], row['last']].map((us) => Math.floor(Number(us) / 1000));
   const found = `${shown(first)} … ${shown(last)}`;
-  const ends = [
-    Math.min(...objects.map((object) => Date.parse(object.first))),
-    Math.max(...objects.map((object) => Date.parse(object.last))),
-  ];
-  const listed = ends.map(shown).join(' … ');
+  const firsts = objects.map((object) => Date.parse(object.first));
+  const lasts = objects.map((object) => Date.parse(object.last));
+  const listed = `${shown(Math.min(...firsts))} … ${shown(Math.max(...lasts))}`;
   return listed === found ? [] : [`its rows are from ${found}, its manifest lists ${listed}`];
 }
 

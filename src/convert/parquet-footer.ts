@@ -8,13 +8,6 @@ import { fileSize } from '../lake/publish.js';
 /** Longer than the footer of nearly every file. */
 export const FOOTER_BYTES = 64 * 1024;
 
-export interface Footer {
-  readonly rows: number;
-  readonly columns: ReadonlySet<string>;
-  /** The metadata entry of cryptodl, unchecked. */
-  readonly entry: string | undefined;
-}
-
 /** The size of a file, and its last `FOOTER_BYTES`, or all of a shorter one. */
 interface FileEnd {
   readonly bytes: number;
@@ -22,10 +15,10 @@ interface FileEnd {
 }
 
 /**
- * `end`: what is known of the end of the file; the rest of a longer footer is read from the file. Rejects with `disk` for a file that is not
+ * The number of rows, the names of columns, and the metadata entry of cryptodl, unchecked. `end`: what is known of the end of the file; the rest of a longer footer is read from the file. Rejects with `disk` for a file that is not
  * Parquet or is truncated.
  */
-export async function readFooter(path: string, end?: FileEnd): Promise<Footer> {
+export async function readFooter(path: string, end?: FileEnd) {
   const { bytes, tail } = end ?? { bytes: (await fileSize(path)) ?? 0, tail: Buffer.alloc(0) };
   const tailFrom = bytes - tail.length;
   const slice = async (from: number, to = bytes): Promise<ArrayBuffer> => {

@@ -1,6 +1,5 @@
 /** The ids of an object: missing ones, and ranges that overlap. */
 import { MAX_GAPS } from '../model/outcome.js';
-import type { ObjectLine } from '../lake/manifest-line.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { DuckDbSession, Row } from './duckdb.js';
 import { instantText } from './row-times.js';
@@ -9,17 +8,11 @@ import { startOfDay } from '../model/calendar.js';
 import type { ArchiveObject } from '../model/task.js';
 import type { Conversion } from './conversion.js';
 
-export interface Sequence {
-  readonly ids?: NonNullable<ObjectLine['ids']>;
-  /** The times around missing ids. */
-  readonly gaps: readonly (readonly [string, string])[];
-}
-
 /**
- * The ids of the object of this row of `statsQuery`. Rows are searched only where the first and the last id, the number of rows and their order
+ * The ids of the object of this row of `statsQuery`, and the times around missing ones. Rows are searched only where the first and the last id, the number of rows and their order
  * do not prove that no id is missing.
  */
-export async function sequenceOf(session: DuckDbSession, spec: DatasetSpec, stats: Row): Promise<Sequence> {
+export async function sequenceOf(session: DuckDbSession, spec: DatasetSpec, stats: Row) {
   const [ordinal, first, last] = ['ord', 'first_id', 'last_id'].map((name) => Number(stats[name])) as [
     number,
     number,

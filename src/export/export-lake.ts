@@ -44,11 +44,6 @@ export interface ExportedFile {
   readonly text?: string;
 }
 
-interface Group {
-  readonly series: readonly Series[];
-  readonly items: readonly (ExportFile | Refused)[];
-}
-
 /**
  * Yields the files of the selected series group by group, with the series that are left out. A series with a file that cannot be read would
  * have a hole that nothing shows, so it is left out.
@@ -56,7 +51,7 @@ interface Group {
 export async function* exportGroups(
   { request, engine, settings, selected, range }: Export,
   catalogue: Catalogue,
-): AsyncGenerator<Group, void> {
+) {
   const nameOf = (series: Series): string =>
     engine.groupBy === 'pair' ? pairName(series) : layerName(series);
   const taken = new Set<string>();

@@ -25,7 +25,7 @@ import {
 import { completePlan, overlaps, readExistingFile } from './existing-file.js';
 import type { ExistingFile } from './existing-file.js';
 import { datasetSpec, makeFile, sessionSize, splitIntoParts } from './make-file.js';
-import { findShorterRevision, recordShorterRevisions } from './shorter-revisions.js';
+import { shorterRevision, recordShorterRevisions } from './shorter-revisions.js';
 import type {
   Missing,
   PartitionWriter,
@@ -157,7 +157,7 @@ function shorterOf(
     const line = existing.replaced.find((candidate) => isPredecessor(candidate, each));
     const rows = rowsIn(made, key)?.rows;
     const lackedRows = made.reduce((sum, { result }) => sum + (result.lacked.get(key) ?? 0), 0);
-    return findShorterRevision(line, each, { rows, keptRows: line?.rows, lackedRows }) ?? [];
+    return shorterRevision(line, each, { rows, keptRows: line?.rows, lackedRows });
   });
 }
 

@@ -6,25 +6,20 @@ import type { Format } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { ShorterRevision, WriterContext } from './writer.js';
 
-/** The shorter revision; undefined if the received object is no new revision of the archive, or is not known to lack held rows. */
-export function findShorterRevision(
+/** The shorter revision; none if the received object is no new revision of the archive, or is not known to lack held rows. */
+export function shorterRevision(
   line: ObjectLine | undefined,
   received: ReceivedObject,
   {
     rows,
     keptRows,
     lackedRows = 0,
-  }: {
-    readonly rows: number | undefined;
-    readonly keptRows: number | undefined;
-    readonly lackedRows?: number;
-  },
-): ShorterRevision | undefined {
-  if (line === undefined || line.open === true || received.verified === 'rest') return undefined;
-  if (line.sha256 === received.sha256 || rows === undefined || keptRows === undefined) return undefined;
-  return rows < keptRows || lackedRows > 0
-    ? { received, heldKey: line.key, rows, keptRows, lackedRows }
-    : undefined;
+  }: Readonly<Partial<Record<'rows' | 'keptRows' | 'lackedRows', number | undefined>>>,
+): ShorterRevision[] {
+  if (line === undefined || line.open === true || received.verified === 'rest') return [];
+  if (line.sha256 === received.sha256 || rows === undefined || keptRows === undefined) return [];
+  const isShorter = rows < keptRows || lackedRows > 0;
+  return isShorter ? [{ received, heldKey: line.key, rows, keptRows, lackedRows }] : [];
 }
 
 /** Records the rejected revisions. Rejects on disk errors, and with `locked` when another run has taken over the lake. */

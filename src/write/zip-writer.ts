@@ -18,8 +18,8 @@ import type { PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { lostError, publishedOrFailed } from './partition-guards.js';
 import { droppedLine, heldLine, objectLine, replacedRevision } from './commit.js';
-import { findShorterRevision, recordShorterRevisions } from './shorter-revisions.js';
-import type { Missing, PartitionWriter, ShorterRevision, WriteResult, WriterContext } from './writer.js';
+import { shorterRevision, recordShorterRevisions } from './shorter-revisions.js';
+import type { Missing, PartitionWriter, ShorterRevision, WriterContext } from './writer.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {
   const files = new FileWriter();
@@ -88,11 +88,7 @@ async function renameAround(
 }
 
 /** Handles zips that the archive no longer has: intact zips stay, damaged zips are quarantined, missing and damaged zips are lost. */
-async function lostZips(
-  { venue, paths, clock }: WriterContext,
-  held: HeldObjects,
-  missing: Missing,
-): Promise<LostZips> {
+async function lostZips({ venue, paths, clock }: WriterContext, held: HeldObjects, missing: Missing) {
   const lost = { stillHeld: new Set<string>(), failed: new Map<string, CryptodlError>() };
   const lines: ObjectLine[] = [];
   let quarantined = 0;
@@ -136,19 +132,11 @@ async function quarantineUnlisted(
   return quarantined;
 }
 
-/** Revisions with fewer rows than the held zip, and unreadable revisions of a readable held zip. */
-interface WorseZips {
-  readonly shorter: ShorterRevision[];
-  readonly broken: Map<string, CryptodlError>;
-}
-
-/** Unpacks the objects that replace a held zip, and these held zips. Such revisions are rare. */
-async function worseZips(
-  context: WriterContext,
-  held: HeldObjects,
-  received: readonly ReceivedObject[],
-): Promise<WorseZips> {
-  const worse: WorseZips = { shorter: [], broken: new Map() };
+/**
+ * Revisions with fewer rows than the held zip, and unreadable revisions of a readable held zip. Unpacks both, because such revisions are rare.
+ */
+async function worseZips(context: WriterContext, held: HeldObjects, received: readonly ReceivedObject[]) {
+  const [shorter, broken] = [new Array<ShorterRevision>(), new Map<string, CryptodlError>()];
   for (const each of received) {
     const { key } = each.object;
     if (replacedRevision(held, each) === undefined) continue;
@@ -162,19 +150,12 @@ async function worseZips(
     if (typeof keptRows !== 'number') continue;
     const rows = await context.countRows(each.zip, key);
     if (typeof rows !== 'number') {
-      worse.broken.set(key, rows);
+      broken.set(key, rows);
       continue;
     }
-    const shorter = findShorterRevision(line, each, { rows, keptRows });
-    if (shorter !== undefined) worse.shorter.push(shorter);
+    shorter.push(...shorterRevision(line, each, { rows, keptRows }));
   }
-  return worse;
-}
-
-interface LostZips extends Pick<WriteResult, 'failed'> {
-  readonly lines: readonly ObjectLine[];
-  readonly stillHeld: ReadonlySet<string>;
-  readonly quarantined: number;
+  return { shorter, broken };
 }
 
 /** The files of one object. The sidecar comes first, so that a zip never appears without its digest. */

@@ -60,18 +60,14 @@ export interface Made extends ConversionResult {
   readonly statements: number;
 }
 
+const NONE = { replaced: [], compared: [], revised: [], days: [] } as const;
+
 export interface ConvertRequest {
   readonly series: Series;
   readonly settings?: Partial<Settings>;
   readonly received: readonly ReceivedObject[];
   /** Converted like a large partition: through a file instead of memory. */
   readonly staged?: boolean;
-  /** Objects of an existing file that the received ones replace, and the comparison that it needs. */
-  readonly replaced?: {
-    readonly file: string;
-    readonly lines: readonly ObjectLine[];
-    readonly as: 'compared' | 'revised' | 'days';
-  };
   /** Never in one statement. */
   readonly inSteps?: boolean;
   /** Called before each statement. An error of it is the error of the statement. */
@@ -99,7 +95,7 @@ export class Converter {
     const name = join(this.#folder, randomUUID());
     const file = `${name}.${settings.format}`;
     const session = await this.#engine.session();
-    const { kept, replaced } = request;
+    const { kept } = request;
     try {
       const way = request.inSteps === true ? convertInSteps : convert;
       let statements = 0;
@@ -136,16 +132,9 @@ export class Converter {
         metadata: (written) => ({
           cryptodl: JSON.stringify({ keys: written.map(({ object }) => object.key) }),
         }),
-        ...(replaced === undefined && kept === undefined
+        ...(kept === undefined
           ? {}
-          : {
-              existing: {
-                ...{ kept: kept === undefined ? [] : linesOf(kept.objects, settings), replaced: [] },
-                ...{ compared: [], revised: [], days: [] },
-                ...(replaced !== undefined && { [replaced.as]: replaced.lines }),
-                file: (replaced ?? kept)?.file ?? '',
-              },
-            }),
+          : { existing: { ...NONE, file: kept.file, kept: linesOf(kept.objects, settings) } }),
       });
       return { ...result, file, statements };
     } finally {

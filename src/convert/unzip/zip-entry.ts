@@ -14,23 +14,20 @@ const SHOWN_NAMES = 3;
 const SHOWN_CHARACTERS = 80;
 const FLAG_UTF8 = 0x0800;
 
-/** A member, and the position of its first packed byte. */
-export interface FoundMember {
-  readonly entry: ZipEntry;
-  readonly dataOffset: number;
-}
-
 /**
- * The root member `memberName` in a zip of any layout that yauzl reads: several members, ZIP64, data descriptors, comments. `check` throws for an
+ * The root member `memberName`, and the position of its first packed byte, in a zip of any layout that yauzl reads: several members, ZIP64, data descriptors, comments. `check` throws for an
  * entry that must not be unpacked. Rejects with `zip-broken` or `zip-unsupported`, with the error of `check`, or with a Node error of the disk.
  */
 export async function findMember(
   source: ByteSource,
   memberName: string,
   check: (entry: ZipEntry) => void,
-): Promise<FoundMember> {
-  const zip = await openZip(source);
+): Promise<{ readonly entry: ZipEntry; readonly dataOffset: number }> {
+  let zip: ZipFile | undefined;
   try {
+    // Names are not decoded: with decoding, yauzl rejects the whole zip for one name such as `../x`.
+    const options = { decodeStrings: false, autoClose: false };
+    zip = await yauzl.fromRandomAccessReaderPromise(new SourceReader(source), source.size, options);
     const entry = await searchMembers(zip, memberName);
     await assertNoMoreMembers(zip, source);
     check(entry);
@@ -41,17 +38,7 @@ export async function findMember(
     if (!isReaderError(error)) throw error;
     throw /encryption/.test(error.message) ? unsupported(error.message) : brokenZip(error.message, error);
   } finally {
-    zip.close();
-  }
-}
-
-async function openZip(source: ByteSource): Promise<ZipFile> {
-  // Names are not decoded: with decoding, yauzl rejects the whole zip for one name such as `../x`.
-  const options = { decodeStrings: false, autoClose: false };
-  try {
-    return await yauzl.fromRandomAccessReaderPromise(new SourceReader(source), source.size, options);
-  } catch (error) {
-    throw isReaderError(error) ? brokenZip(error.message, error) : error;
+    zip?.close();
   }
 }
 
@@ -144,18 +131,12 @@ export const MAX_DEFLATE_RATIO = 1032;
 
 /** Throws `zip-unsupported`, `zip-broken` or `zip-bomb` before anything is allocated or inflated. */
 export function checkEntry(entry: Entry, maxBytes: number): void {
-  if ((entry.generalPurposeBitFlag & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) !== 0) {
-    throw new CryptodlError('zip-unsupported', 'the member is encrypted');
-  }
-  if ((entry.generalPurposeBitFlag & FLAG_PATCHED) !== 0)
-    throw new CryptodlError('zip-unsupported', 'the member is patched data');
-  if (entry.compressionMethod !== METHOD_STORED && entry.compressionMethod !== METHOD_DEFLATE) {
-    throw new CryptodlError(
-      'zip-unsupported',
-      `compression method ${entry.compressionMethod}; 0 and 8 are supported`,
-    );
-  }
-  if (entry.compressionMethod === METHOD_STORED && entry.compressedSize !== entry.uncompressedSize) {
+  const { compressionMethod: method, generalPurposeBitFlag: flags } = entry;
+  if ((flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) !== 0) throw unsupported('the member is encrypted');
+  if ((flags & FLAG_PATCHED) !== 0) throw unsupported('the member is patched data');
+  if (method !== METHOD_STORED && method !== METHOD_DEFLATE)
+    throw unsupported(`compression method ${method}; 0 and 8 are supported`);
+  if (method === METHOD_STORED && entry.compressedSize !== entry.uncompressedSize) {
     throw brokenZip(
       `the member is stored, but its packed size is ${entry.compressedSize} and its unpacked size is ${entry.uncompressedSize}`,
     );
