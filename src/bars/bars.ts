@@ -4,12 +4,42 @@ import type { Command } from '../cli/look-up.js';
 import { writeData } from '../cli/write-data.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { seriesName } from '../model/task.js';
-import { bytesText, countText, durationText, numberText } from '../model/units.js';
+import type { Series } from '../model/task.js';
+import { bytesText, countText, durationText, listText, numberText } from '../model/units.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { printLines, tabbed } from '../text/printable.js';
-import { parseBar } from './bar-rule.js';
-import { buildBars } from './build-bars.js';
-import type { BuildSummary, BuiltSeries } from './build-bars.js';
+import {
+  canMake,
+  chooseSource,
+  chosenMonths,
+  missingDays,
+  noSourceText,
+  parseBar,
+  planMonths,
+  selectSymbols,
+  sourceName,
+  sourceOf,
+} from './source.js';
+import type { BarMonth, BarRule, BarSource, Recipe, SymbolSeries } from './source.js';
+import { join } from 'node:path';
+import { openCatalogue } from '../catalogue/catalogue.js';
+import type { HeldSeries } from '../catalogue/catalogue.js';
+import { unreadableFile } from '../catalogue/file-digests.js';
+import { createEngine } from '../convert/duckdb.js';
+import type { Engine } from '../convert/duckdb.js';
+import { closeLake, openLake } from '../download/open-lake.js';
+import { openSession } from '../download/session.js';
+import type { LakeParts, Session } from '../download/session.js';
+import { backingOf } from '../lake/backing.js';
+import { seriesFolder } from '../lake/layout.js';
+import { writeNotice } from '../lake/notice.js';
+import { fileSize } from '../lake/publish.js';
+import { dayText, monthOf } from '../model/calendar.js';
+import { CryptodlError } from '../model/errors.js';
+import { makeBars } from './make-bars.js';
+import type { BarTools } from './make-bars.js';
+import { lostDays, writeMonth } from './write-month.js';
+import type { BarTarget, MonthFigures } from './write-month.js';
 
 /** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
 export async function bars(run: Command): Promise<ExitCode> {
@@ -85,4 +115,211 @@ function closing(summary: BuildSummary, elapsedMs: number | undefined): string[]
     `${head} in ${durationText(elapsedMs)}`,
     ...(lacking.length > 0 ? [`${lacking.join('; ')}; cryptodl coverage shows gaps`] : []),
   ];
+}
+
+// Builds bars into the lake, symbol by symbol and month by month. Sends no request.
+
+/** What was made, of one symbol or of all. The figures of months are 0 with --dry-run. */
+interface Amounts extends MonthFigures {
+  /** Days of the months that are made. */
+  readonly days: number;
+  /** Days between the first and the last day of the source, in months of the range, that the source does not have. They have no bars. */
+  readonly missingDays: number;
+}
+
+/** The result for a series of bars. */
+export interface BuiltSeries extends Series, Amounts {
+  /**
+   * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no whole bar in
+   * the range.
+   */
+  readonly outcome: 'made' | 'skipped' | 'empty' | 'failed';
+  /** Why it failed, or why there is nothing to make. */
+  readonly text?: string;
+  /** `klines 1m` */
+  readonly source?: string;
+  readonly months: readonly string[];
+}
+
+export interface BuildSummary extends Readonly<Record<BuiltSeries['outcome'], number>>, Amounts {
+  readonly months: number;
+  readonly exitCode: ExitCode;
+}
+
+const NO_FIGURES: MonthFigures = { bars: 0, short: 0, bytes: 0 };
+const NOTHING = { days: 0, ...NO_FIGURES, missingDays: 0 };
+const AMOUNTS = Object.keys(NOTHING) as (keyof Amounts)[];
+
+interface Build extends Pick<BarTools, 'catalogue'> {
+  readonly rule: BarRule;
+  readonly session: Session;
+  /** Whether a month is in the range of the command. */
+  readonly isChosen: (month: number) => boolean;
+  /** Undefined with --dry-run. */
+  readonly writing: { readonly tools: BarTools; readonly lake: Session & LakeParts } | undefined;
+  readonly onMonth: () => void;
+}
+
+/**
+ * Yields each symbol in the order of the lake. Rejects with usage errors, with `locked` while another run writes, and with errors of the
+ * disk. `onMonth` is called for each month that is made.
+ */
+export async function* buildBars(
+  rule: BarRule,
+  request: VerbRequest,
+  onMonth: () => void,
+): AsyncGenerator<BuiltSeries, BuildSummary> {
+  const session = openSession(request);
+  const { paths, stop, venue } = session;
+  let opened: LakeParts | undefined;
+  let engine: Engine | undefined;
+  try {
+    const symbols = await selectSymbols(rule, request);
+    const catalogue = openCatalogue(paths.root, venue, stop.signal);
+    let writing: Build['writing'];
+    if (!session.options.dryRun) {
+      opened = await openLake(session, 'cryptodl bars');
+      engine = createEngine({ tempFolder: opened.runFolder, signal: stop.signal });
+      const tools = { engine: await engine.session(), catalogue, venue };
+      writing = { tools, lake: { ...session, ...opened } };
+    }
+    const build: Build = { rule, session, isChosen: chosenMonths(request), catalogue, writing, onMonth };
+    const counts = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING, months: 0 };
+    for (const symbol of symbols) {
+      stop.signal.throwIfAborted();
+      const built = await buildSymbol(build, symbol);
+      counts[built.outcome] += 1;
+      counts.months += built.months.length;
+      for (const name of AMOUNTS) counts[name] += built[name];
+      yield built;
+    }
+    if (opened !== undefined && counts.months > 0 && venue.terms !== undefined)
+      await writeNotice(paths, venue.terms.notice);
+    return { ...counts, exitCode: counts.failed > 0 ? 4 : 0 };
+  } catch (error) {
+    // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
+    stop.signal.throwIfAborted();
+    throw error;
+  } finally {
+    engine?.close();
+    await session.close();
+    if (opened !== undefined) await closeLake(paths, opened);
+  }
+}
+
+async function buildSymbol(build: Build, { bars, spec, held: all }: SymbolSeries): Promise<BuiltSeries> {
+  const { catalogue, rule, session } = build;
+  const nothing = { ...bars, ...NOTHING, months: [] };
+  const failed = (text: string): BuiltSeries => ({ ...nothing, outcome: 'failed', text });
+  const sources = all.filter((series) => canMake(rule, series));
+  if (sources.length === 0) return failed(noSourceText(rule, all));
+  const found: HeldSeries[] = [];
+  for await (const held of catalogue.series(sources)) found.push(held);
+  if (found.length === 0) return { ...nothing, outcome: 'empty', text: 'the lake has no rows of its source' };
+  try {
+    const folder = join(session.paths.root, seriesFolder(session.venue.name, bars));
+    const { parquet: held } = await (build.writing?.lake ?? session).manifests.of(folder);
+    const source = chooseSource(found.flatMap(sourceOf), held);
+    if (source === undefined) return failed(`${sources.map(seriesName).join(', ')}: no files`);
+    const name = sourceName(source.series);
+    if (source.fault !== undefined) return { ...failed(`${name}: ${source.fault}`), source: name };
+    // A candle without trades is a row of klines, so klines have nothing to fill.
+    const isFilled = session.options.fillEmpty && source.series.dataset !== 'klines';
+    return await buildSeries(build, { rule, source, isFilled }, { series: bars, spec, folder, held });
+  } catch (error) {
+    if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
+    return failed(error.message);
+  }
+}
+
+/** Makes the months that are not up to date. Rejects with errors of the disk, and when interrupted. */
+async function buildSeries(build: Build, recipe: Recipe, target: BarTarget): Promise<BuiltSeries> {
+  const { isChosen, rule, session } = build;
+  const { source } = recipe;
+  const name = sourceName(source.series);
+  const all = planMonths(recipe);
+  const months = await monthsToMake(build, all, name, target);
+  const missing = missingDays(source).filter((day) => isChosen(monthOf(day)));
+  const nothing = { ...target.series, ...NOTHING, missingDays: missing.length, source: name, months: [] };
+  // A month is made as a whole, and would lose days that the source no longer has.
+  const lost = session.options.force ? [] : months.flatMap((month) => lostDays(target, month));
+  if (lost.length > 0) {
+    const days = listText(lost.map(({ period }) => period).sort());
+    const text = `its bars have days that ${name} does not have: ${days}; --force makes their months again without them`;
+    return { ...nothing, outcome: 'failed', text };
+  }
+  if (months.length > 0) return { ...nothing, ...(await makeMonths(build, target, recipe, months)) };
+  if (all.some(({ month }) => isChosen(month))) return { ...nothing, outcome: 'skipped' };
+  const span = `${dayText(source.from)} … ${dayText(source.to - 1)}`;
+  const text = `no bar of ${rule.interval} of the range lies within ${span}, the days of ${name}`;
+  return { ...nothing, outcome: 'empty', text };
+}
+
+/** The months whose file is not there with its size, or was made from something else. A change of the source concerns months outside of the range too. */
+async function monthsToMake(
+  { isChosen, session }: Build,
+  all: readonly BarMonth[],
+  source: string,
+  { held, folder }: BarTarget,
+): Promise<BarMonth[]> {
+  const months: BarMonth[] = [];
+  for (const month of all) {
+    const last = held.inFile(month.file).length === 0 ? undefined : held.lastOfFile(month.file);
+    const isUpToDate =
+      last?.sha256 === month.sha256 && (await fileSize(join(folder, month.file))) === last.fileBytes;
+    const isConcerned = isChosen(month.month) || (last !== undefined && last.source !== source);
+    if (isConcerned && (session.options.force || !isUpToDate)) months.push(month);
+  }
+  return months;
+}
+
+/** Each month is a commit of its own. Months before one whose rows cannot be read stay made. */
+async function makeMonths(
+  { onMonth, session, writing }: Build,
+  target: BarTarget,
+  recipe: Recipe,
+  months: readonly BarMonth[],
+): Promise<Pick<BuiltSeries, 'outcome' | 'months' | 'text' | 'days' | keyof MonthFigures>> {
+  const sums = { days: 0, ...NO_FIGURES };
+  const made: string[] = [];
+  let text: string | undefined;
+  for (const month of months) {
+    session.stop.signal.throwIfAborted();
+    text =
+      writing && (await faultOf(makeBars(writing.tools, recipe, month), recipe.source, session.paths.root));
+    if (text !== undefined) break;
+    const figures =
+      writing === undefined
+        ? NO_FIGURES
+        : await writeMonth(writing.tools.engine, writing.lake, target, { recipe, month });
+    onMonth();
+    if (figures === undefined) continue;
+    made.push(month.label);
+    sums.days += month.days.length;
+    for (const name of ['bars', 'short', 'bytes'] as const) sums[name] += figures[name];
+  }
+  if (writing !== undefined) {
+    await writing.lake.manifests.published(target.folder);
+    const { paths, venue } = session;
+    const read = join(paths.root, seriesFolder(venue.name, recipe.source.series));
+    await backingOf(read)?.release([read, target.folder]);
+  }
+  if (text !== undefined) return { ...sums, months: made, outcome: 'failed', text };
+  return { ...sums, months: made, outcome: made.length > 0 ? 'made' : 'skipped' };
+}
+
+/** Why rows cannot be read, or why no bars can be made from them. Rejects with errors that do not concern the rows. */
+async function faultOf(
+  making: Promise<void>,
+  { series }: BarSource,
+  root: string,
+): Promise<string | undefined> {
+  try {
+    await making;
+    return undefined;
+  } catch (error) {
+    const unreadable = unreadableFile(error, root);
+    if (unreadable === undefined) throw error;
+    return `the rows of ${sourceName(series)}: ${unreadable.message}`;
+  }
 }

@@ -8,10 +8,8 @@ import { quoteName, quoteText } from '../convert/sql.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import { findDataset, intervalMs } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
-import { nextStart } from './bar-rule.js';
-import type { TimeRule, TradeRule } from './bar-rule.js';
-import { missingDays } from './source.js';
-import type { BarMonth, BarSource, Recipe, Span } from './source.js';
+import { missingDays, nextStart } from './source.js';
+import type { BarMonth, BarSource, Recipe, Span, TimeRule, TradeRule } from './source.js';
 
 export interface BarTools {
   readonly engine: DuckDbSession;

@@ -15,7 +15,7 @@ export interface FileMetadata {
 }
 
 /** A file of the lake, by the objects of its rows. */
-export interface ExistingRows {
+interface ExistingRows {
   readonly file: string;
   /** Those whose rows stay, in period order. */
   readonly kept: readonly ObjectLine[];

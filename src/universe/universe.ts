@@ -25,15 +25,16 @@ import { absolutePath, printLines } from '../text/printable.js';
 import {
   DATASET,
   isUsable,
+  loadDailySums,
+  missingTexts,
   noKlines,
+  rankSymbols,
   readHeldSymbols,
   selectedSymbols,
   unitWarning,
   universeMarket,
-} from './choose-symbols.js';
-import type { HeldSymbol, UniverseMarket } from './choose-symbols.js';
-import { loadDailySums, missingTexts, rankSymbols } from './members.js';
-import type { Ranking } from './members.js';
+} from './members.js';
+import type { HeldSymbol, Ranking, UniverseMarket } from './members.js';
 import { printUniverse } from './print-universe.js';
 
 /** Everything that is known before the lake is read. */

@@ -2,13 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { convert } from '../convert/convert.js';
+import { convert, keptIsLarge } from '../convert/convert.js';
 import type { ConversionResult, FileMetadata } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { isLarge } from '../convert/read-objects.js';
 import { FOOTER_BYTES, readFooter } from '../convert/parquet-footer.js';
-import { keptIsLarge } from '../convert/write-target.js';
 import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { bringIn } from '../lake/backing.js';

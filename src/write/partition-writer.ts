@@ -21,11 +21,12 @@ import {
   lostError,
   preparedAgain,
   publishedOrFailed,
+  recordShorterRevisions,
+  shorterRevision,
 } from './partition-guards.js';
 import { completePlan, overlaps, readExistingFile } from './existing-file.js';
 import type { ExistingFile } from './existing-file.js';
 import { datasetSpec, makeFile, sessionSize, splitIntoParts } from './make-file.js';
-import { shorterRevision, recordShorterRevisions } from './shorter-revisions.js';
 import type {
   Missing,
   PartitionWriter,

@@ -16,9 +16,8 @@ import { FileWriter } from '../lake/file-writer.js';
 import type { FileToWrite } from '../lake/file-writer.js';
 import type { PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import { lostError, publishedOrFailed } from './partition-guards.js';
+import { lostError, publishedOrFailed, recordShorterRevisions, shorterRevision } from './partition-guards.js';
 import { droppedLine, heldLine, objectLine, replacedRevision } from './commit.js';
-import { shorterRevision, recordShorterRevisions } from './shorter-revisions.js';
 import type { Missing, PartitionWriter, ShorterRevision, WriterContext } from './writer.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {

@@ -1,5 +1,5 @@
 /** A REST client whose host answers in process. */
-import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
+import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
 import { RestClient } from '../../src/source/binance/rest-client.js';

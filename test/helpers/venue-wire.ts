@@ -1,5 +1,5 @@
 /** A REST venue in the place of the sockets: one attempt on the wire, in whatever time the clock has. */
-import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
+import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';

@@ -1,5 +1,5 @@
 /** The real wire: undici's pools and the transport over them, closed when the test is over. */
-import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
+import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
 import type { Fetch } from '../../src/http/fetch.js';

@@ -1,6 +1,6 @@
 /** What waits and failures cost: the layers of a request over simulated time. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
+import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -12,7 +12,7 @@ import { retry } from '../../src/http/retry/retry.js';
 import { follow, measure } from '../../src/http/transport/measure.js';
 import { Throttle } from '../../src/http/throttle/throttle.js';
 import { limitInFlight } from '../../src/http/transport/sockets.js';
-import { answer, context, REQUEST } from '../helpers/requests.js';
+import { REQUEST, answer, context } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const HOUR_MS = 3_600_000;

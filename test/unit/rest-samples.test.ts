@@ -1,26 +1,24 @@
 /** What the exchange really answered: recordings of several years, kept outside the repository. */
-import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
+import { BINANCE_ANSWERS, loadBinance } from '../../src/source/binance/binance.js';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../src/model/errors.js';
 import { readExchangeInfo } from '../../src/source/binance/exchange-info.js';
 import type { ExchangeInfo } from '../../src/source/binance/exchange-info.js';
-import { readPage } from '../../src/source/binance/rest-page.js';
-import type { Row } from '../../src/source/rest-rows.js';
+import { readPage, seriesPages } from '../../src/source/binance/rest-session.js';
 import { rowsAsCsv } from '../../src/source/rest-rows.js';
-import { seriesPages } from '../../src/source/binance/rest-session.js';
+import type { Row } from '../../src/source/rest-rows.js';
 import type { Market } from '../../src/model/task.js';
 import { statusError } from '../../src/http/transport/error-map.js';
 import type { ColumnSpec, RouteSpec } from '../../src/source/facts.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
 import { datasetsOf } from '../../src/source/venue.js';
 import type { DatasetSpec } from '../../src/source/venue.js';
 import { MARKETS } from '../../src/source/names.js';
 import { specOf } from '../helpers/conversion.js';
 import { clientOf } from '../helpers/rest-client.js';
 import { allPages, routeOf } from '../helpers/rest-rows.js';
-import { firstMember, readPublished, REST_SAMPLES, restSamplesMissing } from '../helpers/samples.js';
+import { REST_SAMPLES, firstMember, readPublished, restSamplesMissing } from '../helpers/samples.js';
 
 const missing = restSamplesMissing('index.json', 'errors/errors.json');
 if (missing !== undefined) process.stderr.write(`recorded answers: ${missing}\n`);

@@ -1,4 +1,4 @@
-import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
+import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
 import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -13,7 +13,7 @@ import { verify } from '../../src/http/transport/verify-body.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { RetryEvent } from '../../src/model/observer.js';
-import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
+import { REQUEST, answer, context, refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const DAY_MS = 86_400_000;

@@ -1,10 +1,10 @@
-import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
+import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fetch } from '../../src/http/fetch.js';
 import { ServerClock } from '../../src/http/throttle/server-clock.js';
 import { Throttle } from '../../src/http/throttle/throttle.js';
-import { answer, context, REQUEST } from '../helpers/requests.js';
+import { REQUEST, answer, context } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 /** A `Date` header: the second in which it was written. */

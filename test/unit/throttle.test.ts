@@ -1,13 +1,13 @@
-import { BINANCE_ANSWERS } from '../../src/source/binance/refusals.js';
+import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
 import { Throttle } from '../../src/http/throttle/throttle.js';
-import { SharedResources } from '../../src/model/io.js';
 import type { Quota, ThrottleOptions } from '../../src/http/throttle/throttle.js';
-import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
+import { SharedResources } from '../../src/model/io.js';
+import { REQUEST, answer, context, refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const LISTING = { ...REQUEST, bucket: 'listing' };
