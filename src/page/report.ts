@@ -23,7 +23,6 @@ import { dataElement, embedded, pageShell, pageStart } from './shell.js';
 import { basename, join, sep } from 'node:path';
 import { backingOf, bringIn } from '../lake/backing.js';
 import { newestReport, readFailureReport } from '../report/failure-report.js';
-import type { ReportEntry } from '../report/failure-report.js';
 
 /** The file without --html. */
 const USUAL_FILE = 'cryptodl-report.html';
@@ -136,40 +135,29 @@ export function runData(run: RunRecord | undefined, runs: readonly RunRecord[]) 
   return { run: run ?? null, history: latest.map(pastRun), publication: publications(latest) };
 }
 
-function pastRun({ id, verb, job, startedAt, summary }: RunRecord) {
-  const { elapsedMs, outcomes, requests, network, bytes, rows, changed, withdrawn, shorter, exitCode } =
-    summary;
-  return {
-    id,
-    verb,
-    job: job ?? null,
-    startedAt,
-    elapsedMs,
-    outcomes,
-    requests,
-    retries: network.retries.total,
-    bytes,
-    rows,
-    changed,
-    withdrawn,
-    shorter,
-    exitCode,
-  };
-}
+const OF_SUMMARY = [
+  'elapsedMs',
+  'outcomes',
+  'requests',
+  'bytes',
+  'rows',
+  'changed',
+  'withdrawn',
+  'shorter',
+  'exitCode',
+] as const;
 
-type Figures = RunRecord['summary']['datasets'][number];
+function pastRun({ id, verb, job, startedAt, summary }: RunRecord) {
+  const figures = Object.fromEntries(OF_SUMMARY.map((name) => [name, summary[name]]));
+  return { id, verb, job: job ?? null, startedAt, ...figures, retries: summary.network.retries.total };
+}
 
 /** The newest period of each dataset that the lake holds according to the runs, and the delays of its publication in milliseconds. */
 function publications(runs: readonly RunRecord[]) {
-  const found = new Map<string, Figures[]>();
-  for (const { summary } of runs)
-    for (const figures of summary.datasets) {
-      const name = `${figures.market} ${figures.dataset}`;
-      const others = found.get(name);
-      if (others === undefined) found.set(name, [figures]);
-      else others.push(figures);
-    }
-  return [...found.values()].map((figures) => {
+  const all = runs.flatMap(({ summary }) => summary.datasets);
+  const nameOf = ({ market, dataset }: (typeof all)[number]): string => `${market} ${dataset}`;
+  return [...new Set(all.map(nameOf))].map((name) => {
+    const figures = all.filter((one) => nameOf(one) === name);
     const delays = figures.flatMap(({ publicationDelayMs }) => publicationDelayMs ?? []);
     const sorted = delays.toSorted((a, b) => a - b);
     const newest = figures
@@ -194,26 +182,19 @@ function publications(runs: readonly RunRecord[]) {
 /** Failures in the page, at most. The page counts the others by code. */
 const MOST_ENTRIES = 2000;
 
-export interface FailureData {
-  /** Null if there is no report. */
-  readonly path: string | null;
-  readonly entries: readonly ReportEntry[];
-  /** Failures and holes that are only in the report, by code. */
-  readonly more: Readonly<Record<string, number>>;
-}
+const NO_FAILURES = { path: null, entries: [], more: {} };
 
-const NONE: FailureData = { path: null, entries: [], more: {} };
-
-/** `warn` is called for a report that cannot be read. */
+/** `path` is null without a report; `more`: failures and holes that are only in the report, by code. `warn` is called for a report that cannot be read. */
 export async function failureData(
   run: RunRecord | undefined,
   paths: LakePaths,
   warn: (message: string) => void,
-): Promise<FailureData> {
-  if (run === undefined || run.summary.outcomes.failed + (run.summary.absent['hole'] ?? 0) === 0) return NONE;
+) {
+  if (run === undefined || run.summary.outcomes.failed + (run.summary.absent['hole'] ?? 0) === 0)
+    return NO_FAILURES;
   try {
     const path = await reportOf(run, paths);
-    if (path === undefined) return NONE;
+    if (path === undefined) return NO_FAILURES;
     await bringIn(path);
     const { header, jobs, entries } = await readFailureReport(path);
     // A record may name any file. One outside of the lake is read on only if it says that it is of a run of this lake.
@@ -226,7 +207,7 @@ export async function failureData(
     return { path: shownPath(path), entries: own.slice(0, MOST_ENTRIES), more };
   } catch (error) {
     warn(`${toCryptodlError(error).message}; the page has no failures`);
-    return NONE;
+    return NO_FAILURES;
   }
 }
 

@@ -22,8 +22,8 @@ export interface Chart {
   readonly figures: readonly string[];
   /** Lines below the picture. */
   readonly notes: readonly string[];
-  /** Whether two neighbouring bars of a line are joined. */
-  readonly isJoined: (before: Bar, after: Bar) => boolean;
+  /** The indices of bars that a line does not join with the one before, because rows are missing between them. */
+  readonly breaks: readonly number[];
 }
 
 export interface ChartParts extends Pick<Chart, 'series' | 'bars' | 'grid' | 'notes'> {
@@ -47,7 +47,10 @@ export function makeChart({ series, columns, bars, grid, breaks, notes }: ChartP
     subtitle: [`${rangeText(bars)} UTC`, ...step],
     figures: figuresOf(bars, isCandles),
     notes,
-    isJoined: (before, after) => !breaks.some(({ from, to }) => from < after.first && to > before.last),
+    breaks: bars.flatMap(({ first }, at) => {
+      const last = bars[at - 1]?.last ?? Infinity;
+      return breaks.some(({ from, to }) => from < first && to > last) ? [at] : [];
+    }),
   };
 }
 
@@ -104,7 +107,7 @@ export function chartHtml(chart: Chart): string[] {
 
 /** `assets/plot/data.d.ts` has its type for the script. */
 function chartData(chart: Chart): object {
-  const { kind, title, subtitle, figures, notes, hasVolume, bars, grid } = chart;
+  const { kind, title, subtitle, figures, notes, hasVolume, bars, grid, breaks } = chart;
   return {
     kind,
     title,
@@ -122,14 +125,6 @@ function chartData(chart: Chart): object {
       bar.close,
       bar.volume,
     ]),
-    breaks: breaksOf(chart),
+    breaks,
   };
-}
-
-/** The indices of bars before which a line is not joined. */
-function breaksOf({ bars, isJoined }: Chart): number[] {
-  return bars.flatMap((bar: Bar, at) => {
-    const before = bars[at - 1];
-    return before === undefined || isJoined(before, bar) ? [] : [at];
-  });
 }

@@ -145,8 +145,8 @@ function drawBars(area: Area): void {
   const position = drawScale(area);
   const isLine = chart.kind === 'line';
   for (const [at, bar] of chart.bars.entries()) {
-    const before = isLine ? chart.bars[at - 1] : undefined;
-    const open = before !== undefined && chart.isJoined(before, bar) ? before.close : bar.open;
+    const before = isLine && !chart.breaks.includes(at) ? chart.bars[at - 1] : undefined;
+    const open = before?.close ?? bar.open;
     const [top, bottom] = [position(Math.max(bar.high, open)), position(Math.min(bar.low, open))];
     const ends = [position(open), position(bar.close)];
     const [bodyTop, bodyBottom] = [Math.min(...ends), Math.max(...ends)];

@@ -8,6 +8,7 @@ import { refuseLinkedFolders } from '../lake/layout.js';
 import { entryAt } from '../lake/path-checks.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import { listLeftovers } from '../lake/walk-lake.js';
+import { Counters } from '../model/counters.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { exitCode } from '../model/exit-code.js';
 import type { VerbRequest } from '../options/verb-request.js';
@@ -64,18 +65,32 @@ async function* verifyIn(
   onProgress: (progress: Progress) => void,
 ): AsyncGenerator<LakeFinding, VerifySummary> {
   const { out, fix } = session.options;
-  const count = new Count();
-  for (const finding of left) yield count.add(finding);
+  const counts = { series: 0, files: 0, bytes: 0 };
+  const found = new Counters<`kind.${LakeFindingKind}` | `left.${keyof VerifySummary['left']}`>();
+  const counted = (finding: LakeFinding): LakeFinding => {
+    found.add(`kind.${finding.kind}`);
+    if (finding.left !== undefined) found.add(`left.${finding.left}`);
+    return finding;
+  };
+  for (const finding of left) yield counted(finding);
   for await (const { check, findings } of checkLake(session, { selection, fix })) {
-    for (const finding of findings) yield count.add(finding);
+    for (const finding of findings) yield counted(finding);
     if (check === undefined) continue;
-    count.series += 1;
-    count.files += check.files;
-    count.bytes += check.bytes;
-    onProgress(count);
+    counts.series += 1;
+    counts.files += check.files;
+    counts.bytes += check.bytes;
+    onProgress(counts);
   }
-  if (count.series === 0 && count.isSound && selection.names?.size !== 0) throw nothingHeld(out);
-  return count.summary();
+  const findings = found.by('kind');
+  const isSound = Object.keys(findings).length === 0;
+  if (counts.series === 0 && isSound && selection.names?.size !== 0) throw nothingHeld(out);
+  const code = exitCode({
+    // The content of an unreadable file is unknown, which is an error of the disk, not a finding to repair.
+    ended: found.of('kind.unreadable') > 0 ? 'disk' : undefined,
+    failedPermanent: Object.values(found.by('left')).reduce((sum, number) => sum + number, 0),
+  });
+  const none = { fix: 0, repair: 0, 'nothing-known': 0 };
+  return { ...counts, findings, left: { ...none, ...found.by('left') }, exitCode: code };
 }
 
 /** With `--fix`, opening the lake has already finished or removed the leftover. */
@@ -86,33 +101,4 @@ async function leftoverAt({ root }: LakePaths, path: string, fix: boolean): Prom
   if (!fix) return { ...finding, left: 'fix' };
   if ((await entryAt(join(root, path))) !== undefined) return { ...finding, left: 'nothing-known' };
   return { ...finding, done: isCommit ? 'completed or set aside' : 'removed or set aside' };
-}
-
-class Count {
-  series = 0;
-  files = 0;
-  bytes = 0;
-  readonly #findings: Partial<Record<LakeFindingKind, number>> = {};
-  readonly #left = { fix: 0, repair: 0, 'nothing-known': 0 };
-
-  add(finding: LakeFinding): LakeFinding {
-    this.#findings[finding.kind] = (this.#findings[finding.kind] ?? 0) + 1;
-    if (finding.left !== undefined) this.#left[finding.left] += 1;
-    return finding;
-  }
-
-  get isSound(): boolean {
-    return Object.keys(this.#findings).length === 0;
-  }
-
-  summary(): VerifySummary {
-    const { series, files, bytes } = this;
-    const wrong = Object.values(this.#left).reduce((sum, number) => sum + number, 0);
-    const code = exitCode({
-      // The content of an unreadable file is unknown, which is an error of the disk, not a finding to repair.
-      ended: (this.#findings.unreadable ?? 0) > 0 ? 'disk' : undefined,
-      failedPermanent: wrong,
-    });
-    return { series, files, bytes, findings: { ...this.#findings }, left: { ...this.#left }, exitCode: code };
-  }
 }
