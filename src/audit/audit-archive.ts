@@ -2,7 +2,6 @@
 import { dayOf, dayPeriod, dayText, monthOf, monthStart, monthText } from '../model/calendar.js';
 import type { DuckDbSession, Engine, VerbEngine } from '../convert/duckdb.js';
 import { toCryptodlError, usage } from '../model/errors.js';
-import type { CryptodlError } from '../model/errors.js';
 import type { AuditFinding, AuditedMonth } from './audit-finding.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { absenceReason, listSeries } from '../plan/series-listing.js';
@@ -34,33 +33,38 @@ export async function* auditArchive(
   engine: VerbEngine,
 ): AsyncGenerator<AuditedMonth> {
   for (const one of audited) {
-    const downloads = mapOrdered(await monthsOf(session, one), MONTHS_AT_ONCE, (month) =>
-      download(session, month, engine.folder),
-    );
-    for await (const { month, objects } of downloads) {
+    const months = await monthsOf(session, one, engine.folder);
+    const downloads = mapOrdered(months, MONTHS_AT_ONCE, (month) => download(session, month));
+    for await (const month of downloads) {
       try {
-        const compared = await compareMonth(engine, objects);
+        const compared = await compareMonth(engine, month);
         const days = new Set(month.daily.map(({ period }) => period.from));
-        yield { series: one.series, month: month.text, failed: objects.failed, days, ...compared };
+        yield { series: one.series, month: month.text, failed: month.failed, days, ...compared };
       } finally {
-        await Promise.all(objects.received.map(releaseBodies));
+        await Promise.all(month.received.map(releaseBodies));
       }
     }
   }
 }
 
-interface ListedMonth extends Pick<MonthObjects, 'days' | 'holes' | 'series' | 'spec'> {
+/** A month with its received objects. */
+interface Month extends AuditedObjects {
   /** `2024-01` */
   readonly text: string;
   readonly monthly: ArchiveObject | undefined;
   readonly daily: readonly ArchiveObject[];
+  /** The days of the month that are before today. */
+  readonly days: readonly number[];
+  /** Those without a daily object between days that have one. */
+  readonly holes: ReadonlySet<number>;
 }
 
-/** The months for which the archive has an object. */
+/** The months for which the archive has an object. Nothing is received yet. */
 async function monthsOf(
   { listing, nowMs, venue }: Pick<Session, 'listing' | 'nowMs' | 'venue'>,
   { series, from, to }: AuditedSeries,
-): Promise<ListedMonth[]> {
+  folder: string,
+): Promise<Month[]> {
   const spec = findDataset(venue, series.market, series.dataset);
   if (spec === undefined) return [];
   const today = dayOf(nowMs, venue);
@@ -74,7 +78,7 @@ async function monthsOf(
   const listed = listings.get('daily');
   const isHole = (day: number): boolean =>
     listed?.objects.has(day) === false && absenceReason(listed, dayPeriod(day), spec.spans.daily) === 'hole';
-  const months: ListedMonth[] = [];
+  const months: Month[] = [];
   for (let month = Math.max(first, from ?? 0); month < to; month += 1) {
     const begin = monthStart(month);
     const length = Math.min(monthStart(month + 1), today) - begin;
@@ -83,19 +87,15 @@ async function monthsOf(
     const daily = days.flatMap((day) => listed?.objects.get(day) ?? []);
     if (monthly === undefined && daily.length === 0) continue;
     const holes = new Set(days.filter(isHole));
-    months.push({ spec, series, text: monthText(month), days, holes, monthly, daily });
+    const listedMonth = { text: monthText(month), days, holes, monthly, daily };
+    months.push({ spec, series, ...listedMonth, received: [], failed: new Map(), folder });
   }
   return months;
 }
 
 /** The month with its objects. Rejects with fatal errors. */
-async function download(
-  session: Session,
-  month: ListedMonth,
-  folder: string,
-): Promise<{ readonly month: ListedMonth; readonly objects: MonthObjects }> {
-  const { series, text, monthly, daily } = month;
-  const failed = new Map<string, CryptodlError>();
+async function download(session: Session, month: Month): Promise<Month> {
+  const { series, text, monthly, daily, failed, folder } = month;
   const plan: PartitionPlan = { series, settings: AUDITED, label: text, tasks: [] };
   const context = { ...session, runFolder: folder };
   const arrivals = mapOrdered(
@@ -115,17 +115,10 @@ async function download(
   );
   const received: ReceivedObject[] = [];
   for await (const arrived of arrivals) received.push(...arrived);
-  return { month, objects: { ...month, received, failed, folder } };
+  return { ...month, received };
 }
 
 // Compares the monthly object of one month with its daily objects, row by row, and finds missing days and ids.
-
-interface MonthObjects extends AuditedObjects {
-  /** The days of the month that are before today. */
-  readonly days: readonly number[];
-  /** Those without a daily object between days that have one. */
-  readonly holes: ReadonlySet<number>;
-}
 
 type Comparison = Pick<AuditedMonth, 'findings' | 'rows' | 'rowsWithoutDay'>;
 
@@ -137,12 +130,12 @@ const OF_MONTH = `${ORDINAL} = ${MONTHLY}`;
 const UNBROKEN_IDS: ReadonlySet<string> = new Set(['aggTrades']);
 
 /** Rejects with errors that do not concern the content of the objects (disk, memory, interruption, bugs). */
-async function compareMonth(engine: Engine, objects: MonthObjects): Promise<Comparison> {
+async function compareMonth(engine: Engine, month: Month): Promise<Comparison> {
   const session = await engine.session();
   try {
-    const compared = await withRows(session, objects, ordinalOf, ({ inputs }) => {
+    const compared = await withRows(session, month, ordinalOf, ({ inputs }) => {
       const keys = inputs.map(({ received: { object } }) => [ordinalOf(object), object.key] as const);
-      return compareObjects(session, objects, new Map(keys));
+      return compareObjects(session, month, new Map(keys));
     });
     return compared ?? { findings: [], rows: 0, rowsWithoutDay: 0 };
   } finally {
@@ -157,7 +150,7 @@ function ordinalOf({ period }: ArchiveObject): number {
 /** The relation `rows` must hold the rows of all objects. `keys`: their keys by ordinal. */
 async function compareObjects(
   session: DuckDbSession,
-  { spec, series, days, holes }: MonthObjects,
+  { spec, series, days, holes }: Month,
   keys: ReadonlyMap<number, string>,
 ): Promise<Comparison> {
   const ids = await missingIds(session, spec, keys);
