@@ -115,25 +115,16 @@ async function writeRows(
   return { written, rows: counts.rows ?? own, duplicatesAcross: counts.across, lacked, ...overlap };
 }
 
-interface DescribedRows extends Pick<ObjectFacts, 'first' | 'last'> {
-  readonly key: string;
-  readonly ordinal: number;
-  /** Rows of the object. The file may have fewer. */
-  readonly published: number;
-  readonly extraBars: number;
-  readonly more: Omit<ObjectFacts, 'rows' | 'first' | 'last' | 'duplicates' | 'idConflicts'>;
-}
-
-/** What the relation `rows` tells of each object, in their order. */
+/** What the relation `rows` tells of each object, in their order. `published`: its rows, of which the file may have fewer. */
 async function describeRows(
   session: DuckDbSession,
   conversion: Conversion,
   inputs: readonly Input[],
   stats: readonly Row[],
-): Promise<DescribedRows[]> {
+) {
   const irregular = await findIrregular(session, conversion, inputs, stats);
   const suspicious = await findSuspicious(session, conversion);
-  const described: DescribedRows[] = [];
+  const described = [];
   for (const [index, { received, inspected }] of inputs.entries()) {
     const row = stats[index] ?? {};
     const ordinal = Number(row['ord']);

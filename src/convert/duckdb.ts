@@ -89,7 +89,6 @@ interface EngineUser {
 export function createEngine(options: EngineOptions): Engine {
   let large: Promise<DuckDBInstance> | undefined;
   let small: Promise<DuckDBInstance> | undefined;
-  let isInterrupted = false;
   const open = new Set<DuckDBConnection>();
   const { signal, threads = withinOpenFiles(cores()) } = options;
   const places = new Semaphore(threads);
@@ -100,27 +99,25 @@ export function createEngine(options: EngineOptions): Engine {
     try {
       const connection = await (await instance).connect();
       open.add(connection);
-      const close = (): void => {
+      return sessionOf(connection, places, () => {
         open.delete(connection);
         onClose();
         connection.closeSync();
-      };
-      return sessionOf(connection, { isInterrupted: () => isInterrupted, close });
+      });
     } catch (error) {
       onClose();
       throw error;
     }
   };
   const interrupt = (): void => {
-    isInterrupted = true;
-    places.refuse(interrupted());
+    places.interrupt();
     for (const connection of open) connection.interrupt();
   };
   signal?.addEventListener('abort', interrupt, { once: true });
   return {
     interrupt,
     session: async (work = 'large') => {
-      if (isInterrupted) throw interrupted();
+      places.refuseInterrupted();
       if (work === 'small') return connectTo((small ??= start(1, options)), () => undefined);
       await places.take();
       return connectTo((large ??= start(threads, options)), () => places.leave());
@@ -136,8 +133,9 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
-/** A counting semaphore, first come, first served. */
+/** A counting semaphore, first come, first served, until it is interrupted. */
 class Semaphore {
+  #isInterrupted = false;
   #free: number;
   readonly #waiting = new Set<{ resolve: () => void; reject: (error: unknown) => void }>();
 
@@ -160,9 +158,14 @@ class Semaphore {
   }
 
   /** Rejects all waiting calls. */
-  refuse(error: Error): void {
-    for (const { reject } of this.#waiting) reject(error);
+  interrupt(): void {
+    this.#isInterrupted = true;
+    for (const { reject } of this.#waiting) reject(interrupted());
     this.#waiting.clear();
+  }
+
+  refuseInterrupted(): void {
+    if (this.#isInterrupted) throw interrupted();
   }
 }
 
@@ -213,27 +216,18 @@ async function start(threads: number, options: EngineOptions): Promise<DuckDBIns
   });
 }
 
-function sessionOf(
-  connection: DuckDBConnection,
-  { isInterrupted, close }: { readonly isInterrupted: () => boolean; readonly close: () => void },
-): DuckDbSession {
-  // Interrupting a connection ends only the statement that it is running.
-  const refuseInterrupted = (): void => {
-    if (isInterrupted()) throw interrupted();
-  };
+/** Interrupting a connection ends only the statement that it is running. */
+function sessionOf(connection: DuckDBConnection, places: Semaphore, close: () => void): DuckDbSession {
   return {
     run: async (sql) => {
-      refuseInterrupted();
+      places.refuseInterrupted();
       await mapErrors(() => connection.run(sql));
     },
     rows: async (sql) => {
-      refuseInterrupted();
+      places.refuseInterrupted();
       return (await mapErrors(() => connection.runAndReadAll(sql))).getRowObjectsJson();
     },
-    select: async (sql) => {
-      refuseInterrupted();
-      return select(connection, sql, { values: loadDuckDb(), isInterrupted });
-    },
+    select: (sql) => select(connection, sql, places),
     close,
   };
 }
@@ -294,8 +288,10 @@ export interface QueryResult {
 export async function select(
   connection: DuckDBConnection,
   sql: string,
-  { values, isInterrupted }: { readonly values: typeof Values; readonly isInterrupted: () => boolean },
+  places: Semaphore,
 ): Promise<QueryResult | undefined> {
+  places.refuseInterrupted();
+  const values = loadDuckDb();
   const { DuckDBTypeId: types, StatementType } = values;
   const statements = await connection.extractStatements(sql);
   if (statements.count !== 1) return undefined;
@@ -319,7 +315,7 @@ export async function select(
   const converter = cellConverter(values, values.JsonDuckDBValueConverter as unknown as ToCell);
   return {
     columns,
-    batches: batchesOf(result, converter, () => whyIncomplete(connection, query.text, isInterrupted)),
+    batches: batchesOf(result, converter, () => whyIncomplete(connection, query.text, places)),
   };
 }
 
@@ -364,12 +360,8 @@ async function atPositionOf<T>(prefix: string, act: () => Promise<T>): Promise<T
 }
 
 /** For a query whose stream ended too early. Rejects with `interrupted()` after a stop by the user, else with the error of a second run, else with `disk`. */
-async function whyIncomplete(
-  connection: DuckDBConnection,
-  text: string,
-  isInterrupted: () => boolean,
-): Promise<never> {
-  if (isInterrupted()) throw interrupted();
+async function whyIncomplete(connection: DuckDBConnection, text: string, places: Semaphore): Promise<never> {
+  places.refuseInterrupted();
   await atPositionOf(BEFORE_CHECK, () => mapErrors(() => connection.run(`${BEFORE_CHECK}${text}\n)`)));
   throw new CryptodlError('disk', 'the query ended before its last row', {
     hint: 'run it again; cryptodl verify --deep checks the files of the lake',

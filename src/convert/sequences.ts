@@ -13,14 +13,11 @@ import type { Conversion } from './conversion.js';
  * do not prove that no id is missing.
  */
 export async function sequenceOf(session: DuckDbSession, spec: DatasetSpec, stats: Row) {
-  const [ordinal, first, last] = ['ord', 'first_id', 'last_id'].map((name) => Number(stats[name])) as [
-    number,
-    number,
-    number,
-  ];
+  const [first, last] = [Number(stats['first_id']), Number(stats['last_id'])];
   if (spec.sequence === undefined || !(first >= 0 && last <= Number.MAX_SAFE_INTEGER)) return { gaps: [] };
   const isOrdered = Number(stats['unordered']) === 0;
   const { range, isGapless } = spec.sequence;
+  const ordinal = Number(stats['ord']);
   const hasBreaks = range !== undefined && (!isOrdered || Number(stats['breaks']) > 0);
   const isWhole =
     isOrdered && last - first + 1 === Number(stats['rows']) && !(hasBreaks && isGapless === true);
@@ -106,11 +103,7 @@ export async function silencesOf(
 ): Promise<[string, string][]> {
   const { rate } = spec;
   if (rate === undefined || !isJudgedByRate(spec) || rest?.open === true) return [];
-  const [first, last, pause] = ['first_us', 'last_us', 'pause'].map((name) => Number(stats[name])) as [
-    number,
-    number,
-    number,
-  ];
+  const [first, last] = [Number(stats['first_us']), Number(stats['last_us'])];
   const bounds = [
     Math.min(first, startOfDay(period.from, spec) * 1000),
     Math.max(last, startOfDay(period.to, spec) * 1000),
@@ -120,7 +113,7 @@ export async function silencesOf(
     [bounds[0], first],
     [last, bounds[1]],
   ] as const;
-  if (Math.max(pause, ...edges.map(lengthOf)) < leastUs) return [];
+  if (Math.max(Number(stats['pause']), ...edges.map(lengthOf)) < leastUs) return [];
   const isOrdered = Number(stats['unordered']) === 0;
   const inner = await session.rows(
     pausesQuery(spec, Number(stats['ord']), { isOrdered, leastUs: leastUs / FACTOR }),

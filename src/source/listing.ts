@@ -124,38 +124,6 @@ interface Walk {
   readonly onCopied: (prefix: string, at: number) => void;
 }
 
-/** The names that one walk has read. They are stored in the copy also if the walk ends early. */
-class Seen {
-  readonly #objects: ListedObject[] = [];
-  readonly #prefixes: string[] = [];
-  readonly #after: string;
-  /** Undefined: nothing was read yet. */
-  #upTo: string | undefined;
-
-  constructor(after: string) {
-    this.#after = after;
-  }
-
-  add(page: ListingPage): void {
-    for (const object of page.objects) this.#objects.push(object);
-    for (const prefix of page.prefixes) this.#prefixes.push(prefix);
-    this.#upTo = page.truncated ? (lastName(page) ?? page.nextMarker ?? this.#upTo) : END;
-  }
-
-  async keepIn(
-    copies: ListingCopies,
-    prefix: string,
-    known: ListingCopy,
-    sidecarSuffix: string | undefined,
-  ): Promise<void> {
-    if (this.#upTo === undefined) return;
-    const names = { objects: this.#objects, prefixes: this.#prefixes };
-    const stretch = { after: this.#after, upTo: this.#upTo, at: copies.nowMs, ...names };
-    const copy = withStretch(known, stretch, sidecarSuffix);
-    if (copy !== undefined) await copies.keep(prefix, copy);
-  }
-}
-
 async function* pages(
   { get, format, copies, sidecarSuffix, onCopied }: Walk,
   prefix: string,
@@ -164,7 +132,10 @@ async function* pages(
 ): AsyncGenerator<ListingPage> {
   const marker = format.startsAnywhere ? start : undefined;
   const known = (await copies?.read(prefix)) ?? [];
-  const seen = new Seen(marker ?? '');
+  const after = marker ?? '';
+  // The names that were read. They are stored in the copy also if the walk ends early.
+  const seen = { objects: new Array<ListedObject>(), prefixes: new Array<string>() };
+  let upTo: string | undefined;
   let position = marker;
   let lastSeen: string | undefined;
   const guard = endlessGuard(prefix);
@@ -177,7 +148,7 @@ async function* pages(
         assertOrder(page, prefix);
         guard(page);
       } catch (error) {
-        const rest = knownAfter(known, lastSeen ?? marker ?? '');
+        const rest = knownAfter(known, lastSeen ?? after);
         if (rest === undefined || copies?.mayReplace(error, rest.at) !== true) throw error;
         onCopied(prefix, rest.at);
         yield pageOf(rest);
@@ -185,7 +156,9 @@ async function* pages(
         if (rest.upTo !== END) throw error;
         return;
       }
-      seen.add(page);
+      for (const object of page.objects) seen.objects.push(object);
+      for (const folder of page.prefixes) seen.prefixes.push(folder);
+      upTo = page.truncated ? (lastName(page) ?? page.nextMarker ?? upTo) : END;
       yield page;
       if (!page.truncated) return;
       const next = nextPage(page, prefix, { position, lastSeen });
@@ -194,7 +167,10 @@ async function* pages(
       address = format.address({ prefix, pageSize, ...next.request });
     }
   } finally {
-    if (copies !== undefined) await seen.keepIn(copies, prefix, known, sidecarSuffix);
+    if (copies !== undefined && upTo !== undefined) {
+      const copy = withStretch(known, { after, upTo, at: copies.nowMs, ...seen }, sidecarSuffix);
+      if (copy !== undefined) await copies.keep(prefix, copy);
+    }
   }
 }
 
