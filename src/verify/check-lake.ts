@@ -9,20 +9,17 @@ import { refuseIfLocked } from '../lake/lock.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { shownPath } from '../text/printable.js';
 import { checkSeries, pathInLake } from './check-series.js';
-import type { CheckContext, RowReader, SeriesCheck } from './check-series.js';
+import type { CheckContext, SeriesCheck } from './check-series.js';
 import { NOT_IN_MANIFEST, REMEDIES, asRegular, linkFinding } from './lake-finding.js';
 import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
 import { fixSeries } from './fix-series.js';
-import { CryptodlError } from '../model/errors.js';
 import { listSeries, walkLake } from '../lake/walk-lake.js';
 import type { LoosePath, SeriesFolder } from '../lake/walk-lake.js';
-import { findDataset } from '../source/venue.js';
 import { createEngine } from '../convert/duckdb.js';
-import type { Engine } from '../convert/duckdb.js';
-import { inspectRows } from '../convert/inspect-rows.js';
 import type { HeldSelection } from '../select/held-series.js';
 import { seriesName } from '../model/task.js';
 import type { Session } from '../download/session.js';
+import { withoutConflict } from '../write/partition-guards.js';
 import { upstreamFindings } from './check-upstream.js';
 
 interface CheckRequest {
@@ -38,8 +35,6 @@ export interface LakeCheck {
 }
 
 const SERIES_AT_ONCE = 4;
-/** Attempts with a series in a bucket that another command changes. */
-const MOST_ATTEMPTS = 3;
 
 /**
  * Yields in path order; checks a few series at a time. Rejects with `locked` if a series has findings and another run writes to the
@@ -52,12 +47,13 @@ export async function* checkLake(session: Session, request: CheckRequest): Async
   const tempFolder = tempPath(session.tempFolder, 'verify');
   const engine = createEngine({ tempFolder, signal: stop.signal });
   try {
-    const readRows = session.options.deep ? rowReader(session, engine) : undefined;
+    const { format } = request.selection;
+    const context = { root: paths.root, venue, engine: session.options.deep ? engine : undefined, format };
     const found = chosen(walkLake(paths.root, venue), request.selection);
     yield* mapOrdered(found, SERIES_AT_ONCE, (one) => {
       stop.signal.throwIfAborted();
       return one.kind === 'series'
-        ? checkOneSeries(session, request, readRows, one)
+        ? checkOneSeries(session, request, context, one)
         : checkLoosePath(session, request, one);
     });
   } finally {
@@ -75,41 +71,21 @@ async function* chosen(
       yield one;
 }
 
-function rowReader({ venue }: Pick<Session, 'venue'>, engine: Engine): RowReader {
-  return async ({ series, path, lines }) => {
-    const spec = findDataset(venue, series.market, series.dataset);
-    const settings = lines[0]?.settings;
-    if (spec === undefined || settings === undefined) return [];
-    const connection = await engine.session();
-    try {
-      const { interval } = series;
-      return await inspectRows(connection, { path, spec, settings, interval, lines });
-    } finally {
-      connection.close();
-    }
-  };
-}
-
 async function checkOneSeries(
   session: Session,
   request: CheckRequest,
-  readRows: RowReader | undefined,
+  context: CheckContext,
   folder: SeriesFolder,
 ): Promise<LakeCheck> {
   const { paths } = session;
   let check: SeriesCheck | undefined;
   try {
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        const checked = await checkAndFix(session, request, readRows, folder);
-        check = checked.check;
-        return checked;
-      } catch (error) {
-        const isConflict = error instanceof CryptodlError && error.code === 'lake-conflict';
-        if (!isConflict || attempt === MOST_ATTEMPTS) throw error;
-        await backingOf(paths.root)?.reopenSeries(folder.path);
-      }
-    }
+    const checked = await withoutConflict(
+      () => checkAndFix(session, request, context, folder),
+      () => backingOf(paths.root)?.reopenSeries(folder.path),
+    );
+    check = checked.check;
+    return checked;
   } finally {
     const zips = check?.inspected.manifest.zip.files().map((file) => join(paths.root, dirname(file)));
     await backingOf(paths.root)?.release([folder.path, ...new Set(zips)]);
@@ -119,11 +95,10 @@ async function checkOneSeries(
 async function checkAndFix(
   session: Session,
   request: CheckRequest,
-  readRows: RowReader | undefined,
+  context: CheckContext,
   folder: SeriesFolder,
 ): Promise<LakeCheck> {
   const { paths, venue } = session;
-  const context: CheckContext = { root: paths.root, venue, readRows, format: request.selection.format };
   const isFixed = request.fix;
   const backing = backingOf(paths.root);
   let check = await checkSeries(context, await listSeries(paths.root, folder));

@@ -1,5 +1,7 @@
 /** Checks one series: each manifest line, each file against its lines, and files that no line names. */
 import { basename, dirname, join } from 'node:path';
+import type { Engine } from '../convert/duckdb.js';
+import { inspectRows } from '../convert/inspect-rows.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
 import { entryAt, firstSymlink, isIrregular, isPartitionFile, readRegularFile } from '../lake/path-checks.js';
@@ -12,6 +14,7 @@ import type { FileFacts } from '../lake/publish.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
 import type { Sidecar, Source } from '../source/source.js';
+import { findDataset } from '../source/venue.js';
 import { NOT_IN_MANIFEST, NOT_REGULAR, asRegular, linkFinding } from './lake-finding.js';
 import type { LakeFinding } from './lake-finding.js';
 import { listEntries } from '../lake/walk-lake.js';
@@ -33,7 +36,8 @@ export interface SeriesCheck {
 export interface CheckContext {
   readonly root: string;
   readonly venue: Source;
-  readonly readRows: RowReader | undefined;
+  /** For the rows of files; undefined if they are not read. */
+  readonly engine: Engine | undefined;
   /** Undefined: every format. */
   readonly format: Format | undefined;
 }
@@ -63,11 +67,7 @@ export async function checkSeries(context: CheckContext, folder: ListedSeries): 
       found.bytes += held.lastOfFile(file)?.fileBytes ?? 0;
       const path = format === 'zip' ? file : `${relativePath}/${file}`;
       const { series } = folder;
-      const wrong = await checkFile(
-        context.readRows,
-        { series, path: join(context.root, path), lines },
-        held,
-      );
+      const wrong = await checkFile(context, { series, path: join(context.root, path), lines }, held);
       if (wrong === undefined) continue;
       broken.push(...lines);
       const periods = lines.map((line) => line.period);
@@ -207,9 +207,6 @@ interface RowsOf {
   readonly lines: readonly ObjectLine[];
 }
 
-/** Reads all rows of a Parquet or CSV file. Resolves with one text for each fault. */
-export type RowReader = (file: RowsOf) => Promise<readonly string[]>;
-
 /** Errno values with which the file system refuses to read a file. */
 const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO']);
 
@@ -219,11 +216,11 @@ interface FileCheck {
 }
 
 /**
- * Compares a file with its last commit: size, digest, and the row counts of its manifest lines; with `readRows` also the rows. Of a zip,
+ * Compares a file with its last commit: size, digest, and the row counts of its manifest lines; with an engine also the rows. Of a zip,
  * only size and digest. `lines` are the manifest lines of the objects in the file. Resolves with undefined when nothing differs.
  */
 async function checkFile(
-  readRows: RowReader | undefined,
+  { engine, venue }: CheckContext,
   { series, path, lines }: RowsOf,
   held: HeldObjects,
 ): Promise<FileCheck | undefined> {
@@ -234,9 +231,17 @@ async function checkFile(
     if (size === undefined) return await missing(path);
     const text = differenceOf(await fileFacts(path), committed) ?? missingLine(committed, lines);
     if (text !== undefined) return { kind: 'damaged', text };
-    if (readRows === undefined || committed.settings.format === 'zip') return undefined;
-    const wrong = await readRows({ series, path, lines });
-    return wrong.length === 0 ? undefined : { kind: 'damaged', text: wrong.join('; ') };
+    const { settings } = committed;
+    const spec = findDataset(venue, series.market, series.dataset);
+    if (engine === undefined || spec === undefined || settings.format === 'zip') return undefined;
+    const session = await engine.session();
+    try {
+      const { interval } = series;
+      const wrong = await inspectRows(session, { path, spec, settings, interval, lines });
+      return wrong.length === 0 ? undefined : { kind: 'damaged', text: wrong.join('; ') };
+    } finally {
+      session.close();
+    }
   } catch (error) {
     const errno = errnoOf(error);
     if (errno === 'ENOENT') return { kind: 'missing', text: 'the file does not exist' };

@@ -103,21 +103,20 @@ export function emptyResult(failed: ReadonlyMap<string, CryptodlError>): WriteRe
 
 // Changes of other writers of a lake in a bucket: the plan of a file is made again with the new state, and a write fails for another try.
 
-/** Attempts to plan a file that other writers change meanwhile. Each failed attempt is progress of another writer. */
+/** Attempts at a series that other writers change meanwhile. Each failed attempt is progress of another writer. */
 const MOST_ATTEMPTS = 20;
 
-/** Calls `prepare` again with the new state of the series when another writer has changed it. */
-export async function preparedAgain(
-  context: WriterContext,
-  plan: PartitionPlan,
-  prepare: () => Promise<PartitionPlan>,
-): Promise<PartitionPlan> {
+/** Calls `act` again after `reopen` when another writer of a lake in a bucket has changed the series. */
+export async function withoutConflict<T>(
+  act: () => Promise<T>,
+  reopen: () => Promise<unknown> | undefined,
+): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await prepare();
+      return await act();
     } catch (error) {
       if (toCryptodlError(error).code !== 'lake-conflict' || attempt === MOST_ATTEMPTS) throw error;
-      await context.manifests.reopen(folderOf(context, plan));
+      await reopen();
     }
   }
 }
@@ -142,7 +141,7 @@ export async function publishedOrFailed(
   }
 }
 
-function folderOf({ paths, venue }: WriterContext, { series }: PartitionPlan): string {
+export function folderOf({ paths, venue }: WriterContext, { series }: PartitionPlan): string {
   return join(paths.root, seriesFolder(venue.name, series));
 }
 

@@ -19,7 +19,8 @@ import {
   findSuperseded,
   guardWrite,
   lostError,
-  preparedAgain,
+  withoutConflict,
+  folderOf,
   publishedOrFailed,
   recordShorterRevisions,
   shorterRevision,
@@ -38,7 +39,11 @@ import type {
 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {
-    prepare: (plan) => preparedAgain(context, plan, () => completePlan(context, plan)),
+    prepare: (plan) =>
+      withoutConflict(
+        () => completePlan(context, plan),
+        () => context.manifests.reopen(folderOf(context, plan)),
+      ),
     close: () => Promise.resolve(),
     // Serialized per file, because its content is read first and then replaced completely.
     write: (plan, received, missing) =>
