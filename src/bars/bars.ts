@@ -85,11 +85,11 @@ function lineOf({ outcome, text = '', source = '', ...series }: BuiltSeries): st
 
 /** Days without bars; and bars that were made from some of their rows, together with bars that are absent because all of their rows are. */
 function lackTexts(
-  { missingDays, short }: Pick<BuiltSeries, 'missingDays' | 'short'>,
+  { missingDays: lacking, short }: Pick<BuiltSeries, 'missingDays' | 'short'>,
   source: string,
 ): string[] {
   return [
-    ...(missingDays > 0 ? [`${source} lack ${countText(missingDays, 'day')}`] : []),
+    ...(lacking > 0 ? [`${source} lack ${countText(lacking, 'day')}`] : []),
     ...(short > 0 ? [`${countText(short, 'bar')} ${short === 1 ? 'lacks' : 'lack'} rows of the source`] : []),
   ];
 }
@@ -207,17 +207,20 @@ export async function* buildBars(
   }
 }
 
-async function buildSymbol(build: Build, { bars, spec, held: all }: SymbolSeries): Promise<BuiltSeries> {
+async function buildSymbol(
+  build: Build,
+  { bars: series, spec, held: all }: SymbolSeries,
+): Promise<BuiltSeries> {
   const { catalogue, rule, session } = build;
-  const nothing = { ...bars, ...NOTHING, months: [] };
+  const nothing = { ...series, ...NOTHING, months: [] };
   const failed = (text: string): BuiltSeries => ({ ...nothing, outcome: 'failed', text });
-  const sources = all.filter((series) => canMake(rule, series));
+  const sources = all.filter((one) => canMake(rule, one));
   if (sources.length === 0) return failed(noSourceText(rule, all));
   const found: HeldSeries[] = [];
   for await (const held of catalogue.series(sources)) found.push(held);
   if (found.length === 0) return { ...nothing, outcome: 'empty', text: 'the lake has no rows of its source' };
   try {
-    const folder = join(session.paths.root, seriesFolder(session.venue.name, bars));
+    const folder = join(session.paths.root, seriesFolder(session.venue.name, series));
     const { parquet: held } = await (build.writing?.lake ?? session).manifests.of(folder);
     const source = chooseSource(found.flatMap(sourceOf), held);
     if (source === undefined) return failed(`${sources.map(seriesName).join(', ')}: no files`);
@@ -225,7 +228,7 @@ async function buildSymbol(build: Build, { bars, spec, held: all }: SymbolSeries
     if (source.fault !== undefined) return { ...failed(`${name}: ${source.fault}`), source: name };
     // A candle without trades is a row of klines, so klines have nothing to fill.
     const isFilled = session.options.fillEmpty && source.series.dataset !== 'klines';
-    return await buildSeries(build, { rule, source, isFilled }, { series: bars, spec, folder, held });
+    return await buildSeries(build, { rule, source, isFilled }, { series, spec, folder, held });
   } catch (error) {
     if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
     return failed(error.message);

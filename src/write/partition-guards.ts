@@ -166,20 +166,20 @@ export function shorterRevision(
 /** Records the rejected revisions. Rejects on disk errors, and with `locked` when another run has taken over the lake. */
 export async function recordShorterRevisions(
   context: Pick<WriterContext, 'clock' | 'serialize' | 'manifests' | 'lock'>,
-  seriesFolder: string,
+  folder: string,
   format: Format,
   shorter: readonly ShorterRevision[],
 ): Promise<void> {
   const at = new Date(context.clock.now()).toISOString();
-  await context.serialize(seriesFolder, async () => {
+  await context.serialize(folder, async () => {
     await context.lock?.confirm();
-    const { [format]: held } = await context.manifests.of(seriesFolder);
+    const { [format]: held } = await context.manifests.of(folder);
     const lines = held.lines();
     const found = shorter.flatMap((each) => {
       const line = lines.find(({ key }) => key === each.heldKey);
       return line === undefined ? [] : [lineWithShorter(held, line, each, at)];
     });
-    await context.manifests.append(seriesFolder, found);
+    await context.manifests.append(folder, found);
   });
 }
 
