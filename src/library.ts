@@ -1,6 +1,6 @@
 /** `import { vision, sql } from 'cryptodl'`: the verbs of the program as functions that print nothing. docs/library.md explains them. */
 import { homedir } from 'node:os';
-import type { AuditItem } from './audit/audit-finding.js';
+import type { AuditItem } from './audit/compare-rows.js';
 import type { AuditSummary } from './audit/audit-selected.js';
 import type { ListFields } from './catalog/list-items.js';
 import type { Cell } from './convert/duckdb.js';
@@ -139,7 +139,7 @@ export function audit(
   hooks: Hooks = {},
 ): ItemsWithSummary<AuditItem, AuditSummary> {
   return lakeCall('audit', options, hooks, async function* (request) {
-    const { auditSelected } = await import('./audit/audit-selected.js');
+    const { auditSelected, selectRebuilds } = await import('./audit/audit-selected.js');
     const tally = yield* mapItems(
       auditSelected(request),
       (item) => (item.event === 'finding' ? item : { ...item, message: inOptionNames(item.message) }),
@@ -147,7 +147,6 @@ export function audit(
     );
     if (request.resolved.options.prefer !== 'daily') return tally.summary();
     if (tally.rebuilds.length === 0) return tally.summary(0);
-    const { selectRebuilds } = await import('./audit/rebuild-months.js');
     const rebuild = runItems({ ...request, verb: 'vision', select: selectRebuilds(tally.rebuilds) });
     let last = await rebuild.next();
     while (last.done !== true) last = await rebuild.next();

@@ -2,7 +2,8 @@
 import { dayOf, dayPeriod, dayText, monthOf, monthStart, monthText } from '../model/calendar.js';
 import type { DuckDbSession, Engine, VerbEngine } from '../convert/duckdb.js';
 import { toCryptodlError, usage } from '../model/errors.js';
-import type { AuditFinding, AuditedMonth } from './audit-finding.js';
+import { AUDITED, compareRows, dayExpression, withRows } from './compare-rows.js';
+import type { AuditFinding, AuditedMonth, AuditedObjects } from './compare-rows.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { absenceReason, listSeries } from '../plan/series-listing.js';
 import type { SeriesListing } from '../plan/series-listing.js';
@@ -14,8 +15,6 @@ import type { DatasetSpec } from '../source/venue.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { downloadObject, releaseBodies } from '../download/download-object.js';
 import type { Session } from '../download/session.js';
-import { AUDITED, compareRows, dayExpression, withRows } from './compare-rows.js';
-import type { AuditedObjects } from './compare-rows.js';
 import { quoteName } from '../convert/sql.js';
 import { readHeld } from '../catalogue/read-series.js';
 import type { VerbRequest } from '../options/verb-request.js';

@@ -21,8 +21,8 @@ import type { ColumnSpec } from '../source/facts.js';
 import { restKey } from '../source/keys.js';
 import { archivedColumns, isArchived, rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
-import type { AuditedMonth } from './audit-finding.js';
 import { compareRows, dayExpression, withRows } from './compare-rows.js';
+import type { AuditedMonth } from './compare-rows.js';
 
 /** The limits of REST pace the requests; more at once would only take memory. */
 const PERIODS_AT_ONCE = 4;

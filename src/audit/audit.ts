@@ -10,9 +10,8 @@ import { countText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { printLines } from '../text/printable.js';
-import { auditSelected } from './audit-selected.js';
+import { auditSelected, selectRebuilds } from './audit-selected.js';
 import type { AuditSummary, AuditTally } from './audit-selected.js';
-import { selectRebuilds } from './rebuild-months.js';
 
 /**
  * Resolves with 7 or 3 if a later audit may read the failed objects, else with 4 for findings and permanent failures, else with 0.

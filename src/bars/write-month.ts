@@ -20,7 +20,7 @@ import { TOOL_VERSION } from '../model/version.js';
 import { madeKey } from '../source/keys.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
 import { droppedLine } from '../write/commit.js';
-import { fileMetadata } from '../write/file-metadata.js';
+import { fileMetadata } from '../write/make-file.js';
 import { ruleText, sourceName } from './source.js';
 import type { BarMonth, Recipe } from './source.js';
 
@@ -141,8 +141,8 @@ function metadataOf(
     { venue, tool: TOOL_VERSION, series, spec, settings: recipe.source.settings, label },
     {
       entry: { made: { rule: ruleText(recipe), files } },
-      isFromArchive: true,
-      isFromRest: from.some(({ hasRest }) => hasRest),
+      hasArchive: true,
+      hasRest: from.some(({ hasRest }) => hasRest),
     },
   );
 }

@@ -74,20 +74,23 @@ export async function archiveAnswers(access: ArchiveAccess, key: string): Promis
 }
 
 /** The answer, or the error of the request. Rejects with a fatal error. */
-async function requestSmall(
-  { fetch, options, signal }: ArchiveAccess,
-  key: string,
-): Promise<FetchResponse | CryptodlError> {
-  const url = `${options.archiveUrl}/${keyPath(key)}`;
+async function requestSmall(access: ArchiveAccess, key: string): Promise<FetchResponse | CryptodlError> {
   try {
-    return await fetch(
-      { url, bucket: 'archive', maxBytes: SIDECAR_MAX_BYTES, priority: options.priority },
-      { signal, traceId: randomUUID() },
-    );
+    return await fetchSmall(access, key);
   } catch (error) {
     if (!(error instanceof CryptodlError) || error.fatal) throw error;
     return error;
   }
+}
+
+function fetchSmall(
+  { fetch, options: { archiveUrl, priority }, signal }: Pick<ArchiveAccess, 'fetch' | 'options' | 'signal'>,
+  key: string,
+  bypassCache = false,
+): Promise<FetchResponse> {
+  const url = `${archiveUrl}/${keyPath(key)}`;
+  const request = { url, bucket: 'archive', priority, maxBytes: SIDECAR_MAX_BYTES, bypassCache };
+  return fetch(request, { signal, traceId: randomUUID() });
 }
 
 /** The published SHA-256 of an object; undefined if it has no sidecar, or if the sidecar is still malformed after a second request past caches. */
@@ -97,11 +100,7 @@ export async function publishedDigest(
   key: string,
   bypassCache = false,
 ): Promise<string | undefined> {
-  const { fetch, options, signal } = access;
-  const { archiveUrl, priority } = options;
-  const url = `${archiveUrl}/${keyPath(key)}${sidecar.suffix}`;
-  const request = { url, bucket: 'archive', priority, maxBytes: SIDECAR_MAX_BYTES, bypassCache };
-  const { status, body } = await fetch(request, { signal, traceId: randomUUID() });
+  const { status, body } = await fetchSmall(access, key + sidecar.suffix, bypassCache);
   if (status === 404 || body.kind === 'file') return undefined;
   const digest = sidecar.digestIn(body.bytes.toString('utf8'), key);
   return digest === undefined && !bypassCache ? publishedDigest(access, sidecar, key, true) : digest;

@@ -123,18 +123,14 @@ function requestOf(
   const periodsIn = (keys: readonly string[]): Period[] =>
     keys.flatMap((key) => periodOf({ venue, series }, key) ?? []);
   const broken = check.broken.filter((line) => line.settings.format === format);
-  const ranges = daysToRepair({
-    held,
-    absences: manifest.absences,
-    broken,
-    // Dropped periods that no object holds now, and revised ones of this format.
-    others: [
-      ...periodsIn(dropped.map(({ key }) => key)).filter((period) => !isHeld(held, period)),
-      ...periodsIn(revised).filter((period) => isHeld(held, period)),
-      ...heldCuts({ held, absences: manifest.absences }, { spec, today }).map(({ day }) => dayPeriod(day)),
-    ],
-    today,
-  });
+  const facts = { held, absences: manifest.absences };
+  // Dropped periods that no object holds now, and revised ones of this format.
+  const others = [
+    ...periodsIn(dropped.map(({ key }) => key)).filter((period) => !isHeld(held, period)),
+    ...periodsIn(revised).filter((period) => isHeld(held, period)),
+    ...heldCuts(facts, { spec, today }).map(({ day }) => dayPeriod(day)),
+  ];
+  const ranges = daysToRepair(facts, { broken, others, today });
   if (ranges.length === 0) return [];
   const request: SeriesRequest = {
     series,
@@ -171,24 +167,15 @@ function isHeld(held: HeldObjects, period: Period): boolean {
   return true;
 }
 
-interface RepairFacts {
-  readonly held: HeldObjects;
-  readonly absences: Absences;
-  /** Manifest lines of the objects in missing or damaged files. */
-  readonly broken: readonly ObjectLine[];
-  /** Periods of dropped, revised and cut objects. */
-  readonly others: readonly Period[];
-  /** Today as a day number. */
-  readonly today: number;
-}
-
 /**
  * The days of a series that `repair` fetches: days missing between the first and the last day that it holds or has lost, days whose last fetch failed
  * and that it does not hold, days of incomplete objects, and `others`, all of them before today; and the days of broken files. The spans are
  * half-open, ascending and disjoint.
  */
-function daysToRepair(facts: RepairFacts): { from: number; to: number }[] {
-  const { held, absences, broken, others, today } = facts;
+function daysToRepair(
+  { held, absences }: { readonly held: HeldObjects; readonly absences: Absences },
+  { broken, others, today }: { broken: readonly ObjectLine[]; others: readonly Period[]; today: number },
+): { from: number; to: number }[] {
   const lines = held.lines();
   const days = new Set<number>();
   const add = ({ from, to }: Pick<Period, 'from' | 'to'>, end = today): void => {
@@ -202,19 +189,17 @@ function daysToRepair(facts: RepairFacts): { from: number; to: number }[] {
   const periods = [...periodsOfLines(lines), ...others];
   const first = Math.min(...periods.map(({ from }) => from));
   const last = Math.max(...periods.map(({ to }) => to));
-  for (let day = first; day < last; day += 1) if (isMissing(facts, day)) add({ from: day, to: day + 1 });
-  return rangesOf(spansOf([...days].map((day) => ({ from: day, to: day + 1 }))));
+  for (let day = first; day < last; day += 1) {
+    const known = absences.days().get(day) ?? absences.months().get(monthOf(day));
+    const mayCome = known === undefined || REASON_FACTS[known.reason].mayCome;
+    if (mayCome && !isHeld(held, dayPeriod(day))) add(dayPeriod(day));
+  }
+  return rangesOf(spansOf([...days].map(dayPeriod)));
 }
 
 /** True when the object lacked rows when it was fetched. */
 function isIncomplete({ open, gaps }: ObjectLine): boolean {
   return open === true || (gaps?.length ?? 0) > 0;
-}
-
-function isMissing({ held, absences }: RepairFacts, day: number): boolean {
-  if (isHeld(held, { cadence: 'daily', from: day, to: day + 1 })) return false;
-  const known = absences.days().get(day) ?? absences.months().get(monthOf(day));
-  return known === undefined || REASON_FACTS[known.reason].mayCome;
 }
 
 function periodsOfLines(lines: readonly ObjectLine[]): Period[] {

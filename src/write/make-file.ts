@@ -15,22 +15,17 @@ import { fileFacts } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
 import { periodText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import type { PartitionPlan } from '../model/task.js';
+import type { PartitionPlan, Series, Settings } from '../model/task.js';
 import { stagingFolder } from '../lake/layout.js';
 import { findDataset } from '../source/venue.js';
-import type { DatasetSpec } from '../source/venue.js';
+import type { DatasetSpec, Venue } from '../source/venue.js';
 import type { MadeFile } from './commit.js';
 import { overlaps } from './existing-file.js';
 import type { ExistingFile } from './existing-file.js';
-import { fileMetadata } from './file-metadata.js';
 import type { WriterContext } from './writer.js';
+import { describeColumns } from '../source/describe.js';
 
-interface Part {
-  readonly label: string;
-  readonly received: readonly ReceivedObject[];
-}
-
-export function splitIntoParts(plan: PartitionPlan, received: readonly ReceivedObject[]): Part[] {
+export function splitIntoParts(plan: PartitionPlan, received: readonly ReceivedObject[]) {
   if (plan.split !== true) return [{ label: plan.label, received }];
   return received.map((object) => ({ label: periodText(object.object.period), received: [object] }));
 }
@@ -43,7 +38,7 @@ export async function makeFile(
   session: DuckDbSession,
   context: WriterContext,
   plan: PartitionPlan,
-  part: Part & { existing: ExistingFile },
+  part: Pick<Inputs, 'label' | 'received' | 'existing'>,
 ): Promise<MadeFile> {
   const name = randomUUID();
   const staged = join(await stagingFolder(context.paths), `${name}.partial`);
@@ -76,7 +71,9 @@ export function sessionSize(received: readonly ReceivedObject[], { kept }: Exist
   return isLarge({ memoryCsvBytes: MEMORY_CSV_BYTES }, received) || keptIsLarge(kept) ? 'large' : 'small';
 }
 
-interface Inputs extends Part {
+interface Inputs {
+  readonly label: string;
+  readonly received: readonly ReceivedObject[];
   readonly existing: ExistingFile;
   readonly staged: string;
   readonly csvPath: string;
@@ -90,8 +87,14 @@ async function convertPart(
 ): Promise<ConversionResult> {
   const { kept, replaced, path } = inputs.existing;
   const compared = comparableLines(replaced, inputs.received);
-  const revised = context.acceptsShorter ? [] : revisedLines(replaced, inputs.received);
-  const days = inputs.received.some(isMonth) ? replaced.filter(({ cadence }) => cadence === 'daily') : [];
+  const isRevised = (line: ObjectLine): boolean =>
+    !isFromRest(line) &&
+    inputs.received.some(({ object, sha256 }) => object.key === line.key && sha256 !== line.sha256);
+  const revised = context.acceptsShorter ? [] : replaced.filter(isRevised);
+  const hasMonth = inputs.received.some(
+    ({ object: { period }, verified }) => period.cadence === 'monthly' && verified !== 'rest',
+  );
+  const days = hasMonth ? replaced.filter(({ cadence }) => cadence === 'daily') : [];
   const spec = datasetSpec(context, plan);
   if (kept.length + replaced.length > 0) await bringIn(path);
   const isRead = [kept, compared, revised, days].some((lines) => lines.length > 0);
@@ -106,22 +109,6 @@ async function convertPart(
     memoryCsvBytes: MEMORY_CSV_BYTES,
     metadata: (written) => metadataOf(context, plan, spec, inputs.label, kept, written),
   });
-}
-
-/** Held lines of archive objects that were received with another digest. */
-function revisedLines(
-  replaced: readonly ObjectLine[],
-  received: readonly ReceivedObject[],
-): readonly ObjectLine[] {
-  return replaced.filter(
-    (line) =>
-      !isFromRest(line) &&
-      received.some(({ object, sha256 }) => object.key === line.key && sha256 !== line.sha256),
-  );
-}
-
-function isMonth({ object: { period }, verified }: ReceivedObject): boolean {
-  return period.cadence === 'monthly' && verified !== 'rest';
 }
 
 /** Replaced lines whose period was received from the other source (archive or REST). All returned lines have one source. */
@@ -172,8 +159,56 @@ function metadataOf(
     { venue, tool, series, spec, settings, label },
     {
       entry: { objects: objects.sort((a, b) => (a.key < b.key ? -1 : 1)) },
-      isFromArchive: isRest.includes(false),
-      isFromRest: isRest.includes(true),
+      hasArchive: isRest.includes(false),
+      hasRest: isRest.includes(true),
     },
   );
+}
+
+// The metadata in the footer of a Parquet file. It has no time stamps, so that the same rows produce the same file.
+
+export interface DescribedFile {
+  readonly venue: Pick<Venue, 'name' | 'terms'>;
+  /** The version of the program. */
+  readonly tool: string;
+  readonly series: Series;
+  readonly spec: DatasetSpec;
+  readonly settings: Settings;
+  /** `2024-01` */
+  readonly label: string;
+}
+
+/** Where the rows of a file come from. */
+export interface RowOrigin {
+  /** The fields of the entry that tell it. */
+  readonly entry: Readonly<Record<string, unknown>>;
+  readonly hasArchive: boolean;
+  readonly hasRest: boolean;
+}
+
+/** The series, the columns and the origin of the rows as JSON, with the terms of their sources. */
+export function fileMetadata(
+  { venue, tool, series, spec, settings, label }: DescribedFile,
+  { entry, hasArchive, hasRest }: RowOrigin,
+): FileMetadata {
+  const cryptodl = JSON.stringify({
+    tool: `cryptodl ${tool}`,
+    venue: venue.name,
+    ...series,
+    settings,
+    period: label,
+    timeZone: 'UTC',
+    columns: Object.fromEntries(
+      describeColumns(spec).map(({ name, unit, doc }) => [name, unit === '' ? doc : `${doc}; ${unit}`]),
+    ),
+    ...entry,
+  });
+  const { terms } = venue;
+  if (terms === undefined) return { cryptodl };
+  const sources = [...(hasArchive ? [terms.archive] : []), ...(hasRest ? [terms.rest] : [])];
+  return {
+    cryptodl,
+    license: sources.map(({ license }) => license).join('; '),
+    attribution: sources.map(({ attribution }) => attribution).join('; '),
+  };
 }
