@@ -30,8 +30,11 @@ export async function copyDirectly(
   const gathered = await gatherSmall(conversion, conversion.received, failed);
   if (failed.size > 0 || gathered.inputs.some(({ inspected }) => inspected.needsCheck)) return undefined;
   const times: RowTimes[] = [];
-  for (const input of gathered.inputs) {
-    const own = timesOf(input, key);
+  for (const { received, inspected } of gathered.inputs) {
+    if (received.csv.kind !== 'memory') return undefined;
+    const { bytes } = received.csv;
+    const from = inspected.headerLines === 0 ? 0 : bytes.indexOf('\n') + 1;
+    const own = readTimes(bytes, key, { from, rows: inspected.rows });
     if (own === undefined) return undefined;
     times.push(own);
   }
@@ -59,12 +62,6 @@ function timeKey(conversion: Conversion): ColumnSpec | undefined {
     !isLarge(conversion, received);
   const isKey = spec.sort.length === 1 && spec.sort[0] === key?.name && spec.hoursSinceLast === undefined;
   return isUsual && isKey && (key?.type === 'time' || key?.type === 'datetime') ? key : undefined;
-}
-
-function timesOf({ received: { csv }, inspected }: Input, key: ColumnSpec): RowTimes | undefined {
-  if (csv.kind !== 'memory') return undefined;
-  const { headerLines, rows } = inspected;
-  return readTimes(csv.bytes, key, { from: headerLines === 0 ? 0 : csv.bytes.indexOf('\n') + 1, rows });
 }
 
 /** Undefined if an object has rows outside its period, or bars of a shorter interval. */

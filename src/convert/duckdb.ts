@@ -176,20 +176,6 @@ export function duckdbVersion(): Promise<string> {
   });
 }
 
-/** The error for a binary that does not exist, is not installed, or cannot be loaded. */
-function engineMissing(cause: unknown): CryptodlError {
-  const [why = ''] = cause instanceof Error ? cause.message.split('\n') : [String(cause)];
-  const reason = errnoOf(cause) === 'MODULE_NOT_FOUND' ? 'is not installed' : `cannot be loaded: ${why}`;
-  return new CryptodlError(
-    'engine-missing',
-    `the DuckDB binary for ${process.platform} ${process.arch} ${reason}`,
-    {
-      cause,
-      hint: 'install cryptodl again on this machine with npm install --include=optional; DuckDB has binaries for Linux, macOS and Windows on x64 and arm64, and --format zip works without it',
-    },
-  );
-}
-
 /**
  * Uses `require`, because `import()` reads the many files of the package twice to find their exports. Throws `engine-missing`
  * when the binary of this platform cannot be loaded.
@@ -197,8 +183,14 @@ function engineMissing(cause: unknown): CryptodlError {
 export function loadDuckDb(): typeof Values {
   try {
     return createRequire(import.meta.url)('@duckdb/node-api') as typeof Values;
-  } catch (error) {
-    throw engineMissing(error);
+  } catch (cause) {
+    const [why = ''] = cause instanceof Error ? cause.message.split('\n') : [String(cause)];
+    const reason = errnoOf(cause) === 'MODULE_NOT_FOUND' ? 'is not installed' : `cannot be loaded: ${why}`;
+    const text = `the DuckDB binary for ${process.platform} ${process.arch} ${reason}`;
+    throw new CryptodlError('engine-missing', text, {
+      cause,
+      hint: 'install cryptodl again on this machine with npm install --include=optional; DuckDB has binaries for Linux, macOS and Windows on x64 and arm64, and --format zip works without it',
+    });
   }
 }
 

@@ -8,17 +8,11 @@ import { fileSize } from '../lake/publish.js';
 /** Longer than the footer of nearly every file. */
 export const FOOTER_BYTES = 64 * 1024;
 
-/** The size of a file, and its last `FOOTER_BYTES`, or all of a shorter one. */
-interface FileEnd {
-  readonly bytes: number;
-  readonly tail: Buffer;
-}
-
 /**
- * The number of rows, the names of columns, and the metadata entry of cryptodl, unchecked. `end`: what is known of the end of the file; the rest of a longer footer is read from the file. Rejects with `disk` for a file that is not
+ * The number of rows, the names of columns, and the metadata entry of cryptodl, unchecked. `end`: the size of the file and its last bytes, if they are known; the rest of a longer footer is read from the file. Rejects with `disk` for a file that is not
  * Parquet or is truncated.
  */
-export async function readFooter(path: string, end?: FileEnd) {
+export async function readFooter(path: string, end?: { readonly bytes: number; readonly tail: Buffer }) {
   const { bytes, tail } = end ?? { bytes: (await fileSize(path)) ?? 0, tail: Buffer.alloc(0) };
   const tailFrom = bytes - tail.length;
   const slice = async (from: number, to = bytes): Promise<ArrayBuffer> => {

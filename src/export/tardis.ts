@@ -78,17 +78,12 @@ export const TARDIS: Engine = {
   ],
 };
 
-interface Contract {
-  readonly own: readonly RowSource[];
-  /** The index prices of its pair, if the contract has none. */
-  readonly pair: readonly RowSource[];
-}
-
 function ofDataset(sources: readonly RowSource[], dataset: string): RowSource[] {
   return sources.filter(({ series }) => series.dataset === dataset);
 }
 
-function contractsOf(sources: readonly RowSource[]): Contract[] {
+/** The sources of each contract. `pair`: the index prices of its pair, if the contract has none. */
+function contractsOf(sources: readonly RowSource[]) {
   const ofSymbol = (symbol: string): RowSource[] => sources.filter(({ series }) => series.symbol === symbol);
   const contracts = [...new Set(sources.map(({ series }) => series.symbol))].map((symbol) => {
     const own = ofSymbol(symbol);

@@ -155,13 +155,8 @@ export interface SeriesFacts extends TimeRange {
   readonly series: Series;
   /** Times without rows, ascending. */
   readonly breaks: readonly TimeRange[];
-  /** Breaks in which rows are expected. */
-  readonly missing: readonly MissingRows[];
-}
-
-interface MissingRows extends TimeRange {
-  /** `2024-01-12 … 2024-01-14 (hole)` */
-  readonly text: string;
+  /** Breaks in which rows are expected, with a text: `2024-01-12 … 2024-01-14 (hole)`. */
+  readonly missing: readonly (TimeRange & { readonly text: string })[];
 }
 
 /** The facts of each series that holds rows in files that a query reads: zips have none. */

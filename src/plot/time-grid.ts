@@ -115,11 +115,6 @@ export interface TimeTick {
   readonly text: string;
 }
 
-/** The width of a label, with the space behind it. */
-function labelWidth(text: string): number {
-  return text.length + 2;
-}
-
 /** Labels that do not touch. `stepWidth`: the width of a step in characters. */
 export function timeTicks(
   grid: Pick<TimeGrid, 'count' | 'startOf' | 'dayStartMs'>,
@@ -165,7 +160,8 @@ function apart(ticks: readonly TimeTick[], stepWidth: number): TimeTick[] {
   const kept: TimeTick[] = [];
   for (const tick of ticks) {
     const last = kept.at(-1);
-    if (last === undefined || (tick.index - last.index) * stepWidth >= labelWidth(last.text)) kept.push(tick);
+    // A label has two spaces behind it.
+    if (last === undefined || (tick.index - last.index) * stepWidth >= last.text.length + 2) kept.push(tick);
   }
   return kept;
 }

@@ -57,28 +57,26 @@ export function describeDataset(venue: Venue, market: Market, spec: DatasetSpec)
   const intervals = intervalsOf(spec);
   const byDay = spec.dayPartitionIntervals.filter((interval) => intervals?.includes(interval) === true);
   const exception = byDay.length === 0 ? '' : ` (one per day for ${byDay.join(', ')})`;
-  const ended = endedText(venue, market, spec.name);
+  const facts: readonly (readonly [label: string, text: string | undefined])[] = [
+    ['objects', isArchived(spec) ? objectsText(spec) : undefined],
+    ['REST', spec.rest && restText(venue, market, spec)],
+    ['made by', isMade(spec) ? `cryptodl ${spec.name} INTERVAL, from rows of the lake` : undefined],
+    ['state', endedText(venue, market, spec.name)],
+    ['intervals', intervals && intervalText(spec, intervals)],
+    ['files', `one per ${spec.partition}${exception}`],
+    ['sorted by', spec.sort.join(', ')],
+    ['header', isArchived(spec) ? HEADERS[spec.header] : undefined],
+    [
+      'path',
+      `${intervals === undefined && !isMade(spec) ? 'symbol comes' : 'symbol and interval come'} from the folder names`,
+    ],
+  ];
   return {
     market,
     dataset: spec.name,
     title: spec.title,
     columns: describeColumns(spec),
-    facts: [
-      ...(isArchived(spec) ? ([['objects', objectsText(spec)]] as const) : []),
-      ...(spec.rest === undefined ? [] : ([['REST', restText(venue, market, spec)]] as const)),
-      ...(isMade(spec)
-        ? ([['made by', `cryptodl ${spec.name} INTERVAL, from rows of the lake`]] as const)
-        : []),
-      ...(ended === undefined ? [] : ([['state', ended]] as const)),
-      ...(intervals === undefined ? [] : ([['intervals', intervalText(spec, intervals)]] as const)),
-      ['files', `one per ${spec.partition}${exception}`],
-      ['sorted by', spec.sort.join(', ')],
-      ...(isArchived(spec) ? ([['header', HEADERS[spec.header]]] as const) : []),
-      [
-        'path',
-        `${intervals === undefined && !isMade(spec) ? 'symbol comes' : 'symbol and interval come'} from the folder names`,
-      ],
-    ],
+    facts: facts.flatMap(([label, text]) => (text === undefined ? [] : [[label, text] as const])),
     notes: spec.notes,
   };
 }

@@ -116,17 +116,13 @@ async function isReplaced(
 }
 
 /** The rows of a Parquet file, and the objects that its metadata names; none for any other file. */
-async function contentOf({
-  path,
-}: ExistingFile): Promise<{ rows: number; objects: readonly Readonly<Record<string, unknown>>[] }> {
+async function contentOf({ path }: ExistingFile) {
   // A file that is not Parquet has no footer.
-  const { rows, entry = '' } = await readFooter(path).catch(() => NO_FOOTER);
+  const { rows, entry = '' } = await readFooter(path).catch(() => ({ rows: 0, entry: undefined }));
   const { objects } = fieldsOf(parseJson(entry));
   // Otherwise another program has written a metadata entry of the same name.
   return { rows, objects: Array.isArray(objects) && objects.every(isRecord) ? objects : [] };
 }
-
-const NO_FOOTER = { rows: 0, entry: undefined };
 
 function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: Commit): ManifestLine[] {
   const at = new Date(context.clock.now()).toISOString();

@@ -135,22 +135,16 @@ interface Inflated {
 async function inflateAtOnce(packed: Buffer, size: number): Promise<Buffer> {
   // One output chunk for the whole member avoids further round trips; the extra byte reveals a member that is too long.
   const options = { info: true, chunkSize: Math.max(64, size + 1), maxOutputLength: Math.max(1, size) };
+  const isSmall = packed.length < SYNC_BELOW_BYTES;
   let result: unknown;
   try {
-    result =
-      packed.length < SYNC_BELOW_BYTES
-        ? inflateRawSync(packed, options)
-        : await inflateInPool(packed, options);
+    result = isSmall ? inflateRawSync(packed, options) : await inflateInPool(packed, options);
   } catch (error) {
     throw inflateError(error, size);
   }
-  if (!isInflated(result)) throw new TypeError('the result of zlib has no engine');
-  assertConsumed(result.engine.bytesWritten, packed.length);
-  return result.buffer;
-}
-
-function isInflated(result: unknown): result is Inflated {
-  return typeof result === 'object' && result !== null && 'buffer' in result && 'engine' in result;
+  const { buffer, engine } = result as Inflated;
+  assertConsumed(engine.bytesWritten, packed.length);
+  return buffer;
 }
 
 async function* inflateStream(
