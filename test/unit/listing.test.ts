@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { createListing } from '../../src/source/listing.js';
-import type { GetListing, ListingCopies } from '../../src/source/listing.js';
-import type { ListingCopy } from '../../src/source/listing-copy.js';
+import type { GetListing, ListingCopies, ListingCopy } from '../../src/source/listing.js';
 import type { ListingPage } from '../../src/source/source.js';
-import { parseListing, S3_LISTING } from '../../src/source/s3-listing.js';
+import { S3_LISTING, parseListing } from '../../src/source/s3-listing.js';
 
 /** As the session does it: every page is parsed as it comes. */
 const parsed =
