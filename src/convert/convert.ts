@@ -55,12 +55,12 @@ export async function convertInSteps(
   const failed = new Map<string, CryptodlError>();
   const { kept = [], days = [] } = conversion.existing ?? {};
   const read = await readObjects(session, conversion, failed, (inputs) => ordinalsOf(inputs, kept).received);
-  if (read === undefined)
-    return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
+  const nothing = { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
+  if (read === undefined) return nothing;
   const refusal = days.length === 0 ? undefined : await monthRefusal(session, conversion, days);
   if (refusal !== undefined) {
     for (const { received } of read.inputs) failed.set(received.object.key, refusal);
-    return { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
+    return nothing;
   }
   const ordinals = ordinalsOf(read.inputs, kept).kept;
   return { ...(await writeRows(session, conversion, read, ordinals)), failed };
@@ -244,14 +244,6 @@ function ordinalsOf(
 
 // Writes the relations `rows` and `kept` to the target file: sorted and without exact duplicates within an object, except with `asPublished`.
 
-interface Target {
-  /** Path of the file with `rows`; undefined when they are in memory. */
-  readonly staged: string | undefined;
-  /** Every row is strictly after the previous row, and `kept` is empty. */
-  readonly isOrdered: boolean;
-  readonly metadata: FileMetadata;
-}
-
 interface Counts {
   /** Rows of an object by ordinal, without removed duplicates; undefined if the rows were not counted. */
   readonly rowsOf: (ordinal: number) => number | undefined;
@@ -273,11 +265,15 @@ export function keptIsLarge(kept: readonly ObjectLine[]): boolean {
   return kept.some((line) => line.fileBytes > MEMORY_KEPT_BYTES);
 }
 
-/** Rows that are in order are written as they are, and not counted. */
+/** Rows that are in order are written as they are, and not counted. `isOrdered`: every row is strictly after the previous one, and no rows are kept. */
 async function writeTarget(
   session: DuckDbSession,
   conversion: Conversion,
-  { staged, isOrdered, metadata }: Target,
+  {
+    staged,
+    isOrdered,
+    metadata,
+  }: Pick<ReadObjects, 'staged'> & { isOrdered: boolean; metadata: FileMetadata },
 ): Promise<Counts> {
   const isLarge = staged !== undefined || keptIsLarge(conversion.existing?.kept ?? []);
   if (isOrdered) {

@@ -78,7 +78,10 @@ export async function inspectCsv(
   let cells = new KnownCells(columns.length, 0);
   const write = async (chunk: Buffer): Promise<void> => {
     scan.add(chunk);
-    await sink?.appendFile(copyIfShared(withRowEnds(chunk, rowEnd), received.csv));
+    const rows =
+      rowEnd === '\n' ? chunk : Buffer.from(chunk.toString('latin1').replaceAll('\n', rowEnd), 'latin1');
+    // Chunks of a file are copied, because their buffer is reused and a sink may keep them.
+    await sink?.appendFile(received.csv.kind === 'file' ? Buffer.from(rows) : rows);
   };
   for await (let chunk of readChunks(received.csv)) {
     if (opened === undefined) {
@@ -160,15 +163,6 @@ export function knownCells(line: string, known: number, more: number): string {
   const cells = line.split(',');
   if (cells.length === known) return `${line},`;
   return cells.length === known + more ? cells.slice(0, known).join(',') : line;
-}
-
-/** Copies chunks of a file, because their buffer is reused and a sink may keep them. */
-function copyIfShared(chunk: Buffer, csv: Body): Buffer {
-  return csv.kind === 'file' ? Buffer.from(chunk) : chunk;
-}
-
-function withRowEnds(chunk: Buffer, end: string): Buffer {
-  return end === '\n' ? chunk : Buffer.from(chunk.toString('latin1').replaceAll('\n', end), 'latin1');
 }
 
 function needsCheck(

@@ -58,11 +58,11 @@ export async function probeSidecar(access: ArchiveAccess, key: string): Promise<
   const answer = await requestSmall(access, key + sidecar.suffix);
   if (!(answer instanceof CryptodlError)) return answer.status === 200;
   if (!NO_CONNECTION.has(answer.code) || access.failover.isPossible) return true;
-  if (answer.code === 'proxy-unreachable')
-    throw new CryptodlError('unreachable', answer.message, { cause: answer, hint: answer.hint ?? '' });
-  throw new CryptodlError('unreachable', `the archive cannot be reached: ${answer.message}`, {
+  const { code, message, hint = '' } = answer;
+  const isProxy = code === 'proxy-unreachable';
+  throw new CryptodlError('unreachable', isProxy ? message : `the archive cannot be reached: ${message}`, {
     cause: answer,
-    hint: 'check the network and --archive-url',
+    hint: isProxy ? hint : 'check the network and --archive-url',
   });
 }
 

@@ -58,7 +58,12 @@ export function describeDataset(venue: Venue, market: Market, spec: DatasetSpec)
   const byDay = spec.dayPartitionIntervals.filter((interval) => intervals?.includes(interval) === true);
   const exception = byDay.length === 0 ? '' : ` (one per day for ${byDay.join(', ')})`;
   const facts: readonly (readonly [label: string, text: string | undefined])[] = [
-    ['objects', isArchived(spec) ? objectsText(spec) : undefined],
+    [
+      'objects',
+      isArchived(spec)
+        ? spec.cadences.map((cadence) => `${cadence}${sinceText(spec, cadence)}`).join(', ')
+        : undefined,
+    ],
     ['REST', spec.rest && restText(venue, market, spec)],
     ['made by', isMade(spec) ? `cryptodl ${spec.name} INTERVAL, from rows of the lake` : undefined],
     ['state', endedText(venue, market, spec.name)],
@@ -79,10 +84,6 @@ export function describeDataset(venue: Venue, market: Market, spec: DatasetSpec)
     facts: facts.flatMap(([label, text]) => (text === undefined ? [] : [[label, text] as const])),
     notes: spec.notes,
   };
-}
-
-function objectsText(spec: DatasetSpec): string {
-  return spec.cadences.map((cadence) => `${cadence}${sinceText(spec, cadence)}`).join(', ');
 }
 
 /** `the last 30 days, by cryptodl metrics` */

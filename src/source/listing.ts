@@ -150,7 +150,8 @@ async function* pages(
         const rest = knownAfter(known, lastSeen ?? after);
         if (rest === undefined || copies?.mayReplace(error, rest.at) !== true) throw error;
         onCopied(prefix, rest.at);
-        yield pageOf(rest);
+        const { objects, prefixes } = rest;
+        yield { objects, prefixes, truncated: rest.upTo !== END };
         // The copy ends here, so a caller that reads on gets the error.
         if (rest.upTo !== END) throw error;
         return;
@@ -171,10 +172,6 @@ async function* pages(
       if (copy !== undefined) await copies.keep(prefix, copy);
     }
   }
-}
-
-function pageOf({ objects, prefixes, upTo }: Stretch): ListingPage {
-  return { objects, prefixes, truncated: upTo !== END, nextMarker: upTo };
 }
 
 interface Position {

@@ -67,7 +67,7 @@ export async function checkSeries(context: CheckContext, folder: ListedSeries): 
       found.bytes += held.lastOfFile(file)?.fileBytes ?? 0;
       const path = format === 'zip' ? file : `${relativePath}/${file}`;
       const { series } = folder;
-      const wrong = await checkFile(context, { series, path: join(context.root, path), lines }, held);
+      const wrong = await checkFile(context, series, join(context.root, path), lines, held);
       if (wrong === undefined) continue;
       broken.push(...lines);
       const periods = lines.map((line) => line.period);
@@ -200,13 +200,6 @@ async function sidecarFindings(
 
 // Checks one file of a series against the manifest lines that name it.
 
-/** The rows of a file and the manifest lines that describe them. */
-interface RowsOf {
-  readonly series: Series;
-  readonly path: string;
-  readonly lines: readonly ObjectLine[];
-}
-
 /** Errno values with which the file system refuses to read a file. */
 const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO']);
 
@@ -221,7 +214,9 @@ interface FileCheck {
  */
 async function checkFile(
   { engine, venue }: CheckContext,
-  { series, path, lines }: RowsOf,
+  series: Series,
+  path: string,
+  lines: readonly ObjectLine[],
   held: HeldObjects,
 ): Promise<FileCheck | undefined> {
   const committed = held.lastOfFile(lines[0]?.file ?? '');
