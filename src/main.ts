@@ -5,7 +5,6 @@ import type { Invocation } from './cli/program.js';
 import { toCryptodlError } from './model/errors.js';
 import type { ExitCode } from './model/exit-code.js';
 import type { Io } from './model/io.js';
-import { isLakeAddress } from './model/lake-address.js';
 import type { Verb } from './options/flag-spec.js';
 import type { OptionSources, RawLayer, Resolved } from './options/resolve.js';
 import type { RunVerb } from './select/selection.js';
@@ -91,7 +90,7 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
   worker: withSource(async (command) => (await import('./workers/worker.js')).worker(command)),
   status: withOptions(async (command) => (await import('./workers/status.js')).status(command)),
   completion: withOptions(async (command) => (await import('./cli/completion.js')).completion(command)),
-  man: withOptions(async ({ io }) => (await import('./cli/man.js')).man(io)),
+  man: withOptions(async ({ io }) => (await import('./cli/help.js')).man(io)),
 };
 
 /** A verb that needs the facts of an exchange. */
@@ -133,33 +132,18 @@ async function removeTempFiles({ options }: Resolved, { environment }: Io): Prom
   await removeLeftovers(tempFolderOf(options.tempDir, homeOf(environment)));
 }
 
-/** The lakes of a command on the local disk; those in buckets as mirrors. */
-type LocalLakes = Pick<Mirrors, 'fileAt' | 'resolve'>;
-
 /** Calls `act`, and prints its errors while the mirrors are open, because they may name files in them. */
 async function withLakes(
   verb: Verb,
   { io, sources }: { readonly io: Io; readonly sources?: OptionSources },
-  act: (lakes: LocalLakes) => Promise<ExitCode>,
+  act: (lakes: Mirrors) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  let opened: Promise<Mirrors> | undefined;
-  const open = async (): Promise<Mirrors> => {
-    const { callerOf, Mirrors: Opened } = await import('./mirror/open-mirrors.js');
-    return new Opened(verb, callerOf(io));
-  };
-  const mirrors = (): Promise<Mirrors> => (opened ??= open());
+  const { callerOf, Mirrors: Opened } = await import('./mirror/open-mirrors.js');
+  const lakes = new Opened(verb, () => callerOf(io));
   try {
-    return await printingErrors(io, sources, () =>
-      act({
-        resolve: async (resolved) =>
-          isLakeAddress(resolved.options.out) ? (await mirrors()).resolve(resolved) : resolved,
-        fileAt: async (path, options) =>
-          isLakeAddress(path) ? (await mirrors()).fileAt(path, options) : path,
-      }),
-    );
+    return await printingErrors(io, sources, () => act(lakes));
   } finally {
-    const mirrorsOpened = await opened?.catch(() => undefined);
-    await mirrorsOpened?.close();
+    await lakes.close();
   }
 }
 
@@ -194,7 +178,7 @@ async function runFile({ io, loadSource, ...invocation }: Started): Promise<Exit
 }
 
 /** Runs jobs with their lakes on the local disk. */
-async function runLocally(request: JobsRun, lakes: LocalLakes): Promise<ExitCode> {
+async function runLocally(request: JobsRun, lakes: Mirrors): Promise<ExitCode> {
   const { runJobs } = await import('./download/run-jobs.js');
   const jobs: Job[] = [];
   for (const job of request.jobs) jobs.push({ ...job, resolved: await lakes.resolve(job.resolved) });

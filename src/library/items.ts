@@ -41,15 +41,13 @@ function refuse(message: string): LibraryError {
   return new LibraryError(usage(message));
 }
 
-type End<Summary> = { readonly summary: Summary } | { readonly error: unknown };
-
 /** The items of a generator, which `begin` makes when the first item is read. `given`: the signal of the caller. */
 export function itemsOf<Item, Summary>(
   begin: (begun: Begun) => AsyncGenerator<Item, Summary>,
   given: AbortSignal | undefined,
 ): ItemsWithSummary<Item, Summary> {
   let isBegun = false;
-  let end: End<Summary> | undefined;
+  let end: { readonly summary: Summary } | { readonly error: unknown } | undefined;
   let dropped: Promise<void> | undefined;
   async function* read(): AsyncGenerator<Item, void> {
     if (isBegun) throw refuse('the items of a call can be read only once');
@@ -79,7 +77,11 @@ export function itemsOf<Item, Summary>(
   }
   return {
     [Symbol.asyncIterator]: read,
-    toArray: async () => arrayOf(read()),
+    toArray: async () => {
+      const all: Item[] = [];
+      for await (const item of read()) all.push(item);
+      return all;
+    },
     summary: async () => {
       if (!isBegun) dropped = drop(read());
       await dropped;
@@ -92,12 +94,6 @@ export function itemsOf<Item, Summary>(
 
 async function drop(items: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of items);
-}
-
-async function arrayOf<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const all: Item[] = [];
-  for await (const item of items) all.push(item);
-  return all;
 }
 
 /** The same items and summary in another form. */

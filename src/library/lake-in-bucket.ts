@@ -4,7 +4,7 @@ import { CryptodlError } from '../model/errors.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import type { Credentials } from '../s3/sdk.js';
+import type { Credentials } from '../s3/client.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import { libraryError } from './error.js';
 import type { Hooks, S3Credentials } from './hooks.js';
@@ -25,20 +25,17 @@ export async function* onLake<Item, Summary, Request extends LakeRequest>(
   if (!isLakeAddress(asGiven.options.out)) return yield* act(request);
   const { Mirrors } = await import('../mirror/open-mirrors.js');
   const { s3Credentials } = hooks;
-  const mirrors = new Mirrors(verb, {
+  const mirrors = new Mirrors(verb, () => ({
     clock,
     surroundings,
     environment: process.env,
     warn: observer.warn.bind(observer),
     ...(s3Credentials === undefined ? {} : { credentials: () => given(s3Credentials) }),
-  });
+  }));
   let isClosed = false;
   try {
     const resolved = await mirrors.resolve(request.resolved);
-    const { out } = resolved.options;
-    const address = withAddresses(out);
-    const text = (value: string): string => value.replaceAll(out, address);
-    const shown = <T>(value: T): T => replaced(value, text) as T;
+    const shown = <T>(value: T): T => inAddresses(value) as T;
     return yield* mapItems(act({ ...request, resolved }), shown, shown);
   } catch (error) {
     // The error is converted while the mirror is open, because it may name files in it. It is more important than that of the end.
@@ -51,11 +48,11 @@ export async function* onLake<Item, Summary, Request extends LakeRequest>(
   }
 }
 
-function replaced(value: unknown, text: (value: string) => string): unknown {
-  if (typeof value === 'string') return text(value);
-  if (Array.isArray(value)) return value.map((item) => replaced(item, text));
+function inAddresses(value: unknown): unknown {
+  if (typeof value === 'string') return withAddresses(value);
+  if (Array.isArray(value)) return value.map(inAddresses);
   if (!isRecord(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, replaced(field, text)]));
+  return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, inAddresses(field)]));
 }
 
 /** The errors contain no value. */

@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { makeTempFolder, tempFolderOf, tempPath } from '../files/temp-files.js';
 import { RequestCounts } from '../http/request-counts.js';
 import { connectBacking } from '../lake/backing.js';
-import type { BackingTrial } from '../lake/backing.js';
 import { FOLDERS, safeName } from '../lake/layout.js';
 import { ORDERS_FOLDER } from '../lake/orders.js';
 import type { Clock, Timer } from '../model/clock.js';
@@ -18,14 +17,14 @@ import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { isLakeAddress, parseLakeAddress } from '../model/lake-address.js';
-import { LakeBucket } from '../s3/bucket.js';
+import type { LakeBucket } from '../s3/bucket.js';
 import type { FindCredentials } from '../s3/client.js';
 import { ALL } from '../source/names.js';
 import { showAs } from '../text/mirror-roots.js';
 import { reasonOf } from '../text/path-faults.js';
 import { printLines } from '../text/printable.js';
 import { FileCopies } from './file-copies.js';
-import { Mirror } from './mirror.js';
+import type { Mirror } from './mirror.js';
 
 interface OpenMirror {
   readonly bucket: LakeBucket;
@@ -76,10 +75,10 @@ export function callerOf({ clock, environment, stderr, onSignal }: Io): Caller {
 /** The mirrors of a command. Each lake has one mirror. */
 export class Mirrors {
   readonly #verb: Verb;
-  readonly #caller: Caller;
+  readonly #caller: () => Caller;
   readonly #opened = new Map<string, Promise<OpenMirror>>();
 
-  constructor(verb: Verb, caller: Caller) {
+  constructor(verb: Verb, caller: () => Caller) {
     this.#verb = verb;
     this.#caller = caller;
   }
@@ -88,20 +87,10 @@ export class Mirrors {
   async resolve<R extends Resolved>(resolved: R): Promise<R> {
     const { options } = resolved;
     if (!isLakeAddress(options.out)) return resolved;
-    const { mirror } = await this.#open(options, partsOf(this.#verb, resolved));
+    const { mirror } = await this.open(options, partsOf(this.#verb, resolved));
     // The mirror lies in --temp-dir, and the temporary files of a run lie in the mirror.
     const tempDir = READERS.has(this.#verb) ? options.tempDir : undefined;
     return { ...resolved, options: Object.freeze({ ...options, out: mirror.root, tempDir }) };
-  }
-
-  /** The bucket of a lake, for objects that no mirror has. */
-  async bucketOf({ options }: Resolved): Promise<LakeBucket> {
-    return (await this.#open(options)).bucket;
-  }
-
-  /** Tries whether the bucket of a lake keeps the conditions of writes. */
-  async tryOut({ options }: Resolved): Promise<BackingTrial> {
-    return (await this.#open(options)).mirror.tryOut();
   }
 
   /** The local path of a file that is named by its address in a bucket, and that is brought in. Other paths stay as they are. */
@@ -110,7 +99,7 @@ export class Mirrors {
     const { text } = parseLakeAddress(path, path);
     const at = text.search(/\/_failures\/[^/]+$/);
     const lake = at < 0 ? text.slice(0, text.lastIndexOf('/')) : text.slice(0, at);
-    const { mirror } = await this.#open({ ...options, out: lake });
+    const { mirror } = await this.open({ ...options, out: lake });
     const local = mirror.root + text.slice(lake.length);
     await mirror.openFile(local);
     await mirror.bringIn([local]);
@@ -131,8 +120,8 @@ export class Mirrors {
     if (errors.length > 0) throw errors[0];
   }
 
-  /** `parts`: the folders of the selected series; none: all. */
-  #open(options: Options, parts: readonly string[] = []): Promise<OpenMirror> {
+  /** The mirror of a lake and its bucket. `parts`: the folders of the selected series; none: all. */
+  open(options: Options, parts: readonly string[] = []): Promise<OpenMirror> {
     const { text } = parseLakeAddress(options.out, '--out');
     const opened = this.#opened.get(text) ?? this.#make(text, options, parts);
     this.#opened.set(text, opened);
@@ -140,31 +129,35 @@ export class Mirrors {
   }
 
   async #make(address: string, options: Options, parts: readonly string[]): Promise<OpenMirror> {
-    const { clock, surroundings, warn } = this.#caller;
+    const caller = this.#caller();
+    const { clock, surroundings, warn } = caller;
+    // Most commands have no bucket.
+    const [{ LakeBucket: Bucket }, { Mirror: LakeMirror }] = await Promise.all([
+      import('../s3/bucket.js'),
+      import('./mirror.js'),
+    ]);
     const stop = new AbortController();
     // Each request in flight adds a listener.
     setMaxListeners(0, stop.signal);
     const { signal } = stop;
     const observer = { ...SILENT_OBSERVER, warn };
     const counts = new RequestCounts();
-    const signals = new PublicationSignals(this.#caller, stop);
-    const bucket = new LakeBucket({ ...this.#caller, counts, address, options, observer, signal });
+    const signals = graceAfterSignals(caller, stop);
+    const bucket = new Bucket({ ...caller, counts, address, options, observer, signal });
     const root = await makeMirrorFolder(options, surroundings);
     const isReader = READERS.has(this.#verb);
     const copies = isReader ? copiesOf(address, options, surroundings) : undefined;
-    const mirror = new Mirror({
+    const mirror = new LakeMirror({
       bucket,
       root,
-      isReadOnly: !this.#isWritten(options),
+      isReadOnly: options.dryRun || isReader || !this.#isWritten(options),
       comparesVersions: !isReader,
       copies,
       parts,
       clock,
       requests: counts,
       warn,
-      onPublication: () => {
-        signals.watch();
-      },
+      onPublication: signals.watch,
     });
     const disconnect = connectBacking(mirror);
     const unshow = showAs(root, address);
@@ -197,7 +190,6 @@ export class Mirrors {
   }
 
   #isWritten(options: Options): boolean {
-    if (options.dryRun || READERS.has(this.#verb)) return false;
     return this.#verb === 'verify' ? options.fix : this.#verb !== 'universe' || options.fetch;
   }
 }
@@ -256,29 +248,21 @@ function partsOf(verb: Verb, { options, origins }: Resolved): string[] {
 const GRACE_MS = 5000;
 
 /** Ends the requests of a bucket some time after a signal: a bucket that does not answer is waited for no longer. */
-class PublicationSignals {
-  readonly #caller: Pick<Caller, 'clock' | 'onSignal'>;
-  readonly #stop: AbortController;
-  #release: (() => void) | undefined;
-  #timer: Timer | undefined;
-
-  constructor(caller: Pick<Caller, 'clock' | 'onSignal'>, stop: AbortController) {
-    this.#caller = caller;
-    this.#stop = stop;
-  }
-
-  /** Call at the first publication: before, a signal must end a command that does not listen. */
-  watch(): void {
-    const { clock, onSignal } = this.#caller;
-    this.#release ??= onSignal?.((signal) => {
-      this.#timer ??= clock.timer(GRACE_MS, () => {
-        this.#stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
+function graceAfterSignals({ clock, onSignal }: Pick<Caller, 'clock' | 'onSignal'>, stop: AbortController) {
+  let release: (() => void) | undefined;
+  let timer: Timer | undefined;
+  return {
+    /** Call at the first publication: before, a signal must end a command that does not listen. */
+    watch: (): void => {
+      release ??= onSignal?.((signal) => {
+        timer ??= clock.timer(GRACE_MS, () => {
+          stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
+        });
       });
-    });
-  }
-
-  release(): void {
-    this.#release?.();
-    this.#timer?.cancel();
-  }
+    },
+    release: (): void => {
+      release?.();
+      timer?.cancel();
+    },
+  };
 }

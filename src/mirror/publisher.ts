@@ -1,34 +1,25 @@
 /** Publishes the changes of a mirror into its bucket. Each put names the version that it replaces, so no change of another writer is lost. */
-import { randomUUID } from 'node:crypto';
 import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, posix } from 'node:path';
-import { makeFolder } from '../files/disk.js';
+import { posix } from 'node:path';
 import { FOLDERS } from '../lake/layout.js';
 import { CryptodlError } from '../model/errors.js';
+import { createSerializer } from '../queue/in-order.js';
+import { changedElsewhere } from '../s3/bucket.js';
 import type { LakeBucket } from '../s3/bucket.js';
-import { changedElsewhere } from '../s3/conditions.js';
-import type { PutCondition } from '../s3/conditions.js';
-import { inParallel } from './in-parallel.js';
-import { changesIn, foldersBelow } from './changes.js';
-import type { KnownFile, KnownFiles } from './known-files.js';
+import type { KnownFiles } from './known-files.js';
 import { joinManifests, replacedFiles, zipFolders } from './manifest-text.js';
-import { stampAt, writeStub } from './stub.js';
 
 /** Files of a series that are put or removed at the same time. */
 const AT_ONCE = 8;
 /** Attempts to put a manifest. Each failed attempt is progress of another writer. */
 const MOST_PUTS = 20;
 
-/** A series to publish. Folders and manifest are keys. */
-export interface PublishedSeries {
+/** A series that is published. Folder and manifest are keys. */
+interface PublishedSeries {
   readonly folder: string;
   readonly manifest: string;
-  /** Calls `act` while nothing else changes the manifest. */
-  readonly exclusively: <T>(act: () => Promise<T>) => Promise<T>;
-  /** Called with the key of a file that another writer has changed. */
-  readonly onConflict: (key: string) => void;
-  /** Called when the manifest has got lines of another writer. */
-  readonly onJoined: () => void;
+  /** Keys of files that another writer has changed. */
+  readonly conflicts: string[];
 }
 
 /** A series at one moment. Later commits change neither the copy of the manifest nor these files. */
@@ -45,12 +36,76 @@ interface Snapshot {
 export class Publisher {
   readonly #bucket: LakeBucket;
   readonly #known: KnownFiles;
-  readonly #root: string;
+  readonly #forget: (folder: string, conflicts: readonly string[]) => Promise<void>;
+  /** The changes of each manifest take turns. The name is the folder of the series. */
+  readonly inTurn = createSerializer();
+  /** The last publication of each series. */
+  readonly #last = new Map<string, Promise<void>>();
+  /** Series whose last publication has not begun. */
+  readonly #waiting = new Set<string>();
+  /** Series whose manifest has got lines of another writer. */
+  readonly #joined = new Set<string>();
 
-  constructor(bucket: LakeBucket, known: KnownFiles, root: string) {
+  /** `forget`: drops what is known about a series, also the files in conflict, of which the last one is the manifest. */
+  constructor(
+    bucket: LakeBucket,
+    known: KnownFiles,
+    forget: (folder: string, conflicts: readonly string[]) => Promise<void>,
+  ) {
     this.#bucket = bucket;
     this.#known = known;
-    this.#root = root;
+    this.#forget = forget;
+  }
+
+  /** Publishes a series, after the publication that runs. Changes that come before it begins are published together. */
+  begin(folder: string): void {
+    if (this.#waiting.has(folder)) return;
+    this.#waiting.add(folder);
+    const publication = this.#publishAfter(this.#last.get(folder), folder);
+    // The callers of `done` get the error.
+    publication.catch(() => undefined);
+    this.#last.set(folder, publication);
+  }
+
+  async #publishAfter(earlier: Promise<void> | undefined, folder: string): Promise<void> {
+    try {
+      await earlier;
+    } catch (error) {
+      // The mirror has forgotten the series, and with it the changes that came meanwhile.
+      if (isConflict(error)) throw error;
+    } finally {
+      this.#waiting.delete(folder);
+    }
+    await this.#publishSeries(folder);
+  }
+
+  /** Resolves when the changes before this call are published; with true if the manifest has got lines of another writer since the last call. */
+  async done(folder: string): Promise<boolean> {
+    const last = this.#last.get(folder);
+    try {
+      await last;
+    } finally {
+      if (this.#last.get(folder) === last) this.#last.delete(folder);
+    }
+    return this.#joined.delete(folder);
+  }
+
+  /** Resolves when the publications of a series so far have ended, with or without an error. */
+  async settled(folder: string): Promise<void> {
+    await this.#last.get(folder)?.catch(() => undefined);
+  }
+
+  /** Resolves when all series are published. A publication that failed unnoticed is repeated, and its error is thrown. */
+  async end(): Promise<void> {
+    for (const folder of this.#last.keys()) {
+      const hasFailed = await this.done(folder).then(
+        () => false,
+        () => true,
+      );
+      if (!hasFailed) continue;
+      this.begin(folder);
+      await this.done(folder);
+    }
   }
 
   /**
@@ -58,20 +113,27 @@ export class Publisher {
    * has. The published files become stubs. Rejects with `lake-conflict` if another writer has changed one of these files, or has rewritten
    * the manifest.
    */
-  async publishSeries(series: PublishedSeries): Promise<void> {
+  async #publishSeries(folder: string): Promise<void> {
+    const series: PublishedSeries = { folder, manifest: this.#known.manifestOf(folder), conflicts: [] };
     const published = new Set<string>();
-    for (let attempt = 1; ; attempt += 1) {
-      const snapshot = await series.exclusively(() => this.#snapshot(series));
-      for (const key of snapshot.changed) published.add(key);
-      try {
-        if (await this.#publishSnapshot(series, snapshot, attempt)) break;
-        await this.#joinLines(series, [...published, ...snapshot.gone]);
-        series.onJoined();
-      } finally {
-        await rm(snapshot.staged, { force: true });
+    try {
+      for (let attempt = 1; ; attempt += 1) {
+        const snapshot = await this.inTurn(folder, () => this.#snapshot(series));
+        for (const key of snapshot.changed) published.add(key);
+        try {
+          if (await this.#publishSnapshot(series, snapshot, attempt)) break;
+          await this.#joinLines(series, [...published, ...snapshot.gone]);
+          this.#joined.add(folder);
+        } finally {
+          await rm(snapshot.staged, { force: true });
+        }
       }
+    } catch (error) {
+      if (isConflict(error))
+        await this.inTurn(folder, () => this.#forget(folder, [...series.conflicts, series.manifest]));
+      throw error;
     }
-    for (const key of published) await this.toStub(key);
+    for (const key of published) await this.#known.toStub(key);
   }
 
   /** Resolves with false if another writer has changed the manifest; at the last attempt, rejects with `lake-conflict`. */
@@ -87,7 +149,7 @@ export class Publisher {
     );
     const put = (key: string): Promise<void> =>
       this.#put(key).catch((error: unknown) => {
-        if (isConflict(error)) series.onConflict(key);
+        if (isConflict(error)) series.conflicts.push(key);
         throw error;
       });
     await inParallel(
@@ -108,11 +170,11 @@ export class Publisher {
   }
 
   async #snapshot({ manifest, folder }: PublishedSeries): Promise<Snapshot> {
-    const staged = this.stagedPath();
-    const stamp = await stampAt(this.#pathOf(manifest));
-    if (stamp !== undefined) await copyFile(this.#pathOf(manifest), staged);
+    const staged = this.#known.stagedPath();
+    const stamp = await this.#known.stampOf(manifest);
+    if (stamp !== undefined) await copyFile(this.#known.pathOf(manifest), staged);
     const folders = [folder, ...(await zipFolders(staged))];
-    return { staged, stamp, ...(await changesIn(this.#root, this.#known, folders)) };
+    return { staged, stamp, ...(await this.#known.changesIn(folders)) };
   }
 
   /**
@@ -120,58 +182,22 @@ export class Publisher {
    * writer has changed one of these files; otherwise they are replaced.
    */
   async publishFolder(folder: string, isConditional = false): Promise<void> {
-    const folders = folder === '.' ? ['.'] : await foldersBelow(this.#root, this.#known, folder);
-    const { changed, gone } = await changesIn(this.#root, this.#known, folders);
+    const folders = folder === '.' ? ['.'] : await this.#known.allFoldersBelow(folder);
+    const { changed, gone } = await this.#known.changesIn(folders);
     await inParallel(changed, AT_ONCE, (key) => this.#put(key, isConditional));
     await inParallel(gone, AT_ONCE, (key) => this.#remove(key));
   }
 
-  /** A new path for a file that is not complete. */
-  stagedPath(): string {
-    return join(this.#root, FOLDERS.internal, 'mirror', randomUUID());
-  }
-
-  /** Moves a fetched file to its place. */
-  async place(
-    staged: string,
-    key: string,
-    { etag, bytes, ageMs }: Pick<KnownFile, 'etag' | 'bytes' | 'ageMs'>,
-  ): Promise<void> {
-    const path = this.#pathOf(key);
-    await makeFolder(dirname(path));
-    const stamp = (await stampAt(staged)) ?? '';
-    await rename(staged, path);
-    this.#known.set(key, { etag, bytes, ageMs, stamp, isStub: false });
-  }
-
-  /** Replaces the bytes of a file by a stub, unless the file was changed since it was published. */
-  async toStub(key: string): Promise<void> {
-    const known = this.#known.get(key);
-    const path = this.#pathOf(key);
-    if (known === undefined || known.isStub || (await stampAt(path)) !== known.stamp) return;
-    // A new file, because the present one may be open.
-    const staged = this.stagedPath();
-    const stamp = writeStub(staged, known.bytes);
-    await rename(staged, path);
-    this.#known.set(key, { ...known, stamp, isStub: true });
-  }
-
-  #pathOf(key: string): string {
-    return join(this.#root, key);
-  }
-
   /** Does nothing for a file that is no longer here. `isConditional`: puts it only in place of the known version. */
   async #put(key: string, isConditional = true): Promise<void> {
-    const stamp = await stampAt(this.#pathOf(key));
-    if (stamp !== undefined) await this.#putFile(key, this.#pathOf(key), stamp, isConditional);
+    const stamp = await this.#known.stampOf(key);
+    if (stamp !== undefined) await this.#putFile(key, this.#known.pathOf(key), stamp, isConditional);
   }
 
   /** Puts the file at `path`, which has the bytes that the file of the key had with this stamp. */
   async #putFile(key: string, path: string, stamp: string, isConditional = true): Promise<void> {
-    const known = this.#known.get(key);
-    const condition: PutCondition =
-      known === undefined ? { kind: 'absent' } : { kind: 'same', etag: known.etag };
-    const { etag } = await this.#bucket.put(key, path, isConditional ? condition : undefined);
+    const replaces = this.#known.get(key)?.etag ?? null;
+    const { etag } = await this.#bucket.put(key, path, isConditional ? replaces : undefined);
     const { size } = await stat(path);
     this.#known.set(key, { etag, bytes: size, stamp, isStub: false });
   }
@@ -180,17 +206,14 @@ export class Publisher {
    * Appends our lines to those of another writer. Rejects with `lake-conflict` if the manifest in the bucket was rewritten or removed, and if
    * the other writer has written the same data. `keys`: our changed files.
    */
-  async #joinLines(
-    { manifest, folder, exclusively }: PublishedSeries,
-    keys: readonly string[],
-  ): Promise<void> {
+  async #joinLines({ manifest, folder }: PublishedSeries, keys: readonly string[]): Promise<void> {
     const changed = new Set(keys.map((key) => nameInLines(key, folder)));
-    const staged = this.stagedPath();
+    const staged = this.#known.stagedPath();
     try {
       const found = await this.#bucket.get(manifest, staged);
-      await exclusively(async () => {
+      await this.inTurn(folder, async () => {
         const remote = found === undefined ? undefined : await readFile(staged);
-        const local = await readFile(this.#pathOf(manifest));
+        const local = await readFile(this.#known.pathOf(manifest));
         const { bytes = 0 } = this.#known.get(manifest) ?? {};
         const joined = remote === undefined ? undefined : joinManifests(local, remote, bytes, changed);
         if (joined === undefined || found === undefined)
@@ -200,7 +223,7 @@ export class Publisher {
             { hint: 'try again; let only one run at a time write a series' },
           );
         await writeFile(staged, joined);
-        await rename(staged, this.#pathOf(manifest));
+        await rename(staged, this.#known.pathOf(manifest));
         // The stamp is that of no file: the joined manifest counts as changed.
         this.#known.set(manifest, { etag: found.etag, bytes: found.bytes, stamp: '', isStub: false });
       });
@@ -240,4 +263,22 @@ function nameInLines(key: string, seriesFolder: string): string {
 
 export function isConflict(error: unknown): boolean {
   return error instanceof CryptodlError && error.code === 'lake-conflict';
+}
+
+/** Calls `act` for each item, `atOnce` at a time. After an error no further call begins. Rejects with the first error, after all calls have ended. */
+export async function inParallel<T>(
+  items: Iterable<T>,
+  atOnce: number,
+  act: (item: T) => Promise<void>,
+): Promise<void> {
+  const waiting = [...items].values();
+  const errors: unknown[] = [];
+  const work = async (): Promise<void> => {
+    for (const item of waiting) {
+      await act(item).catch((error: unknown) => errors.push(error));
+      if (errors.length > 0) return;
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, work));
+  if (errors.length > 0) throw errors[0];
 }

@@ -3,7 +3,6 @@
  * object have a record with the digest of the zip. An object of the archive that was absent is an empty zip.
  */
 import { createHash } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
 import * as v from 'valibot';
 import { STAGED_ZIPS } from '../lake/layout.js';
 import type { LakeBucket } from '../s3/bucket.js';
@@ -72,43 +71,21 @@ export class StagedZips {
     return (await sha256Of(path)) === sha256;
   }
 
-  /** `path`: the file of the zip. */
+  /** `path`: the file of the zip; an empty one for an absent object. */
   async put(
     { key, etag, bytes }: ListedObject,
     record: ZipRecord | { readonly absent: true },
     path: string,
   ): Promise<void> {
     const staged = this.#keyOf({ key });
-    await this.#bucket.put(
-      staged,
-      path,
-      undefined,
-      JSON.stringify({ listed: { key, etag, bytes }, ...record }),
-    );
+    const note = JSON.stringify({ listed: { key, etag, bytes }, ...record });
+    await this.#bucket.put(staged, path, undefined, note);
     this.#keys.add(staged);
   }
 
-  /** `path`: that of a file that this function may write. */
-  async putAbsence(object: ListedObject, path: string): Promise<void> {
-    try {
-      await writeFile(path, '');
-      await this.put(object, { absent: true }, path);
-    } finally {
-      await rm(path, { force: true });
-    }
-  }
-
-  /** Removes the zips of these objects. */
-  async remove(keys: readonly string[]): Promise<void> {
-    await this.#remove(keys.map((key) => this.#keyOf({ key })));
-  }
-
-  /** Removes all zips of the job. */
-  async clear(): Promise<void> {
-    await this.#remove([...this.#keys].toSorted());
-  }
-
-  async #remove(keys: readonly string[]): Promise<void> {
+  /** Removes the zips of these objects; by default, all zips of the job. */
+  async remove(objects?: readonly string[]): Promise<void> {
+    const keys = objects?.map((key) => this.#keyOf({ key })) ?? [...this.#keys].toSorted();
     for (const key of keys) {
       if (this.#keys.has(key)) await this.#bucket.remove(key);
       this.#keys.delete(key);

@@ -56,7 +56,7 @@ export function watchSignals(io: Io): {
   return { signal: stop.signal, signalled: () => first, release };
 }
 
-/** Resources that the jobs of a process or its library calls share, so that a limit applies to all of them together. */
+/** Resources that the jobs of a process or its library calls share, so that a limit applies to all of them together, or work that is done once. */
 export class SharedResources {
   readonly #made = new Map<string, unknown>();
 
@@ -68,5 +68,10 @@ export class SharedResources {
       if (made instanceof Promise) made.catch(() => this.#made.delete(name));
     }
     return this.#made.get(name) as T;
+  }
+
+  /** The next caller creates it again. */
+  forget(name: string): void {
+    this.#made.delete(name);
   }
 }

@@ -11,13 +11,24 @@ import { bytesText } from '../model/units.js';
 import { byKey } from '../source/keys.js';
 import { parseListing } from '../source/s3-listing.js';
 import type { ListingPage } from '../source/source.js';
-import { S3Access } from './client.js';
-import type { ClientOptions } from './client.js';
-import { changedElsewhere, holds } from './conditions.js';
-import type { BucketObject, PutCondition } from './conditions.js';
-import type { Transfer } from './requests.js';
-import { statusOf } from './sdk.js';
-import type { Client, Sdk } from './sdk.js';
+import { S3Access, statusOf } from './client.js';
+import type { Client, ClientOptions, Sdk, Transfer } from './client.js';
+
+export interface BucketObject {
+  /** Relative to the folder of the lake, with `/`. */
+  readonly key: string;
+  readonly bytes: number;
+  /** Without its quotes. */
+  readonly etag: string;
+  /** As the server gives it. */
+  readonly lastModified: string;
+  /** The time since its last change in milliseconds, by the clock of the server; 0 if the server gives no dates. */
+  readonly ageMs: number;
+  /** SHA-256 in hex that this program stored with the object. A listing does not have it. */
+  readonly sha256?: string;
+  /** The text that this program stored with the object, with the same limits. */
+  readonly note?: string;
+}
 
 export interface BucketOptions extends Omit<ClientOptions, 'address'> {
   /** `s3://bucket/prefix` */
@@ -46,11 +57,6 @@ interface SentFile {
   readonly size: number;
   readonly sha256: string;
   readonly note?: string | undefined;
-}
-
-interface Stored {
-  readonly status: number;
-  readonly etag: string;
 }
 
 /** Keys are relative to the folder of the lake, with `/`. In a class named `Bucket`, tsc writes another name for the field `Bucket` of the SDK. */
@@ -140,7 +146,8 @@ export class LakeBucket {
       (client, { GetObjectCommand }, options) => client.send(new GetObjectCommand(target), options),
       transfer,
     ).catch(async (error: unknown) => {
-      throw (await this.#tooLarge(key, maxBytes, error)) ?? error;
+      await this.#refuseLarge(key, maxBytes, error);
+      throw error;
     });
     const { status, body } = answer;
     if (status !== 200) await rm(path, { force: true });
@@ -148,21 +155,17 @@ export class LakeBucket {
     return status === 200 ? objectOf(key, answer, bodySize(body)) : undefined;
   }
 
-  /** The reason that a GET failed, if it is the size of the object. */
-  async #tooLarge(
-    key: string,
-    maxBytes: number | undefined,
-    error: unknown,
-  ): Promise<CryptodlError | undefined> {
-    if (maxBytes === undefined || !(error instanceof CryptodlError) || error.code !== 'length-mismatch')
-      return undefined;
+  /** Rejects with `lake-refused` if the size of the object is the reason that a GET failed. */
+  async #refuseLarge(key: string, maxBytes: number | undefined, reason: unknown): Promise<void> {
+    if (maxBytes === undefined || !(reason instanceof CryptodlError) || reason.code !== 'length-mismatch')
+      return;
     const { bytes = 0 } = (await this.head(key)) ?? {};
-    if (bytes <= maxBytes) return undefined;
-    return new CryptodlError(
-      'lake-refused',
-      `${this.address}/${key} has ${bytesText(bytes)}: files of this kind have at most ${bytesText(maxBytes)}`,
-      { hint: 'no run of cryptodl makes such a file: move it to another place' },
-    );
+    if (bytes > maxBytes)
+      throw new CryptodlError(
+        'lake-refused',
+        `${this.address}/${key} has ${bytesText(bytes)}: files of this kind have at most ${bytesText(maxBytes)}`,
+        { hint: 'no run of cryptodl makes such a file: move it to another place' },
+      );
   }
 
   async head(key: string): Promise<BucketObject | undefined> {
@@ -201,20 +204,21 @@ export class LakeBucket {
   }
 
   /**
-   * Stores a file and compares its size in the bucket. Rejects with `lake-conflict` if the condition does not hold; the same bytes
-   * from another writer are no conflict. `note`: a text of at most 1,000 bytes that stands in the metadata of the object.
+   * Stores a file and compares its size in the bucket. `replaces`: the ETag of the object that must be in its place; null: there must be
+   * none. Rejects with `lake-conflict` otherwise; the same bytes from another writer are no conflict. `note`: a text of at most 1,000 bytes
+   * that stands in the metadata of the object.
    */
   async put(
     key: string,
     path: string,
-    condition?: PutCondition,
+    replaces?: string | null,
     note?: string,
   ): Promise<{ readonly etag: string }> {
     const { size } = await stat(path);
     const sha256 = await sha256Of(path);
-    let current = condition;
+    let before = replaces;
     for (let count = 1; ; count += 1) {
-      const { etag } = await this.#put(key, { path, size, sha256, note }, current);
+      const etag = await this.#put(key, { path, size, sha256, note }, before);
       const there = await this.head(key);
       const isOurs = there === undefined || there.etag === etag || there.sha256 === sha256;
       // Another object means that another writer has replaced ours since.
@@ -224,38 +228,46 @@ export class LakeBucket {
           'length-mismatch',
           `${this.address}/${key}: ${there?.bytes ?? 'none'} of ${size} bytes are stored, although the server confirmed them`,
         );
-      if (current !== undefined && there !== undefined) current = { kind: 'same', etag: there.etag };
+      if (before !== undefined && there !== undefined) before = there.etag;
     }
   }
 
-  async #put(key: string, file: SentFile, condition?: PutCondition): Promise<{ readonly etag: string }> {
-    const isCompared = condition !== undefined && !this.#hasConditions;
-    const stored = isCompared ? undefined : await this.#store(key, file, condition);
-    if (stored?.status === 200) return stored;
-    if (condition === undefined) throw this.#notStored(key, stored);
-    if (stored?.status === 501) this.#giveUpConditions();
+  /** Resolves with the ETag. */
+  async #put(key: string, file: SentFile, replaces?: string | null): Promise<string> {
+    const isCompared = replaces !== undefined && !this.#hasConditions;
+    const stored = isCompared ? 501 : await this.#store(key, file, replaces);
+    if (typeof stored === 'string') return stored;
+    const name = `${this.address}/${key}`;
+    if (replaces === undefined)
+      throw new CryptodlError('http-refused', `${name} was not stored: the server answered ${stored}`);
+    if (stored === 501) {
+      this.#hasConditions = false;
+      this.#warnOnce(
+        'the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)',
+      );
+    }
     const there = await this.head(key);
     // The answer to a put may be lost, and its repetition then finds the object of the first.
-    if (there?.sha256 === file.sha256 && there.bytes === file.size) return { etag: there.etag };
+    if (there?.sha256 === file.sha256 && there.bytes === file.size) return there.etag;
     // Swift has no conditions for uploads in parts, but says 412.
-    const isRefusal = stored !== undefined && stored.status !== 501 && file.size <= this.#partBytes;
-    if (!holds(condition, there) || isRefusal) throw changedElsewhere(`${this.address}/${key}`, there);
-    const again = await this.#store(key, file);
-    if (again.status === 200) return again;
-    throw this.#notStored(key, again);
+    const isRefusal = stored !== 501 && file.size <= this.#partBytes;
+    if (there?.etag !== (replaces ?? undefined) || isRefusal) throw changedElsewhere(name, there);
+    return this.#put(key, file);
   }
 
+  /** Resolves with the ETag, or with the status of a refusal. */
   async #store(
     key: string,
     { path, size, sha256, note }: SentFile,
-    condition?: PutCondition,
-  ): Promise<Stored> {
+    replaces?: string | null,
+  ): Promise<string | number> {
     const partSize = Math.max(this.#partBytes, Math.ceil(size / MOST_PARTS / MIB) * MIB);
-    const Metadata = {
-      sha256,
-      ...(note === undefined ? {} : { note: Buffer.from(note).toString('base64') }),
+    const params = {
+      ...this.#target(key),
+      Metadata: { sha256, ...(note !== undefined && { note: Buffer.from(note).toString('base64') }) },
+      ...(replaces === null && { IfNoneMatch: '*' }),
+      ...(typeof replaces === 'string' && { IfMatch: `"${replaces}"` }),
     };
-    const params = { ...this.#target(key), Metadata, ...parametersOf(condition) };
     try {
       const { ETag = '' } = await this.#client.call((client, { Upload }) =>
         new Upload({
@@ -265,27 +277,12 @@ export class LakeBucket {
           queueSize: PARTS_AT_ONCE,
         }).done(),
       );
-      return { status: 200, etag: ETag.replaceAll('"', '') };
+      return ETag.replaceAll('"', '');
     } catch (error) {
       const status = statusOf(error);
       if (status === undefined) throw error;
-      return { status, etag: '' };
+      return status;
     }
-  }
-
-  #notStored(key: string, stored: Stored | undefined): CryptodlError {
-    const status = stored?.status ?? 'nothing';
-    return new CryptodlError(
-      'http-refused',
-      `${this.address}/${key} was not stored: the server answered ${status}`,
-    );
-  }
-
-  #giveUpConditions(): void {
-    this.#hasConditions = false;
-    this.#warnOnce(
-      'the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)',
-    );
   }
 
   close(): Promise<void> {
@@ -356,12 +353,6 @@ export class LakeBucket {
   }
 }
 
-/** The parameters of a command of the SDK. */
-function parametersOf(condition: PutCondition | undefined): { IfNoneMatch?: '*'; IfMatch?: string } {
-  if (condition === undefined) return {};
-  return condition.kind === 'absent' ? { IfNoneMatch: '*' } : { IfMatch: `"${condition.etag}"` };
-}
-
 /** SHA-256 of a file in hex. */
 export async function sha256Of(path: string): Promise<string> {
   const hash = createHash('sha256');
@@ -388,4 +379,12 @@ function objectOf(key: string, response: FetchResponse, bytes: number): BucketOb
     ...(sha256 === undefined ? {} : { sha256 }),
     ...(note === undefined ? {} : { note: Buffer.from(note, 'base64').toString() }),
   };
+}
+
+/** The error about an object that another writer has changed or removed. `name`: its address. */
+export function changedElsewhere(name: string, there: BucketObject | undefined): CryptodlError {
+  const state = there === undefined ? 'is not in the bucket any more' : 'was changed by another writer';
+  return new CryptodlError('lake-conflict', `${name} ${state}`, {
+    hint: 'try again; two runs that write the same series at the same time disturb each other',
+  });
 }

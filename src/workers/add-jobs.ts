@@ -25,14 +25,11 @@ const BATCH = 1000;
 /** The first attempt and two further ones, each with the retries of its requests. */
 const ATTEMPTS = 3;
 
-export interface Added {
-  readonly jobs: number;
-  /** Those of them that the queue did not have. */
-  readonly fresh: number;
-}
-
-/** The queue ignores a job whose name it has. */
-export async function addJobs(jobs: Iterable<JobData>, adding: Adding): Promise<Added> {
+/** Resolves with the number of jobs, and with the number of those that the queue did not have. The queue ignores a job whose name it has. */
+export async function addJobs(
+  jobs: Iterable<JobData>,
+  adding: Adding,
+): Promise<{ readonly jobs: number; readonly fresh: number }> {
   let batch: NewJob[] = [];
   let added = 0;
   let fresh = 0;

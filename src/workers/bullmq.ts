@@ -4,7 +4,7 @@ import { CryptodlError, errnoOf } from '../model/errors.js';
 import type { RedisConnection } from '../redis/connection.js';
 
 /** Beginning of all keys of all queues. */
-const PREFIX = 'cryptodl:queue';
+export const PREFIX = 'cryptodl:queue';
 /** A command adds 10,000 jobs per second, with two events each. A command that waits must not miss the end of a job among them. */
 const KEPT_EVENTS = 100_000;
 
@@ -94,14 +94,4 @@ async function loadPackage(): Promise<typeof BullMq> {
       },
     );
   }
-}
-
-/** The key of something that belongs to a queue, beside the keys of BullMQ. */
-export function queueKey(queue: string, ...parts: readonly string[]): string {
-  return [PREFIX, queue, 'cryptodl', ...parts].join(':');
-}
-
-/** The queue of the jobs whose zips are fetched and wait for conversion. `--queue` does not accept `~`. */
-export function convertQueueOf(queue: string): string {
-  return `${queue}~convert`;
 }

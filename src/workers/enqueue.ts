@@ -14,10 +14,10 @@ import { askedOrders } from '../select/continue-orders.js';
 import { selectSeries } from '../select/select-series.js';
 import { ofShard } from '../select/selection.js';
 import type { RunSelection } from '../select/selection.js';
-import { absolutePath, printLines } from '../text/printable.js';
+import { printLines } from '../text/printable.js';
 import { addJobs } from './add-jobs.js';
 import { loadBullMq } from './bullmq.js';
-import { JOB_VERBS, jobOptions, lakeOf } from './job-data.js';
+import { JOB_VERBS, jobOptions, namedLake } from './job-data.js';
 import type { JobData, JobVerb } from './job-data.js';
 import { redisAddress, withQueue } from './open-queue.js';
 import type { CommandQueue } from './open-queue.js';
@@ -45,7 +45,7 @@ export async function enqueue(command: Command): Promise<ExitCode> {
         notes.map((line) => `  ${line}`),
       );
     if (requests.length === 0) throw usage('no series is selected', 'cryptodl list symbols shows the names');
-    const out = lakeOf(options.out, (path) => absolutePath(path, request.surroundings.home));
+    const out = namedLake(options.out, request.surroundings.home);
     const shared = { ...jobOptions(ofVerb.texts), out: [out] };
     const jobs = splitSeries(requests, { verb, venue: source, today, shared, orders });
     const series = requests.length;

@@ -1,8 +1,9 @@
 /** The data of a job: one series with a range of days, as options of a download. Whatever a queue holds is checked like any input. */
 import { createHash } from 'node:crypto';
-import { resolve } from 'node:path';
+import { isAbsolute, resolve } from 'node:path';
 import { parseAsked } from '../lake/orders.js';
 import type { AskedOrder } from '../lake/orders.js';
+import type { Counts } from '../model/counters.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import { flagsOf } from '../options/flags.js';
@@ -11,6 +12,7 @@ import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../options/re
 import { resolveOptions } from '../options/resolve.js';
 import { isExactName } from '../options/symbols.js';
 import { fieldsOf, isRecord } from '../text/json.js';
+import { absolutePath } from '../text/printable.js';
 
 /** Raised when workers of the earlier version would do something else with the data. */
 const JOB_VERSION = 1;
@@ -104,6 +106,8 @@ function areOptions(value: unknown, verb: JobVerb): value is RawValues {
   const { symbols, ...others } = options as RawValues;
   // A name of a file (`@FILE`) or a pattern would let a job read files of the worker.
   if (symbols?.length !== 1 || !symbols.every(isExactName)) return false;
+  const [out = ''] = others.out ?? [];
+  if (!isLakeAddress(out) && !isAbsolute(out)) return false;
   return SINGLE.every(
     (name) => others[name]?.length === 1 && (name === 'out' || others[name][0]?.includes(',') !== true),
   );
@@ -124,21 +128,22 @@ export function resolveJob(
   exchange: ExchangeWords,
 ): Resolved {
   const layer: RawLayer = { origin: 'job', values: options, nameOf: (name) => `--${name} of the job` };
-  return resolveOptions(verb, [layer, ...layersWithout(workerLayers, JOB_FLAGS)], exchange);
-}
-
-function layersWithout(layers: readonly RawLayer[], names: readonly FlagName[]): RawLayer[] {
-  return layers.map((layer) => ({
-    ...layer,
-    values: Object.fromEntries(
-      Object.entries(layer.values).filter(([name]) => !names.includes(name as FlagName)),
-    ) as RawValues,
-  }));
+  const others = workerLayers.map((own) => {
+    const values: RawValues = { ...own.values };
+    for (const name of JOB_FLAGS) delete values[name];
+    return { ...own, values };
+  });
+  return resolveOptions(verb, [layer, ...others], exchange);
 }
 
 /** The lake of a job as its data name it: an address, or an absolute path. */
-export function lakeOf(out: string, absolute: (path: string) => string): string {
-  return isLakeAddress(out) ? out : resolve(absolute(out));
+export function lakeOf({ options }: JobData): string {
+  return options.out?.[0] ?? '';
+}
+
+/** A lake as the data of jobs name it. `home`: the folder that `~` stands for. */
+export function namedLake(out: string, home: string | undefined): string {
+  return isLakeAddress(out) ? out : resolve(absolutePath(out, home));
 }
 
 /**
@@ -171,6 +176,15 @@ export function jobFailure(error: CryptodlError, keys: readonly string[], attemp
     attempts,
     message: message.slice(0, MOST_CHARACTERS),
     keys: keys.slice(0, MOST_KEYS),
+  };
+}
+
+/** The counts of a job that failed before its objects were known: it counts as one object. */
+export function countsOfFailure({ code, retryable }: Pick<JobFailure, 'code' | 'retryable'>): Counts {
+  return {
+    'outcome.failed': 1,
+    [`failedBy.${code}`]: 1,
+    [retryable ? 'failedRetryable' : 'failedPermanent']: 1,
   };
 }
 

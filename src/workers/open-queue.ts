@@ -4,22 +4,12 @@ import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
 import type { Io } from '../model/io.js';
 import { connectRedis } from '../redis/connection.js';
-import type { RedisConnection } from '../redis/connection.js';
 import { redisProblem, shownRedis } from '../redis/redis-errors.js';
 import { printLines } from '../text/printable.js';
-import { convertQueueOf, loadBullMq } from './bullmq.js';
-import type { JobQueue, QueuePackage } from './bullmq.js';
+import { loadBullMq } from './bullmq.js';
+import type { JobQueue } from './bullmq.js';
 
-export interface OpenQueue {
-  readonly name: string;
-  readonly address: string;
-  readonly connection: RedisConnection;
-  readonly queue: JobQueue;
-  /** The jobs whose zips are fetched and wait for their conversion. */
-  readonly converting: JobQueue;
-  readonly bullmq: QueuePackage;
-  close(): Promise<void>;
-}
+export type OpenQueue = Awaited<ReturnType<typeof openQueue>>;
 
 interface QueueOptions {
   readonly redis: string | undefined;
@@ -36,18 +26,15 @@ export function redisAddress({ redis }: QueueOptions, verb: string): string {
 }
 
 /** `warn`: takes one line about a server that may lose jobs. Rejects with an error about packages, connection or server. */
-export async function openQueue(
-  options: QueueOptions,
-  verb: string,
-  warn: (message: string) => void,
-): Promise<OpenQueue> {
+export async function openQueue(options: QueueOptions, verb: string, warn: (message: string) => void) {
   const address = redisAddress(options, verb);
   const name = options.queue;
   const bullmq = await loadBullMq();
   const connection = await connectRedis(address, 'queue');
   try {
     checkDurability(await connection.opened, address, warn);
-    const [queue, converting] = [name, convertQueueOf(name)].map((each) =>
+    // --queue does not accept `~`.
+    const [queue, converting] = [name, `${name}~convert`].map((each) =>
       bullmq.openQueue(each, connection),
     ) as [JobQueue, JobQueue];
     for (const each of [queue, converting]) {
@@ -60,6 +47,7 @@ export async function openQueue(
       address,
       connection,
       queue,
+      /** The jobs whose zips are fetched and wait for their conversion. */
       converting,
       bullmq,
       close: async () => {

@@ -7,13 +7,12 @@ import type { SharedResources } from '../model/io.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import type { Serialize } from '../queue/in-order.js';
 import type { QueuedJob } from './bullmq.js';
-import { isNewer, jobFailure, lakeProblem, lakeOf, parseJob } from './job-data.js';
+import { countsOfFailure, isNewer, jobFailure, lakeProblem, lakeOf, parseJob } from './job-data.js';
 import type { JobData, JobFailure } from './job-data.js';
 import { addConversion, addFetch, failuresIn, idOf } from './hand-over.js';
 import type { OpenQueue } from './open-queue.js';
 import { refuseWithoutConditions, runJob } from './run-job.js';
 import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
-import { countsOfAttempt, countsOfFailure } from './tally-fields.js';
 import type { Counts } from '../model/counters.js';
 import type { AttemptReport } from './waits.js';
 
@@ -24,7 +23,6 @@ const PUT_BACK_MS = 30_000;
 export interface OwnLake {
   readonly lake: string;
   readonly isLakeGiven: boolean;
-  readonly absolute: (path: string) => string;
 }
 
 export interface ProcessContext extends JobContext, OwnLake {
@@ -80,7 +78,7 @@ export async function processJob(
   } catch (error) {
     return fail(context, job, endBy(toCryptodlError(error)));
   }
-  const lake = lakeOf(data.options.out?.[0] ?? '', context.absolute);
+  const lake = lakeOf(data);
   const wrongLake = lakeProblem(lake, context.lake, context.isLakeGiven);
   // The zips pass from one part to the other through the bucket of the lake.
   const needsBucket = work !== 'whole' && !isLakeAddress(lake);
@@ -125,7 +123,7 @@ function doPart(
 ): Promise<AttemptEnd | undefined> {
   const { serialize, common } = context;
   const act = work === 'fetch' && !isConverted(data) ? 'whole' : work;
-  const [lake = ''] = data.options.out ?? [];
+  const lake = lakeOf(data);
   const run = async (): Promise<AttemptEnd | undefined> => {
     if (act !== 'fetch' && isLakeAddress(lake))
       await common.once(`conditions of ${lake}`, () => refuseWithoutConditions(data, context));
@@ -162,7 +160,7 @@ const ACTS: Readonly<Record<Work, Act>> = {
       name: idOf(job),
       zips: (staged) => converting(staged, failures),
       end: async (end, staged) => {
-        if (furtherAttempt(job, ownOf(end)) === undefined) return staged.clear();
+        if (furtherAttempt(job, ownOf(end)) === undefined) return staged.remove();
         // This conversion fails, too. Its next attempt uses the objects that were fetched again by then.
         await staged.remove(ownOf(end).map(({ key }) => key));
         await addFetch(context.open.queue, job, data);
@@ -200,6 +198,16 @@ function seriesOf({ options: { out, market, dataset, interval, symbols } }: JobD
 
 function endBy(error: CryptodlError): JobEnd {
   return { counts: {}, failed: [{ key: '', error }], written: 0 };
+}
+
+/** Counts that only the last attempt of a job decides. */
+const OF_LAST = /^(?:failed|absentBy\.|outcome\.(?:failed|absent|skipped)$|waitedTooLong$)/;
+
+/** The counts of an attempt that another one follows. The next one skips the written objects, which count as written. */
+function countsOfAttempt(counts: Counts): Counts {
+  const written = (counts['outcome.ok'] ?? 0) + (counts['outcome.partial'] ?? 0);
+  const kept = Object.entries(counts).filter(([name]) => !OF_LAST.test(name));
+  return { ...Object.fromEntries(kept), 'outcome.skipped': -written };
 }
 
 /** Keeps the typed failure with the job, and ends this attempt. The last attempt, or a failure that stays, ends the job. */
@@ -245,20 +253,14 @@ function fetching(staged: StagedZips): ZipStore {
       if (known === 'absent') return undefined;
       if (known !== undefined) return receivedZip(known, NONE);
       const received = await request();
-      if (received === undefined) {
-        await staged.putAbsence(object, path);
-        return undefined;
-      }
-      const { zip, zipBytes, verified, ...facts } = received;
-      if (verified === 'rest' || verified === 'lake')
-        throw new CryptodlError('bug', 'rows of REST have no zip');
+      const zip = received?.zip ?? NONE;
       try {
         if (zip.kind === 'memory') await writeFile(path, zip.bytes);
-        await staged.put(object, { ...facts, verified, bytes: zipBytes }, path);
+        await staged.put(object, received === undefined ? { absent: true } : recordOf(received), path);
       } finally {
         await rm(path, { force: true });
       }
-      return { ...received, zip: NONE };
+      return received && { ...received, zip: NONE };
     },
   };
 }
@@ -281,6 +283,12 @@ function converting(staged: StagedZips, failed: ReadonlyMap<string, CryptodlErro
       return receivedZip(record, { kind: 'file', path, size: record.bytes });
     },
   };
+}
+
+function recordOf(received: ReceivedZip): ZipRecord {
+  const { zip: _, zipBytes: bytes, verified, ...facts } = received;
+  if (verified === 'rest' || verified === 'lake') throw new CryptodlError('bug', 'rows of REST have no zip');
+  return { ...facts, verified, bytes };
 }
 
 function receivedZip({ bytes, ...facts }: ZipRecord, zip: ReceivedZip['zip']): ReceivedZip {

@@ -16,7 +16,7 @@ import type { FailureReport } from '../report/failure-report.js';
 import { parseDownload, requestsOf } from '../select/select-series.js';
 import { describeDatasets, givenFlags, givenSettings } from '../select/selection.js';
 import type { DownloadVerb, RunSelection, SymbolContext } from '../select/selection.js';
-import { resolveJob } from './job-data.js';
+import { lakeOf, resolveJob } from './job-data.js';
 import type { JobData } from './job-data.js';
 
 export interface JobContext extends Pick<VerbRequest, 'source' | 'surroundings' | 'clock' | 'signal'> {
@@ -58,7 +58,7 @@ export async function runJob(data: JobData, context: JobContext, part?: JobPart)
     const resolved = await mirrors.resolve(given);
     try {
       if (part === undefined) return await runIn(resolved, data, context);
-      const staged = await StagedZips.open(await mirrors.bucketOf(given), part.name);
+      const staged = await StagedZips.open((await mirrors.open(given.options)).bucket, part.name);
       const end = await runIn(resolved, data, context, part.zips(staged));
       await part.end(end, staged);
       return end;
@@ -74,11 +74,11 @@ export async function runJob(data: JobData, context: JobContext, part?: JobPart)
 export async function refuseWithoutConditions(data: JobData, context: JobContext): Promise<void> {
   const mirrors = mirrorsOf(context);
   try {
-    const { isAtomic } = await mirrors.tryOut(resolveJob(data, context.layers, context.source));
-    if (isAtomic) return;
+    const { mirror } = await mirrors.open(resolveJob(data, context.layers, context.source).options);
+    if ((await mirror.tryOut()).isAtomic) return;
     throw new CryptodlError(
       'lake-refused',
-      `${data.options.out?.[0] ?? ''}: the server has no conditional writes, which several workers of a lake need`,
+      `${lakeOf(data)}: the server has no conditional writes, which several workers of a lake need`,
       { hint: 'run cryptodl vision with --shard on each machine' },
     );
   } finally {
@@ -87,7 +87,7 @@ export async function refuseWithoutConditions(data: JobData, context: JobContext
 }
 
 function mirrorsOf({ io, warn }: JobContext): Mirrors {
-  return new Mirrors('worker', { ...callerOf(io), warn });
+  return new Mirrors('worker', () => ({ ...callerOf(io), warn }));
 }
 
 async function runIn(

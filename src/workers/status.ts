@@ -7,7 +7,6 @@ import { shownRedis } from '../redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
 import { failureOf } from './job-data.js';
 import { withQueue } from './open-queue.js';
-import { shownName } from './worker-name.js';
 import type { OpenQueue } from './open-queue.js';
 
 /** Failed jobs that are read for the counts by code, the newest first. */
@@ -87,7 +86,8 @@ async function backlogOf(queue: JobQueue, nowMs: number): Promise<Backlog> {
     active,
     failed,
     workers: workers.length,
-    workerNames: workers.map(({ rawname = '' }) => shownName(rawname)),
+    // The name of the connection has those of the queue and of the worker.
+    workerNames: workers.map(({ rawname = '' }) => /:w:([^:]+:\d+)/.exec(rawname)?.[1] ?? 'unknown'),
     waitingMs: next === undefined ? null : Math.max(0, nowMs - next.timestamp),
     activeMs:
       running.length === 0

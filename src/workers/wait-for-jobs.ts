@@ -1,4 +1,8 @@
 /** `enqueue --wait`: the progress of all workers, then the summary and the exit code of a download. */
+import { REASON_FACTS } from '../model/absence-reasons.js';
+import { UTC } from '../model/calendar.js';
+import type { Counts } from '../model/counters.js';
+import { ERROR_TRAITS } from '../model/error-codes.js';
 import { CryptodlError } from '../model/errors.js';
 import { exitCode } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -6,10 +10,10 @@ import type { Io, Signalled } from '../model/io.js';
 import { countText, numberText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import { closingBlock } from '../report/closing-block.js';
+import { Tally } from '../report/tally.js';
 import { printLines } from '../text/printable.js';
-import { failureOf } from './job-data.js';
+import { countsOfFailure, failureOf } from './job-data.js';
 import type { OpenQueue } from './open-queue.js';
-import { countsOfFailure, numberOf, tallyOf } from './tally-fields.js';
 import type { Wait } from './waits.js';
 
 export interface Waiting {
@@ -166,3 +170,18 @@ function conclude(waiting: Waiting, pending: number): ExitCode {
 }
 
 const NO_STAGES = { wait: 0, transfer: 0, check: 0, convert: 0, commit: 0 };
+
+/** A sum of counts of jobs. Attempts that are counted take objects away that the next one skips. */
+function numberOf(count = 0): number {
+  return Number.isSafeInteger(count) ? Math.max(0, count) : 0;
+}
+
+/** A tally with these counts. Error codes and reasons that this program does not know are left out. */
+function tallyOf(counts: Counts): Tally {
+  const known = Object.entries(counts).filter(([name]) => {
+    const [group, label = ''] = name.split('.');
+    if (group === 'failedBy') return label in ERROR_TRAITS;
+    return group !== 'absentBy' || label in REASON_FACTS;
+  });
+  return new Tally(UTC, Object.fromEntries(known.map(([name, count]) => [name, numberOf(count)])));
+}

@@ -4,11 +4,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import { isRecord } from '../text/json.js';
-import { queueKey } from './bullmq.js';
+import { PREFIX } from './bullmq.js';
 import type { JobEvents } from './bullmq.js';
-import { stalledFailure } from './job-data.js';
+import { countsOfFailure, stalledFailure } from './job-data.js';
 import type { OpenQueue } from './open-queue.js';
-import { countsOfFailure } from './tally-fields.js';
 import { Counters } from '../model/counters.js';
 import type { Counts } from '../model/counters.js';
 
@@ -31,7 +30,7 @@ export class Wait {
 
   constructor(open: OpenQueue) {
     this.#open = open;
-    this.#key = queueKey(open.name, 'wait', randomUUID());
+    this.#key = `${PREFIX}:${open.name}:cryptodl:wait:${randomUUID()}`;
   }
 
   /** The counts of the jobs so far. */

@@ -4,7 +4,7 @@ import type { Command } from '../cli/look-up.js';
 import { Pipeline } from '../download/pipeline/pipeline.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, toCryptodlError, usage } from '../model/errors.js';
-import { exitCodeOfError, exitCodeOfSignal } from '../model/exit-code.js';
+import { exitCode } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { SharedResources } from '../model/io.js';
 import { isLakeAddress } from '../model/lake-address.js';
@@ -14,14 +14,13 @@ import type { Options } from '../options/flags.js';
 import { createSerializer } from '../queue/in-order.js';
 import { peakMemoryBytes } from '../report/run-summary.js';
 import { redisProblem, shownRedis } from '../redis/redis-errors.js';
-import { absolutePath, printLines } from '../text/printable.js';
+import { printLines } from '../text/printable.js';
 import type { JobQueue, JobWorker } from './bullmq.js';
-import { lakeOf, stalledFailure } from './job-data.js';
+import { lakeOf, lakeProblem, namedLake, parseJob, stalledFailure } from './job-data.js';
 import { withQueue } from './open-queue.js';
 import type { CommandQueue, OpenQueue } from './open-queue.js';
 import { processJob } from './process-job.js';
 import type { OwnLake, ProcessContext, Work } from './process-job.js';
-import { refuseWorker, workerName } from './worker-name.js';
 import type { Counts } from '../model/counters.js';
 
 /** The queues of a role, and what it does with their jobs. */
@@ -71,8 +70,7 @@ async function work(
   let fatal: CryptodlError | undefined;
   const isGiven = resolved.origins.out !== 'default';
   const isBucket = isLakeAddress(options.out);
-  const absolute = (path: string): string => absolutePath(path, surroundings.home);
-  const own: OwnLake = { lake: lakeOf(options.out, absolute), isLakeGiven: isGiven, absolute };
+  const own: OwnLake = { lake: namedLake(options.out, surroundings.home), isLakeGiven: isGiven };
   await refuseWorker(open, own);
   const common = new SharedResources();
   const pipeline = new Pipeline({
@@ -157,23 +155,21 @@ async function work(
   const signal = signals.signalled();
   const error =
     fatal ?? (signal === undefined && stop.signal.aborted ? toCryptodlError(stop.signal.reason) : undefined);
-  const exitCode =
-    signal !== undefined
-      ? exitCodeOfSignal(signal)
-      : error === undefined
-        ? retryable > 0
-          ? 3
-          : ended.failed > 0
-            ? 4
-            : 0
-        : exitCodeOfError(error.code);
+  const code = exitCode({
+    signal,
+    ended: error?.code,
+    failedRetryable: retryable,
+    failedPermanent: ended.failed - retryable,
+  });
   say(
     `${countText(ended.jobs, 'job')} done, ${numberText(ended.failed)} failed, ${countText(ended.written, 'object')} written`,
   );
   if (options.json)
-    printLines(io.stdout, [{ event: 'summary', ...ended, peakMemoryBytes: peakMemoryBytes(), exitCode }]);
+    printLines(io.stdout, [
+      { event: 'summary', ...ended, peakMemoryBytes: peakMemoryBytes(), exitCode: code },
+    ]);
   if (error !== undefined && signal === undefined) throw error;
-  return exitCode;
+  return code;
 }
 
 /** Counts the requests of the pipeline since the last call. */
@@ -267,5 +263,57 @@ async function openJobs(queues: readonly JobQueue[], left: ReadonlySet<string>):
     return open;
   } catch {
     return Number.NaN;
+  }
+}
+
+// The names of workers on the Redis server, and the workers that are refused: a lake in a folder has one worker.
+
+/** Jobs that are read, in the order in which workers take them. */
+const LOOKED_AT = 100;
+
+/** The name of a worker on the Redis server. Workers of the same folder, also on different machines, have the same end of the name. */
+function workerName(process: string, { lake, isLakeGiven }: OwnLake): string {
+  return `${process}${isLakeGiven && !isLakeAddress(lake) ? endOf(lake) : ''}`;
+}
+
+/** A name on the Redis server has no blanks. */
+function endOf(folder: string): string {
+  return `:${encodeURIComponent(folder)}`;
+}
+
+/** To be called before the worker begins. Rejects with `locked` or with a usage error. */
+async function refuseWorker(open: OpenQueue, { lake, isLakeGiven }: OwnLake): Promise<void> {
+  if (isLakeAddress(lake)) return;
+  // A user of an ACL may not be allowed to see the clients.
+  const workers = await open.queue.getWorkers().catch(() => []);
+  const other = workers.find(({ rawname = '' }) => rawname.endsWith(endOf(lake)));
+  if (other !== undefined)
+    throw new CryptodlError(
+      'locked',
+      `another worker of the queue ${open.name} writes to the folder ${lake} (${other['addr'] ?? 'no address'})`,
+      {
+        hint: 'a folder has one worker; several workers need a lake in a bucket, for example --out s3://my-bucket/lake',
+      },
+    );
+  const jobs = await open.queue.getJobs(['prioritized', 'waiting'], 0, LOOKED_AT - 1, true);
+  const lakes = jobs.map(({ data }) => lakeIn(data));
+  const [first] = lakes;
+  const mayDoNone = lakes.every(
+    (found) =>
+      found !== undefined && !isLakeAddress(found) && lakeProblem(found, lake, isLakeGiven) !== undefined,
+  );
+  if (first !== undefined && mayDoNone)
+    throw usage(
+      `the jobs of the queue ${open.name} are for the folder ${first}, and this worker writes to ${lake}`,
+      `cryptodl worker --out ${first}, on the machine of the folder`,
+    );
+}
+
+/** The lake of a job; undefined for a job that fails. */
+function lakeIn(data: unknown): string | undefined {
+  try {
+    return lakeOf(parseJob(data));
+  } catch {
+    return undefined;
   }
 }

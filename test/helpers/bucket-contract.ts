@@ -86,8 +86,8 @@ export function bucketContract(open: () => Promise<LakeBucket>, unfinished: () =
   describe('a condition', () => {
     it('stores an object only where there is none', async () => {
       const bucket = await open();
-      await bucket.put('key', fileOf('first'), { kind: 'absent' });
-      const error = await refusal(bucket.put('key', fileOf('second'), { kind: 'absent' }));
+      await bucket.put('key', fileOf('first'), null);
+      const error = await refusal(bucket.put('key', fileOf('second'), null));
       expect(error.code).toBe('lake-conflict');
       expect(await contentOf(bucket, 'key')).toBe('first');
     });
@@ -95,10 +95,10 @@ export function bucketContract(open: () => Promise<LakeBucket>, unfinished: () =
     it('replaces only the object that it names', async () => {
       const bucket = await open();
       const { etag } = await bucket.put('key', fileOf('first'));
-      const second = await bucket.put('key', fileOf('second'), { kind: 'same', etag });
-      const error = await refusal(bucket.put('key', fileOf('third'), { kind: 'same', etag }));
+      const second = await bucket.put('key', fileOf('second'), etag);
+      const error = await refusal(bucket.put('key', fileOf('third'), etag));
       expect(error.code).toBe('lake-conflict');
-      await bucket.put('key', fileOf('fourth'), { kind: 'same', etag: second.etag });
+      await bucket.put('key', fileOf('fourth'), second.etag);
       expect(await contentOf(bucket, 'key')).toBe('fourth');
     });
 
@@ -106,16 +106,14 @@ export function bucketContract(open: () => Promise<LakeBucket>, unfinished: () =
       const bucket = await open();
       const { etag } = await bucket.put('key', fileOf('first'));
       await bucket.remove('key');
-      expect((await refusal(bucket.put('key', fileOf('second'), { kind: 'same', etag }))).code).toBe(
-        'lake-conflict',
-      );
+      expect((await refusal(bucket.put('key', fileOf('second'), etag))).code).toBe('lake-conflict');
       expect(await bucket.head('key')).toBeUndefined();
     });
 
     it('is kept if the object already has the same bytes', async () => {
       const bucket = await open();
-      const { etag } = await bucket.put('key', fileOf('same'), { kind: 'absent' });
-      expect(await bucket.put('key', fileOf('same'), { kind: 'absent' })).toEqual({ etag });
+      const { etag } = await bucket.put('key', fileOf('same'), null);
+      expect(await bucket.put('key', fileOf('same'), null)).toEqual({ etag });
     });
   });
 
@@ -123,7 +121,7 @@ export function bucketContract(open: () => Promise<LakeBucket>, unfinished: () =
     it('stores a large object, with its digest', async () => {
       const bucket = await open();
       const path = fileOf(LARGE);
-      const { etag } = await bucket.put('a b/large', path, { kind: 'absent' });
+      const { etag } = await bucket.put('a b/large', path, null);
       const sha256 = createHash('sha256').update(LARGE).digest('hex');
       expect(await bucket.head('a b/large')).toMatchObject({ bytes: LARGE.length, etag, sha256 });
       const received = join(folder, 'received-large');
@@ -136,11 +134,11 @@ export function bucketContract(open: () => Promise<LakeBucket>, unfinished: () =
       const bucket = await open();
       const path = fileOf(LARGE);
       const first = await bucket.put('large', fileOf('small'));
-      const error = await refusal(bucket.put('large', path, { kind: 'absent' }));
+      const error = await refusal(bucket.put('large', path, null));
       expect(error.code).toBe('lake-conflict');
       expect(await contentOf(bucket, 'large')).toBe('small');
       expect(unfinished()).toBe(0);
-      await bucket.put('large', path, { kind: 'same', etag: first.etag });
+      await bucket.put('large', path, first.etag);
       expect(await bucket.head('large')).toMatchObject({ bytes: LARGE.length });
     });
   });

@@ -56,7 +56,7 @@ describe('a request that fails once is sent again', () => {
     const server = await s3Server();
     server.fault = once(isPut, fault);
     const { bucket } = bucketOf(server);
-    const { etag } = await bucket.put('key', fileOf('content'), { kind: 'absent' });
+    const { etag } = await bucket.put('key', fileOf('content'), null);
     expect(server.objects.get('data/key')).toMatchObject({ etag, bytes: Buffer.from('content') });
     expect(server.requests.filter(isPut)).toHaveLength(2);
     // A signature has a date and belongs to one attempt.
@@ -71,7 +71,7 @@ describe('a request that fails once is sent again', () => {
     const server = await s3Server();
     server.fault = once(isComplete, fault);
     const { bucket } = bucketOf({ environment: server.environment, partBytes: PART_BYTES });
-    await bucket.put('large', fileOf(LARGE), { kind: 'absent' });
+    await bucket.put('large', fileOf(LARGE), null);
     expect(server.objects.get('data/large')?.bytes.equals(LARGE)).toBe(true);
     expect(server.uploads.size).toBe(0);
     expect(server.requests.filter(({ query }) => 'partNumber' in query)).toHaveLength(3);
@@ -296,7 +296,7 @@ describe('conditional writes', () => {
   it('are compared before the write where the server refuses them, with one warning', async () => {
     const server = await s3Server({ conditions: 'refused' });
     const { bucket, warnings } = bucketOf(server);
-    await Promise.all(['a', 'b', 'c'].map((key) => bucket.put(key, fileOf(key), { kind: 'absent' })));
+    await Promise.all(['a', 'b', 'c'].map((key) => bucket.put(key, fileOf(key), null)));
     expect(server.objects.size).toBe(3);
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain('no conditional writes');
@@ -311,10 +311,10 @@ describe('conditional writes', () => {
       isComplete(request) && request.headers['if-match'] !== undefined
         ? { status: 412, code: 'PreconditionFailed' }
         : undefined;
-    await bucket.put('key', fileOf(LARGE), { kind: 'same', etag });
+    await bucket.put('key', fileOf(LARGE), etag);
     expect(server.objects.get('data/key')?.bytes.equals(LARGE)).toBe(true);
     expect(server.uploads.size).toBe(0);
-    const error = await refusal(bucket.put('key', fileOf(LARGE.subarray(1)), { kind: 'same', etag }));
+    const error = await refusal(bucket.put('key', fileOf(LARGE.subarray(1)), etag));
     expect(error.code).toBe('lake-conflict');
   });
 
@@ -322,7 +322,7 @@ describe('conditional writes', () => {
     const server = await s3Server();
     server.fault = once(isPut, { cut: 'after' });
     const { bucket } = bucketOf(server);
-    const putting = bucket.put('key', fileOf('ours'), { kind: 'absent' });
+    const putting = bucket.put('key', fileOf('ours'), null);
     const changed = new Promise<void>((resolve) => {
       const { fault } = server;
       server.fault = (request) => {
@@ -345,7 +345,7 @@ describe('a confirmed put', () => {
     const server = await s3Server();
     server.fault = once(isPut, { storedBytes: 3 });
     const { bucket } = bucketOf(server);
-    await bucket.put('key', fileOf('content'), { kind: 'absent' });
+    await bucket.put('key', fileOf('content'), null);
     expect(String(server.objects.get('data/key')?.bytes)).toBe('content');
   });
 
