@@ -155,13 +155,13 @@ const server = createServer((request, response) => {
     return;
   }
   permits -= 1;
-  if (target.kind === 'listing') counts.listings += 1;
-  else if (target.key.endsWith('.zip')) counts.zips += 1;
+  if (typeof target !== 'string') counts.listings += 1;
+  else if (target.endsWith('.zip')) counts.zips += 1;
   else counts.sidecars += 1;
   if (counts.zips === 1) times.first ||= now;
   const answer = () => {
-    if (target.kind === 'listing') send(response, listing(target.query), 'application/xml');
-    else send(response, bodyOf(target.key), 'application/zip');
+    if (typeof target !== 'string') send(response, listing(target), 'application/xml');
+    else send(response, bodyOf(target), 'application/zip');
     times.last = Date.now();
   };
   if (medianMs === 0) answer();

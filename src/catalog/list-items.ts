@@ -1,22 +1,25 @@
 /** The items of `cryptodl list`: markets, datasets, symbols and periods. */
-import type { ListName } from '../options/periods.js';
 import { openSession } from '../download/session.js';
 import type { Session } from '../download/session.js';
 import { dayText, periodText } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
-import type { ArchiveObject, Cadence, Market, Series } from '../model/task.js';
+import type { ArchiveObject, Cadence, Market, Series, Period } from '../model/task.js';
 import { bytesText } from '../model/units.js';
+import type { ListName } from '../options/periods.js';
 import { readPatterns } from '../options/symbols.js';
+import type { SymbolPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
+import { listSeries } from '../plan/series-listing.js';
 import { mapOrdered } from '../queue/in-order.js';
 import { givenRange } from '../select/date-range.js';
-import { chooseDatasets, marketsOf } from '../select/select-datasets.js';
+import type { Range } from '../select/date-range.js';
+import { chooseDatasets, marketsOf, datasetName, refuseEnded } from '../select/select-datasets.js';
 import type { ChosenDataset } from '../select/select-datasets.js';
+import { inKeyOrderOf, listedSymbols, selectSymbols } from '../select/select-symbols.js';
 import { endedText, reachText } from '../source/describe.js';
 import { asUnreachable } from '../source/listing.js';
 import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../source/venue.js';
 import type { DatasetSpec, Venue } from '../source/venue.js';
-import { ALWAYS, extentOf, periodsOf, SERIES_AT_ONCE, symbolsIn, textOf } from './list-archive.js';
 
 /** One item: cells for text, fields for programs. */
 export interface ListItem<Fields = object> {
@@ -56,13 +59,17 @@ interface DatasetItem {
 }
 
 /** The fields after `symbol` are present with `--long`. */
-interface SymbolItem {
+interface SymbolItem extends Partial<Extent> {
   readonly symbol: string;
-  readonly first?: string | null;
-  readonly last?: string | null;
-  readonly objects?: number;
+}
+
+/** First and last period, number and size of all objects of a symbol in the selected datasets. */
+interface Extent {
+  readonly first: string | null;
+  readonly last: string | null;
+  readonly objects: number;
   /** Sum of the sizes of the zips. */
-  readonly bytes?: number;
+  readonly bytes: number;
 }
 
 /** An object of the archive. */
@@ -210,4 +217,78 @@ function periods(request: VerbRequest): ArchiveItems<PeriodItem> {
       ...new Set(ends),
     ];
   });
+}
+
+// Symbols and objects from the listing of the archive.
+
+/** The archive of a session. */
+type Catalog = Pick<Session, 'listing' | 'observer' | 'options' | 'venue'>;
+
+/** No limit in time. */
+const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER };
+
+const SERIES_AT_ONCE = 16;
+
+/**
+ * The selected symbols of the datasets, in key order. Rejects with usage errors if the archive lists no symbol of a removed dataset, or of all
+ * datasets together; for unknown symbols, unless `skipUnknown`; and if the patterns select nothing.
+ */
+async function symbolsIn(
+  session: Catalog,
+  chosen: readonly ChosenDataset[],
+  patterns: SymbolPatterns | undefined,
+): Promise<readonly string[]> {
+  const listed = await listedSymbols(session, chosen);
+  for (const dataset of chosen)
+    if (listed.get(dataset.spec)?.size === 0 && dataset.spec.removed) refuseEnded(session.venue, dataset);
+  const found = inKeyOrderOf(listed);
+  const what = chosen.map(datasetName).join(', ');
+  if (found.length === 0) throw usage(`the archive lists no symbol of ${what}`);
+  const all = patterns ?? { names: [], globs: ['*'], exclusions: [] };
+  const { quote = [], skipUnknown } = session.options;
+  const selected = selectSymbols(all, quote, found, { what, skipUnknown });
+  for (const warning of selected.warnings) session.observer.warn(warning);
+  return selected.symbols;
+}
+
+function textOf(period: Period | undefined): string | null {
+  return period === undefined ? null : periodText(period);
+}
+
+async function extentOf(session: Catalog, chosen: readonly ChosenDataset[], symbol: string): Promise<Extent> {
+  let first: ArchiveObject | undefined;
+  let last: ArchiveObject | undefined;
+  let objects = 0;
+  let bytes = 0;
+  for (const dataset of chosen) {
+    for (const { object } of await periodsOf(session, dataset, symbol, ALWAYS)) {
+      if (first === undefined || object.period.from < first.period.from) first = object;
+      if (last === undefined || object.period.to > last.period.to) last = object;
+      objects += 1;
+      bytes += object.bytes ?? 0;
+    }
+  }
+  return { first: textOf(first?.period), last: textOf(last?.period), objects, bytes };
+}
+
+async function periodsOf(
+  session: Catalog,
+  { market, spec, interval, cadences }: ChosenDataset,
+  symbol: string,
+  range: Pick<Range, 'from' | 'to'>,
+): Promise<{ series: Series; object: ArchiveObject }[]> {
+  const ofInterval = interval === undefined ? {} : { interval };
+  const series: Series = { market, dataset: spec.name, ...ofInterval, symbol };
+  const { from, to } = range;
+  const found: { series: Series; object: ArchiveObject }[] = [];
+  for (const cadence of cadences) {
+    // `today` serves reasons of absence, which are not needed here: with the largest day, the walk begins no earlier for them.
+    const want = { ...(from === undefined ? {} : { from }), to, today: Number.MAX_SAFE_INTEGER };
+    const listing = await listSeries(session.listing, session.venue, series, cadence, want);
+    // The walk begins with the month of `from`, and ends with one object after the range.
+    for (const object of listing.objects.values()) {
+      if (object.period.to > (from ?? 0) && object.period.from < to) found.push({ series, object });
+    }
+  }
+  return found;
 }

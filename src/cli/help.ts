@@ -1,11 +1,15 @@
-/** The texts of `--help` and `--help-all`, made from the tables of verbs and flags. */
+/** The texts of `--help` and `--help-all`, made from the tables of verbs and flags, and the man page with the same texts. */
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io } from '../model/io.js';
+import { TOOL_VERSION } from '../model/version.js';
 import { GROUPS, VERBS } from '../options/flag-spec.js';
-import { environmentName, flagFor, flagSpec, flagsOf, shownDefault } from '../options/flags.js';
 import type { Verb } from '../options/flag-spec.js';
+import { environmentName, flagFor, flagSpec, flagsOf, shownDefault } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import { fitted, wrap } from '../text/wrap.js';
 import { RUN_EXITS, VERB_TEXTS } from './verbs.js';
 import type { ExitTexts } from './verbs.js';
+import { writeText } from './write-data.js';
 
 /** `brief`: the text of `--help`; `all`: the text of `--help-all`. */
 export type Tier = 'brief' | 'all';
@@ -152,4 +156,48 @@ function listed(title: string, items: readonly Item[], width: number, all?: read
 
 function filled(text: string, width: number): string {
   return wrap(text, width).join('\n');
+}
+
+// `cryptodl man`: the man page cryptodl(1).
+
+export async function man(io: Io): Promise<ExitCode> {
+  await writeText(io, manPage());
+  return 0;
+}
+
+/** The page in roff with the macros of man(7). */
+export function manPage(): string {
+  return [
+    `.TH CRYPTODL 1 "" "cryptodl ${TOOL_VERSION}" "User Commands"`,
+    '.SH NAME',
+    `cryptodl \\- ${roff(PURPOSE.replace(/\.$/, ''))}`,
+    ...section('DESCRIPTION', helpText(undefined, 'all')),
+    ...VERBS.flatMap((verb) => section(`CRYPTODL ${verb.toUpperCase()}`, helpText(verb, 'all'))),
+    '',
+  ].join('\n');
+}
+
+/** A text whose lines stay as they are, so that commands can be copied. */
+function section(title: string, text: string): string[] {
+  return [`.SH ${title}`, '.in 0', '.nf', ...text.trimEnd().split('\n').map(roff), '.fi'];
+}
+
+/** Characters that roff replaces or reads as commands, and their names in groff_char(7). */
+const NAMED: Readonly<Record<string, string>> = {
+  '\\': '\\e',
+  '-': '\\-',
+  "'": '\\(aq',
+  '"': '\\(dq',
+  '`': '\\(ga',
+  '^': '\\(ha',
+  '~': '\\(ti',
+  '×': '\\(mu',
+  '…': '...',
+};
+
+/** Text in which roff changes nothing, so that commands can be copied from the page. */
+export function roff(text: string): string {
+  return text
+    .replaceAll(/[\\'"`^~×…-]/g, (character) => NAMED[character] ?? character)
+    .replace(/^\./, '\\&.');
 }

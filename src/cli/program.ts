@@ -1,5 +1,10 @@
 /** The command line (commander): its words, and the flags of the flag table with all their names. */
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command, CommanderError, Option } from 'commander';
+import { usage } from '../model/errors.js';
+import { listText } from '../model/units.js';
+import { TOOL_VERSION } from '../model/version.js';
 import { VERBS } from '../options/flag-spec.js';
 import type { Verb } from '../options/flag-spec.js';
 import { FLAG_NAMES, flagsOf, flagSpec, isSwitch } from '../options/flags.js';
@@ -7,13 +12,9 @@ import type { FlagName } from '../options/flags.js';
 import { OTHER_FLAGS } from '../options/other-flags.js';
 import type { OtherFlag } from '../options/other-flags.js';
 import type { RawValues } from '../options/resolve.js';
-import { usage } from '../model/errors.js';
-import { listText } from '../model/units.js';
-import { TOOL_VERSION } from '../model/version.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { helpText } from './help.js';
 import type { Tier } from './help.js';
-import { readOperands } from './operands.js';
 import { VERB_TEXTS } from './verbs.js';
 
 /** A parsed command line. */
@@ -212,4 +213,67 @@ function kebabCase(name: string): string {
     .replaceAll('_', '-')
     .replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => `-${letter}`)
     .toLowerCase();
+}
+
+// The words that belong to no flag: the operand of the verb, and values of flags.
+
+/**
+ * The operand, and the words that are values of flags: symbols, markets, datasets, intervals, the folder of the lake. Throws a usage error
+ * for a word without a meaning.
+ */
+function readOperands(
+  verb: Verb,
+  words: readonly string[],
+): { operand: string | undefined; values: Given[] } {
+  const hasOperand = VERB_TEXTS[verb].operand !== undefined;
+  const values = words.slice(hasOperand ? 1 : 0).map((word) => {
+    const flag = flagOf(verb, word);
+    if (flag === undefined) throw oneTooMany(verb, word);
+    return [flag, word] as const;
+  });
+  return { operand: hasOperand ? words[0] : undefined, values };
+}
+
+function flagOf(verb: Verb, word: string): FlagName | undefined {
+  const flags = flagsOf(verb);
+  if (flags.includes('html') && /\.html?$/i.test(word)) return 'html';
+  const named = (['market', 'dataset', 'interval'] as const).find(
+    (name) => flags.includes(name) && word.split(',').every((part) => isValueOf(name, part)),
+  );
+  if (named !== undefined) return named;
+  if (isPlace(word)) {
+    // Any folder but a lake is the target of an export, also a new one.
+    if (flags.includes('target') && !existsSync(join(word, '_manifests'))) return 'target';
+    return flags.includes('out') ? 'out' : undefined;
+  }
+  // Downloads take any word as symbols. Other verbs take none with small letters: `verify lake2` without such a folder is a mistake.
+  const isSymbolList = DOWNLOADS.includes(verb) || !/\p{Ll}/u.test(word) || word.startsWith('@');
+  return flags.includes('symbols') && isSymbolList ? 'symbols' : undefined;
+}
+
+/** Whether the flag takes this text, in any of its accepted forms. */
+function isValueOf(name: 'market' | 'dataset' | 'interval', text: string): boolean {
+  const { choices, parse } = flagSpec(name);
+  try {
+    return choices?.some((choice) => choice === parse(text, name)) === true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the word is a path, the address of a bucket or an existing folder. A word like BTCUSDT is a symbol, also if a folder has this name. */
+function isPlace(word: string): boolean {
+  if (/^(?:\.{0,2}\/|~|s3:|\.{1,2}$)/i.test(word)) return true;
+  // existsSync comes first: statSync throws for a query that is longer than a path can be.
+  return !/^[\p{Lu}\d]{5,}(?:_\w+)?$/u.test(word) && existsSync(word) && statSync(word).isDirectory();
+}
+
+const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'audit', 'enqueue'];
+
+function oneTooMany(verb: Verb, word: string): Error {
+  const { operand, examples } = VERB_TEXTS[verb];
+  return usage(
+    `${verb} takes ${operand === undefined ? 'no' : 'one'} argument: "${word}" is one too many`,
+    `for example: ${examples[0] ?? ''}`,
+  );
 }

@@ -1,15 +1,25 @@
-/** Checks versions, memory and open files, and the server of `--redis`. */
+/** Checks of this machine: versions, memory, open files, the server of `--redis`, the folders of a lake and its lock. They leave no files behind. */
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import { access, open, rm, stat, statfs } from 'node:fs/promises';
 import { arch, platform } from 'node:os';
-import { toCryptodlError } from '../model/errors.js';
+import { dirname, join } from 'node:path';
+import { stagedBeside } from '../files/temp-files.js';
+import type { EgressGroup } from '../http/throttle/group.js';
+import type { BackingTrial } from '../lake/backing.js';
+import type { LakePaths } from '../lake/layout.js';
+import { refuseIfLocked } from '../lake/lock.js';
+import type { Clock } from '../model/clock.js';
+import { toCryptodlError, errnoOf } from '../model/errors.js';
 import { BASE_FILES, withinOpenFiles } from '../model/machine.js';
 import { bytesText, countText, numberText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { checkResult } from './check-result.js';
-import type { CheckResult } from './check-result.js';
-import type { Clock } from '../model/clock.js';
-import type { EgressGroup } from '../http/throttle/group.js';
 import { connectRedis } from '../redis/connection.js';
 import { shownRedis } from '../redis/redis-errors.js';
+import { reasonOf } from '../text/path-faults.js';
+import { shownPath } from '../text/printable.js';
+import { checkResult } from './check-result.js';
+import type { CheckResult, Status } from './check-result.js';
 
 /** Memory of a run: received bodies (512 MiB at most), DuckDB (300 MB) and the process itself. */
 const MEMORY_BYTES = 1e9;
@@ -81,5 +91,110 @@ export async function checkRedis(
     // The runs of a group take their shares without Redis, of which the group warns.
     const status = group !== undefined && code === 'redis-unreachable' ? 'warn' : 'fail';
     return checkResult('redis', status, message, { next: hint });
+  }
+}
+
+// The folders of a lake, and its lock.
+
+export interface FolderInput {
+  readonly check: string;
+  readonly path: string;
+  readonly flag: string;
+  /** A folder in it for the probe file; default: `path`. */
+  readonly within?: string;
+  /** The result when the folder is not writable. */
+  readonly unwritable: { readonly status: Status; readonly next: string };
+  readonly clock: Clock;
+}
+
+const LITTLE_ROOM_BYTES = 1e9;
+const SLOW_BYTES_PER_SECOND = 2e6;
+
+/** Resolves with `unwritable` when the folder cannot be written; warns when it is slow or has less than 1 GB free. */
+export async function checkFolder(input: FolderInput): Promise<CheckResult> {
+  const { check, path, unwritable, flag } = input;
+  const shown = shownPath(path);
+  try {
+    const there = await nearest(path);
+    const room = await freeOnDisk(there);
+    const free = room === undefined ? '' : `; ${bytesText(room)} free`;
+    let found = `${shown} does not exist yet; the first run creates it`;
+    let perSecond = Infinity;
+    if (there === path) {
+      perSecond = Math.round(await writeProbe(input));
+      found = `${shown} is written at ${bytesText(perSecond)}/s`;
+    } else await access(there, constants.W_OK | constants.X_OK);
+    const isSlow = perSecond < SLOW_BYTES_PER_SECOND;
+    if (!isSlow && (room ?? Infinity) >= LITTLE_ROOM_BYTES) return checkResult(check, 'ok', found + free);
+    const next = isSlow ? `choose a faster disk with ${flag}` : `free some space, or choose another ${flag}`;
+    return checkResult(check, 'warn', found + free, { next });
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === 'unknown error') throw error;
+    const found = `${shown} is not writable: ${reasonOf(code)} (${code})`;
+    return checkResult(check, unwritable.status, found, { next: unwritable.next });
+  }
+}
+
+/** The result for a lake in a bucket. A bucket that refuses the trial fails the check with its error. */
+export function bucketResult(shown: string, { putMs, isAtomic }: BackingTrial): CheckResult {
+  const found = `${shown} is written; a put takes ${Math.round(putMs)} ms`;
+  if (isAtomic) return checkResult('out', 'ok', found);
+  return checkResult('out', 'warn', `${found}; the server has no conditional writes`, {
+    next: 'let only one run at a time write a series (--shard)',
+  });
+}
+
+/** The folder, or its nearest parent that exists. Throws ENOTDIR where a file stands in place of a folder. */
+async function nearest(path: string): Promise<string> {
+  for (let folder = path; ; folder = dirname(folder)) {
+    try {
+      if ((await stat(folder)).isDirectory()) return folder;
+      throw Object.assign(new Error(`${folder} is not a folder`), { code: 'ENOTDIR' });
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT' || folder === dirname(folder)) throw error;
+    }
+  }
+}
+
+/** Undefined on file systems that report a size of 0, as some network file systems do. */
+async function freeOnDisk(folder: string): Promise<number | undefined> {
+  const { bavail, blocks, bsize } = await statfs(folder);
+  return blocks === 0 ? undefined : bavail * bsize;
+}
+
+/** Large enough to measure the disk and not its cache, small enough for any disk. */
+const PROBE_BYTES = 4 * 1024 * 1024;
+
+/** Writes, syncs and removes a probe file. Resolves with bytes per second. */
+async function writeProbe({ path, within = path, clock }: FolderInput): Promise<number> {
+  const folder = await nearest(within);
+  const file = await stagedBeside(join(folder, 'probe'));
+  // File systems with compression would store zeros faster.
+  const bytes = randomBytes(PROBE_BYTES);
+  const begun = clock.monotonic();
+  try {
+    const handle = await open(file, 'wx');
+    try {
+      await handle.writeFile(bytes);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    return (PROBE_BYTES / Math.max(1, clock.monotonic() - begun)) * 1000;
+  } finally {
+    await rm(file, { force: true });
+  }
+}
+
+/** Warns while another run holds the lock. */
+export async function checkLock({ internal }: LakePaths, clock: Pick<Clock, 'sleep'>): Promise<CheckResult> {
+  try {
+    await refuseIfLocked(internal, clock);
+    return checkResult('lock', 'ok', 'no run writes to this lake');
+  } catch (error) {
+    const { code, message, hint } = toCryptodlError(error);
+    if (code !== 'locked') throw error;
+    return checkResult('lock', 'warn', message, { next: hint });
   }
 }

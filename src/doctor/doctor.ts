@@ -27,8 +27,15 @@ import { allowedInFlight, mostInFlight } from '../queue/concurrency.js';
 import { exchangeHosts } from '../source/routes.js';
 import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
 import type { HostChecks } from './check-hosts.js';
-import { bucketResult, checkFolder, checkLock } from './check-lake.js';
-import { checkFiles, checkMemory, checkVersions, checkRedis } from './check-machine.js';
+import {
+  bucketResult,
+  checkFolder,
+  checkLock,
+  checkFiles,
+  checkMemory,
+  checkVersions,
+  checkRedis,
+} from './check-machine.js';
 
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
 export async function doctor(run: LookUp): Promise<ExitCode> {

@@ -1,8 +1,8 @@
-/** Parsers for addresses: text in, checked text out, or a usage error that names the expected form. */
+/** Parsers for addresses and places: text in, checked text out, or a usage error that names the expected form. */
 import { usage } from '../model/errors.js';
 import { isLakeAddress, parseLake } from '../model/lake-address.js';
 import { HOST_AND_PORT, readProxy } from './environment.js';
-import { given, text } from './parsers.js';
+import { given, text, parser } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** A folder, or the address of a lake in a bucket. */
@@ -94,3 +94,36 @@ export const region: Parse<string> = (value, where) => {
   // The value of a variable may be a secret in the wrong place.
   throw usage(`${where} is not the name of a region`, given(where, 'eu-central-1'));
 };
+
+// Where monitoring finds a run.
+
+/** The address at which a server listens. */
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `9464`, `0.0.0.0:9464`, `[::]:9464`, or the address with these: `http://0.0.0.0:9464/metrics`. The second example is for other machines. */
+export const endpoint = parser(
+  'a port from 1 to 65535 with or without an address in front',
+  ['9464', '0.0.0.0:9464'],
+  (typed): Endpoint | undefined => {
+    const value = typed
+      .replace(/^https?:\/\//, '')
+      .replace(/\/.*/s, '')
+      .replace(/^:/, '0.0.0.0:');
+    const [, bracketed, name, digits] = /^(?:(?:\[([\da-f:.]+)\]|([\w.-]+)):)?(\d{1,5})$/i.exec(value) ?? [];
+    const port = Number(digits);
+    return port >= 1 && port <= 65_535 ? { host: bracketed ?? name ?? '127.0.0.1', port } : undefined;
+  },
+);
+
+/** `127.0.0.1:9464` */
+export function endpointText({ host, port }: Endpoint): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** The path of a file for the textfile collector. node_exporter reads only files of this ending. */
+export const promFile = parser('a file with the ending .prom', ['cryptodl.prom'], (path) =>
+  /[^\\/]\.prom$/.test(path) ? path : undefined,
+);

@@ -22,18 +22,13 @@ export const lastDay = dateOf('last');
 
 function dateOf(end: 'first' | 'last'): Parse<DateOption> {
   return (value, where) => {
-    const date = parseDate(value, where);
-    return date.kind === 'days' ? { ...date, text: dayText(date[end]) } : date;
+    const word = value.toLowerCase();
+    const daysAgo = Object.hasOwn(WORDS, word) ? WORDS[word] : undefined;
+    if (daysAgo !== undefined) return { kind: 'word', text: word, daysAgo };
+    const days = EPOCH_MS.test(value) ? wholeDay(dayOf(Number(value), UTC)) : daysOf(value);
+    if (days !== undefined) return { kind: 'days', text: dayText(days[end]), ...days };
+    throw invalid(value, where, 'a date', '2024-01-31', '2024-01', '2024', 'yesterday');
   };
-}
-
-function parseDate(value: string, where: string): DateOption {
-  const word = value.toLowerCase();
-  const daysAgo = Object.hasOwn(WORDS, word) ? WORDS[word] : undefined;
-  if (daysAgo !== undefined) return { kind: 'word', text: word, daysAgo };
-  const days = EPOCH_MS.test(value) ? wholeDay(dayOf(Number(value), UTC)) : daysOf(value);
-  if (days !== undefined) return { kind: 'days', text: value, ...days };
-  throw invalid(value, where, 'a date', '2024-01-31', '2024-01', '2024', 'yesterday');
 }
 
 /** Year, month and day; a time of day in UTC may follow. */

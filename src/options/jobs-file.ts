@@ -18,12 +18,6 @@ export interface JobEntry {
   readonly explain: (error: CryptodlError) => CryptodlError;
 }
 
-export interface JobsFile {
-  /** In the order of the file. */
-  readonly jobs: readonly JobEntry[];
-  readonly defaults: RawLayer;
-}
-
 const VERBS_OF_JOBS = ['vision', 'metrics'] as const;
 /** Flags for the whole run, because all jobs share the terminal, the report and the log. */
 const SHARED: readonly FlagName[] = [
@@ -47,8 +41,11 @@ export const JOBS_HINT = `${shownPath(EXAMPLE)} is an example of a file of jobs`
 
 const SHAPE = `for example: jobs: { bars: { verb: vision, symbols: BTCUSDT, days: 7 } }\n${JOBS_HINT}`;
 
-/** Checks the keys of the file; values are parsed later. */
-export function jobsFile(file: string, content: unknown): JobsFile {
+/** The jobs in the order of the file. Checks the keys; values are parsed later. */
+export function jobsFile(
+  file: string,
+  content: unknown,
+): { readonly jobs: readonly JobEntry[]; readonly defaults: RawLayer } {
   const { jobs, defaults = {}, ...others } = isRecord(content) ? content : {};
   const isComplete = isRecord(jobs) && Object.keys(jobs).length > 0;
   if (!isComplete || Object.keys(others).length > 0)

@@ -10,8 +10,7 @@ import {
   ONLINE_AND_JOBS,
   section,
 } from './flag-spec.js';
-import { secretUrl } from './addresses.js';
-import { endpoint, promFile } from './monitoring.js';
+import { secretUrl, endpoint, promFile } from './addresses.js';
 
 /** Verbs that answer a question, and send no request of a download. */
 const ANSWERING = [

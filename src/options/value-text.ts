@@ -1,10 +1,9 @@
 /** The values of options as text that flags, variables and keys of files take, except for secret addresses, and given flags for the next command. */
 import { bytesValue, durationValue } from '../model/units.js';
-import { hiddenAddress } from './addresses.js';
+import { hiddenAddress, endpointText } from './addresses.js';
 import type { FlagSpec, Verb } from './flag-spec.js';
 import { flagSpec, flagsOf } from './flags.js';
 import type { FlagName, Options } from './flags.js';
-import { endpointText } from './monitoring.js';
 import type { Resolved } from './resolve.js';
 
 type Value = Exclude<Options[keyof Options], undefined>;

@@ -37,7 +37,7 @@ export async function schedule({ resolved: { options }, io, source, behind }: Co
   if (invocation === undefined) return 0;
   try {
     const resolved = await checkCommand(invocation, io, source);
-    const scheduled = scheduledCommand(typed, { verb: invocation.verb, resolved, io });
+    const scheduled = scheduledCommand(typed, invocation.verb, resolved, io);
     warn(invocation.verb, resolved, io);
     await writeText(io, scheduleText(scheduled, invocation, options));
     return 0;
@@ -59,14 +59,13 @@ async function checkCommand(invocation: Invocation, io: Io, source: Source): Pro
   return resolved;
 }
 
-interface Checked {
-  readonly verb: Verb;
-  readonly resolved: Resolved;
-  readonly io: Io;
-}
-
 /** The command as typed, with flags for the variables of this environment, which cron and systemd do not have. */
-function scheduledCommand(typed: readonly string[], { verb, resolved, io }: Checked): ScheduledCommand {
+function scheduledCommand(
+  typed: readonly string[],
+  verb: Verb,
+  resolved: Resolved,
+  io: Io,
+): ScheduledCommand {
   const { options, texts } = resolved;
   const secret = secretFlags(verb, resolved, 'environment');
   const flags = givenFlags(verb, resolved, 'environment')

@@ -1,8 +1,8 @@
 /** One page of the bucket listing: its query string, its entries in the folder, and its XML document. */
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DigestCache } from './etags.js';
-import { etagOf, sizeOf } from './etags.js';
+import type { DigestCache } from './object-store.js';
+import { etagOf, sizeOf } from './object-store.js';
 import {
   isKeyPart,
   mayHaveSidecar,

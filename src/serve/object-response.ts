@@ -1,10 +1,8 @@
 /** Sends an object: whole, in part, or as not modified. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import type { DigestCache } from './etags.js';
-import { etagOf, sidecarText, sizeOf } from './etags.js';
-import type { StoredObject } from './object-store.js';
-import { openObject, SIDECAR_SUFFIX } from './object-store.js';
+import type { DigestCache, StoredObject } from './object-store.js';
+import { etagOf, sidecarText, sizeOf, openObject, SIDECAR_SUFFIX } from './object-store.js';
 import { sendRefusal } from './refusal.js';
 
 /** Responds to GET and HEAD with 200, 206, 304 or 416. */
@@ -34,7 +32,8 @@ export async function sendObject(
   const part = range ?? { first: 0, last: size - 1 };
   response.writeHead(range === undefined ? 200 : 206, {
     ...headers,
-    'Content-Type': contentType(object),
+    'Content-Type':
+      object.virtual || object.path.endsWith(SIDECAR_SUFFIX) ? 'binary/octet-stream' : 'application/zip',
     'Content-Length': part.last - part.first + 1,
     ...(range === undefined ? {} : { 'Content-Range': `bytes ${part.first}-${part.last}/${size}` }),
   });
@@ -42,10 +41,6 @@ export async function sendObject(
   else if (object.virtual)
     response.end(Buffer.from(await sidecarText(object, digests)).subarray(part.first, part.last + 1));
   else await stream(response, object, part);
-}
-
-function contentType(object: StoredObject): string {
-  return object.virtual || object.path.endsWith(SIDECAR_SUFFIX) ? 'binary/octet-stream' : 'application/zip';
 }
 
 /** About two chunks per connection are in memory. */
@@ -84,8 +79,7 @@ function readRange(header: string | undefined, size: number): ByteRange | 'unsat
   return { first, last: to === '' ? size - 1 : Math.min(Number(to), size - 1) };
 }
 
-/** The validators of one revision of an object. */
-/** A quoted ETag, and an HTTP date in whole seconds. */
+/** The validators of one revision of an object: a quoted ETag, and an HTTP date in whole seconds. */
 type Validators = Readonly<Record<'ETag' | 'Last-Modified', string>>;
 
 /** True when the client's copy is current. An ETag takes precedence over a date (RFC 9110, 13.2.2). */

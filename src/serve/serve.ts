@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { existsSync, realpathSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Socket } from 'node:net';
 import { errnoOf, usage } from '../model/errors.js';
@@ -11,9 +12,8 @@ import type { Io } from '../model/io.js';
 import type { Options } from '../options/flags.js';
 import { printLines } from '../text/printable.js';
 import { listingXml, readListingQuery, readPage } from './bucket-listing.js';
-import { DigestCache } from './etags.js';
+import { DigestCache, findObject, TOP_FOLDER } from './object-store.js';
 import { sendObject } from './object-response.js';
-import { findObject, TOP_FOLDER } from './object-store.js';
 import { sendRefusal, sendXml } from './refusal.js';
 
 /** Resolves with 130 or 143 after a signal. Throws usage errors for a wrong folder, host or port. */
@@ -83,11 +83,23 @@ export async function serveArchive(options: {
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   shareConnections(server, MOST_CONNECTIONS);
   server.timeout = options.stalledMs ?? STALLED_MS;
-  await listen(server, options.host, options.port);
+  server.listen(options.port, options.host);
+  await once(server, 'listening').catch((error: unknown) => {
+    throw usage(
+      `cannot listen on ${options.host} port ${options.port} (${errnoOf(error)})`,
+      'choose another --host or --port; --port 0 chooses a free port',
+    );
+  });
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : options.port;
   const host = options.host.includes(':') ? `[${options.host}]` : options.host;
-  return { url: `http://${host}:${port}`, close: () => close(server) };
+  const close = async (): Promise<void> => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  return { url: `http://${host}:${port}`, close };
 }
 
 /**
@@ -129,59 +141,37 @@ async function answer(
     sendRefusal(response, 'MethodNotAllowed', { headers: { Allow: 'GET, HEAD' } });
   } else if (target === undefined) {
     sendRefusal(response, 'InvalidURI');
-  } else if (target.kind === 'listing') {
-    const query = readListingQuery(target.query);
+  } else if (typeof target !== 'string') {
+    const query = readListingQuery(target);
     if (query === undefined) sendRefusal(response, 'InvalidArgument');
     else sendXml(response, 200, listingXml(query, await readPage(root, query, digests)));
   } else {
-    const object = await findObject(root, target.key);
-    if (object === undefined) sendRefusal(response, 'NoSuchKey', { key: target.key });
+    const object = await findObject(root, target);
+    if (object === undefined) sendRefusal(response, 'NoSuchKey', { key: target });
     else await sendObject(request, response, object, digests);
   }
-}
-
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error) => {
-      const hint = 'choose another --host or --port; --port 0 chooses a free port';
-      reject(usage(`cannot listen on ${host} port ${port} (${errnoOf(error)})`, hint));
-    });
-    server.listen(port, host, resolve);
-  });
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  });
 }
 
 // Parses the target of a request: an object or a page of the listing.
 
 const BUCKET = '/data.binance.vision';
 
-/** A page of the listing, or the object with this key, which may not exist. */
-type Target =
-  | { readonly kind: 'listing'; readonly query: URLSearchParams }
-  | { readonly kind: 'object'; readonly key: string };
-
 const LISTING_PARAMETERS = ['prefix', 'delimiter', 'marker', 'list-type', 'max-keys'];
 
 /**
  * Reads the target of the request line, in virtual-host style (`/<key>`) or path style
- * (`/data.binance.vision/<key>`). Undefined for a path whose percent-encoding is not UTF-8.
+ * (`/data.binance.vision/<key>`): the query of a listing, or the key of an object, which may not exist. Undefined for a path
+ * whose percent-encoding is not UTF-8.
  */
-export function readTarget(url: string): Target | undefined {
+export function readTarget(url: string): URLSearchParams | string | undefined {
   const [rawPath = '', ...parameters] = url.split('?');
   const query = new URLSearchParams(parameters.join('?'));
   try {
     const path = decodeURIComponent(rawPath);
     if (!path.startsWith('/')) return undefined;
     const isRoot = path === '/' || path === BUCKET || path === `${BUCKET}/`;
-    if (isRoot && LISTING_PARAMETERS.some((name) => query.has(name))) return { kind: 'listing', query };
-    const key = path.startsWith(`${BUCKET}/`) ? path.slice(BUCKET.length + 1) : path.slice(1);
-    return { kind: 'object', key };
+    if (isRoot && LISTING_PARAMETERS.some((name) => query.has(name))) return query;
+    return path.startsWith(`${BUCKET}/`) ? path.slice(BUCKET.length + 1) : path.slice(1);
   } catch {
     return undefined;
   }

@@ -1,7 +1,7 @@
 /** The roff source of the man page, read back without groff. */
 import { describe, expect, it } from 'vitest';
 import { helpText } from '../../src/cli/help.js';
-import { manPage, roff } from '../../src/cli/man.js';
+import { manPage, roff } from '../../src/cli/help.js';
 import { VERBS } from '../../src/options/flag-spec.js';
 
 /** The text that roff prints for a source of our escapes. */

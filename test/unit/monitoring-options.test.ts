@@ -1,6 +1,6 @@
 /** The values of `--prometheus-port` and `--prometheus-textfile`. */
 import { describe, expect, it } from 'vitest';
-import { endpoint, endpointText, promFile } from '../../src/options/monitoring.js';
+import { endpoint, endpointText, promFile } from '../../src/options/addresses.js';
 
 describe('--prometheus-port', () => {
   it.each(['127.0.0.1:9464', '[::1]:65535'])('is printed as %s', (text) => {

@@ -4,7 +4,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import { proxy, redis, url } from '../../src/options/addresses.js';
 import { firstDay } from '../../src/options/dates.js';
 import { limit } from '../../src/options/network-flags.js';
-import { endpoint } from '../../src/options/monitoring.js';
+import { endpoint } from '../../src/options/addresses.js';
 import * as parse from '../../src/options/parsers.js';
 import { namesOf } from '../../src/options/resolve.js';
 import { shard } from '../../src/options/shard.js';
