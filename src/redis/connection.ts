@@ -1,6 +1,7 @@
 /** The owner of ioredis, an optional package: loads it on first use, connects, and checks that the server is one that the program can use. */
 import type { Redis } from 'ioredis';
-import { CryptodlError, errnoOf } from '../model/errors.js';
+import { CryptodlError } from '../model/errors.js';
+import { loadOptional } from '../model/optional-package.js';
 import { redisProblem, refusedServer, shownRedis } from './redis-errors.js';
 
 /**
@@ -34,7 +35,7 @@ const OPTIONS = {
 
 /** Begins to connect. Rejects only with `package-missing`. `address` is a value of `--redis`. */
 export async function openRedis(address: string, use: RedisUse): Promise<RedisConnection> {
-  const { Redis } = await loadPackage();
+  const { Redis } = await loadOptional('--redis', ['ioredis'], () => import('ioredis'));
   const client = new Redis(address, {
     ...OPTIONS[use],
     lazyConnect: true,
@@ -82,17 +83,6 @@ export async function connectRedis(address: string, use: RedisUse): Promise<Redi
   } catch (error) {
     connection.close();
     throw error;
-  }
-}
-
-async function loadPackage(): Promise<Pick<typeof import('ioredis'), 'Redis'>> {
-  try {
-    return await import('ioredis');
-  } catch (error) {
-    if (errnoOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new CryptodlError('package-missing', '--redis needs the package ioredis, which is not installed', {
-      hint: 'npm install ioredis (with -g if cryptodl was installed with -g)',
-    });
   }
 }
 

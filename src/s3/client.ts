@@ -7,9 +7,10 @@ import type { RequestCounts } from '../http/request-counts.js';
 import { createStack } from '../http/stack.js';
 import type { LoadObserver, Stack, StackOptions } from '../http/stack.js';
 import type { Clock } from '../model/clock.js';
-import { CryptodlError, errnoOf, isNoAnswer } from '../model/errors.js';
+import { CryptodlError, isNoAnswer } from '../model/errors.js';
 import type { LakeAddress } from '../model/lake-address.js';
 import type { Observer } from '../model/observer.js';
+import { loadOptional } from '../model/optional-package.js';
 import { durationText } from '../model/units.js';
 import { region as parseRegion, url as parseUrl } from '../options/addresses.js';
 import { proxiesOf } from '../options/environment.js';
@@ -17,7 +18,7 @@ import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import { CREDENTIALS, errorName, hideIn, HINTS, readRefusals } from './refusals.js';
 
-export type Sdk = Awaited<ReturnType<typeof loadInstalled>>;
+export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 export type Client = S3Client;
 
 export interface Credentials {
@@ -368,24 +369,14 @@ function ofEnvironment(environment: Environment): Credentials | undefined {
 }
 
 /** Rejects with `package-missing`. */
-async function loadSdk(): Promise<Sdk> {
-  try {
-    return await loadInstalled();
-  } catch (error) {
-    if (errnoOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new CryptodlError(
-      'package-missing',
-      'a lake in a bucket needs the packages @aws-sdk/client-s3 and @aws-sdk/lib-storage, which are not installed',
-      {
-        hint: 'npm install @aws-sdk/client-s3 @aws-sdk/lib-storage (with -g if cryptodl was installed with -g)',
-      },
-    );
-  }
-}
-
-async function loadInstalled() {
-  const [client, storage] = await Promise.all([import('@aws-sdk/client-s3'), import('@aws-sdk/lib-storage')]);
-  return { ...client, Upload: storage.Upload };
+function loadSdk() {
+  return loadOptional('a lake in a bucket', ['@aws-sdk/client-s3', '@aws-sdk/lib-storage'], async () => {
+    const [client, { Upload }] = await Promise.all([
+      import('@aws-sdk/client-s3'),
+      import('@aws-sdk/lib-storage'),
+    ]);
+    return { ...client, Upload };
+  });
 }
 
 /** The status of an error of the SDK, 0 without one; undefined for other errors. */

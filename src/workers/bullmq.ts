@@ -1,6 +1,6 @@
 /** The owner of BullMQ, an optional package: loads it on first use, and opens queues and workers on a connection to Redis. */
 import type * as BullMq from 'bullmq';
-import { CryptodlError, errnoOf } from '../model/errors.js';
+import { loadOptional } from '../model/optional-package.js';
 import type { RedisConnection } from '../redis/connection.js';
 
 /** Beginning of all keys of all queues. */
@@ -33,7 +33,7 @@ export interface QueuePackage {
 /** Rejects with `package-missing`. */
 export async function loadBullMq(): Promise<QueuePackage> {
   const { DelayedError, Job, Queue, QueueEvents, UnrecoverableError, WaitingError, Worker } =
-    await loadPackage();
+    await loadOptional('a queue', ['bullmq', 'ioredis'], () => import('bullmq'));
   class ReadableJob<D, R, N extends string, P extends BullMq.JobProgress> extends Job<D, R, N, P> {
     /** Data that are not JSON are data that no verb of this program has made. BullMQ itself would never end such a job. */
     static override fromJSON<D, R, N extends string>(
@@ -79,19 +79,4 @@ export async function loadBullMq(): Promise<QueuePackage> {
       return events;
     },
   };
-}
-
-async function loadPackage(): Promise<typeof BullMq> {
-  try {
-    return await import('bullmq');
-  } catch (error) {
-    if (errnoOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new CryptodlError(
-      'package-missing',
-      'a queue needs the packages bullmq and ioredis, which are not installed',
-      {
-        hint: 'npm install bullmq ioredis (with -g if cryptodl was installed with -g)',
-      },
-    );
-  }
 }
