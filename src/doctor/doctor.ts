@@ -36,6 +36,7 @@ import {
   checkVersions,
   checkRedis,
 } from './check-machine.js';
+import type { FolderInput } from './check-machine.js';
 
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
 export async function doctor(run: LookUp): Promise<ExitCode> {
@@ -214,25 +215,16 @@ async function checkDisks({
     await inside;
     const trial = await backingOf(root)?.tryOut();
     if (trial !== undefined) return bucketResult(shownPath(root), trial);
-    return checkFolder({
-      check: 'out',
-      path: root,
-      flag: '--out',
-      within: paths.staging,
-      unwritable: FAIL,
-      clock,
-    });
+    const within = paths.staging;
+    return checkFolder({ check: 'out', path: root, flag: '--out', within, unwritable: FAIL, clock });
   };
-  const folders = [of('out', out())];
-  if (options.tempDir !== undefined) {
-    const path = absolutePath(options.tempDir, home);
-    const temp = checkFolder({ check: 'temp', path, flag: '--temp-dir', unwritable: FAIL, clock });
-    folders.push(of('temp', temp));
-  }
-  const path = stateFolder(options, surroundings);
-  const state = checkFolder({ check: 'state', path, flag: '--state-dir', unwritable: NO_STATE, clock });
-  folders.push(of('state', state));
-  const found = await Promise.all(folders);
+  const folder = (check: string, path: string, unwritable: FolderInput['unwritable']): Promise<CheckResult> =>
+    of(check, checkFolder({ check, path, flag: `--${check}-dir`, unwritable, clock }));
+  const found = await Promise.all([
+    of('out', out()),
+    ...(options.tempDir === undefined ? [] : [folder('temp', absolutePath(options.tempDir, home), FAIL)]),
+    folder('state', stateFolder(options, surroundings), NO_STATE),
+  ]);
   const lock = await of(
     'lock',
     inside.then(() => checkLock(paths, clock)),

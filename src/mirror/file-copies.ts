@@ -63,18 +63,17 @@ export class FileCopies {
     if (this.#addedBytes === 0) return;
     await removeLeftovers(this.#folder);
     const names = (await readdir(this.#folder).catch(() => [])).filter((name) => NAME.test(name));
-    const found = await Promise.all(
-      names.map((name) => stat(join(this.#folder, name)).catch(() => undefined)),
+    const copies = await Promise.all(
+      names.map(async (name) => {
+        const path = join(this.#folder, name);
+        const facts = await stat(path).catch(() => undefined);
+        return { path, size: facts?.size ?? 0, used: facts?.atimeMs ?? 0 };
+      }),
     );
-    const copies = names.map((name, at) => ({
-      name,
-      size: found[at]?.size ?? 0,
-      used: found[at]?.atimeMs ?? 0,
-    }));
     let bytes = 0;
-    for (const { name, size } of copies.sort((one, other) => other.used - one.used)) {
+    for (const { path, size } of copies.sort((one, other) => other.used - one.used)) {
       bytes += size;
-      if (bytes > this.#mostBytes) await rm(join(this.#folder, name)).catch(() => undefined);
+      if (bytes > this.#mostBytes) await rm(path).catch(() => undefined);
     }
   }
 

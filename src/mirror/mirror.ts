@@ -142,8 +142,30 @@ export class Mirror implements Backing {
       for (const key of this.#known.keysIn(folder)) await this.#known.toStub(key);
   }
 
-  tryOut(): Promise<BackingTrial> {
-    return tryBucket(this.#bucket, this.#options.clock, this.#known.stagedPath());
+  /** Puts a small file, tries to replace it against its condition, and removes it in any case. */
+  async tryOut(): Promise<BackingTrial> {
+    const { clock } = this.#options;
+    const bucket = this.#bucket;
+    const key = `${FOLDERS.internal}/trial-${randomUUID()}`;
+    const staged = this.#known.stagedPath();
+    try {
+      await writeFile(staged, 'first');
+      const begunAt = clock.monotonic();
+      await bucket.put(key, staged, null);
+      const putMs = clock.monotonic() - begunAt;
+      await writeFile(staged, 'second');
+      const keepsConditions = await bucket.put(key, staged, null).then(
+        () => false,
+        (error: unknown) => {
+          if (isConflict(error)) return true;
+          throw error;
+        },
+      );
+      return { putMs, isAtomic: keepsConditions && bucket.hasConditions };
+    } finally {
+      await rm(staged, { force: true });
+      await bucket.remove(key).catch(() => undefined);
+    }
   }
 
   async changeManifest<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
@@ -260,34 +282,4 @@ export class Mirror implements Backing {
 function isDocument(key: string): boolean {
   const folder = key.slice(0, key.indexOf('/') + 1);
   return [FOLDERS.manifests, FOLDERS.failures, FOLDERS.internal].some((each) => folder === `${each}/`);
-}
-
-/**
- * Puts a small file into a bucket, tries to replace it against its condition, and removes it. `staged`: a free path. Rejects with the error of the
- * bucket. The object is removed in any case.
- */
-async function tryBucket(
-  bucket: LakeBucket,
-  clock: Pick<Clock, 'monotonic'>,
-  staged: string,
-): Promise<BackingTrial> {
-  const key = `${FOLDERS.internal}/trial-${randomUUID()}`;
-  try {
-    await writeFile(staged, 'first');
-    const begunAt = clock.monotonic();
-    await bucket.put(key, staged, null);
-    const putMs = clock.monotonic() - begunAt;
-    await writeFile(staged, 'second');
-    const keepsConditions = await bucket.put(key, staged, null).then(
-      () => false,
-      (error: unknown) => {
-        if (isConflict(error)) return true;
-        throw error;
-      },
-    );
-    return { putMs, isAtomic: keepsConditions && bucket.hasConditions };
-  } finally {
-    await rm(staged, { force: true });
-    await bucket.remove(key).catch(() => undefined);
-  }
 }

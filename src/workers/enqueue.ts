@@ -7,6 +7,7 @@ import { dayOf } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { countText, numberText } from '../model/units.js';
+import { choice } from '../options/parsers.js';
 import { resolveOptions } from '../options/resolve.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { shownRedis } from '../redis/redis-errors.js';
@@ -29,7 +30,7 @@ import { Wait } from './waits.js';
 /** Resolves with 0 after the last job was added; with --wait, with the exit code of the download. */
 export async function enqueue(command: Command): Promise<ExitCode> {
   const { source, resolved, layers, io } = command;
-  const verb = verbOf(command.operand);
+  const verb = choice(JOB_VERBS)(command.operand ?? '', 'enqueue');
   const { options } = resolved;
   redisAddress(options, 'enqueue');
   const ofVerb = resolveOptions(verb, layers, source);
@@ -111,15 +112,4 @@ async function addAll(
   } finally {
     if (open.connection.client.status === 'ready') await wait?.close();
   }
-}
-
-function verbOf(operand: string | undefined): JobVerb {
-  const verb = JOB_VERBS.find((known) => known === operand);
-  if (verb !== undefined) return verb;
-  throw usage(
-    operand === undefined
-      ? 'enqueue needs the verb of the jobs'
-      : `enqueue: "${operand}" is not a verb of jobs`,
-    'cryptodl enqueue vision …, or cryptodl enqueue metrics …',
-  );
 }

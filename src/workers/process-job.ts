@@ -40,8 +40,8 @@ export interface ProcessContext extends JobContext, OwnLake {
     /** The job gets a further attempt. */
     readonly isPutOff?: boolean;
   }) => void;
-  /** Called with the name of a job that this worker leaves to others. */
-  readonly onLeft: (id: string) => void;
+  /** Gets the names of jobs that this worker leaves to others. */
+  readonly left: Set<string>;
   /** Called with an error that would fail each job of this machine. The worker ends. */
   readonly onFatal: (error: CryptodlError) => void;
 }
@@ -64,7 +64,7 @@ export async function processJob(
   const { bullmq } = context.open;
   const putBack = async (message: string): Promise<never> => {
     context.warn(message);
-    context.onLeft(idOf(job));
+    context.left.add(idOf(job));
     await job.moveToDelayed(context.clock.now() + PUT_BACK_MS, token);
     throw new bullmq.DelayedError();
   };

@@ -62,10 +62,7 @@ export async function queueState(open: OpenQueue, nowMs: number): Promise<QueueS
     // In both queues: a user does not ask in which part a job failed.
     failed: whole.failed + converting.failed,
     converting,
-    ...(await failures([
-      [open.queue, whole.failed],
-      [open.converting, converting.failed],
-    ])),
+    ...(await failures([open.queue, open.converting])),
   };
 }
 
@@ -98,23 +95,19 @@ async function backlogOf(queue: JobQueue, nowMs: number): Promise<Backlog> {
   };
 }
 
-async function failures(
-  queues: readonly (readonly [JobQueue, number])[],
-): Promise<Pick<QueueState, 'failedBy' | 'counted'>> {
+async function failures(queues: readonly JobQueue[]): Promise<Pick<QueueState, 'failedBy' | 'counted'>> {
   const failedBy: Record<string, number> = {};
   let counted = 0;
-  for (const [queue, failed] of queues) {
-    const most = Math.min(failed, MOST_FAILED);
-    for (let at = 0; at < most; at += PAGE) {
-      const jobs = await queue.getFailed(at, Math.min(at + PAGE, most) - 1);
-      if (jobs.length === 0) break;
+  for (const queue of queues)
+    for (let at = 0; at < MOST_FAILED; at += PAGE) {
+      const jobs = await queue.getFailed(at, at + PAGE - 1);
       for (const job of jobs) {
         const code = failureOf(job)?.code ?? 'unknown';
         failedBy[code] = (failedBy[code] ?? 0) + 1;
         counted += 1;
       }
+      if (jobs.length < PAGE) break;
     }
-  }
   return { failedBy, counted };
 }
 

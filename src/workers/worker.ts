@@ -67,7 +67,6 @@ async function work(
   const ended = { jobs: 0, failed: 0, written: 0 };
   let retryable = 0;
   const left = new Set<string>();
-  let fatal: CryptodlError | undefined;
   const isGiven = resolved.origins.out !== 'default';
   const isBucket = isLakeAddress(options.out);
   const own: OwnLake = { lake: namedLake(options.out, surroundings.home), isLakeGiven: isGiven };
@@ -109,11 +108,8 @@ async function work(
         say(`${isPutOff ? 'put off' : 'failed '} ${id}: ${failure.code}: ${failure.message}`);
       else if (options.logLevel === 'debug') say(`done    ${id}: ${countText(written, 'object')} written`);
     },
-    onLeft: (id) => {
-      left.add(id);
-    },
+    left,
     onFatal: (error) => {
-      fatal ??= error;
       stop.abort(error);
     },
   };
@@ -153,8 +149,7 @@ async function work(
   await Promise.all(workers.map((jobs) => closeWorker(jobs, clock)));
   await pipeline.close();
   const signal = signals.signalled();
-  const error =
-    fatal ?? (signal === undefined && stop.signal.aborted ? toCryptodlError(stop.signal.reason) : undefined);
+  const error = signal === undefined && stop.signal.aborted ? toCryptodlError(stop.signal.reason) : undefined;
   const code = exitCode({
     signal,
     ended: error?.code,
@@ -168,7 +163,7 @@ async function work(
     printLines(io.stdout, [
       { event: 'summary', ...ended, peakMemoryBytes: peakMemoryBytes(), exitCode: code },
     ]);
-  if (error !== undefined && signal === undefined) throw error;
+  if (error !== undefined) throw error;
   return code;
 }
 
