@@ -60,7 +60,7 @@ type ReportHeader = v.InferOutput<typeof HeaderSchema>;
 type JobHeader = v.InferOutput<typeof JobSchema>;
 type WrittenEntry = v.InferOutput<typeof EntrySchema>;
 /** A failure or a hole, with the number of its line, from 1. */
-export type ReportEntry = WrittenEntry & { readonly line: number };
+type ReportEntry = WrittenEntry & { readonly line: number };
 
 export interface ReadReport {
   /** As given. */
