@@ -137,12 +137,15 @@ async function findWrongLines(
   return found;
 }
 
-/** Throws when the row counts of the reader and of the inspection differ. */
+/** Throws for invalid cells, and when the row counts of the reader and of the inspection differ. */
 function assertStats(stats: readonly Row[], inputs: readonly Input[]): void {
   const isRight =
     stats.length === inputs.length &&
-    inputs.every(({ inspected }, index) => Number(stats[index]?.['rows']) === inspected.rows);
-  if (!isRight) throw new CryptodlError('row-malformed', 'the reader finds another number of rows');
+    inputs.every(
+      ({ inspected }, index) =>
+        Number(stats[index]?.['rows']) === inspected.rows && Number(stats[index]?.['wrong']) === 0,
+    );
+  if (!isRight) throw new CryptodlError('row-malformed', 'a cell does not match the type of its column');
 }
 
 // Loads the rows of the objects of a partition as one relation: in memory, or for large objects in a Parquet file.

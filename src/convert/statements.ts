@@ -21,6 +21,7 @@ import type { ColumnSpec } from '../source/facts.js';
 
 export const ORDINAL = quoteName('.ordinal');
 export const NUMBER = quoteName('.number');
+const LEGAL = quoteName('.legal');
 const DUPLICATE = quoteName('.duplicate');
 
 type SqlContext = Pick<Conversion, 'spec' | 'settings' | 'series' | 'targetPath' | 'existing'>;
@@ -45,11 +46,11 @@ function ordinalCase({ rowCounts, ordinals }: Origin): string {
   return within(0, rowCounts.length);
 }
 
-/** Parses one CSV into memory. The statement fails at the first invalid cell. The CSV reader and `row_number` without a window order preserve the order of the file. */
+/** Parses one CSV into memory. A filter of invalid rows would take longer than a column that marks them. The CSV reader and `row_number` without a window order preserve the order of the file. */
 export function createRows(context: SqlContext, csv: CsvFile, origin: Origin): string {
   return `CREATE OR REPLACE TEMP TABLE rows AS
-    SELECT ${convertedList(context)}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
-    FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(context, csv, { isSmall: true })}) ${refusal(context)}`;
+    SELECT ${convertedList(context)}, ${legalCondition(context)} AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
+    FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(context, csv, { isSmall: true })})`;
 }
 
 /**
@@ -89,7 +90,7 @@ export function viewStaged({ spec, settings }: SqlContext, path: string, origin:
   const staged: Settings = { ...settings, format: 'parquet' };
   const values = writtenColumns(spec).map((column) => rereadExpression(column, staged));
   return `CREATE OR REPLACE TEMP VIEW rows AS
-    SELECT *, ${ordinalCase(origin)} AS ${ORDINAL}
+    SELECT *, true AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}
     FROM (SELECT ${values.join(', ')}, file_row_number + 1 AS ${NUMBER}
           FROM read_parquet(${quotePath(path)}, hive_partitioning = false, file_row_number = true))`;
 }
@@ -145,7 +146,7 @@ function readLakeFile(file: string, format: Format, spec: DatasetSpec): string {
   return `read_csv(${quotePath(file)}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', strict_mode = true, hive_partitioning = false, columns = {${columns.join(', ')}})`;
 }
 
-/** Per object: rows, first and last time, rows off the grid, and rows that are not after the previous row. */
+/** Per object: rows, first and last time, invalid rows, rows off the grid, and rows that are not after the previous row. */
 export function statsQuery({ spec, series }: SqlContext): string {
   const key = sortKey(spec);
   const ids = idsOf(spec);
@@ -161,9 +162,9 @@ export function statsQuery({ spec, series }: SqlContext): string {
   const read =
     ids === undefined ? '' : `, ${ids.id} AS low, ${ids.from} AS range_low, ${ids.to} AS range_high`;
   return `SELECT ord, count(*) AS rows, min(instant) AS first, max(instant) AS last,
-      count_if(${offGridExpression(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered${counted}${pause}
+      count_if(NOT legal) AS wrong, count_if(${offGridExpression(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered${counted}${pause}
     FROM (SELECT *, lag(key) OVER () AS previous${before}
-          FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${instantExpression(spec)} AS instant, ${key} AS key${read} FROM rows))
+          FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${LEGAL} AS legal, ${instantExpression(spec)} AS instant, ${key} AS key${read} FROM rows))
     GROUP BY ord ORDER BY min(number)`;
 }
 
