@@ -31,7 +31,7 @@ import { MonthsFromDays } from './months-from-days.js';
 import { writable } from './open-lake.js';
 import { AbsenceNotes } from './remember-absences.js';
 import type { HttpSession } from './http-session.js';
-import type { LakeSession, RunSession, Session } from './session.js';
+import type { Session } from './session.js';
 import { openWorkshop } from './pipeline/workshop.js';
 import type { Workshop } from './pipeline/workshop.js';
 import { recordFailure, recordSettled, tellFailure, writeObjects } from './write-objects.js';
@@ -192,7 +192,7 @@ function tellFigures({ clock, observer, network }: Pick<Session, 'clock' | 'netw
 }
 
 function createWriters(
-  session: RunSession & LakeSession,
+  session: Session,
   { engine, serialize }: Workshop,
   tempFolder: string,
 ): { of: (plan: PartitionPlan) => PartitionWriter; close: () => Promise<void> } {
@@ -222,10 +222,7 @@ function createWriters(
 }
 
 /** Waits before a further round, longer each time, so that a host can recover. */
-async function beforeRound(
-  session: RunSession & Pick<HttpSession, 'failover'>,
-  round: number,
-): Promise<void> {
+async function beforeRound(session: Session, round: number): Promise<void> {
   const { retryDelayMs } = session.options;
   session.observer.event('round', { round, of: FURTHER_ROUNDS });
   // No other source has the data of the remaining tasks, so requests now wait for their host instead of failing at once.

@@ -14,9 +14,9 @@ import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, Format, Period, Series } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
-import type { LakeSession } from './session.js';
+import type { Session } from './session.js';
 
-export interface AbsenceContext extends Pick<LakeSession, 'manifests'> {
+export interface AbsenceContext extends Pick<Session, 'manifests'> {
   readonly paths: { readonly root: string };
   readonly venue: { readonly name: string };
   /** Start of the run, or `--now`. Epoch milliseconds. */

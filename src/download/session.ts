@@ -28,7 +28,7 @@ import { openHttp } from './http-session.js';
 import type { HttpRequest, HttpSession } from './http-session.js';
 import type { Workshop } from './pipeline/workshop.js';
 
-export interface RunSession {
+export interface Session extends HttpSession {
   readonly options: Options;
   readonly venue: Source;
   readonly clock: Clock;
@@ -51,9 +51,6 @@ export interface RunSession {
   readonly pipeline: SharedParts | undefined;
   /** Set for a job that one worker fetches and another converts. */
   readonly zips: ZipStore | undefined;
-}
-
-export interface LakeSession {
   readonly paths: LakePaths;
   readonly manifests: Manifests;
   /** The folder in which the user wants temporary files. */
@@ -62,6 +59,7 @@ export interface LakeSession {
   readonly runFolder: string;
   /** Absent while the lake is only read. */
   readonly lock?: Lock;
+  close(): Promise<void>;
 }
 
 /** An object without its rows. */
@@ -87,11 +85,7 @@ export interface SharedParts {
 }
 
 /** A lake that is open for writing. */
-export type LakeParts = Required<Pick<LakeSession, 'lock' | 'manifests' | 'runFolder'>>;
-
-export interface Session extends RunSession, LakeSession, HttpSession {
-  close(): Promise<void>;
-}
+export type LakeParts = Required<Pick<Session, 'lock' | 'manifests' | 'runFolder'>>;
 
 export interface SessionRequest extends Omit<
   HttpRequest,

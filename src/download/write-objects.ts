@@ -6,7 +6,7 @@ import { ERROR_TRAITS } from '../model/error-codes.js';
 import { CryptodlError } from '../model/errors.js';
 import type { WrittenOutcome } from '../model/outcome.js';
 import type { MonthsFromDays } from './months-from-days.js';
-import type { LakeSession, RunSession, Session } from './session.js';
+import type { Session } from './session.js';
 import type { ArchiveObject, PartitionPlan, Series, Task } from '../model/task.js';
 import type { FailureReport } from '../report/failure-report.js';
 import type { AbsenceNotes } from './remember-absences.js';
@@ -24,7 +24,7 @@ interface Recipients {
  * errors, and `held` for keys that the archive no longer has and whose held rows stay.
  */
 export async function writeObjects(
-  session: RunSession & Pick<LakeSession, 'paths'>,
+  session: Session,
   { writer, months, cutDays }: Recipients,
   plan: PartitionPlan,
   received: readonly ReceivedObject[],
@@ -101,7 +101,7 @@ export async function writeObjects(
 
 /** Warns once of each new column of a dataset. */
 function tellNewColumns(
-  { tally, observer }: Pick<RunSession, 'observer' | 'tally'>,
+  { tally, observer }: Pick<Session, 'observer' | 'tally'>,
   { market, dataset }: Series,
   names: readonly string[],
 ): void {
@@ -115,7 +115,7 @@ function tellNewColumns(
 
 /** Reports how the held rows of REST differ from the rows that the archive published later. */
 function tellOverlaps(
-  { tally, observer }: Pick<RunSession, 'observer' | 'tally'>,
+  { tally, observer }: Pick<Session, 'observer' | 'tally'>,
   plan: PartitionPlan,
   { overlaps }: WriteResult,
 ): void {
@@ -148,7 +148,7 @@ interface Notes {
 
 /** Records a failed task. After a stop, `interrupted` is not recorded. A month that its daily objects may replace is recorded after them. */
 export async function recordFailure(
-  session: RunSession & Pick<LakeSession, 'paths'>,
+  session: Session,
   { report, absences, months }: Notes,
   plan: PartitionPlan,
   task: Task,
@@ -163,7 +163,7 @@ export async function recordFailure(
 
 /** Notes the failure for the manifest, reports the outcome, and adds the failure to the report. */
 export async function tellFailure(
-  session: Pick<RunSession, 'clock' | 'options' | 'tell'>,
+  session: Pick<Session, 'clock' | 'options' | 'tell'>,
   { report, absences }: Pick<Notes, 'report' | 'absences'>,
   plan: PartitionPlan,
   object: ArchiveObject,
@@ -191,7 +191,7 @@ function refusalOf({ action }: Task): CryptodlError | undefined {
 
 /** Records a task whose plan says skip or absent. */
 export async function recordSettled(
-  session: RunSession & Pick<LakeSession, 'paths'>,
+  session: Session,
   notes: Notes,
   plan: PartitionPlan,
   task: Task,
