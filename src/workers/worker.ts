@@ -71,6 +71,8 @@ async function work(
   const isBucket = isLakeAddress(options.out);
   const own: OwnLake = { lake: namedLake(options.out, surroundings.home), isLakeGiven: isGiven };
   await refuseWorker(open, own);
+  // Before the first job, whose lease may be shorter than the loading takes.
+  await import('../mirror/mirror.js');
   const common = new SharedResources();
   const pipeline = new Pipeline({
     source,
