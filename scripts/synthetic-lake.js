@@ -79,19 +79,6 @@ export function writeManifest(folder, lines) {
   }
 }
 
-/**
- * The expected totals of `makeLargeLake`. In each series of 1,000 days one day is missing, one lacks an hour that all
- * lack, and one lacks ten minutes of its own.
- * @param {number} series
- */
-export function largeLakeTotals(series) {
-  return {
-    objects: series * 999,
-    expected: series * 1000 * 1440,
-    missing: series * (1440 + 60 + 10),
-  };
-}
-
 export const LARGE_LAKE_NOW = '2026-09-27T12:00:00Z';
 
 /**

@@ -1,6 +1,7 @@
 /** s3rver, an S3 server of other authors, in this process. It keeps objects in a folder, ignores conditions, and checks no signature. */
-import { createServer, request } from 'node:http';
-import type { IncomingMessage, RequestOptions, ServerResponse } from 'node:http';
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
@@ -48,21 +49,16 @@ export async function s3rver(
   };
 }
 
-/** Passes requests on, those that change one object one after the other, and answers 412 where a condition does not hold. */
+/** Passes requests on, puts of one object one after the other, and answers 412 where a condition does not hold. */
 async function gateOf(port: number): Promise<{ readonly port: number; close(): Promise<void> }> {
   const turns = new Map<string, Promise<void>>();
   const gate = createServer((incoming, response) => {
-    const { method = '', url = '' } = incoming;
-    if (method !== 'PUT' && method !== 'DELETE') {
-      void pass(port, incoming, response);
-      return;
-    }
-    const path = url.split('?')[0] ?? '';
-    const turn = (turns.get(path) ?? Promise.resolve()).then(async () => {
-      if (await holds(port, path, incoming.headers)) await pass(port, incoming, response);
-      else response.writeHead(412).end('<Error><Code>PreconditionFailed</Code></Error>');
-    });
-    turns.set(path, turn);
+    const { url = '', method = '' } = incoming;
+    const [path = ''] = method === 'PUT' ? url.split('?') : [];
+    const turn = (turns.get(path) ?? Promise.resolve()).then(() =>
+      pass(`http://127.0.0.1:${port}${url}`, incoming, response),
+    );
+    if (method === 'PUT') turns.set(path, turn);
   }).listen(0, '127.0.0.1');
   await once(gate, 'listening');
   return {
@@ -75,33 +71,25 @@ async function gateOf(port: number): Promise<{ readonly port: number; close(): P
   };
 }
 
-async function holds(port: number, path: string, headers: IncomingMessage['headers']): Promise<boolean> {
-  const { 'if-match': match, 'if-none-match': none } = headers;
-  if (match === undefined && none === undefined) return true;
-  const { statusCode, headers: found } = await sent({ port, path, method: 'HEAD' });
-  return none === undefined ? found.etag === match : statusCode === 404;
-}
+/** Names of connections, which each connection has for itself. */
+const OF_CONNECTION = new Set(['connection', 'content-length', 'expect', 'host', 'transfer-encoding']);
 
-function sent(options: RequestOptions, body?: IncomingMessage): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request({ host: '127.0.0.1', ...options }, (answer) => {
-      resolve(options.method === 'HEAD' ? answer.resume() : answer);
-    }).on('error', reject);
-    if (body === undefined) outgoing.end();
-    else body.pipe(outgoing);
-  });
-}
-
-async function pass(port: number, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { method, url, headers } = incoming;
-  const { 'if-match': _, 'if-none-match': __, ...other } = headers;
+async function pass(url: string, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
-    const answer = await sent({ port, method, path: url, headers: other }, incoming);
-    response.writeHead(answer.statusCode ?? 500, answer.headers);
-    answer.pipe(response);
-    // A killed worker leaves its connection before the answer is complete.
-    await once(response, 'close');
+    const { 'if-match': match, 'if-none-match': none, ...others } = incoming.headers;
+    const found =
+      match === undefined && none === undefined ? undefined : await fetch(url, { method: 'HEAD' });
+    if (found !== undefined && (none === undefined ? found.headers.get('etag') !== match : found.ok)) {
+      response.writeHead(412).end('<Error><Code>PreconditionFailed</Code></Error>');
+      return;
+    }
+    const headers = Object.entries(others).filter(([name]) => !OF_CONNECTION.has(name)) as [string, string][];
+    const body = incoming.method === 'PUT' || incoming.method === 'POST' ? await buffer(incoming) : null;
+    const answer = await fetch(url, { method: incoming.method ?? 'GET', headers, body });
+    response.writeHead(answer.status, [...answer.headers].flat());
+    response.end(Buffer.from(await answer.arrayBuffer()));
   } catch {
+    // A killed worker leaves its request.
     response.destroy();
   }
 }

@@ -49,27 +49,6 @@ describe.each(SHORT)('-$short', ({ name, short, value }) => {
   });
 });
 
-it.each([
-  ['vision -nq', { 'dry-run': ['true'], quiet: ['true'] }],
-  ['vision -nsBTCUSDT', { 'dry-run': ['true'], symbols: ['BTCUSDT'] }],
-  ['vision -sBTCUSDT -d7', { symbols: ['BTCUSDT'], days: ['7'] }],
-  ['vision -s=BTCUSDT', { symbols: ['BTCUSDT'] }],
-  ['vision -s BTCUSDT -s ETHUSDT', { symbols: ['BTCUSDT', 'ETHUSDT'] }],
-  ['vision -s -', { symbols: ['-'] }],
-  ['vision -dx', { days: ['x'] }],
-  ['vision -fcsv -mum -i1h -o./lake', { format: ['csv'], market: ['um'], interval: ['1h'], out: ['./lake'] }],
-])('%s is parsed as getopt does', (line, values) => {
-  expect(valuesOf(line)).toEqual(values);
-});
-
-it.each([
-  ['vision -s', '-s needs a value'],
-  ['vision -s -n', '-s needs a value'],
-  ['vision -nz', 'vision has no flag -z'],
-])('%s is refused', (line, message) => {
-  expect(refusal(line)).toBe(message);
-});
-
 it('words after -- stay as they are', () => {
   expect(parseCommandLine(['schedule', '--', 'vision', '-s', 'BTCUSDT'], STDOUT)?.behind).toEqual([
     'vision',
