@@ -159,7 +159,7 @@ async function judgedSeries(
 }
 
 /** The listed halts of the trading that the dataset records. */
-function haltsOf(venue: Source, { market, dataset }: Series): Spans {
+export function haltsOf(venue: Source, { market, dataset }: Series): Spans {
   const seconds = (iso: string): number => (Date.parse(iso) - venue.dayStartMs) / 1000;
   return union(
     venue

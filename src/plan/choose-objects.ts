@@ -57,7 +57,9 @@ export interface ChooseContext extends Pick<PlanContext, 'today' | 'recheckDays'
   readonly list: (cadence: Cadence) => Promise<SeriesListing>;
   /** First and last known periods of the dataset, over all series. */
   readonly spans: DatasetSpec['spans'];
-  /** Whether this monthly object may replace held days if another day of the month is a hole; undefined: never. */
+  /** Whether trading was halted on a day: it lacks rows for this reason. */
+  readonly isHalted: (day: number) => boolean;
+  /** Whether this monthly object may replace held days if a day of the month is a hole or lacks rows; undefined: never. */
   readonly mayReplaceDays?: (monthly: ArchiveObject) => boolean;
 }
 
@@ -107,7 +109,7 @@ async function takesMonth(context: ChooseContext, month: number, days: readonly 
   if (isHeld && context.keepsMonths === true) return true;
   if (!context.cadences.includes('monthly')) return false;
   if (isHeld || !context.cadences.includes('daily')) return true;
-  if (holdsDay(context, month)) return fillsHole(context, month, days);
+  if (holdsDay(context, month)) return mayHaveMore(context, month, days);
   // For a part of a month, a monthly object is chosen only if the archive has no days.
   const prefersDays = context.partition === 'day' || days.length < lengthOf(month);
   if (prefersDays && (await listsSomeDay(context, month))) return false;
@@ -118,8 +120,8 @@ function holdsDay({ held }: ChooseContext, month: number): boolean {
   return eachDay(monthPeriod(month)).some((day) => held.hasDay(day));
 }
 
-/** Whether one of the days is a hole of the daily listing that the monthly object may fill. */
-async function fillsHole(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {
+/** Whether the monthly object may have more rows of one of the days: a hole of the daily listing, or a held day that lacks rows. */
+async function mayHaveMore(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {
   const { mayReplaceDays, held } = context;
   if (mayReplaceDays === undefined) return false;
   const daily = await context.list('daily');
@@ -127,7 +129,9 @@ async function fillsHole(context: ChooseContext, month: number, days: readonly n
     !held.hasDay(day) &&
     !daily.objects.has(day) &&
     absenceReason(daily, dayPeriod(day), context.spans.daily) === 'hole';
-  if (!days.some(isHole)) return false;
+  const isShort = (day: number): boolean =>
+    (held.ofDay(day)?.gaps?.length ?? 0) > 0 && !context.isHalted(day);
+  if (!days.some((day) => isHole(day) || isShort(day))) return false;
   const monthly = await context.list('monthly');
   const listed = monthly.objects.get(monthStart(month));
   return listed !== undefined && mayReplaceDays(withSidecar(context, monthly, listed, undefined));

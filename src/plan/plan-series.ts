@@ -1,6 +1,8 @@
 /** Plans one series: listing and manifest become partition plans. */
 import { isFromRest } from '../lake/manifest-line.js';
-import { rangesOf, spansOf, subtract } from '../catalogue/spans.js';
+import { haltsOf } from '../catalogue/catalogue.js';
+import { DAY_SECONDS } from '../catalogue/gap.js';
+import { intersect, rangesOf, spansOf, subtract } from '../catalogue/spans.js';
 import type { DayRange } from '../catalogue/spans.js';
 import { heldCuts } from '../catalogue/day-states.js';
 import { isRestDue } from '../lake/absences.js';
@@ -144,6 +146,7 @@ async function chosenPeriods(
   const fromRest = rest === undefined ? undefined : { series, offer: rest, held, isRecentlyAbsent, wasAsked };
   if (fromRest?.offer.mode === 'only') return chooseFromRest(fromRest, ranges);
   const spec = findDataset(context.venue, series.market, series.dataset);
+  const halts = haltsOf(context.venue, series);
   const choose: ChooseContext = {
     cadences,
     partition: settings.partition,
@@ -154,6 +157,7 @@ async function chosenPeriods(
     today: context.today,
     recheckDays: context.recheckDays,
     spans: spec?.spans ?? {},
+    isHalted: (day) => intersect(halts, [day * DAY_SECONDS, (day + 1) * DAY_SECONDS]).length > 0,
     ...(fillsHolesFromMonths === true
       ? { mayReplaceDays: (monthly) => absences.refusalOf(settings.format, monthly)?.tool !== TOOL_VERSION }
       : {}),
