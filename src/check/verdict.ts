@@ -20,7 +20,7 @@ export interface Verdict {
   readonly exitCode: ExitCode;
   /** Why it is not known what the lake should hold besides its orders, and what to do. */
   readonly unordered: string | undefined;
-  /** A command line; undefined if nothing is missing, or if no command can mend it. */
+  /** Command lines, separated by `; `; undefined if nothing is missing, or if no command can mend it. */
   readonly next: string | undefined;
 }
 
@@ -35,13 +35,14 @@ export function verdictOf({ root, orders, unreadable, running, run }: FoundOrder
         : undefined;
   const lacking = orders.filter((one) => one.lacking > 0);
   const can = (mend: Mend): JudgedOrder[] => lacking.filter(({ mends }) => mends.has(mend));
-  const [first] = can('run');
-  const next =
-    first !== undefined
-      ? `${commandLine(words(first.order))}${lakeFlag(root)}`
-      : can('repair').length > 0
-        ? `${commandLine(['repair'])}${lakeFlag(root)}`
-        : undefined;
+  const runs = can('run').map(({ order }) => order);
+  // One command for each verb: while a run finds nothing, another verb may still mend its part.
+  const commands = (['vision', 'metrics'] as const)
+    .flatMap((verb) => runs.find((order) => order.verb === verb) ?? [])
+    .map(words);
+  if (can('repair').length > 0) commands.push(['repair']);
+  const lines = commands.map((command) => commandLine(command) + lakeFlag(root));
+  const next = lines.length === 0 ? undefined : lines.join('; ');
   const isWhole = lacking.length === 0 && unordered === undefined;
   const isBehind = lacking.length > 0 && lacking.every(({ behind }) => behind > 0);
   const state = running ? 'running' : isWhole ? 'complete' : isBehind ? 'behind' : 'incomplete';

@@ -321,7 +321,8 @@ describe('the verdict', () => {
     scene.refuse((path) => isZip(path), 500);
     const shared = { lake: 'closed-lacks' };
     const { lake } = await scene.vision(`${selection.replaceAll("'", '')} ${more} --retries 0`, shared);
-    const next = `cryptodl vision --market um --dataset klines --interval 1h ${selection} ${more} --out ${lake}`;
+    const run = `cryptodl vision --market um --dataset klines --interval 1h ${selection} ${more} --out ${lake}`;
+    const next = `${run}; cryptodl repair --out ${lake}`;
     expect(await check(lake)).toMatchObject({ verdict: 'incomplete', next });
     scene.reset();
     // A run without symbols continues open orders only.
