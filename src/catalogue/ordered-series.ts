@@ -1,11 +1,13 @@
 /** The series of an order, and the days that it must have by now. */
 import { firstDayOf } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
-import { monthOf, monthStart, parseDay } from '../model/calendar.js';
-import type { Series } from '../model/task.js';
+import { LATE_MS } from '../model/absence-reasons.js';
+import { dayOf, monthOf, monthStart, parseDay } from '../model/calendar.js';
+import type { Series, Settings } from '../model/task.js';
+import { cadencesOf } from '../source/keys.js';
 import type { Source } from '../source/source.js';
-import { findDataset } from '../source/venue.js';
-import { dueEnd } from './due-end.js';
+import { findDataset, hasLongBars } from '../source/venue.js';
+import type { DatasetSpec } from '../source/venue.js';
 import type { DayRange } from './spans.js';
 
 /** Without `from`, the order begins with the first day of each series. */
@@ -31,4 +33,25 @@ export function orderedDays(order: Order, venue: Source, nowMs: number): Ordered
 export function daysOfSymbol(order: Order, days: OrderedDays, symbol: string): OrderedDays {
   const from = days.from ?? firstDayOf(order, symbol);
   return from === undefined ? days : { from, to: Math.max(days.to, from) };
+}
+
+interface DueContext {
+  readonly interval: string | undefined;
+  /** Undefined for rows of REST. */
+  readonly cadence: Settings['cadence'] | undefined;
+  readonly venue: Source;
+  readonly nowMs: number;
+}
+
+/** The day after the last one that must be published by now. Bars above a day have daily objects only for some symbols. */
+export function dueEnd(
+  spec: DatasetSpec | undefined,
+  { interval, cadence, venue, nowMs }: DueContext,
+): number {
+  const isMonthly =
+    cadence !== undefined &&
+    spec !== undefined &&
+    (hasLongBars(spec, interval) || !cadencesOf(spec, interval, cadence).includes('daily'));
+  const due = dayOf(nowMs - LATE_MS[isMonthly ? 'monthly' : 'daily'], venue);
+  return isMonthly ? monthStart(monthOf(due)) : due;
 }

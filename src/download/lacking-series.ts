@@ -1,6 +1,6 @@
 /** `--strict`: the series of a run that lack data in its range, by the day states of `coverage` and `check`. */
 import { openCatalogue } from '../catalogue/catalogue.js';
-import { dueEnd } from '../catalogue/due-end.js';
+import { dueEnd } from '../catalogue/ordered-series.js';
 import type { DayRange } from '../catalogue/spans.js';
 import { dayOf } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
