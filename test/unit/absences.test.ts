@@ -85,10 +85,10 @@ describe('isDue', () => {
   it.each([
     ['after minutes before it can be late', -1, 600_000],
     ['after minutes on the day after it', 0, 600_000],
-    ['after hours a day later', 1, DAY_MS / 8],
-    ['each day in its second week', 8, DAY_MS],
-    ['after ten days in its third month', 80, 10 * DAY_MS],
-    ['after a month at the latest', 5000, 30 * DAY_MS],
+    ['after minutes in its first week', 7, 600_000],
+    ['each day in its second week, also by runs that begin at the same time', 15, 0.75 * DAY_MS],
+    ['after ten days in its third month', 80, 9.75 * DAY_MS],
+    ['after a month at the latest', 5000, 29.75 * DAY_MS],
   ])('asks for a day that was not published %s', (_, ageDays, waitMs) => {
     const absence = { reason: 'not-published-yet', atMs: at, to: Math.floor(at / DAY_MS) - ageDays } as const;
     expect(isDue(absence, at + waitMs - 1)).toBe(false);
