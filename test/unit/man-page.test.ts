@@ -1,7 +1,7 @@
 /** The roff source of the man page, read back without groff. */
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { helpText } from '../../src/cli/help.js';
-import { manPage, roff } from '../../src/cli/help.js';
+import { helpText, manPage, roff } from '../../src/cli/help.js';
 import { VERBS } from '../../src/options/flag-spec.js';
 
 /** The text that roff prints for a source of our escapes. */
@@ -39,6 +39,11 @@ const page = manPage();
 const lines = page.split('\n');
 
 describe('the source of the man page', () => {
+  it('is the file that `cryptodl man` has printed, and that package.json names', () => {
+    const { man } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly man: string };
+    expect(readFileSync(man, 'utf8').trimEnd()).toBe(page.trimEnd());
+  });
+
   it('has only known commands, and no text that begins like one', () => {
     const commands = new Set(lines.filter((line) => /^[.']/.test(line)).map((line) => line.split(' ')[0]));
     expect(commands).toEqual(new Set(['.TH', '.SH', '.in', '.nf', '.fi']));
