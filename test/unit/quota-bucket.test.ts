@@ -298,7 +298,9 @@ describe('a bucket with a rate', () => {
       const clock = new VirtualClock();
       let isAsking = true;
       const count = {
-        ...{ used: () => 0, raise: () => undefined, giveBack: () => undefined },
+        used: () => 0,
+        raise: () => undefined,
+        giveBack: () => undefined,
         get isAsking(): boolean {
           return isAsking;
         },
