@@ -5,8 +5,6 @@ import type { Observer, RetryEvent } from '../model/observer.js';
 import type { Bans } from './bans.js';
 import type { ExchangeHosts, LimitOptions } from './exchange-hosts.js';
 import type { AttemptEnd, Fetch, FetchRequest, Layer } from './fetch.js';
-import { joinLimits, joinPools } from './proxies/join-lanes.js';
-import type { Limits } from './proxies/join-lanes.js';
 import { proxyLabels, proxyOf } from './proxies/no-proxy.js';
 import type { ProxyRules } from './proxies/no-proxy.js';
 import { Spread } from './proxies/spread.js';
@@ -21,11 +19,11 @@ import type { BackoffOptions } from './retry/retry.js';
 import { isBadContent, retry } from './retry/retry.js';
 import { banPlace, createThrottle } from './throttle/create-throttle.js';
 import type { EgressGroup } from './throttle/group.js';
-import type { Throttle } from './throttle/throttle.js';
+import type { Throttle, ThrottleFigures } from './throttle/throttle.js';
 import { follow, loadSignOf, measure } from './transport/measure.js';
 import type { LoadSign, RequestFollower } from './transport/measure.js';
 import { createPools } from './transport/pool.js';
-import type { Pools } from './transport/pool.js';
+import type { Pools, PoolUse } from './transport/pool.js';
 import { redirect } from './transport/redirect.js';
 import { limitBandwidth, poolOptions, UNLIMITED, withSockets } from './transport/sockets.js';
 import type { SocketOptions } from './transport/sockets.js';
@@ -321,4 +319,56 @@ function knownHosts({
 /** Only attempts for objects and sidecars count for the concurrency. The listing and REST have other hosts and limits. */
 function isOfArchive({ bucket }: Pick<FetchRequest, 'bucket'>): boolean {
   return bucket === 'archive';
+}
+
+// Several lanes as one stack: their permits, connections and figures together.
+
+type Limits = Pick<Throttle, 'figures' | 'setBudget' | 'states'>;
+
+interface Lane {
+  /** Undefined for the lane without a proxy. */
+  readonly label: string | undefined;
+  readonly throttle: Throttle;
+  readonly pools: Pools;
+}
+
+function joinLimits(lanes: readonly Lane[]): Limits {
+  return {
+    setBudget: (bucket, budget) => {
+      for (const { throttle } of lanes) throttle.setBudget(bucket, budget);
+    },
+    get states() {
+      return lanes.flatMap(({ label, throttle }) =>
+        throttle.states.map((state) =>
+          label === undefined ? state : { ...state, name: `${state.name} via ${label}` },
+        ),
+      );
+    },
+    get figures() {
+      return lanes.map(({ throttle }) => throttle.figures).reduce((a, b) => sumOf<ThrottleFigures>(a, b));
+    },
+  };
+}
+
+/** Only the first lane looks up the names of hosts. */
+function joinPools(lanes: readonly [Lane, ...Lane[]]): Pick<Pools, 'close' | 'dns' | 'use'> {
+  return {
+    dns: () => lanes[0].pools.dns(),
+    use: () => lanes.map(({ pools }) => pools.use()).reduce((a, b) => sumOf<PoolUse>(a, b)),
+    close: async () => {
+      await Promise.all(lanes.map(({ pools }) => pools.close()));
+    },
+  };
+}
+
+/** The figures of two lanes together: numbers are added, also those within, and a flag holds if it holds for one of them. */
+function sumOf<T extends object>(a: T, b: T): T {
+  const sums = new Map<string, unknown>(Object.entries(a));
+  for (const [name, value] of Object.entries(b) as [string, unknown][]) {
+    const other = sums.get(name);
+    if (typeof value === 'number') sums.set(name, Number(other ?? 0) + value);
+    else if (typeof value === 'boolean') sums.set(name, other === true || value);
+    else if (typeof value === 'object' && value !== null) sums.set(name, sumOf(other ?? {}, value));
+  }
+  return Object.fromEntries(sums) as T;
 }
