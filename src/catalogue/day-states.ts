@@ -22,9 +22,8 @@ import { doubtsOf } from './doubts.js';
 import type { Doubts } from './doubts.js';
 import { DAY_SECONDS } from './gap.js';
 import type { Gap, LackState } from './gap.js';
-import { addRows, cutGaps, hasEnded, isBeforeStart, looseGaps, wholeDays } from './held-gaps.js';
+import { addRows, barOpenings, cutGaps, hasEnded, isBeforeStart, looseGaps, wholeDays } from './held-gaps.js';
 import type { Add, Part } from './held-gaps.js';
-import { barOpenings } from './long-bars.js';
 import { append, at, eachSpan, intersect, NO_SPANS, subtract } from './spans.js';
 import type { DayRange, Spans } from './spans.js';
 

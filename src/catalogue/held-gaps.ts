@@ -1,15 +1,16 @@
 /** The gaps of held objects: missing rows with their times, cut days, and what lies before the start, after the end or in a pause of a series. */
+import { LONG_BAR_DAYS } from '../convert/columns.js';
 import type { HeldSpan } from '../lake/held-objects.js';
 import type { Absences } from '../lake/absences.js';
 import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
-import { dayPeriod, parsePeriod } from '../model/calendar.js';
+import { calendarStart, dayOf, dayPeriod, parsePeriod } from '../model/calendar.js';
+import type { DayStart } from '../model/calendar.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { reasons } from './absent-days.js';
 import type { GapReason, SeriesFacts } from './absent-days.js';
 import { isLongStretch, isProvenWhole } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
-import type { BarOpenings } from './long-bars.js';
 import { DAY_SECONDS } from './gap.js';
 import type { Gap, LackState } from './gap.js';
 import {
@@ -253,4 +254,29 @@ export function wholeDays(spans: Spans): number[] {
     if (start < end) days.push(start, end);
   });
   return days;
+}
+
+// The days on which bars of several days open: no row is expected of a time in which none opens.
+
+type BarOpenings = ReturnType<typeof barOpenings>;
+
+/**
+ * `opensIn`: whether a bar opens on one of the days `[from, to)`. True where the rows of the series do not tell, and where objects begin with a bar of the period before.
+ * `firstOf`: the first day of which rows are expected if the symbol is traded from this day on: that on which the bar with this day opens, and for shorter bars
+ * the next day, because the rows of the first day may begin at any hour.
+ */
+export function barOpenings(held: readonly HeldSpan[], interval: string | undefined, dayStart: DayStart) {
+  const days = LONG_BAR_DAYS[interval ?? ''];
+  if (days === undefined) return { opensIn: () => true, firstOf: (day: number) => day + 1 };
+  const opened = held.map(({ facts: { first = '' } }) => dayOf(Date.parse(first), dayStart));
+  const one = opened.find((day) => !Number.isNaN(day));
+  const firstOf = (day: number): number => {
+    if (interval === '1w' || interval === '1mo')
+      return calendarStart(day, interval === '1w' ? 'week' : 'month');
+    return one === undefined ? day + 1 : day - ((((day - one) % days) + days) % days);
+  };
+  const isOfPeriodBefore = held.some(({ from }, index) => (opened[index] ?? from) < from);
+  const opensIn = (from: number, to: number): boolean =>
+    isOfPeriodBefore || firstOf(Math.ceil(to) - 1) >= from;
+  return { opensIn, firstOf };
 }
