@@ -232,9 +232,10 @@ function unknownDays(held: HeldObjects, absences: Absences, since: number, today
 
 /**
  * The ranges, together with the days since the first day of the order that the lake lacks and that are due: at once if no run has asked for them, then
- * less and less often, without end. Days that are held without some of their rows are compared by each run while they are young enough for the
- * page of the listing that it reads anyway, then less and less often too.
+ * less and less often, without end. Days that are held without some of their rows, or from REST in place of the archive, are compared by each run while
+ * they are young enough for the page of the listing that it reads anyway, then less and less often too.
  * `since`: the first day of the order; -Infinity: that of the series. `cuts`: held days that are cut, compared with the days around them.
+ * `isArchived`: the run reads the listing of the archive.
  */
 export function withLackingDays(
   { today, nowMs, revisions }: Pick<PlanContext, 'today' | 'nowMs' | 'revisions'>,
@@ -244,7 +245,13 @@ export function withLackingDays(
     held,
     absences,
     cuts,
-  }: { readonly held: HeldObjects; readonly absences: Absences; readonly cuts: ReadonlySet<number> },
+    isArchived,
+  }: {
+    readonly held: HeldObjects;
+    readonly absences: Absences;
+    readonly cuts: ReadonlySet<number>;
+    readonly isArchived: boolean;
+  },
 ): readonly DayRange[] {
   const last = asked.at(-1);
   if (since === undefined || last === undefined) return asked;
@@ -264,10 +271,11 @@ export function withLackingDays(
     if (to <= start) continue;
     add(next, Math.min(from, last.to));
     const isShort = facts.gaps !== undefined || facts.open === true || cuts.has(from);
+    const isDoubtful = isShort || (isArchived && isFromRest(facts));
     // The page of the listing that a run reads for its days has those of the last year too.
     const isFree = facts.cadence === 'daily' && today - from < PAGE_DAYS;
     const isCompared = isFree || isCheckDay(from, today);
-    if (isShort && revisions !== 'ignore' && isCompared) lacking.push({ from: Math.max(from, start), to });
+    if (isDoubtful && revisions !== 'ignore' && isCompared) lacking.push({ from: Math.max(from, start), to });
     next = Math.max(next, to);
   }
   add(next, last.to);

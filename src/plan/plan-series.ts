@@ -82,7 +82,7 @@ export async function planSeries(context: PlanContext, requested: SeriesRequest)
 /** The ranges of a request, with the days that are checked again, and those that its order lacks. */
 function rangesToPlan(
   context: PlanContext,
-  { series, ranges, exact, since, replaced = [] }: SeriesRequest,
+  { series, ranges, exact, since, rest, replaced = [] }: SeriesRequest,
   held: HeldObjects,
   absences: Absences,
 ): readonly DayRange[] {
@@ -99,6 +99,7 @@ function rangesToPlan(
     held,
     absences,
     cuts: new Set(cuts.map(({ day }) => day)),
+    isArchived: rest?.mode !== 'only',
   });
   return rangesOf(subtract(spansOf(lacking), spansOf(replaced)));
 }
