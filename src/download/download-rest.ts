@@ -8,7 +8,7 @@ import { seriesName } from '../model/task.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../model/task.js';
 import type { Download } from '../queue/run-queue.js';
-import { JoinedRows, rowsAsCsv, SpanRows } from '../source/rest-rows.js';
+import { JoinedRows, rowsAsCsv, SETTLE_MS, SpanRows } from '../source/rest-rows.js';
 import type { PeriodRows, Row, Span } from '../source/rest-rows.js';
 import { routesOf } from '../source/routes.js';
 import type { Source } from '../source/source.js';
@@ -63,18 +63,21 @@ export class RestDownloads {
     const spec = findDataset(this.#session.venue, series.market, series.dataset);
     if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
     try {
-      const { rows, isBeforeFirst } = await this.#rowsOf(series, spec, object.period, rest);
+      const { rows, isBeforeFirst, servedAt } = await this.#rowsOf(series, spec, object.period, rest);
+      // The clock of this machine, by which the period was planned, may be wrong.
+      const isOpen = rest.open === true || servedAt < spanOf(spec, object.period).to + SETTLE_MS;
+      const open = isOpen ? ({ open: true } as const) : {};
       if (rest.keepsHeld !== undefined) {
         const { inside, outside } = rowsAround(rows, rest.keepsHeld);
-        const isWhole = outside >= rest.keepsHeld.rows;
+        const isWhole = outside >= rest.keepsHeld.rows && !isOpen;
         if (!isWhole) return { instead: { kind: 'skip' } };
         if (inside === 0) return { instead: { kind: 'skip', isRestEmpty: true } };
       }
       const reason = absenceOf(rest, isBeforeFirst);
-      if (rows.length === 0) return { instead: { kind: 'absent', reason, isRestEmpty: true } };
+      if (rows.length === 0) return { instead: { kind: 'absent', reason, isRestEmpty: true, ...open } };
       const microseconds = hasMicroseconds(spec, object.period);
       const csv = rowsAsCsv(rows, { spec, symbol: series.symbol, microseconds });
-      return { received: receivedOf(object, csv) };
+      return { received: receivedOf({ ...object, rest: { ...rest, ...open } }, csv) };
     } catch (error) {
       const reason = this.#absenceAfter(error, rest);
       return { instead: rest.keepsHeld === undefined ? { kind: 'absent', reason } : { kind: 'skip' } };

@@ -211,10 +211,10 @@ export async function recordSettled(
       ...(skip?.archiveFailed === undefined ? {} : { archiveFailed: skip.archiveFailed }),
     });
   }
-  const { reason, since, isRestEmpty } = action;
+  const { reason, since, isRestEmpty, open } = action;
   months.absent(plan, object.period, reason);
   // A period that is not over yet cannot be absent.
-  if (rest?.open !== true)
+  if (rest?.open !== true && open !== true)
     absences.note(plan.series, task.object.period, reason, {
       since,
       hasAskedRest: rest !== undefined,

@@ -90,12 +90,13 @@ type Action =
       readonly archiveFailed?: ErrorCode;
       readonly isRestEmpty?: true;
     }
-  /** `since`: the first day that is absent for this reason, if the listing shows it. `isRestEmpty`: REST answered, and has no further rows. */
+  /** `since`: the first day that is absent for this reason, if the listing shows it. `isRestEmpty`: REST answered, and has no further rows. `open`: the period is not over. */
   | {
       readonly kind: 'absent';
       readonly reason: AbsenceReason;
       readonly since?: number;
       readonly isRestEmpty?: true;
+      readonly open?: true;
     };
 
 /** The bytes that a download of the object takes: listed or estimated, undefined if neither is known. */

@@ -2,6 +2,7 @@
 import { DAY_MS, dayOf, dayText, parseDay } from '../model/calendar.js';
 import type { RestOffer, SeriesRequest } from '../plan/series-request.js';
 import type { Period, Series } from '../model/task.js';
+import { SETTLE_MS } from '../source/rest-rows.js';
 import { reachMs, routesOf, takesSymbol } from '../source/routes.js';
 import { findDataset, hasLongBars, isArchived, rowSeconds } from '../source/venue.js';
 import type { Source } from '../source/source.js';
@@ -60,9 +61,6 @@ export function firstDayOfRest(
 
 /** The rows of a period are kept in memory until they are written: about a month of 1m bars. */
 const MOST_ROWS = 50_000;
-
-/** The last rows of a day appear seconds after its end, and the local clock may be ahead of the exchange. */
-const SETTLE_MS = 3_600_000;
 
 /** The longest expected time from the start of a run to the request of the oldest day. */
 const MARGIN_MS = 3_600_000;

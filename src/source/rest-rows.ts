@@ -17,16 +17,22 @@ export interface Row {
   readonly cells: Readonly<Record<string, unknown>>;
 }
 
-/** `known`: all rows before this time have been read. Pages come in order of time. */
+/** `known`: all rows before this time have been read. `servedAt`: the time of the host, in epoch milliseconds. Pages come in order of time. */
 export interface Page {
   readonly rows: readonly Row[];
   readonly known: number;
+  readonly servedAt?: number;
 }
+
+/** The last rows of a day appear seconds after its end, and the local clock may be ahead of the exchange. */
+export const SETTLE_MS = 3_600_000;
 
 export interface PeriodRows {
   readonly rows: readonly Row[];
   /** The span has no row before the end of the period. */
   readonly isBeforeFirst: boolean;
+  /** The time of the host at its last answer, in epoch milliseconds; NaN if it does not tell. */
+  readonly servedAt: number;
 }
 
 /** Requests pages only when a period needs them, one at a time, in order. */
@@ -35,6 +41,7 @@ export class SpanRows {
   #rows: Row[] = [];
   #known: number;
   #first: number | undefined;
+  #servedAt = Number.NaN;
   #tail: Promise<void> = Promise.resolve();
 
   constructor(pages: AsyncIterable<Page>, from: number) {
@@ -48,7 +55,8 @@ export class SpanRows {
     await this.#tail;
     const rows = this.#rows.filter(({ at }) => at >= from && at < to);
     this.#rows = this.#rows.filter(({ at }) => at < from || at >= to);
-    return { rows, isBeforeFirst: this.#first === undefined || this.#first >= to };
+    const isBeforeFirst = this.#first === undefined || this.#first >= to;
+    return { rows, isBeforeFirst, servedAt: this.#servedAt };
   }
 
   async #read(to: number): Promise<void> {
@@ -58,7 +66,8 @@ export class SpanRows {
         this.#known = Number.POSITIVE_INFINITY;
         return;
       }
-      const { rows, known } = next.value;
+      const { rows, known, servedAt = Number.NaN } = next.value;
+      this.#servedAt = servedAt;
       this.#first ??= rows[0]?.at;
       // Not push(...rows): a page may have more rows than a call may have arguments.
       for (const row of rows) this.#rows.push(row);
@@ -91,7 +100,8 @@ export class JoinedRows {
       }
     }
     const rows = [...byTime].sort(([a], [b]) => a - b).map(([at, cells]): Row => ({ at, id: 0, cells }));
-    return { rows, isBeforeFirst: taken.every(({ isBeforeFirst }) => isBeforeFirst) };
+    const servedAt = Math.min(...taken.map((part) => part.servedAt));
+    return { rows, isBeforeFirst: taken.every(({ isBeforeFirst }) => isBeforeFirst), servedAt };
   }
 }
 

@@ -186,6 +186,23 @@ describe('vision --fill rest', () => {
     expect(await rowsOf(lake, series)).toHaveLength(4 * 1440);
   });
 
+  it.each(['1h', '1d'])('takes %s bars only when they are over by the clock of REST', async (interval) => {
+    const { run, lake, folder, setNow } = await scene([FUTURE]);
+    setNow('2026-11-20T08:30:00Z');
+    const stepMs = interval === '1h' ? DAY_MS / 24 : DAY_MS;
+    publishKlines(folder, FUTURE, interval, stepMs, days[2] ?? 0);
+    const now = '2026-11-21T08:30:00Z';
+    const args = [...line('um', 'klines', 2), '--interval', interval];
+    const closes = async (): Promise<unknown[]> =>
+      (await rowsOf(lake, `um/klines/interval=${interval}/symbol=BTCUSDT`)).map((row) => row['close']);
+    const bars = Array.from({ length: (2 * DAY_MS) / stepMs }, (_, index) => (days[2] ?? 0) + index * stepMs);
+    const expected = bars.map((at) => Number(kline(FUTURE, interval, at)[4]));
+    const ahead = await run([...args, '--now', now]);
+    expect([ahead.code, await closes()]).toEqual([0, expected.slice(0, interval === '1h' ? 32 : 1)]);
+    setNow(now);
+    expect([(await run(args)).code, await closes()]).toEqual([0, expected]);
+  });
+
   it('leaves a gap a gap where REST does not serve our place, and says so once', async () => {
     const { run, folder, venue } = await scene([FUTURE], { restricted: ['fapi'] });
     for (const day of days.slice(0, 2)) publishKlines(folder, FUTURE, '1m', 60_000, day);

@@ -184,7 +184,7 @@ const LINES: Readonly<Record<string, number>> = {
   schedule: 300,
   select: 2000,
   serve: 750,
-  source: 2550,
+  source: 2600,
   text: 550,
   universe: 750,
   verify: 1100,

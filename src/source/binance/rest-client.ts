@@ -24,6 +24,9 @@ export interface RestRequest {
   readonly weight: number;
 }
 
+/** `servedAt`: the time of the host in epoch milliseconds; NaN if the answer does not tell. */
+type Read<T> = (content: unknown, servedAt: number) => T;
+
 /** Every recorded page and `exchangeInfo` is smaller. */
 const MAX_BYTES = 64 * 1024 * 1024;
 
@@ -39,7 +42,7 @@ export class RestClient {
   }
 
   /** Requests and parses an answer. If `read` throws a retryable error, the request is retried. */
-  async get<T>(request: RestRequest, read: (content: unknown) => T): Promise<T> {
+  async get<T>(request: RestRequest, read: Read<T>): Promise<T> {
     const base = this.#urls[request.host];
     const known = this.#restricted.get(base);
     if (known !== undefined) throw known;
@@ -60,7 +63,7 @@ export class RestClient {
     }
   }
 
-  async #request<T>(base: string, request: RestRequest, read: (content: unknown) => T): Promise<T> {
+  async #request<T>(base: string, request: RestRequest, read: Read<T>): Promise<T> {
     const { fetch, priority, signal } = this.#options;
     const query = Object.entries(request.query).map(
       ([name, value]) => `${name}=${encodeURIComponent(value)}`,
@@ -77,12 +80,12 @@ export class RestClient {
         maxBytes: MAX_BYTES,
         spoolAboveBytes: MAX_BYTES,
         expect: {
-          check: ({ status, body }) => {
+          check: ({ status, body, headers }) => {
             if (status === 404 || body.kind === 'file')
               throw new CryptodlError('http-refused', `${new URL(base).host} has no ${request.path}`, {
                 hint: `check --${request.host}-url`,
               });
-            result = { value: read(parsed(body.bytes, request.path)) };
+            result = { value: read(parsed(body.bytes, request.path), Date.parse(headers['date'] ?? '')) };
           },
         },
       },

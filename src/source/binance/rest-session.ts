@@ -108,13 +108,14 @@ export async function* seriesPages(
   series: Series,
   span: Span,
 ): AsyncGenerator<Page> {
-  const get = getterOf(client, route, series);
-  if (route.lookBackHours === 0) {
-    yield* pagesOf(route, series, get, span);
-    return;
-  }
+  const served = { at: Number.NaN };
+  const get = getterOf(client, route, series, served);
   const from = span.from - route.lookBackHours * HOUR_MS;
-  yield* withIntervals(pagesOf(route, series, get, { from, to: span.to + LOOK_AHEAD_MS }), span);
+  const pages =
+    route.lookBackHours === 0
+      ? pagesOf(route, series, get, span)
+      : withIntervals(pagesOf(route, series, get, { from, to: span.to + LOOK_AHEAD_MS }), span);
+  for await (const page of pages) yield { ...page, servedAt: served.at };
 }
 
 function pagesOf(route: RouteSpec, series: Series, get: GetPage, span: Span): AsyncGenerator<Page> {
@@ -127,15 +128,20 @@ function pagesOf(route: RouteSpec, series: Series, get: GetPage, span: Span): As
   return endAnchored(get, span, { limit: route.limit, stepMs: intervalMs(series.interval ?? ''), longestMs });
 }
 
-function getterOf(client: RestClient, route: RouteSpec, series: Series): GetPage {
+/** `served` gets the time of the host at its last answer. */
+function getterOf(client: RestClient, route: RouteSpec, series: Series, served: { at: number }): GetPage {
   const { host, path, bucket, weight, limit } = route;
   const fixed = Object.fromEntries(
     Object.entries(route.parameters).map(([name, value]) => [name, parameter(value, series)]),
   );
+  // Routes with an interval have bars; statistics have a period.
+  const barMs = 'interval' in route.parameters ? intervalMs(series.interval ?? '') : Number.NaN;
   return (query: PageQuery) =>
-    client.get({ host, path, bucket, weight, query: { ...fixed, ...query, limit } }, (content) =>
-      readPage(content, route, query, series),
-    );
+    client.get({ host, path, bucket, weight, query: { ...fixed, ...query, limit } }, (content, servedAt) => {
+      served.at = servedAt;
+      // A bar that is not over changes until its end. The clock of the host decides, because that of this machine may be wrong.
+      return readPage(content, route, query, series).filter(({ at }) => !(at + barMs > servedAt));
+    });
 }
 
 function parameter(value: string, { symbol, interval = '' }: Series): string {
