@@ -94,16 +94,19 @@ async function selectTraded(
 ): Promise<Selected> {
   const { symbols, delisted } = await chooseRestSymbols(context, patterns);
   // In the order of symbols, so that datasets with different rate limits are requested at the same time.
-  const requests = symbols.flatMap((symbol) =>
-    datasets.flatMap((dataset) => requestsOf(context, dataset, symbol, range)),
-  );
+  const requests = symbols
+    .flatMap((symbol) => datasets.flatMap((dataset) => requestsOf(context, dataset, symbol, range)))
+    .flatMap((request) => {
+      if (!delisted.includes(request.series.symbol)) return request;
+      return request.rest?.mode === 'only' ? [] : { ...request, rest: undefined };
+    });
   if (requests.length === 0)
     throw usage(
       `--symbols: REST has no selected dataset of ${listText(symbols)}`,
       'it may have them of perpetual contracts',
     );
   const notes = [
-    ...(delisted.length === 0
+    ...(delisted.length === 0 || context.options.join !== undefined
       ? []
       : [
           `delisted   ${listText(delisted, 3)}: not traded any more; the archive has the history: cryptodl vision --market ${oneMarket(context.venue, context.options, 'metrics')} --dataset metrics,fundingRate`,

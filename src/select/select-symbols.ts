@@ -192,13 +192,13 @@ export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string
 /** The selected symbols of REST. */
 export interface RestSymbols {
   readonly symbols: readonly string[];
-  /** Given symbols that only the archive has. */
+  /** Given or ordered symbols that only the archive has. With --join, they are selected too. */
   readonly delisted: readonly string[];
 }
 
 /**
  * The selected symbols among those of REST. Throws usage errors, for example with the nearest name for a name that neither REST
- * nor the archive has. A name that only the archive has is an error if no other symbol is selected.
+ * nor the archive has. Without --join, a name that only the archive has is an error if no other symbol is selected.
  */
 export async function chooseRestSymbols(
   context: SymbolContext,
@@ -206,17 +206,25 @@ export async function chooseRestSymbols(
 ): Promise<RestSymbols> {
   const market = oneMarket(context.venue, context.options, 'metrics');
   const traded = await tradedSymbols(context, market, patterns.names);
-  const live = meantNames(patterns.names, [...traded]);
-  const isListed = live.every((name) => traded.has(name));
-  const archived = isListed ? new Set<string>() : await archivedSymbols(context, market);
-  const delisted = meantNames(live, [...traded, ...archived]).filter(
-    (name) => !traded.has(name) && archived.has(name),
-  );
+  // The archive publishes the last days of a symbol after REST has dropped it.
+  const isJoined = context.options.join !== undefined;
+  const { orders } = isJoined ? await readOrders(context.paths) : { orders: [] };
+  const ordered = orders
+    .filter((order) => order.verb === 'metrics' && order.market === market)
+    .flatMap(({ symbols }) => symbols);
+  const live = meantNames(patterns.names, [...traded, ...ordered]);
+  const known = new Set([...traded, ...ordered]);
+  const archived = live.every((name) => known.has(name)) ? [] : await archivedSymbols(context, market);
+  const gone = new Set([...ordered, ...archived].filter((name) => !traded.has(name)));
+  const asked = meantNames([...new Set([...live, ...ordered])], [...traded, ...gone]);
+  const delisted = asked.filter((name) => gone.has(name));
   const place = {
     what: market,
     owner: 'REST',
-    listed: [...traded].sort(byKey),
-    elsewhere: new Map(delisted.map((name) => [name, 'the archive (cryptodl vision --dataset metrics)'])),
+    listed: [...traded, ...(isJoined ? delisted : [])].sort(byKey),
+    elsewhere: new Map(
+      isJoined ? [] : delisted.map((name) => [name, 'the archive (cryptodl vision --dataset metrics)']),
+    ),
     takesElsewhere: false,
   };
   const { selection } = selectListed(context, { ...patterns, names: live }, place);

@@ -91,6 +91,25 @@ describe('metrics --join archive', () => {
     expect(overlap).toMatchObject({ labelsShiftMs: 300_000, differing: 0 });
   });
 
+  it.each(['BTCUSDT,GONEUSDT', '*USDT'])('takes the last day of a delisted symbol of %s', async (words) => {
+    const gone: VenueSymbol = { symbol: 'GONEUSDT', host: 'fapi', to: days[5] ?? 0 };
+    const { run, lake, folder, venue, setNow } = await scene([BTC, gone]);
+    for (const symbol of [BTC, gone]) publishMetrics(folder, symbol, days[3] ?? 0);
+    const line = argv`metrics --dataset metrics,openInterestHist --symbols ${words} --join archive --days 1`;
+    setNow('2026-11-19T08:00:00Z');
+    await run(line);
+    publishMetrics(folder, gone, days[4] ?? 0);
+    setNow('2026-11-20T08:00:00Z');
+    const asked = venue.log.length;
+    const result = await run(line);
+    expect([result.code, result.stderr]).toEqual([0, expect.stringContaining('3 ok')]);
+    expect(sources(lake, 'um/metrics/symbol=GONEUSDT')).toEqual([
+      ['2026-11-18', 'archive'],
+      ['2026-11-19', 'archive'],
+    ]);
+    expect(venue.log.slice(asked).filter(({ query }) => query.get('symbol') === 'GONEUSDT')).toEqual([]);
+  });
+
   it('lets the month of funding rates take the place of the days that REST had', async () => {
     const { run, lake, folder, setNow } = await scene([BTC]);
     const line = ['metrics', '--dataset', 'fundingRate', '--symbols', 'BTCUSDT', '--join', 'archive'];
