@@ -111,11 +111,11 @@ function isUnfetched(object: HeldSpan, part: Part): boolean {
 
 /** The time after the last row, in seconds, of a period that was fetched before it was over. */
 function unfetchedTime({ facts, from, to }: HeldSpan, part: Part): number[] {
-  if (facts.open !== true || part.rowSeconds === undefined) return [];
+  if (facts.open !== true) return [];
   const start =
     facts.last === undefined
       ? from * DAY_SECONDS
-      : Math.round(Date.parse(facts.last) / 1000 - part.dayStartSeconds + part.rowSeconds);
+      : Math.round(Date.parse(facts.last) / 1000 - part.dayStartSeconds + (part.rowSeconds ?? 0));
   const end = Math.min(to, part.to) * DAY_SECONDS;
   return start < end ? [start, end] : [];
 }

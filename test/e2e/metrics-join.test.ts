@@ -1,7 +1,7 @@
 /** `metrics --join archive` and `vision --fill rest`: one series out of two sources. */
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { argv } from '../helpers/cli.js';
+import { argv, cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines } from '../helpers/lake.js';
 import { metricsAt, publishFunding, publishKlines, publishMetrics } from '../helpers/metrics-archive.js';
@@ -220,6 +220,18 @@ describe('vision --fill rest', () => {
     expect([ahead.code, await closes()]).toEqual([0, expected.slice(0, interval === '1h' ? 32 : 1)]);
     setNow(now);
     expect([(await run(args)).code, await closes()]).toEqual([0, expected]);
+  });
+
+  it('lacks the rest of an open day of trades that no later run asked for again', async () => {
+    const { run, lake, folder, setNow } = await scene([FUTURE]);
+    setNow('2026-11-20T08:30:00Z');
+    const key = 'data/futures/um/daily/aggTrades/BTCUSDT/BTCUSDT-aggTrades-2026-11-18.zip';
+    const [trade] = aggTrades(FUTURE, Date.parse('2026-11-18'), Date.parse('2026-11-19'));
+    const { a = 0, p = 0, q = 0, f = 0, l = 0, T = 0 } = trade ?? {};
+    publish(folder, key, `${[a, p, q, f, l, T, true].join(',')}\n`);
+    expect((await run([...line('um', 'aggTrades', 1), '--now', '2026-11-21T08:30:00Z'])).code).toBe(0);
+    const { stdout } = await cryptodl(['check', '--quiet', '--out', lake, '--now', '2026-11-25T08:00:00Z']);
+    expect(stdout).toContain('behind: 3 days');
   });
 
   it('leaves a gap a gap where REST does not serve our place, and says so once', async () => {
