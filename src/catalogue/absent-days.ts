@@ -5,7 +5,7 @@ import { DAY_MS, dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { Absence, Absences } from '../lake/absences.js';
 import type { Period } from '../model/task.js';
-import { at, subtract } from './spans.js';
+import { at, intersect, subtract } from './spans.js';
 import type { DayRange, Spans } from './spans.js';
 
 /**
@@ -91,7 +91,7 @@ export function absentDays(held: Spans, from: number, to: number, facts: SeriesF
   return found;
 }
 
-/** Returns a function that gives the reason for a day that is not held. */
+/** Returns a function that gives the reason for a day that is not held, or on which the first or last object of a series lacks rows. */
 export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayReason {
   const { absences, first = -Infinity, end = Infinity, currentMonth = Infinity, today = -Infinity } = known;
   const { reported } = known;
@@ -99,11 +99,15 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayRe
   const firstHeld = held.length === 0 ? Infinity : Math.max(at(held, 0), rows.first);
   const lastHeld = held.length === 0 ? -Infinity : Math.min(at(held, held.length - 1), rows.end);
   const { before, after } = outerReasons(absences, firstHeld, lastHeld);
+  const isHeld = (day: number): boolean => intersect([day, day + 1], held).length > 0;
   return (day) => {
     const failed = absences.failureOf(dayPeriod(day));
     if (failed !== undefined) return { reason: `failed:${failed}` };
     const period = absences.days().has(day) ? dayPeriod(day) : monthPeriod(monthOf(day));
-    const recorded = absences.of(period);
+    const found = absences.of(period);
+    // Without evidence, a record of a day that an object has is about the rows of the object, or older than it.
+    const isOfObject = found !== undefined && !REASON_FACTS[found.reason].isProven && isHeld(day);
+    const recorded = isOfObject ? undefined : found;
     // An empty answer is evidence only beside rows of the series: before the first ones, the symbol was not listed.
     if (
       known.isOfRest === true &&

@@ -8,8 +8,8 @@ import type { Absence, Absences, AbsentLine, RefusedRevision, RestAnswer } from 
 import { isSupportedPeriod } from '../lake/check-manifest-line.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { seriesFolder } from '../lake/layout.js';
+import { isHeld } from '../lake/manifest.js';
 import type { Manifest } from '../lake/manifest.js';
-import { FORMATS } from '../model/task.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, Format, Period, Series } from '../model/task.js';
@@ -242,10 +242,4 @@ function restOf(
 
 function isSame(a: AbsentLine, b: Pick<AbsentLine, 'asked' | 'rest'>): boolean {
   return a.asked === b.asked && isDeepStrictEqual(a.rest, b.rest);
-}
-
-function isHeld(manifest: Manifest, period: Period): boolean {
-  return FORMATS.some(
-    (format) => (manifest[format].of(period) ?? manifest[format].ofMonth(monthOf(period.from))) !== undefined,
-  );
 }

@@ -78,7 +78,8 @@ export class Absences {
   readonly #refused = new Map<string, RefusedLine>();
   #hasEnds = false;
 
-  add(line: AbsentLine): void {
+  /** Adds a line. `isHeld`: whether an object has a period: then the line is about the rows of the object. */
+  add(line: AbsentLine, isHeld: (period: Period) => boolean = () => false): void {
     const first = parsePeriod(line.cadence, line.first);
     const last = parsePeriod(line.cadence, line.last);
     const atMs = Date.parse(line.at);
@@ -105,7 +106,7 @@ export class Absences {
     // A period that is not due yet tells nothing about the end of its series.
     const isDueByThen = atMs >= first.to * DAY_MS + LATE_MS[line.cadence];
     if (isEnd(reason)) this.#hasEnds = true;
-    else if (this.#hasEnds && isDueByThen && REASON_FACTS[reason].at !== 'start')
+    else if (this.#hasEnds && isDueByThen && REASON_FACTS[reason].at !== 'start' && !isHeld(last))
       this.#removeEnds(last.to, atMs);
   }
 

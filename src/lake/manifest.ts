@@ -5,8 +5,10 @@
 import { constants } from 'node:fs';
 import { copyFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { monthOf } from '../model/calendar.js';
 import { CryptodlError, withPath } from '../model/errors.js';
-import type { Format } from '../model/task.js';
+import { FORMATS } from '../model/task.js';
+import type { Format, Period } from '../model/task.js';
 import { Absences } from './absences.js';
 import { changeManifest } from './backing.js';
 import { createLineReader, NewerVersion } from './check-manifest-line.js';
@@ -141,10 +143,17 @@ function lineError(where: string, cause: unknown): CryptodlError {
   });
 }
 
+/** Whether an object of any format has the period. */
+export function isHeld(manifest: Manifest, period: Period): boolean {
+  return FORMATS.some(
+    (format) => (manifest[format].of(period) ?? manifest[format].ofMonth(monthOf(period.from))) !== undefined,
+  );
+}
+
 /** Adds a line. Throws `manifest-damaged` for a period that is no date of the calendar, and for an invalid `at` or `asked`. */
 export function applyLine(manifest: Manifest, line: ManifestLine): void {
   if (line.kind === 'dropped') manifest[line.format].drop(line.key);
-  else if (line.kind === 'absent') manifest.absences.add(line);
+  else if (line.kind === 'absent') manifest.absences.add(line, (period) => isHeld(manifest, period));
   else {
     const held = manifest[line.settings.format];
     const { size } = held;

@@ -168,6 +168,30 @@ it('a day of trades that ends or begins with a pause of the symbol is not cut', 
   expect(lacking([absent('2024-01-06', '2024-01-07', 'hole')])).toBe(4);
 });
 
+describe('a symbol that is listed or delisted within a month', () => {
+  const MONTH = { cadence: 'monthly', rows: 9, ids: { first: 1, last: 2 } };
+  const tenth = '2024-01-10T00:00:00Z';
+  const late = line('2024-01', { ...MONTH, first: tenth, gaps: [['2024-01-01T00:00:00Z', tenth]] });
+  const early = line('2024-01', { ...MONTH, last: tenth, gaps: [[tenth, '2024-02-01T00:00:00Z']] });
+  const rest = { asked: 1, at: '2024-02-12T00:00:00.000Z' };
+  const ofMonth = absent('2024-01', '2024-01', 'hole', { at: rest.at, rest });
+  const whileLate = absent('2024-01-01', '2024-01-09', 'not-published-yet', {
+    rest: { ...rest, isEmpty: true },
+  });
+  const notListed = absent('2024-01-09', '2024-01-09', 'not-listed-yet');
+
+  it.each([
+    ['before its first row', [late, notListed, ofMonth], 0],
+    ['before its first row, and was while the month was late', [late, whileLate, notListed], 0],
+    ['before its first row, without evidence', [late, ofMonth], 9],
+    ['after its last row', [early, absent('2024-01-11', '2024-01-11', 'delisted'), ofMonth], 0],
+    ['after its last row, without evidence', [early, ofMonth], 22],
+  ])('lacks nothing but days without evidence if REST is asked for the time %s', (_, lines, missing) => {
+    const spec = findDataset(VENUE, 'um', 'fundingRate');
+    expect(cover(lines, { spec, today: day('2024-02-13') }, FUNDING)).toMatchObject([{ missing }]);
+  });
+});
+
 describe('an answer of REST', () => {
   const gaps = [['2024-01-06T03:00:00Z', '2024-01-06T03:10:00Z']];
   const held = [line('2024-01-05'), line('2024-01-06', { rows: 1430, gaps }), line('2024-01-09')];
