@@ -5,6 +5,7 @@ import type { Body } from '../http/fetch.js';
 import { parseDay, startOfDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
+import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../model/task.js';
 import type { Download } from '../queue/run-queue.js';
@@ -146,7 +147,8 @@ function isBeforeHistory(error: unknown): boolean {
 }
 
 function absenceOf({ reasonIfEmpty, fills }: RestPeriod, isBeforeFirst: boolean): AbsenceReason {
-  return fills === true || isBeforeFirst ? reasonIfEmpty : 'hole';
+  const { at } = REASON_FACTS[reasonIfEmpty];
+  return fills === true || isBeforeFirst || at !== 'start' ? reasonIfEmpty : 'hole';
 }
 
 /** The span of the row times of these days, in epoch ms. Some datasets label a row with the end of its interval. */

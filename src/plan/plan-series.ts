@@ -22,7 +22,7 @@ import { chooseObjects, labelOf, withLackingDays, withRecheckedDays } from './ch
 import type { Choice, ChooseContext } from './choose-objects.js';
 import type { PlanContext, SeriesRequest } from './series-request.js';
 import { decidePartition } from './decide.js';
-import { proveAbsences } from './prove-absences.js';
+import { proveAbsences, withProven } from './prove-absences.js';
 import { mayLackEdges } from './prove-edges.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
 import { withHeldSettings } from './series-request.js';
@@ -145,7 +145,8 @@ async function chosenPeriods(
     absences.failureOf(period) !== undefined ||
     REASON_FACTS[absences.of(period)?.reason ?? 'delisted'].mayCome;
   const fromRest = rest === undefined ? undefined : { series, offer: rest, held, isRecentlyAbsent, wasAsked };
-  if (fromRest?.offer.mode === 'only') return chooseFromRest(fromRest, ranges);
+  if (fromRest?.offer.mode === 'only')
+    return chooseFromRest(fromRest, ranges).map((choice) => withProven({ absences, known }, choice));
   const spec = findDataset(context.venue, series.market, series.dataset);
   const halts = haltsOf(context.venue, series);
   const choose: ChooseContext = {

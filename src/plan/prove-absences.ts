@@ -5,6 +5,7 @@ import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import { DAY_MS, periodAt } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
+import { unlessListingFault } from '../source/listing.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import type { SeriesListing } from './series-listing.js';
 import type { PlanContext } from './series-request.js';
@@ -28,25 +29,48 @@ export async function proveAbsences(context: ProofContext, choices: readonly Cho
   return proven;
 }
 
-/** Without a current listing, nothing is proven, and what earlier runs have proven stays. */
-async function prove(context: ProofContext, { period, absent }: Choice): Promise<Proof> {
-  const listing = await context.list(period.cadence);
-  if (listing.isProbed === true || listing.copiedAt !== undefined)
-    return { absent: provenBefore(context, period) ?? absent };
+/** Where the listings do not tell, nothing is proven, and what earlier runs have proven stays. */
+async function prove(context: ProofContext, choice: Choice): Promise<Proof> {
+  const listing = await context.list(choice.period.cadence);
+  const isCurrent = listing.isProbed !== true && listing.copiedAt === undefined;
+  const found = isCurrent ? await unlessListingFault(reasonOf(context, listing, choice)) : undefined;
+  return found ?? { absent: provenBefore(context, choice.period) ?? choice.absent };
+}
+
+async function reasonOf(
+  context: ProofContext,
+  listing: SeriesListing,
+  { period, absent }: Choice,
+): Promise<Proof> {
   if (absent === 'hole') return { absent: await holeReason(context, listing, period) };
   const reason = absent === 'unknown' ? await startReason(context, listing, period) : absent;
   return reason === 'not-published-yet' ? endReason(context, listing, period) : { absent: reason };
 }
 
-/** The reason that an earlier run has proven of a period, or of the days from an earlier one on. */
-function provenBefore({ absences, known }: ProofContext, period: Period): AbsenceReason | undefined {
+/** The reason that an earlier run has proven of a period, or of the days from an earlier one on. Held days refute it. */
+function provenBefore(
+  { absences, known }: Pick<ProofContext, 'absences' | 'known'>,
+  period: Period,
+): AbsenceReason | undefined {
+  const end = known.end() ?? -Infinity;
+  const isRefuted = { start: period.from >= (known.first() ?? Infinity), end: period.from < end, any: false };
   const own = absences.of(period)?.reason;
-  if (own !== undefined && REASON_FACTS[own].isProven) return own;
+  if (own !== undefined && REASON_FACTS[own].isProven && !isRefuted[REASON_FACTS[own].at]) return own;
   return absences
     .periods()
-    .filter(({ from }) => from >= (known.end() ?? -Infinity) && from <= period.from)
+    .filter(({ from }) => from >= end && from <= period.from)
     .flatMap((one) => absences.of(one)?.reason ?? [])
     .find(isEnd);
+}
+
+/** A period of REST, which proves nothing about a symbol, with the reason that earlier runs have proven. */
+export function withProven(context: Pick<ProofContext, 'absences' | 'known'>, choice: Choice): Choice {
+  const { period, held, listed } = choice;
+  const absent = held === undefined ? provenBefore(context, period) : undefined;
+  // What REST keeps changes each day.
+  if (absent === undefined || absent === 'before-history') return choice;
+  if (listed?.rest === undefined) return { ...choice, absent };
+  return { ...choice, absent, listed: { ...listed, rest: { ...listed.rest, reasonIfEmpty: absent } } };
 }
 
 /** The reason that an earlier run recorded, if it is one of these and its wait is not over. */
@@ -76,7 +100,7 @@ async function startReason(
   const isStartKnown = context.spans[period.cadence]?.first !== undefined;
   const start = isStartKnown ? undefined : await context.life.datasetStart(context.series);
   if (start !== undefined && period.to <= start) return 'before-history';
-  if (first === undefined) return 'unknown';
+  if (first === undefined) return provenBefore(context, period) ?? 'unknown';
   return listing.first === undefined ? 'not-published-yet' : 'hole';
 }
 

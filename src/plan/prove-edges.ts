@@ -7,6 +7,7 @@ import { checkedFolder } from '../lake/path-checks.js';
 import { dayOf, dayPeriod, monthPeriod, monthOf } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Period, Series } from '../model/task.js';
+import { unlessListingFault } from '../source/listing.js';
 import { findDataset, rowSeconds } from '../source/venue.js';
 import { isCheckDay } from './choose-objects.js';
 import type { PlanContext } from './series-request.js';
@@ -85,7 +86,7 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
       [dayPeriod(day), monthPeriod(monthOf(day))].some((period) => absences.of(period)?.reason === reason);
     for (const { before, next, asked } of lackingSeams(held.spans(), cuts)) {
       if (!isChanged && !isRecentOrDue(asked, today)) continue;
-      const first = before === undefined ? await life.firstDay(series) : undefined;
+      const first = before === undefined ? await unlessListingFault(life.firstDay(series)) : undefined;
       const to = next === undefined ? today : rowDay(context, next.facts.first);
       if (before === undefined) {
         const start = Math.min(first ?? -Infinity, to);
@@ -100,10 +101,10 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
           ? Math.max(asked.from - RECENT_DAYS, first ?? Infinity)
           : rowDay(context, before.facts.last) + 1;
       if (to > from && !isKnown(from, 'not-traded'))
-        for (const pause of await life.pauses(series, 'daily', from, to))
+        for (const pause of (await unlessListingFault(life.pauses(series, 'daily', from, to))) ?? [])
           if (pause.to < today) note(series, dayPeriod(pause.to - 1), 'not-traded', { since: pause.from });
       if (next === undefined) {
-        const end = await life.end(series, 'daily', from);
+        const end = await unlessListingFault(life.end(series, 'daily', from));
         if (end !== undefined && end <= asked.to && !isKnown(end, 'delisted'))
           note(series, dayPeriod(end), 'delisted');
         if (end === from && (await hasBarAt(context, series, 'after', asked)))

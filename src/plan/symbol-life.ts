@@ -39,7 +39,7 @@ interface LifeOptions {
   readonly knownSeries: (market: string) => AsyncIterable<Series>;
 }
 
-/** Asks the listing at most once for each fact. */
+/** Asks the listing at most once for each fact. All methods reject with its error if it does not answer, or with `unreachable` if it is a copy. */
 export class SymbolLife {
   readonly #options: LifeOptions;
   readonly #peers = new Map<string, string[]>();
@@ -59,7 +59,7 @@ export class SymbolLife {
   }
 
   /**
-   * The first day of the symbol in any of its datasets; undefined if no other series begins with this one, or if the listing does not tell:
+   * The first day of the symbol in any of its datasets; undefined if no other series begins with this one:
    * one series alone may begin late. If publication stalled for all of its market then, the day after the last one before that others have.
    */
   firstDay(series: Series): Promise<number | undefined> {
@@ -85,7 +85,7 @@ export class SymbolLife {
 
   /**
    * The first day of the dataset in any of the symbols that show whether the market goes on, and in this one; undefined if none of the others
-   * has it, or if the listing does not tell.
+   * has it.
    */
   datasetStart(series: Series): Promise<number | undefined> {
     return this.#once(series, 'start of the dataset', async () => {
@@ -142,11 +142,10 @@ export class SymbolLife {
     const isTold = ({ market, dataset, interval }: Series): boolean =>
       !hasLongBars(findDataset(this.#options.venue, market, dataset), interval);
     const others = (await this.#othersOf(series)).filter(isTold);
-    const found = await orUndefined(async () => {
-      if (!(await this.#hasDays(others, from - NEAR_DAYS, to + NEAR_DAYS))) return undefined;
-      return Promise.all([series, ...others].filter(isTold).map((one) => this.#daysOf(one, since, to)));
-    });
-    if (found === undefined) return [];
+    if (!(await this.#hasDays(others, from - NEAR_DAYS, to + NEAR_DAYS))) return [];
+    const found = await Promise.all(
+      [series, ...others].filter(isTold).map((one) => this.#daysOf(one, since, to)),
+    );
     const days = [...found.flat().sort((a, b) => a - b), to];
     const shown = this.#shownBy(series, cadence, []);
     const pauses: Days[] = [];
@@ -166,12 +165,11 @@ export class SymbolLife {
     const pauses = await this.#once(series, `${cadence} pauses from ${from}`, () =>
       this.pauses(series, cadence, from, today),
     );
-    return pauses?.filter(({ to }) => to < today) ?? [];
+    return pauses.filter(({ to }) => to < today);
   }
 
-  /** Undefined if the listing does not tell. */
-  #once<T>(series: Series, what: string, act: () => Promise<T>): Promise<T | undefined> {
-    return this.#facts(`${nameOf(series)} ${what}`, () => orUndefined(act)) as Promise<T | undefined>;
+  #once<T>(series: Series, what: string, act: () => Promise<T>): Promise<T> {
+    return this.#facts(`${nameOf(series)} ${what}`, act) as Promise<T>;
   }
 
   async #hasDays(all: readonly Series[], from: number, to: number): Promise<boolean> {
@@ -215,15 +213,24 @@ export class SymbolLife {
     return (await this.#othersPeriods(series, shown, from, to).next()).done !== true;
   }
 
-  /** The periods of other symbols in the days `[from, to)`, series by series. The recent ones are requested once for all such days. */
+  /**
+   * The periods of other symbols in the days `[from, to)`, series by series. The recent ones are requested once for all such days. Rejects at the end
+   * with the last error of a listing: the others may tell enough.
+   */
   async *#othersPeriods(series: Series, shown: Shown, from: number, to: number): AsyncGenerator<Period> {
     const recent = this.#options.today - REFERENCE_DAYS;
     const [start, end] = from >= recent || to === Infinity ? [recent, Infinity] : [from, to];
+    let fault: CryptodlError | undefined;
     for (const [one, cadence] of shown)
-      for (const symbol of this.#referencesOf(series)) {
-        const found = await orUndefined(() => this.#periods({ ...one, symbol }, cadence, start, end));
-        yield* found?.filter((period) => period.to > from && period.from < to) ?? [];
-      }
+      for (const symbol of this.#referencesOf(series))
+        try {
+          const found = await this.#periods({ ...one, symbol }, cadence, start, end);
+          yield* found.filter((period) => period.to > from && period.from < to);
+        } catch (error) {
+          if (!isListingFault(error)) throw error;
+          fault = error;
+        }
+    if (fault !== undefined) throw fault;
   }
 
   /** The same dataset of the symbol in other intervals, of the run and of the lake. */
@@ -359,13 +366,4 @@ function nameOf(series: Series): string {
 
 function groupOf({ market, dataset, interval = '' }: Series): string {
   return `${market} ${dataset} ${interval}`;
-}
-
-async function orUndefined<T>(act: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await act();
-  } catch (error) {
-    if (isListingFault(error)) return undefined;
-    throw error;
-  }
 }

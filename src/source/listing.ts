@@ -41,6 +41,16 @@ export function isListingFault(error: unknown): error is CryptodlError {
   return error instanceof CryptodlError && (!error.fatal || error.code === 'unreachable');
 }
 
+/** Undefined if the listing does not tell. */
+export async function unlessListingFault<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (isListingFault(error)) return undefined;
+    throw error;
+  }
+}
+
 /** Turns failures of the listing except `wait-too-long` into `unreachable`, for verbs that need it. Returns other errors unchanged. */
 export function asUnreachable(error: unknown): unknown {
   if (!isListingFault(error) || error.code === 'wait-too-long') return error;

@@ -1,5 +1,5 @@
 /** Reasons for absence need evidence: what the archive has of a symbol, and whether its market goes on. */
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeArchive, makeCsv } from '../../scripts/synthetic-archive.js';
 import { cryptodl } from '../helpers/cli.js';
@@ -176,6 +176,18 @@ describe('an absent day is', () => {
     await scene.vision(later, shared);
     expect(await gapsOf(lake, now)).toEqual([end]);
     expect((await checked(lake, now)).verdict).toBe('complete');
+  });
+
+  it('proven once: a run without the listings of the other datasets does not doubt it', async () => {
+    const range = '--symbols GONEUSDT,TWICEUSDT,NEWUSDT --from 2026-07-01 --to 2026-11-19';
+    const { lake } = await scene.vision(range);
+    const proven = await gapsOf(lake);
+    expect(new Set(proven.map(([, reason]) => reason))).toEqual(
+      new Set(['delisted', 'not-traded', 'not-listed-yet']),
+    );
+    scene.refuse((path) => /prefix=.*(rades|1d|1m|metrics)/.test(path), 503);
+    await scene.vision(`${range} --now 2027-01-20T12:00:00Z --retries 0`, { lake: basename(lake) });
+    expect(await gapsOf(lake)).toEqual(proven);
   });
 
   it.each([

@@ -110,6 +110,28 @@ describe('metrics --join archive', () => {
     expect(venue.log.slice(asked).filter(({ query }) => query.get('symbol') === 'GONEUSDT')).toEqual([]);
   });
 
+  it('keeps what the archive has proven of a symbol when REST alone is asked later', async () => {
+    const late: VenueSymbol = { symbol: 'NEWUSDT', host: 'fapi', from: days[3] ?? 0 };
+    const { run, lake, folder, setNow } = await scene([BTC, late]);
+    for (const day of days) publishMetrics(folder, BTC, day);
+    for (const day of days.slice(3)) {
+      publishMetrics(folder, late, day);
+      publishKlines(folder, late, '1h', 3_600_000, day);
+    }
+    const line = argv`metrics --dataset metrics --symbols NEWUSDT --days`;
+    await run([...line, '6', '--join', 'archive']);
+    setNow('2026-11-23T08:00:00Z');
+    expect((await run([...line, '8'])).stderr).toContain('not-listed-yet');
+    const lines = manifestLines(join(lake, 'binance/um/metrics/symbol=NEWUSDT'));
+    const reasons = lines.flatMap(({ reason, rest }) =>
+      reason === undefined ? [] : [[reason, rest !== undefined]],
+    );
+    expect(reasons).toEqual([
+      ['not-listed-yet', false],
+      ['not-listed-yet', true],
+    ]);
+  });
+
   it('lets the month of funding rates take the place of the days that REST had', async () => {
     const { run, lake, folder, setNow } = await scene([BTC]);
     const line = ['metrics', '--dataset', 'fundingRate', '--symbols', 'BTCUSDT', '--join', 'archive'];
