@@ -103,17 +103,6 @@ describe('the next step for days between the own days of a series', () => {
     );
   });
 
-  it('ends with the own days', () => {
-    expect(nextOf([{ days: [5, 11] }])).toBe('repair');
-    expect(nextOf([{ days: [4, 11] }])).toMatch(/^vision/);
-    expect(nextOf([{ days: [5, 12] }])).toMatch(/^vision/);
-  });
-
-  it('is nothing for other days of a series that --symbols cannot name', () => {
-    const flags = { symbols: ['*'] };
-    expect(nextOf([{ symbol: '!BTCUSDT', days: LATER }], { flags })).toBeUndefined();
-  });
-
   it('is nothing if no data is expected on these days', () => {
     const halt = { days: INSIDE, reason: 'halt', isMissing: false } as const;
     expect(nextOf([halt, { ...halt, days: LATER }])).toBeUndefined();
@@ -135,10 +124,6 @@ describe('the next step for failures of the last report', () => {
     expect(nextOf([failed], reported())).toBe("retry '/lake/_failures/a b.jsonl'");
   });
 
-  it('is nothing if no day is missing', () => {
-    expect(nextOf([], reported())).toBeUndefined();
-  });
-
   it('is repair for a failure of another series, without a report, and if other days are missing too', () => {
     expect(nextOf([failed], reported('um klines 1m ETHUSDT'))).toBe('repair');
     expect(nextOf([failed])).toBe('repair');
@@ -156,19 +141,6 @@ describe('the next step for days outside the own days', () => {
     expect(nextOf(lacks, { flags })).toBe(
       'vision --quote USDT --from 2024-01-03 --to 2024-01-12 --format csv',
     );
-  });
-
-  it('gives each verb the datasets that it takes', () => {
-    const flags = { dataset: ['klines,openInterestHist'], interval: ['1m,5m'] };
-    const rest = { dataset: 'openInterestHist', interval: '5m', days: LATER } as const;
-    expect(nextOf([{ days: LATER }, rest, { ...rest, symbol: 'ETHUSDT' }], { flags })).toBe(
-      `vision --dataset klines --interval 1m ${LATER_DAYS} && metrics --dataset openInterestHist --interval 5m ${LATER_DAYS}`,
-    );
-    const metrics = { dataset: 'metrics', interval: '', days: LATER } as const;
-    expect(nextOf([metrics, { days: LATER }], { flags })).toBe(
-      `vision --dataset metrics,klines --interval 1m ${LATER_DAYS}`,
-    );
-    expect(nextOf([metrics], { flags: { interval: ['1m'] } })).toBe(`vision ${LATER_DAYS}`);
   });
 });
 
@@ -198,16 +170,5 @@ describe('the next step for days outside the own days of given symbols', () => {
         `vision --market um --dataset metrics --symbols BTCUSDT ${LATER_DAYS}`,
       ].join(' && '),
     );
-  });
-
-  it('fetches whole days for missing hours', () => {
-    const one = covered({ days: LATER });
-    const [gap] = one.gaps;
-    const hours = { ...gap, from: (gap?.from ?? 0) + 3600, to: (gap?.to ?? 0) - 3600 } as Gap;
-    const layer = { origin: 'flag', values: flags, nameOf: String } as const;
-    const resolved = resolveOptions('coverage', [layer], VENUE);
-    const next = new NextStep({ venue: VENUE, resolved, failures: undefined });
-    next.add({ ...one, gaps: [hours] });
-    expect(next.line()).toContain('--from 2024-01-11 --to 2024-01-12');
   });
 });

@@ -105,18 +105,6 @@ describe('the figures of a run', () => {
     expect(figures.figures.firstByteMs.p99).toBeGreaterThanOrEqual(7000);
   });
 
-  it('have whole milliseconds, an hour at most, for any time at all', () => {
-    const figures = new Figures();
-    for (const ms of [0, 0.2, 1e12, -5]) {
-      figures.begun();
-      figures.ended(attempt(ms, ms));
-    }
-    const { firstByteMs } = figures.figures;
-    expect(firstByteMs.p50).toBe(1);
-    expect(firstByteMs.p99).toBeGreaterThanOrEqual(3_600_000);
-    expect(firstByteMs.p99).toBeLessThan(3_610_000);
-  });
-
   it('count failed attempts by error code, and no errors from elsewhere', () => {
     const figures = new Figures();
     const codes: ErrorCode[] = ['connection-lost', 'http-server-error', 'connection-lost'];
@@ -204,14 +192,5 @@ describe('the figures of a run', () => {
     figures.onRetry(retryEvent(true, 'connection-lost'));
     figures.onRetry(retryEvent(false, 'rate-limited'));
     expect(figures.figures.retries.reasons).toEqual({ 'http-server-error': 1, 'connection-lost': 2 });
-  });
-
-  it('are a copy: read values do not change later', () => {
-    const figures = new Figures();
-    const before = figures.figures;
-    figures.begun();
-    figures.ended(attempt(5, 5, new CryptodlError('connection-lost', 'x')));
-    expect(before.errors).toEqual({});
-    expect(before.requests).toBe(0);
   });
 });

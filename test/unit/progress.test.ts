@@ -140,10 +140,6 @@ describe('the live view', () => {
     ]);
     expect(view({}, { columns: 20, rows: 9 })[1]).toBe('  download 30 in flight of 48, 167 kB/s');
   });
-
-  it('has the limit beside the objects in flight after it has fallen below them', () => {
-    expect(view({ inFlight: 60, places: 30 })[1]).toBe('  download   60 in flight, limit 30, 167 kB/s');
-  });
 });
 
 /** A stream that is a terminal of this size. */
@@ -162,12 +158,6 @@ describe('the screen of the live view', () => {
     expect(text).not.toContain('too low');
     // The cursor is in the empty line above them.
     expect(text.endsWith('\u001b[2A\r\u001b[?7h')).toBe(true);
-  });
-
-  it('takes the usual size where the terminal tells none', () => {
-    const { stream, sent } = terminal(0, 0);
-    new LiveScreen(stream).draw(['x'.repeat(200)]);
-    expect(sent()).toContain(`${'x'.repeat(78)}…`);
   });
 });
 
@@ -351,11 +341,6 @@ describe('the form of the progress', () => {
       'bar',
       'bar',
     ]);
-  });
-
-  it('is otherwise as given', () => {
-    for (const progress of ['plain', 'json', 'none'] as const)
-      expect(given({ progress }, { CI: '1' }, { isTTY: false, isBeside: true })).toBe(progress);
   });
 });
 
