@@ -6,7 +6,7 @@ import type { Manifest } from './manifest.js';
 import type { ManifestLine } from './manifest-line.js';
 
 /** A line takes less than 1 kB of memory. A single larger manifest is kept too. */
-const MOST_LINES = 25_000;
+const MOST_LINES = 10_000;
 /** Memory of an empty manifest, in lines. */
 const EMPTY_LINES = 4;
 /** This number of absences takes as much memory as one line. */

@@ -126,8 +126,8 @@ describe('of many manifests', () => {
   });
 
   it.each([
-    [12_000, true],
-    [13_000, false],
+    [4000, true],
+    [6000, false],
   ])('two of %d lines stay both: %s', async (count, isKept) => {
     const [first, second] = [await folderOf(), await folderOf()];
     for (const folder of [first, second]) writeLines(folder, linesOf(count));
