@@ -57,7 +57,7 @@ export interface ChooseContext extends Pick<PlanContext, 'today' | 'recheckDays'
   readonly list: (cadence: Cadence) => Promise<SeriesListing>;
   /** First and last known periods of the dataset, over all series. */
   readonly spans: DatasetSpec['spans'];
-  /** Whether trading was halted on a day: it lacks rows for this reason. */
+  /** Whether trading was halted for a part of a day. The monthly object is not asked for the rows that such a day lacks. */
   readonly isHalted: (day: number) => boolean;
   /** Whether this monthly object may replace held days if a day of the month is a hole or lacks rows; undefined: never. */
   readonly mayReplaceDays?: (monthly: ArchiveObject) => boolean;
