@@ -7,9 +7,8 @@ import type { DayRange } from '../catalogue/spans.js';
 import { heldCuts } from '../catalogue/day-states.js';
 import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
-import { seriesFolder } from '../lake/layout.js';
 import { HeldObjects } from '../lake/held-objects.js';
-import { checkedFolder } from '../lake/path-checks.js';
+import type { Manifest } from '../lake/manifest.js';
 import { checkSettings, differingSettings } from '../lake/settings.js';
 import { grouped, memoized } from '../model/by-name.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
@@ -29,12 +28,13 @@ import { withHeldSettings } from './series-request.js';
 import type { SeriesListing, ListingRange } from './series-listing.js';
 
 /** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
-export async function planSeries(context: PlanContext, requested: SeriesRequest): Promise<PartitionPlan[]> {
-  const { series } = requested;
-  const folder = await checkedFolder(context.root, seriesFolder(context.venue.name, series));
-  const manifest = await context.manifests.of(folder);
+export async function planSeries(
+  context: PlanContext,
+  requested: SeriesRequest,
+  { folder, manifest }: { readonly folder: string; readonly manifest: Manifest },
+): Promise<PartitionPlan[]> {
   const request = await withHeldSettings(context.venue, requested, manifest, context.datasetSettings);
-  const { settings } = request;
+  const { series, settings } = request;
   const held = manifest[settings.format];
   if (!context.force) checkSettings(series, folder, { held, requested: settings });
   const isMixed = differingSettings(held.settings(), settings).length > 0;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { seriesFolder } from '../lake/layout.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import type { HeldObjects } from '../lake/held-objects.js';
+import type { Manifest } from '../lake/manifest.js';
 import { dayOf, daysWithin, monthOf } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Observer } from '../model/observer.js';
@@ -224,32 +225,29 @@ function emptyTotals(): PlanTotals {
 /** Plans a series. Daily objects replace a short month if the archive lists its other days and at least one of its empty days. */
 async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { rest: _, ...own } = request;
+  const folder = await checkedFolder(context.root, seriesFolder(context.venue.name, request.series));
+  const known = { folder, manifest: await context.manifests.of(folder) };
   const plans: PartitionPlan[] = [];
   const replaced: ShortMonth[] = [];
-  for (const month of await askedShortMonths(context, request)) {
-    const days = await planSeries(context, {
-      ...own,
-      cadences: ['daily'],
-      ranges: [month],
-      exact: true,
-      rewrites: 'when-days-have-more',
-      emptyDays: month.emptyDays,
-    });
+  for (const month of askedShortMonths(context, request, known.manifest)) {
+    const ofDays = { ...own, cadences: ['daily'], ranges: [month], exact: true } as const;
+    const { emptyDays } = month;
+    const days = await planSeries(context, { ...ofDays, rewrites: 'when-days-have-more', emptyDays }, known);
     if (days.length > 0) replaced.push(month);
     plans.push(...days);
   }
-  return [...plans, ...(await planSeries(context, { ...request, replaced }))];
+  return [...plans, ...(await planSeries(context, { ...request, replaced }, known))];
 }
 
 /** The short months of an exact request in its ranges; of other requests also those of their order, less and less often, without end. */
-async function askedShortMonths(
-  { venue, root, manifests, today, force, revisions }: PlanContext,
+function askedShortMonths(
+  { venue, today, force, revisions }: PlanContext,
   { series, settings, ranges, exact, since, rewrites }: SeriesRequest,
-): Promise<readonly ShortMonth[]> {
+  manifest: Manifest,
+): readonly ShortMonth[] {
   const spec = findDataset(venue, series.market, series.dataset);
   const isCompared = !force && rewrites === undefined && (revisions === 'check' || revisions === 'take');
   if (!isCompared || spec?.cadences.includes('daily') !== true) return [];
-  const manifest = await manifests.of(await checkedFolder(root, seriesFolder(venue.name, series)));
   return shortMonthsOf(manifest[settings.format], spec).filter(({ from, to }) => {
     const isInRange = ranges.some((range) => range.from < to && from < range.to);
     return exact === true ? isInRange : (isInRange || to > (since ?? Infinity)) && isCheckDay(from, today);
