@@ -1,18 +1,7 @@
-/** The first day of a held series that a run fetches, and the objects that the series has lost. */
+/** The first day of a held series that a run fetches. */
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { fileSizes } from '../lake/publish.js';
-import type { Period, Series } from '../model/task.js';
-import { periodOf } from '../source/keys.js';
-import type { Source } from '../source/source.js';
-
-/** The periods of dropped objects whose days the lake does not hold. */
-export function lostPeriods(venue: Source, series: Series, held: HeldObjects): Period[] {
-  return held.dropped().flatMap((key) => {
-    const period = periodOf({ venue, series }, key);
-    return period === undefined || held.overlapping(period).length > 0 ? [] : [period];
-  });
-}
 
 interface GapRules {
   /** Whether an object of the lake has to be fetched again. */

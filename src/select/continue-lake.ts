@@ -6,7 +6,7 @@ import { isDue } from '../lake/absences.js';
 import { lakePaths, seriesFolder } from '../lake/layout.js';
 import { readOrders } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
-import { firstGap, lostPeriods } from '../catalogue/first-gap.js';
+import { firstGap } from '../catalogue/first-gap.js';
 import { readHeld } from '../catalogue/read-series.js';
 import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -18,14 +18,12 @@ import type { Range } from './date-range.js';
 import { globsThatSelect, hasQuote, inKeyOrderOf, listedSymbols } from './select-symbols.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Market, Series } from '../model/task.js';
-import { countText, numberText } from '../model/units.js';
 import { endedText, endOfDataset } from '../source/describe.js';
 import { cadencesOf } from '../source/keys.js';
 import { isListingFault } from '../source/listing.js';
 import type { TradedSymbol } from '../source/source.js';
 import { findDataset, isArchived, isMetric } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { shellWord } from '../text/printable.js';
 import { isAll } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { givenSettings, settingsOf } from './selection.js';
@@ -49,7 +47,6 @@ export async function continueLake(
   const requests: SeriesRequest[] = [];
   const ended = new Set<string>();
   let outside = 0;
-  const lost = { objects: 0, series: 0 };
   const held = new Set<string>();
   const { grown, ...anew } = await orderedAnew(context, range, verb);
   const ordered = anew.ordered.filter(
@@ -66,12 +63,10 @@ export async function continueLake(
       outside += 1;
       continue;
     }
-    const { continued, lostObjects } = await continuations(context, { series, spec }, range, { given, verb });
+    const continued = await continuations(context, { series, spec }, range, { given, verb });
     // The manifest may record absences alone.
     if (continued.length > 0) held.add(seriesName(series));
     else if (isOrdered.has(seriesName(series))) continue;
-    lost.objects += lostObjects;
-    lost.series += lostObjects > 0 ? 1 : 0;
     for (const request of continued) {
       const [days] = request.ranges;
       if (days !== undefined && days.from < days.to) requests.push(request);
@@ -84,10 +79,6 @@ export async function continueLake(
     if (isInShard(options.shard, venue, series)) requests.push(request);
     else outside += 1;
   }
-  if (lost.objects > 0)
-    warn(
-      `${countText(lost.objects, 'object')} of ${numberText(lost.series)} series were lost, and this run does not fetch them; to fetch them again: cryptodl repair --out ${shellWord(options.out)}`,
-    );
   if (requests.length === 0 && ended.size === 0 && outside === 0)
     throw usage(
       `no --symbols, and ${options.out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
@@ -201,7 +192,7 @@ async function continuations(
   { series, spec }: { readonly series: Series; readonly spec: DatasetSpec },
   range: Range,
   { given, verb }: { readonly given: ReadonlySet<string>; readonly verb: DownloadVerb },
-): Promise<{ readonly continued: readonly SeriesRequest[]; readonly lostObjects: number }> {
+): Promise<readonly SeriesRequest[]> {
   const { options, paths, venue } = context;
   const folder = join(paths.root, seriesFolder(venue.name, series));
   const manifest = await readHeld(paths.root, venue, series);
@@ -215,7 +206,7 @@ async function continuations(
   );
   const settled = new Set([...givenSettings(given), 'format'] as const);
   const rest = offerOf(context, series, verb);
-  const continued = await Promise.all(
+  return Promise.all(
     formats.map(async (format) => {
       const asked = { ...settingsOf(context, spec, series.interval), format };
       const settings = continuedSettings(asked, settled, manifest);
@@ -242,9 +233,4 @@ async function continuations(
       return { series, settings, cadences, ranges, rest };
     }),
   );
-  const lost = selected.flatMap((format) => {
-    const from = continued.find(({ settings }) => settings.format === format)?.ranges[0]?.from ?? Infinity;
-    return lostPeriods(venue, series, manifest[format]).filter((period) => period.from < from);
-  });
-  return { continued, lostObjects: lost.length };
 }

@@ -205,7 +205,6 @@ const LONG_FUNCTIONS: readonly string[] = [
   'page/report.ts without a name',
   'plan/series-listing.ts listSeries',
   'select/continue-lake.ts continueLake',
-  'select/continue-lake.ts continuations',
   'verify/select-repairs.ts selectRepairs',
   'workers/process-job.ts processJob',
   'workers/wait-for-jobs.ts conclude',
