@@ -1,7 +1,6 @@
 /** Checks of this machine: versions, memory, open files, the server of `--redis`, the folders of a lake and its lock. They leave no files behind. */
-import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { access, open, rm, stat, statfs } from 'node:fs/promises';
+import { access, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { arch, platform } from 'node:os';
 import { dirname, join } from 'node:path';
 import { stagedBeside } from '../files/temp-files.js';
@@ -104,30 +103,28 @@ export interface FolderInput {
   readonly within?: string;
   /** The result when the folder is not writable. */
   readonly unwritable: { readonly status: Status; readonly next: string };
-  readonly clock: Clock;
 }
 
 const LITTLE_ROOM_BYTES = 1e9;
-const SLOW_BYTES_PER_SECOND = 2e6;
 
-/** Resolves with `unwritable` when the folder cannot be written; warns when it is slow or has less than 1 GB free. */
-export async function checkFolder(input: FolderInput): Promise<CheckResult> {
-  const { check, path, unwritable, flag } = input;
+/** Resolves with `unwritable` when the folder cannot be written; warns when it has less than 1 GB free. */
+export async function checkFolder({
+  check,
+  path,
+  unwritable,
+  flag,
+  within = path,
+}: FolderInput): Promise<CheckResult> {
   const shown = shownPath(path);
   try {
     const there = await nearest(path);
     const room = await freeOnDisk(there);
     const free = room === undefined ? '' : `; ${bytesText(room)} free`;
-    let found = `${shown} does not exist yet; the first run creates it`;
-    let perSecond = Infinity;
-    if (there === path) {
-      perSecond = Math.round(await writeProbe(input));
-      found = `${shown} is written at ${bytesText(perSecond)}/s`;
-    } else await access(there, constants.W_OK | constants.X_OK);
-    const isSlow = perSecond < SLOW_BYTES_PER_SECOND;
-    if (!isSlow && (room ?? Infinity) >= LITTLE_ROOM_BYTES) return checkResult(check, 'ok', found + free);
-    const next = isSlow ? `choose a faster disk with ${flag}` : `free some space, or choose another ${flag}`;
-    return checkResult(check, 'warn', found + free, { next });
+    if (there === path) await writeProbe(await nearest(within));
+    else await access(there, constants.W_OK | constants.X_OK);
+    const found = `${shown} ${there === path ? 'can be written' : 'does not exist yet; the first run creates it'}${free}`;
+    if ((room ?? Infinity) >= LITTLE_ROOM_BYTES) return checkResult(check, 'ok', found);
+    return checkResult(check, 'warn', found, { next: `free some space, or choose another ${flag}` });
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'unknown error') throw error;
@@ -163,25 +160,11 @@ async function freeOnDisk(folder: string): Promise<number | undefined> {
   return blocks === 0 ? undefined : bavail * bsize;
 }
 
-/** Large enough to measure the disk and not its cache, small enough for any disk. */
-const PROBE_BYTES = 4 * 1024 * 1024;
-
-/** Writes, syncs and removes a probe file. Resolves with bytes per second. */
-async function writeProbe({ path, within = path, clock }: FolderInput): Promise<number> {
-  const folder = await nearest(within);
+/** Writes and removes a probe file. */
+async function writeProbe(folder: string): Promise<void> {
   const file = await stagedBeside(join(folder, 'probe'));
-  // File systems with compression would store zeros faster.
-  const bytes = randomBytes(PROBE_BYTES);
-  const begun = clock.monotonic();
   try {
-    const handle = await open(file, 'wx');
-    try {
-      await handle.writeFile(bytes);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    return (PROBE_BYTES / Math.max(1, clock.monotonic() - begun)) * 1000;
+    await writeFile(file, 'probe', { flag: 'wx' });
   } finally {
     await rm(file, { force: true });
   }

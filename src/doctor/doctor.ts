@@ -216,10 +216,10 @@ async function checkDisks({
     const trial = await backingOf(root)?.tryOut();
     if (trial !== undefined) return bucketResult(shownPath(root), trial);
     const within = paths.staging;
-    return checkFolder({ check: 'out', path: root, flag: '--out', within, unwritable: FAIL, clock });
+    return checkFolder({ check: 'out', path: root, flag: '--out', within, unwritable: FAIL });
   };
   const folder = (check: string, path: string, unwritable: FolderInput['unwritable']): Promise<CheckResult> =>
-    of(check, checkFolder({ check, path, flag: `--${check}-dir`, unwritable, clock }));
+    of(check, checkFolder({ check, path, flag: `--${check}-dir`, unwritable }));
   const found = await Promise.all([
     of('out', out()),
     ...(options.tempDir === undefined ? [] : [folder('temp', absolutePath(options.tempDir, home), FAIL)]),
