@@ -38,7 +38,8 @@ export function verdictOf({ root, orders, unreadable, running, run }: FoundOrder
   const runs = can('run').map(({ order }) => order);
   // One command for each verb: while a run finds nothing, another verb may still mend its part.
   const commands = (['vision', 'metrics'] as const)
-    .flatMap((verb) => runs.find((order) => order.verb === verb) ?? [])
+    .map((verb) => runs.filter((order) => order.verb === verb))
+    .flatMap((own) => own.find(({ join }) => join !== undefined) ?? own.slice(0, 1))
     .map(words);
   if (can('repair').length > 0) commands.push(['repair']);
   const lines = commands.map((command) => commandLine(command) + lakeFlag(root));
@@ -54,9 +55,10 @@ export function verdictOf({ root, orders, unreadable, running, run }: FoundOrder
 /** The words of the command that fetches what an order lacks. Without symbols, a run continues all open orders. */
 function words(order: Order): string[] {
   const { verb, market, dataset, interval, words: symbols, quote, first, last, settings, shard } = order;
-  if (last === null) return [verb];
+  const start = [verb, ...(order.join === undefined ? [] : ['--join', order.join])];
+  if (last === null) return start;
   return [
-    verb,
+    ...start,
     '--market',
     market,
     '--dataset',

@@ -53,6 +53,8 @@ const OrderSchema = v.strictObject({
   last: v.nullable(day),
   /** The runs of an open order ask for complete months only. */
   months: v.optional(v.literal(true)),
+  /** `metrics` takes the archive too. */
+  join: v.optional(v.literal('archive')),
   /** The symbols that the words have selected so far. */
   symbols: texts,
   /** The ISO instant of the first run. */
@@ -259,6 +261,7 @@ function joined(held: readonly Order[], asked: AskedOrder, at: string): Order {
     ...(months === undefined || asked.months === undefined ? {} : { months }),
     words: hasAll(known.words, asked.words) ? known.words : asked.words,
     settings: asked.settings,
+    ...(asked.join === undefined ? {} : { join: asked.join }),
     first: earlier(known.first, asked.first),
     symbols: [...new Set([...known.symbols, ...asked.symbols])].sort(),
   };

@@ -115,6 +115,7 @@ export function askedOrders(
       first: order.first === undefined ? null : dayText(order.first),
       last: order.last === undefined ? null : dayText(order.last),
       ...(order.isOfMonths ? { months: true } : {}),
+      ...(options.join === undefined ? {} : { join: options.join }),
       symbols: group.map(({ series }) => series.symbol),
     };
   });

@@ -54,6 +54,9 @@ describe('metrics --join archive', () => {
     ]);
     const [last] = (await rowsOf(lake, 'um/metrics/symbol=BTCUSDT')).slice(-1);
     expect(Object.values(last ?? {}).slice(1)).toEqual(metricsAt(BTC, whole.at(-1) ?? 0));
+    // REST alone would refuse delisted symbols.
+    const { stdout } = await cryptodl(['check', '--out', lake, '--now', '2026-11-26T08:00:00Z']);
+    expect(stdout).toContain('next      cryptodl metrics --join archive --out ');
   });
 
   it('replaces rows from REST when the archive publishes them, and compares the two', async () => {
