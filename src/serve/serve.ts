@@ -1,10 +1,9 @@
 /** `cryptodl serve DIR`: serves a folder like the archive, with objects, sidecars and listing, until a signal ends it. */
 import { join } from 'node:path';
 import { existsSync, realpathSync } from 'node:fs';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { Socket } from 'node:net';
 import { errnoOf, usage } from '../model/errors.js';
 import { exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -81,7 +80,7 @@ export async function serveArchive(options: {
   };
   const server = createServer(limits, archiveHandler(options.directory));
   server.keepAliveTimeout = KEEP_ALIVE_MS;
-  shareConnections(server, MOST_CONNECTIONS);
+  server.maxConnections = MOST_CONNECTIONS;
   server.timeout = options.stalledMs ?? STALLED_MS;
   server.listen(options.port, options.host);
   await once(server, 'listening').catch((error: unknown) => {
@@ -100,34 +99,6 @@ export async function serveArchive(options: {
     await closed;
   };
   return { url: `http://${host}:${port}`, close };
-}
-
-/**
- * Closes a connection whenever there are more than `most`: the newest of the client address with the most connections. So a client
- * loses none while another has more, and each client gets its share. The limit of Node (`maxConnections`) would let one client keep all
- * others out.
- */
-function shareConnections(server: Server, most: number): void {
-  const clients = new Map<string, Set<Socket>>();
-  let open = 0;
-  server.on('connection', (socket: Socket) => {
-    const client = socket.remoteAddress ?? '';
-    const own = clients.get(client) ?? new Set();
-    clients.set(client, own.add(socket));
-    open += 1;
-    const leave = (from: Set<Socket>, leaver: Socket): void => {
-      if (from.delete(leaver)) open -= 1;
-    };
-    socket.once('close', () => {
-      leave(own, socket);
-      if (own.size === 0 && clients.get(client) === own) clients.delete(client);
-    });
-    if (open <= most) return;
-    const largest = [...clients.values()].reduce((a, b) => (b.size > a.size ? b : a), own);
-    const newest = [...largest].at(-1) ?? socket;
-    leave(largest, newest);
-    newest.destroy();
-  });
 }
 
 async function answer(
