@@ -15,7 +15,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { readVerbLake, selectGiven } from '../select/held-series.js';
 import { seriesOf } from '../catalogue/ordered-series.js';
 import { givenFlags } from '../select/selection.js';
-import { globsThatSelect, meantNames } from '../select/select-symbols.js';
+import { meantNames } from '../select/select-symbols.js';
 import type { Source } from '../source/source.js';
 
 export const SELECTION = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
@@ -30,8 +30,6 @@ export interface OrderChange {
   /** The order without the symbols; undefined if none is left. */
   readonly left: Order | undefined;
   readonly symbols: readonly string[];
-  /** The globs of the order that select these symbols again. */
-  readonly globs: readonly string[];
 }
 
 /** A path relative to the root of the lake. */
@@ -111,9 +109,8 @@ function withoutSymbols(order: Order, symbols: readonly string[]): OrderChange {
   const gone = new Set(symbols);
   const rest = order.symbols.filter((symbol) => !gone.has(symbol));
   const words = order.words.filter((word) => !meantNames([word], symbols).every((name) => gone.has(name)));
-  const globs = [...new Set(symbols.flatMap((symbol) => globsThatSelect(order.words, symbol)))];
   const left = { ...order, words: words.length === 0 ? order.words : words, symbols: rest };
-  return { order, left: rest.length === 0 ? undefined : left, symbols, globs };
+  return { order, left: rest.length === 0 ? undefined : left, symbols };
 }
 
 async function planSeries(paths: LakePaths, venue: Source, series: Series): Promise<SeriesRemoval> {

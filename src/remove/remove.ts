@@ -11,7 +11,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import { bytesText, countText, listText } from '../model/units.js';
 import { givenWords } from '../options/value-text.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { commandLine, printLines, shellWord, tabbed } from '../text/printable.js';
+import { commandLine, printLines, tabbed } from '../text/printable.js';
 import { planRemoval, SELECTION, selectRemoved } from './plan-removal.js';
 import type { OrderChange, Removed, RemovalPlan } from './plan-removal.js';
 import { removePlanned } from './remove-planned.js';
@@ -80,16 +80,11 @@ function closing({ orders, series }: RemovalPlan, { resolved }: VerbRequest): st
   ]);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const counts = `${countText(orders.length, 'order')}, ${countText(series.length, 'series')}, ${countText(files.length, 'file')}, ${bytesText(bytes)}`;
-  const globs = new Set(orders.flatMap((change) => change.globs));
   const selection = givenWords(resolved, 'remove', ['out', ...SELECTION, 'order']);
   return [
     `${counts} ${yes ? 'removed' : 'to remove; nothing has changed'}`,
     ...(order === undefined ? [] : ['the data of an order stay; remove with --symbols removes series']),
-    ...(globs.size === 0
-      ? []
-      : [
-          `a run with ${[...globs].map(shellWord).join(', ')} in its --symbols downloads them again; exclude them there, for example '!${orders.flatMap(({ symbols }) => symbols)[0] ?? ''}'`,
-        ]),
+    ...(series.length === 0 ? [] : ['a run whose --symbols select them downloads them again']),
     ...(yes ? [] : [`next  ${commandLine(['remove', ...selection, '--yes'])}`]),
   ];
 }

@@ -15,7 +15,7 @@ import { heldSeries } from './held-series.js';
 import type { SeriesRequest } from '../plan/series-request.js';
 import { isRangeGiven } from './date-range.js';
 import type { Range } from './date-range.js';
-import { globsThatSelect, hasQuote, inKeyOrderOf, listedSymbols } from './select-symbols.js';
+import { hasQuote, inKeyOrderOf, isOfGlobs, listedSymbols } from './select-symbols.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Market, Series } from '../model/task.js';
 import { endedText, endOfDataset } from '../source/describe.js';
@@ -142,7 +142,7 @@ function newSymbols({ words, quote, symbols }: Order, available: readonly string
     (symbol) =>
       !known.has(symbol) &&
       (quote.length === 0 || quote.some((one) => hasQuote(symbol, one))) &&
-      globsThatSelect(words, symbol).length > 0,
+      isOfGlobs(words, symbol),
   );
 }
 

@@ -380,11 +380,11 @@ export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): 
   return { ...selectSymbols(patterns, quotes, patterns.names, { what: 'the named symbols' }), warnings: [] };
 }
 
-/** The globs among the words of a selection that select a symbol; none if the selection excludes it. */
-export function globsThatSelect(words: readonly string[], symbol: string): string[] {
+/** Whether a glob among the words of a selection selects a symbol, and no exclusion leaves it out. */
+export function isOfGlobs(words: readonly string[], symbol: string): boolean {
   const exclusions = words.flatMap((word) => (word.startsWith('!') ? word.slice(1) : []));
-  if (matcher(exclusions)(symbol)) return [];
-  return words.filter((word) => !word.startsWith('!') && !isExactName(word) && matcher([word])(symbol));
+  const globs = words.filter((word) => !word.startsWith('!') && !isExactName(word));
+  return matcher(globs)(symbol) && !matcher(exclusions)(symbol);
 }
 
 function matcher(globs: readonly string[]): (symbol: string) => boolean {
