@@ -108,13 +108,8 @@ export interface FolderInput {
 const LITTLE_ROOM_BYTES = 1e9;
 
 /** Resolves with `unwritable` when the folder cannot be written; warns when it has less than 1 GB free. */
-export async function checkFolder({
-  check,
-  path,
-  unwritable,
-  flag,
-  within = path,
-}: FolderInput): Promise<CheckResult> {
+export async function checkFolder(input: FolderInput): Promise<CheckResult> {
+  const { check, path, unwritable, flag, within = path } = input;
   const shown = shownPath(path);
   try {
     const there = await nearest(path);
