@@ -177,25 +177,23 @@ function isWithdrawn({ copiedAt, isProbed }: SeriesListing, absent: AbsenceReaso
 // Days that are checked again, because their objects may have changed or been published late.
 
 /**
- * The ranges, ascending and disjoint, together with recent days that are held or unknown, held months whose missing days were
- * not requested yet, rows of REST that substitute the archive's, and absent periods that are due again. Ranges that all end before the recent
- * days stay as they are, because the user selected exactly them.
+ * The ranges, ascending and disjoint, together with recent days that are held or unknown, the last held days before a pause of runs, held
+ * months whose missing days were not requested yet, rows of REST that substitute the archive's, and absent periods that are due again.
+ * Ranges that all end before the recent days stay as they are, because the user selected exactly them.
  */
 export function withRecheckedDays(
-  {
-    today,
-    nowMs,
-    revisions,
-    recheckDays,
-  }: Pick<PlanContext, 'today' | 'nowMs' | 'revisions' | 'recheckDays'>,
+  context: Pick<PlanContext, 'today' | 'nowMs' | 'revisions' | 'recheckDays'>,
   asked: readonly DayRange[],
   held: HeldObjects,
   absences: Absences,
 ): readonly DayRange[] {
+  const { today, nowMs, revisions, recheckDays } = context;
   const since = today - recheckDays;
   if (recheckDays === 0 || asked.every(({ to }) => to <= since)) return asked;
+  // No run has compared them since a pause began. The page of the listing that a run reads has those of the last year.
+  const lastHeld = Math.max(today - PAGE_DAYS, Math.min(today, held.end() ?? today) - recheckDays);
   const again = held.spans().filter(({ to, facts }) => {
-    const isRecent = revisions !== 'ignore' && to > since && !isFromRest(facts);
+    const isRecent = revisions !== 'ignore' && to > lastHeld && !isFromRest(facts);
     // Rows of REST substitute those of the archive, which may answer again.
     return isRecent || facts.daysPending === true || facts.archiveFailed !== undefined;
   });

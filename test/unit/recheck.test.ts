@@ -54,9 +54,14 @@ function lookedAt({
 }
 
 describe('days that are checked again', () => {
-  it('is nothing for a series that holds nothing of the last days', () => {
+  it('are the last held days before a pause of runs, for a year', () => {
     expect(lookedAt({})).toEqual(['2026-11-19 2026-11-19']);
-    expect(lookedAt({ held: ['2026-11-01'] })).toEqual(['2026-11-19 2026-11-19']);
+    expect(lookedAt({ held: ['2026-10-25', '2026-10-26', '2026-11-01'] })).toEqual([
+      '2026-10-26 2026-10-26',
+      '2026-11-01 2026-11-01',
+      '2026-11-19 2026-11-19',
+    ]);
+    expect(lookedAt({ held: ['2025-10-10'] })).toEqual(['2026-11-19 2026-11-19']);
   });
 
   it('are the recent days that are held, and those behind them of which nothing is known', () => {
@@ -67,7 +72,7 @@ describe('days that are checked again', () => {
   });
 
   it('are days from REST in place of the archive, however old', () => {
-    expect(lookedAt({ held: ['2026-09-03*', '2026-09-04'] })).toEqual([
+    expect(lookedAt({ held: ['2026-09-03*', '2026-09-04', '2026-11-19'] })).toEqual([
       '2026-09-03 2026-09-03',
       '2026-11-19 2026-11-19',
     ]);
@@ -85,8 +90,8 @@ describe('days that are checked again', () => {
   });
 
   it('begin exactly so many days before today', () => {
-    expect(lookedAt({ held: ['2026-11-12', '2026-11-13'] })).toEqual(['2026-11-13 2026-11-19']);
-    expect(lookedAt({ held: ['2026-11-12'] })).toEqual(['2026-11-19 2026-11-19']);
+    expect(lookedAt({ held: ['2026-11-12', '2026-11-13', '2026-11-19'] })).toEqual(['2026-11-13 2026-11-19']);
+    expect(lookedAt({ held: ['2026-11-12', '2026-11-19'] })).toEqual(['2026-11-19 2026-11-19']);
   });
 
   it('end before today, also in a month that is not over', () => {
@@ -108,8 +113,8 @@ describe('days that are checked again', () => {
     const late = ['2026-06-01 2026-06-30', '2026-08-01 2026-08-02', '2026-08-05 2026-08-05'];
     expect(lookedAt({ absent })).toEqual([...late, '2026-11-19 2026-11-19']);
     expect(lookedAt({ absent, revisions: 'ignore' })).toEqual([...late, '2026-11-19 2026-11-19']);
-    expect(lookedAt({ absent, held: ['2026-08-01'] })).toContain('2026-08-02 2026-08-02');
-    expect(lookedAt({ absent, held: ['2026-06'] })).not.toContain('2026-06-01 2026-06-30');
+    expect(lookedAt({ absent, held: ['2026-08-01', '2026-11-19'] })).toContain('2026-08-02 2026-08-02');
+    expect(lookedAt({ absent, held: ['2026-06', '2026-11-19'] })).not.toContain('2026-06-01 2026-06-30');
   });
 
   it('are none if the range has only old days, or if checks are switched off', () => {

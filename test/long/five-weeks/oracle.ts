@@ -7,7 +7,7 @@ import type { Row, Series } from './rows.js';
 import { keyOf } from './world.js';
 import type { Flaw, Publication, World } from './world.js';
 
-/** --recheck-days: behind the first held day of a series, every run looks at these as well. */
+/** --recheck-days: behind the first held day of a series, every run looks at these as well. They end with the last held day if it is older. */
 const WINDOW = 7;
 
 /** The failure of each flaw, and its exit code: 3 for what may succeed later. */
@@ -63,7 +63,7 @@ export class Oracle {
     for (const one of series) {
       const held = this.#heldOf(one);
       const changedDays: number[] = [];
-      const since = Math.max(today - WINDOW, this.days(one)[0] ?? ordered);
+      const since = Math.max(this.#windowOf(one, today), this.days(one)[0] ?? ordered);
       for (let day = Math.min(since, today - days); day < today; day += 1) {
         const published = this.#world.of(one, day);
         if (published === undefined || held.get(day)?.etag === published.etag) continue;
@@ -83,6 +83,10 @@ export class Oracle {
 
   days(series: Series): number[] {
     return [...this.#heldOf(series).keys()].sort((a, b) => a - b);
+  }
+
+  #windowOf(series: Series, today: number): number {
+    return Math.min(today, (this.days(series).at(-1) ?? today) + 1) - WINDOW;
   }
 
   #heldOf(series: Series): Map<number, Held> {
@@ -124,8 +128,9 @@ export class Oracle {
     // A file of trades holds one day.
     if (series.dataset === 'aggTrades') return;
     const months = new Set(changedDays.map(monthOf));
+    const since = this.#windowOf(series, today);
     for (const day of this.days(series))
-      if (day >= today - WINDOW && months.has(monthOf(day)) && this.#world.of(series, day) === undefined)
+      if (day >= since && months.has(monthOf(day)) && this.#world.of(series, day) === undefined)
         expected.carried.add(keyOf(series, textOf(day)));
   }
 }
