@@ -140,17 +140,11 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
   ],
   ['vision --symbols BTCUSDT --foo 1 --days 1', 'vision has no flag --foo', 'see cryptodl vision --help'],
   [
-    'schedule --out /srv/lake -- vision --symbols BTCUSDT',
-    'schedule has no flag --out',
-    '--out is a flag of vision, metrics, run, retry and 16 more',
-  ],
-  [
     'list datasets extra',
     'list takes one argument: "extra" is one too many',
     'for example: cryptodl list datasets -m um',
   ],
   ['sql', 'sql needs a query', 'give the query as text, @FILE for a file, or - for stdin'],
-  ['verify no-lake', 'verify takes no argument: "no-lake" is one too many', 'for example: cryptodl verify'],
   ['schedule -- verify --at=09:30 --deep', 'verify has no flag --at', '--at is a flag of schedule'],
   [
     'vision --symbols BTCUSDT --timerange lastweek',
@@ -163,10 +157,8 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
     'only Binance is supported; --market chooses spot, um, cm or option',
   ],
   ['vision --symbols BTCUSDT --limit 1000', 'vision has no flag --limit', 'did you mean --limits?'],
-  ['vision --symbols BTCUSDT -P', 'vision has no flag -P', 'see cryptodl vision --help'],
   ['vision --symbols BTCUSDT --top 10', 'vision has no flag --top', '--top is a flag of universe'],
   ['run', 'run needs a file', 'for example: cryptodl run jobs.yaml'],
-  ['vision --symbols --days 7', '--symbols needs a value', 'see cryptodl vision --help'],
   ['visoin -s BTCUSDT', '"visoin" is not a command', 'did you mean vision?'],
 ];
 

@@ -14,7 +14,6 @@ const scene = useScene({
 });
 const METRICS = '--json --dataset openInterestHist --symbols BTCUSDT --days 2';
 const LOGIN = 'anna:pa55:w0rd%';
-const EARLY = '\x05\0\x05\0\0\x01\0\0\0\0\0\0HTTP/1.1 200 OK\r\n\r\n';
 const WRITTEN_LOGIN = 'anna:pa55%3Aw0rd%25';
 
 /** The address of a local server under a name that only the proxy knows. */
@@ -56,61 +55,6 @@ describe('a SOCKS5 proxy', () => {
     // An address stays an address.
     expect(new Set(socks.asked)).toEqual(new Set(['1 7f000001']));
     expect(run.stdout + run.stderr).not.toContain('pa55');
-  });
-
-  it('socks5 gets addresses, because this machine resolves the names', async () => {
-    const socks = await startSocks();
-    const run = await scene.vision(['--proxy', `socks5://${socks.label}`], {
-      url: named('localhost', scene.archive.url),
-    });
-    expect([run.code, new Set(socks.asked)]).toEqual([0, new Set(['1 7f000001'])]);
-  });
-
-  it('gets IPv6 addresses in binary form', async () => {
-    const socks = await startSocks();
-    const run = await scene.vision(['--proxy', `socks5h://${socks.label}`], {
-      url: named('[2001:db8::f:1]', scene.archive.url),
-    });
-    expect([run.code, new Set(socks.asked)]).toEqual([0, new Set([`4 20010db8${'0'.repeat(16)}000f0001`])]);
-  });
-
-  it('gets no request for a host of NO_PROXY', async () => {
-    const socks = await startSocks();
-    const env = { ALL_PROXY: `socks5h://${socks.label}`, NO_PROXY: '127.0.0.1' };
-    expect([(await scene.vision([], { env })).code, socks.asked]).toEqual([0, []]);
-  });
-
-  it.each([
-    ['wants a login', { login: LOGIN }, 'the proxy requires another login'],
-    ['wants another login', { login: 'x:y' }, 'the proxy refused user and password'],
-    [
-      'is none',
-      { greeting: Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n') },
-      'the proxy does not speak SOCKS5',
-    ],
-    ['sends zeros', { greeting: Buffer.of(5, ...Buffer.alloc(99)) }, 'the proxy does not speak SOCKS5'],
-    ['answers early', { greeting: Buffer.from(EARLY, 'latin1') }, 'before the first request'],
-    ['hangs up', { greeting: Buffer.of(5) }, 'cannot be reached: no answer to a SOCKS5 request'],
-    [
-      'refuses the host',
-      { replies: { 'archive.test': 2 } },
-      'the proxy cannot connect to archive.test: not allowed',
-    ],
-    [
-      'does not reach the host',
-      { replies: { 'archive.test': 5 } },
-      'the proxy cannot connect to archive.test: connection refused',
-    ],
-    ['does not answer', { greeting: Buffer.alloc(0) }, 'cannot be reached: no answer to a SOCKS5 request'],
-  ])('that %s ends the run with its reason', async (what, options, says) => {
-    const socks = await startSocks(options);
-    const login = what === 'wants another login' ? `${WRITTEN_LOGIN}@` : '';
-    const run = await scene.vision(
-      ['--proxy', `socks5h://${login}${socks.label}`, '--connect-timeout', '300ms', '--max-wait', '1s'],
-      { url: named('archive.test', scene.archive.url) },
-    );
-    expect([run.code, run.stderr]).toEqual([1, expect.stringContaining(says)]);
-    expect(run.stderr).not.toContain('pa55');
   });
 
   it('that is away is named with its port', async () => {

@@ -150,25 +150,14 @@ describe('a day that is not there is', () => {
 
   const BOOK = { first: period('2023-05-16'), last: period('2024-03-30') };
 
-  it('a day after the end of a dataset is no late day', async () => {
-    const listing = await walk(
-      bucketOf('daily', days('2024-03-01', '2024-03-30')),
-      'daily',
-      '2024-04-02',
-      TODAY,
-    );
-    expect(absenceReason(listing, period('2024-04-02'), BOOK)).toBe('dataset-ended');
-  });
-
-  it('a day before the start of a dataset has no history', async () => {
-    const listing = await walk(
-      bucketOf('daily', days('2023-05-20', '2023-06-30')),
-      'daily',
-      '2023-05-10',
-      TODAY,
-    );
-    expect(absenceReason(listing, period('2023-05-10'), BOOK)).toBe('before-history');
-    expect(absenceReason(listing, period('2023-05-18'), BOOK)).toBe('unknown');
+  it.each([
+    ['2024-03-01', '2024-03-30', '2024-04-02', '2024-04-02', 'dataset-ended'],
+    ['2023-05-20', '2023-06-30', '2023-05-10', '2023-05-10', 'before-history'],
+    ['2023-05-20', '2023-06-30', '2023-05-10', '2023-05-18', 'unknown'],
+  ])('of the days %s … %s, walked from %s: a day outside of the dataset, %s, is %s', async (...row) => {
+    const [first, last, from, day, reason] = row;
+    const listing = await walk(bucketOf('daily', days(first, last)), 'daily', from, TODAY);
+    expect(absenceReason(listing, period(day), BOOK)).toBe(reason);
   });
 
   it('the listing counts more than earlier knowledge', async () => {

@@ -1,0 +1,148 @@
+/** Connections through proxies, over real sockets: what a SOCKS5 proxy is asked, and its faults. */
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
+import { createServer } from 'node:tls';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Fetch } from '../../src/http/fetch.js';
+import type { Connection, PoolOptions } from '../../src/http/transport/pool.js';
+import { HAS_OPENSSL, makeCertificate } from '../helpers/certificates.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { startProxy } from '../helpers/proxy.js';
+import { answer, context, refusal } from '../helpers/requests.js';
+import { startSocks } from '../helpers/socks.js';
+import type { SocksOptions } from '../helpers/socks.js';
+import { wire, wirePools } from '../helpers/wire.js';
+import { httpAnswer, wireServer } from '../helpers/wire-server.js';
+
+const folder = scratchFolder();
+const LOGIN = 'anna:pa55:w0rd%';
+const WRITTEN_LOGIN = 'anna:pa55%3Aw0rd%25';
+const EARLY = '\x05\0\x05\0\0\x01\0\0\0\0\0\0HTTP/1.1 200 OK\r\n\r\n';
+const CUT = '\x05\0\x05\0\0\x03\x04he';
+
+const through = (proxy: string, more: Partial<Omit<PoolOptions, 'clock'>> = {}): Fetch =>
+  wire({ proxies: { http: proxy, https: proxy, except: '' }, connectTimeoutMs: 300, ...more });
+
+/** A server that answers each request, under another host name. */
+async function served(host = '127.0.0.1'): Promise<string> {
+  const { url } = await wireServer((socket) => socket.write(httpAnswer(200, 'it')));
+  return `${url.replace('127.0.0.1', host)}/a.zip`;
+}
+
+describe('a SOCKS5 proxy', () => {
+  it.each([
+    ['socks5h', 'archive.test', 'name archive.test'],
+    ['socks', 'archive.test', 'name archive.test'],
+    ['socks5', 'localhost', '1 7f000001'],
+    ['socks5h', '127.0.0.1', '1 7f000001'],
+    ['socks5h', '[::1]', `4 ${'0'.repeat(31)}1`],
+    ['socks5h', '[2001:db8::f:1]', `4 20010db8${'0'.repeat(16)}000f0001`],
+    ['socks5h', '[1:2:3:4:5:6:7:8]', '4 00010002000300040005000600070008'],
+  ])('of %s: asks it for %s as %s', async (scheme, host, asked) => {
+    const socks = await startSocks();
+    const fetch = through(`${scheme}://${socks.label}`);
+    const request = { url: await served(host), bucket: 'archive' };
+    const { sha256 } = await fetch(request, context());
+    expect([sha256, socks.asked]).toEqual([answer('it').sha256, [asked]]);
+  });
+
+  it('has time for the answer of the host', async () => {
+    const { url } = await wireServer((socket) => {
+      setTimeout(() => socket.write(httpAnswer(200, 'it')), 200);
+    });
+    const fetch = through(`socks5h://${(await startSocks()).label}`, { connectTimeoutMs: 100 });
+    expect((await fetch({ url, bucket: 'archive' }, context())).status).toBe(200);
+  });
+
+  it('gets user and password, and no request of a host without a proxy', async () => {
+    const socks = await startSocks({ login: LOGIN });
+    const proxy = `socks5h://${WRITTEN_LOGIN}@${socks.label}`;
+    const request = { url: await served(), bucket: 'archive' };
+    await through(proxy)(request, context());
+    expect(socks.logins).toEqual([LOGIN]);
+    const rules = { http: proxy, https: proxy, except: '127.0.0.1' };
+    await through('', { proxies: rules })(request, context());
+    expect(socks.logins).toEqual([LOGIN]);
+  });
+
+  const NO_ANSWER = /^the proxy .* cannot be reached: no answer to a SOCKS5 request$/;
+  const reply = (code: number): SocksOptions => ({ replies: { 'archive.test': code } });
+  const greeting = (text: string): SocksOptions => ({ greeting: Buffer.from(text, 'latin1') });
+  it.each<[string, SocksOptions, string, RegExp, RegExp | undefined]>([
+    ['wants a login', { login: LOGIN }, 'proxy-refused', /requires another login$/, /user:password/],
+    ['wants another login', { login: 'x:y' }, 'proxy-refused', /refused user and password$/, /user:password/],
+    ['is none', greeting('HTTP/1.1 400 Bad\r\n\r\n'), 'proxy-refused', /does not speak SOCKS5$/, /--proxy/],
+    ['sends zeros', greeting(`\x05${'\0'.repeat(99)}`), 'proxy-refused', /not speak SOCKS5$/, /--proxy/],
+    ['has another version', greeting('\x05\0\x04\0\0\x01'), 'proxy-refused', /not speak SOCKS5$/, /--proxy/],
+    ['fills the reserved byte', greeting('\x05\0\x05\0\x07\x01'), 'proxy-refused', /SOCKS5$/, /--proxy/],
+    ['answers early', greeting(EARLY), 'proxy-unreachable', /before the first request$/, /--proxy none/],
+    ['hangs up', greeting('\x05'), 'proxy-unreachable', NO_ANSWER, /--proxy none/],
+    ['is cut in the bound address', greeting(CUT), 'proxy-unreachable', NO_ANSWER, /--proxy none/],
+    ['refuses the host', reply(2), 'proxy-refused', /connect to archive\.test: not allowed$/, undefined],
+    ['does not reach it', reply(5), 'connect-failed', /archive\.test: connection refused$/, undefined],
+    ['has a reply of its own', reply(77), 'connect-failed', /archive\.test: reply 77$/, undefined],
+    ['does not answer', greeting(''), 'proxy-unreachable', NO_ANSWER, /--proxy none/],
+  ])('that %s fails the request with its reason', async (what, options, code, message, hint) => {
+    const socks = await startSocks(options);
+    const login = what === 'wants another login' ? `${WRITTEN_LOGIN}@` : '';
+    const fetch = through(`socks5h://${login}${socks.label}`);
+    const error = await refusal(fetch({ url: await served('archive.test'), bucket: 'archive' }, context()));
+    expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
+    if (hint !== undefined) expect(error.hint).toMatch(hint);
+    expect(error.message).not.toContain('pa55');
+  });
+
+  it('of socks5 fails for a name that this machine does not know, and one that is away for each request', async () => {
+    const { label } = await startSocks();
+    const unknown = { url: 'http://no.invalid/a.zip', bucket: 'archive' };
+    expect((await refusal(through(`socks5://${label}`)(unknown, context()))).code).toBe('host-unknown');
+    expect((await refusal(through('socks5h://127.0.0.1:9')(unknown, context()))).message).toContain(
+      '127.0.0.1:9',
+    );
+  });
+
+  it.skipIf(!HAS_OPENSSL)('carries TLS for the name of the host (needs openssl)', async () => {
+    const { key, cert } = makeCertificate(folder, 'archive', { names: 'DNS:archive.test', days: 2 });
+    const server = createServer({ key, cert }, (socket) => {
+      socket.on('error', () => undefined).on('data', () => socket.write(httpAnswer(200, 'it')));
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void server.close());
+    const request = {
+      url: `https://archive.test:${(server.address() as AddressInfo).port}/`,
+      bucket: 'archive',
+    };
+    const proxy = `socks5h://${(await startSocks()).label}`;
+    const { sha256 } = await through(proxy, { authorities: cert })(request, context());
+    expect(sha256).toBe(answer('it').sha256);
+    expect((await refusal(through(proxy)(request, context()))).code).toBe('tls-failed');
+  });
+});
+
+it('an HTTP proxy gets the requests of all hosts, and its own connections count for none', async () => {
+  const proxy = await startProxy('anna:secret');
+  onTestFinished(() => {
+    proxy.stop();
+  });
+  const pools = wirePools({ proxies: { http: proxy.address, https: '', except: '' } });
+  const urls = [await served(), await served('localhost')];
+  const fetch = wire({ pools });
+  for (const url of urls) await fetch({ url, bucket: 'archive' }, context());
+  expect([proxy.asked, pools.use()]).toEqual([urls, { sockets: 0, busy: 0, queued: 0, most: 0 }]);
+  expect(pools.proxyOf('http://a.test')?.href).toBe(`${proxy.address}/`);
+  expect(pools.proxyOf('https://a.test')).toBeUndefined();
+});
+
+it('closes an idle connection before one more than the most is opened', async () => {
+  const closed: number[] = [];
+  const open = new Set<Connection>();
+  const fetch = wire({ most: 2, open });
+  for (let server = 0; server < 3; server += 1) {
+    const { url } = await wireServer((socket: Socket) => {
+      socket.once('close', () => closed.push(server)).write(httpAnswer(200, 'it'));
+    });
+    await fetch({ url, bucket: 'archive' }, context());
+  }
+  await expect.poll(() => closed).toEqual([0]);
+  expect(open.size).toBe(2);
+});
