@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { HAS_OPENSSL, makeCertificate } from '../helpers/certificates.js';
 import { cryptodl } from '../helpers/cli.js';
 import { closedPort } from '../helpers/wire-server.js';
 import type { CliOptions } from '../helpers/cli.js';
@@ -125,17 +124,6 @@ describe('without any problem', () => {
 });
 
 describe('hosts', () => {
-  it('a 403 page of the archive fails', async () => {
-    archive.fault = (path, _, response) => {
-      if (path.includes('prefix=')) return false;
-      response.writeHead(403, { 'content-type': 'text/html' }).end(html403().body);
-      return true;
-    };
-    const { code, failed, of } = await doctor();
-    expect([code, failed]).toEqual([1, ['archive']]);
-    expect(of('archive')[0]).toMatchObject({ found: containing('(address-blocked)') });
-  });
-
   it.each<[string, VenueAnswer, number, string, string]>([
     ['refuses the location', restricted(), 0, 'location-restricted', 'use cryptodl vision'],
     ['refuses the address', html403(), 0, 'address-blocked', 'use cryptodl vision'],
@@ -192,12 +180,6 @@ describe('hosts', () => {
       'rest',
       { of: 'nosuch.invalid', next: containing('--fapi-url') },
     ],
-    [
-      'https of a server without TLS',
-      () => ['--spot-url', archive.url.replace('http:', 'https:')],
-      'rest',
-      { next: containing('check') },
-    ],
   ])('%s fails, with the flag of the host', async (_, flags, check, line) => {
     const { code, lines, failed } = await doctor(flags());
     expect([code, failed]).toEqual([1, [check]]);
@@ -232,29 +214,6 @@ describe('hosts', () => {
       { status, found: `Redis at redis://${address}: connect ECONNREFUSED ${address}` },
     ]);
     expect(stderr + JSON.stringify(lines)).not.toContain('pa55-w0rd');
-  });
-});
-
-describe.skipIf(!HAS_OPENSSL)('TLS (needs openssl)', () => {
-  it.each([
-    ['of an unknown authority', { names: 'IP:127.0.0.1', days: 90 }, false, 'self-signed', '--ca-file'],
-    ['that is valid', { names: 'IP:127.0.0.1', days: 90 }, true, undefined, undefined],
-  ] as const)('a certificate %s', async (_, names, isTrusted, found, next) => {
-    const certificate = makeCertificate(scratch, 'strange', names);
-    const secure = await startArchive(folder, { tls: certificate });
-    const trust = isTrusted ? ['--ca-file', certificate.file] : [];
-    const urls = ['--archive-url', secure.url, '--listing-url', archive.url];
-    const { code, failed, of } = await doctor([...urls, ...trust]);
-    await secure.close();
-    if (found === undefined) {
-      expect([code, of('archive')[0]?.status]).toEqual([0, 'ok']);
-      return;
-    }
-    expect([code, failed]).toEqual([1, ['archive']]);
-    expect(of('archive')[0]).toMatchObject({
-      found: expect.stringMatching(new RegExp(`${found}.*\\(tls-failed\\)$`)) as string,
-      next: containing(next),
-    });
   });
 });
 

@@ -56,14 +56,6 @@ describe('a SOCKS5 proxy', () => {
     expect(new Set(socks.asked)).toEqual(new Set(['1 7f000001']));
     expect(run.stdout + run.stderr).not.toContain('pa55');
   });
-
-  it('that is away is named with its port', async () => {
-    const run = await scene.vision(['--proxy', 'socks5h://127.0.0.1:9', '--max-wait', '1s']);
-    expect([run.code, run.stderr]).toEqual([
-      1,
-      expect.stringContaining('the proxy 127.0.0.1:9 cannot be reached: connect ECONNREFUSED'),
-    ]);
-  });
 });
 
 describe.skipIf(!HAS_OPENSSL)('TLS through a SOCKS5 proxy (needs openssl)', () => {

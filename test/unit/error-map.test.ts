@@ -83,6 +83,10 @@ describe('statuses', () => {
     expect(errorOf(500, body)?.message).toBe(`archive.test answered 500${said}`);
   });
 
+  it('408 is a failure of the host', () => {
+    expect(errorOf(408)?.code).toBe('http-server-error');
+  });
+
   it.each([200, 206, 404])('%d is an answer', (status) => {
     expect(errorOf(status)).toBeUndefined();
   });
