@@ -23,6 +23,7 @@ describe('transport, when the host misbehaves', () => {
       'stay',
       'http-protocol',
     ],
+    ['a packed body', `${OK}Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx`, 'stay', 'body-encoded'],
     ['N10: a length that is no number', `${OK}Content-Length: many\r\n\r\n`, 'stay', 'http-protocol'],
     [
       'an upgrade that nobody asked for',

@@ -49,6 +49,7 @@ describe('a request with a body', () => {
     expect(heads[0]).toMatchObject({ 'content-length': String(LARGE.length) });
     expect(heads[0]).not.toHaveProperty('transfer-encoding');
     expect(signs.filter((sign) => sign === 'uploading')).toHaveLength(48);
+    expect(signs).not.toContain('paused');
   });
 
   it.each([
@@ -80,18 +81,19 @@ describe('a request with a body', () => {
   });
 
   it('waits for the bandwidth', async () => {
-    let taken = 0;
+    const order: string[] = [];
     const url = await httpServer((request, response) => {
       request.resume().on('end', () => response.writeHead(200).end());
     });
-    const bandwidth = {
-      take: (bytes: number): Promise<void> => {
-        taken += bytes;
-        return Promise.resolve();
-      },
+    const take = async (bytes: number): Promise<void> => {
+      await Promise.resolve();
+      order.push(`waited for ${bytes}`);
     };
-    await wire({ bandwidth })(put(url, LARGE), context());
-    expect(taken).toBe(LARGE.length);
+    const onActivity = (sign: Sign): unknown => order.push(sign);
+    await wire({ bandwidth: { take } })(put(url, LARGE.subarray(0, 65_537)), { ...context(), onActivity });
+    expect(order.filter((step) => !['sent', 'headers'].includes(step))).toEqual(
+      [65_536, 1].flatMap((bytes) => ['paused', `waited for ${bytes}`, 'uploading']),
+    );
   });
 });
 
