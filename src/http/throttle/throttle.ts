@@ -86,7 +86,8 @@ export class Throttle {
   get figures(): ThrottleFigures {
     const buckets = [...this.#tallies].flatMap(([name, { waits, waitedMs, refusals }]) => {
       if (waits + refusals === 0) return [];
-      const isChosen = this.#of(name).bucket.isPaced || isChosenBudget(this.#options.buckets[name]);
+      const { bucket, quota } = this.#of(name);
+      const isChosen = bucket.isPaced || ('permits' in quota && quota.isChosen === true);
       return [[name, { waits, waitedMs: Math.round(waitedMs), refusals, isChosen }] as const];
     });
     const sum = (of: 'waits' | 'waitedMs' | 'refusals'): number =>
@@ -112,9 +113,8 @@ export class Throttle {
 
   /** Takes the limit that the exchange reports. It replaces the configured limit, unless the user chose a lower one. */
   setBudget(bucket: string, budget: Budget): void {
-    const { window } = this.#of(bucket);
-    const quota = this.#options.buckets[bucket];
-    if (window === undefined || quota === undefined || !('permits' in quota)) return;
+    const { window, quota } = this.#of(bucket);
+    if (window === undefined || !('permits' in quota)) return;
     const chosen = (quota.permits / (quota.windowSeconds * 1000)) * budget.windowMs;
     const permits = quota.isChosen === true ? Math.min(budget.permits, Math.floor(chosen)) : budget.permits;
     window.budget = { ...budget, permits };
@@ -190,10 +190,11 @@ export class Throttle {
 
   /** The buckets to which a refusal applies: a ban applies to the whole family. */
   #refusedWith(name: string, code: ErrorCode): string[] {
-    const { family } = this.#options.buckets[name] ?? {};
-    const isKin = (other: string): boolean =>
-      code === 'banned' && family !== undefined && this.#options.buckets[other]?.family === family;
-    return [...this.#buckets.keys()].filter((other) => other === name || isKin(other));
+    const { family } = this.#of(name).quota;
+    const isOfFamily = code === 'banned' && family !== undefined;
+    return [...this.#buckets].flatMap(([other, { quota }]) =>
+      other === name || (isOfFamily && quota.family === family) ? other : [],
+    );
   }
 
   #tallyOf(name: string): LimiterTally {
@@ -209,11 +210,8 @@ export class Throttle {
   }
 }
 
-function isChosenBudget(quota: Quota | undefined): boolean {
-  return quota !== undefined && 'permits' in quota && quota.isChosen === true;
-}
-
 interface ServerBucket {
+  readonly quota: Quota;
   readonly bucket: QuotaBucket;
   readonly time: ServerClock;
   /** Undefined for a rate. */
@@ -237,7 +235,7 @@ function sharedBucket(
     const time = new ServerClock(() => count.offsetMs ?? localOffsetMs);
     if ('permitsPerSecond' in quota) {
       const meter = shared.once(`rate ${name}`, () => new RateMeter(quota, clock.monotonic()));
-      return { time, window: undefined, bucket: new QuotaBucket({ ...waits, meter }) };
+      return { quota, time, window: undefined, bucket: new QuotaBucket({ ...waits, meter }) };
     }
     const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
     const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
@@ -245,6 +243,6 @@ function sharedBucket(
     count.onChange?.(() => {
       bucket.wake();
     });
-    return { time, window, bucket };
+    return { quota, time, window, bucket };
   });
 }
