@@ -65,7 +65,7 @@ interface Attempt {
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: TransportOptions;
   readonly #request: FetchRequest;
-  readonly #context: FetchContext;
+  readonly #tell: NonNullable<FetchContext['onActivity']>;
   #held: Sink | undefined;
   #sink: Sink;
   #controller: Dispatcher.DispatchController | undefined;
@@ -90,27 +90,28 @@ class Exchange implements Dispatcher.DispatchHandler {
   ) {
     this.#options = options;
     this.#request = request;
-    this.#context = context;
     this.#resolve = resolve;
     this.#reject = reject;
     this.#held = held;
     this.#sink = new Sink(request);
-    if (context.expiry === undefined)
+    const { expiry, onActivity } = context;
+    if (expiry === undefined || onActivity === undefined)
       throw new CryptodlError('bug', 'an attempt without the layer of timeouts has no end');
-    context.expiry.onOver((reason) => {
+    this.#tell = onActivity;
+    expiry.onOver((reason) => {
       this.#fail(reason);
     });
   }
 
   upload(body: Buffer): Readable {
-    return Readable.from(sentChunks(body, this.#options.bandwidth, this.#context), { objectMode: false });
+    return Readable.from(sentChunks(body, this.#options.bandwidth, this.#tell), { objectMode: false });
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     // If the attempt was aborted while it waited for a socket, undici learns it only here.
     if (this.#settled) controller.abort(new Error('aborted before it was sent'));
-    else this.#context.onActivity?.('sent');
+    else this.#tell('sent');
   }
 
   onResponseStart(
@@ -118,7 +119,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: Record<string, string | string[] | undefined>,
   ): void {
-    this.#context.onActivity?.('headers', status);
+    this.#tell('headers', status);
     this.#status = status;
     this.#headers = {};
     for (const name in headers) {
@@ -167,7 +168,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#settled) return;
-    this.#context.onActivity?.('bytes', chunk.length);
+    this.#tell('bytes', chunk.length);
     this.#received += chunk.length;
     if (!this.#hasObject() && this.#sink.size > ERROR_BODY_BYTES) return;
     const isWritten = this.#sink.write(chunk);
@@ -181,13 +182,13 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#mayPause()) controller.pause();
     else this.#lastWait = bothOf(this.#lastWait, mayContinue);
     this.#waits += 1;
-    if (this.#waits === 1) this.#context.onActivity?.('paused');
+    if (this.#waits === 1) this.#tell('paused');
     mayContinue.then(
       () => {
         this.#waits -= 1;
         // After an abort, this sign would start the timers of an ended attempt again.
         if (this.#settled || this.#waits > 0) return;
-        this.#context.onActivity?.('resumed');
+        this.#tell('resumed');
         controller.resume();
       },
       (error: unknown) => {
@@ -309,16 +310,16 @@ function headersOf(request: FetchRequest, partial: PartialBody | undefined): Rec
 async function* sentChunks(
   body: Buffer,
   bandwidth: Bandwidth,
-  { onActivity }: Pick<FetchContext, 'onActivity'>,
+  tell: NonNullable<FetchContext['onActivity']>,
 ): AsyncGenerator<Buffer> {
   for (let at = 0; at < body.length; at += UPLOAD_CHUNK_BYTES) {
     const chunk = body.subarray(at, at + UPLOAD_CHUNK_BYTES);
     const wait = bandwidth.take(chunk.length);
     if (wait !== undefined) {
-      onActivity?.('paused');
+      tell('paused');
       await wait;
     }
-    onActivity?.('uploading', chunk.length);
+    tell('uploading', chunk.length);
     yield chunk;
   }
 }
