@@ -64,14 +64,10 @@ export class SymbolLife {
    */
   firstDay(series: Series): Promise<number | undefined> {
     return this.#once(series, 'first day', async () => {
-      // Months do not tell the day, but the symbol was traded by the end of the first one.
       const others = await this.#othersOf(series);
       const records = others.filter((one) => !this.#isCoarse(one));
-      const months = await Promise.all(
-        others.filter((one) => this.#isCoarse(one)).map((one) => this.#firstOf(one)),
-      );
-      const ends = months.filter(Number.isFinite).map((day) => monthStart(monthOf(day) + 1));
-      const latest = Math.min(...ends) - 1;
+      const coarse = others.filter((one) => this.#isCoarse(one));
+      const latest = Math.min(...(await Promise.all(coarse.map((one) => this.#tradedBy(one)))));
       const [own = Infinity, ...firsts] = await Promise.all(
         [series, ...records].map((one) => this.#firstOf(one)),
       );
@@ -81,6 +77,13 @@ export class SymbolLife {
       const beginning = records.filter((_, index) => firsts[index] === first);
       return this.#stoppedBefore(series, this.#shownBy(series, 'daily', beginning), first);
     });
+  }
+
+  /** Months do not tell the first day, but the symbol was traded by this one: the last day of the last bar that may open in the first month. */
+  async #tradedBy(series: Series): Promise<number> {
+    const day = await this.#firstOf(series);
+    const daysOfBar = { '3d': 3, '1w': 7 }[series.interval ?? ''] ?? 1;
+    return Number.isFinite(day) ? monthStart(monthOf(day) + 1) + daysOfBar - 2 : Infinity;
   }
 
   /**
