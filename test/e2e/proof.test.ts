@@ -1,7 +1,4 @@
-/**
- * Random archives against the promise of the program: a lake that lacks a row is never called complete, one that lacks none is never
- * called incomplete, and a run takes what the archive has of an order.
- */
+/** Random archives: a lake without a row is never called complete, a whole one never incomplete, and a run takes what the archive has. */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -17,7 +14,9 @@ const [FIRST = 0, LAST = FIRST] = (process.env['CRYPTODL_PROOF_SEEDS'] ?? sized(
   .map(Number);
 
 /** Seeds whose lakes were called what they are not, for reasons that the first seeds do not have. */
-const MENDED = [135, 183, 261, 324, 444, 464, 622, 646, 661, 750, 814, 1004, 1014, 1172, 1262, 1757, 1849, 1958];
+const MENDED = [
+  135, 183, 261, 324, 444, 464, 622, 646, 661, 750, 814, 1004, 1014, 1172, 1262, 1757, 1849, 1958,
+];
 
 const archive = new TimedArchive();
 const scratch = scratchFolder();
