@@ -155,9 +155,9 @@ describe('a day that is not there is', () => {
     ['2023-05-20', '2023-06-30', '2023-05-10', '2023-05-10', 'before-history'],
     ['2023-05-20', '2023-06-30', '2023-05-10', '2023-05-18', 'unknown'],
   ])('of the days %s … %s, walked from %s: a day outside of the dataset, %s, is %s', async (...row) => {
-    const [first, last, from, day, reason] = row;
+    const [first, last, from, outside, reason] = row;
     const listing = await walk(bucketOf('daily', days(first, last)), 'daily', from, TODAY);
-    expect(absenceReason(listing, period(day), BOOK)).toBe(reason);
+    expect(absenceReason(listing, period(outside), BOOK)).toBe(reason);
   });
 
   it('the listing counts more than earlier knowledge', async () => {
