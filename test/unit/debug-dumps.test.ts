@@ -76,11 +76,11 @@ describe('SIGUSR2', () => {
       signal: () => {
         signal();
       },
-      /** Resolves with the path of the next dump. */
+      /** Resolves with the path of the next dump. The signal is ignored as long as old files are removed. */
       dump: (): Promise<string> => {
         const from = lines.length;
-        signal();
-        return lineOf(() => said(from), /^debug dump: (.*)$/m);
+        const signalled = (): string => (signal(), said(from));
+        return lineOf(signalled, /^debug dump: (.*)$/m);
       },
     };
   }
