@@ -72,16 +72,17 @@ export class Sink {
     if (this.#sha256 === undefined && this.size > HASHED_AT_ONCE_BYTES)
       for (const held of this.#chunks) this.#hash(held);
     const { spoolPath, spoolAboveBytes = SPOOL_ABOVE_BYTES } = this.#options;
-    const spooling = this.#file !== undefined || (spoolPath !== undefined && this.size > spoolAboveBytes);
-    if (!spooling || this.#pending < WRITE_BYTES) return undefined;
-    this.#writing = this.#writing?.then(() => this.#flush()) ?? this.#flush();
+    const spooling = this.#file !== undefined || this.size > spoolAboveBytes;
+    if (!spooling || spoolPath === undefined || this.#pending < WRITE_BYTES) return undefined;
+    this.#writing = this.#writing?.then(() => this.#flush(spoolPath)) ?? this.#flush(spoolPath);
     return this.#writing;
   }
 
   /** The complete body: at once if it is in memory, otherwise after the last write. */
   end(): ReceivedBody | Promise<ReceivedBody> {
     if (this.#writing !== undefined || this.#file !== undefined) return this.#endFile();
-    const bytes = Buffer.concat(this.#chunks);
+    const [only, ...others] = this.#chunks;
+    const bytes = only !== undefined && others.length === 0 ? only : Buffer.concat(this.#chunks);
     return {
       body: { kind: 'memory', bytes },
       sha256: this.#sha256?.digest('hex') ?? hash('sha256', bytes),
@@ -90,19 +91,21 @@ export class Sink {
 
   async #endFile(): Promise<ReceivedBody> {
     await this.#writing;
-    await this.#flush();
-    await this.#file?.close();
-    const { spoolPath: path = '' } = this.#options;
-    const sha256 = this.#sha256?.digest('hex') ?? '';
-    return { body: { kind: 'file', path, size: this.size }, sha256 };
+    const { spoolPath } = this.#options;
+    if (this.#file === undefined || this.#sha256 === undefined || spoolPath === undefined)
+      throw new RangeError('the spool file is not open');
+    await this.#flush(spoolPath);
+    await this.#file.close();
+    const body = { kind: 'file', path: spoolPath, size: this.size } as const;
+    return { body, sha256: this.#sha256.digest('hex') };
   }
 
   /** Closes the file. Resolves with the number of its bytes, for the next attempt; 0 without a file or after a disk error. */
   async discard(): Promise<number> {
     try {
       await this.#writing;
-      if (this.#file === undefined) return 0;
-      await this.#flush();
+      if (this.#file === undefined || this.#options.spoolPath === undefined) return 0;
+      await this.#flush(this.#options.spoolPath);
       return this.size;
     } catch {
       return 0;
@@ -116,13 +119,13 @@ export class Sink {
     this.#sha256.update(chunk);
   }
 
-  async #flush(): Promise<void> {
+  async #flush(path: string): Promise<void> {
     const chunks = this.#chunks;
     const from = this.#written;
     this.#chunks = [];
     this.#written += this.#pending;
     this.#pending = 0;
-    this.#file ??= await open(this.#options.spoolPath ?? '', 'w');
+    this.#file ??= await open(path, 'w');
     await writeAllChunks(this.#file, chunks, from);
   }
 }
