@@ -282,7 +282,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
     aka: ['gaps', 'missing', 'holes', 'completeness'],
   },
   runs: {
-    doc: 'list the newest runs of the lake; with outcomes, retry rate, latency and exit code, and trends of the newest run',
+    doc: 'list the newest runs of the lake; with outcomes, retry rate, latency and exit code',
     exits: { ...BASE_EXITS, 2: 'usage; for example a lake without a record of a run' },
     examples: ['cryptodl runs', 'cryptodl runs --out /srv/lake --last 5', 'cryptodl runs --json'],
     aka: ['history', 'log', 'logs'],

@@ -1,4 +1,4 @@
-/** Formats the records of runs: a table and trends for people, NDJSON for programs. */
+/** Formats the records of runs: a table for people, NDJSON for programs. */
 import { durationText, numberText } from '../model/units.js';
 import { percentText } from '../monitor/alerts.js';
 import type { RunRecord } from '../monitor/run-record.js';
@@ -7,8 +7,6 @@ import { table } from '../text/table.js';
 import type { TableColumn } from '../text/table.js';
 import { fateText } from '../monitor/run-history.js';
 import type { LastRun } from '../monitor/run-history.js';
-import { FIGURES, runName } from './trends.js';
-import type { FigureName, Trend } from './trends.js';
 
 const NUMBERS = ['took', 'new', 'held', 'failed', 'retries', 'p95', 'exit'];
 const COLUMNS: readonly TableColumn[] = [
@@ -24,8 +22,7 @@ export function runsTable(runs: readonly RunRecord[], width = Infinity): string[
 
 function cellsOf(run: RunRecord): string[] {
   const { outcomes, elapsedMs, exitCode } = run.summary;
-  const retryRate = FIGURES.retryRate([run]);
-  const p95Ms = FIGURES.p95Ms([run]);
+  const { retryRate, p95Ms } = ratesOf(run);
   return [
     run.startedAt.slice(0, 16).replace('T', ' '),
     printable(runName(run)),
@@ -33,10 +30,24 @@ function cellsOf(run: RunRecord): string[] {
     shortNumber(outcomes.ok + outcomes.partial),
     shortNumber(outcomes.skipped),
     shortNumber(outcomes.failed),
-    retryRate === undefined ? '-' : percentText(retryRate),
-    p95Ms === undefined ? '-' : durationText(p95Ms),
+    retryRate === null ? '-' : percentText(retryRate),
+    p95Ms === null ? '-' : durationText(p95Ms),
     String(exitCode),
   ];
+}
+
+/** The runs of one crontab line or job: `vision`, or `vision bars` for a job. */
+function runName({ verb, job }: Pick<RunRecord, 'verb' | 'job'>): string {
+  return job === undefined ? verb : `${verb} ${job}`;
+}
+
+/** Null without a request. */
+function ratesOf({ summary: { requests, network } }: RunRecord) {
+  const { retries, attemptMs } = network;
+  return {
+    retryRate: requests === 0 ? null : retries.total / requests,
+    p95Ms: attemptMs.p95 > 0 ? attemptMs.p95 : null,
+  };
 }
 
 /** `123,456`, `1.2M` */
@@ -57,37 +68,6 @@ export function noteLines(
   ];
 }
 
-const TREND_TEXTS: Readonly<Record<FigureName, readonly [title: string, text: (value: number) => string]>> = {
-  retryRate: ['retry rate', percentText],
-  failedObjects: ['failed objects', decimalText],
-  p95Ms: ['latency (p95)', durationText],
-  objectsPerSecond: ['objects per second', decimalText],
-  limiterTriggersPerHour: ['limiter triggers per hour', decimalText],
-  durationMs: ['duration', durationText],
-};
-
-/** `retry rate  0.4 %, last 30 runs 0.3 %` */
-export function trendLines({ run, runs, figures }: Trend): string[] {
-  const title = `newest run of ${printable(runName(run))}`;
-  if (runs === 0) return [`${title}: no earlier run to compare with`];
-  const before = `last ${runs} run${runs === 1 ? '' : 's'}`;
-  return [
-    `${title}, and the ${runs === 1 ? 'run' : `${runs} runs`} before it`,
-    ...(Object.entries(TREND_TEXTS) as [FigureName, (typeof TREND_TEXTS)[FigureName]][]).map(
-      ([name, [text, valueText]]) => {
-        const [now, then] = [figures[name].newest, figures[name].before].map((value) =>
-          value === null ? '-' : valueText(value),
-        );
-        return `  ${text.padEnd(25)}  ${now}, ${before} ${then}`;
-      },
-    ),
-  ];
-}
-
-function decimalText(value: number): string {
-  return value >= 100 ? numberText(Math.round(value)) : String(Number(value.toFixed(1)));
-}
-
 /** One object per run. */
 export function runFields(run: RunRecord): object {
   const { id, verb, job, tool, startedAt, endedAt, summary } = run;
@@ -105,15 +85,9 @@ export function runFields(run: RunRecord): object {
     rows,
     bytes,
     requests,
-    retryRate: FIGURES.retryRate([run]) ?? null,
-    p95Ms: FIGURES.p95Ms([run]) ?? null,
+    ...ratesOf(run),
     limiterTriggers: network.limiter.refusals,
     alerts,
     exitCode,
   };
-}
-
-export function trendFields({ run, runs, figures }: Trend): object {
-  const { verb, job } = run;
-  return { event: 'trend', verb, job, runs, figures };
 }

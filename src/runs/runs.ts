@@ -1,18 +1,18 @@
-/** `cryptodl runs`: the newest runs of a lake and their trends, from the records that the runs left. */
+/** `cryptodl runs`: the newest runs of a lake, from the records that the runs left. */
 import { writeData } from '../cli/write-data.js';
 import { lakePaths, refuseFile } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
-import { isRunning, ofStart } from '../monitor/run-history.js';
+import { isRunning, ofStart, selectionOf } from '../monitor/run-history.js';
 import { readRuns, readStarts } from '../monitor/run-record.js';
+import type { RunRecord, RunStart } from '../monitor/run-record.js';
 import { homeOf } from '../options/environment.js';
 import type { OptionsCommand } from '../cli/look-up.js';
 import { absolutePath, commandLine, lakeFlag, printLines, shownPath } from '../text/printable.js';
 import { widthOf } from '../text/wrap.js';
-import { noteLines, runFields, runsTable, trendFields, trendLines } from './print-runs.js';
-import { trendOf, withoutRecord } from './trends.js';
+import { noteLines, runFields, runsTable } from './print-runs.js';
 
-/** Records that are read for the trend: several jobs may share the lake. */
+/** Records that are read: several commands may share the lake, and a killed run counts until a later one of its command has a record. */
 const LEAST_READ = 400;
 
 /** Resolves with 0. Throws a usage error if the lake has no record. */
@@ -24,26 +24,30 @@ export async function runs({ resolved, io }: OptionsCommand): Promise<ExitCode> 
   if (found.warning !== undefined) printLines(io.stderr, [`warning: ${found.warning}`]);
   const running = await isRunning(paths, io.clock);
   const starts = withoutRecord(await readStarts(paths), found.runs).map((start) => ofStart(start, running));
-  const trend = trendOf(found.runs);
-  if (trend === undefined && starts.length === 0)
+  const shown = found.runs.slice(-last);
+  if (shown.length + starts.length === 0)
     throw usage(
       `${shownPath(paths.root)} has no record of a run`,
       'each download leaves one in the folder of --out, for example: cryptodl vision -s BTCUSDT -d 7',
     );
-  const shown = found.runs.slice(-last);
   const lines = json
-    ? [
-        ...shown.map(runFields),
-        ...starts.map((start) => ({ event: 'start', ...start })),
-        ...(trend === undefined ? [] : [trendFields(trend)]),
-      ]
+    ? [...shown.map(runFields), ...starts.map((start) => ({ event: 'start', ...start }))]
     : [
-        ...(trend === undefined
-          ? []
-          : [...runsTable(shown, widthOf(io.stdout)), '', ...trendLines(trend), '']),
+        ...(shown.length === 0 ? [] : [...runsTable(shown, widthOf(io.stdout)), '']),
         ...noteLines(found.runs.at(-1), starts, io.clock.now()),
         `whether the lake is complete: ${commandLine(['check'])}${lakeFlag(paths.root)}`,
       ];
   await writeData(io, lines);
   return 0;
+}
+
+/** The newest start of each command that has no later record: the run was killed, could not begin, or is running. */
+function withoutRecord(starts: readonly RunStart[], records: readonly RunRecord[]): RunStart[] {
+  const newest = new Map(records.map((run) => [selectionOf(run), run.id]));
+  const found = new Map(
+    starts
+      .filter((start) => start.id > (newest.get(selectionOf(start)) ?? ''))
+      .map((start) => [selectionOf(start), start]),
+  );
+  return [...found.values()];
 }

@@ -1,4 +1,4 @@
-/** `cryptodl runs`: the list of runs and its trends, from real and from prepared records. */
+/** `cryptodl runs`: the list of runs, from real and from prepared records. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -27,7 +27,6 @@ interface Figures {
   readonly p95?: number;
   readonly refusals?: number;
   readonly elapsedMs?: number;
-  readonly workMs?: number;
   readonly exitCode?: number;
   readonly alerts?: RunRecord['summary']['alerts'];
 }
@@ -41,7 +40,7 @@ async function lakeWith(records: readonly Figures[]): Promise<string> {
   mkdirSync(folderOf(lake), { recursive: true });
   for (const [at, figures] of records.entries()) {
     const { start, job, ok = 10, failed = 0, requests = 1000, retries = 3, p95 = 50, refusals = 0 } = figures;
-    const { elapsedMs = 10_000, workMs = 5000, exitCode = 0, alerts = [] } = figures;
+    const { elapsedMs = 10_000, exitCode = 0, alerts = [] } = figures;
     const { network } = run.summary;
     const options =
       figures.symbols === undefined ? run.options : { ...run.options, symbols: [figures.symbols] };
@@ -53,7 +52,6 @@ async function lakeWith(records: readonly Figures[]): Promise<string> {
       elapsedMs,
       exitCode,
       alerts,
-      times: { ...run.summary.times, workMs },
       network: {
         ...network,
         retries: { ...network.retries, total: retries },
@@ -70,15 +68,13 @@ async function lakeWith(records: readonly Figures[]): Promise<string> {
 const startOf = (minute: number): string => new Date(Date.UTC(2026, 10, 20, 6, minute)).toISOString();
 
 describe('the list', () => {
-  it('has a run with its figures, no trend of a single run, and names the command of the verdict', async () => {
+  it('has a run with its figures, and names the command of the verdict', async () => {
     const { lake } = await scene.vision();
     const { code, stdout, stderr } = await runs(lake);
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout.split('\n')).toEqual([
       expect.stringMatching(/^started \(UTC\) {5}run +took +new +held +failed +retries +p95 +exit$/),
       expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d {2}vision +[\d.]+m?s +3 +0 +0 +0 % +\d+ms +0$/),
-      '',
-      'newest run of vision: no earlier run to compare with',
       '',
       `whether the lake is complete: cryptodl check --out ${lake}`,
       '',
@@ -112,73 +108,28 @@ describe('the list', () => {
       ['24', '23', '22'].map((minute) => `2026-11-20 06:${minute}`),
     );
   });
-});
 
-describe('the trends', () => {
-  const FIGURES = { p95: 100, retries: 4, requests: 1000, refusals: 1, elapsedMs: 3_600_000, workMs: 10_000 };
-  const before = Array.from({ length: 31 }, (_, at) => ({
-    start: startOf(at),
-    job: 'bars',
-    ...FIGURES,
-    // Rates are those of all runs together: 31 of 20,000 requests in the run before the last thirty does not count.
-    ...(at === 0 ? { retries: 31_000, requests: 31_000 } : {}),
-    failed: at % 2,
-  }));
-  const records = [
-    ...before,
-    { start: startOf(31), job: 'trades', retries: 900, p95: 9000 },
-    { start: startOf(32), job: 'bars', ...FIGURES, p95: 200, retries: 30, refusals: 2, workMs: 5000, ok: 20 },
-  ];
-
-  it('compare the newest run with the mean of the last 30 of its job', async () => {
-    const { stdout } = await runs(await lakeWith(records));
-    expect(stdout.trimEnd().split('\n').slice(-9, -2)).toEqual([
-      'newest run of vision bars, and the 30 runs before it',
-      '  retry rate                 3 %, last 30 runs 0.4 %',
-      '  failed objects             0, last 30 runs 0.5',
-      '  latency (p95)              200ms, last 30 runs 100ms',
-      '  objects per second         4, last 30 runs 1',
-      '  limiter triggers per hour  2, last 30 runs 1',
-      '  duration                   60m, last 30 runs 60m',
-    ]);
-  });
-
-  it('are the last object of --json, after an object per run', async () => {
-    const { events, stdout } = await runs(await lakeWith(records), '--json', '--last', '2');
-    expect(stdout.trim().split('\n')).toHaveLength(3);
-    expect(events.map(({ event, job }) => [event, job])).toEqual([
-      ['run', 'trades'],
-      ['run', 'bars'],
-      ['trend', 'bars'],
-    ]);
-    expect(events[1]).toMatchObject({
-      id: expect.stringMatching(/^20261120T063200000Z-/),
-      startedAt: startOf(32),
-      verb: 'vision',
-      outcomes: { ok: 20, failed: 0 },
-      retryRate: 0.03,
-      p95Ms: 200,
-      limiterTriggers: 2,
-      alerts: [],
-      exitCode: 0,
-    });
-    expect(events[2]).toMatchObject({
-      runs: 30,
-      figures: { retryRate: { newest: 0.03, before: 0.004 }, failedObjects: { newest: 0, before: 0.5 } },
-    });
-  });
-
-  it('have no rate for runs without a request or a new object', async () => {
-    const idle = { requests: 0, retries: 0, ok: 0, p95: 0 };
+  it('is an object per run with --json; without a request or a new object, a run has no rates', async () => {
     const lake = await lakeWith([
-      { start: startOf(0), ...idle },
-      { start: startOf(1), ...idle },
+      { start: startOf(0), job: 'trades', requests: 0, retries: 0, ok: 0, p95: 0 },
+      { start: startOf(1), job: 'bars', p95: 200, retries: 30, refusals: 2, ok: 20 },
     ]);
-    const { stdout } = await runs(lake);
-    expect(stdout).toContain('retry rate                 -, last 1 run -\n');
-    expect(stdout).toContain('objects per second         -, last 1 run -\n');
     const { events } = await runs(lake, '--json');
-    expect(events.at(-1)).toMatchObject({ figures: { p95Ms: { newest: null, before: null } } });
+    expect(events).toEqual([
+      expect.objectContaining({ event: 'run', job: 'trades', retryRate: null, p95Ms: null }),
+      expect.objectContaining({
+        id: expect.stringMatching(/^20261120T060100000Z-/),
+        startedAt: startOf(1),
+        verb: 'vision',
+        outcomes: expect.objectContaining({ ok: 20, failed: 0 }),
+        retryRate: 0.03,
+        p95Ms: 200,
+        limiterTriggers: 2,
+        alerts: [],
+        exitCode: 0,
+      }),
+    ]);
+    expect((await runs(lake)).stdout).toMatch(/vision trades .* -  +-  +0\n/);
   });
 });
 
