@@ -6,11 +6,12 @@ import { FORMATS } from '../model/task.js';
 import type { Cadence, Period, Series, Settings } from '../model/task.js';
 import { isPartitionFile } from './path-checks.js';
 import { keyPath, seriesOfFolder } from './layout.js';
+import { DIGEST, INSTANT, readPlainLine } from './plain-line.js';
 import { areEqualSettings, areSettings } from './settings.js';
 import { SUSPICIOUS_KINDS } from '../model/outcome.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { isLabel } from '../text/label.js';
-import { isRecord } from '../text/json.js';
+import { isRecord, parseJson } from '../text/json.js';
 
 /** Thrown for a line of a later format version; the message is that version. */
 export class NewerVersion extends Error {}
@@ -22,14 +23,26 @@ type Fields = Readonly<Record<string, unknown>>;
  * the calendar; `applyLine` refuses other periods of absences.
  */
 export function createLineReader(seriesFolder: string, archive: ObjectKeys): (text: string) => ManifestLine {
-  const check = createLineCheck(seriesFolder, archive);
+  const keys = createKeyCheck(seriesFolder, archive);
+  // Nearly all lines of a manifest have equal settings. One object for them takes less memory.
   let last: Settings | undefined;
+  let known: { readonly text: string; readonly settings: Settings } | undefined;
+  const shared = (settings: Settings): Settings =>
+    last !== undefined && areEqualSettings(last, settings) ? last : (last = settings);
+  const settingsOf = (text: string): Settings | undefined => {
+    if (text === known?.text) return known.settings;
+    const settings = parseJson(text);
+    if (!areSettings(settings)) return undefined;
+    known = { text, settings: shared(settings) };
+    return known.settings;
+  };
   return (text) => {
-    const line = check(parsed(text));
-    if (line.kind !== 'object') return line;
-    // Nearly all lines of a manifest have equal settings. One object for them takes less memory.
-    if (last === undefined || !areEqualSettings(last, line.settings)) last = line.settings;
-    return Object.assign(line, { settings: last });
+    const plain = readPlainLine(text, settingsOf);
+    const problem = plain && (gapProblem(plain) ?? placeProblem(plain, keys));
+    if (problem !== undefined) throw new TypeError(problem);
+    if (plain !== undefined) return plain;
+    const line = checkedLine(parsed(text), keys);
+    return line.kind === 'object' ? Object.assign(line, { settings: shared(line.settings) }) : line;
   };
 }
 
@@ -44,11 +57,13 @@ function parsed(text: string): unknown {
 /** Like `createLineReader`, for a line that is already parsed. */
 export function createLineCheck(seriesFolder: string, archive: ObjectKeys): (line: unknown) => ManifestLine {
   const keys = createKeyCheck(seriesFolder, archive);
-  return (line) => {
-    const problem = lineProblem(line, keys);
-    if (problem !== undefined) throw new TypeError(problem);
-    return line as ManifestLine;
-  };
+  return (line) => checkedLine(line, keys);
+}
+
+function checkedLine(line: unknown, keys: KeyCheck): ManifestLine {
+  const problem = lineProblem(line, keys);
+  if (problem !== undefined) throw new TypeError(problem);
+  return line as ManifestLine;
 }
 
 function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
@@ -95,9 +110,8 @@ function oneOf(...values: readonly string[]): Check {
   return (value) => known.has(value);
 }
 
-const DIGEST = /^[0-9a-f]{64}$/;
-const INSTANT =
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z$/;
+const WHOLE_DIGEST = new RegExp(`^${DIGEST}$`);
+const WHOLE_INSTANT = new RegExp(`^${INSTANT}$`);
 const CADENCES: readonly Cadence[] = ['daily', 'monthly'];
 const isCadence = oneOf(...CADENCES);
 const isFormat = oneOf(...FORMATS);
@@ -193,7 +207,7 @@ function isLabelText(value: unknown): boolean {
 }
 
 function isDigest(value: unknown): boolean {
-  return typeof value === 'string' && DIGEST.test(value);
+  return typeof value === 'string' && WHOLE_DIGEST.test(value);
 }
 
 function isCount(value: unknown): boolean {
@@ -201,7 +215,7 @@ function isCount(value: unknown): boolean {
 }
 
 function isInstant(value: unknown): boolean {
-  return typeof value === 'string' && INSTANT.test(value);
+  return typeof value === 'string' && WHOLE_INSTANT.test(value);
 }
 
 /** From 2000 to 2199, because readers iterate over all days of an absence. */

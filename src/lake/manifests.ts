@@ -5,7 +5,7 @@ import { appendManifest, applyLine, readManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';
 import type { ManifestLine } from './manifest-line.js';
 
-/** A line takes less than 1 kB of memory. A single larger manifest is kept too. */
+/** A line takes less than 2 kB of memory. A single larger manifest is kept too. */
 const MOST_LINES = 10_000;
 /** Memory of an empty manifest, in lines. */
 const EMPTY_LINES = 4;

@@ -1,6 +1,9 @@
 /** Each field of a manifest line, with values that another program or damage may put there. */
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { klinesLine } from '../../scripts/synthetic-lake.js';
 import { createLineCheck, createLineReader, NewerVersion } from '../../src/lake/check-manifest-line.js';
+import { readPlainLine } from '../../src/lake/plain-line.js';
 import { areSettings } from '../../src/lake/settings.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
 import { flagSpec } from '../../src/options/flags.js';
@@ -472,5 +475,69 @@ describe('settings', () => {
 
   it.each([{ ...SETTINGS, numbers: 'x' }, {}, null, 5, 'x', [SETTINGS]])('%j are not taken', (value) => {
     expect(areSettings(value)).toBe(false);
+  });
+});
+
+describe('a line of the most frequent form, which one expression reads', () => {
+  const LINE = JSON.stringify({ ...klinesLine('BTCUSDT', '2026-11-20'), fileBefore: REVISION }).replace(
+    '"file"',
+    '"ids":{"first":1,"last":2},"file"',
+  );
+  const parsed = JSON.parse(LINE) as object;
+  const read = createLineReader(FOLDER.replace('1h', '1m'), ARCHIVE);
+  const resultOf = (text: string): string => {
+    try {
+      return JSON.stringify(read(text));
+    } catch (error) {
+      return String(error);
+    }
+  };
+  /** A space at the end leaves a line to the other reader. */
+  const isSame = (text: string): boolean => resultOf(text) === resultOf(`${text} `);
+
+  it('is read by it', () => {
+    expect(readPlainLine(LINE, () => SETTINGS)).toEqual({ ...parsed, settings: SETTINGS });
+    expect(readPlainLine(LINE, () => undefined)).toBeUndefined();
+    expect(readPlainLine(`${LINE} `, () => SETTINGS)).toBeUndefined();
+  });
+
+  it('gives what the checks of its fields give, after any edit and with any values', () => {
+    const pieces = fc.constantFrom(
+      '',
+      '"',
+      '}',
+      '{',
+      ',',
+      '\\',
+      '0',
+      '-',
+      '.',
+      ' ',
+      '\0',
+      '\u0085',
+      '币',
+      '"v":2,',
+    );
+    const values = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom('2026-11-31', 2 ** 53, '../x.parquet', 'x'.repeat(257)),
+    );
+    const edits = [
+      fc.nat(LINE.length),
+      fc.nat(30),
+      pieces,
+      fc.constantFrom(...Object.keys(parsed)),
+      values,
+    ] as const;
+    const holds = fc.property(...edits, (from, length, inserted, name, value) => {
+      expect(isSame(LINE.slice(0, from) + inserted + LINE.slice(from + length))).toBe(true);
+      expect(isSame(JSON.stringify({ ...parsed, [name]: value }))).toBe(true);
+    });
+    fc.assert(holds, { numRuns: 3000 });
+  });
+
+  it('keeps its own settings after a line with others', () => {
+    const other = LINE.replace('"double"', '"string"');
+    expect([LINE, other, LINE, `${other} `, LINE].filter(isSame)).toHaveLength(5);
   });
 });
