@@ -1,6 +1,7 @@
 /**
- * `node bench/verdict.js [--series N] [--days N] [--rounds N] [--bin FILE] [--folder FOLDER]`, after a build: wall time, CPU time and memory of
- * `cryptodl check` for a lake of N series, half of them with month partitions and half with day partitions. bench/README.md explains the output.
+ * `node bench/verdict.js [--series N] [--days N] [--rounds N] [--bin FILE] [--folder FOLDER] [--months]`, after a build: wall time, CPU time and memory of
+ * `cryptodl check` for a lake of N series, half of them with month partitions and half with day partitions, each day an object. With `--months`, all are bars, and each month
+ * before the last one is an object, as a first run gets them. bench/README.md explains the output.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -24,6 +25,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     bin: { type: 'string' },
     folder: { type: 'string', default: tmpdir() },
+    months: { type: 'boolean', default: false },
   },
 });
 const days = daysFrom(FIRST_DAY, Number(values.days));
@@ -32,8 +34,9 @@ const now = new Date(Date.parse(last) + 2.5 * DAY_MS).toISOString();
 const lake = mkdtempSync(join(values.folder, 'cryptodl-bench-'));
 process.on('exit', () => rmSync(lake, { recursive: true, force: true }));
 const half = Math.ceil(Number(values.series) / 2);
-makeBars();
-makeTrades();
+makeBars('B');
+if (values.months) makeBars('C');
+else makeTrades();
 console.log(`${2 * half} series × ${days.length} days`);
 console.log('build        verb          CPU s   wall s  peak MB');
 const bins = { 'this build': BIN, ...(values.bin === undefined ? {} : { '--bin': values.bin }) };
@@ -45,14 +48,35 @@ for (let round = 0; round < Number(values.rounds); round += 1)
     measured(name, bin, 'coverage', 'coverage');
   }
 
-function makeBars() {
-  const symbols = symbolsOf('B');
+/** @param {string} letter */
+function makeBars(letter) {
+  const symbols = symbolsOf(letter);
+  const objects = values.months ? monthsAndDays() : days;
   for (const symbol of symbols)
     writeManifest(
       klinesFolder(lake, symbol),
-      days.map((day) => klinesLine(symbol, day)),
+      objects.map((period) => barsLine(symbol, period)),
     );
-  writeOrder('0', { dataset: 'klines', interval: '1m', symbols, settings: SETTINGS });
+  writeOrder(letter === 'B' ? '0' : '2', { dataset: 'klines', interval: '1m', symbols, settings: SETTINGS });
+}
+
+/** The months that are over, and the days of the last one. */
+function monthsAndDays() {
+  const month = last.slice(0, 7);
+  return [...new Set(days.map((day) => (day < month ? day.slice(0, 7) : day)))];
+}
+
+/**
+ * @param {string} symbol
+ * @param {string} period a day or a month
+ */
+function barsLine(symbol, period) {
+  if (period.length > 7) return klinesLine(symbol, period);
+  const end = days.findLast((day) => day.startsWith(period)) ?? '';
+  const line = klinesLine(symbol, end);
+  const rows = 1440 * Number(end.slice(8));
+  const key = `data/futures/um/monthly/klines/${symbol}/1m/${symbol}-1m-${period}.zip`;
+  return { ...line, key, cadence: 'monthly', period, rows, first: `${period}-01T00:00:00.000Z` };
 }
 
 function makeTrades() {

@@ -38,7 +38,7 @@ export function createLineReader(seriesFolder: string, archive: ObjectKeys): (te
   };
   return (text) => {
     const plain = readPlainLine(text, settingsOf);
-    const problem = plain && (gapProblem(plain) ?? placeProblem(plain, keys));
+    const problem = plain && objectProblem(plain, keys);
     if (problem !== undefined) throw new TypeError(problem);
     if (plain !== undefined) return plain;
     const line = checkedLine(parsed(text), keys);
@@ -78,11 +78,7 @@ function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
       (keys.isOfSeries(line['key'] as string) ? undefined : OTHER_KEY)
     );
   if (kind !== 'object') return '"kind" is unknown';
-  return (
-    fieldProblem(line, OBJECT, OF_SOME_OBJECTS) ??
-    gapProblem(line as unknown as ObjectLine) ??
-    placeProblem(line as unknown as ObjectLine, keys)
-  );
+  return fieldProblem(line, OBJECT, OF_SOME_OBJECTS) ?? objectProblem(line as unknown as ObjectLine, keys);
 }
 
 /** Whether the value of a field is right. */
@@ -172,9 +168,14 @@ const OF_SOME_ABSENCES: Checks = {
 
 const OTHER_KEY = '"key" is not an object of this series';
 
-function gapProblem({ cadence, period, gaps = [], insteadOf }: ObjectLine): string | undefined {
-  const days = parsePeriod(cadence, period);
+/** What is wrong with the period, the gaps, the key or the file of a line whose fields are right. */
+function objectProblem(line: ObjectLine, keys: KeyCheck): string | undefined {
+  const days = parsePeriod(line.cadence, line.period);
   if (days === undefined) return '"period" is wrong';
+  return gapProblem(line, days) ?? placeProblem(line, days, keys);
+}
+
+function gapProblem({ gaps = [], insteadOf }: ObjectLine, days: Period): string | undefined {
   // Most lines have none, and are read sooner so.
   if (gaps.length === 0 && insteadOf === undefined) return undefined;
   // The days of an exchange may begin up to one day before or after those of UTC.
@@ -186,10 +187,11 @@ function gapProblem({ cadence, period, gaps = [], insteadOf }: ObjectLine): stri
 }
 
 function placeProblem(
-  { key, cadence, period, file, settings: { format } }: ObjectLine,
+  { key, period, file, settings: { format } }: ObjectLine,
+  days: Period,
   keys: KeyCheck,
 ): string | undefined {
-  if (!keys.isOfPeriod(key, cadence, period)) return OTHER_KEY;
+  if (!keys.isOfPeriod(key, days, period)) return OTHER_KEY;
   const isRight =
     format === 'zip'
       ? file === keyPath(key) && file.startsWith(`${keys.topFolder}/`)
@@ -232,8 +234,8 @@ export interface ObjectKeys {
 }
 
 interface KeyCheck extends Pick<ObjectKeys, 'topFolder'> {
-  /** Whether a key belongs to the object of this period. */
-  isOfPeriod(key: string, cadence: Cadence, period: string): boolean;
+  /** Whether a key belongs to the object of this period. `text`: the period as it is written. */
+  isOfPeriod(key: string, period: Period, text: string): boolean;
   /** Whether a key belongs to any object of the series. */
   isOfSeries(key: string): boolean;
 }
@@ -251,9 +253,9 @@ function createKeyCheck(seriesFolder: string, archive: ObjectKeys): KeyCheck {
     daily: archive.periodOf(series, 'daily'),
     monthly: archive.periodOf(series, 'monthly'),
   };
-  const isOfPeriod = (key: string, cadence: Cadence, text: string): boolean => {
+  const isOfPeriod = (key: string, { cadence, from }: Period, text: string): boolean => {
     const period = periodOf[cadence](key);
-    if (period !== undefined) return period.from === parsePeriod(cadence, text)?.from;
+    if (period !== undefined) return period.from === from;
     return key === rest + text || key === made + text;
   };
   const isOfSeries = (key: string): boolean =>
