@@ -15,7 +15,7 @@ import { writeData } from '../cli/write-data.js';
 import { table } from '../text/table.js';
 import { widthOf } from '../text/wrap.js';
 
-/** The operand is the name of a dataset. Throws usage errors. */
+/** The operand is the name of a dataset. Rejects with usage errors. */
 export async function schema({ source: venue, resolved, io, operand }: Command): Promise<ExitCode> {
   const { market, spec } = choose(venue, operand, resolved);
   const description = describeDataset(venue, market, spec);
@@ -24,8 +24,8 @@ export async function schema({ source: venue, resolved, io, operand }: Command):
 }
 
 /**
- * The dataset in the market of `--market`; without the flag, in the default market or else in the first market that has it. Throws a usage error, which
- * names a market with the dataset if there is one.
+ * The dataset in the given market; if no market is given, in the default market or else in the first market that has it. Throws a usage
+ * error, which names a market with the dataset if there is one.
  */
 function choose(
   venue: Venue,
@@ -43,7 +43,7 @@ function choose(
       `no market has a dataset "${word}"`,
       didYouMean(
         word,
-        marketNames(venue).flatMap((one) => datasetsOf(venue, one).map((of) => of.name)),
+        marketNames(venue).flatMap((one) => datasetsOf(venue, one).map((dataset) => dataset.name)),
       ) ?? hint,
     );
   if (owner === market || origins.market === 'default') return { market: owner, spec };

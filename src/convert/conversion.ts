@@ -62,7 +62,7 @@ export interface Overlap {
   readonly differing: number;
   readonly onlyRest: number;
   readonly onlyArchive: number;
-  /** The shift of the archive times (negative: earlier) with which most rows agree, if most rows differ without it. */
+  /** How much later (negative: earlier) the archive labels its rows than REST, if most rows differ at equal times but agree with this shift. */
   readonly labelsShiftMs?: number;
 }
 

@@ -33,9 +33,9 @@ export interface Inspected {
   readonly headerLines: number;
   /** The file may have invalid content that the fast reader accepts: `1_000`, `+-1`, `1e-400`, an extra comma. */
   readonly needsCheck: boolean;
-  /** Every number that the fast reader accepts is finite: no cell spells `inf` or `nan`, and no line is long enough for more than 308 digits. */
+  /** Unless `needsCheck`: every number that the fast reader accepts is finite. No cell spells `inf` or `nan`, and no line has more than 308 bytes. */
   readonly isFinite: boolean;
-  /** No byte order mark, no carriage return and all columns: the fast reader can read the file directly. */
+  /** No byte order mark, no carriage return, and exactly the columns of the dataset: the fast reader can read the file directly. */
   readonly isPlain: boolean;
   /** Names of columns at the end of the header that the dataset does not have. Their cells are left out. */
   readonly newColumns: readonly string[];
@@ -70,8 +70,8 @@ export async function inspectCsv(
 ): Promise<Inspected> {
   const columns = receivedColumns(received, spec);
   const rowEnd = `${','.repeat(spec.columns.length - columns.length)}\n`;
-  // The fast reader ignores an extra blank cell at the end of a row. With appended commas, a row with too many cells ends with
-  // such a cell.
+  // The fast reader ignores an extra blank cell at the end of a row. Appended commas give a row with too many cells such a cell, so the
+  // exact checker must read every file to which commas are appended.
   const scan = new LineScan(columns.length - 1, rowEnd !== '\n');
   let isPlain = rowEnd === '\n';
   let opened: OpenedCsv | undefined;
@@ -106,7 +106,7 @@ export async function inspectCsv(
     headerLines: opened?.headerLines ?? 0,
     needsCheck: scan.isSuspicious || needsCheck(scan, spec, symbol),
     isFinite:
-      scan.longest <= FINITE_LINE && scan.lettersN === scan.rows * lettersOfSymbol(spec, symbol, /n/gi),
+      scan.longest <= FINITE_LINE && scan.lettersN === scan.rows * matchesInSymbols(spec, symbol, /n/gi),
     isPlain,
     newColumns: opened?.newColumns ?? [],
   };
@@ -131,7 +131,7 @@ function openCsv(chunk: Buffer, columns: readonly ColumnSpec[], name: string): O
   return { rows: text.subarray(Math.min(line.length + 1, text.length)), headerLines: 1, newColumns, isPlain };
 }
 
-/** Takes the cells of new columns from lines that arrive in chunks. */
+/** Removes the cells of new columns from lines that arrive in chunks. */
 class KnownCells {
   readonly #known: number;
   readonly #more: number;
@@ -170,15 +170,15 @@ function needsCheck(
   spec: DatasetSpec,
   symbol: string,
 ): boolean {
-  const dates = spec.columns.filter((column) => column.type === 'datetime').length;
-  const underscores = lettersOfSymbol(spec, symbol, /_/g);
-  return counts.underscores !== counts.rows * underscores || counts.spaces !== counts.rows * dates;
+  const spaces = spec.columns.filter((column) => column.type === 'datetime').length;
+  const underscores = matchesInSymbols(spec, symbol, /_/g);
+  return counts.underscores !== counts.rows * underscores || counts.spaces !== counts.rows * spaces;
 }
 
-/** How often the letter is in the symbols of one row. */
-function lettersOfSymbol(spec: DatasetSpec, symbol: string, letter: RegExp): number {
+/** How often `pattern` matches in the symbols of one row. */
+function matchesInSymbols(spec: DatasetSpec, symbol: string, pattern: RegExp): number {
   const symbols = spec.columns.filter((column) => column.type === 'symbol').length;
-  return symbols * (symbol.match(letter)?.length ?? 0);
+  return symbols * (symbol.match(pattern)?.length ?? 0);
 }
 
 /** Headers begin with a letter; rows begin with a digit, a sign or a blank cell. */
@@ -186,7 +186,7 @@ export function beginsWithHeader(chunk: Buffer): boolean {
   return /^"?[a-z]/i.test(chunk.subarray(0, 2).toString('latin1'));
 }
 
-/** Text that manifests and messages can have. */
+/** The form of the name of a new column. Manifests and messages have these names. */
 const COLUMN_NAME = /^[a-z_][\w .%-]{0,63}$/i;
 
 /** The names of new columns at the end. Throws `header-unknown` for a header with other columns. */
@@ -241,8 +241,8 @@ async function* readChunks(csv: Body): AsyncGenerator<Buffer> {
 }
 
 /**
- * The lines after the header, for the exact checker. May end within a line that is too long. Only LF and CRLF end a line. `cut` gets each
- * complete line.
+ * The lines after the header, for the exact checker, each as `cut` returns it. Only LF and CRLF end a line. The last one may be the
+ * beginning of a line that is too long.
  */
 export async function* rowLines(
   received: ReceivedObject,

@@ -49,7 +49,7 @@ export async function copyDirectly(
   return { written, failed, rows, duplicatesAcross: 0, lacked: new Map() };
 }
 
-/** The first column, if rows are sorted and identified by it, it is a time, and nothing but the received objects concerns the file. */
+/** The first column, if it is a time that alone sorts and identifies the rows; undefined for any other dataset, and for an unusual file. */
 function timeKey(conversion: Conversion): ColumnSpec | undefined {
   const { spec, settings, received, existing } = conversion;
   const [key] = spec.columns;
@@ -113,7 +113,7 @@ async function copy(
     );
     if (Number(copied?.['Count']) === rows) return true;
   } catch (error) {
-    // Errors of DuckDB about content have no code of their own.
+    // Errors of DuckDB about content have no code of their own and become `bug`.
     if (toCryptodlError(error).code !== 'bug') throw error;
   }
   await rm(conversion.targetPath, { force: true });

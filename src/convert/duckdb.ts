@@ -22,7 +22,7 @@ export interface EngineOptions {
    * DuckDB can use more.
    */
   readonly memoryBytes?: number;
-  /** New folder for data that exceeds the memory limit. The caller removes it. */
+  /** Path of a folder for data that exceeds the memory limit. The engine makes the folder, and the caller removes it. */
   readonly tempFolder: string;
   /** Interrupts the engine when it aborts. */
   readonly signal?: AbortSignal;
@@ -42,7 +42,7 @@ export interface DuckDbSession {
 export interface Engine {
   /**
    * `small`: each statement runs on one thread, without the cost of distributing it; several sessions use several cores. `large`:
-   * statements may use the whole memory limit, and at most `threads` sessions exist; further callers wait. A caller must not wait
+   * each statement uses up to `threads` threads, and at most `threads` sessions exist; further callers wait. A caller must not wait
    * for a large session while it has one.
    */
   session(work?: 'small' | 'large'): Promise<DuckDbSession>;
@@ -133,7 +133,7 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
-/** A counting semaphore, first come, first served, until it is interrupted. */
+/** A counting semaphore, first come, first served, until it is interrupted. Sessions of both sizes ask it whether the engine is interrupted. */
 class Semaphore {
   #isInterrupted = false;
   #free: number;
@@ -208,7 +208,7 @@ async function start(threads: number, options: EngineOptions): Promise<DuckDBIns
   });
 }
 
-/** Interrupting a connection ends only the statement that it is running. */
+/** An interrupt of a connection ends only the statement that runs then, so a session refuses later statements itself. */
 function sessionOf(connection: DuckDBConnection, places: Semaphore, close: () => void): DuckDbSession {
   return {
     run: async (sql) => {
@@ -227,7 +227,7 @@ function sessionOf(connection: DuckDBConnection, places: Semaphore, close: () =>
 // Turns errors of DuckDB that do not concern the data into typed errors.
 
 export function interrupted(): CryptodlError {
-  return new CryptodlError('interrupted', 'the write was interrupted');
+  return new CryptodlError('interrupted', 'the statement was interrupted');
 }
 
 /**
@@ -265,7 +265,7 @@ export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
 
 // Streams the rows of a query, and rejects if the stream ends before the last row.
 
-/** A value without loss: integers of 64 bits and more as bigint, decimals and times as text (instants in UTC, with at least 6 digits after the second). */
+/** Without loss: integers of 64 bits and more as bigint, decimals and times as text (instants in UTC, with at least 6 digits after the second). */
 export type Cell =
   null | boolean | number | bigint | string | readonly Cell[] | { readonly [name: string]: Cell };
 
@@ -351,7 +351,7 @@ async function atPositionOf<T>(prefix: string, act: () => Promise<T>): Promise<T
   }
 }
 
-/** For a query whose stream ended too early. Rejects with `interrupted()` after a stop by the user, else with the error of a second run, else with `disk`. */
+/** For a query whose stream ended too early. Rejects with `interrupted()` after a stop, else with the error of a second run, else with `disk`. */
 async function whyIncomplete(connection: DuckDBConnection, text: string, places: Semaphore): Promise<never> {
   places.refuseInterrupted();
   await atPositionOf(BEFORE_CHECK, () => mapErrors(() => connection.run(`${BEFORE_CHECK}${text}\n)`)));

@@ -1,4 +1,4 @@
-/** Counts bytes of the rows of a CSV that the fast reader (DuckDB) may accept although they are invalid. */
+/** Finds rows of a CSV that the fast reader (DuckDB) may accept although they are invalid. */
 
 const NEWLINE = 0x0a;
 const UNDERSCORE = 0x5f;
@@ -56,8 +56,8 @@ export class LineScan {
   }
 
   /**
-   * A comma at the end of a line is a blank last cell or an extra comma: the number of commas in the line decides. Such a line
-   * that began in an earlier chunk goes to the exact reader.
+   * A comma at the end of a line is a blank last cell or an extra comma: the number of commas in the line decides. `,""` there may be an extra
+   * cell, too. If an earlier chunk has the bytes that decide, the exact checker decides.
    */
   #addLines(chunk: Buffer): void {
     let start = -this.#lineBytes;

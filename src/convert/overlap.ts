@@ -37,29 +37,29 @@ export async function compareOverlap(
   const plain = await counts(0);
   const seconds = rowSeconds(conversion.spec, conversion.series.interval);
   if (seconds === undefined || plain.differing * 2 <= plain.compared) return plain;
-  for (const labelsShiftMs of [-seconds * 1000, seconds * 1000]) {
-    const shifted = await counts(labelsShiftMs);
+  for (const shiftMs of [-seconds * 1000, seconds * 1000]) {
+    const shifted = await counts(shiftMs);
     if (shifted.differing * 2 < shifted.compared)
-      return { ...shifted, labelsShiftMs: isRestHeld ? labelsShiftMs : -labelsShiftMs };
+      return { ...shifted, labelsShiftMs: isRestHeld ? shiftMs : -shiftMs };
   }
   return plain;
 }
 
 /** The id column, which trades have; undefined for datasets whose rows are identified by time. */
-function keyOf(spec: DatasetSpec): string | undefined {
+function idColumnOf(spec: DatasetSpec): string | undefined {
   const [first] = spec.sort;
   const column = spec.columns.find(({ name }) => name === first);
   return column?.type === 'integer' ? column.name : undefined;
 }
 
-/** Compares the rows of these objects in the existing file with the relation `rows`, by id or time. `lost`: only in the file; `gained`: only in `rows`. */
+/** Compares rows of these objects in the existing file with `rows`, by id or time. `lost`: only in the file; `gained`: only in `rows`. */
 export async function countChangedRows(
   session: DuckDbSession,
   conversion: Conversion,
   replaced: readonly ObjectLine[],
 ): Promise<{ readonly lost: number; readonly gained: number }> {
   const { spec } = conversion;
-  const id = keyOf(spec);
+  const id = idColumnOf(spec);
   const key = id === undefined ? identityOf(spec, instantExpression(spec)) : quoteName(id);
   const held = `SELECT ${instantExpression(spec)} AS instant, ${key} AS key FROM ${readExisting(conversion)}`;
   const [row] = await session.rows(
@@ -72,7 +72,7 @@ export async function countChangedRows(
 
 function overlapQuery(conversion: Conversion, replaced: readonly ObjectLine[], shiftMs: number): string {
   const { spec } = conversion;
-  const id = keyOf(spec);
+  const id = idColumnOf(spec);
   const numbers = writtenColumns(spec).filter(({ type, restOnly }) => type === 'number' && !restOnly);
   const select = (relation: string, shift: string): string =>
     `SELECT *, ${id === undefined ? identityOf(spec, 'instant') : quoteName(id)} AS key
@@ -95,7 +95,7 @@ function overlapQuery(conversion: Conversion, replaced: readonly ObjectLine[], s
     FROM h FULL JOIN n ON h.key = n.key`;
 }
 
-/** The whole period, because the archive may have rows after the last row of REST. */
+/** The whole period, up to its last microsecond, because the archive may have rows after the last row of REST. */
 function periodOf(line: ObjectLine, dayStart: DayStart): readonly [string, string] {
   const period = parsePeriod(line.cadence, line.period);
   if (period === undefined) return [line.first ?? '', line.last ?? ''];

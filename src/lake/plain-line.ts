@@ -5,7 +5,7 @@
 import type { Cadence, Settings } from '../model/task.js';
 import type { ObjectLine } from './manifest-line.js';
 
-/** Patterns of values, without anchors. */
+/** Patterns of values, without anchors. `TEXT` and `COUNT` are groups of the expression below; the other two are not. */
 export const DIGEST = '[0-9a-f]{64}';
 export const INSTANT = String.raw`\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z`;
 const TEXT = String.raw`"([^"\\\u0000-\u001f\u007f-\u009f]{0,256})"`;

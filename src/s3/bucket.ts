@@ -26,7 +26,7 @@ export interface BucketObject {
   readonly ageMs: number;
   /** SHA-256 in hex that this program stored with the object. A listing does not have it. */
   readonly sha256?: string;
-  /** The text that this program stored with the object, with the same limits. */
+  /** A text that this program stored with the object. A listing does not have it. */
   readonly note?: string;
 }
 
@@ -59,7 +59,7 @@ interface SentFile {
   readonly note?: string | undefined;
 }
 
-/** Keys are relative to the folder of the lake, with `/`. In a class named `Bucket`, tsc writes another name for the field `Bucket` of the SDK. */
+/** Keys are relative to the folder of the lake, with `/`. */
 export class LakeBucket {
   /** `s3://bucket/prefix`, for messages. */
   readonly address: string;
@@ -79,7 +79,7 @@ export class LakeBucket {
     this.#observer = options.observer;
   }
 
-  /** False after the server has refused conditional writes. They are compared then, which leaves time for another writer. */
+  /** False after the server has refused a conditional write. Each object is then compared before a put, and another writer may come in between. */
   get hasConditions(): boolean {
     return this.#hasConditions;
   }
@@ -232,7 +232,7 @@ export class LakeBucket {
     }
   }
 
-  /** Resolves with the ETag. */
+  /** Resolves with the ETag. Without conditional writes, the put is treated like one that was refused with 501: the object is compared here. */
   async #put(key: string, file: SentFile, replaces?: string | null): Promise<string> {
     const isCompared = replaces !== undefined && !this.#hasConditions;
     const stored = isCompared ? 501 : await this.#store(key, file, replaces);

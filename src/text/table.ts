@@ -5,20 +5,20 @@ export interface TableColumn {
   /** Without titles, a table has no head. */
   readonly title?: string;
   readonly isNumber?: boolean;
-  /** A narrow terminal leaves out the column with the highest number first. Columns without a number stay. */
+  /** A narrow terminal leaves out the column with the highest rank first. Columns without a rank stay. */
   readonly rank?: number;
 }
 
 interface Table {
   readonly lines: string[];
-  /** Columns that do not fit. */
+  /** The number of columns that were left out. */
   readonly hidden: number;
 }
 
 /** A column with the width of its cells. */
 interface Sized extends TableColumn {
   readonly at: number;
-  /** Width of the longest word of a text. */
+  /** The column is not made narrower than this: the width of its longest word, and at least NARROWEST. */
   readonly least: number;
   width: number;
 }
@@ -27,7 +27,7 @@ const GAP = '  ';
 /** A text is broken into lines of at least this width. */
 const NARROWEST = 12;
 
-/** `width`: columns of the terminal; without it, for a pipe, all columns and one line for each row. `hasRule`: a line below the head. */
+/** `width`: of the terminal, in characters; without it, as for a pipe, no column is left out and no line broken. `hasRule`: a line below the head. */
 export function table(
   columns: readonly TableColumn[],
   rows: readonly (readonly string[])[],
@@ -57,7 +57,7 @@ function fitting(columns: readonly Sized[], width: number): readonly Sized[] {
   for (const column of optional.toSorted((one, other) => (other.rank ?? 0) - (one.rank ?? 0)))
     if (isTooWide()) shown = shown.filter((other) => other !== column);
   while (isTooWide()) {
-    const texts = shown.filter(({ isNumber, ...column }) => isNumber !== true && column.width > column.least);
+    const texts = shown.filter((column) => column.isNumber !== true && column.width > column.least);
     const [widest] = texts.toSorted((one, other) => other.width - one.width);
     if (widest === undefined) break;
     widest.width -= 1;

@@ -158,7 +158,7 @@ describe('an error of a query', () => {
   it.each([
     new TypeError('x is not a function'),
     Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' }),
-    new CryptodlError('interrupted', 'the write was interrupted'),
+    new CryptodlError('interrupted', 'the statement was interrupted'),
     new Error('FATAL Error: Failed: database has been invalidated'),
   ])('does not concern the file: %s', (error) => {
     expect(isFileError(error)).toBe(false);
