@@ -1,4 +1,5 @@
 /** CSV files for any program: chosen columns, delimiter and form of times, one file per symbol or one per dataset. */
+import { instantExpression } from '../convert/columns.js';
 import { quoteName, quoteText } from '../convert/sql.js';
 import { safeName } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
@@ -29,7 +30,9 @@ function filesOf({ sources, settings }: EngineInput): ExportFile[] {
     // `um_klines_1h`
     const folder = [market, dataset, interval].filter(Boolean).map(safeName).join('_');
     const rows = set.map((_, at) => `(FROM r${at})`).join(' UNION ALL BY NAME ');
-    const order = [...spec.sort, ...(oneFile ? ['symbol'] : [])].map(quoteName).join(', ');
+    const keys = [...spec.sort, ...(oneFile ? ['symbol'] : [])].map(quoteName);
+    // The ids of a symbol begin anew after a second listing, and those of several symbols tell nothing about time.
+    const order = [instantExpression(spec), ...keys].join(', ');
     return [
       {
         path: oneFile ? `${folder}.csv` : `${folder}/${safeName(symbol)}.csv`,

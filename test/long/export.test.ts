@@ -47,7 +47,7 @@ const scene = useScene({
     { ...MONTH, market: 'um', dataset: 'markPriceKlines', interval: '1h', symbols: ['BTCUSDT'] },
     { ...MONTH, market: 'um', dataset: 'indexPriceKlines', interval: '1h', symbols: ['BTCUSDT'] },
     { ...MONTH, market: 'um', dataset: 'fundingRate', symbols: ['BTCUSDT'] },
-    { ...DAYS, market: 'um', dataset: 'aggTrades', symbols: ['BTCUSDT'] },
+    { ...DAYS, market: 'um', dataset: 'aggTrades', symbols: ['BTCUSDT', 'ETHUSDT'] },
     { ...DAYS, market: 'um', dataset: 'metrics', symbols: ['BTCUSDT'] },
     { ...DAYS, market: 'um', dataset: 'bookTicker', symbols: ['BTCUSDT'] },
     { ...DAYS, market: 'spot', dataset: 'trades', symbols: ['BTCUSDT'] },
@@ -590,6 +590,10 @@ describe('export csv', () => {
       `${start + 3_600_000},BTCUSDT`,
     ]);
     expect(lines).toHaveLength(1 + 2880);
+    const trades = await lakeOf(`-m um --dataset aggTrades -s BTCUSDT,ETHUSDT ${RANGE}`);
+    await exported('csv', trades, target, '--one-file', '--columns', 'transact_time,symbol');
+    const times = readFileSync(join(target, 'um_aggTrades.csv'), 'utf8').trimEnd().split('\n').slice(1);
+    expect(times).toEqual(times.toSorted());
   });
 
   it('has all rows of a dataset whose last row lies on the next day', async () => {
