@@ -10,8 +10,6 @@ const FULL_MS = 900;
 /** Permits are kept for others only for a short time. Milliseconds. */
 const SOON_MS = 100;
 
-const NOT_REFUSED = { until: Number.NEGATIVE_INFINITY, weight: 0, isFull: false };
-
 /**
  * Redis decides about each request. A request asks for exactly its own weight and waits for the answer; the answer wakes the bucket,
  * and a permit that no request of the bucket then wants is given back at once. So no permit lies unused in a program.
@@ -21,7 +19,7 @@ export class GroupCount implements WindowCount {
   readonly #bucket: string;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #listeners = new Set<() => void>();
-  #window: GroupWindow | undefined;
+  #window: GroupWindow;
   /** Permits of the window that this program has used, and those that Redis gave it and that it has not used. */
   #own = 0;
   #held = 0;
@@ -30,15 +28,16 @@ export class GroupCount implements WindowCount {
   /** The count of the venue. */
   #ofVenue = 0;
   #isAsking = false;
-  #refused = NOT_REFUSED;
+  #refused: { readonly until: number; readonly weight: number; readonly isFull: boolean } | undefined;
 
   constructor(group: EgressGroup, bucket: string, clock: Pick<Clock, 'monotonic'>) {
     this.#group = group;
     this.#bucket = bucket;
     this.#clock = clock;
+    this.#window = { bucket, windowMs: 0, window: Number.NaN };
     group.watch(
       bucket,
-      () => this.#window && { ...this.#window, own: this.#own + this.#held, used: this.#known },
+      () => ({ ...this.#window, own: this.#own + this.#held, used: this.#known }),
       () => {
         this.#wake();
       },
@@ -58,12 +57,12 @@ export class GroupCount implements WindowCount {
   }
 
   used(window: number): number {
-    if (window !== this.#window?.window) return 0;
+    if (window !== this.#window.window) return 0;
     return Math.max(this.#own, this.#known - this.#held, this.#group.isJoined ? 0 : this.#ofVenue);
   }
 
   holds(window: number, weight: number): boolean {
-    return window === this.#window?.window && this.#held >= weight;
+    return window === this.#window.window && this.#held >= weight;
   }
 
   take(window: number, weight: number, { permits, windowMs }: Budget, at: number): number {
@@ -77,25 +76,26 @@ export class GroupCount implements WindowCount {
       return 0;
     }
     if (this.#isAsking || !this.#group.isJoined) return ANSWER_MS;
-    if (now < this.#refused.until && weight >= this.#refused.weight)
-      return this.#refused.isFull ? Infinity : this.#refused.until - now;
-    void this.#ask({ bucket: this.#bucket, windowMs, window }, weight, permits);
+    const refused = this.#refused;
+    if (refused !== undefined && now < refused.until && weight >= refused.weight)
+      return refused.isFull ? Infinity : refused.until - now;
+    void this.#ask(this.#window, weight, permits);
     return ANSWER_MS;
   }
 
   raise(window: number, used: number): void {
-    if (window !== this.#window?.window) return;
+    if (window !== this.#window.window) return;
     this.#ofVenue = Math.max(this.#ofVenue, used);
     if (used <= this.#known) return;
     this.#known = used;
-    if (this.#group.isJoined) this.#group.raise(this.#window, used);
+    this.#group.raise(this.#window, used);
   }
 
   giveBack(window: number, weight: number): void {
-    if (window !== this.#window?.window) return;
+    if (window !== this.#window.window) return;
     this.#own -= weight;
     this.#known -= weight;
-    if (this.#group.isJoined) this.#group.giveBack(this.#window, weight);
+    this.#group.giveBack(this.#window, weight);
   }
 
   /** Without Redis: at most the share of this program, only in windows that began after the others noticed, and never above the count of the venue. */
@@ -111,8 +111,7 @@ export class GroupCount implements WindowCount {
     const asked = weight - this.#held;
     try {
       const { result, used } = await this.#group.take(window, asked, permits);
-      const isCurrent = window.window === this.#window?.window && window.windowMs === this.#window.windowMs;
-      if (!isCurrent) {
+      if (window !== this.#window) {
         if (result === 'taken') this.#group.giveBack(window, asked);
       } else {
         this.#known = Math.max(this.#known, used);
@@ -132,19 +131,19 @@ export class GroupCount implements WindowCount {
 
   #wake(): void {
     for (const listener of this.#listeners) listener();
-    if (this.#isAsking || this.#held === 0 || this.#window === undefined) return;
-    if (this.#group.isJoined) this.#group.giveBack(this.#window, this.#held);
+    if (this.#isAsking || this.#held === 0) return;
+    this.#group.giveBack(this.#window, this.#held);
     this.#known -= this.#held;
     this.#held = 0;
   }
 
   #enter(window: number, windowMs: number): void {
-    if (window === this.#window?.window && windowMs === this.#window.windowMs) return;
+    if (window === this.#window.window && windowMs === this.#window.windowMs) return;
     this.#window = { bucket: this.#bucket, windowMs, window };
     this.#own = 0;
     this.#held = 0;
     this.#known = 0;
     this.#ofVenue = 0;
-    this.#refused = NOT_REFUSED;
+    this.#refused = undefined;
   }
 }

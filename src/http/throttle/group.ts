@@ -57,7 +57,7 @@ export class EgressGroup {
   #connection: RedisConnection | undefined;
   readonly #listeners = new Set<() => void>();
   readonly bans: GroupBans;
-  readonly #known = new Map<string, () => KnownWindow | undefined>();
+  readonly #known = new Map<string, () => KnownWindow>();
   #opened: Promise<void> = Promise.resolve();
   #users = 0;
   #isConnecting = false;
@@ -66,7 +66,7 @@ export class EgressGroup {
   #members: readonly string[] = [];
   /** Time of Redis minus monotonic time of this machine. */
   #offsetMs: number | undefined;
-  #lostAt: number | undefined;
+  #lost: { readonly at: number; readonly problem: CryptodlError } | undefined;
   /** The server will never accept this program. */
   #refusal: CryptodlError | undefined;
   /** Monotonic time before which this program does not join. */
@@ -90,12 +90,14 @@ export class EgressGroup {
   /** The last run that leaves tells the others, so that they no longer keep permits for this program. */
   async leave(): Promise<void> {
     this.#users -= 1;
-    if (this.#users > 0) return;
-    this.#beat?.cancel();
-    if (this.#isJoined) await this.#run(LEAVE, [this.#id]).catch(() => undefined);
-    this.#isJoined = false;
-    this.#connection?.close();
+    const [connection, wasJoined] = [this.#connection, this.#isJoined];
+    if (this.#users > 0 || connection === undefined) return;
+    // Another run may enter before Redis has answered.
     this.#connection = undefined;
+    this.#isJoined = false;
+    this.#beat?.cancel();
+    if (wasJoined) await connection.client.eval(LEAVE, 1, this.#redisKey, this.#id).catch(() => undefined);
+    connection.close();
   }
 
   /** Resolves when the group is joined, or Redis cannot be reached. Rejects if Redis will never accept this program. */
@@ -126,7 +128,7 @@ export class EgressGroup {
    * do not know that it is missing.
    */
   get aloneFrom(): number | undefined {
-    return this.#lostAt === undefined ? undefined : this.#lostAt + MISSING_MS;
+    return this.#lost && this.#lost.at + MISSING_MS;
   }
 
   /** Time of Redis minus monotonic time of this machine; undefined before the first answer. */
@@ -134,8 +136,8 @@ export class EgressGroup {
     return this.#offsetMs;
   }
 
-  /** `known` returns the current window of a bucket: a Redis without data gets it from the members. */
-  watch(bucket: string, known: () => KnownWindow | undefined, onChange: () => void): void {
+  /** `known` returns the current window of a bucket, NaN before the first: a Redis without data gets it from the members. */
+  watch(bucket: string, known: () => KnownWindow, onChange: () => void): void {
     this.#known.set(bucket, known);
     this.#listeners.add(onChange);
   }
@@ -158,13 +160,16 @@ export class EgressGroup {
     return { result: 'soon', used: 0 };
   }
 
+  /** Tells the count of the venue, unless Redis cannot be used. */
   raise({ bucket, windowMs, window }: GroupWindow, used: number): void {
-    this.#run(RAISE, [this.#epoch, bucket, windowMs, window, used]).catch(() => undefined);
+    if (this.#isJoined)
+      this.#run(RAISE, [this.#epoch, bucket, windowMs, window, used]).catch(() => undefined);
   }
 
+  /** Gives permits back, unless Redis cannot be used. */
   giveBack({ bucket, windowMs, window }: GroupWindow, weight: number): void {
     const words = [this.#epoch, this.#id, bucket, windowMs, window, weight];
-    this.#run(GIVE_BACK, words).catch(() => undefined);
+    if (this.#isJoined) this.#run(GIVE_BACK, words).catch(() => undefined);
   }
 
   /** Tells the group of a ban. Resolves also if Redis cannot be used. */
@@ -175,14 +180,14 @@ export class EgressGroup {
   /** Removes the bans of these places. Rejects if Redis cannot be used. */
   async clearBans(isCleared: (place: string) => boolean): Promise<string[]> {
     await this.#opened;
-    if (this.#lostAt !== undefined) throw this.#problem();
+    if (this.#lost !== undefined) throw this.#lost.problem;
     const places = this.bans.remove(isCleared);
-    if (places.length > 0) await this.#client().hdel(`${this.#redisKey}:bans`, ...places);
+    if (places.length > 0) await this.#connected().client.hdel(`${this.#redisKey}:bans`, ...places);
     return places;
   }
 
   async #open(): Promise<void> {
-    this.#lostAt = undefined;
+    this.#lost = undefined;
     this.#isConnecting = true;
     const connection = await openRedis(this.#options.address, 'limit').finally(() => {
       this.#isConnecting = false;
@@ -196,9 +201,9 @@ export class EgressGroup {
     try {
       await connection.opened;
     } catch (error) {
-      if (error instanceof CryptodlError && error.code === 'redis-refused') throw error;
+      if ((error as CryptodlError).code === 'redis-refused') throw error;
     }
-    if (this.#users > 0) await this.#join();
+    if (connection === this.#connection) await this.#join();
     if (this.#refusal !== undefined) throw this.#refusal;
   }
 
@@ -214,7 +219,7 @@ export class EgressGroup {
     const { clock } = this.#options;
     this.#beat?.cancel();
     if (clock.monotonic() >= this.#noJoinBefore) await this.#joinNow();
-    if (this.#users > 0) this.#beat = clock.timer(BEAT_MS, () => void this.#join(), { keepsAlive: false });
+    if (this.#connection !== undefined) this.#beat = clock.timer(BEAT_MS, () => void this.#join());
   }
 
   async #joinNow(): Promise<void> {
@@ -237,8 +242,8 @@ export class EgressGroup {
     this.#offsetMs = Number(time) - now;
     this.#members = (members as readonly unknown[]).map(String);
     this.bans.learn(bans as readonly unknown[]);
-    if (this.#lostAt !== undefined) {
-      this.#lostAt = undefined;
+    if (this.#lost !== undefined) {
+      this.#lost = undefined;
       warn(
         `Redis answers again: the group ${name} (${countText(this.members, 'program')}) shares its limits`,
       );
@@ -247,29 +252,30 @@ export class EgressGroup {
   }
 
   #counts(): object[] {
-    return [...this.#known.values()].flatMap((known) => {
-      const count = known();
-      if (count === undefined) return [];
-      const { bucket, windowMs, window, own, used } = count;
-      return [{ key: `${bucket}:${windowMs}:${window}`, windowMs, own, used }];
+    const known = [...this.#known.values()].map((ask) => ask());
+    return known.flatMap(({ bucket, windowMs, window, own, used }) => {
+      const key = `${bucket}:${windowMs}:${window}`;
+      return Number.isNaN(window) ? [] : [{ key, windowMs, own, used }];
     });
   }
 
-  /** Runs a script. Rejects if Redis cannot be used; the group is then lost. */
+  /** Runs a script. Rejects if Redis cannot be used, and the group is then lost; or if all runs have left the group. */
   async #run(script: string, words: readonly (string | number)[]): Promise<readonly unknown[]> {
+    const connection = this.#connected();
     try {
-      const answer: unknown = await this.#client().eval(script, 1, this.#redisKey, ...words);
+      const answer: unknown = await connection.client.eval(script, 1, this.#redisKey, ...words);
+      if (connection !== this.#connection) throw new Error('all runs have left the group');
       if (!Array.isArray(answer)) throw new Error('the answer is not a list');
       return answer;
     } catch (error) {
-      this.#onLost(error);
+      if (connection === this.#connection) this.#onLost(error, connection);
       throw error;
     }
   }
 
-  #client(): RedisConnection['client'] {
-    if (this.#connection === undefined) throw new Error('there is no connection');
-    return this.#connection.client;
+  #connected(): RedisConnection {
+    if (this.#connection === undefined) throw new Error('all runs have left the group');
+    return this.#connection;
   }
 
   /** The keys of the group begin with it. */
@@ -277,21 +283,15 @@ export class EgressGroup {
     return `cryptodl:{${this.#options.name}}`;
   }
 
-  /** The reason that Redis cannot be used. ioredis names the reason of a lost connection only in its events. */
-  #problem(error?: unknown): CryptodlError {
-    const isVague =
-      error === undefined || /writeable|closed/.test(error instanceof Error ? error.message : '');
-    if (isVague && this.#connection !== undefined) return this.#connection.problem();
-    return redisProblem(this.#options.address, error);
-  }
-
-  #onLost(error: unknown): void {
-    if (this.#lostAt !== undefined || this.#users === 0) return;
-    const { clock, warn, name } = this.#options;
-    this.#lostAt = clock.monotonic();
+  #onLost(error: unknown, connection: RedisConnection): void {
+    if (this.#lost !== undefined) return;
+    const { clock, warn, name, address } = this.#options;
+    // ioredis names the reason of a lost connection only in its events.
+    const isVague = /writeable|closed/.test(String(error));
+    const problem = isVague ? connection.problem() : redisProblem(address, error);
+    this.#lost = { at: clock.monotonic(), problem };
     this.#isJoined = false;
-    if (isForeignData(error)) this.#noJoinBefore = this.#lostAt + FOREIGN_MS;
-    const problem = this.#problem(error);
+    if (isForeignData(error)) this.#noJoinBefore = this.#lost.at + FOREIGN_MS;
     if (this.#epoch === '' && problem.code === 'redis-refused') {
       this.#refusal = problem;
       return;
@@ -332,7 +332,7 @@ interface GroupBan {
 class GroupBans {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #listeners = new Set<(ban: GroupBan) => void>();
-  #bans: readonly GroupBan[] = [];
+  #bans: ReadonlyMap<string, GroupBan> = new Map();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -346,29 +346,30 @@ class GroupBans {
   /** The bans at this moment. */
   get current(): readonly GroupBan[] {
     const now = this.#clock.monotonic();
-    return this.#bans.filter(({ until }) => until > now);
+    return [...this.#bans.values()].filter(({ until }) => until > now);
   }
 
   /** Takes the list of Redis: place, milliseconds that are left, reason, and so on. No ban by a host lasts longer than `LONGEST_WAIT_MS`. */
   learn(flat: readonly unknown[]): void {
     const now = this.#clock.monotonic();
-    const known = new Map(this.#bans.map((ban) => [ban.place, ban.until]));
-    const bans: GroupBan[] = [];
-    for (let at = 0; at + 2 < flat.length; at += 3) {
-      const leftMs = Math.min(Number(flat[at + 1]), LONGEST_WAIT_MS);
-      if (Number.isFinite(leftMs))
-        bans.push({ place: String(flat[at]), until: now + leftMs, why: String(flat[at + 2]) });
+    const known = this.#bans;
+    const bans = new Map<string, GroupBan>();
+    for (let at = 0; at < flat.length; at += 3) {
+      const [place, leftMs, why] = [String(flat[at]), Number(flat[at + 1]), String(flat[at + 2])];
+      bans.set(place, { place, until: now + Math.min(leftMs, LONGEST_WAIT_MS), why });
     }
     this.#bans = bans;
     // The computed end of a known ban is a little different each time.
-    const longer = bans.filter(({ place, until }) => until > (known.get(place) ?? 0) + BEAT_MS);
-    for (const ban of longer) for (const listener of this.#listeners) listener(ban);
+    const isLonger = ({ place, until }: GroupBan): boolean =>
+      until > (known.get(place)?.until ?? 0) + BEAT_MS;
+    for (const ban of [...bans.values()].filter(isLonger))
+      for (const listener of this.#listeners) listener(ban);
   }
 
   /** Removes bans. Returns their places. */
   remove(isRemoved: (place: string) => boolean): string[] {
-    const places = this.#bans.map(({ place }) => place).filter(isRemoved);
-    this.#bans = this.#bans.filter(({ place }) => !isRemoved(place));
+    const places = [...this.#bans.keys()].filter(isRemoved);
+    this.#bans = new Map([...this.#bans].filter(([place]) => !isRemoved(place)));
     return places;
   }
 }
