@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createThrottle } from '../../src/http/throttle/create-throttle.js';
+import type { Throttle } from '../../src/http/throttle/throttle.js';
 import { EgressGroup } from '../../src/http/throttle/group.js';
 import { Failover } from '../../src/http/retry/fallback-host.js';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -39,6 +40,9 @@ function throttleOf(changes: Partial<Parameters<typeof createThrottle>[0]>) {
   });
 }
 
+const send = (throttle: Throttle, bucket = REQUEST.bucket) =>
+  throttle.layer(() => Promise.resolve(answer()))({ ...REQUEST, bucket }, context());
+
 /** The outcomes of one request through each of these proxies. */
 async function outcomes(
   proxies: readonly string[],
@@ -61,12 +65,8 @@ async function outcomes(
 
 describe('each proxy has permits of its own, which all runs through it share', () => {
   it('in the state folder of the machine', async () => {
-    expect(await outcomes(['a:1', 'b:1', 'a:1', 'b:1'], { stateFolder: scratch })).toEqual([
-      'sent',
-      'sent',
-      'waits',
-      'waits',
-    ]);
+    const found = await outcomes(['a:1', 'b:1', 'a:1', 'b:1'], { stateFolder: scratch });
+    expect(found).toEqual(['sent', 'sent', 'waits', 'waits']);
   });
 
   it('among the jobs of a process', async () => {
@@ -77,21 +77,17 @@ describe('each proxy has permits of its own, which all runs through it share', (
 
 describe('an egress group', () => {
   it('counts the windows in place of this process, and its bans pause the buckets of their hosts', async () => {
-    const group = new EgressGroup({
-      address: 'redis://127.0.0.1:1',
-      name: 'office',
-      clock,
-      warn: () => undefined,
-    });
+    const address = 'redis://127.0.0.1:1';
+    const group = new EgressGroup({ address, name: 'office', clock, warn: () => undefined });
     const throttle = throttleOf({ group });
-    void throttle
-      .layer(() => Promise.resolve(answer()))(REQUEST, context())
-      .catch(() => undefined);
+    void send(throttle);
     group.bans.learn(['futures host.test', 5000, 'why']);
     const state = { name: 'office', members: 10, isShared: false };
     expect(throttle.figures.group).toEqual(state);
     await clock.advance(0);
     expect(throttle.states).toMatchObject([{ waiting: 1, pausedMs: 5000, group: state }]);
+    await clock.advance(6000);
+    expect(throttle.states).toMatchObject([{ waiting: 1, pausedMs: 0 }]);
   });
 });
 
@@ -101,10 +97,8 @@ describe('a run', () => {
     const stateFolder = join(scratch, 'file');
     writeFileSync(stateFolder, '');
     const throttle = throttleOf({ stateFolder, observer: { warn: (text) => void warnings.push(text) } });
-    await throttle.layer(() => Promise.resolve(answer()))(REQUEST, context());
-    expect(warnings).toEqual([
-      expect.stringContaining('permits of other runs on this machine are not counted'),
-    ]);
+    await send(throttle);
+    expect(warnings).toEqual([expect.stringContaining('runs on this machine are not counted')]);
   });
 
   it('does not wait for a pause of the archive while another host has the objects', async () => {
@@ -113,10 +107,7 @@ describe('a run', () => {
       failover: new Failover(true),
       bans: { leftMs: () => Promise.resolve(20_000), record: () => undefined },
     });
-    const fetch = throttle.layer(() => Promise.resolve(answer()));
-    expect(await refusal(fetch({ ...REQUEST, bucket: 'archive' }, context()))).toMatchObject({
-      isGivenUp: true,
-    });
+    expect(await refusal(send(throttle, 'archive'))).toMatchObject({ isGivenUp: true });
   });
 });
 
@@ -140,7 +131,7 @@ describe('a ban', () => {
   ])('of another run through the proxy %s is waited for', async (via, banned) => {
     const leftMs = (place: string) => Promise.resolve(place === banned ? 3000 : 0);
     const throttle = throttleOf({ via, bans: { leftMs, record: () => undefined } });
-    const response = throttle.layer(() => Promise.resolve(answer()))(REQUEST, context());
+    const response = send(throttle);
     await clock.advance(3000);
     expect(await response).toMatchObject({ status: 200 });
     expect(throttle.figures).toMatchObject({ waits: 1, waitedMs: 3000 });

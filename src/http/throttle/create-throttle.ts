@@ -76,6 +76,6 @@ function sharedBuckets({
   via,
 }: ThrottleSetup): SharedResources | undefined {
   const urls = [hosts.archiveUrl, hosts.listingUrl, ...Object.values(hosts.restUrls)];
-  const name = `buckets ${JSON.stringify([stateFolder ?? '', group?.key ?? '', via ?? '', ...urls])}`;
+  const name = `buckets ${JSON.stringify([stateFolder, group?.key, via, ...urls])}`;
   return common?.once(name, () => new SharedResources());
 }
