@@ -35,11 +35,11 @@ describe('Paces', () => {
     expect(limits.delayMs(0)).toBe(0);
     limits.take(0);
     expect(limits.delayMs(1)).toBe(999);
-    const pair = new Paces([{ requests: 2, spanMs: 1000 }]);
-    for (const now of [0, 1]) pair.take(now);
-    pair.giveBack();
-    expect(pair.delayMs(2)).toBe(0);
-    pair.take(2);
-    expect(pair.delayMs(3)).toBe(997);
+    const three = new Paces([{ requests: 3, spanMs: 1000 }]);
+    for (const now of [0, 1, 2]) three.take(now);
+    three.giveBack();
+    expect(three.delayMs(3)).toBe(0);
+    three.take(3);
+    expect(three.delayMs(4)).toBe(996);
   });
 });

@@ -16,22 +16,12 @@ function bucketOf(permitsPerSecond: number, burst: number, maxWaitMs = HOUR_MS) 
   const started = clock.monotonic();
   const meter = new RateMeter({ permitsPerSecond, burst }, started);
   const quota = new QuotaBucket({ clock, name: 'archive', meter, maxWaitMs });
-  const bucket = {
-    take: (signal: AbortSignal) => quota.take({ weight: 1, priority: 'normal' }, signal),
-    pause: (delayMs: number) => {
-      quota.pause(delayMs);
-    },
-  };
   const granted: { name: number; at: number }[] = [];
   const take = async (name: number, signal = never): Promise<void> => {
-    await bucket.take(signal);
+    await quota.take({ weight: 1, priority: 'normal' }, signal);
     granted.push({ name, at: clock.monotonic() - started });
   };
-  return { clock, bucket, quota, granted, take };
-}
-
-async function drain(bucket: ReturnType<typeof bucketOf>, permits: number): Promise<void> {
-  for (let permit = 0; permit < permits; permit += 1) await bucket.bucket.take(never);
+  return { clock, quota, granted, take };
 }
 
 describe('a bucket with a rate', () => {
@@ -97,17 +87,18 @@ describe('a bucket with a rate', () => {
   });
 
   it('leaves no timer behind when the last waiter is cancelled: it would keep the process alive', async () => {
-    const bucket = bucketOf(10, 1);
-    bucket.bucket.pause(HOUR_MS / 2);
+    const { clock, quota, granted, take } = bucketOf(10, 1);
+    quota.pause(HOUR_MS / 2);
     const canceller = new AbortController();
-    const cancelled = refusal(bucket.take(0, canceller.signal));
-    await bucket.clock.advance(100);
+    const cancelled = refusal(take(0, canceller.signal));
+    await clock.advance(100);
     canceller.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
     await cancelled;
-    expect(bucket.clock.waiting).toBe(0);
-    void bucket.take(1);
-    await bucket.clock.advance(HOUR_MS / 2);
-    expect(bucket.granted.map(({ name }) => name)).toEqual([1]);
+    expect(clock.waiting).toBe(0);
+    expect(quota.state).toMatchObject({ waiting: 0, nextMs: 0 });
+    void take(1);
+    await clock.advance(HOUR_MS / 2);
+    expect(granted.map(({ name }) => name)).toEqual([1]);
   });
 
   it('refuses a signal that is aborted already, and keeps the permit', async () => {
@@ -119,33 +110,23 @@ describe('a bucket with a rate', () => {
     expect(granted.map(({ name }) => name)).toEqual([1]);
   });
 
-  it('gives no permits during a pause, not to earlier waiters either', async () => {
-    const bucket = bucketOf(10, 2);
-    await drain(bucket, 2);
-    void bucket.take(0);
-    bucket.bucket.pause(5000);
-    void bucket.take(1);
-    await bucket.clock.advance(4999);
-    expect(bucket.granted).toEqual([]);
-    await bucket.clock.advance(1);
-    expect(bucket.granted.map(({ name }) => name)).toEqual([0, 1]);
-  });
-
-  it('does not end a longer pause by a shorter one', async () => {
-    const { clock, bucket, granted, take } = bucketOf(10, 1);
-    bucket.pause(5000);
-    await clock.advance(1000);
-    bucket.pause(10);
+  it('gives no permits during a pause, not to earlier waiters either, and a shorter one does not end it', async () => {
+    const { clock, quota, granted, take } = bucketOf(10, 2);
+    await quota.take({ weight: 2, priority: 'normal' }, never);
     void take(0);
+    quota.pause(5000);
+    void take(1);
+    await clock.advance(1000);
+    quota.pause(10);
     await clock.advance(3999);
     expect(granted).toEqual([]);
     await clock.advance(1);
-    expect(granted).toHaveLength(1);
+    expect(granted.map(({ name }) => name)).toEqual([0, 1]);
   });
 
   it('gives a permit at the very end of a pause without a wait', async () => {
-    const { clock, bucket, quota, granted, take } = bucketOf(10, 1);
-    bucket.pause(1000);
+    const { clock, quota, granted, take } = bucketOf(10, 1);
+    quota.pause(1000);
     await clock.advance(1000);
     await take(0);
     expect(granted).toEqual([{ name: 0, at: 1000 }]);
@@ -197,8 +178,8 @@ describe('a bucket with a rate', () => {
   });
 
   it('gives back a permit that was never sent, and never more than the burst', async () => {
-    const { clock, bucket, quota, granted, take } = bucketOf(1, 5);
-    for (let permit = 0; permit < 5; permit += 1) await bucket.take(never);
+    const { clock, quota, granted, take } = bucketOf(1, 5);
+    await quota.take({ weight: 5, priority: 'normal' }, never);
     quota.giveBack(1);
     for (let name = 0; name < 2; name += 1) void take(name);
     await clock.advance(0);
@@ -243,14 +224,37 @@ describe('a bucket with a rate', () => {
     await clock.advance(3000);
     await quota.take({ weight: 1, priority: 'high' }, never);
     expect(quota.waits).toBe(2);
+    await clock.advance(3000);
+    expect(quota.state.waiting).toBe(0);
   });
 
-  it('refuses a pause beyond --max-wait and all requests during it, with the next step', async () => {
-    const { clock, bucket, take } = bucketOf(10, 1, 60_000);
-    bucket.pause(30_000);
+  it('gives permits that an even pace leaves over to a light request, while a heavy one of higher priority waits', async () => {
+    const clock = new VirtualClock();
+    const isSpare = (weight: number): boolean => weight < 5;
+    const take = (weight: number): number => (weight === 10 ? Infinity : 0);
+    const meter = { most: 10, isSpare, take, giveBack: () => undefined };
+    const quota = new QuotaBucket({ clock, name: 'archive', meter, maxWaitMs: HOUR_MS });
+    const given: Priority[] = [];
+    const ask = (weight: number, priority: Priority): void => {
+      void quota.take({ weight, priority }, never).then(() => given.push(priority));
+    };
+    ask(1, 'high');
+    ask(5, 'normal');
+    ask(1, 'low');
+    await clock.advance(0);
+    expect([given, clock.waiting]).toEqual([['high', 'low'], 1]);
+    // No timer waits for a permit that another request must give back first.
+    ask(10, 'high');
+    expect(clock.waiting).toBe(0);
+  });
+
+  it('waits for a pause of --max-wait, and refuses a longer one and all requests during it, with the next step', async () => {
+    const { clock, quota, take } = bucketOf(10, 1, 60_000);
+    quota.pause(60_000);
     const waiting = refusal(take(0));
+    expect(quota.state.waiting).toBe(1);
     expect(() => {
-      bucket.pause(1e12);
+      quota.pause(1e12);
     }).toThrow('longer than --max-wait 60s');
     const error = await refusal(take(1));
     expect(error.code).toBe('wait-too-long');
@@ -290,40 +294,33 @@ describe('a bucket with a rate', () => {
   });
 
   it.each([
-    [99, 0],
-    [100, 1],
+    [99, true, 0],
+    [100, true, 1],
+    [99, false, 1],
   ])(
-    'does not count %d ms for the answer of another program as a wait for the limit: %d',
-    async (ms, waits) => {
+    'does not count %d ms for the answer of another program (%s) as a wait for the limit: %d',
+    async (ms, isOfOther, waits) => {
       const clock = new VirtualClock();
-      let isAsking = true;
+      let isOver = false;
       const count = {
         used: () => 0,
         raise: () => undefined,
         giveBack: () => undefined,
         get isAsking(): boolean {
-          return isAsking;
+          return isOfOther && !isOver;
         },
-        take: () => (isAsking ? ms : 0),
+        take: () => (isOver ? 0 : ms),
       };
       const time = (nowMs: number) => ({ from: nowMs, to: nowMs });
       const meter = new WindowMeter({ permits: 10, windowMs: HOUR_MS }, time, count);
       const quota = new QuotaBucket({ clock, name: 'futures', meter, maxWaitMs: HOUR_MS });
       const taken = quota.take({ weight: 1, priority: 'normal' }, never);
-      isAsking = false;
+      isOver = true;
       await clock.advance(ms);
       await taken;
       expect([quota.waits, quota.waitedMs]).toEqual([waits, ms]);
     },
   );
-
-  it('waits for a pause of exactly --max-wait', async () => {
-    const { clock, bucket, granted, take } = bucketOf(10, 1, 60_000);
-    bucket.pause(60_000);
-    void take(0);
-    await clock.advance(60_000);
-    expect(granted).toHaveLength(1);
-  });
 });
 
 describe('a bucket whose waits another source may save', () => {
@@ -338,6 +335,7 @@ describe('a bucket whose waits another source may save', () => {
     bucket.pause(10_000);
     const other = bucket.take({ weight: 1, priority: 'normal' }, never);
     const waiting = take();
+    expect(bucket.state.waiting).toBe(2);
     expect(() => {
       bucket.pause(10_001, longest);
     }).toThrow('the host asks for a wait');

@@ -13,8 +13,8 @@ export interface Meter {
   take(weight: number, nowMs: number): number;
   /** Gives back permits that were not used. */
   giveBack(weight: number, nowMs: number): void;
-  /** Marks the budget as used up. Returns the milliseconds until the window ends; undefined for a rate. */
-  onExhausted(nowMs: number): number | undefined;
+  /** Marks the budget as used up. Returns the milliseconds until the window ends. A rate has no such end. */
+  onExhausted?(nowMs: number): number | undefined;
 }
 
 export interface Rate {
@@ -53,10 +53,6 @@ export class RateMeter implements Meter {
 
   giveBack(weight: number): void {
     this.#permits = Math.min(this.#rate.burst, this.#permits + weight);
-  }
-
-  onExhausted(): undefined {
-    return undefined;
   }
 }
 

@@ -28,7 +28,8 @@ interface Waiter extends Permit {
 }
 
 /** First pause after a refusal that gives no duration. It doubles with each further refusal. Milliseconds. */
-const [PAUSE_MS, LONGEST_PAUSE_MS] = [1000, 60_000];
+const PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 60_000;
 /** A priority wants permits for so long after its last request. Milliseconds. */
 const WANTS_MS = 5000;
 /** Milliseconds between two attempts to take permits that are left to a higher priority: an even pace sets some of them free. */
@@ -50,7 +51,7 @@ export class QuotaBucket implements LimiterTally {
   readonly #options: QuotaBucketOptions;
   readonly #waiters = new PriorityQueue<Waiter>();
   readonly #shares = new Shares();
-  readonly #wantedAt = { high: -Infinity, normal: -Infinity, low: -Infinity };
+  readonly #wantedAt: Partial<Record<Priority, number>> = {};
   readonly #paces: Paces;
   /** Milliseconds of waits for the paces and for the meter. */
   readonly #heldMs = { byPaces: 0, byMeter: 0 };
@@ -140,7 +141,7 @@ export class QuotaBucket implements LimiterTally {
       this.#pauses += 1;
       this.#refusedAt = now;
     }
-    const untilWindow = retryAfterMs ?? meter.onExhausted(now);
+    const untilWindow = retryAfterMs ?? meter.onExhausted?.(now);
     if (untilWindow !== undefined) this.pause(untilWindow, longestWaitMs);
     else if (isNew) this.pause(Math.min(PAUSE_MS * 2 ** (this.#pauses - 1), LONGEST_PAUSE_MS), longestWaitMs);
   }
@@ -289,7 +290,7 @@ export class QuotaBucket implements LimiterTally {
   #wanting(now: number): Wanting {
     const { waiting } = this.#waiters;
     const wants = (priority: Priority): boolean =>
-      now - this.#wantedAt[priority] < WANTS_MS || waiting[priority];
+      now - (this.#wantedAt[priority] ?? -Infinity) < WANTS_MS || waiting[priority];
     return { high: wants('high'), normal: wants('normal'), low: wants('low') };
   }
 }
