@@ -17,7 +17,6 @@ export interface SharedCountOptions {
   readonly warn: (message: string) => void;
 }
 
-const COUNT_NAME = /^\d+\.permits$/;
 /** Follows no link and does not wait for the reader of a pipe. Windows has no such flags; there they are undefined and count as 0. */
 const APPEND =
   constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
@@ -124,7 +123,7 @@ export class SharedCount implements WindowCount {
     }
     for (const entry of readdirSync(this.#folders[1], { withFileTypes: true })) {
       const { name } = entry;
-      const isOld = entry.isFile() && COUNT_NAME.test(name) && Number.parseInt(name, 10) < window - 1;
+      const isOld = entry.isFile() && /^\d+\.permits$/.test(name) && Number.parseInt(name, 10) < window - 1;
       if (isOld) rmSync(join(this.#folders[1], name), { force: true });
     }
   }
