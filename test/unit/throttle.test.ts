@@ -28,7 +28,7 @@ const throttleOf = (
   });
 
 /** Two buckets in front of a host whose next refusals are told. */
-function throttled(refusals: CryptodlError[]) {
+function throttled(refusals: Error[]) {
   const clock = new VirtualClock();
   const sent: string[] = [];
   const host: Fetch = (request) => {
@@ -38,15 +38,12 @@ function throttled(refusals: CryptodlError[]) {
     return Promise.resolve(answer());
   };
   const throttle = throttleOf(clock, { archive: PLENTY, listing: PLENTY, quiet: PLENTY });
-  return { clock, sent, throttle, fetch: throttle.layer(host) };
+  return { clock, sent, throttle, host, fetch: throttle.layer(host) };
 }
-
-const slowDown = (retryAfterMs?: number): CryptodlError =>
-  new CryptodlError('rate-limited', 'host answered 429', retryAfterMs === undefined ? {} : { retryAfterMs });
 
 describe('throttle', () => {
   it('pauses the whole bucket for the Retry-After of a 429, and no other bucket', async () => {
-    const { clock, sent, fetch } = throttled([slowDown(7000)]);
+    const { clock, sent, fetch } = throttled([said('rate-limited', 7000)]);
     expect((await refusal(fetch(REQUEST, context()))).code).toBe('rate-limited');
     void fetch(REQUEST, context());
     void fetch(REQUEST, context());
@@ -58,7 +55,7 @@ describe('throttle', () => {
   });
 
   it('pauses a second after a 429 that names no time, and twice as long while it goes on', async () => {
-    const { clock, sent, fetch } = throttled([slowDown(), slowDown(), slowDown()]);
+    const { clock, sent, fetch } = throttled(Array.from({ length: 3 }, () => said('rate-limited')));
     for (const pauseMs of [0, 1000, 2000]) {
       const refused = refusal(fetch(REQUEST, context()));
       await clock.advance(pauseMs);
@@ -72,7 +69,7 @@ describe('throttle', () => {
   });
 
   it('tells how many requests waited in all buckets, how long, and how often they were refused', async () => {
-    const { clock, throttle, fetch } = throttled([slowDown(1000), slowDown(500)]);
+    const { clock, throttle, fetch } = throttled([said('rate-limited', 1000), said('rate-limited', 500)]);
     for (const request of [REQUEST, LISTING]) {
       await refusal(fetch(request, context()));
       void fetch(request, context());
@@ -102,22 +99,15 @@ describe('throttle', () => {
       false,
     ],
   ])('tells whether the user chose the limit that requests wait for: %s', async (_, quota, isChosen) => {
-    const clock = new VirtualClock();
-    const throttle = throttleOf(clock, { archive: quota });
-    const fetch = throttle.layer(() => Promise.resolve(answer()));
-    for (let request = 0; request < 5; request += 1) void fetch(REQUEST, context());
+    const { clock, ask, throttle } = windowed(undefined, { buckets: { archive: quota } });
+    ask('archive', 5);
     await clock.advance(600_000);
     expect(throttle.figures.buckets['archive']).toMatchObject({ waits: 4, isChosen });
   });
 
   it('lets each run of a shared bucket give up a long pause for itself', async () => {
-    const clock = new VirtualClock();
     const shared = new SharedResources();
-    const pauses = [slowDown(60_000)];
-    const host: Fetch = () => {
-      const error = pauses.shift();
-      return error === undefined ? Promise.resolve(answer()) : Promise.reject(error);
-    };
+    const { clock, host } = throttled([said('rate-limited', 60_000)]);
     const longestWaitMs = { archive: () => 10_000 };
     const hasOther = throttleOf(clock, { archive: PLENTY }, { shared, longestWaitMs }).layer(host);
     const hasNone = throttleOf(clock, { archive: PLENTY }, { shared }).layer(host);
@@ -128,11 +118,12 @@ describe('throttle', () => {
     await expect(waiting).resolves.toMatchObject({ status: 200 });
   });
 
-  it('is not paused by any other failure, with any time in it', async () => {
-    const { clock, sent, fetch } = throttled([
-      new CryptodlError('http-server-error', 'host answered 503', { retryAfterMs: 9000 }),
-    ]);
-    await refusal(fetch(REQUEST, context()));
+  it.each([
+    new CryptodlError('http-server-error', 'host answered 503', { retryAfterMs: 9000 }),
+    Object.assign(new Error('of another program'), { code: 'rate-limited' }),
+  ])('is not paused by any other failure, with any time in it: %s', async (error) => {
+    const { clock, sent, fetch } = throttled([error]);
+    await expect(fetch(REQUEST, context())).rejects.toBe(error);
     void fetch(REQUEST, context());
     await clock.advance(0);
     expect(sent).toEqual(['archive']);
@@ -140,47 +131,19 @@ describe('throttle', () => {
 
   it('treats a bucket without a limit as a bug, and sends nothing', async () => {
     const { sent, fetch } = throttled([]);
-    const error = await refusal(fetch({ ...REQUEST, bucket: 'spot' }, context()));
-    expect(error.code).toBe('bug');
-    expect(error.message).toContain('spot');
+    const asked = fetch({ ...REQUEST, bucket: 'spot' }, context());
+    await expect(asked).rejects.toMatchObject({ code: 'bug', message: 'no quota bucket is called spot' });
     expect(sent).toEqual([]);
   });
 
-  it.each([
-    ['of the venue', { permits: 100, windowSeconds: 60 }, 60_000, 50],
-    ['of the user, where it is lower', { permits: 20, windowSeconds: 60, isChosen: true }, 60_000, 20],
-    ['of the venue, where it is lower', { permits: 80, windowSeconds: 60, isChosen: true }, 60_000, 50],
-    ['of the user for another window', { permits: 20, windowSeconds: 60, isChosen: true }, 120_000, 40],
-  ])('obeys the limit %s when the venue tells its own', async (_, quota, windowMs, most) => {
-    const clock = new VirtualClock();
-    let sent = 0;
-    const host: Fetch = () => {
-      sent += 1;
-      return Promise.resolve(answer());
-    };
-    const throttle = throttleOf(clock, { spot: quota });
-    throttle.setBudget('spot', { permits: 50, windowMs });
-    await clock.advance(windowMs - (clock.now() % windowMs));
-    for (let request = 0; request < 200; request += 1)
-      void throttle.layer(host)({ ...REQUEST, bucket: 'spot' }, context());
-    await clock.advance(windowMs - 1);
-    expect(sent).toBe(most);
-  });
-
   it('takes a permit for every request, failed ones too', async () => {
-    const clock = new VirtualClock();
-    let sent = 0;
-    const failing: Fetch = () => {
-      sent += 1;
-      return Promise.reject(new CryptodlError('http-server-error', 'host answered 500'));
-    };
     const buckets = { archive: { permitsPerSecond: 1, burst: 2 } };
-    const fetch = throttleOf(clock, buckets).layer(failing);
-    for (let request = 0; request < 4; request += 1) fetch(REQUEST, context()).catch(() => undefined);
+    const { clock, ask, sentTo } = windowed(() => said('http-server-error'), { buckets });
+    ask('archive', 4);
     await clock.advance(999);
-    expect(sent).toBe(2);
+    expect(sentTo('archive')).toBe(2);
     await clock.advance(1001);
-    expect(sent).toBe(4);
+    expect(sentTo('archive')).toBe(4);
   });
 });
 
@@ -248,7 +211,7 @@ describe('the states of the buckets', () => {
   });
 
   it('have what is left of a pause, and no window for a rate', async () => {
-    const { clock, throttle, fetch } = throttled([slowDown(7000)]);
+    const { clock, throttle, fetch } = throttled([said('rate-limited', 7000)]);
     await refusal(fetch(REQUEST, context()));
     void fetch(REQUEST, context());
     await clock.advance(2000);
@@ -375,15 +338,17 @@ describe('a ban (418)', () => {
     ask('spot');
     await clock.advance(0);
     leftMs = 0;
+    const { timersSet } = clock;
     ask('spot');
     await clock.advance(19_999);
+    expect(clock.timersSet).toBe(timersSet);
     expect(sentTo('spot')).toBe(0);
     await clock.advance(1);
     expect(sentTo('spot')).toBe(2);
   });
 });
 
-describe('the count of the server', () => {
+describe('the count and the limit of the server', () => {
   /** Requests that are sent at the begin of a window when the first answer has these headers. */
   async function sentAfter({ headers }: FetchResponse): Promise<number> {
     const { clock, ask, sentTo, toWindow } = windowed(() => ({ ...answer(), headers }));
@@ -469,25 +434,31 @@ describe('the count of the server', () => {
     expect(sentTo('futures')).toBe(2);
   });
 
-  it('the limit that the venue tells replaces ours, upwards and downwards', async () => {
-    const { clock, throttle, ask, sentTo, toWindow } = windowed();
-    throttle.setBudget('futures', { permits: 200, windowMs: MINUTE_MS });
-    throttle.setBudget('spot', { permits: 10, windowMs: MINUTE_MS });
-    throttle.setBudget('archive', { permits: 1, windowMs: MINUTE_MS });
-    await toWindow();
-    for (const bucket of ['futures', 'spot', 'archive']) ask(bucket, 300);
-    await clock.advance(0);
-    expect(['futures', 'spot', 'archive'].map(sentTo)).toEqual([160, 8, 300]);
-    await clock.advance(59_999);
-    expect(['futures', 'spot'].map(sentTo)).toEqual([200, 10]);
+  it.each([
+    ['of the venue', { permits: 100, windowSeconds: 60 }, 60_000, 50],
+    ['of the venue, where it is higher', { permits: 20, windowSeconds: 60 }, 60_000, 50],
+    ['of the user, where it is lower', { permits: 20, windowSeconds: 60, isChosen: true }, 60_000, 20],
+    ['of the venue, where it is lower', { permits: 80, windowSeconds: 60, isChosen: true }, 60_000, 50],
+    ['of the user for another window', { permits: 20, windowSeconds: 60, isChosen: true }, 120_000, 40],
+    ['of the rate', { permitsPerSecond: 1000, burst: 300 }, 60_000, 300],
+  ])('obeys the limit %s when the venue tells its own', async (_, quota, windowMs, most) => {
+    const { clock, throttle, ask, sentTo } = windowed(undefined, { buckets: { spot: quota } });
+    throttle.setBudget('spot', { permits: 50, windowMs });
+    await clock.advance(windowMs - (clock.now() % windowMs));
+    ask('spot', 300);
+    await clock.advance(windowMs - 1);
+    expect(sentTo('spot')).toBe(most);
     expect(() => {
-      throttle.setBudget('unknown', { permits: 1, windowMs: 1 });
+      throttle.setBudget('unknown', { permits: 1, windowMs });
     }).toThrow('no quota bucket is called unknown');
   });
 });
 
 describe('permits of requests that were aborted', () => {
-  it('are given back when the abort comes between the grant and the sending', async () => {
+  it.each<Quota>([
+    { permitsPerSecond: 0.001, burst: 1 },
+    { permits: 1, windowSeconds: 1e6 },
+  ])('are given back when the abort comes between the grant and the sending: %o', async (archive) => {
     const clock = new VirtualClock();
     let sent = 0;
     let sentLate = 0;
@@ -496,8 +467,7 @@ describe('permits of requests that were aborted', () => {
       if (signal.aborted) sentLate += 1;
       return Promise.resolve(answer());
     };
-    const buckets = { archive: { permitsPerSecond: 0.001, burst: 1 } };
-    const fetch = throttleOf(clock, buckets, { maxWaitMs: 1e9 }).layer(host);
+    const fetch = throttleOf(clock, { archive }, { maxWaitMs: 1e9 }).layer(host);
     for (let ticks = 0; ticks < 12; ticks += 1) {
       const stop = new AbortController();
       const ended = fetch(REQUEST, context(stop.signal)).then(

@@ -123,9 +123,9 @@ export class Throttle {
   /** Pauses a bucket after a refusal that another program got. Requests for which the pause is too long are refused. */
   pause(bucket: string, delayMs: number): void {
     try {
-      this.#buckets.get(bucket)?.bucket.pause(delayMs);
+      this.#of(bucket).bucket.pause(delayMs);
     } catch {
-      // No request of this run got the refusal.
+      // No request of this run got the refusal, and perhaps it has no such bucket.
     }
   }
 
