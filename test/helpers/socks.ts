@@ -85,9 +85,9 @@ async function converse(
   socket.on('close', () => target.destroy());
   target.on('close', () => socket.destroy());
   await once(target, 'connect');
-  // The bound address may be a name, and may come in several packets.
+  // The bound address has the kind of the requested one, and may come in several packets.
   socket.write(Buffer.of(5, 0, 0));
-  socket.write(Buffer.concat([Buffer.of(3, 4), Buffer.from('here'), Buffer.of(0, 80)]));
+  socket.write(Buffer.concat([Buffer.from(kind === 3 ? [3, length] : [kind]), host, Buffer.of(0, 80)]));
   socket.pipe(target).pipe(socket);
 }
 

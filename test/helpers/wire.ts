@@ -1,5 +1,8 @@
 /** The real wire: undici's pools and the transport over them, closed when the test is over. */
 import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
+import dns from 'node:dns';
+import type { LookupAddress } from 'node:dns';
+import { syncBuiltinESMExports } from 'node:module';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
 import type { Fetch } from '../../src/http/fetch.js';
@@ -24,6 +27,21 @@ export function wirePools(options: Partial<PoolOptions> = {}): Pools {
   });
   onTestFinished(() => pools.close());
   return pools;
+}
+
+/** Has this machine resolve names, until the test is over, to each of these answers in turn. Returns the names that it was asked for. */
+export function resolving(...answers: readonly LookupAddress[][]): readonly string[] {
+  const names: string[] = [];
+  const systemLookup = dns.lookup;
+  onTestFinished(() => {
+    dns.lookup = systemLookup;
+    syncBuiltinESMExports();
+  });
+  dns.lookup = ((name: string, _: unknown, tell: (error: null, all: unknown) => void) => {
+    tell(null, answers[names.push(name) - 1]);
+  }) as never;
+  syncBuiltinESMExports();
+  return names;
 }
 
 export function wire(options: Partial<PoolOptions & TransportOptions> = {}): Fetch {

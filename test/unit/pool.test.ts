@@ -1,7 +1,6 @@
 /** Sockets and what they trust, over real ones. */
 import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
-import dns from 'node:dns';
-import { syncBuiltinESMExports } from 'node:module';
+import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -11,7 +10,7 @@ import { createTransport } from '../../src/http/transport/transport.js';
 import { HAS_OPENSSL, makeCertificate } from '../helpers/certificates.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal } from '../helpers/requests.js';
-import { wire, wirePools, withoutDeadlines } from '../helpers/wire.js';
+import { resolving, wire, wirePools, withoutDeadlines } from '../helpers/wire.js';
 import { httpAnswer, wireServer } from '../helpers/wire-server.js';
 
 const folder = scratchFolder();
@@ -36,10 +35,12 @@ describe('the use of the sockets', () => {
       const { length } = waiting;
       while (waiting.length === length) await new Promise((resolve) => setImmediate(resolve));
     }
-    for (const socket of waiting.slice(3)) socket.write(httpAnswer(200, 'x'));
-    for (const socket of waiting.slice(0, 1)) socket.write(httpAnswer(200, 'x'));
+    for (const socket of [waiting[0], waiting[4]]) socket?.write(httpAnswer(200, 'x'));
     await Promise.all(asked);
     expect(pools.use()).toEqual({ sockets: 3, busy: 0, queued: 0, most: 4 });
+    await pools.close();
+    const late = fetch({ url: idle.url, bucket: 'archive' }, context());
+    await expect(late).rejects.toMatchObject({ code: 'UND_ERR_DESTROYED' });
   });
 });
 
@@ -48,26 +49,25 @@ describe('a connection', () => {
     const { url } = await wireServer((socket) => socket.write(httpAnswer(200, 'x')));
     const { port } = new URL(url);
     // Nothing listens at the first address.
-    const answers = [
-      { address: '::1', family: 6 },
-      { address: '127.0.0.1', family: 4 },
-    ];
-    const questions: string[] = [];
-    const systemLookup = dns.lookup;
-    onTestFinished(() => {
-      dns.lookup = systemLookup;
-      syncBuiltinESMExports();
-    });
-    dns.lookup = ((name: string, _: unknown, tell: (error: null, all: unknown) => void) => {
-      questions.push(name);
-      tell(null, answers.slice(questions.length - 1, questions.length));
-    }) as never;
-    syncBuiltinESMExports();
-    const fetch = wire();
+    const names = resolving([{ address: '::1', family: 6 }], [{ address: '127.0.0.1', family: 4 }]);
+    const pools = wirePools();
+    const fetch = wire({ pools });
     const asked = { url: `http://moved.test:${port}/a.zip`, bucket: 'archive' };
     expect((await refusal(fetch(asked, context()))).code).toBe('connect-failed');
     await Promise.all([fetch(asked, context()), fetch(asked, context()), fetch(asked, context())]);
-    expect(questions).toEqual(['moved.test', 'moved.test']);
+    expect(names).toEqual(['moved.test', 'moved.test']);
+    expect(pools.dns()).toMatchObject({ misses: 2, failures: 0 });
+  });
+
+  it('is kept for the given time, also if the host offers a longer one; 0 keeps none', async () => {
+    const offer = ['Keep-Alive: timeout=600'];
+    const { url, sockets } = await wireServer((socket) => socket.write(httpAnswer(200, 'x', offer)));
+    const asked = { url, bucket: 'archive' };
+    const fetch = wire({ keepAliveMs: 0 });
+    for (let time = 0; time < 2; time += 1) await fetch(asked, context());
+    expect(sockets).toHaveLength(2);
+    await wire({ keepAliveMs: 20 })(asked, context());
+    while (sockets[2]?.destroyed !== true) await new Promise((resolve) => setImmediate(resolve));
   });
 
   it.each([undefined, 'PEM of an authority'])(
@@ -91,9 +91,7 @@ describe.skipIf(!HAS_OPENSSL)('authorities (needs openssl)', () => {
       socket.on('error', () => undefined);
       socket.on('data', () => socket.write(httpAnswer(200, 'it')));
     });
-    await new Promise<void>((resolve) => {
-      server.listen(0, '127.0.0.1', resolve);
-    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
     onTestFinished(() => void server.close());
     const { port } = server.address() as AddressInfo;
     const asked = { url: `https://127.0.0.1:${port}/a.zip`, bucket: 'archive' };

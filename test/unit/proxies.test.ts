@@ -11,7 +11,7 @@ import { startProxy } from '../helpers/proxy.js';
 import { answer, context, refusal } from '../helpers/requests.js';
 import { startSocks } from '../helpers/socks.js';
 import type { SocksOptions } from '../helpers/socks.js';
-import { wire, wirePools } from '../helpers/wire.js';
+import { resolving, wire, wirePools } from '../helpers/wire.js';
 import { httpAnswer, wireServer } from '../helpers/wire-server.js';
 
 const folder = scratchFolder();
@@ -93,12 +93,25 @@ describe('a SOCKS5 proxy', () => {
   });
 
   it('of socks5 fails for a name that this machine does not know, and one that is away for each request', async () => {
-    const { label } = await startSocks();
+    const { label, asked } = await startSocks();
     const unknown = { url: 'http://no.invalid/a.zip', bucket: 'archive' };
-    expect((await refusal(through(`socks5://${label}`)(unknown, context()))).code).toBe('host-unknown');
-    expect((await refusal(through('socks5h://127.0.0.1:9')(unknown, context()))).message).toContain(
-      '127.0.0.1:9',
-    );
+    const fails = (proxy: string) => refusal(through(proxy)(unknown, context()));
+    expect((await fails(`socks5://${label}`)).code).toBe('host-unknown');
+    for (const away of ['127.0.0.1:9', label.replace('127.0.0.1', 'no.invalid')])
+      expect((await fails(`socks5h://${away}`)).message).toContain(away);
+    expect(asked).toEqual([]);
+  });
+
+  it('of socks5 gets the first address of IPv4, or else of IPv6, and no request without an address', async () => {
+    const { label, asked } = await startSocks();
+    const six = { address: '::1', family: 6 };
+    const urls = [await served('both.test'), await served('six.test')];
+    resolving([six, { address: '127.0.0.1', family: 4 }], [six], []);
+    const fetch = through(`socks5://${label}`);
+    for (const url of urls) await fetch({ url, bucket: 'archive' }, context());
+    expect(asked).toEqual(['1 7f000001', `4 ${'0'.repeat(31)}1`]);
+    const error = await refusal(fetch({ url: 'http://none.test/', bucket: 'archive' }, context()));
+    expect(error.message).toBe('none.test: no address');
   });
 
   it.skipIf(!HAS_OPENSSL)('carries TLS for the name of the host (needs openssl)', async () => {
@@ -108,10 +121,8 @@ describe('a SOCKS5 proxy', () => {
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
     onTestFinished(() => void server.close());
-    const request = {
-      url: `https://archive.test:${(server.address() as AddressInfo).port}/`,
-      bucket: 'archive',
-    };
+    const { port } = server.address() as AddressInfo;
+    const request = { url: `https://archive.test:${port}/`, bucket: 'archive' };
     const proxy = `socks5h://${(await startSocks()).label}`;
     const { sha256 } = await through(proxy, { authorities: cert })(request, context());
     expect(sha256).toBe(answer('it').sha256);
@@ -133,16 +144,22 @@ it('an HTTP proxy gets the requests of all hosts, and its own connections count 
   expect(pools.proxyOf('https://a.test')).toBeUndefined();
 });
 
-it('closes an idle connection before one more than the most is opened', async () => {
+it('closes an idle connection, and no busy one, before one more than the most is opened', async () => {
   const closed: number[] = [];
   const open = new Set<Connection>();
   const fetch = wire({ most: 2, open });
-  for (let server = 0; server < 3; server += 1) {
+  const busy = await wireServer((socket) => socket.once('close', () => closed.push(0)));
+  const answered = fetch({ url: busy.url, bucket: 'archive' }, context());
+  while (busy.heads.length === 0) await new Promise((resolve) => setImmediate(resolve));
+  for (let server = 1; server < 3; server += 1) {
     const { url } = await wireServer((socket: Socket) => {
       socket.once('close', () => closed.push(server)).write(httpAnswer(200, 'it'));
     });
     await fetch({ url, bucket: 'archive' }, context());
   }
-  await expect.poll(() => closed).toEqual([0]);
+  await expect.poll(() => closed).toEqual([1]);
   expect(open.size).toBe(2);
+  busy.sockets[0]?.end(httpAnswer(200, 'it'));
+  expect((await answered).status).toBe(200);
+  await expect.poll(() => open.size).toBe(1);
 });

@@ -55,7 +55,7 @@ export class DnsCache {
 
   /** The `lookup` option of `net.connect`, which tries all addresses of a name. */
   readonly lookup: LookupFunction = (hostname, options, reply) => {
-    this.#addresses(hostname, options).then(
+    this.addresses(hostname, options).then(
       (addresses) => {
         const [first] = addresses;
         if (options.all === true) reply(null, [...addresses]);
@@ -72,7 +72,8 @@ export class DnsCache {
     for (const key of this.#entries.keys()) if (key.startsWith(`${hostname} `)) this.#entries.delete(key);
   }
 
-  #addresses(hostname: string, { family, hints }: Parameters<LookupFunction>[1]): Promise<Answer> {
+  /** All addresses of a name. */
+  addresses(hostname: string, { family, hints }: Parameters<LookupFunction>[1]): Promise<Answer> {
     const key = `${hostname} ${family ?? 0} ${hints ?? 0}`;
     const known = this.#entries.get(key);
     const now = this.#clock.monotonic();

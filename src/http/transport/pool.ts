@@ -1,5 +1,5 @@
 /** The connections of a run (undici): one keep-alive pool per origin, or one agent per proxy. */
-import type { LookupFunction, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { callbackify } from 'node:util';
 import { buildConnector, Client, errors, Pool, ProxyAgent } from 'undici';
@@ -61,7 +61,7 @@ export function createPools(options: PoolOptions): Pools {
   };
   const open = (origin: string, proxy: URL | undefined): Pool => {
     const connect =
-      proxy === undefined ? { ...tls, lookup: dns.lookup } : socksConnector(proxy, options, dns.lookup);
+      proxy === undefined ? { ...tls, lookup: dns.lookup } : socksConnector(proxy, options, dns);
     const pool = new Pool(origin, { ...shared, factory, connect });
     pool.on('connectionError', () => {
       dns.remove(new URL(origin).hostname);
@@ -75,8 +75,6 @@ export function createPools(options: PoolOptions): Pools {
   return {
     proxyOf: proxied,
     of: (origin) => {
-      const there = pools.get(origin);
-      if (there !== undefined) return there;
       const proxy = proxied(origin);
       return proxy === undefined || proxy.protocol.startsWith('socks')
         ? known(pools, origin, () => open(origin, proxy))
@@ -104,22 +102,21 @@ function tlsOptions({ connectTimeoutMs, authorities }: PoolOptions): { timeout: 
 }
 
 /** Opens connections through a SOCKS5 proxy. With `socks5:`, this machine resolves the name of the host, otherwise the proxy. */
-function socksConnector(proxy: URL, options: PoolOptions, lookup: LookupFunction): buildConnector.connector {
+function socksConnector(proxy: URL, options: PoolOptions, dns: DnsCache): buildConnector.connector {
   const timeoutMs = options.connectTimeoutMs;
-  const toProxy = buildConnector({ timeout: timeoutMs });
-  const toHost = buildConnector({ ...tlsOptions(options), allowH2: options.http2 });
+  // Connects to the proxy without TLS, and through its socket to a host with TLS.
+  const connect = buildConnector({ ...tlsOptions(options), allowH2: options.http2 });
   const hostname = proxy.hostname.replaceAll(/[[\]]/g, '');
   const address = { hostname, host: proxy.host, protocol: 'http:', port: proxy.port || '1080' };
-  const resolve = (name: string): Promise<string> =>
-    new Promise((found, failed) => {
-      // A proxy may have no IPv6.
-      lookup(name, { all: true }, (error, answers) => {
-        const all = Array.isArray(answers) ? answers : [];
-        const first = all.find(({ family }) => family === 4) ?? all[0];
-        if (error === null && first !== undefined) found(first.address);
-        else failed(new TunnelError('host-unknown', `${name}: ${error?.message ?? 'no address'}`));
-      });
+  const resolve = async (name: string): Promise<string> => {
+    const all = await dns.addresses(name, {}).catch((error: unknown) => {
+      throw new TunnelError('host-unknown', `${name}: ${(error as Error).message}`);
     });
+    // A proxy may have no IPv6.
+    const [first] = all.toSorted((one, other) => one.family - other.family);
+    if (first === undefined) throw new TunnelError('host-unknown', `${name}: no address`);
+    return first.address;
+  };
   const tunnel = callbackify(async (socket: Socket, name: string, port: number) => {
     const host = proxy.protocol === 'socks5:' ? await resolve(name) : name;
     await openTunnel(socket, proxy, { host, port, timeoutMs });
@@ -127,16 +124,16 @@ function socksConnector(proxy: URL, options: PoolOptions, lookup: LookupFunction
   return (target, callback) => {
     const isSecure = target.protocol === 'https:';
     const port = Number(target.port || (isSecure ? 443 : 80));
-    toProxy(address, (...[error, socket]) => {
-      if (error !== null || socket === null) {
-        callback(error ?? new Error('no socket'), null);
+    connect(address, (...[error, socket]) => {
+      if (error !== null) {
+        callback(error, null);
         return;
       }
       tunnel(socket, target.hostname, port, (failure: Error | null) => {
         if (failure !== null) {
           socket.destroy();
           callback(failure, null);
-        } else if (isSecure) toHost({ ...target, httpSocket: socket }, callback);
+        } else if (isSecure) connect({ ...target, httpSocket: socket }, callback);
         else callback(null, socket);
       });
     });
@@ -160,17 +157,19 @@ function socketOptions({ connections, http2, keepAliveMs }: PoolOptions): Pool.O
 
 export interface Connection {
   readonly client: Client;
-  socket?: Parameters<buildConnector.Callback>[1];
+  socket?: Socket;
 }
 
 /** Makes clients that together have at most `most` sockets: before a further one is opened, an idle one is closed. */
 function clientsWithin({ most, open = new Set() }: Partial<PoolOptions>): Required<Pool.Options>['factory'] {
   const makeRoom = (): void => {
-    if (most === undefined || open.size < most) return;
-    const idle = [...open].find(({ client, socket }) => socket !== undefined && client.stats.size === 0);
-    if (idle === undefined) return;
-    open.delete(idle);
-    idle.socket?.destroy();
+    if (open.size < (most ?? Number.POSITIVE_INFINITY)) return;
+    for (const connection of open) {
+      if (connection.socket === undefined || connection.client.stats.size > 0) continue;
+      open.delete(connection);
+      connection.socket.destroy();
+      return;
+    }
   };
   return (origin, given) => {
     const { connect, ...options } = given as Client.Options & { connect: buildConnector.connector };
