@@ -1,4 +1,5 @@
 /** A server that speaks raw bytes, to tell all the lies that node:http refuses to tell. */
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
@@ -27,9 +28,7 @@ export async function wireServer(onRequest: (socket: Socket) => void): Promise<W
       }
     });
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
@@ -40,9 +39,7 @@ export async function wireServer(onRequest: (socket: Socket) => void): Promise<W
 /** A port on which nothing listens. */
 export async function closedPort(): Promise<number> {
   const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.address() as AddressInfo;
   await new Promise((resolve) => server.close(resolve));
   return port;

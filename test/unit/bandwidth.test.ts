@@ -1,13 +1,10 @@
 /** `--bwlimit`: how fast bodies may arrive, all connections together. */
-import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { FetchContext, Sign } from '../../src/http/fetch.js';
 import { limitBandwidth } from '../../src/http/transport/sockets.js';
-import { scratchFolder } from '../helpers/folders.js';
-import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
+import { context, refusal, REQUEST } from '../helpers/requests.js';
 import { timedAttempt } from '../helpers/timed-attempt.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { wire } from '../helpers/wire.js';
@@ -20,10 +17,8 @@ const SLACK_MS = 5;
 
 describe('a limit of bandwidth', () => {
   it('lets at most rate × t bytes through in any span, and one chunk for each connection', async () => {
-    const connection = fc.array(fc.tuple(fc.integer({ min: 1, max: 64 * KIB }), fc.nat(500)), {
-      minLength: 1,
-      maxLength: 30,
-    });
+    const chunk = fc.tuple(fc.integer({ min: 1, max: 64 * KIB }), fc.nat(500));
+    const connection = fc.array(chunk, { minLength: 1, maxLength: 30 });
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: KIB, max: 4 * KIB * KIB }),
@@ -98,13 +93,8 @@ describe('a limit of bandwidth', () => {
 
 describe('pauses made by the program', () => {
   it('do not count for the total timeout, however many they are', async () => {
-    const pauses = fc.array(
-      fc.tuple(fc.integer({ min: 1, max: 2900 }), fc.integer({ min: 1, max: 50_000 })),
-      {
-        minLength: 1,
-        maxLength: 40,
-      },
-    );
+    const step = fc.tuple(fc.integer({ min: 1, max: 2900 }), fc.integer({ min: 1, max: 50_000 }));
+    const pauses = fc.array(step, { minLength: 1, maxLength: 40 });
     await fc.assert(
       fc.asyncProperty(pauses, async (steps) => {
         const { clock, response, happens, isAborted } = timedAttempt();
@@ -154,33 +144,6 @@ describe('pauses made by the program', () => {
 });
 
 describe('a limited transport', () => {
-  it.each([
-    ['of the length of its headers', ['Connection: close'], true],
-    ['until the connection ends', [], false],
-    ['in chunks', ['Connection: close', 'Transfer-Encoding: chunked'], false],
-  ])(
-    'has the whole body %s when the server closes the connection in a pause',
-    async (_, headers, hasLength) => {
-      const body = 'x'.repeat(100 * KIB);
-      const isChunked = headers.some((header) => header.startsWith('Transfer'));
-      const length = hasLength ? [`Content-Length: ${body.length}`] : [];
-      const head = ['HTTP/1.1 200 OK', ...headers, ...length, '', ''].join('\r\n');
-      const sent = isChunked ? `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body;
-      const { url } = await wireServer((socket) => socket.end(head + sent));
-      const spoolPath = join(scratchFolder(), 'spooled');
-      const slow = limitBandwidth(2048 * KIB, systemClock, never);
-      const signs: Sign[] = [];
-      const how = { ...context(), onActivity: (sign: Sign) => void signs.push(sign) };
-      for (const spool of [{}, { spoolPath, spoolAboveBytes: 1 }]) {
-        const response = await wire({ bandwidth: slow })({ ...REQUEST, url, ...spool }, how);
-        expect(response.sha256).toBe(answer(body).sha256);
-      }
-      const of = (sign: Sign): number => signs.filter((each) => each === sign).length;
-      expect(of('paused')).toBeGreaterThan(0);
-      expect(of('paused') - of('resumed')).toBe(0);
-    },
-  );
-
   it('an attempt that was aborted in a pause says nothing any more when the pause is over', async () => {
     const { url } = await wireServer((socket) =>
       socket.write(httpAnswer(200, 'half', ['Content-Length: 100'])),

@@ -1,4 +1,5 @@
 /** Requests that send a body, over real sockets. */
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,9 +17,7 @@ async function httpServer(
   act: (request: IncomingMessage, response: ServerResponse) => void,
 ): Promise<string> {
   const server = createServer(act);
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   onTestFinished(() => {
     server.closeAllConnections();
     server.close();
@@ -64,13 +63,14 @@ describe('a request with a body', () => {
     expect(await wire()(put(url, LARGE.subarray(0, 10)), context())).toMatchObject({ status });
   });
 
-  it('takes 412 and 501 of a GET as errors', async () => {
-    for (const [status, code] of [
-      [412, 'http-refused'],
-      [501, 'http-server-error'],
+  it('takes 412 and 501 of a GET, and 300 of a PUT, as errors', async () => {
+    for (const [method, status, code] of [
+      ['GET', 412, 'http-refused'],
+      ['GET', 501, 'http-server-error'],
+      ['PUT', 300, 'redirect-refused'],
     ] as const) {
       const url = await httpServer((_, response) => response.writeHead(status).end());
-      expect((await refusal(wire()({ url, bucket: 's3' }, context()))).code).toBe(code);
+      expect((await refusal(wire()({ url, bucket: 's3', method }, context()))).code).toBe(code);
     }
   });
 

@@ -108,6 +108,15 @@ describe('transport, with a large body', () => {
     if (process.platform === 'linux') expect(openFiles(spoolPath)).toEqual([]);
   });
 
+  it('is not copied if it is one chunk, and leaves nothing for the next attempt after an error of the disk', async () => {
+    const held = new Sink({});
+    void held.write(LARGE);
+    expect((await held.end()).body).toSatisfy((body: { bytes: Buffer }) => body.bytes === LARGE);
+    const broken = new Sink({ spoolPath: join(folder, 'none', 'a'), spoolAboveBytes: 1 });
+    await expect(broken.write(LARGE)).rejects.toThrow('ENOENT');
+    expect(await broken.discard()).toBe(0);
+  });
+
   it('overwrites the file that a cut attempt left', async () => {
     let requests = 0;
     const { url } = await wireServer((socket) => {
@@ -219,32 +228,32 @@ describe('transport, with a large body', () => {
     expect(early).toEqual([]);
   });
 
-  it.each<[string, string, readonly string[]]>([
-    ['of a known length', 'abcde', []],
-    ['of a known length, with Connection: close', 'abcde', ['Connection: close']],
-    ['in chunks', '5\r\nabcde\r\n0\r\n\r\n', ['Transfer-Encoding: chunked']],
-    [
-      'in chunks, with Connection: close',
-      '5\r\nabcde\r\n0\r\n\r\n',
-      ['Transfer-Encoding: chunked', 'Connection: close'],
-    ],
+  const BODY = 'x'.repeat(100 * 1024);
+  const [CHUNKED, CLOSE] = ['Transfer-Encoding: chunked', 'Connection: close'];
+  const IN_CHUNKS = `${BODY.length.toString(16)}\r\n${BODY}\r\n0\r\n\r\n`;
+  it.each<[string, Buffer | string]>([
+    ['of a known length', httpAnswer(200, BODY)],
+    ['of a known length, with Connection: close', httpAnswer(200, BODY, [CLOSE])],
+    ['in chunks', httpAnswer(200, IN_CHUNKS, [CHUNKED])],
+    ['in chunks, with Connection: close', httpAnswer(200, IN_CHUNKS, [CHUNKED, CLOSE])],
+    ['up to the end of the connection', `HTTP/1.1 200 OK\r\n\r\n${BODY}`],
   ])(
     'waits for bandwidth after a whole body %s, though the server closes the connection',
-    async (_, body, headers) => {
+    async (_, whole) => {
       const signs: Sign[] = [];
-      let hasEnded = false;
-      const { url, sockets } = await wireServer((socket) => socket.end(httpAnswer(200, body, headers)));
+      const { url, sockets } = await wireServer((socket) => socket.end(whole));
       // Long after the end of the connection has arrived.
       const take = async (): Promise<void> => {
         while (sockets[0]?.writableFinished !== true) await sleep(1);
         await sleep(30);
-        hasEnded = true;
       };
       const fetch = wire({ bandwidth: { take } });
       const onActivity = (sign: Sign): void => void signs.push(sign);
       const response = await fetch({ url, bucket: 'archive' }, { ...context(), onActivity });
-      expect([response.sha256, hasEnded]).toEqual([answer('abcde').sha256, true]);
-      expect(signs).toEqual(['sent', 'headers', 'bytes', 'paused', 'resumed']);
+      expect(response.sha256).toBe(answer(BODY).sha256);
+      const waits = signs.filter((sign) => sign === 'paused' || sign === 'resumed');
+      expect(waits.join(' ')).toMatch(/^(paused resumed ?)+$/);
+      expect(signs.at(-1)).toBe('resumed');
     },
   );
 
@@ -257,10 +266,12 @@ describe('transport, with a large body', () => {
 describe('transport, when it is aborted', () => {
   const interrupted = new CryptodlError('interrupted', 'ended by SIGINT');
 
+  const frozen = Object.freeze(new Error('of a caller'));
+
   it.each([
-    ['before the headers', ''],
-    ['within the body', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf'],
-  ])('fails with the reason and closes the socket, as the server sees, %s', async (_, bytes) => {
+    ['before the headers', '', frozen],
+    ['within the body', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf', interrupted],
+  ])('fails with this reason and closes the socket, as the server sees, %s', async (_, bytes, reason) => {
     const stop = new AbortController();
     let progress = (): void => undefined;
     const underWay = new Promise<void>((resolve) => {
@@ -273,11 +284,23 @@ describe('transport, when it is aborted', () => {
     const onActivity = (what: string): void => {
       if (what === 'bytes') progress();
     };
-    const ended = refusal(transport()(url, {}, { ...context(stop.signal), onActivity }));
+    const response = transport()(url, {}, { ...context(stop.signal), onActivity });
+    response.catch(() => undefined);
     await underWay;
-    stop.abort(interrupted);
-    expect(await ended).toBe(interrupted);
+    stop.abort(reason);
+    await expect(response).rejects.toBe(reason);
     await gone(sockets[0]);
+  });
+
+  it('fails with the reason when the whole body has just got its share of the bandwidth', async () => {
+    const stop = new AbortController();
+    const { url } = await wireServer(answering(200, 'x'));
+    const take = async (): Promise<void> => {
+      await sleep(1);
+      stop.abort(interrupted);
+    };
+    const ended = wire({ bandwidth: { take } })({ url, bucket: 'archive' }, context(stop.signal));
+    expect(await refusal(ended)).toBe(interrupted);
   });
 
   it('never sends a request that was aborted while it waited for a socket', async () => {

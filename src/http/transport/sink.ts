@@ -20,32 +20,30 @@ export type ReceivedBody = Pick<FetchResponse, 'body' | 'sha256'>;
 
 export class Sink {
   size = 0;
-  readonly #options: SinkOptions;
+  /** The path of the spool file; empty for none. */
+  readonly #path: string;
+  readonly #spoolAboveBytes: number;
   /** The digest of a body that is too large to be hashed at once, when it is complete. */
   #sha256: Hash | undefined;
   #chunks: Buffer[] = [];
   #pending = 0;
   #written = 0;
   #file: FileHandle | undefined;
-  #writing: Promise<void> | undefined;
+  #writing: Promise<FileHandle> | undefined;
 
-  constructor(options: SinkOptions) {
-    this.#options = options;
+  constructor({ spoolPath = '', spoolAboveBytes = SPOOL_ABOVE_BYTES }: SinkOptions) {
+    this.#path = spoolPath;
+    this.#spoolAboveBytes = spoolAboveBytes;
   }
 
   /**
    * Continues after the first `bytes` of the spool file. They are hashed from the disk, so that the digest covers the whole
    * file. Undefined if the file is shorter or cannot be read.
    */
-  static async resume(
-    options: SinkOptions,
-    { bytes }: Pick<PartialBody, 'bytes'>,
-  ): Promise<Sink | undefined> {
-    const { spoolPath } = options;
-    if (spoolPath === undefined) return undefined;
+  static async resume(options: SinkOptions, bytes: number): Promise<Sink | undefined> {
     const sink = new Sink(options);
     try {
-      sink.#file = await open(spoolPath, 'r+');
+      sink.#file = await open(sink.#path, 'r+');
       const range = { start: 0, end: bytes - 1, autoClose: false, highWaterMark: WRITE_BYTES };
       for await (const chunk of sink.#file.createReadStream(range) as AsyncIterable<Buffer>) {
         sink.size += chunk.length;
@@ -64,18 +62,22 @@ export class Sink {
   }
 
   /** Takes one chunk. A caller that waits for a returned promise before the next chunk bounds the memory. It rejects on disk errors. */
-  write(chunk: Buffer): Promise<void> | undefined {
+  write(chunk: Buffer): Promise<unknown> | undefined {
     this.size += chunk.length;
     this.#sha256?.update(chunk);
     this.#chunks.push(chunk);
     this.#pending += chunk.length;
     if (this.#sha256 === undefined && this.size > HASHED_AT_ONCE_BYTES)
       for (const held of this.#chunks) this.#hash(held);
-    const { spoolPath, spoolAboveBytes = SPOOL_ABOVE_BYTES } = this.#options;
-    const spooling = this.#file !== undefined || this.size > spoolAboveBytes;
-    if (!spooling || spoolPath === undefined || this.#pending < WRITE_BYTES) return undefined;
-    this.#writing = this.#writing?.then(() => this.#flush(spoolPath)) ?? this.#flush(spoolPath);
+    const isSpooled = this.#path !== '' && this.size > this.#spoolAboveBytes;
+    if (!isSpooled || this.#pending < WRITE_BYTES) return undefined;
+    this.#writing = this.#writing?.then(() => this.#flush()) ?? this.#flush();
     return this.#writing;
+  }
+
+  /** The bytes that are in memory, as text. */
+  get text(): string {
+    return Buffer.concat(this.#chunks).toString('latin1');
   }
 
   /** The complete body: at once if it is in memory, otherwise after the last write. */
@@ -91,21 +93,19 @@ export class Sink {
 
   async #endFile(): Promise<ReceivedBody> {
     await this.#writing;
-    const { spoolPath } = this.#options;
-    if (this.#file === undefined || this.#sha256 === undefined || spoolPath === undefined)
-      throw new RangeError('the spool file is not open');
-    await this.#flush(spoolPath);
-    await this.#file.close();
-    const body = { kind: 'file', path: spoolPath, size: this.size } as const;
-    return { body, sha256: this.#sha256.digest('hex') };
+    const digest = this.#sha256;
+    if (digest === undefined) throw new RangeError('the spool file has no digest');
+    const file = await this.#flush();
+    await file.close();
+    return { body: { kind: 'file', path: this.#path, size: this.size }, sha256: digest.digest('hex') };
   }
 
   /** Closes the file. Resolves with the number of its bytes, for the next attempt; 0 without a file or after a disk error. */
   async discard(): Promise<number> {
     try {
       await this.#writing;
-      if (this.#file === undefined || this.#options.spoolPath === undefined) return 0;
-      await this.#flush(this.#options.spoolPath);
+      if (this.#file === undefined) return 0;
+      await this.#flush();
       return this.size;
     } catch {
       return 0;
@@ -119,14 +119,15 @@ export class Sink {
     this.#sha256.update(chunk);
   }
 
-  async #flush(path: string): Promise<void> {
+  async #flush(): Promise<FileHandle> {
     const chunks = this.#chunks;
     const from = this.#written;
     this.#chunks = [];
     this.#written += this.#pending;
     this.#pending = 0;
-    this.#file ??= await open(path, 'w');
+    this.#file ??= await open(this.#path, 'w');
     await writeAllChunks(this.#file, chunks, from);
+    return this.#file;
   }
 }
 
@@ -137,21 +138,16 @@ type Headers = Readonly<Record<string, string>>;
 
 /** The strong ETag, with its quotes; undefined for a weak or absent one. Equal weak ETags do not mean equal bytes. */
 export function strongEtag(headers: Headers): string | undefined {
-  const etag = headers['etag'];
-  return etag !== undefined && /^"[^"]+"$/.test(etag) ? etag : undefined;
+  return /^"[^"]+"$/.exec(headers['etag'] ?? '')?.[0];
 }
 
 /** The error for a 206 that does not continue `partial`; undefined if it does. */
-export function refuseRange(
-  url: string,
-  partial: PartialBody | undefined,
-  headers: Headers,
-): CryptodlError | undefined {
+export function refuseRange(url: string, partial: PartialBody, headers: Headers): CryptodlError | undefined {
   const { host } = new URL(url);
   const refuse = (problem: string): CryptodlError => new CryptodlError('http-protocol', `${host} ${problem}`);
-  if (partial === undefined) return refuse('answered 206 to a request for the whole body');
   const range = headers['content-range'] ?? '';
-  const [, first, last, total] = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(range) ?? [];
+  const { first, last, total } =
+    /^bytes (?<first>\d+)-(?<last>\d+)\/(?<total>\d+)$/.exec(range)?.groups ?? {};
   if (Number(first) !== partial.bytes || Number(last) + 1 !== Number(total))
     return refuse(
       `answered 206 with Content-Range "${range}" to a request for the rest from byte ${partial.bytes} on`,

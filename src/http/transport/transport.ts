@@ -30,12 +30,12 @@ export interface TransportOptions {
  * next attempt.
  */
 export function createTransport(options: TransportOptions): Fetch {
-  const send = (request: FetchRequest, context: FetchContext, held?: Sink): Promise<FetchResponse> =>
+  const send = (request: FetchRequest, context: FetchContext, held?: Held): Promise<FetchResponse> =>
     new Promise((resolve, reject) => {
       const exchange = new Exchange(options, { request, context, held }, resolve, reject);
       const { origin, pathname, search } = new URL(request.url);
       const { method = 'GET', sends } = request;
-      const headers = headersOf(request, held === undefined ? undefined : request.partial);
+      const headers = headersOf(request, held?.partial);
       options.pools.of(origin).dispatch(
         {
           origin,
@@ -48,17 +48,24 @@ export function createTransport(options: TransportOptions): Fetch {
       );
     });
   return (request, context) => {
-    if (context.signal.aborted) return Promise.reject(context.signal.reason as Error);
-    if (request.partial === undefined) return send(request, context);
-    return Sink.resume(request, request.partial).then((held) => send(request, context, held));
+    const { partial } = request;
+    if (partial === undefined) return send(request, context);
+    return Sink.resume(request, partial.bytes).then((sink) =>
+      send(request, context, sink && { sink, partial }),
+    );
   };
+}
+
+/** The part of the body that is already on disk. */
+interface Held {
+  readonly sink: Sink;
+  readonly partial: PartialBody;
 }
 
 interface Attempt {
   readonly request: FetchRequest;
   readonly context: FetchContext;
-  /** The part of the body that is already on disk. */
-  readonly held: Sink | undefined;
+  readonly held: Held | undefined;
 }
 
 /** The state of one attempt: an undici DispatchHandler that settles exactly once. */
@@ -66,7 +73,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: TransportOptions;
   readonly #request: FetchRequest;
   readonly #tell: NonNullable<FetchContext['onActivity']>;
-  #held: Sink | undefined;
+  #held: Held | undefined;
   #sink: Sink;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
@@ -76,7 +83,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** Bytes of the body that this attempt received. */
   #received = 0;
   /** Waits after chunks that did not pause the parser. The body is complete after them. */
-  #lastWait: Promise<void> | undefined;
+  #lastWait: Waiting;
   /** Waits that have not ended. */
   #waits = 0;
   readonly #resolve: (response: FetchResponse) => void;
@@ -139,11 +146,14 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#status === 200 && Number(this.#headers['content-length']) > this.#maxBytes)
       return this.#tooLong();
     if (this.#status !== 206) return undefined;
-    const held = this.#held;
-    const { url, partial } = this.#request;
-    const refusal = refuseRange(url, held === undefined ? undefined : partial, this.#headers);
-    if (refusal !== undefined || held === undefined) return refusal;
-    this.#sink = held;
+    if (this.#held === undefined)
+      return new CryptodlError(
+        'http-protocol',
+        `${this.#host()} answered 206 to a request for the whole body`,
+      );
+    const refusal = refuseRange(this.#request.url, this.#held.partial, this.#headers);
+    if (refusal !== undefined) return refusal;
+    this.#sink = this.#held.sink;
     this.#held = undefined;
     return undefined;
   }
@@ -226,12 +236,10 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #finish(received: ReceivedBody): void {
     if (this.#settled) return;
-    const head =
-      this.#hasObject() || received.body.kind === 'file' ? '' : received.body.bytes.toString('latin1');
     const answer = {
       status: this.#status,
       headers: this.#headers,
-      head,
+      head: this.#hasObject() ? '' : this.#sink.text,
       receivedAt: this.#options.clock.now(),
     };
     const known = this.#knownStatus();
@@ -243,14 +251,14 @@ class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     this.#settled = true;
-    void this.#held?.discard();
+    void this.#held?.sink.discard();
     this.#resolve({ status, headers: this.#headers, ...received });
   }
 
   /** The status of an answer to another method than GET; undefined for all others. */
   #knownStatus(): FetchResponse['status'] | undefined {
     if ((this.#request.method ?? 'GET') === 'GET') return undefined;
-    if (this.#status >= 200 && this.#status < 300) return 200;
+    if (this.#status < 300) return 200;
     return WRITE_ANSWERS.find((status) => status === this.#status);
   }
 
@@ -263,7 +271,7 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   /** Adds the number of bytes of a large body on disk to the error, so that the next attempt continues there. */
   async #keep(error: unknown): Promise<unknown> {
-    await this.#held?.discard();
+    await this.#held?.sink.discard();
     const bytes = await this.#sink.discard();
     if (!(error instanceof CryptodlError)) return error;
     // Too many bytes are not the beginning of the object, so the next attempt starts again.
@@ -280,16 +288,16 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-function bothOf(one: Promise<void> | undefined, other: Promise<void> | undefined): Promise<void> | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return Promise.all([one, other]).then(() => undefined);
+type Waiting = Promise<unknown> | undefined;
+
+function bothOf(one: Waiting, other: Waiting): Waiting {
+  if (one === undefined) return other;
+  return Promise.all([one, other]);
 }
 
 // The headers and the body that an attempt sends.
 
 export const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
-
-const UPLOAD_CHUNK_BYTES = 64 * 1024;
 
 function headersOf(request: FetchRequest, partial: PartialBody | undefined): Record<string, string> {
   const caches = request.bypassCache === true ? { 'cache-control': 'no-cache', pragma: 'no-cache' } : {};
@@ -312,8 +320,9 @@ async function* sentChunks(
   bandwidth: Bandwidth,
   tell: NonNullable<FetchContext['onActivity']>,
 ): AsyncGenerator<Buffer> {
-  for (let at = 0; at < body.length; at += UPLOAD_CHUNK_BYTES) {
-    const chunk = body.subarray(at, at + UPLOAD_CHUNK_BYTES);
+  const chunkBytes = 64 * 1024;
+  for (let at = 0; at < body.length; at += chunkBytes) {
+    const chunk = body.subarray(at, at + chunkBytes);
     const wait = bandwidth.take(chunk.length);
     if (wait !== undefined) {
       tell('paused');
