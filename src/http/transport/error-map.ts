@@ -53,19 +53,19 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
     return new CryptodlError(error.kind, error.message, { cause: error, hint: error.hint });
   if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
   if (!('code' in error)) return error;
-  const known =
+  const kind =
     error.name === 'HTTPParserError'
       ? 'http-protocol'
-      : (BY_CODE[code] ?? (CERTIFICATE.test(code) ? 'tls-failed' : undefined));
+      : (BY_CODE[code] ?? (CERTIFICATE.test(code) ? 'tls-failed' : 'connection-lost'));
   const detail = error.message === '' ? code : error.message;
-  if (proxy !== undefined && known !== undefined && NO_CONNECTION.has(known))
+  if (proxy !== undefined && NO_CONNECTION.has(kind))
     return new CryptodlError('proxy-unreachable', `the proxy ${proxy.host} cannot be reached: ${detail}`, {
       cause: error,
       hint: PROXY_HINT,
     });
-  return new CryptodlError(known ?? 'connection-lost', `${new URL(url).host}: ${detail}`, {
+  return new CryptodlError(kind, `${new URL(url).host}: ${detail}`, {
     cause: error,
-    ...(known === 'tls-failed' ? { hint: OUT_OF_TIME.has(code) ? CLOCK_HINT : TRUST_HINT } : {}),
+    ...(kind === 'tls-failed' ? { hint: OUT_OF_TIME.has(code) ? CLOCK_HINT : TRUST_HINT } : {}),
   });
 }
 
@@ -131,7 +131,7 @@ export function statusError(
     refusal.isDecided === true && refusal.code !== undefined ? refusal.code : statusCode(answer, refusal);
   const isLimit = code === 'rate-limited' || code === 'banned';
   const askedMs = isLimit ? limitMs(answer, refusal) : retryAfterMs(headers);
-  const isAbsurd = askedMs !== undefined && askedMs > LONGEST_WAIT_MS;
+  const isAbsurd = (askedMs ?? 0) > LONGEST_WAIT_MS;
   const waitMs = isAbsurd ? LONGEST_WAIT_MS : askedMs;
   const location = code === 'redirect-refused' ? headers['location'] : undefined;
   const given = head === '' ? '' : `: ${refusal.message?.slice(0, 200) ?? summary(head)}`;
@@ -150,10 +150,9 @@ export function statusError(
 function limitMs({ headers, receivedAt }: Answer, { until, leastMs }: Refusal): number | undefined {
   const serverNow = Date.parse(headers['date'] ?? '');
   // `until` is compared with the `Date` header, which has whole seconds; without that header, with the clock of this machine.
-  const fromBody =
-    until === undefined ? undefined : until - (Number.isNaN(serverNow) ? receivedAt : serverNow) + 1000;
-  const waits = [retryAfterMs(headers), fromBody].filter((ms) => ms !== undefined && ms > 0);
-  return waits.length > 0 ? Math.max(...waits.map((ms) => ms ?? 0)) : leastMs;
+  const now = Number.isNaN(serverNow) ? receivedAt : serverNow;
+  const waits = [retryAfterMs(headers) ?? 0, (until ?? Number.NaN) - now + 1000].filter((ms) => ms > 0);
+  return waits.length > 0 ? Math.max(...waits) : leastMs;
 }
 
 function statusCode({ status, head }: Answer, refusal: Refusal): ErrorCode {
