@@ -48,7 +48,7 @@ export class Expiries {
     const onAbort = (): void => {
       for (const expiry of attempts) expiry.end(outer.reason);
     };
-    outer.addEventListener('abort', onAbort, { once: true });
+    outer.addEventListener('abort', onAbort);
     const running = { attempts, onAbort };
     this.#running.set(outer, running);
     return running;

@@ -10,7 +10,7 @@ export function redirect(hosts: ReadonlySet<string>): Layer {
     let url = request.url;
     for (let followed = 0; ; followed += 1) {
       try {
-        return await next(followed === 0 ? request : { ...request, url }, context);
+        return await next({ ...request, url }, context);
       } catch (error) {
         if (!(error instanceof CryptodlError) || error.location === undefined) throw error;
         url = target(url, error, error.location, hosts);
@@ -18,9 +18,7 @@ export function redirect(hosts: ReadonlySet<string>): Layer {
           throw new CryptodlError(
             'redirect-refused',
             `${new URL(url).host} redirects more than ${MOST} times`,
-            {
-              cause: error,
-            },
+            { cause: error },
           );
       }
     }

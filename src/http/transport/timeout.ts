@@ -112,8 +112,6 @@ class Watch {
   see(sign: Sign, value: number): void {
     switch (sign) {
       case 'sent':
-        this.#waitForHeaders();
-        return;
       case 'uploading':
         this.#endPause();
         this.#waitForHeaders();

@@ -81,7 +81,7 @@ async function digestDifference(
 async function explain(
   { bytes, md5: listed }: Expectation,
   response: FetchResponse,
-  { text, by }: Difference,
+  { text }: Difference,
 ): Promise<CryptodlError> {
   const expectedMd5 = md5OfEtag(response.headers['etag']) ?? listed;
   if (expectedMd5 === undefined) return refuse('checksum-mismatch', text, response);
@@ -92,7 +92,7 @@ async function explain(
     return refuse('body-damaged', `${text}; ${reason}`, response);
   }
   const isListed = (listed ?? md5) === md5 && (bytes ?? bodySize(response.body)) === bodySize(response.body);
-  return by === 'sidecar' && isListed
+  return isListed
     ? refuse(
         'sidecar-stale',
         `${text}, but size and ETag are right (--stale-checksum warn accepts it)`,
