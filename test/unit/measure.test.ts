@@ -113,7 +113,7 @@ describe('the measure of an attempt', () => {
 
 it.each([
   ['good', undefined],
-  ['other', new TypeError('ours')],
+  ['other', Object.assign(new Error('of this machine'), { code: 'banned' })],
   ['other', new CryptodlError('disk', 'full')],
   ['troubled', new CryptodlError('connection-lost', 'x')],
   ['refused', new CryptodlError('connect-timeout', 'x')],
