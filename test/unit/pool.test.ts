@@ -63,7 +63,7 @@ describe('a connection', () => {
     const offer = ['Keep-Alive: timeout=600'];
     const { url, sockets } = await wireServer((socket) => socket.write(httpAnswer(200, 'x', offer)));
     const asked = { url, bucket: 'archive' };
-    const fetch = wire({ keepAliveMs: 0 });
+    const fetch = wire({ connections: 1, keepAliveMs: 0 });
     for (let time = 0; time < 2; time += 1) await fetch(asked, context());
     expect(sockets).toHaveLength(2);
     await wire({ keepAliveMs: 20 })(asked, context());
