@@ -219,7 +219,8 @@ export class EgressGroup {
     const { clock } = this.#options;
     this.#beat?.cancel();
     if (clock.monotonic() >= this.#noJoinBefore) await this.#joinNow();
-    if (this.#connection !== undefined) this.#beat = clock.timer(BEAT_MS, () => void this.#join());
+    if (this.#connection !== undefined)
+      this.#beat = clock.timer(BEAT_MS, () => void this.#join(), { keepsAlive: false });
   }
 
   async #joinNow(): Promise<void> {

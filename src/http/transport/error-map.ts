@@ -42,8 +42,8 @@ const CERTIFICATE = /^(CERT_|CRL_|UNABLE_TO_|ERROR_IN_(CERT|CRL)_)/;
 const MISUSE = /^UND_ERR_(INVALID_ARG|INVALID_RETURN_VALUE|NOT_SUPPORTED|DESTROYED|CLOSED)$/;
 
 /**
- * The typed error for an error of a connection; an unknown code counts as a lost connection. An error without a code does not come
- * from a connection. It is returned unchanged, and so is an error that is a bug.
+ * The typed error for an error of a connection; an unknown code counts as a lost connection. An error without a code, except a TunnelError,
+ * does not come from a connection. It is returned unchanged, and so are typed errors and errors that are bugs.
  */
 export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   const code = errnoOf(error);
@@ -111,7 +111,7 @@ export interface Refusal {
   readonly message?: string;
   /** Requests from this address are refused until this time of the server's clock, in epoch milliseconds. */
   readonly until?: number;
-  /** Least duration of the refusal in milliseconds, if the answer has none. */
+  /** The wait in milliseconds if the answer asks for none. */
   readonly leastMs?: number;
 }
 
@@ -146,7 +146,7 @@ export function statusError(
   });
 }
 
-/** The longer of the waits that header and body ask for, in milliseconds. */
+/** The longer of the waits that header and body ask for, in milliseconds; if they ask for none, `leastMs`. */
 function limitMs({ headers, receivedAt }: Answer, { until, leastMs }: Refusal): number | undefined {
   const serverNow = Date.parse(headers['date'] ?? '');
   // `until` is compared with the `Date` header, which has whole seconds; without that header, with the clock of this machine.
@@ -175,7 +175,7 @@ function summary(head: string): string {
 }
 
 /**
- * Milliseconds of `Retry-After`, which is a number of seconds or an HTTP date relative to the server's own `Date`. A date
+ * Milliseconds of `Retry-After`, which is a number of seconds (0 counts as 1) or an HTTP date relative to the server's own `Date`. A date
  * has whole seconds, so one second is added. The value is not limited here. Undefined if the header is absent, past or
  * invalid. Source: RFC 9110, section 10.2.3.
  */
