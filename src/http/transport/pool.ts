@@ -75,6 +75,9 @@ export function createPools(options: PoolOptions): Pools {
   return {
     proxyOf: proxied,
     of: (origin) => {
+      // The rules of proxies are read once for each origin, not for each request.
+      const there = pools.get(origin);
+      if (there !== undefined) return there;
       const proxy = proxied(origin);
       return proxy === undefined || proxy.protocol.startsWith('socks')
         ? known(pools, origin, () => open(origin, proxy))

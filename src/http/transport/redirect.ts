@@ -10,7 +10,8 @@ export function redirect(hosts: ReadonlySet<string>): Layer {
     let url = request.url;
     for (let followed = 0; ; followed += 1) {
       try {
-        return await next({ ...request, url }, context);
+        // Nearly all requests are not redirected, and need no copy.
+        return await next(followed === 0 ? request : { ...request, url }, context);
       } catch (error) {
         if (!(error instanceof CryptodlError) || error.location === undefined) throw error;
         url = target(url, error, error.location, hosts);
