@@ -18,7 +18,7 @@ export const CSV: Engine = {
   files: filesOf,
 };
 
-/** The rows of one file of all symbols are ordered by time, then by symbol. */
+/** Rows are ordered by time, then by the keys of the dataset, and by symbol in one file of all symbols. */
 function filesOf({ sources, settings }: EngineInput): ExportFile[] {
   const { oneFile, delimiter } = settings;
   const sets = oneFile ? [sources] : sources.map((source) => [source]);
@@ -32,7 +32,7 @@ function filesOf({ sources, settings }: EngineInput): ExportFile[] {
     const rows = set.map((_, at) => `(FROM r${at})`).join(' UNION ALL BY NAME ');
     const keys = [...spec.sort, ...(oneFile ? ['symbol'] : [])].map(quoteName);
     // The ids of a symbol begin anew after a second listing, and those of several symbols tell nothing about time.
-    const order = [instantExpression(spec), ...keys].join(', ');
+    const order = [...new Set([instantExpression(spec), ...keys])].join(', ');
     return [
       {
         path: oneFile ? `${folder}.csv` : `${folder}/${safeName(symbol)}.csv`,
