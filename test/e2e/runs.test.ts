@@ -109,7 +109,7 @@ describe('the list', () => {
     );
   });
 
-  it('is an object per run with --json; without a request or a new object, a run has no rates', async () => {
+  it('is an object per run with --json; a run without a request has no rates', async () => {
     const lake = await lakeWith([
       { start: startOf(0), job: 'trades', requests: 0, retries: 0, ok: 0, p95: 0 },
       { start: startOf(1), job: 'bars', p95: 200, retries: 30, refusals: 2, ok: 20 },
