@@ -41,10 +41,12 @@ export class Wait {
   /** To be called before the first `add`. */
   async begin(): Promise<void> {
     const { bullmq, connection, queue, converting } = this.#open;
-    const [seconds = 0] = await connection.client.time();
+    // An earlier end of a job that is enqueued again is not its end.
+    const [seconds = 0, microseconds = 0] = await connection.client.time();
+    const since = Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
     await this.add(['']);
     for (const { name } of [queue, converting]) {
-      const events = bullmq.openEvents(name, connection, `${seconds - 1}000`);
+      const events = bullmq.openEvents(name, connection, String(since));
       events.on('progress', ({ jobId, data }) => void this.#report(jobId, data));
       events.on('completed', ({ jobId, returnvalue }) => {
         const report: unknown = returnvalue;
