@@ -113,6 +113,7 @@ async function planner(root, runFolder) {
       staleChecksum: 'fail',
     },
     listing: { objects: listed, folders: noFolders },
+    rest: { pages: async function* () {} },
     probe: () => Promise.resolve(false),
     runFolder,
     observer: { warn: (/** @type {string} */ message) => void process.stderr.write(`${message}\n`) },

@@ -153,11 +153,8 @@ function isEmptyInRest({ reason, rest }: Absence, { to }: Period): boolean {
   return REASON_FACTS[reason].mayCome && rest?.isEmpty === true && rest.atMs >= (to + 1) * DAY_MS;
 }
 
-/** The program itself knows when datasets begin and end. */
-const KNOWN_SPANS: ReadonlySet<GapReason> = new Set(['before-history', 'dataset-ended']);
-
 function withEvidence({ reason, rest }: Absence): DayReason {
-  if (!REASON_FACTS[reason].isProven || KNOWN_SPANS.has(reason))
+  if (!REASON_FACTS[reason].isOfSymbol)
     return rest === undefined ? { reason } : { reason, isRestAsked: true };
   return { reason, evidence: rest === undefined ? 'archive' : 'rest' };
 }

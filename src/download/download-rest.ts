@@ -2,18 +2,18 @@
 import { createHash } from 'node:crypto';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { Body } from '../http/fetch.js';
-import { parseDay, startOfDay } from '../model/calendar.js';
+import { startOfDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../model/task.js';
 import type { Download } from '../queue/run-queue.js';
-import { JoinedRows, rowsAsCsv, SETTLE_MS, SpanRows } from '../source/rest-rows.js';
-import type { PeriodRows, Row, Span } from '../source/rest-rows.js';
-import { routesOf } from '../source/routes.js';
+import { JoinedRows, NOT_IN_REST, rowsAsCsv, SETTLE_MS, SpanRows } from '../source/rest-rows.js';
+import type { PeriodRows, Row } from '../source/rest-rows.js';
+import { restSpan, routesOf } from '../source/routes.js';
 import type { Source } from '../source/source.js';
-import { findDataset, intervalMs } from '../source/venue.js';
+import { findDataset } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { Session } from './session.js';
 
@@ -31,9 +31,6 @@ const NONE: Readonly<Record<string, AbsenceReason>> = {
   'symbol-closed': 'delisted',
   'contract-unknown': 'not-listed-yet',
 };
-
-/** When REST fills a gap of the archive, these codes count as no rows too: REST drops old symbols and refuses some countries. */
-const NONE_TO_FILL: ReadonlySet<string> = new Set(['symbol-unknown', 'location-restricted']);
 
 /** Trades of a busy day stay in memory until they are written. */
 const TRADES_BYTES = 256 * 1024 * 1024;
@@ -66,7 +63,7 @@ export class RestDownloads {
     try {
       const { rows, isBeforeFirst, servedAt } = await this.#rowsOf(series, spec, object.period, rest);
       // The clock of this machine, by which the period was planned, may be wrong.
-      const isOpen = rest.open === true || servedAt < spanOf(spec, object.period).to + SETTLE_MS;
+      const isOpen = rest.open === true || servedAt < restSpan(spec, object.period).to + SETTLE_MS;
       const open = isOpen ? ({ open: true } as const) : {};
       if (rest.keepsHeld !== undefined) {
         const { inside, outside } = rowsAround(rows, rest.keepsHeld);
@@ -94,7 +91,7 @@ export class RestDownloads {
     running.next = Math.max(running.next, period.to);
     let isOver = true;
     try {
-      const taken = await running.taker.take(spanOf(spec, period));
+      const taken = await running.taker.take(restSpan(spec, period));
       isOver = running.next >= running.span.to;
       return taken;
     } catch (error) {
@@ -108,7 +105,7 @@ export class RestDownloads {
   }
 
   #begin(series: Series, spec: DatasetSpec, span: Pick<Period, 'from' | 'to'>): Running {
-    const asked = spanOf(spec, span);
+    const asked = restSpan(spec, span);
     const { venue, rest } = this.#session;
     const parts = routesOf(venue, series).map(
       ({ route, series: part }) => [part.dataset, rest.pages(route, part, asked)] as const,
@@ -127,7 +124,8 @@ export class RestDownloads {
     if (!(error instanceof CryptodlError)) throw error;
     const none = NONE[error.code];
     if (fills !== true && none !== undefined) return none;
-    if (fills !== true || (none === undefined && !NONE_TO_FILL.has(error.code))) throw error;
+    // When REST fills a gap of the archive, further codes count as no rows: REST drops old symbols and refuses some countries.
+    if (fills !== true || !NOT_IN_REST.has(error.code)) throw error;
     if (error.code === 'location-restricted' && !this.#hasWarned) this.#session.observer.warn(error.message);
     this.#hasWarned ||= error.code === 'location-restricted';
     return reasonIfEmpty;
@@ -149,18 +147,6 @@ function isBeforeHistory(error: unknown): boolean {
 function absenceOf({ reasonIfEmpty, fills }: RestPeriod, isBeforeFirst: boolean): AbsenceReason {
   const { at } = REASON_FACTS[reasonIfEmpty];
   return fills === true || isBeforeFirst || at !== 'start' ? reasonIfEmpty : 'hole';
-}
-
-/** The span of the row times of these days, in epoch ms. Some datasets label a row with the end of its interval. */
-function spanOf(spec: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): Span {
-  return { from: startOf(spec, from), to: startOf(spec, to) };
-}
-
-function startOf(spec: DatasetSpec, day: number): number {
-  const { rest } = spec;
-  if (rest === undefined || !('joins' in rest)) return startOfDay(day, spec);
-  const shift = rest.endLabelsBefore === undefined ? undefined : parseDay(rest.endLabelsBefore);
-  return startOfDay(day, spec) + (shift !== undefined && day < shift ? intervalMs(rest.interval) : 0);
 }
 
 function hasMicroseconds(spec: DatasetSpec, { from }: Period): boolean {

@@ -217,7 +217,7 @@ export async function recordSettled(
   if (rest?.open !== true && open !== true)
     absences.note(plan.series, task.object.period, reason, {
       since,
-      hasAskedRest: rest !== undefined,
+      hasAskedRest: rest !== undefined || isRestEmpty === true,
       isRestEmpty,
     });
   if (reason === 'hole') report.addHole(plan, task, new Date(session.clock.now()).toISOString());

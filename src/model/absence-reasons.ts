@@ -5,6 +5,8 @@ interface ReasonFacts {
   readonly at: 'start' | 'end' | 'any';
   /** The reason is written only with evidence, so no rows are expected. */
   readonly isProven: boolean;
+  /** The objects of a symbol prove it. Rows of REST refute it. */
+  readonly isOfSymbol: boolean;
   /** The archive may publish the period later, and REST may have it. */
   readonly mayCome: boolean;
   /** The shortest wait after a request without result, in milliseconds. It is short for objects that may be published at any hour. */
@@ -15,15 +17,27 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 const REASONS = {
-  'not-listed-yet': { at: 'start', isProven: true, mayCome: false, leastWaitMs: DAY_MS },
+  'not-listed-yet': { at: 'start', isProven: true, isOfSymbol: true, mayCome: false, leastWaitMs: DAY_MS },
   /** Before the first known object, without a current listing that proves more. */
-  unknown: { at: 'start', isProven: false, mayCome: true, leastWaitMs: 6 * HOUR_MS },
-  'before-history': { at: 'start', isProven: true, mayCome: false, leastWaitMs: 7 * DAY_MS },
-  'not-published-yet': { at: 'end', isProven: false, mayCome: true, leastWaitMs: HOUR_MS / 6 },
-  delisted: { at: 'end', isProven: true, mayCome: false, leastWaitMs: DAY_MS },
-  'dataset-ended': { at: 'end', isProven: true, mayCome: false, leastWaitMs: DAY_MS },
-  hole: { at: 'any', isProven: false, mayCome: true, leastWaitMs: 6 * HOUR_MS },
-  'not-traded': { at: 'any', isProven: true, mayCome: false, leastWaitMs: DAY_MS },
+  unknown: { at: 'start', isProven: false, isOfSymbol: false, mayCome: true, leastWaitMs: 6 * HOUR_MS },
+  'before-history': {
+    at: 'start',
+    isProven: true,
+    isOfSymbol: false,
+    mayCome: false,
+    leastWaitMs: 7 * DAY_MS,
+  },
+  'not-published-yet': {
+    at: 'end',
+    isProven: false,
+    isOfSymbol: false,
+    mayCome: true,
+    leastWaitMs: HOUR_MS / 6,
+  },
+  delisted: { at: 'end', isProven: true, isOfSymbol: true, mayCome: false, leastWaitMs: DAY_MS },
+  'dataset-ended': { at: 'end', isProven: true, isOfSymbol: false, mayCome: false, leastWaitMs: DAY_MS },
+  hole: { at: 'any', isProven: false, isOfSymbol: false, mayCome: true, leastWaitMs: 6 * HOUR_MS },
+  'not-traded': { at: 'any', isProven: true, isOfSymbol: true, mayCome: false, leastWaitMs: DAY_MS },
 } as const;
 
 export type AbsenceReason = keyof typeof REASONS;

@@ -36,6 +36,8 @@ export interface Choice {
   readonly absent: AbsenceReason;
   /** The day after the last listed period, if the absent period is `delisted` or `not-published-yet`. */
   readonly since?: number;
+  /** REST has no rows of the absent period either. */
+  readonly isRestEmpty?: true;
   /** The listing has the neighbours of the period, but no longer the period itself. */
   readonly isWithdrawn?: true;
   /** The name of an absent period that has no key in the archive. */

@@ -84,6 +84,7 @@ function decide(
     kind: 'absent',
     reason: choice.absent,
     ...(choice.since === undefined ? {} : { since: choice.since }),
+    ...(choice.isRestEmpty === true ? { isRestEmpty: true } : {}),
   };
 }
 

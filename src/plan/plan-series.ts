@@ -166,7 +166,8 @@ async function chosenPeriods(
   };
   const choices = await chooseObjects(choose, ranges);
   const { nowMs, force, life } = context;
-  const proven = await proveAbsences({ ...choose, series, life, absences, nowMs, force }, choices);
+  const proof = { ...choose, series, life, absences, nowMs, force, offer: rest };
+  const proven = await proveAbsences(proof, choices);
   const kept = hasLongBars(spec, series.interval) ? withoutUnlisted(proven, known) : proven;
   return fromRest === undefined ? kept : fillFromRest(fromRest, kept);
 }

@@ -15,7 +15,7 @@ import { mapOrdered } from '../queue/in-order.js';
 import { isListingFault } from '../source/listing.js';
 import type { Listing } from '../source/listing.js';
 import { requestsFor, routesOf } from '../source/routes.js';
-import type { Source } from '../source/source.js';
+import type { Rest, Source } from '../source/source.js';
 import { findDataset } from '../source/venue.js';
 import { isCheckDay } from './choose-objects.js';
 import { datasetSettings, knownSeries } from './series-request.js';
@@ -45,6 +45,7 @@ export interface PlanSession extends Pick<PlanContext, 'venue' | 'manifests' | '
     readonly staleChecksum: 'warn' | 'fail';
   };
   readonly listing: Listing;
+  readonly rest: Pick<Rest, 'pages'>;
   readonly probe: Probe;
   /** Folder of the temporary files. */
   readonly runFolder: string;
@@ -116,7 +117,9 @@ function contextOf(
       venue,
       listing,
       today,
-      series: requests.map(({ series }) => series),
+      rest: session.rest,
+      probe: session.probe,
+      requests,
       knownSeries: (market) => knownSeries({ root, venue }, market),
     }),
     listSeries: listOrProbe(session, hasListing),

@@ -8,6 +8,8 @@ import type { Cadence, Period, Series } from '../model/task.js';
 import { unlessListingFault } from '../source/listing.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import type { SeriesListing } from './series-listing.js';
+import { keptByRest } from './rest-evidence.js';
+import type { RestOffer } from './rest-evidence.js';
 import type { PlanContext } from './series-request.js';
 
 /** With `force`, recorded reasons do not count. */
@@ -15,9 +17,11 @@ export interface ProofContext
   extends Pick<ChooseContext, 'known' | 'list' | 'spans'>, Pick<PlanContext, 'life' | 'nowMs' | 'force'> {
   readonly series: Series;
   readonly absences: Absences;
+  /** What REST offers of the series, in a run that uses it. */
+  readonly offer?: RestOffer | undefined;
 }
 
-type Proof = Pick<Choice, 'absent' | 'since'>;
+type Proof = Pick<Choice, 'absent' | 'since' | 'isRestEmpty'>;
 
 /** The choices with proven reasons. */
 export async function proveAbsences(context: ProofContext, choices: readonly Choice[]): Promise<Choice[]> {
@@ -34,7 +38,26 @@ async function prove(context: ProofContext, choice: Choice): Promise<Proof> {
   const listing = await context.list(choice.period.cadence);
   const isCurrent = listing.isProbed !== true && listing.copiedAt === undefined;
   const found = isCurrent ? await unlessListingFault(reasonOf(context, listing, choice)) : undefined;
-  return found ?? { absent: provenBefore(context, choice.period) ?? choice.absent };
+  if (found === undefined) return { absent: provenBefore(context, choice.period) ?? choice.absent };
+  const isAsked = needsRest(context, found.absent, choice.period);
+  return isAsked ? { ...found, isRestEmpty: true } : found;
+}
+
+/** In a run that uses REST, evidence of the archive counts only with an answer of REST. */
+function needsRest({ offer }: Pick<ProofContext, 'offer'>, reason: AbsenceReason, period: Period): boolean {
+  return REASON_FACTS[reason].isOfSymbol && keptByRest(offer, period) !== undefined;
+}
+
+/** The recorded reason of a period, if its evidence counts in this run. */
+function recordedOf(
+  context: Pick<ProofContext, 'absences' | 'offer'>,
+  period: Period,
+): AbsenceReason | undefined {
+  const absence = context.absences.of(period);
+  if (absence === undefined) return undefined;
+  return absence.rest === undefined && needsRest(context, absence.reason, period)
+    ? undefined
+    : absence.reason;
 }
 
 async function reasonOf(
@@ -49,17 +72,18 @@ async function reasonOf(
 
 /** The reason that an earlier run has proven of a period, or of the days from an earlier one on. Held days refute it. */
 function provenBefore(
-  { absences, known }: Pick<ProofContext, 'absences' | 'known'>,
+  context: Pick<ProofContext, 'absences' | 'known' | 'offer'>,
   period: Period,
 ): AbsenceReason | undefined {
+  const { absences, known } = context;
   const end = known.end() ?? -Infinity;
   const isRefuted = { start: period.from >= (known.first() ?? Infinity), end: period.from < end, any: false };
-  const own = absences.of(period)?.reason;
+  const own = recordedOf(context, period);
   if (own !== undefined && REASON_FACTS[own].isProven && !isRefuted[REASON_FACTS[own].at]) return own;
   return absences
     .periods()
     .filter(({ from }) => from >= end && from <= period.from)
-    .flatMap((one) => absences.of(one)?.reason ?? [])
+    .flatMap((one) => recordedOf(context, one) ?? [])
     .find(isEnd);
 }
 
@@ -75,13 +99,14 @@ export function withProven(context: Pick<ProofContext, 'absences' | 'known'>, ch
 
 /** The reason that an earlier run recorded, if it is one of these and its wait is not over. */
 function recordedReason(
-  { absences, nowMs, force }: ProofContext,
+  context: ProofContext,
   period: Period,
   reasons: readonly AbsenceReason[],
 ): AbsenceReason | undefined {
+  const { absences, nowMs, force } = context;
   const absence = force ? undefined : absences.of(period);
-  const isKnown = absence !== undefined && reasons.includes(absence.reason) && !isDue(absence, nowMs);
-  return isKnown ? absence.reason : undefined;
+  const isWaiting = absence !== undefined && reasons.includes(absence.reason) && !isDue(absence, nowMs);
+  return isWaiting ? recordedOf(context, period) : undefined;
 }
 
 /**
@@ -109,7 +134,9 @@ async function endReason(context: ProofContext, listing: SeriesListing, period: 
   const { series, life } = context;
   const { cadence } = period;
   const open = { absent: 'not-published-yet', since: listing.last?.to } as const;
-  const last = listing.last?.to ?? Math.max(listing.start ?? period.from, listing.first?.to ?? period.from);
+  const listed = listing.last?.to ?? Math.max(listing.start ?? period.from, listing.first?.to ?? period.from);
+  // Rows of REST after the last object are trading too.
+  const last = Math.max(listed, context.known.end() ?? -Infinity);
   const recorded = recordedEnd(context, cadence, last);
   if (recorded !== undefined && period.from >= recorded) return { absent: 'delisted', since: recorded };
   const end = await life.end(series, cadence, last);

@@ -7,7 +7,7 @@ import type { ObjectLine } from '../lake/manifest-line.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, PartitionPlan, Period, RestPeriod, Series, Task } from '../model/task.js';
-import type { RestOffer } from './series-request.js';
+import type { RestOffer } from './rest-evidence.js';
 import { restKey } from '../source/keys.js';
 import { byMonth } from './choose-objects.js';
 import type { Choice } from './choose-objects.js';

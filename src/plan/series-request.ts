@@ -8,6 +8,7 @@ import { findDataset } from '../source/venue.js';
 import type { DayRange } from '../catalogue/spans.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { ListingRange, SeriesListing } from './series-listing.js';
+import type { RestOffer } from './rest-evidence.js';
 import type { SymbolLife } from './symbol-life.js';
 import { join } from 'node:path';
 import { FOLDERS, safeName, seriesAt, seriesFolder } from '../lake/layout.js';
@@ -38,26 +39,6 @@ export interface PlanContext {
   readonly edges: Set<Series>;
   /** The first published or held days of the planned series whose range has no first day. */
   readonly starts: Map<Series, number>;
-}
-
-/** The data of a series that REST has. */
-export interface RestOffer {
-  /** `only`: REST is the only source. */
-  readonly mode: 'only' | 'fill';
-  /** First day that REST has completely. */
-  readonly from: number;
-  /** Day after the last one that may be requested. */
-  readonly to: number;
-  /** The current day, which is not over yet. */
-  readonly today: number;
-  /** Periods that end later may not have all of their rows yet. */
-  readonly settledTo: number;
-  /** Whether a whole month is one period, like a monthly object of the archive. */
-  readonly hasMonths: boolean;
-  /** Whether a period has few enough rows to complete a held object that lacks some. */
-  readonly standsIn?: (period: Period) => boolean;
-  /** Whether a period has few enough rows to substitute an object while the archive does not answer. */
-  readonly substitutes?: (period: Period) => boolean;
 }
 
 export interface SeriesRequest {

@@ -6,9 +6,12 @@ import type { Cadence, Period, Series } from '../model/task.js';
 import { cadencesOf } from '../source/keys.js';
 import { isListingFault } from '../source/listing.js';
 import type { Listing } from '../source/listing.js';
-import type { Source } from '../source/source.js';
+import type { Rest, Source } from '../source/source.js';
 import { datasetsOf, findDataset, hasLongBars } from '../source/venue.js';
+import { firstDayInRest, keptByRest } from './rest-evidence.js';
 import { firstPeriod, LONGEST_DELAY_DAYS } from './series-listing.js';
+import type { Probe } from './series-listing.js';
+import type { RestOffer } from './rest-evidence.js';
 
 /** Other series of a run that show whether the market goes on, before those of the configuration. */
 const MOST_PEERS = 3;
@@ -33,8 +36,11 @@ interface LifeOptions {
   readonly venue: Source;
   readonly listing: Listing;
   readonly today: number;
+  readonly rest: Pick<Rest, 'pages'>;
+  /** Whether the archive has a sidecar, also if the listing lacks it. */
+  readonly probe: Probe;
   /** The series of the run. */
-  readonly series: readonly Series[];
+  readonly requests: readonly { readonly series: Series; readonly rest?: RestOffer | undefined }[];
   /** The series of a market of which the lake has a manifest. */
   readonly knownSeries: (market: string) => AsyncIterable<Series>;
 }
@@ -43,6 +49,7 @@ interface LifeOptions {
 export class SymbolLife {
   readonly #options: LifeOptions;
   readonly #peers = new Map<string, string[]>();
+  readonly #offers = new Map<string, RestOffer>();
   /** The series of the run and of the lake, by market. */
   readonly #known = memoized<ReadonlyMap<string, Series[]>>();
   readonly #answers = memoized<readonly Period[]>();
@@ -51,7 +58,8 @@ export class SymbolLife {
 
   constructor(options: LifeOptions) {
     this.#options = options;
-    for (const series of options.series) {
+    for (const { series, rest } of options.requests) {
+      if (rest !== undefined) this.#offers.set(nameOf(series), rest);
       const peers = this.#peers.get(groupOf(series)) ?? [];
       this.#peers.set(groupOf(series), peers);
       if (peers.length <= MOST_PEERS && !peers.includes(series.symbol)) peers.push(series.symbol);
@@ -75,7 +83,8 @@ export class SymbolLife {
       if (other === Infinity || other > own + NEAR_DAYS) return undefined;
       const first = Math.min(this.#isCoarse(series) ? other : Math.min(own, other), latest);
       const beginning = records.filter((_, index) => firsts[index] === first);
-      return this.#stoppedBefore(series, this.#shownBy(series, 'daily', beginning), first);
+      const start = await this.#stoppedBefore(series, this.#shownBy(series, 'daily', beginning), first);
+      return (await this.#inRest(series, { from: -Infinity, to: start })) ?? start;
     });
   }
 
@@ -123,6 +132,8 @@ export class SymbolLife {
       if (end > latest || !(await this.#endTogether(others, recent))) return undefined;
       const shown = this.#shownBy(series, cadence, [...recent]);
       if (!(await this.#goesOn(series, shown, end + delay - 1, Infinity))) return undefined;
+      if (await this.#isStale(series, cadence, { from: end, to: latest + 1 })) return undefined;
+      if ((await this.#inRest(series, { from: end, to: Infinity })) !== undefined) return undefined;
       return this.#resumedFrom(series, shown, end);
     });
   }
@@ -156,7 +167,13 @@ export class SymbolLife {
     for (const day of days) {
       const first = Math.max(start, from);
       const isPause = day > first && day - start >= LEAST_PAUSE_DAYS;
-      if (isPause && (await this.#goesOn(series, shown, first, day))) pauses.push({ from: first, to: day });
+      const pause = { from: first, to: day };
+      if (
+        isPause &&
+        (await this.#goesOn(series, shown, first, day)) &&
+        (await this.#inRest(series, pause)) === undefined
+      )
+        pauses.push(pause);
       start = day + 1;
     }
     return pauses;
@@ -169,6 +186,25 @@ export class SymbolLife {
       this.pauses(series, cadence, from, today),
     );
     return pauses.filter(({ to }) => to < today);
+  }
+
+  /** The first of these days of which REST, in a run that uses it, has rows. */
+  #inRest(series: Series, stretch: Days): Promise<number | undefined> {
+    const days = keptByRest(this.#offers.get(nameOf(series)), stretch);
+    return days === undefined
+      ? Promise.resolve(undefined)
+      : this.#once(series, `in REST ${days.from} ${days.to}`, () =>
+          firstDayInRest(this.#options, series, days),
+        );
+  }
+
+  /** Whether the archive has the last object of these days, although the listing does not. */
+  async #isStale(series: Series, cadence: Cadence, { from, to }: Days): Promise<boolean> {
+    const { probe, venue } = this.#options;
+    const around = periodAt(cadence, to - 1);
+    const period = around.to > to ? periodAt(cadence, around.from - 1) : around;
+    const isProbed = period.from >= from && venue.archive.sidecar !== undefined;
+    return isProbed && probe(venue.archive.objectKey(series, period));
   }
 
   #once<T>(series: Series, what: string, act: () => Promise<T>): Promise<T> {
@@ -253,7 +289,7 @@ export class SymbolLife {
   }
 
   async #readKnown(market: string): Promise<ReadonlyMap<string, Series[]>> {
-    const all = this.#options.series.filter((one) => one.market === market);
+    const all = this.#options.requests.map(({ series }) => series).filter((one) => one.market === market);
     for await (const one of this.#options.knownSeries(market)) all.push(one);
     return grouped(all, ({ symbol }) => symbol);
   }

@@ -1,6 +1,7 @@
 /** The periods of a series that REST serves at the time of the run. */
 import { DAY_MS, dayOf, dayText, parseDay } from '../model/calendar.js';
-import type { RestOffer, SeriesRequest } from '../plan/series-request.js';
+import type { RestOffer } from '../plan/rest-evidence.js';
+import type { SeriesRequest } from '../plan/series-request.js';
 import type { Period, Series } from '../model/task.js';
 import { SETTLE_MS } from '../source/rest-rows.js';
 import { reachMs, routesOf, takesSymbol } from '../source/routes.js';

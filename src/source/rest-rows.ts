@@ -24,6 +24,15 @@ export interface Page {
   readonly servedAt?: number;
 }
 
+/** Error codes with which REST says that it has no rows, or none for this country. */
+export const NOT_IN_REST: ReadonlySet<string> = new Set([
+  'before-history',
+  'symbol-closed',
+  'contract-unknown',
+  'symbol-unknown',
+  'location-restricted',
+]);
+
 /** The last rows of a day appear seconds after its end, and the local clock may be ahead of the exchange. */
 export const SETTLE_MS = 3_600_000;
 

@@ -2,11 +2,12 @@
 import { placeOf } from '../http/bans.js';
 import type { Bans } from '../http/bans.js';
 import type { ExchangeHosts } from '../http/exchange-hosts.js';
-import { DAY_MS } from '../model/calendar.js';
+import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import type { Market, Period, Series } from '../model/task.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
 import type { RouteSpec } from './facts.js';
+import type { Span } from './rest-rows.js';
 import type { Source } from './source.js';
 import { findDataset, intervalMs } from './venue.js';
 import type { DatasetSpec, Venue } from './venue.js';
@@ -29,6 +30,18 @@ export function routesOf(venue: Venue, series: Series): RoutedSeries[] {
 export function reachMs(venue: Venue, series: Series): number | undefined {
   const reaches = routesOf(venue, series).flatMap(({ route }) => route.reachHours ?? []);
   return reaches.length === 0 ? undefined : Math.min(...reaches) * 3_600_000;
+}
+
+/** The span of the row times of these days, in epoch ms. Some datasets label a row with the end of its interval. */
+export function restSpan(spec: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): Span {
+  return { from: startOf(spec, from), to: startOf(spec, to) };
+}
+
+function startOf(spec: DatasetSpec, day: number): number {
+  const { rest } = spec;
+  if (rest === undefined || !('joins' in rest)) return startOfDay(day, spec);
+  const shift = rest.endLabelsBefore === undefined ? undefined : parseDay(rest.endLabelsBefore);
+  return startOfDay(day, spec) + (shift !== undefined && day < shift ? intervalMs(rest.interval) : 0);
 }
 
 const SETTLEMENT_MS = 8 * 3_600_000;

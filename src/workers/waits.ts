@@ -43,7 +43,7 @@ export class Wait {
     const { bullmq, connection, queue, converting } = this.#open;
     // An earlier end of a job that is enqueued again is not its end.
     const [seconds = 0, microseconds = 0] = await connection.client.time();
-    const since = Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+    const since = seconds * 1000 + Math.floor(microseconds / 1000);
     await this.add(['']);
     for (const { name } of [queue, converting]) {
       const events = bullmq.openEvents(name, connection, String(since));

@@ -104,6 +104,17 @@ describe('an absent day is', () => {
     expect(await checked(lake)).toEqual({ code: 0, verdict: 'complete' });
   });
 
+  it('missing if the archive has later objects that its listing lacks', async () => {
+    scene.archive.fault = (path, _, response) => {
+      const isLater = /GONEUSDT-1h-2026-11-\d\d\.zip\.CHECKSUM$/.test(path);
+      if (isLater) response.end('a sidecar');
+      return isLater;
+    };
+    const { lake } = await scene.vision('--symbols GONEUSDT --from 2026-10-01');
+    const [first] = await gapsOf(lake);
+    expect(first).toEqual(['2026-10-11', 'stalled', undefined]);
+  });
+
   it('missing if the daily objects begin later than those of trades', async () => {
     const { lake } = await scene.vision('--symbols LATEUSDT --from 2026-08-30');
     expect(await gapsOf(lake, scene.now, '2026-08-30')).toEqual([

@@ -116,7 +116,7 @@ describe('metrics --join archive', () => {
       publishKlines(folder, late, '1h', 3_600_000, day);
     }
     const line = argv`metrics --dataset metrics --symbols NEWUSDT --days`;
-    await run([...line, '6', '--join', 'archive']);
+    await run(argv`vision --dataset metrics --symbols NEWUSDT --days 6`);
     setNow('2026-11-23T08:00:00Z');
     expect((await run([...line, '8'])).stderr).toContain('not-listed-yet');
     const lines = manifestLines(join(lake, 'binance/um/metrics/symbol=NEWUSDT'));

@@ -172,7 +172,7 @@ const LINES: Readonly<Record<string, number>> = {
   notify: 250,
   options: 3100,
   page: 450,
-  plan: 2400,
+  plan: 2500,
   plot: 1050,
   query: 500,
   queue: 1300,

@@ -9,7 +9,7 @@ import type { DayRange } from '../../src/catalogue/spans.js';
 import type { Choice } from '../../src/plan/choose-objects.js';
 import { chooseFromRest, fillFromRest, joinPeriods, substitutedPlan } from '../../src/plan/rest-periods.js';
 import type { RestContext } from '../../src/plan/rest-periods.js';
-import type { RestOffer } from '../../src/plan/series-request.js';
+import type { RestOffer } from '../../src/plan/rest-evidence.js';
 import type { AbsenceReason } from '../../src/model/absence-reasons.js';
 import type { PartitionPeriod, PartitionPlan, Series, Task } from '../../src/model/task.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';

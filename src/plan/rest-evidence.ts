@@ -1,0 +1,54 @@
+/** What REST has of a series: evidence against a beginning, an end or a pause that the archive alone shows. */
+import { dayOf } from '../model/calendar.js';
+import { CryptodlError } from '../model/errors.js';
+import type { Period, Series } from '../model/task.js';
+import { NOT_IN_REST } from '../source/rest-rows.js';
+import { restSpan, routesOf } from '../source/routes.js';
+import type { Rest, Source } from '../source/source.js';
+import { findDataset } from '../source/venue.js';
+
+/** The data of a series that REST has. */
+export interface RestOffer {
+  /** `only`: REST is the only source. */
+  readonly mode: 'only' | 'fill';
+  /** First day that REST has completely. */
+  readonly from: number;
+  /** Day after the last one that may be requested. */
+  readonly to: number;
+  /** The current day, which is not over yet. */
+  readonly today: number;
+  /** Periods that end later may not have all of their rows yet. */
+  readonly settledTo: number;
+  /** Whether a whole month is one period, like a monthly object of the archive. */
+  readonly hasMonths: boolean;
+  /** Whether a period has few enough rows to complete a held object that lacks some. */
+  readonly standsIn?: (period: Period) => boolean;
+  /** Whether a period has few enough rows to substitute an object while the archive does not answer. */
+  readonly substitutes?: (period: Period) => boolean;
+}
+
+type Days = Pick<Period, 'from' | 'to'>;
+
+/** The days of a stretch that REST keeps; undefined without REST, or if it keeps none of them. */
+export function keptByRest(offer: RestOffer | undefined, { from, to }: Days): Days | undefined {
+  const days = offer && { from: Math.max(from, offer.from), to: Math.min(to, offer.today) };
+  return days !== undefined && days.from < days.to ? days : undefined;
+}
+
+/** The first of these days that has rows, by one page of REST; undefined if it has none. Rejects if REST does not answer. */
+export async function firstDayInRest(
+  { venue, rest }: { readonly venue: Source; readonly rest: Pick<Rest, 'pages'> },
+  series: Series,
+  days: Days,
+): Promise<number | undefined> {
+  const spec = findDataset(venue, series.market, series.dataset);
+  const [routed] = routesOf(venue, series);
+  if (spec === undefined || routed === undefined) return undefined;
+  try {
+    for await (const { rows } of rest.pages(routed.route, routed.series, restSpan(spec, days)))
+      return rows[0] === undefined ? undefined : dayOf(rows[0].at, venue);
+  } catch (error) {
+    if (!(error instanceof CryptodlError) || !NOT_IN_REST.has(error.code)) throw error;
+  }
+  return undefined;
+}

@@ -1,0 +1,64 @@
+/** In a run that uses REST, the archive alone proves nothing about a symbol. */
+import { describe, expect, it } from 'vitest';
+import { cryptodl } from '../helpers/cli.js';
+import { scratchFolder } from '../helpers/folders.js';
+import { publishKlines } from '../helpers/metrics-archive.js';
+import { closing, daysBetween, joinedScene, NOW, rowsOf } from '../helpers/metrics-scene.js';
+import type { JoinedScene } from '../helpers/metrics-scene.js';
+import { DAY_MS } from '../helpers/rest-venue-types.js';
+import type { VenueSymbol } from '../helpers/rest-venue-types.js';
+
+const scratch = scratchFolder();
+const BTC: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi' };
+const FROM = '2026-09-01';
+const LINE = ['vision', '--symbols', 'AUSDT', '--interval', '1d', '--from', FROM];
+const WITH_REST = [...LINE, '--fill', 'rest'];
+/** Bars of 2026-09-01 … 2026-11-20. */
+const ALL = 81;
+
+/** The archive has all bars of BTCUSDT, and those of AUSDT without the days `[from, to)`. */
+async function scene(from: string, to: string, symbol: VenueSymbol): Promise<JoinedScene> {
+  const opened = await closing(joinedScene(scratch, { symbols: [BTC, symbol] }));
+  for (const day of daysBetween(FROM, '2026-11-21'))
+    for (const one of [BTC, symbol])
+      for (const [interval, stepMs] of [['1d', DAY_MS] as const, ['1h', DAY_MS / 24] as const])
+        if (one === BTC || day < Date.parse(from) || day >= Date.parse(to))
+          publishKlines(opened.folder, one, interval, stepMs, day);
+  return opened;
+}
+
+async function gapsOf(lake: string): Promise<unknown[]> {
+  const { events } = await cryptodl(['coverage', '--out', lake, '--from', FROM, '--now', NOW, '--json']);
+  const gaps = events.flatMap((event) => (event['gaps'] ?? []) as Record<string, unknown>[]);
+  return gaps.map(({ reason, evidence }) => [reason, evidence]);
+}
+
+describe('rows of REST refute that a symbol', () => {
+  it.each([
+    ['was delisted', '2026-10-16', '2026-11-21', 'delisted'],
+    ['was not traded', '2026-09-11', '2026-10-26', 'not-traded'],
+    ['was not listed yet', FROM, '2026-10-16', 'not-listed-yet'],
+  ])('%s', async (_, from, to, reason) => {
+    const { run, lake } = await scene(from, to, { symbol: 'AUSDT', host: 'fapi' });
+    expect((await run(LINE)).code).toBe(0);
+    expect(await gapsOf(lake)).toEqual([[reason, 'archive']]);
+    expect((await run(WITH_REST)).code).toBe(0);
+    expect(await rowsOf(lake, 'um/klines/interval=1d/symbol=AUSDT')).toHaveLength(ALL);
+    expect(await gapsOf(lake)).toEqual([]);
+  });
+});
+
+it('a symbol without rows in REST is delisted, and the next run asks REST for it once', async () => {
+  const symbol: VenueSymbol = { symbol: 'AUSDT', host: 'fapi', to: Date.parse('2026-10-20') };
+  const { run, lake, venue, setNow } = await scene('2026-10-16', '2026-11-21', symbol);
+  expect((await run(WITH_REST)).code).toBe(0);
+  // REST has four days more than the archive.
+  expect(await rowsOf(lake, 'um/klines/interval=1d/symbol=AUSDT')).toHaveLength(49);
+  setNow('2026-11-22T08:00:00Z');
+  expect((await run(WITH_REST)).code).toBe(0);
+  expect(await gapsOf(lake)).toEqual([['delisted', 'rest']]);
+  setNow('2026-11-23T08:00:00Z');
+  venue.log.length = 0;
+  expect((await run(WITH_REST)).code).toBe(0);
+  expect(venue.log.filter(({ path }) => path.endsWith('/klines')).length).toBeLessThanOrEqual(1);
+});
