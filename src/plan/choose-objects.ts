@@ -216,6 +216,34 @@ export function withRecheckedDays(
   return added.length === 0 ? asked : rangesOf(spansOf([...asked, ...added]));
 }
 
+/**
+ * The choices of `ranges`, and of each held period of which a listing that was read for them has another revision: an object that was
+ * published late may be corrected long after its day.
+ */
+export async function chooseWithRevised(
+  context: ChooseContext,
+  ranges: readonly DayRange[],
+): Promise<Choice[]> {
+  const read = new Set<SeriesListing>();
+  const list = async (cadence: Cadence): Promise<SeriesListing> => {
+    const listing = await context.list(cadence);
+    read.add(listing);
+    return listing;
+  };
+  const choices = await chooseObjects({ ...context, list }, ranges);
+  const revised = [...read].flatMap((listing) => revisedPeriods(listing, context.held));
+  return revised.length === 0 ? choices : chooseObjects(context, rangesOf(spansOf([...ranges, ...revised])));
+}
+
+function revisedPeriods({ copiedAt, objects }: SeriesListing, held: HeldObjects): DayRange[] {
+  if (copiedAt !== undefined) return [];
+  return [...objects.values()].flatMap(({ key, period, etag = '' }) => {
+    const line = held.of(period);
+    const isRevised = line?.key === key && line.etag !== undefined && etag !== '' && line.etag !== etag;
+    return isRevised ? [period] : [];
+  });
+}
+
 /** Recent days that failed or were not requested, if they come after a held day. */
 function unknownDays(held: HeldObjects, absences: Absences, since: number, today: number): DayRange[] {
   const days: DayRange[] = [];

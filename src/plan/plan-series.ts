@@ -17,7 +17,13 @@ import { seriesName } from '../model/task.js';
 import type { Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { findDataset, hasLongBars } from '../source/venue.js';
-import { chooseObjects, labelOf, withLackingDays, withRecheckedDays } from './choose-objects.js';
+import {
+  chooseObjects,
+  chooseWithRevised,
+  labelOf,
+  withLackingDays,
+  withRecheckedDays,
+} from './choose-objects.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import type { PlanContext, SeriesRequest } from './series-request.js';
 import { decidePartition } from './decide.js';
@@ -164,7 +170,10 @@ async function chosenPeriods(
       ? { mayReplaceDays: (monthly) => absences.refusalOf(settings.format, monthly)?.tool !== TOOL_VERSION }
       : {}),
   };
-  const choices = await chooseObjects(choose, ranges);
+  const { today, recheckDays, revisions } = context;
+  const isRechecked =
+    exact !== true && revisions !== 'ignore' && ranges.some(({ to }) => to > today - recheckDays);
+  const choices = await (isRechecked ? chooseWithRevised : chooseObjects)(choose, ranges);
   const { nowMs, force, life } = context;
   const proof = { ...choose, series, life, absences, nowMs, force, offer: rest };
   const proven = await proveAbsences(proof, choices);
