@@ -1,10 +1,8 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { FAST, cryptodl } from '../helpers/cli.js';
 import { useScene } from '../helpers/scene.js';
-
-const NOW = '2026-11-21T12:00:00Z';
 
 describe('bad input', () => {
   const scene = useScene({
@@ -16,28 +14,12 @@ describe('bad input', () => {
     writeFileSync(join(scratch, 'empty.txt'), '# nothing\n\n');
   });
 
-  it.each([
-    ['an unknown market', ['--symbols', 'BTCUSDT', '--market', 'nasdaq']],
-    ['an empty lake to continue', []],
-  ])('%s: one clear line, exit 2, nothing written', async (_, args) => {
-    const out = join(scratch, 'never');
-    const where = ['--archive-url', scene.archive.url, '--now', NOW, '--out', out, ...FAST];
-    const result = await cryptodl(['vision', ...args, ...where], { cwd: scratch });
-    expect([result.code, result.stdout]).toEqual([2, '']);
-    expect(result.stderr).toMatch(/^cryptodl: /);
-    expect(result.stderr).not.toMatch(/\n\s+at /);
-    expect(existsSync(join(out, 'binance'))).toBe(false);
-    expect(existsSync(join(out, '_failures'))).toBe(false);
-  });
-
   it.each<{ args: readonly string[]; says: string; hint?: string }>([
     { args: ['help', 'vison'], says: '"vison" is not a command', hint: 'did you mean vision?' },
     { args: ['vison', '--help'], says: '"vison" is not a command', hint: 'did you mean vision?' },
     { args: ['retry', 'nowhere.jsonl'], says: 'cannot read nowhere.jsonl (no such file or folder)' },
     // A device that never ends.
     { args: ['vision', '-s', '@/dev/zero'], says: 'cannot read /dev/zero (it is too large)' },
-    { args: ['sql', '@/dev/zero'], says: 'cannot read /dev/zero (it is too large)' },
-    { args: ['run', '/dev/zero'], says: 'cannot read /dev/zero (it is too large)' },
     { args: ['retry', 'unknown-key.yaml'], says: 'unknown-key.yaml line 1 is not JSON' },
   ])('cryptodl $args says "$says" and ends with 2', async ({ args, says, hint }) => {
     const result = await cryptodl(args, { cwd: scratch });

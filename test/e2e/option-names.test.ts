@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { vision } from '../../src/library.js';
@@ -12,7 +12,6 @@ const REVERSED = { from: '2024-02-02', to: '2024-02-01' };
 describe('every command names an option of the environment by its variable', () => {
   const lake = join(folder, 'data');
   const jobs = join(folder, 'jobs.yaml');
-  mkdirSync(join(folder, 'taken'), { recursive: true });
   writeFileSync(
     jobs,
     JSON.stringify({ jobs: { bars: { verb: 'vision', symbols: 'BTCUSDT', days: 1, out: lake } } }),
@@ -32,12 +31,6 @@ describe('every command names an option of the environment by its variable', () 
       'CRYPTODL_CSV and CRYPTODL_JSON',
     ],
     ['run', ['run', jobs], { CRYPTODL_ONLY: 'trades' }, `CRYPTODL_ONLY: ${jobs} has no job "trades"`],
-    [
-      'run, for its report',
-      ['run', jobs],
-      { CRYPTODL_FAILURES: join(folder, 'taken') },
-      'CRYPTODL_FAILURES taken is a folder',
-    ],
   ])('%s', async (_, args, env, message) => {
     const { code, stderr } = await cryptodl(args, { cwd: folder, env });
     expect(stderr).toContain(`cryptodl: ${message}`);

@@ -84,9 +84,6 @@ describe('--timestamps utc', () => {
       2,
       expect.stringContaining('was written with timestamps utc, but --timestamps is us'),
     ]);
-    // The units of CSV change nothing in Parquet.
-    await scene.vision('--days 3', { lake: 'units', env: { CRYPTODL_TIMESTAMPS: 'ms' } });
-    expect((await scene.vision('--days 4', { lake: 'units' })).code).toBe(0);
   });
 
   it.each(['month', 'day'])(

@@ -48,13 +48,6 @@ describe('the phases of a run', () => {
     await pass(clock, 700, (sleep) => times.pause(sleep));
     expect(times.figures).toMatchObject({ elapsedMs: 9700, planMs: 1000, pausedMs: 5700, workMs: 3000 });
   });
-
-  it('of a run that never came to its work are plan and pauses', async () => {
-    const clock = new VirtualClock();
-    const times = new StageTimes(clock);
-    await clock.advance(250);
-    expect(times.figures).toMatchObject({ elapsedMs: 250, planMs: 250, pausedMs: 0, workMs: 0 });
-  });
 });
 
 describe('the stages of objects', () => {

@@ -119,15 +119,6 @@ describe('timeout', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('sends nothing when the run is aborted already', async () => {
-    const outer = new AbortController();
-    outer.abort(new CryptodlError('interrupted', 'ended by SIGINT'));
-    const { clock, contexts, response } = timedAttempt(undefined, outer);
-    expect((await refusal(response)).code).toBe('interrupted');
-    expect(contexts).toEqual([]);
-    expect(clock.waiting).toBe(0);
-  });
-
   it('leaves no timer behind, whether the attempt succeeds or not', async () => {
     const good = timedAttempt();
     good.happens('sent');

@@ -205,11 +205,6 @@ describe('verify', () => {
     expect(await check(missing, { bytes: 5, sha256: published(SHA256) })).toEqual(missing);
   });
 
-  it('minds nothing when nothing is expected', async () => {
-    const next: Fetch = () => Promise.resolve(answer(HTML));
-    expect((await verify(next)(REQUEST, context())).status).toBe(200);
-  });
-
   it('asks for the digest past caches when the object is asked for past caches', async () => {
     const asked: boolean[] = [];
     const sha256 = (bypassCache: boolean): Promise<string> => {
