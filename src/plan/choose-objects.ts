@@ -218,10 +218,10 @@ export function withRecheckedDays(
 
 /**
  * The choices of `ranges`, and of each held period of which a listing that was read for them has another revision: an object that was
- * published late may be corrected long after its day.
+ * published late may be corrected long after its day. A revision that was refused is left to runs of its range.
  */
 export async function chooseWithRevised(
-  context: ChooseContext,
+  context: ChooseContext & { readonly isRefused: (listed: ArchiveObject) => boolean },
   ranges: readonly DayRange[],
 ): Promise<Choice[]> {
   const read = new Set<SeriesListing>();
@@ -231,17 +231,16 @@ export async function chooseWithRevised(
     return listing;
   };
   const choices = await chooseObjects({ ...context, list }, ranges);
-  const revised = [...read].flatMap((listing) => revisedPeriods(listing, context.held));
+  const { held, isRefused } = context;
+  const revised: Period[] = [];
+  for (const listing of read)
+    for (const listed of listing.copiedAt === undefined ? listing.objects.values() : []) {
+      const line = held.of(listed.period);
+      if (line?.key !== listed.key || line.etag === undefined || (listed.etag ?? '') === '') continue;
+      if (line.etag !== listed.etag && !isRefused(withSidecar(context, listing, listed, line)))
+        revised.push(listed.period);
+    }
   return revised.length === 0 ? choices : chooseObjects(context, rangesOf(spansOf([...ranges, ...revised])));
-}
-
-function revisedPeriods({ copiedAt, objects }: SeriesListing, held: HeldObjects): DayRange[] {
-  if (copiedAt !== undefined) return [];
-  return [...objects.values()].flatMap(({ key, period, etag = '' }) => {
-    const line = held.of(period);
-    const isRevised = line?.key === key && line.etag !== undefined && etag !== '' && line.etag !== etag;
-    return isRevised ? [period] : [];
-  });
 }
 
 /** Recent days that failed or were not requested, if they come after a held day. */

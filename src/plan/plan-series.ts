@@ -14,7 +14,7 @@ import { grouped, memoized } from '../model/by-name.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
-import type { Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
+import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { findDataset, hasLongBars } from '../source/venue.js';
 import {
@@ -134,13 +134,9 @@ async function chosenPeriods(
   context: PlanContext,
   { series, settings, cadences, rest, exact, fillsHolesFromMonths }: SeriesRequest,
   ranges: readonly DayRange[],
-  {
-    held,
-    known,
-    absences,
-    keepsMonths,
-  }: Pick<ChooseContext, 'held' | 'known' | 'keepsMonths'> & { readonly absences: Absences },
+  lines: Pick<ChooseContext, 'held' | 'known' | 'keepsMonths'> & { readonly absences: Absences },
 ): Promise<readonly Choice[]> {
+  const { held, known, absences, keepsMonths } = lines;
   // A run requests recently absent periods from REST only when they are due.
   const isAsked = context.force || (exact === true && rest?.standsIn === undefined);
   const isRecentlyAbsent = (period: Period): boolean => {
@@ -155,30 +151,36 @@ async function chosenPeriods(
     return chooseFromRest(fromRest, ranges).map((choice) => withProven({ absences, known }, choice));
   const spec = findDataset(context.venue, series.market, series.dataset);
   const halts = haltsOf(context.venue, series);
-  const choose: ChooseContext = {
+  const isRefused = (listed: ArchiveObject): boolean =>
+    absences.refusalOf(settings.format, listed)?.tool === TOOL_VERSION;
+  const choose = {
     cadences,
     partition: settings.partition,
     held,
     known,
     ...(keepsMonths === true ? { keepsMonths } : {}),
     list: memoizedListing(context, series, ranges, known.end()),
+    isRefused,
     today: context.today,
     recheckDays: context.recheckDays,
     spans: spec?.spans ?? {},
-    isHalted: (day) => intersect(halts, [day * DAY_SECONDS, (day + 1) * DAY_SECONDS]).length > 0,
-    ...(fillsHolesFromMonths === true
-      ? { mayReplaceDays: (monthly) => absences.refusalOf(settings.format, monthly)?.tool !== TOOL_VERSION }
-      : {}),
+    isHalted: (day: number) => intersect(halts, [day * DAY_SECONDS, (day + 1) * DAY_SECONDS]).length > 0,
+    ...(fillsHolesFromMonths === true && {
+      mayReplaceDays: (monthly: ArchiveObject) => !isRefused(monthly),
+    }),
   };
-  const { today, recheckDays, revisions } = context;
-  const isRechecked =
-    exact !== true && revisions !== 'ignore' && ranges.some(({ to }) => to > today - recheckDays);
-  const choices = await (isRechecked ? chooseWithRevised : chooseObjects)(choose, ranges);
+  const isExact = exact === true || !isRechecked(context, ranges);
+  const choices = await (isExact ? chooseObjects : chooseWithRevised)(choose, ranges);
   const { nowMs, force, life } = context;
   const proof = { ...choose, series, life, absences, nowMs, force, offer: rest };
   const proven = await proveAbsences(proof, choices);
   const kept = hasLongBars(spec, series.interval) ? withoutUnlisted(proven, known) : proven;
   return fromRest === undefined ? kept : fillFromRest(fromRest, kept);
+}
+
+/** Whether a run of `ranges` compares the revisions of held objects with those that are listed. */
+function isRechecked({ today, recheckDays, revisions }: PlanContext, ranges: readonly DayRange[]): boolean {
+  return revisions !== 'ignore' && ranges.some(({ to }) => to > today - recheckDays);
 }
 
 /** Whether the archive lists every day that is not in `emptyDays`, and at least one day that is. Without `emptyDays`: whether it lists any day. */
