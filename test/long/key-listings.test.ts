@@ -258,6 +258,18 @@ process.on('exit', () => writeFileSync(process.env.PEAK_FILE, String(process.res
     expect(result.peakBytes).toBeLessThan(MOST_MEMORY_BYTES);
   });
 
+  /** A later sidecar is asked for before the end of a symbol counts. */
+  function expectOneSidecarOfEachEnd(): void {
+    const asked = archive.objectRequests.map((path) =>
+      path
+        .split('/')
+        .at(-1)
+        ?.replace(/-\d.*zip/, ''),
+    );
+    expect(asked.filter((name) => name?.endsWith('.CHECKSUM') !== true)).toEqual([]);
+    expect(new Set(asked).size).toBe(asked.length);
+  }
+
   it('plans exactly the 18,988 um kline months', async () => {
     const range = ['--from', '2019-12-01', '--to', '2026-05-31', '--now', '2026-06-28T06:00:00Z'];
     const result = await plan(
@@ -269,7 +281,7 @@ process.on('exit', () => writeFileSync(process.env.PEAK_FILE, String(process.res
     expect(result.symbols.size).toBe(732);
     expect([...result.symbols].slice(-3)).toEqual(['币安人生USDT', '我踏马来了USDT', '龙虾USDT']);
     expect([...result.gaps]).toEqual([]);
-    expect(archive.objectRequests).toEqual([]);
+    expectOneSidecarOfEachEnd();
   });
 
   it('passes over the stray key among the 15,396 um aggTrades months', async () => {
@@ -284,7 +296,7 @@ process.on('exit', () => writeFileSync(process.env.PEAK_FILE, String(process.res
     expect(result.symbols.size).toBe(656);
     expect([...result.symbols].slice(-2)).toEqual(['币安人生USDT', '我踏马来了USDT']);
     expect(result.gaps.size).toBe(8);
-    expect(archive.objectRequests).toEqual([]);
+    expectOneSidecarOfEachEnd();
   });
 
   const list = async (what: string, args: readonly string[]): Promise<string[]> => {
