@@ -1069,9 +1069,7 @@ describe('a file of the lake that changes during the export', () => {
 describe('a wrong command line of export', () => {
   it.each([
     ['export', 'export needs a program to write for: freqtrade, tardis, lean, csv, nautilus-loader'],
-    ['export freqtrad --target x', 'did you mean freqtrade?'],
     ['export nautilus --target x', 'did you mean nautilus-loader?'],
-    ['export freqtrade', 'export freqtrade needs --target'],
     ['export freqtrade --target s3://bucket/x', 'takes a local folder, and no bucket'],
     ['export freqtrade --target LAKE', 'is in the lake'],
     ['export freqtrade --target FILE', 'is a file'],
