@@ -82,6 +82,13 @@ export function silentStretches(
   });
 }
 
+/** The same of objects with ids, at their start and their end. */
+function silentSides({ facts, from, to }: HeldSpan, dayStart: DayStart): EmptyStretch[] {
+  return (facts.ids?.silent ?? [])
+    .map((at) => stretchAt(timesOf(at === 'begin' ? from : to - 1, facts), at, dayStart))
+    .filter((stretch) => stretch.to - stretch.from < DAY_MS);
+}
+
 function toMs([from, to]: readonly [string, string]): readonly [number, number] {
   return [Date.parse(from), Date.parse(to)];
 }
@@ -115,8 +122,10 @@ export function cutStretches(
       !proven.has(midnightOf(stretch)) && !isSeriesEdge(stretch) && isUnusual(stretch, days, dayStart),
   );
   const silent = (rate === undefined ? [] : held)
-    .flatMap(({ facts }) => silentStretches(facts, dayStart))
-    .filter((stretch) => !isSeriesEdge(stretch));
+    .flatMap((object) => [...silentStretches(object.facts, dayStart), ...silentSides(object, dayStart)])
+    .filter(
+      (stretch) => !isSeriesEdge(stretch) && !(stretch.at !== 'within' && proven.has(midnightOf(stretch))),
+    );
   const isKnown = ({ day, at }: EmptyStretch): boolean =>
     silent.some((one) => one.day === day && one.at === at);
   const cut = [...missing, ...silent, ...unusual.filter((stretch) => !isKnown(stretch))];

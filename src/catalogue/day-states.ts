@@ -160,7 +160,7 @@ function statesOfFormat(
     revisions: (format && revisions[format]) ?? 0,
     ...pick(part),
     ...countsOf(within),
-    doubts: doubtsOf(within),
+    doubts: doubtsOf(within, spec?.sequence !== undefined),
     gaps,
     ...amountsOf(part, gaps),
   };

@@ -10,10 +10,16 @@ export interface Doubts {
   readonly suspicious: readonly Suspicious[];
 }
 
-/** The doubts of objects in order of their days. */
-export function doubtsOf(objects: readonly HeldSpan[]): Doubts {
+/** The doubts of objects in order of their days. `hasIds`: the ids of the rows go on from object to object. */
+export function doubtsOf(objects: readonly HeldSpan[], hasIds: boolean): Doubts {
   let conflicts = 0;
-  for (const { facts } of objects) conflicts += (facts.idConflicts ?? 0) + (facts.ids?.overlapping ?? 0);
+  for (const [index, { facts }] of objects.entries()) {
+    conflicts += (facts.idConflicts ?? 0) + (facts.ids?.overlapping ?? 0);
+    const before = objects[index - 1]?.facts.ids;
+    // Ids that begin anew overlap nothing.
+    if (hasIds && before !== undefined && facts.ids !== undefined && facts.ids.first > before.first)
+      conflicts += Math.max(0, Math.min(before.last, facts.ids.last) - facts.ids.first + 1);
+  }
   return { conflicts, suspicious: byKind(objects.flatMap(({ facts }) => facts.suspicious ?? [])) };
 }
 

@@ -4,7 +4,6 @@
  */
 import { dayText, startOfDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import { MAX_GAPS } from '../model/outcome.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { ArchiveObject } from '../model/task.js';
 import { rowSeconds } from '../source/venue.js';
@@ -12,7 +11,7 @@ import type { Conversion, ConversionResult, FileMetadata, ObjectFacts } from './
 import { copyDirectly } from './direct-copy.js';
 import type { DuckDbSession, Row } from './duckdb.js';
 import { countText } from '../model/units.js';
-import { barSeconds, expectedRows, isoInstant, timeFacts } from './row-times.js';
+import { barSeconds, expectedRows, isoInstant, longestGaps, timeFacts } from './row-times.js';
 import type { TimeFacts } from './row-times.js';
 import { newColumnsOf, readObjects, removeScratch } from './read-objects.js';
 import type { Input, ReadObjects } from './read-objects.js';
@@ -130,7 +129,7 @@ async function describeRows(
     const ordinal = Number(row['ord']);
     const { gaps: times = [], extraBars = 0, expected, ids: minutes } = irregular.get(ordinal) ?? {};
     const { ids = minutes, gaps: places } = await sequenceOf(session, conversion.spec, row);
-    const silences = await silencesOf(session, conversion, received.object, row);
+    const { silent, gaps: silences = [] } = await silencesOf(session, conversion, received.object, row);
     const gaps = withPlaces(withPlaces(times, places), silences);
     const doubtful = suspicious.get(ordinal);
     described.push({
@@ -142,7 +141,7 @@ async function describeRows(
       extraBars,
       more: {
         ...newColumnsOf(inspected),
-        ...(ids === undefined ? {} : { ids }),
+        ...(ids === undefined ? {} : { ids: { ...ids, ...(silent === undefined ? {} : { silent }) } }),
         ...(expected === undefined ? {} : { expectedRows: expected }),
         ...(doubtful === undefined ? {} : { suspicious: doubtful }),
         ...(gaps.length === 0 ? {} : { gaps }),
@@ -206,7 +205,7 @@ function timesOfRows({ spec, series }: Conversion, ordinals: readonly number[], 
 /** Adds the times around missing ids, and silences, to gaps of times, except those around days without rows, which are gaps of times already. */
 function withPlaces(times: TimeFacts['gaps'], places: TimeFacts['gaps']): TimeFacts['gaps'] {
   const others = places.filter(([from, to]) => !times.some(([since, until]) => from < until && since < to));
-  return [...times, ...others].sort(([a], [b]) => (a < b ? -1 : 1)).slice(0, MAX_GAPS);
+  return longestGaps([...times, ...others].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** Loads the rows that stay. If objects are replaced and the number of rows differs from the manifest, rejects with `partition-incomplete`. */

@@ -306,7 +306,7 @@ function scheduleFacts(
   addGap(Math.floor((to - MINUTE - before) / step), before + step, to);
   const ids = { first: (firstExpected - stepOf(0)) / MINUTE + 1, last: before / MINUTE };
   const isJudged = rest?.open !== true;
-  return { ...(isJudged ? { gaps: gaps.slice(0, MAX_GAPS), expected } : { gaps: [] }), extraBars: 0, ids };
+  return { ...(isJudged ? { gaps: longestGaps(gaps), expected } : { gaps: [] }), extraBars: 0, ids };
 }
 
 /**
@@ -318,7 +318,7 @@ function gapsBetween(
   { from, to }: Bounds,
   step: number,
   until = Infinity,
-): [string, string][] {
+): readonly (readonly [string, string])[] {
   const points = merged([sorted, Float64Array.of(from, to)]);
   const gaps: [string, string][] = [];
   let covered = Number.NaN;
@@ -327,7 +327,15 @@ function gapsBetween(
     // No row is expected after the end of the period.
     covered = point === to ? Number.NaN : point + step;
   }
-  return gaps.slice(0, MAX_GAPS);
+  return longestGaps(gaps);
+}
+
+/** At most `MAX_GAPS` of the gaps, in order of time: the longest ones, because daily objects may have the rows of days without rows. */
+export function longestGaps<T extends readonly [string, string]>(gaps: readonly T[]): readonly T[] {
+  if (gaps.length <= MAX_GAPS) return gaps;
+  const lengthOf = ([from, to]: T): number => Date.parse(to) - Date.parse(from);
+  const longest = new Set(gaps.toSorted((a, b) => lengthOf(b) - lengthOf(a)).slice(0, MAX_GAPS));
+  return gaps.filter((gap) => longest.has(gap));
 }
 
 /** An instant as the queries format it: without a fraction, or with its significant digits. */

@@ -1,5 +1,6 @@
 /** The ids of an object: missing ones, and ranges that overlap. */
 import { MAX_GAPS } from '../model/outcome.js';
+import type { IdFacts } from '../model/outcome.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { DuckDbSession, Row } from './duckdb.js';
 import { instantText } from './row-times.js';
@@ -87,40 +88,43 @@ export function silencesAmong(pauses: readonly Pause[], { rows, leastUs }: Rows)
   return [];
 }
 
+interface Silences extends Pick<IdFacts, 'silent'> {
+  readonly gaps?: readonly (readonly [string, string])[];
+}
+
 /** The lengths of the times with rows between each two silences. */
 function activeBetween(silences: readonly Pause[]): number[] {
   return silences.slice(1).map(([start], index) => start - (silences[index]?.[1] ?? start));
 }
 
 /**
- * The silences of the object of this row of `statsQuery`, as ISO instants. Ids that leave out none prove more than a rate.
+ * The silences of the object of this row of `statsQuery`, as ISO instants. Of rows with ids that leave out none, only those before the first row
+ * and after the last one: ids prove more between them.
  */
 export async function silencesOf(
   session: DuckDbSession,
   { spec }: Conversion,
   { period, rest }: ArchiveObject,
   stats: Row,
-): Promise<[string, string][]> {
+): Promise<Silences> {
   const { rate } = spec;
-  if (rate === undefined || !isJudgedByRate(spec) || rest?.open === true) return [];
+  if (rate === undefined || rest?.open === true) return {};
   const [first, last] = [Number(stats['first_us']), Number(stats['last_us'])];
-  const bounds = [
-    Math.min(first, startOfDay(period.from, spec) * 1000),
-    Math.max(last, startOfDay(period.to, spec) * 1000),
-  ] as const;
+  const edges = {
+    begin: [Math.min(first, startOfDay(period.from, spec) * 1000), first],
+    end: [last, Math.max(last, startOfDay(period.to, spec) * 1000)],
+  } as const;
   const leastUs = rate.silenceSeconds * 1e6;
-  const edges = [
-    [bounds[0], first],
-    [last, bounds[1]],
-  ] as const;
-  if (Math.max(Number(stats['pause']), ...edges.map(lengthOf)) < leastUs) return [];
+  const pause = Number(stats['pause'] ?? 0);
+  if (Math.max(pause, lengthOf(edges.begin), lengthOf(edges.end)) < leastUs) return {};
   const isOrdered = Number(stats['unordered']) === 0;
   const inner = await session.rows(
     pausesQuery(spec, Number(stats['ord']), { isOrdered, leastUs: leastUs / FACTOR }),
   );
   const pauses = inner.map(({ since, until }) => [Number(since), Number(until)] as const);
-  return silencesAmong([...edges, ...pauses], { rows: Number(stats['rows']), leastUs }).map(([from, to]) => [
-    instantText(from),
-    instantText(to),
-  ]);
+  const all = silencesAmong([edges.begin, edges.end, ...pauses], { rows: Number(stats['rows']), leastUs });
+  if (isJudgedByRate(spec))
+    return { gaps: all.map(([from, to]) => [instantText(from), instantText(to)] as const) };
+  const silent = (['begin', 'end'] as const).filter((side) => all.includes(edges[side]));
+  return silent.length === 0 ? {} : { silent };
 }

@@ -155,20 +155,20 @@ export function statsQuery({ spec, series }: SqlContext): string {
       ? ''
       : `, min(low) AS first_id, max(low) AS last_id, count_if(range_low ${spec.sequence?.isGapless === true ? '<> range_before + 1' : '<= range_before'}) AS breaks`;
   const isPaced = isJudgedByRate(spec);
-  const pause = isPaced
-    ? ', max(abs(epoch_us(instant) - epoch_us(instant_before))) AS pause, epoch_us(min(instant)) AS first_us, epoch_us(max(instant)) AS last_us'
-    : '';
+  const pause = isPaced ? ', max(abs(epoch_us(instant) - epoch_us(instant_before))) AS pause' : '';
+  const bounds =
+    spec.rate === undefined ? '' : ', epoch_us(min(instant)) AS first_us, epoch_us(max(instant)) AS last_us';
   const before = `${ids === undefined ? '' : ', lag(range_high) OVER () AS range_before'}${isPaced ? ', lag(instant) OVER () AS instant_before' : ''}`;
   const read =
     ids === undefined ? '' : `, ${ids.id} AS low, ${ids.from} AS range_low, ${ids.to} AS range_high`;
   return `SELECT ord, count(*) AS rows, min(instant) AS first, max(instant) AS last,
-      count_if(NOT legal) AS wrong, count_if(${offGridExpression(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered${counted}${pause}
+      count_if(NOT legal) AS wrong, count_if(${offGridExpression(spec, series)}) AS off_grid, count_if(previous IS NOT NULL AND NOT (key > previous)) AS unordered${counted}${pause}${bounds}
     FROM (SELECT *, lag(key) OVER () AS previous${before}
           FROM (SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, ${LEGAL} AS legal, ${instantExpression(spec)} AS instant, ${key} AS key${read} FROM rows))
     GROUP BY ord ORDER BY min(number)`;
 }
 
-/** Whether the rate of the rows tells that some are missing. Ids that leave out none prove more. */
+/** Whether the rate of the rows tells that some are missing between others. Ids that leave out none prove more. */
 export function isJudgedByRate({ rate, sequence }: DatasetSpec): boolean {
   return rate !== undefined && sequence === undefined;
 }

@@ -118,6 +118,8 @@ const TAGS: Checks = { etag: isLabelText, lastModified: isLabelText };
 const SHORTER: Checks = { ...FILE, rows: isCount };
 const SUSPICIOUS: Checks = { kind: oneOf(...SUSPICIOUS_KINDS), rows: isCount, first: isLabelText };
 
+const OF_SOME_IDS: Checks = { missing: isCount, overlapping: isCount, silent: listOf(oneOf('begin', 'end')) };
+
 const OBJECT: Checks = {
   key: isText,
   cadence: isCadence,
@@ -141,7 +143,7 @@ const OF_SOME_OBJECTS: Checks = {
   fileBefore: fields(FILE),
   duplicates: isCount,
   idConflicts: isCount,
-  ids: fields({ first: isCount, last: isCount }, { missing: isCount, overlapping: isCount }),
+  ids: fields({ first: isCount, last: isCount }, OF_SOME_IDS),
   newColumns: listOf(isLabelText),
   suspicious: listOf(fields(SUSPICIOUS)),
   first: isInstant,

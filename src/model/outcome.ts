@@ -42,6 +42,8 @@ export interface IdFacts {
   readonly missing?: number;
   /** Rows whose range of trade ids overlaps that of another row before it: the same trades under new ids. */
   readonly overlapping?: number;
+  /** Where the object has no row for a time that is long for its own rows. The ids of the object next to it may prove that none is missing. */
+  readonly silent?: readonly ('begin' | 'end')[];
 }
 
 /**

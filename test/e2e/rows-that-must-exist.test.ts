@@ -154,6 +154,33 @@ describe('days of aggregates that lack ids', () => {
     expect(await told(run)).toEqual({ partial, lacking: [[5, missing]] });
   });
 
+  it.each<[string, number, number, (day: number, minute: number) => boolean]>([
+    ['the first day', 0, 3, (day, minute) => day > 0 || minute >= 40],
+    ['the last day', 0, 3, (day, minute) => day < 2 || minute < 1400],
+    ['a month', 22, 30, (day, minute) => day < 51 || minute < 1400],
+  ])(
+    '40 minutes of %s are missing, at a side that no other object proves',
+    async (name, first, count, isHeld) => {
+      const all = days('2023-05-10', '2023-06-30').slice(first, first + count);
+      const csvs = all.map((_, at) => everyTwoMinutes(first + at, (minute) => isHeld(first + at, minute)));
+      if (first > 0) put('aggTrades', '2023-06', csvs.join(''));
+      else for (const [at, day] of all.entries()) put('aggTrades', day, csvs[at] ?? '');
+      const asked = `--dataset aggTrades -s BTCUSDT --from ${all[0]} --to ${all.at(-1)}`;
+      const run = await scene.vision(asked, { lake: name.replaceAll(' ', '-') });
+      expect(await told(run)).toMatchObject({ lacking: [[count, 1]] });
+    },
+  );
+
+  it('counts ids that two days have as conflicts', async () => {
+    put('aggTrades', '2023-05-10', everyTwoMinutes(0, whole));
+    const next = everyTwoMinutes(1, whole).replaceAll(/^\d+/gm, (id) => String(Number(id) - 5));
+    put('aggTrades', '2023-05-11', next);
+    const asked = '--dataset aggTrades -s BTCUSDT --from 2023-05-10 --to 2023-05-11';
+    const run = await scene.vision(asked, { lake: 'overlap' });
+    const { events } = await cryptodl(['coverage', '--out', run.lake, '--json', '--now', scene.now]);
+    expect(events[0]).toMatchObject({ missing: 0, conflicts: 5 });
+  });
+
   it.each([
     ['spot', 1],
     // Aggregates of the futures markets leave out the trades of liquidations.
@@ -174,12 +201,12 @@ describe('days of aggregates that lack ids', () => {
 
   it.each([0, 2])('a halt over midnight explains a silence, but not %i missing ids', async (missing) => {
     // The exchange was down from 2018-02-08T00:28 to 2018-02-09T10:00.
-    for (const [day, hour, first] of [
-      ['2018-02-08', 0, 0],
-      ['2018-02-09', 11, 20 + missing],
+    for (const [day, hour, first, minutes] of [
+      ['2018-02-08', 0, 0, 1],
+      ['2018-02-09', 11, 20 + missing, 39],
     ] as const) {
       const start = Date.parse(day) + hour * 3_600_000;
-      const rows = Array.from({ length: 20 }, (_, at) => [first + at, start + at * 60_000]);
+      const rows = Array.from({ length: 20 }, (_, at) => [first + at, start + at * minutes * 60_000]);
       const csv = rows.map(([id, time]) => `${id},1.5,2,${id},${id},${time},true,true\n`).join('');
       publish(scene.folder, `data/spot/daily/aggTrades/BTCUSDT/BTCUSDT-aggTrades-${day}.zip`, csv);
     }

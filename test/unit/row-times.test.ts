@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readTimes } from '../../src/convert/row-times.js';
+import { longestGaps, readTimes } from '../../src/convert/row-times.js';
 
 const EPOCH = { type: 'time' } as const;
 const DATETIME = { type: 'datetime' } as const;
@@ -68,4 +68,11 @@ describe('the times of rows', () => {
     const csv = Buffer.from(`${MS},1\n${MS},1\n`);
     expect(readTimes(csv, EPOCH, { from: 0, rows })).toBeUndefined();
   });
+});
+
+it('more gaps than a manifest line holds: the longest are kept, in order of time', () => {
+  const hour = (at: number): string => new Date(at * 3_600_000).toISOString();
+  const gaps = Array.from({ length: 150 }, (_, at) => [hour(2 * at), hour(2 * at + 1)] as const);
+  const day = [hour(400), hour(424)] as const;
+  expect(longestGaps([...gaps, day])).toEqual([...gaps.slice(0, 99), day]);
 });
