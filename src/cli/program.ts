@@ -195,10 +195,13 @@ function readVerb(line: readonly string[]): {
   readonly verb: Verb;
   readonly words: readonly string[];
 } {
-  const [first = '', ...rest] = line;
+  const [first = ''] = line;
   const name = kebabCase(first);
-  const verb = VERBS.find((known) => known === name || VERB_TEXTS[known].aka.includes(name));
-  if (verb !== undefined) return { verb, words: rest };
+  for (const count of [2, 1]) {
+    const typed = kebabCase(line.slice(0, count).join(' '));
+    const verb = VERBS.find((known) => known === typed || VERB_TEXTS[known].aka.includes(typed));
+    if (verb !== undefined) return { verb, words: line.slice(count) };
+  }
   // `cryptodl datasets` is `cryptodl list datasets`, and `cryptodl freqtrade` is `cryptodl export freqtrade`.
   const owner = VERBS.find((known) => VERB_TEXTS[known].choices?.includes(name));
   if (owner !== undefined) return { verb: owner, words: line };

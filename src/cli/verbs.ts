@@ -15,7 +15,7 @@ interface VerbText {
   /** The exit codes except for those of signals. `--help` shows the part before the first semicolon. */
   readonly exits: ExitTexts;
   readonly examples: readonly string[];
-  /** Other names that work. Help does not show them. */
+  /** Other names that work, of one word or two. Help does not show them. */
   readonly aka: readonly string[];
 }
 
@@ -92,7 +92,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl retry report.jsonl --concurrency 4 --retries 10',
       'cryptodl retry --redis redis://queue --codes http-server-error',
     ],
-    aka: ['repeat'],
+    aka: ['repeat', 'queue retry'],
   },
   schedule: {
     behind: 'COMMAND [flags]',
@@ -160,7 +160,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl enqueue vision -s BTCUSDT -d 7 --redis redis://queue --wait',
       'cryptodl schedule -- enqueue vision -s all -d 3 --redis redis://queue',
     ],
-    aka: ['submit'],
+    aka: ['submit', 'queue add'],
   },
   worker: {
     doc: 'do the jobs of a queue, on as many machines as you like; a job of a worker that was killed goes to another worker',
@@ -170,7 +170,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl worker --redis redis://queue --drain --jobs 16',
       'cryptodl worker --redis redis://queue -o /srv/lake',
     ],
-    aka: ['workers'],
+    aka: ['workers', 'queue work'],
   },
   status: {
     doc: 'print the state of a queue; with waiting, active and failed jobs, jobs per minute, workers, failures by code',
@@ -180,7 +180,7 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
       'cryptodl status --queue history',
       'cryptodl status --json',
     ],
-    aka: ['backlog'],
+    aka: ['backlog', 'queue', 'queue status'],
   },
   completion: {
     operand: '[shell]',

@@ -95,7 +95,8 @@ const WORKS: readonly (readonly [typed: string, line: string])[] = [
   ['plot BTCUSDT 1h chart.html', 'plot BTCUSDT --interval 1h --html chart.html'],
   ['bars 15m BTCUSDT', 'bars 15m --symbols BTCUSDT'],
   ['verify --symbol BTCUSDT', 'verify --symbols BTCUSDT'],
-  ['enqueue vision BTCUSDT', 'enqueue vision --symbols BTCUSDT'],
+  ['queue add vision BTCUSDT', 'enqueue vision --symbols BTCUSDT'],
+  ['queue --redis redis://queue', 'status --redis redis://queue'],
   ['vision BTCUSDT --out a --outDir b -i 1h --timeframe 1m', 'vision BTCUSDT --out a --out b -i 1h -i 1m'],
 ];
 
