@@ -1,6 +1,6 @@
 /** Bans: a host refuses all requests of one bucket until a certain time. Other and later runs of this machine, and of the egress group, obey them too. */
 import type { Clock } from '../model/clock.js';
-import { CryptodlError, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../model/errors.js';
+import { CryptodlError } from '../model/errors.js';
 import { instantText } from '../model/units.js';
 import { hostOf } from './fetch.js';
 import { StateFile } from '../files/state-file.js';
@@ -27,7 +27,6 @@ interface BansOptions extends Omit<StateFileOptions, 'name'> {
 export class Bans {
   readonly #file: StateFile<BansByPlace>;
   readonly #clock: Clock;
-  readonly #warn: (message: string) => void;
   readonly #group: EgressGroup | undefined;
   readonly #writing = new Set<Promise<void>>();
   #known: { readonly at: number; readonly bans: Promise<BansByPlace> } | undefined;
@@ -35,7 +34,6 @@ export class Bans {
   constructor(options: BansOptions) {
     this.#group = options.group;
     this.#clock = options.clock;
-    this.#warn = options.warn;
     this.#file = new StateFile({ ...options, name: 'bans.json' }, parseBans, {});
   }
 
@@ -66,7 +64,7 @@ export class Bans {
   async leftMs(place: string): Promise<number> {
     const now = this.#clock.monotonic();
     if (this.#known === undefined || now - this.#known.at >= READ_EVERY_MS)
-      this.#known = { at: now, bans: this.#read() };
+      this.#known = { at: now, bans: this.#file.read() };
     const { until = 0 } = (await this.#known.bans)[place] ?? {};
     await this.#group?.opened();
     return Math.max(0, until - this.#clock.now(), (this.#ofGroup()[place]?.until ?? 0) - this.#clock.now());
@@ -104,7 +102,7 @@ export class Bans {
   /** The bans of this machine and of the group. */
   async #all(): Promise<BansByPlace> {
     await this.#group?.opened();
-    const bans: Record<string, Ban> = { ...(await this.#read()) };
+    const bans: Record<string, Ban> = { ...(await this.#file.read()) };
     for (const [place, ban] of Object.entries(this.#ofGroup()))
       if (ban.until > (bans[place]?.until ?? 0)) bans[place] = ban;
     return bans;
@@ -114,20 +112,6 @@ export class Bans {
     const offsetMs = this.#clock.now() - this.#clock.monotonic();
     const bans = this.#group?.bans.current ?? [];
     return Object.fromEntries(bans.map(({ place, until, why }) => [place, { until: until + offsetMs, why }]));
-  }
-
-  /** Reads the file. A ban that still lasts longer than `LONGEST_WAIT_MS` is shortened in the file, with a warning. */
-  async #read(): Promise<BansByPlace> {
-    const bans = await this.#file.read();
-    const latest = this.#clock.now() + LONGEST_WAIT_MS;
-    const absurd = Object.entries(bans).filter(([, { until }]) => until > latest);
-    if (absurd.length === 0) return bans;
-    const places = absurd.map(([place]) => place).join(', ');
-    this.#warn(
-      `the stored ban of ${places} is shortened to ${LONGEST_WAIT_DAYS} days: a ban by a host never lasts longer`,
-    );
-    await this.#file.update((all) => shortened(all, latest));
-    return shortened(bans, latest);
   }
 
   #write(place: string, ban: Ban): Promise<void> {
@@ -156,14 +140,6 @@ function hostOfPlace(place: string): string {
   return place.slice(place.indexOf(' ') + 1);
 }
 
-function shortened(bans: BansByPlace, latest: number): BansByPlace {
-  const entries = Object.entries(bans).map(([place, ban]) => [
-    place,
-    { ...ban, until: Math.min(ban.until, latest) },
-  ]);
-  return Object.fromEntries(entries) as BansByPlace;
-}
-
 function parseBans(content: unknown): BansByPlace | undefined {
   if (typeof content !== 'object' || content === null || Array.isArray(content)) return undefined;
   const bans = Object.entries(content as Record<string, unknown>);
@@ -173,5 +149,6 @@ function parseBans(content: unknown): BansByPlace | undefined {
 function isBan(ban: unknown): ban is Ban {
   if (typeof ban !== 'object' || ban === null) return false;
   const { until, why } = ban as Partial<Ban>;
-  return typeof until === 'number' && Number.isFinite(until) && typeof why === 'string';
+  // A number beyond the dates of JavaScript is no time.
+  return typeof until === 'number' && !Number.isNaN(new Date(until).getTime()) && typeof why === 'string';
 }
