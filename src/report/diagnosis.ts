@@ -93,7 +93,6 @@ function nameText(run: Diagnosed): string | undefined {
 }
 
 interface Bottleneck {
-  readonly ms: number;
   readonly what: string;
   readonly advice: string;
 }
@@ -103,12 +102,11 @@ function bottleneckText(run: Diagnosed): string | undefined {
   const costs: Readonly<Partial<Record<Wait | ErrorCode, number>>> = { ...waits, ...failures };
   const texts = Object.entries({ ...BOTTLENECKS, permit: limit(run.network) }) as [
     Wait | ErrorCode,
-    Omit<Bottleneck, 'ms'>,
+    Bottleneck,
   ][];
-  const [worst] = [
-    ...texts.map(([cost, text]) => ({ ...text, ms: costs[cost] ?? 0 })),
-    ...cpuBottlenecks(run),
-  ].toSorted((one, other) => other.ms - one.ms);
+  const [worst] = texts
+    .map(([cost, text]) => ({ ...text, ms: costs[cost] ?? 0 }))
+    .toSorted((one, other) => other.ms - one.ms);
   if (worst === undefined || !isShown(run, worst.ms, BOTTLENECK_SHARE)) return undefined;
   const share = Math.min(100, Math.round((worst.ms / run.elapsedMs) * 100));
   return `${worst.what}, ${share} % of the run: ${worst.advice}`;
@@ -118,7 +116,7 @@ const MORE_SOCKETS = 'a higher limit allows more requests at once';
 const TIMEOUT = 'a shorter timeout ends hanging requests sooner, a longer one waits for a slow host';
 
 /** Waits, and failed attempts by their error. */
-const BOTTLENECKS: Readonly<Partial<Record<Wait | ErrorCode, Omit<Bottleneck, 'ms'>>>> = {
+const BOTTLENECKS: Readonly<Partial<Record<Wait | ErrorCode, Bottleneck>>> = {
   pause: {
     what: 'refusals by a limit of the host (429, 418)',
     advice: 'a longer --request-interval, or a lower --limits, sends fewer requests',
@@ -142,7 +140,7 @@ const BOTTLENECKS: Readonly<Partial<Record<Wait | ErrorCode, Omit<Bottleneck, 'm
 };
 
 /** The limit of the bucket with the longest waits. */
-function limit({ limiter }: NetworkFigures): Omit<Bottleneck, 'ms'> {
+function limit({ limiter }: NetworkFigures): Bottleneck {
   const [longest] = Object.entries(limiter.buckets).toSorted(
     ([, one], [, other]) => other.waitedMs - one.waitedMs,
   );
@@ -153,24 +151,6 @@ function limit({ limiter }: NetworkFigures): Omit<Bottleneck, 'ms'> {
         advice: 'a higher --limits or --requests-per-minute, or a shorter --request-interval, raises it',
       }
     : { what: `the limit of the exchange for ${name}`, advice: 'no flag raises it' };
-}
-
-/** The CPU is a bottleneck if the event loop is busy for at least this share of the time, and late. */
-const LATE_MS = 50;
-const BUSY_SHARE = 0.75;
-/** Shorter runs do not count: the start of a process keeps the CPU busy. */
-const LONG_RUN_MS = 10_000;
-
-function cpuBottlenecks({ network, elapsedMs }: Diagnosed): Bottleneck[] {
-  const { p99, busyShare } = network.loopDelayMs;
-  if (elapsedMs < LONG_RUN_MS || p99 <= LATE_MS || busyShare < BUSY_SHARE) return [];
-  return [
-    {
-      ms: busyShare * elapsedMs,
-      what: `the CPU: this process was busy, and its work was up to ${durationText(p99)} late`,
-      advice: 'a faster CPU helps; no flag does',
-    },
-  ];
 }
 
 function isShown({ elapsedMs }: Diagnosed, ms: number, share = SHOWN_SHARE): boolean {

@@ -160,19 +160,6 @@ describe('the bottleneck', () => {
     },
   );
 
-  it('is the CPU of a run of at least ten seconds that is busy and late, unless a wait cost more', () => {
-    const loop = (p99: number, busyShare: number): Partial<NetworkFigures> => ({
-      loopDelayMs: { p50: 1, p99, most: p99, busyShare },
-    });
-    expect(bottleneck(loop(51, 0.75))).toBe(
-      'the CPU: this process was busy, and its work was up to 51ms late, 75 % of the run: a faster CPU helps; no flag does',
-    );
-    expect(bottleneck(loop(50, 0.9))).toBeUndefined();
-    expect(bottleneck(loop(51, 0.74))).toBeUndefined();
-    expect(lines(loop(51, 0.9), 9999)).toEqual([]);
-    expect(bottleneck({ ...loop(51, 0.75), ...waits({ pause: 80_000 }) })).toContain('refusals by a limit');
-  });
-
   it('names only flags that there are', () => {
     const all = [
       waits({ pause: 50_000 }),
