@@ -1,4 +1,5 @@
 /** Validation of manifest lines, field by field, for all readers of manifests. */
+import { isDeepStrictEqual } from 'node:util';
 import { FALLBACK_CODES } from '../model/errors.js';
 import { dayText, parsePeriod } from '../model/calendar.js';
 import { ABSENCE_REASONS } from '../model/absence-reasons.js';
@@ -7,7 +8,7 @@ import type { Cadence, Period, Series, Settings } from '../model/task.js';
 import { isPartitionFile } from './path-checks.js';
 import { keyPath, seriesOfFolder } from './layout.js';
 import { DIGEST, INSTANT, readPlainLine } from './plain-line.js';
-import { areEqualSettings, areSettings } from './settings.js';
+import { areSettings } from '../model/settings-schema.js';
 import { SUSPICIOUS_KINDS } from '../model/outcome.js';
 import type { ManifestLine, ObjectLine } from './manifest-line.js';
 import { isLabel } from '../text/label.js';
@@ -28,7 +29,7 @@ export function createLineReader(seriesFolder: string, archive: ObjectKeys): (te
   let last: Settings | undefined;
   let known: { readonly text: string; readonly settings: Settings } | undefined;
   const shared = (settings: Settings): Settings =>
-    last !== undefined && areEqualSettings(last, settings) ? last : (last = settings);
+    isDeepStrictEqual(last, settings) && last !== undefined ? last : (last = settings);
   const settingsOf = (text: string): Settings | undefined => {
     if (text === known?.text) return known.settings;
     const settings = parseJson(text);

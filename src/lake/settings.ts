@@ -1,9 +1,8 @@
-/** The settings of a series: their check, those that a run takes from its files, and their comparison with requested ones. */
+/** The settings of a series: those that a run takes from its files, and their comparison with requested ones. */
 import { usage } from '../model/errors.js';
 import { FORMATS, seriesName } from '../model/task.js';
 import type { Format, Series, Settings } from '../model/task.js';
 import type { HeldObjects } from './held-objects.js';
-import { isRecord } from '../text/json.js';
 
 /** The settings that change the files of a format. */
 const RELEVANT: Readonly<Record<Format, readonly (keyof Settings)[]>> = {
@@ -89,25 +88,4 @@ export function checkSettings(
 
 function flagName(name: keyof Settings): string {
   return name === 'asPublished' ? 'as-published' : name;
-}
-
-const ALLOWED: { readonly [Name in keyof Settings]: ReadonlySet<unknown> } = {
-  format: new Set(FORMATS),
-  partition: new Set<Settings['partition']>(['day', 'month']),
-  cadence: new Set<Settings['cadence']>(['auto', 'daily', 'monthly']),
-  numbers: new Set<Settings['numbers']>(['double', 'string']),
-  timestamps: new Set<Settings['timestamps']>(['us', 'ms', 'iso', 'utc']),
-  asPublished: new Set([true, false]),
-};
-
-/** Whether a value that was read is settings. */
-export function areSettings(settings: unknown): settings is Settings {
-  if (!isRecord(settings)) return false;
-  for (const name in ALLOWED) if (!ALLOWED[name as keyof Settings].has(settings[name])) return false;
-  return true;
-}
-
-export function areEqualSettings(one: Settings, other: Settings): boolean {
-  for (const name in ALLOWED) if (one[name as keyof Settings] !== other[name as keyof Settings]) return false;
-  return true;
 }

@@ -1,6 +1,7 @@
 /** The settings of a series as JSON from outside, in orders and in failure reports. */
 import * as v from 'valibot';
 import { FORMATS } from './task.js';
+import type { Settings } from './task.js';
 
 export const SettingsSchema = v.strictObject({
   format: v.picklist(FORMATS),
@@ -10,3 +11,11 @@ export const SettingsSchema = v.strictObject({
   timestamps: v.picklist(['us', 'ms', 'iso', 'utc']),
   asPublished: v.boolean(),
 });
+
+/** A manifest line may have further settings. */
+const KnownSettings = v.object(SettingsSchema.entries);
+
+/** Whether a value that was read is settings. */
+export function areSettings(value: unknown): value is Settings {
+  return v.is(KnownSettings, value);
+}

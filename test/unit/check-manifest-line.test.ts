@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { klinesLine } from '../../scripts/synthetic-lake.js';
 import { createLineCheck, createLineReader, NewerVersion } from '../../src/lake/check-manifest-line.js';
 import { readPlainLine } from '../../src/lake/plain-line.js';
-import { areSettings } from '../../src/lake/settings.js';
+import { areSettings } from '../../src/model/settings-schema.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
 import { flagSpec } from '../../src/options/flags.js';
 import { SETTINGS } from '../helpers/conversion.js';
