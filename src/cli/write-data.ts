@@ -1,4 +1,4 @@
-/** Output of data to stdout, at the pace of its reader, and whether it may have colours and characters outside of ASCII. */
+/** Output of data to stdout, at the pace of its reader, and whether it may have colours. */
 import { once } from 'node:events';
 import { errnoOf } from '../model/errors.js';
 import type { Io } from '../model/io.js';
@@ -34,10 +34,4 @@ export function hasColour({ stdout, environment }: Pick<Io, 'stdout' | 'environm
   const { FORCE_COLOR: forced, NO_COLOR: refused, TERM: terminal } = environment;
   if (forced) return !['0', 'false'].includes(forced);
   return stdout.isTTY === true && !refused && terminal !== 'dumb';
-}
-
-/** False if the locale names another encoding than UTF-8. Without a locale, as in containers, terminals still read UTF-8. */
-export function isUnicode({ environment }: Pick<Io, 'environment'>): boolean {
-  const locale = [environment['LC_ALL'], environment['LC_CTYPE'], environment['LANG']].find(Boolean);
-  return locale === undefined || /utf-?8/i.test(locale);
 }

@@ -1,4 +1,4 @@
-/** Draws a chart with characters: candles and lines of box lines, volumes of blocks, or all of it in ASCII. */
+/** Draws a chart with characters: candles and lines of box lines, volumes of blocks. */
 import type { Chart } from './chart.js';
 import { extremes, isUp } from './chart.js';
 import type { Bar } from './read-bars.js';
@@ -11,7 +11,6 @@ export interface TextStyle {
   readonly columns: number;
   readonly rows: number;
   readonly hasColour: boolean;
-  readonly isUnicode: boolean;
 }
 
 /** Columns of the value axis: its line, a mark and a text. */
@@ -40,7 +39,7 @@ interface Area {
 export function chartText(chart: Chart, style: TextStyle): string[] {
   const heads = headLines(chart, style);
   // A command stays on one line, so that it can be copied; the terminal breaks it.
-  const below = chart.notes.map((note) => encoded(note, style));
+  const below = chart.notes;
   const taken = [...heads, ...below].reduce(
     (sum, line) => sum + Math.ceil(line.length / style.columns || 1),
     0,
@@ -68,14 +67,12 @@ function areaOf(
 }
 
 /** Title, range and figures, filled to the width of the terminal. */
-function headLines(chart: Chart, style: TextStyle): string[] {
-  const { columns, hasColour, isUnicode } = style;
-  const legend = chart.kind === 'line' || hasColour ? [] : [isUnicode ? '┃ up █ down' : 'o up # down'];
-  const heads = [
+function headLines(chart: Chart, { columns, hasColour }: TextStyle): string[] {
+  const legend = chart.kind === 'line' || hasColour ? [] : ['┃ up █ down'];
+  return [
     ...filled([chart.title, ...chart.subtitle], columns),
     ...filled([...chart.figures, ...legend], columns),
   ];
-  return heads.map((line) => encoded(line, style));
 }
 
 /** Parts separated by two spaces, in as few lines as they fit. */
@@ -89,41 +86,33 @@ function filled(parts: readonly string[], columns: number): string[] {
   return lines;
 }
 
-function encoded(text: string, { isUnicode }: TextStyle): string {
-  return isUnicode ? text : text.replaceAll('…', '...').replaceAll(/[^\u0020-\u007e]/g, '?');
-}
-
-function drawAxes({ chart, style, grid, stepWidth, width, priceRows, volumeRows }: Area): void {
-  const [line, corner, mark, rule, none] = style.isUnicode
-    ? ['│', '┘', '┬', '─', '╌']
-    : ['|', '+', '+', '-', '.'];
+function drawAxes({ chart, grid, stepWidth, width, priceRows, volumeRows }: Area): void {
   const bottom = priceRows + volumeRows;
-  for (let row = 0; row < bottom; row += 1) grid.put(width, row, line, 'grey');
+  for (let row = 0; row < bottom; row += 1) grid.put(width, row, '│', 'grey');
   const held = new Set(chart.bars.map(({ at }) => at));
   for (let column = 0; column < width; column += 1)
-    grid.put(column, bottom, held.has(Math.floor(column / stepWidth)) ? rule : none, 'grey');
-  grid.put(width, bottom, corner, 'grey');
+    grid.put(column, bottom, held.has(Math.floor(column / stepWidth)) ? '─' : '╌', 'grey');
+  grid.put(width, bottom, '┘', 'grey');
   for (const { index, text } of timeTicks(chart.grid, stepWidth)) {
     const column = index * stepWidth;
     if (column + text.length > width + AXIS) continue;
-    grid.put(column, bottom, mark, 'grey');
+    grid.put(column, bottom, '┬', 'grey');
     grid.put(column, bottom + 1, text);
   }
 }
 
 /** Draws the ticks and the last value; returns the function from a value to a place, in halves of a row from the top. */
-function drawScale({ chart, style, grid, width, priceRows }: Area): (value: number) => number {
+function drawScale({ chart, grid, width, priceRows }: Area): (value: number) => number {
   const { low, high } = extremes(chart.bars);
   const scale = valueScale(low, high, Math.max(2, Math.ceil(priceRows / 3)));
   const position = (value: number): number => placeOf(scale, value, priceRows * 2);
   const rowOf = (value: number): number => Math.floor(position(value) / 2);
   for (const tick of scale.ticks) {
-    grid.put(width, rowOf(tick), style.isUnicode ? '┤' : '+', 'grey');
+    grid.put(width, rowOf(tick), '┤', 'grey');
     grid.put(width + 2, rowOf(tick), scale.text(tick));
   }
   if (scale.low < 0 && scale.high > 0)
-    for (let column = 0; column < width; column += 1)
-      grid.put(column, rowOf(0), style.isUnicode ? '┄' : '-', 'grey');
+    for (let column = 0; column < width; column += 1) grid.put(column, rowOf(0), '┄', 'grey');
   const last = chart.bars.at(-1)?.close ?? 0;
   grid.put(width + 1, rowOf(last), `<${shortText(last, 8)}`.padEnd(LONGEST_TEXT + 1), 'bold');
   return position;
@@ -152,21 +141,13 @@ function drawBars(area: Area): void {
     const [bodyTop, bodyBottom] = [Math.min(...ends), Math.max(...ends)];
     const kindOf = (half: number): number =>
       half >= bodyTop && half <= bodyBottom ? 2 : half >= top && half <= bottom ? 1 : 0;
+    const shapes = style.hasColour || isLine || isUp(bar) ? LIGHT : SOLID;
     for (let row = Math.floor(top / 2); row <= Math.floor(bottom / 2); row += 1) {
       const halves = [kindOf(2 * row), kindOf(2 * row + 1)] as const;
-      const character = barCharacter(isLine || isUp(bar), halves, style);
+      const character = shapes[halves[0]]?.[halves[1]] ?? ' ';
       grid.put(bar.at * stepWidth, row, character, isLine ? 'cyan' : colourOf(bar));
     }
   }
-}
-
-function barCharacter(
-  isLight: boolean,
-  [upper, lower]: readonly [number, number],
-  { isUnicode, hasColour }: TextStyle,
-): string {
-  if (!isUnicode) return Math.max(upper, lower) < 2 ? '|' : isLight ? 'o' : '#';
-  return (hasColour || isLight ? LIGHT : SOLID)[upper]?.[lower] ?? ' ';
 }
 
 function colourOf(bar: Bar): Colour {
@@ -175,17 +156,15 @@ function colourOf(bar: Bar): Colour {
 
 const EIGHTHS = ' ▁▂▃▄▅▆▇█';
 
-function drawVolumes({ chart, style, grid, stepWidth, width, priceRows, volumeRows }: Area): void {
+function drawVolumes({ chart, grid, stepWidth, width, priceRows, volumeRows }: Area): void {
   if (volumeRows === 0) return;
   const most = Math.max(...chart.bars.map(({ volume }) => volume));
   grid.put(width + 1, priceRows, ` ${amountText(most)}`);
-  const parts = style.isUnicode ? 8 : 1;
   for (const bar of chart.bars) {
     if (bar.volume === 0) continue;
-    const filledParts = Math.max(1, Math.round((bar.volume / most) * volumeRows * parts));
-    for (let up = 0; up * parts < filledParts; up += 1) {
-      const share = Math.min(parts, filledParts - up * parts);
-      const character = style.isUnicode ? (EIGHTHS[share] ?? '█') : ':';
+    const eighths = Math.max(1, Math.round((bar.volume / most) * volumeRows * 8));
+    for (let up = 0; up * 8 < eighths; up += 1) {
+      const character = EIGHTHS[eighths - up * 8] ?? '█';
       grid.put(bar.at * stepWidth, priceRows + volumeRows - 1 - up, character, colourOf(bar));
     }
   }

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { runVerb } from '../cli/look-up.js';
 import type { Command } from '../cli/look-up.js';
-import { hasColour, isUnicode, writeData, writeText } from '../cli/write-data.js';
+import { hasColour, writeData, writeText } from '../cli/write-data.js';
 import { dayOf, dayText, startOfDay } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -66,7 +66,6 @@ function styleOf(io: Io): TextStyle {
     columns: sizeOf(stdout.columns, environment['COLUMNS'], USUAL_COLUMNS),
     rows: sizeOf(stdout.rows, environment['LINES'], USUAL_ROWS),
     hasColour: hasColour(io),
-    isUnicode: isUnicode(io),
   };
 }
 

@@ -117,31 +117,6 @@ describe('a plot', () => {
     expect(plain).not.toContain('█ down');
   });
 
-  it('is ASCII where the locale is not UTF-8', async () => {
-    const text = await picture(['BTCUSDT'], { ...SMALL, LC_ALL: 'C' });
-    expect(text).toMatch(/^[\u0020-\u007e\n]*$/);
-    expect(text).toMatchInlineSnapshot(`
-      "
-      BTCUSDT um klines 1h  2024-01-01 ... 2024-01-02 UTC
-      a candle is 1 hour
-      last 97.205845 (-2.79 %)  high 110.97495  low 89.007072
-      volume 921  o up # down
-         |oo###|                 |oo                  + 110
-       |ooo  |###              |ooo                   |
-      ooo      |##|           ooo         |           |
-      o|         ###          o|          ##          + 100
-                  |##|      |o            |##|      |o|<97.205845
-                    ###|  |ooo              ###|  |ooo|
-                     |###ooo                 |###ooo  + 90
-      +-------+-------+-------+-----..+...----+-------+
-      2024    08:00   16:00   Jan 2   08:00   16:00
-      missing: 2024-01-02 06:00 ... 11:00 (unexplained)
-      to fetch them: cryptodl repair --out lake -m um --dataset klines -i 1h -s BTCUSDT
-      also held: um fundingRate (--market, --dataset, --interval)
-      "
-    `);
-  });
-
   it('joins the values of a column, except across a gap', async () => {
     expect(await picture(['BTCUSDT', '--column', 'close', '-q'])).toMatchInlineSnapshot(`
       "
