@@ -13,26 +13,8 @@ import { DAY_MS } from '../model/calendar.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { OUTCOME_KINDS } from '../model/outcome.js';
 import { listText } from '../model/units.js';
-import type { RunHeader } from '../report/failure-report.js';
 import type { RunSummary } from '../report/run-summary.js';
 import { jsonText, shownPath } from '../text/printable.js';
-import type { TimelineFigures } from './timeline.js';
-
-/** A run as it is written. */
-export interface WrittenRun extends RunHeader {
-  readonly v: 1;
-  /** The name of the file without its ending: the start of the run and a random number. */
-  readonly id: string;
-  readonly job?: string | undefined;
-  /** ISO instants of the start of the command and of the end of the run. */
-  readonly startedAt: string;
-  readonly endedAt: string;
-  /** Version of Node. */
-  readonly node: string;
-  readonly platform: string;
-  readonly summary: RunSummary;
-  readonly timeline: TimelineFigures;
-}
 
 // A lake may come from another person. Its records have lists and texts of the sizes that the program writes, except for
 // options, which are as long as they were given.
@@ -56,6 +38,7 @@ const instant = v.pipe(v.string(), v.isoTimestamp());
 /** What is known at the start of a run. */
 const BEGUN = {
   v: v.literal(1),
+  /** The name of the file without its ending: the start of the run and a random number. */
   id: text,
   verb: text,
   job: v.optional(text),
@@ -113,6 +96,8 @@ const RunSchema = v.object({
   }),
   timeline: v.object({
     boundsS: list(v.number()),
+    // The intervals of a run. Counts are of the interval, levels are those at its end: `atMs` since the downloads began. `latency`: answered attempts,
+    // one count for each of `boundsS`, and one for longer ones.
     points: list(
       v.object({
         ...counted('atMs', 'objects', 'bytes', 'attempts', 'failed', 'retries'),
@@ -124,6 +109,11 @@ const RunSchema = v.object({
 });
 
 export type RunRecord = v.InferOutput<typeof RunSchema>;
+
+/** A run as it is written. */
+export interface WrittenRun extends Omit<RunRecord, 'summary'> {
+  readonly summary: RunSummary;
+}
 
 /** A run that has begun. Its record replaces this one; a run that was killed or could not begin leaves only this one. */
 const StartSchema = v.object({

@@ -4,31 +4,10 @@ import type { Counts } from '../model/counters.js';
 import { LATENCY_BOUNDS_S } from '../report/figures.js';
 import type { RunCount } from '../report/figures.js';
 import type { LiveRun, RunMonitor } from '../report/live-run.js';
+import type { RunRecord } from './run-record.js';
 
-/** One interval. Counts are of the interval, levels are those at its end. */
-export interface TimelinePoint {
-  /** The end of the interval, in milliseconds since the downloads began. */
-  readonly atMs: number;
-  /** Objects that arrived, and their bytes. */
-  readonly objects: number;
-  readonly bytes: number;
-  /** Attempts that ended, those of them that failed, and retries. */
-  readonly attempts: number;
-  readonly failed: number;
-  readonly retries: number;
-  /** Answered attempts by latency: one count for each bound of `boundsS`, and one for longer attempts. */
-  readonly latency: readonly number[];
-  readonly inFlight: number;
-  readonly concurrency: number;
-  /** Files that are written, and partitions that wait for a writer. */
-  readonly writing: number;
-  readonly toWrite: number;
-}
-
-export interface TimelineFigures {
-  readonly boundsS: readonly number[];
-  readonly points: readonly TimelinePoint[];
-}
+type TimelineFigures = RunRecord['timeline'];
+type TimelinePoint = TimelineFigures['points'][number];
 
 /** The first interval. It doubles each time that the points are too many. */
 const INTERVAL_MS = 1000;
