@@ -15,31 +15,6 @@ const PAGE = 1000;
 /** Whole minutes of the shown rate. */
 const RATE_MINUTES = 10;
 
-export interface Backlog {
-  readonly waiting: number;
-  /** Jobs that wait for their next attempt. */
-  readonly delayed: number;
-  readonly active: number;
-  readonly failed: number;
-  readonly workers: number;
-  /** Host and process of each worker. */
-  readonly workerNames: readonly string[];
-  /** The time since the next job was added, and since the longest attempt began; null without such a job. */
-  readonly waitingMs: number | null;
-  readonly activeMs: number | null;
-  /** Jobs done in the last full minute, and per minute in the last ten. */
-  readonly lastMinute: number;
-  readonly perMinute: number;
-}
-
-export interface QueueState extends Backlog {
-  /** Jobs whose zips are fetched. A job that waits for its conversion is not among the jobs that wait for a worker. */
-  readonly converting: Backlog;
-  /** Failed jobs by error code. `counted`: how many of them were read. */
-  readonly failedBy: Readonly<Record<string, number>>;
-  readonly counted: number;
-}
-
 /** Resolves with 0. */
 export async function status({ resolved: { options }, io }: OptionsCommand): Promise<ExitCode> {
   return withQueue(options, 'status', io, async ({ open }) => {
@@ -52,7 +27,7 @@ export async function status({ resolved: { options }, io }: OptionsCommand): Pro
   });
 }
 
-export async function queueState(open: OpenQueue, nowMs: number): Promise<QueueState> {
+export async function queueState(open: OpenQueue, nowMs: number) {
   const [whole, converting] = await Promise.all([
     backlogOf(open.queue, nowMs),
     backlogOf(open.converting, nowMs),
@@ -61,12 +36,13 @@ export async function queueState(open: OpenQueue, nowMs: number): Promise<QueueS
     ...whole,
     // In both queues: a user does not ask in which part a job failed.
     failed: whole.failed + converting.failed,
+    // A job that waits for its conversion is not among the jobs that wait for a worker.
     converting,
     ...(await failures([open.queue, open.converting])),
   };
 }
 
-async function backlogOf(queue: JobQueue, nowMs: number): Promise<Backlog> {
+async function backlogOf(queue: JobQueue, nowMs: number) {
   const [counts, workers, metrics, [next], running] = await Promise.all([
     queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active', 'failed'),
     queue.getWorkers().catch(() => []),
@@ -85,6 +61,7 @@ async function backlogOf(queue: JobQueue, nowMs: number): Promise<Backlog> {
     workers: workers.length,
     // The name of the connection has those of the queue and of the worker.
     workerNames: workers.map(({ rawname = '' }) => /:w:([^:]+:\d+)/.exec(rawname)?.[1] ?? 'unknown'),
+    // The time since the next job was added, and since the longest attempt began.
     waitingMs: next === undefined ? null : Math.max(0, nowMs - next.timestamp),
     activeMs:
       running.length === 0
@@ -95,7 +72,8 @@ async function backlogOf(queue: JobQueue, nowMs: number): Promise<Backlog> {
   };
 }
 
-async function failures(queues: readonly JobQueue[]): Promise<Pick<QueueState, 'failedBy' | 'counted'>> {
+/** Failed jobs by error code. `counted`: how many of them were read. */
+async function failures(queues: readonly JobQueue[]) {
   const failedBy: Record<string, number> = {};
   let counted = 0;
   for (const queue of queues)
@@ -116,7 +94,7 @@ const SHOWN = 5;
 const ageText = (what: string, ms: number | null): string =>
   ms === null ? '' : `, ${what} for ${durationText(ms)}`;
 
-function stateLines({ name, address }: OpenQueue, state: QueueState): string[] {
+function stateLines({ name, address }: OpenQueue, state: Awaited<ReturnType<typeof queueState>>): string[] {
   const { waiting, delayed, active, failed, workers, perMinute, lastMinute, failedBy, counted, converting } =
     state;
   const names = workers === 0 ? '' : ` (${listText(state.workerNames, SHOWN)})`;
@@ -146,17 +124,11 @@ function stateLines({ name, address }: OpenQueue, state: QueueState): string[] {
 
 const MINUTE_MS = 60_000;
 
-interface JobMetrics {
-  readonly meta: {
-    /** Jobs that were done until now, and before the minute of `prevTS`. */
-    readonly count: number;
-    readonly prevCount: number;
-    /** Milliseconds: a time in the last minute in which a job was done; 0 if none was. */
-    readonly prevTS: number;
-  };
-  /** Jobs in each minute before that of `prevTS`, the latest first. */
-  readonly data: readonly number[];
-}
+/**
+ * `count`, `prevCount`: jobs that were done until now, and before the minute of `prevTS`, a time in the last minute in which a job was done; 0 if none
+ * was. `data`: jobs in each minute before it, the latest first.
+ */
+type JobMetrics = Pick<Awaited<ReturnType<JobQueue['getMetrics']>>, 'meta' | 'data'>;
 
 /** The jobs in each of the last full minutes, the latest first. Minutes before the first job are left out. */
 export function donePerMinute({ meta, data }: JobMetrics, nowMs: number, most: number): number[] {
