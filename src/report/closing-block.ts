@@ -8,7 +8,7 @@ import { ABSENCE_REASONS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import type { NetworkTotals } from './figures.js';
-import type { Alert, RunEnd } from './run-summary.js';
+import type { RunEnd } from './run-summary.js';
 import { timeText } from './stage-times.js';
 import { NOTES, nextStep } from './tally.js';
 import type { CountName, Note, Tally } from './tally.js';
@@ -61,7 +61,7 @@ export function closingBlock(closing: Closing, isQuiet = false): string[] {
       ]),
     ),
     ...failedLines(tally),
-    ...alertLines(alerts),
+    ...alerts.flatMap(({ text, advice }) => row('alert', `${text}: ${advice}`)),
     ...unlessQuiet([...row('shard', closing.shard), ...row('data', closing.dataPath)]),
     ...row('failures', closing.reportPath),
     ...row('quarantine', closing.quarantinePath),
@@ -78,15 +78,6 @@ function countsText(tally: Tally, undone: number, openJobs = 0): string {
   if (undone > 0) counts.push(`${numberText(undone)} not done`);
   if (openJobs > 0) counts.push(`${countText(openJobs, 'job')} not done`);
   return counts.length === 0 ? 'nothing to do' : counts.join(', ');
-}
-
-const MOST_ALERTS = 3;
-
-function alertLines(alerts: readonly Alert[]): string[] {
-  const more =
-    alerts.length > MOST_ALERTS ? `… and ${numberText(alerts.length - MOST_ALERTS)} more` : undefined;
-  const shown = alerts.slice(0, MOST_ALERTS);
-  return [...shown.flatMap(({ text, advice }) => row('alert', `${text}: ${advice}`)), ...row('', more)];
 }
 
 function overlapLines(tally: Tally): string[] {

@@ -234,17 +234,11 @@ it('the closing block of several jobs has the open objects of each job', () => {
 describe('alerts', () => {
   const alert = (id: string) => ({ id, text: `figure of ${id}`, advice: `change ${id}` });
 
-  it('have a line each before the paths, three at most; also in the lines for --quiet', () => {
-    const alerts = ['a', 'b', 'c', 'd', 'e'].map(alert);
-    const expected = [
-      '  alert      figure of a: change a',
-      '  alert      figure of b: change b',
-      '  alert      figure of c: change c',
-      '             … and 2 more',
-    ];
+  it('have a line each before the paths; also in the lines for --quiet', () => {
+    const alerts = ['a', 'b', 'c', 'd'].map(alert);
+    const expected = ['a', 'b', 'c', 'd'].map((id) => `  alert      figure of ${id}: change ${id}`);
     const lines = block(tallyOf({}), { alerts });
     expect(lines.slice(-5)).toEqual([...expected, '  data       /lake/binance']);
-    expect(block(tallyOf({}), { alerts: alerts.slice(0, 3) }).slice(-4, -1)).toEqual(expected.slice(0, 3));
     expect(closingBlock(closingOf(tallyOf({}), { alerts }), true).slice(-4)).toEqual(expected);
   });
 });
