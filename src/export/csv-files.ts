@@ -62,14 +62,6 @@ function columnsOf(spec: DatasetSpec, settings: EngineSettings, symbol: string):
       '--columns has no symbol, and with --one-file the rows of all symbols are in one file',
       'add it, or leave out --one-file',
     );
-  // Programs like DuckDB take names that differ only in upper and lower case for one name.
-  const names = columns.map(({ name }) => name.toLowerCase());
-  const repeated = columns.find((_, at) => names.indexOf(names[at] ?? '') !== at);
-  if (repeated !== undefined)
-    throw usage(
-      `--columns: ${repeated.name} is there twice`,
-      `give one of them another name: other=${repeated.value}`,
-    );
   const values = columns.map(({ isNamed, name, value }) => {
     const sql = known.get(value) ?? (isNamed && /^-?\d+(\.\d+)?$/.test(value) ? value : undefined);
     if (sql !== undefined) return `${sql} AS ${quoteName(name)}`;

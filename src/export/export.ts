@@ -65,11 +65,6 @@ function refuseFlags(engine: Engine, { resolved: { options, origins }, surroundi
       'the script reads local files, and this lake is in a bucket',
       'copy the lake, and name the copy with --out',
     );
-  if (origins.target === 'flag')
-    throw usage(
-      'export nautilus-loader prints a script and writes no files, so --target is not used',
-      'redirect the output: > load_nautilus.py',
-    );
 }
 
 async function writeFiles({ io, resolved }: LookUp, given: Export, target: string): Promise<ExitCode> {

@@ -276,7 +276,7 @@ describe('an export with nothing to write', () => {
 });
 
 describe('the columns of --one-file', () => {
-  it('have the symbol, and no name twice in upper and lower case', async () => {
+  it('have the symbol', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${ALL}`);
     const columns = (...flags: readonly string[]): Promise<CliResult> =>
       exported('csv', lake, newTarget(), '--columns', ...flags);
@@ -285,13 +285,6 @@ describe('the columns of --one-file', () => {
       stderr: expect.stringContaining('--columns has no symbol') as string,
     });
     expect((await columns('time=open_time,name=symbol', '--one-file')).code).toBe(0);
-    const repeated = await columns('a=open_time,A=close');
-    expect([repeated.code, repeated.stderr]).toEqual([
-      2,
-      expect.stringContaining(
-        '--columns: A is there twice\n  give one of them another name: other=close',
-      ) as string,
-    ]);
   });
 });
 

@@ -1076,9 +1076,7 @@ describe('a wrong command line of export', () => {
     ['export freqtrade --target x --delimiter ;', '--delimiter is for export csv, not for export freqtrade'],
     ['export csv --target x --columns open_tim', 'klines has no column open_tim'],
     ['export csv --target x --time-format %Q', 'is not iso, us, ms, s or a pattern'],
-    ['export csv --target x --columns open,x=close,x=high', '--columns: x is there twice'],
     ['export freqtrade --target x --dataset metrics', 'holds no metrics'],
-    ['export nautilus-loader --target x', 'prints a script and writes no files'],
   ])('%s', async (line, message) => {
     const lake = held;
     const file = join(scene.scratch, 'a-file');
