@@ -32,7 +32,7 @@ export interface ListingCopies {
   readonly nowMs: number;
   read(prefix: string): Promise<ListingCopy | undefined>;
   keep(prefix: string, copy: ListingCopy): Promise<void>;
-  /** Whether a copy of this time may replace the listing after this error. If so, warns once, and again for a much older copy. */
+  /** Whether a copy of this time may replace the listing after this error. If so, warns once. */
   mayReplace(error: unknown, at: number): boolean;
 }
 
@@ -279,13 +279,11 @@ export function openListing(session: ListingSession): Listing {
   });
 }
 
-/** After a warning, only a copy that is older by this factor causes a further warning. */
-const OLDER = 2;
 /** Copies above this age are not used. */
 const MAX_AGE_MS = 30 * DAY_MS;
 
 function copiesOf({ url, copies, nowMs, observer }: ListingSession): ListingCopies {
-  let warnedAgeMs = 0;
+  let hasWarned = false;
   const nameOf = (prefix: string): string => `names ${url} ${prefix}`;
   return {
     nowMs,
@@ -293,13 +291,11 @@ function copiesOf({ url, copies, nowMs, observer }: ListingSession): ListingCopi
     keep: (prefix, copy) => copies.keep(nameOf(prefix), copy),
     mayReplace: (error, at) => {
       if (!isNoAnswer(error) || nowMs - at > MAX_AGE_MS) return false;
-      const ageMs = Math.max(1, nowMs - at);
-      if (warnedAgeMs === 0 || ageMs > warnedAgeMs * OLDER) {
-        warnedAgeMs = ageMs;
+      if (!hasWarned)
         observer.warn(
           `the listing at ${new URL(url).host} is not available (${error.message}): its copy of ${agoText(at, nowMs)} is used; newer objects are checked one by one, later changes and removals are not noticed`,
         );
-      }
+      hasWarned = true;
       return true;
     },
   };
