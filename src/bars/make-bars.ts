@@ -7,7 +7,7 @@ import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteName, quoteText } from '../convert/sql.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import { findDataset, intervalMs } from '../source/venue.js';
-import type { DatasetSpec, Venue } from '../source/venue.js';
+import type { Venue } from '../source/venue.js';
 import { missingDays, nextStart } from './source.js';
 import type { BarMonth, BarSource, Recipe, Span, TimeRule, TradeRule } from './source.js';
 
@@ -185,7 +185,7 @@ export function sourceRows({ series, spec, isText }: BarSource, rows: string): s
     ? ['transact_time', 'agg_trade_id', 'quantity']
     : ['time', 'id', 'qty'];
   const trades = isAggregated ? 'last_trade_id - first_trade_id + 1' : '1';
-  const base = has(spec, 'base_qty') ? 'base_qty' : undefined;
+  const base = spec.columns.some(({ name }) => name === 'base_qty') ? 'base_qty' : undefined;
   const [price, amount] = [decimalOf('price', isText, FACTOR), decimalOf(quantity ?? '', isText, FACTOR)];
   const [q, dq] =
     base === undefined
@@ -217,10 +217,6 @@ function klineRows(rows: string, isText: boolean): string {
   return `SELECT epoch_us(open_time) AS t, t AS seq, "open" AS o, high AS h, low AS l, "close" AS c,
       "count" AS n, ${sums.join(', ')}, "count" > 0 OR v > 0 AS traded
     FROM (${rows})`;
-}
-
-function has({ columns }: DatasetSpec, name: string): boolean {
-  return columns.some((column) => column.name === name);
 }
 
 /**

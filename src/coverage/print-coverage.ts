@@ -214,12 +214,9 @@ export function seriesRecord(states: SeriesStates, by: CoveragePeriod): SeriesRe
 
 function amountsRecord(amounts: Amounts): AmountsRecord {
   const { expected, missing } = amounts;
-  return { expected, held: expected - missing, missing, percent: rounded(percentOf(amounts)) };
-}
-
-/** Rounds down, so that only a complete series has 100. */
-function rounded(percent: number | undefined): number | null {
-  return percent === undefined ? null : Math.floor(percent * 10_000) / 10_000;
+  const percent = percentOf(amounts);
+  const rounded = percent === undefined ? null : Math.floor(percent * 10_000) / 10_000;
+  return { expected, held: expected - missing, missing, percent: rounded };
 }
 
 export const CSV_HEAD =

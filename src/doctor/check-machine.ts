@@ -113,7 +113,9 @@ export async function checkFolder(input: FolderInput): Promise<CheckResult> {
   const shown = shownPath(path);
   try {
     const there = await nearest(path);
-    const room = await freeOnDisk(there);
+    const { bavail, blocks, bsize } = await statfs(there);
+    // Some network file systems report a size of 0.
+    const room = blocks === 0 ? undefined : bavail * bsize;
     const free = room === undefined ? '' : `; ${bytesText(room)} free`;
     if (there === path) await writeProbe(await nearest(within));
     else await access(there, constants.W_OK | constants.X_OK);
@@ -147,12 +149,6 @@ async function nearest(path: string): Promise<string> {
       if (errnoOf(error) !== 'ENOENT' || folder === dirname(folder)) throw error;
     }
   }
-}
-
-/** Undefined on file systems that report a size of 0, as some network file systems do. */
-async function freeOnDisk(folder: string): Promise<number | undefined> {
-  const { bavail, blocks, bsize } = await statfs(folder);
-  return blocks === 0 ? undefined : bavail * bsize;
 }
 
 /** Writes and removes a probe file. */

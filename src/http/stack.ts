@@ -14,7 +14,7 @@ import type { BreakerState } from './retry/breaker.js';
 import { retryBudget } from './retry/budget.js';
 import type { RetryBudget } from './retry/budget.js';
 import { fallbackHost } from './retry/fallback-host.js';
-import type { Failover, FallbackHost } from './retry/fallback-host.js';
+import type { Failover } from './retry/fallback-host.js';
 import type { BackoffOptions } from './retry/retry.js';
 import { isBadContent, retry } from './retry/retry.js';
 import { banPlace, createThrottle } from './throttle/create-throttle.js';
@@ -257,7 +257,9 @@ function around(lanes: Fetch, stack: StackOptions): Fetch {
     },
     stack.budgets,
   );
-  const retried = retryLayer(stack)(verify(budgeted(fallbackHost(fallbackOf(stack.hosts))(lanes))));
+  const { archiveUrl: first, fallbackUrl: other } = stack.hosts;
+  const fallback = fallbackHost(other === undefined || other === first ? undefined : { first, other });
+  const retried = retryLayer(stack)(verify(budgeted(fallback(lanes))));
   return follow(stack.followers)(retried);
 }
 
@@ -291,10 +293,6 @@ function bandwidthOf({ options, clock, signal, common }: AttemptOptions): Transp
   if (limit === undefined) return UNLIMITED;
   const used = common?.once(`bandwidth ${limit}`, () => ({ untilMs: clock.monotonic() }));
   return limitBandwidth(limit, clock, signal, used);
-}
-
-function fallbackOf({ archiveUrl: first, fallbackUrl: other }: ExchangeHosts): FallbackHost | undefined {
-  return other === undefined || other === first ? undefined : { first, other };
 }
 
 function hintOf({ restUrls, hint }: ExchangeHosts, host: string): string {

@@ -25,7 +25,7 @@ export type Removed =
   | { readonly kind: 'orders'; readonly ids: readonly string[] }
   | { readonly kind: 'series'; readonly series: readonly Series[] };
 
-export interface OrderChange {
+interface OrderChange {
   readonly order: Order;
   /** The order without the symbols; undefined if none is left. */
   readonly left: Order | undefined;

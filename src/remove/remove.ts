@@ -13,7 +13,7 @@ import { givenWords } from '../options/value-text.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { commandLine, printLines, tabbed } from '../text/printable.js';
 import { planRemoval, SELECTION, selectRemoved } from './plan-removal.js';
-import type { OrderChange, Removed, RemovalPlan } from './plan-removal.js';
+import type { Removed, RemovalPlan } from './plan-removal.js';
 import { removePlanned } from './remove-planned.js';
 
 /** Rejects with usage errors, with `locked` while another run writes, and as `planRemoval` does; then nothing was removed. */
@@ -51,7 +51,13 @@ async function removeLocked(session: Session, removed: Removed): Promise<Removal
 
 function linesOf({ orders, series }: RemovalPlan): string[] {
   return [
-    ...orders.map(orderLine),
+    ...orders.map(({ order, left, symbols }) =>
+      tabbed([
+        'order',
+        `${order.id} ${layerName(order)}`,
+        left === undefined ? 'the whole order' : listText(symbols),
+      ]),
+    ),
     ...series.map(({ series: one, data, manifest }) => {
       const bytes = data.reduce((sum, file) => sum + file.bytes, 0);
       const own = manifest === undefined ? 'no manifest' : 'its manifest';
@@ -65,11 +71,6 @@ function linesOf({ orders, series }: RemovalPlan): string[] {
       kept.map((path) => tabbed(['stays', path, 'not a file that a manifest line names'])),
     ),
   ];
-}
-
-function orderLine({ order, left, symbols }: OrderChange): string {
-  const text = left === undefined ? 'the whole order' : listText(symbols);
-  return tabbed(['order', `${order.id} ${layerName(order)}`, text]);
 }
 
 function closing({ orders, series }: RemovalPlan, { resolved }: VerbRequest): string[] {

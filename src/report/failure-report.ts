@@ -120,12 +120,8 @@ function stampOf(name: string): string {
   return /-(\d{8}T\d{9}Z.*)/s.exec(name.slice(0, -'.jsonl'.length))?.[1] ?? '';
 }
 
-interface Lines {
-  readonly lines: readonly { readonly line: number; readonly content: unknown }[];
-  readonly cut: number | undefined;
-}
-
-async function linesOf(path: string): Promise<Lines> {
+/** `cut`: the number of the last line, if that line is cut. */
+async function linesOf(path: string) {
   let text: string;
   try {
     text = await readFile(path, 'utf8');

@@ -89,7 +89,10 @@ const MOST_HOSTS = 3;
 const MOST_KINDS = 4;
 
 /** At most `rows` lines. Those that come and go most often are the last ones, so that the others keep their place. */
-export function liveLines(state: ProgressState, { columns, rows }: Size): string[] {
+export function liveLines(
+  state: ProgressState,
+  { columns, rows }: { readonly columns: number; readonly rows: number },
+): string[] {
   const lines: readonly Line[] =
     state.phase === 'plan'
       ? [['plan', `${countText(state.requests, 'request')} in ${wholeSeconds(state.elapsedMs)}`]]
@@ -97,11 +100,6 @@ export function liveLines(state: ProgressState, { columns, rows }: Size): string
   const width = columns < NARROW ? 0 : LABEL;
   const rest = lines.map(([name, text]) => `  ${name.padEnd(width)} ${text}`);
   return state.phase === 'plan' ? rest : [totalsLine(state, columns), ...rest].slice(0, rows);
-}
-
-interface Size {
-  readonly columns: number;
-  readonly rows: number;
 }
 
 type Line = readonly [name: string, text: string];

@@ -184,7 +184,9 @@ function daysToRepair(
   };
   // Also days after today: a line of such a day is wrong, and only its failed fetch tells the user.
   for (const period of periodsOfLines(broken)) add(period, period.to);
-  for (const period of periodsOfLines(lines.filter(isIncomplete))) add(period);
+  // Objects that lacked rows when they were fetched.
+  const incomplete = lines.filter(({ open, gaps }) => open === true || (gaps?.length ?? 0) > 0);
+  for (const period of periodsOfLines(incomplete)) add(period);
   for (const period of others) add(period);
   for (const period of absences.failed()) if (!isHeld(held, period)) add(period);
   const periods = [...periodsOfLines(lines), ...others];
@@ -196,11 +198,6 @@ function daysToRepair(
     if (mayCome && !isHeld(held, dayPeriod(day))) add(dayPeriod(day));
   }
   return rangesOf(spansOf([...days].map(dayPeriod)));
-}
-
-/** True when the object lacked rows when it was fetched. */
-function isIncomplete({ open, gaps }: ObjectLine): boolean {
-  return open === true || (gaps?.length ?? 0) > 0;
 }
 
 function periodsOfLines(lines: readonly ObjectLine[]): Period[] {

@@ -130,7 +130,9 @@ function doPart(
     return ACTS[act](data, context, job);
   };
   // Two jobs of a series would change one manifest at the same time, and two jobs with orders one order.
-  const inTurn = (): Promise<AttemptEnd | undefined> => serialize(seriesOf(data), run);
+  const { out, market, dataset, interval, symbols } = data.options;
+  const series = [out, market, dataset, interval, symbols].join('~');
+  const inTurn = (): Promise<AttemptEnd | undefined> => serialize(series, run);
   return data.orders === undefined ? inTurn() : serialize(`orders ${lake}`, inTurn);
 }
 
@@ -190,10 +192,6 @@ async function whileBehind({ open, clock, signal, warn }: ProcessContext): Promi
 function furtherAttempt(job: QueuedJob, failed: readonly FailedObject[]): CryptodlError | undefined {
   const isLast = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
   return isLast ? undefined : failed.find(({ error }) => error.retryable && !error.fatal)?.error;
-}
-
-function seriesOf({ options: { out, market, dataset, interval, symbols } }: JobData): string {
-  return [out, market, dataset, interval, symbols].join('~');
 }
 
 function endBy(error: CryptodlError): JobEnd {

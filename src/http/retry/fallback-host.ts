@@ -3,7 +3,7 @@ import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { Layer } from '../fetch.js';
 
-export interface FallbackHost {
+interface FallbackHost {
   /** Base address of the objects, without a slash at its end. */
   readonly first: string;
   readonly other: string;
