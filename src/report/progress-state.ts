@@ -3,7 +3,6 @@ import type { HostStates, BucketState, OpenBreaker } from '../http/host-states.j
 import type { ErrorCode } from '../model/errors.js';
 import { bytesText, durationText, numberText, countText } from '../model/units.js';
 import cliProgress from 'cli-progress';
-import type { Options } from 'cli-progress';
 
 export interface ProgressState {
   /** `plan`: before the first object is requested. */
@@ -84,9 +83,8 @@ export function progressFields(state: ProgressState): object {
   };
 }
 
-/** More hosts and more kinds of errors are counted. */
+/** More hosts are counted. */
 const MOST_HOSTS = 3;
-const MOST_KINDS = 4;
 
 /** At most `rows` lines. Those that come and go most often are the last ones, so that the others keep their place. */
 export function liveLines(
@@ -115,15 +113,11 @@ const LEAST_CELLS = 4;
 function totalsLine(state: ProgressState, columns: number): string {
   const cells = Math.max(LEAST_CELLS, Math.min(MOST_CELLS, Math.floor(columns / 5)));
   const share = shareOf(state);
-  const bar = cliProgress.Format.BarFormat(share, barOptions(cells));
+  // cli-progress derives the two strings only for bars that it draws on the terminal itself.
+  const strings = { barCompleteString: '█'.repeat(cells), barIncompleteString: '░'.repeat(cells) };
+  const bar = cliProgress.Format.BarFormat(share, { barsize: cells, barGlue: '', ...strings });
   const failed = state.failed > 0 ? [`${numberText(state.failed)} failed`] : [];
   return `  ${bar} ${Math.floor(share * 100)}%  ${[...totalTexts(state), ...failed].join(', ')}`;
-}
-
-/** cli-progress derives the two strings only for bars that it draws on the terminal itself. */
-function barOptions(cells: number): Options {
-  const strings = { barCompleteString: '█'.repeat(cells), barIncompleteString: '░'.repeat(cells) };
-  return { barsize: cells, barGlue: '', ...strings };
 }
 
 function downloadLines(state: ProgressState): Line[] {
@@ -174,11 +168,7 @@ function bucketText({ name, waiting, nextMs, pausedMs }: BucketState): string {
 function errorLines({ errors, failed }: ProgressState): Line[] {
   const kinds = Object.entries(errors).toSorted(([, one], [, other]) => other - one);
   if (kinds.length === 0) return [];
-  const more = kinds.length - MOST_KINDS;
-  const texts = [
-    ...kinds.slice(0, MOST_KINDS).map(([code, count]) => `${numberText(count)} ${code}`),
-    ...(more > 0 ? [`${more} more ${more === 1 ? 'kind' : 'kinds'}`] : []),
-  ];
+  const texts = kinds.map(([code, count]) => `${numberText(count)} ${code}`);
   const end = failed === 0 ? 'all retried' : `${countText(failed, 'object')} failed`;
   return [['errors', `${end}: ${texts.join(', ')}`]];
 }
