@@ -27,9 +27,9 @@ function cellsOf(run: RunRecord): string[] {
     run.startedAt.slice(0, 16).replace('T', ' '),
     printable(runName(run)),
     durationText(elapsedMs),
-    shortNumber(outcomes.ok + outcomes.partial),
-    shortNumber(outcomes.skipped),
-    shortNumber(outcomes.failed),
+    numberText(outcomes.ok + outcomes.partial),
+    numberText(outcomes.skipped),
+    numberText(outcomes.failed),
     retryRate === null ? '-' : percentText(retryRate),
     p95Ms === null ? '-' : durationText(p95Ms),
     String(exitCode),
@@ -48,11 +48,6 @@ function ratesOf({ summary: { requests, network } }: RunRecord) {
     retryRate: requests === 0 ? null : retries.total / requests,
     p95Ms: attemptMs.p95 > 0 ? attemptMs.p95 : null,
   };
-}
-
-/** `123,456`, `1.2M` */
-function shortNumber(number: number): string {
-  return number < 1e6 ? numberText(number) : `${(number / 1e6).toFixed(1)}M`;
 }
 
 /** Runs without a record, and the alerts of the newest run. */
