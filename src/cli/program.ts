@@ -228,10 +228,15 @@ function readOperands(
   verb: Verb,
   words: readonly string[],
 ): { operand: string | undefined; values: Given[] } {
-  const hasOperand = VERB_TEXTS[verb].operand !== undefined;
+  const { operand, examples } = VERB_TEXTS[verb];
+  const hasOperand = operand !== undefined;
   const values = words.slice(hasOperand ? 1 : 0).map((word) => {
     const flag = flagOf(verb, word);
-    if (flag === undefined) throw oneTooMany(verb, word);
+    if (flag === undefined)
+      throw usage(
+        `${verb} takes ${hasOperand ? 'one' : 'no'} argument: "${word}" is one too many`,
+        `for example: ${examples[0] ?? ''}`,
+      );
     return [flag, word] as const;
   });
   return { operand: hasOperand ? words[0] : undefined, values };
@@ -272,11 +277,3 @@ function isPlace(word: string): boolean {
 }
 
 const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'audit', 'enqueue'];
-
-function oneTooMany(verb: Verb, word: string): Error {
-  const { operand, examples } = VERB_TEXTS[verb];
-  return usage(
-    `${verb} takes ${operand === undefined ? 'no' : 'one'} argument: "${word}" is one too many`,
-    `for example: ${examples[0] ?? ''}`,
-  );
-}
