@@ -186,7 +186,7 @@ function percentiles(histogram: RecordableHistogram): Percentiles {
   return { p50: histogram.percentile(50), p95: histogram.percentile(95), p99: histogram.percentile(99) };
 }
 
-export type WireFigures = Figures['figures'];
+type WireFigures = Figures['figures'];
 export type HostFigures = WireFigures['hosts'][string];
 
 /** The requests of a run, in numbers. */
