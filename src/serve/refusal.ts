@@ -49,14 +49,15 @@ export function sendXml(
 
 const NAMED: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** One element with text content; control characters become numeric references, as S3 writes them. */
-export function element(name: string, text: string | number | boolean): string {
+/** Text as XML content; control characters become numeric references, as S3 writes them. */
+function escapeXml(text: string): string {
   // eslint-disable-next-line no-control-regex -- the expression must match control characters
-  const escaped = String(text).replace(
-    /[&<>"\u0000-\u001f\u007f]/g,
-    (c) => NAMED[c] ?? `&#x${c.charCodeAt(0).toString(16)};`,
-  );
-  return `<${name}>${escaped}</${name}>`;
+  return text.replace(/[&<>"\u0000-\u001f\u007f]/g, (c) => NAMED[c] ?? `&#x${c.charCodeAt(0).toString(16)};`);
+}
+
+/** One element with text content. */
+export function element(name: string, text: string | number | boolean): string {
+  return `<${name}>${escapeXml(String(text))}</${name}>`;
 }
 
 export const XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n';
