@@ -17,7 +17,6 @@ import { listSeries, walkLake } from '../lake/walk-lake.js';
 import type { LoosePath, SeriesFolder } from '../lake/walk-lake.js';
 import { createEngine } from '../convert/duckdb.js';
 import type { HeldSelection } from '../select/held-series.js';
-import { seriesName } from '../model/task.js';
 import type { Session } from '../download/session.js';
 import { withoutConflict } from '../write/partition-guards.js';
 import { dayOf, parsePeriod } from '../model/calendar.js';
@@ -26,7 +25,7 @@ import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { CryptodlError } from '../model/errors.js';
 import { listSeries as listArchived } from '../plan/series-listing.js';
-import { FORMATS } from '../model/task.js';
+import { FORMATS, seriesName } from '../model/task.js';
 import type { ArchiveObject, Cadence, Series } from '../model/task.js';
 import { publishedDigest } from '../source/archive-client.js';
 
@@ -45,8 +44,8 @@ export interface LakeCheck {
 const SERIES_AT_ONCE = 4;
 
 /**
- * Yields in path order; checks a few series at a time. Rejects with `locked` if a series has findings and another run writes to the
- * lake, and with `fix` if another run has taken over the lake.
+ * Yields the checks of series, files and links in path order. Rejects with `locked`: without `fix`, if a series has findings while a run
+ * writes the lake; with `fix`, if another run has taken over the lake.
  */
 export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<LakeCheck> {
   const { paths, venue, stop } = session;
@@ -57,7 +56,7 @@ export async function* checkLake(session: Session, request: CheckRequest): Async
   try {
     const { format } = request.selection;
     const context = { root: paths.root, venue, engine: session.options.deep ? engine : undefined, format };
-    const found = chosen(walkLake(paths.root, venue), request.selection);
+    const found = selected(walkLake(paths.root, venue), request.selection);
     yield* mapOrdered(found, SERIES_AT_ONCE, (one) => {
       stop.signal.throwIfAborted();
       return one.kind === 'series'
@@ -70,7 +69,7 @@ export async function* checkLake(session: Session, request: CheckRequest): Async
   }
 }
 
-async function* chosen(
+async function* selected(
   all: AsyncGenerator<SeriesFolder | LoosePath>,
   selection: HeldSelection,
 ): AsyncGenerator<SeriesFolder | LoosePath> {
@@ -79,6 +78,7 @@ async function* chosen(
       yield one;
 }
 
+/** Checks a series, and again after each change by another writer. Then releases the files that the check has read. */
 async function checkOneSeries(
   session: Session,
   request: CheckRequest,
@@ -107,14 +107,14 @@ async function checkAndFix(
   folder: SeriesFolder,
 ): Promise<LakeCheck> {
   const { paths, venue } = session;
-  const isFixed = request.fix;
+  const { fix } = request;
   const backing = backingOf(paths.root);
   let check = await checkSeries(context, await listSeries(paths.root, folder));
   if (check.findings.length > 0) {
-    if (!isFixed) await refuseIfLocked(paths.internal, session.clock);
-    // A run may have written since the folder was read. The lock of a fix prevents it, but a lake in a bucket has none.
+    if (!fix) await refuseIfLocked(paths.internal, session.clock);
     await backing?.reopenSeries(folder.path);
-    if (backing !== undefined || !isFixed)
+    // A run may have written since the folder was read. The lock of a fix prevents this, but a lake in a bucket has no lock.
+    if (backing !== undefined || !fix)
       check = await checkSeries(context, await listSeries(paths.root, folder));
   }
   const upstream = session.options.upstream
@@ -122,7 +122,7 @@ async function checkAndFix(
     : [];
   const { settled, recent } = separateRecent(paths.root, check);
   const others = [...recent, ...upstream.map(withRemedy)];
-  if (!isFixed) return { check: settled, findings: [...settled.findings.map(withRemedy), ...others] };
+  if (!fix) return { check: settled, findings: [...settled.findings.map(withRemedy), ...others] };
   await session.lock?.confirm();
   const fixed = await fixSeries({ venue, paths, nowMs: session.clock.now() }, settled);
   // A fix may move files without a change of the manifest.
@@ -131,31 +131,31 @@ async function checkAndFix(
   return { check: settled, findings: [...fixed, ...others] };
 }
 
-// Files of a lake in a bucket that were changed a short time ago. A bucket has no lock: the run that has put such a file may not have
-// put its manifest yet.
+// Recent files: files of a lake in a bucket that were changed a short time ago. A bucket has no lock, so the run that has put such a file
+// may not have put its manifest yet.
 
-/** Longer than a run waits between the put of a file and that of its manifest, with all attempts. */
+/** Longer than the time from the put of a file to the put of its manifest, with all attempts. */
 const SETTLED_MS = 15 * 60_000;
 /** Findings about a file that a manifest may name soon. */
-const OF_FILES: ReadonlySet<LakeFindingKind> = new Set(['damaged', 'unlisted', 'sidecar']);
+const FILE_FINDINGS: ReadonlySet<LakeFindingKind> = new Set(['damaged', 'unlisted', 'sidecar']);
 
-/** The finding with a remark, or undefined if its file was not changed in the last minutes. */
+/** The finding with a remark; undefined if its file is not recent. */
 function asRecent(root: string, finding: LakeFinding): LakeFinding | undefined {
-  // The lock of a local lake keeps other commands away.
+  // No file of a local lake is recent, because the lock keeps other runs away.
   const ageMs = backingOf(root)?.ageMs(join(root, finding.path)) ?? Number.POSITIVE_INFINITY;
-  if (!OF_FILES.has(finding.kind) || ageMs > SETTLED_MS) return undefined;
+  if (!FILE_FINDINGS.has(finding.kind) || ageMs > SETTLED_MS) return undefined;
   const text = `${finding.text}; changed in the last 15 minutes, so another run may be writing it: try again later`;
   return { ...finding, text, left: 'fix' };
 }
 
-/** Divides the findings of a series. The objects in recent files do not count as lost. */
+/** Takes the findings about recent files out of a check. The lines of these files do not count as broken. */
 function separateRecent(
   root: string,
   check: SeriesCheck,
 ): { readonly settled: SeriesCheck; readonly recent: readonly LakeFinding[] } {
   const recent = check.findings.flatMap((finding) => asRecent(root, finding) ?? []);
   const paths = new Set(recent.map(({ path }) => path));
-  const findings = check.findings.filter(({ kind, path }) => !OF_FILES.has(kind) || !paths.has(path));
+  const findings = check.findings.filter(({ kind, path }) => !FILE_FINDINGS.has(kind) || !paths.has(path));
   const broken = check.broken.filter((line) => !paths.has(pathInLake(check, line)));
   return { settled: { ...check, findings, broken }, recent };
 }
@@ -175,24 +175,20 @@ async function checkLoosePath(
   if (recent !== undefined) return { findings: [recent] };
   if (!fix || finding.kind !== 'unlisted') return { findings: [withRemedy(finding)] };
   await lock?.confirm();
-  const kept = await moveToQuarantine(
-    paths,
-    join(paths.root, path),
-    `unlisted: ${finding.text}`,
-    clock.now(),
-  );
+  const cause = `unlisted: ${finding.text}`;
+  const kept = await moveToQuarantine(paths, join(paths.root, path), cause, clock.now());
   if (kept === undefined) return { findings: [{ ...finding, left: 'nothing-known' }] };
   return { findings: [{ ...finding, done: `kept in ${shownPath(kept)}` }] };
 }
 
-// `verify --upstream`: compares held objects with the archive's present listing and with the digests in its sidecars.
+// `verify --upstream`: compares held objects with the listing of the archive and with the digests in its sidecars.
 
 const SIDECARS_AT_ONCE = 16;
 
 /** The parts of a session that reach the archive. */
 type Upstream = Pick<Session, 'fetch' | 'listing' | 'nowMs' | 'options' | 'stop' | 'venue'>;
 
-/** Compares the held objects of a series, except rows from REST and rows that the program made. Rejects when the listing or a sidecar is unavailable. */
+/** Leaves out rows from REST and rows that the program made. Rejects if the listing or a sidecar cannot be fetched. */
 async function upstreamFindings(
   session: Upstream,
   series: Series,
@@ -207,7 +203,7 @@ async function upstreamFindings(
   for (const cadence of ['daily', 'monthly'] as const) {
     const held = [...lines.values()].filter((line) => line.cadence === cadence);
     if (held.length === 0) continue;
-    const listed = await listedOf(session, series, cadence, held);
+    const listed = await listedByKey(session, series, cadence, held);
     const compare = (line: ObjectLine): Promise<LakeFinding | undefined> =>
       findingOf(session, series, line, listed.get(line.key));
     for await (const finding of mapOrdered(held, SIDECARS_AT_ONCE, compare))
@@ -216,7 +212,8 @@ async function upstreamFindings(
   return findings;
 }
 
-async function listedOf(
+/** The listed objects of the held periods. Rejects with `unreachable` if only a copy of the listing can be had. */
+async function listedByKey(
   { listing, venue, nowMs }: Upstream,
   series: Series,
   cadence: Cadence,
@@ -245,25 +242,22 @@ async function findingOf(
 ): Promise<LakeFinding | undefined> {
   const about = { path: line.key, series, format: line.settings.format, periods: [line.period] };
   if (listed === undefined) return { kind: 'withdrawn', ...about, text: 'the archive no longer lists it' };
-  const isKnown = line.shorter !== undefined && revisionText(line.shorter, listed) === undefined;
-  const revised = isKnown ? undefined : revisionText(line, listed);
-  if (revised !== undefined) return { kind: 'revised', ...about, text: revised };
-  if (isKnown) return undefined;
+  // The lake has rejected this revision, so its sidecar differs from the held object too.
+  if (line.shorter !== undefined && differenceOf(line.shorter, listed) === undefined) return undefined;
+  const difference = differenceOf(line, listed);
+  if (difference !== undefined) return { kind: 'revised', ...about, text: difference };
   const { fetch, options, stop, venue } = session;
   const { sidecar } = venue.archive;
   if (sidecar === undefined) return undefined;
   const digest = await publishedDigest({ fetch, options, signal: stop.signal }, sidecar, line.key);
   if (digest === undefined || digest === line.sha256 || digest === line.staleSidecar) return undefined;
-  return {
-    kind: 'stale-digest',
-    ...about,
-    text: `the sidecar names SHA-256 ${digest.slice(0, 12)}…, the held object has ${line.sha256.slice(0, 12)}…; the listing shows no other ETag or size`,
-  };
+  const digests = `the sidecar names SHA-256 ${digest.slice(0, 12)}…, the held object has ${line.sha256.slice(0, 12)}…`;
+  return { kind: 'stale-digest', ...about, text: `${digests}; the listing shows no other ETag or size` };
 }
 
-function revisionText(line: Pick<ObjectLine, 'etag' | 'bytes'>, listed: ArchiveObject): string | undefined {
-  const hasTags = (line.etag ?? '') !== '' && (listed.etag ?? '') !== '';
-  if (hasTags && line.etag !== listed.etag)
+function differenceOf(line: Pick<ObjectLine, 'etag' | 'bytes'>, listed: ArchiveObject): string | undefined {
+  const haveEtags = (line.etag ?? '') !== '' && (listed.etag ?? '') !== '';
+  if (haveEtags && line.etag !== listed.etag)
     return `the archive has ETag ${listed.etag ?? ''}, the lake has ${line.etag ?? ''}`;
   if (listed.bytes !== undefined && listed.bytes !== line.bytes)
     return `the archive has ${listed.bytes} bytes, the lake has ${line.bytes}`;
