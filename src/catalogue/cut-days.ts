@@ -1,23 +1,23 @@
-/** Finds days of tick data without rows for hours after or before midnight, although most days around them have rows there. */
+/** Finds held days that lack rows: by missing ids, by silences, by long stretches without rows at midnight, and by few rows in a day. */
 import { DAY_MS, dayOf, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { HeldSpan } from '../lake/held-objects.js';
 import type { DatasetSpec } from '../source/venue.js';
 
-/** Shorter pauses at midnight are common. */
+/** Shorter stretches at midnight are common. */
 const LONG_MS = 2 * 3600_000;
-/** At the rate of the rest of the day, the stretch would have at least this many rows. With fewer, the pause may be chance. */
+/** At the rate of the rest of the day, a long stretch would have at least this many rows. With fewer, it may be chance. */
 const EXPECTED_ROWS = 10;
 const NEAR_DAYS = 7;
-const FEWEST_NEIGHBOURS = 2;
-/** A near day counts as shorter if this many times the length of its stretch is at most the length of the long stretch. */
+const FEWEST_NEAR_DAYS = 2;
+/** A stretch is short beside a long one if this many times its length is at most the length of the long one. */
 const LONG_TO_SHORT = 10;
 
-/** A day of a steady dataset with less than this share of the rows of the days around it lacks rows. Twelve bands of a book were ten before 2026-01-15. */
+/** A day of a steady dataset with less than this share of the usual rows lacks rows. Books went from 10 to 12 bands on 2026-01-15. */
 const STEADY_SHARE = 0.75;
 
-/** True for datasets with rows at irregular times, at all hours of the day. */
+/** Whether a dataset has rows at irregular times, at all hours of the day. */
 export function hasTicks(spec: DatasetSpec | undefined): boolean {
   return spec?.rate !== undefined;
 }
@@ -27,7 +27,7 @@ export interface DayRows extends Pick<ObjectLine, 'rows' | 'first' | 'last'> {
   readonly day: number;
 }
 
-/** Epoch milliseconds `[from, to)` without rows, at the start or the end of a day or within it. */
+/** A time without rows at the start or the end of a day, or within it: epoch milliseconds `[from, to)`. */
 export interface EmptyStretch {
   readonly day: number;
   readonly at: 'begin' | 'end' | 'within';
@@ -37,7 +37,7 @@ export interface EmptyStretch {
   readonly ids?: number;
 }
 
-/** Whether a pause at midnight is longer than two hours. */
+/** Whether a stretch is longer than two hours. */
 export function isLongStretch(ms: number): boolean {
   return ms > LONG_MS;
 }
@@ -47,7 +47,7 @@ export function longStretches(day: DayRows, dayStart: DayStart): EmptyStretch[] 
   return longOf(timesOf(day.day, day), dayStart);
 }
 
-/** The first and the last row of a day, in epoch milliseconds. Texts are read once: a lake has hundreds of thousands of days. */
+/** The times of the first and the last row of a day, in epoch milliseconds: parsed once, because a lake has hundreds of thousands of days. */
 interface DayTimes {
   readonly day: number;
   readonly rows: number;
@@ -68,7 +68,7 @@ function longOf(times: DayTimes, dayStart: DayStart): EmptyStretch[] {
   return [begin, end].filter(isLong);
 }
 
-/** The silences that the conversion of an object found by the rate of its rows. Longer ones are days without rows. */
+/** The silences of an object without ids, which its conversion found by the rate of its rows. A longer one is not a cut, but days without rows. */
 export function silentStretches(
   { gaps = [], ids }: Pick<ObjectLine, 'gaps' | 'ids'>,
   dayStart: DayStart,
@@ -82,7 +82,7 @@ export function silentStretches(
   });
 }
 
-/** The same of objects with ids, at their start and their end. */
+/** The silences of an object with ids, at its start and its end. */
 function silentSides({ facts, from, to }: HeldSpan, dayStart: DayStart): EmptyStretch[] {
   return (facts.ids?.silent ?? [])
     .map((at) => stretchAt(timesOf(at === 'begin' ? from : to - 1, facts), at, dayStart))
@@ -94,9 +94,9 @@ function toMs([from, to]: readonly [string, string]): readonly [number, number] 
 }
 
 /**
- * The silences of held objects, and long stretches that are unusual: on most held days among the 7 days before and the 7 days after, and on at least two, the same stretch
- * is at most a tenth as long.
- * Leaves out stretches next to a day on which the symbol is proven not to trade (`isIdle`): it may have been listed or delisted during the day.
+ * The stretches in which held objects lack rows, in order of time: those of missing ids; silences; long stretches that are unusual, because most of
+ * the near days, and at least two, have a short one there; days with few rows. `isIdle`: whether the symbol is proven not to trade on a day. Next
+ * to such a day, only missing ids count, because the symbol may have been listed or delisted within the day.
  */
 export function cutStretches(
   held: readonly HeldSpan[],
@@ -124,11 +124,11 @@ export function cutStretches(
   const silent = (rate === undefined ? [] : held)
     .flatMap((object) => [...silentStretches(object.facts, dayStart), ...silentSides(object, dayStart)])
     .filter(
-      (stretch) => !isSeriesEdge(stretch) && !(stretch.at !== 'within' && proven.has(midnightOf(stretch))),
+      (stretch) => !isSeriesEdge(stretch) && (stretch.at === 'within' || !proven.has(midnightOf(stretch))),
     );
-  const isKnown = ({ day, at }: EmptyStretch): boolean =>
+  const isSilent = ({ day, at }: EmptyStretch): boolean =>
     silent.some((one) => one.day === day && one.at === at);
-  const cut = [...missing, ...silent, ...unusual.filter((stretch) => !isKnown(stretch))];
+  const cut = [...missing, ...silent, ...unusual.filter((stretch) => !isSilent(stretch))];
   const cutDays = new Set(cut.map(({ day }) => day));
   const thin =
     rate?.isSteady === true
@@ -139,17 +139,17 @@ export function cutStretches(
   return [...cut, ...thin].sort((a, b) => a.from - b.from);
 }
 
-/** Days with fewer rows than the days around them. Which of their rows are missing is not known. */
+/** Days with few rows beside the days around them, each as one stretch: the times of the missing rows are not known. */
 function thinDays(days: ReadonlyMap<number, DayTimes>, dayStart: DayStart): EmptyStretch[] {
   return [...days.values()].flatMap(({ day, rows }) => {
     const near = nearDays(day, days).map((one) => one.rows);
     const median = near.toSorted((a, b) => a - b)[Math.floor(near.length / 2)] ?? 0;
-    if (near.length < FEWEST_NEIGHBOURS || rows >= STEADY_SHARE * median) return [];
+    if (near.length < FEWEST_NEAR_DAYS || rows >= STEADY_SHARE * median) return [];
     return [{ day, at: 'within', from: startOfDay(day, dayStart), to: startOfDay(day + 1, dayStart) }];
   });
 }
 
-/** The held days at most a week before or after. */
+/** The held days at most a week before or after, without the day itself. */
 function nearDays(day: number, days: ReadonlyMap<number, DayTimes>): DayTimes[] {
   const near: DayTimes[] = [];
   for (let other = day - NEAR_DAYS; other <= day + NEAR_DAYS; other += 1) {
@@ -165,8 +165,8 @@ function midnightOf({ day, at }: EmptyStretch): number {
 }
 
 /**
- * Compares the last id of each object with the first id of the next one: `missing` has the longer stretch of each midnight at which ids are
- * missing, or both if both are long. `proven`: the midnights at which ids decide, so that a silence is none of trades that are missing. Ids that begin anew prove nothing.
+ * Compares the last id of each object with the first id of the next one. `missing`: for each midnight at which ids are missing, the longer stretch
+ * beside it, or both if both are long. `proven`: the midnights at which these ids decide, and not the silences. Ids that begin anew prove nothing.
  */
 function seamsOf(
   held: readonly HeldSpan[],
@@ -174,9 +174,9 @@ function seamsOf(
 ): { readonly missing: EmptyStretch[]; readonly proven: ReadonlySet<number> } {
   const missing: EmptyStretch[] = [];
   const proven = new Set<number>();
-  for (const [index, { facts: line, from: day }] of held.entries()) {
+  for (const [index, { facts, from: day }] of held.entries()) {
     const before = held[index - 1];
-    const [last, first] = [before?.facts.ids?.last, line.ids?.first];
+    const [last, first] = [before?.facts.ids?.last, facts.ids?.first];
     if (before?.to !== day || before.facts.open === true || last === undefined || first === undefined)
       continue;
     const ids = first - last - 1;
@@ -184,7 +184,7 @@ function seamsOf(
     proven.add(day);
     if (ids === 0 || endsWithGap(before, dayStart)) continue;
     const tail = stretchAt(timesOf(day - 1, before.facts), 'end', dayStart);
-    const head = stretchAt(timesOf(day, line), 'begin', dayStart);
+    const head = stretchAt(timesOf(day, facts), 'begin', dayStart);
     const longer = head.to - head.from > tail.to - tail.from ? head : tail;
     const long = [tail, head].filter(({ from, to }) => isLongStretch(to - from));
     for (const stretch of long.length > 1 ? long : [longer])
@@ -193,13 +193,13 @@ function seamsOf(
   return { missing, proven };
 }
 
-/** Whether the missing rows before the end of an object are a gap of it already. */
+/** Whether the last gap of an object reaches its end, so that the missing rows there are known already. */
 function endsWithGap({ facts, to }: HeldSpan, dayStart: DayStart): boolean {
   const [, end = ''] = facts.gaps?.at(-1) ?? [];
   return Date.parse(end) >= startOfDay(to, dayStart);
 }
 
-/** Whether the next object proves that no row is missing at the end of an object with scheduled rows, which its own schedule does not tell. */
+/** Whether the next object proves that no scheduled row is missing at the end of an object. Its own schedule does not tell this. */
 export function isProvenWhole({ facts, to }: HeldSpan, next: HeldSpan | undefined): boolean {
   const [last, first] = [facts.ids?.last, next?.facts.ids?.first];
   return next?.from === to && last !== undefined && first === last + 1;
@@ -211,11 +211,11 @@ function isUnusual(
   dayStart: DayStart,
 ): boolean {
   const near = nearDays(day, days);
-  const shorter = near.filter((times) => {
+  const short = near.filter((times) => {
     const stretch = stretchAt(times, at, dayStart);
     return (stretch.to - stretch.from) * LONG_TO_SHORT <= to - from;
   });
-  return near.length >= FEWEST_NEIGHBOURS && shorter.length * 2 > near.length;
+  return near.length >= FEWEST_NEAR_DAYS && short.length * 2 > near.length;
 }
 
 function stretchAt({ day, first, last }: DayTimes, at: EmptyStretch['at'], dayStart: DayStart): EmptyStretch {

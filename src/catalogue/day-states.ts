@@ -1,6 +1,6 @@
 /**
- * The states of the days of a series: what it holds, and what it lacks, with the reason and the evidence. Computed from the lines of its
- * manifest and the names of missing files; no data file is read.
+ * Computes the states of the days of a series: what it holds, and what it lacks, with reasons and evidence. Needs the lines of its manifest
+ * and the names of missing files, and reads no data file.
  */
 import { isFromRest } from '../lake/manifest-line.js';
 import type { HeldObjects, HeldSpan } from '../lake/held-objects.js';
@@ -27,14 +27,14 @@ import type { Add, Part } from './held-gaps.js';
 import { append, at, eachSpan, intersect, NO_SPANS, subtract } from './spans.js';
 import type { DayRange, Spans } from './spans.js';
 
-/** A failure of the last failure report. */
+/** A failure in the last failure report. */
 export interface ReportedFailure {
   readonly format: Format;
   readonly period: DayRange;
   readonly code: ErrorCode;
 }
 
-/** The manifest of a series, and what its folders tell. */
+/** What was read of a series: its manifest, and the names of the files in its folders. */
 export interface SeriesRead {
   readonly manifest: Manifest;
   /** Number of replaced objects per format. The manifest has only the latest line of an object. */
@@ -45,12 +45,12 @@ export interface SeriesRead {
   readonly missingFiles: ReadonlySet<string>;
 }
 
+/** The days that orders ask for, by format. Without `from`, they begin with the own days of the series. */
 export type OrderedFormats = Readonly<Partial<Record<Format, Pick<DayRange, 'to'> & Partial<DayRange>>>>;
 
 export interface StateTerms {
-  /** The range of days to judge. Without `from` or `to`, that of each series begins or ends with its own days, see `ownDays`. */
+  /** The range of days to judge. A missing `from` or `to` is that of the own days (`ownDays`) and of the ordered days together. */
   readonly range: Partial<DayRange>;
-  /** The days that orders ask for in each format. They belong to the range where it has no `from` or `to`. */
   readonly ordered?: OrderedFormats | undefined;
   /** Today as a day number. */
   readonly today: number;
@@ -58,7 +58,7 @@ export interface StateTerms {
   readonly failures: readonly ReportedFailure[];
   /** Undefined for a dataset that this version does not know. */
   readonly spec: DatasetSpec | undefined;
-  /** Of config/halts.json, in seconds. */
+  /** The halts in config/halts.json, in seconds. */
   readonly halts: Spans;
 }
 
@@ -68,7 +68,7 @@ export interface Amounts {
   readonly missing: number;
 }
 
-/** One series in one format. `excused`: rows (or days) that are not expected, for a reason of a gap. */
+/** The states of one series in one format. */
 export interface SeriesStates extends Amounts {
   readonly series: Series;
   /** Undefined when the series holds no data, but its manifest records absences, or an order names it. */
@@ -97,10 +97,11 @@ export interface SeriesStates extends Amounts {
   readonly last: string | undefined;
   /** In order of time. Neighbouring gaps of one state are joined, except loose ones. Includes gaps in which no data is expected. */
   readonly gaps: readonly Gap[];
+  /** Rows (or days) of gaps in which no data is expected. */
   readonly excused: number;
 }
 
-/** The states in each format that the series holds. Empty when it holds nothing, records no absences, and the range is not that of an order. */
+/** One item per held, lost or ordered format. If none is held or lost: one without a format, for recorded absences or a range with both ends. */
 export function statesOf(series: Series, read: SeriesRead, terms: StateTerms): SeriesStates[] {
   const { absences, ...held } = read.manifest;
   const formats = FORMATS.filter((format) => held[format].size > 0 || (read.lost[format] ?? []).length > 0);
@@ -110,10 +111,10 @@ export function statesOf(series: Series, read: SeriesRead, terms: StateTerms): S
       statesOfFormat(series, format, read, terms),
     );
   }
-  const isRemembered = absences.periods().length + absences.failed().length > 0;
+  const hasAbsences = absences.periods().length + absences.failed().length > 0;
   const { from, to } = terms.range;
-  const isOrdered = from !== undefined && to !== undefined;
-  return isRemembered || isOrdered ? [statesOfFormat(series, undefined, read, terms)] : [];
+  const hasBothEnds = from !== undefined && to !== undefined;
+  return hasAbsences || hasBothEnds ? [statesOfFormat(series, undefined, read, terms)] : [];
 }
 
 function statesOfFormat(
@@ -128,13 +129,13 @@ function statesOfFormat(
   const isThere = ({ facts }: HeldSpan): boolean => !missingFiles.has(facts.file);
   const held = listed.filter(isThere);
   const missing = listed.filter((object) => !isThere(object));
-  // A missing file does not change the reasons of other days.
+  // The days of missing files count as held here, so that the reasons of other days stay the same.
   const heldDays = daysOf(listed);
   const failures = terms.failures.filter((failure) => failure.format === format);
   const known = { absences, ...factsOf(terms, listed), reported: codesOf(failures) };
   const others = [...((format && lost[format]) ?? []), ...failures.map(({ period }) => period)];
   const own = ownDays(heldDays, absences, others);
-  const range = spec !== undefined && isMade(spec) ? cutRange(terms.range, own) : terms.range;
+  const range = spec !== undefined && isMade(spec) ? clipRange(terms.range, own) : terms.range;
   const ordered = format && terms.ordered?.[format];
   const from = range.from ?? Math.min(own.from, ordered?.from ?? own.from);
   const ownEnd = Math.min(own.to, today, known.currentMonth ?? today);
@@ -158,7 +159,7 @@ function statesOfFormat(
     range: terms.range,
     own,
     revisions: (format && revisions[format]) ?? 0,
-    ...pick(part),
+    ...commonFields(part),
     ...countsOf(within),
     doubts: doubtsOf(within, spec?.sequence !== undefined),
     gaps,
@@ -171,7 +172,7 @@ function countedSeconds({ interval }: Series, format?: Format, spec?: DatasetSpe
   return isCounted ? rowSeconds(spec, interval) : undefined;
 }
 
-function pick({ from, to, rowSeconds: seconds, dayStartSeconds }: Part) {
+function commonFields({ from, to, rowSeconds: seconds, dayStartSeconds }: Part) {
   return { from, to, rowSeconds: seconds, dayStartSeconds };
 }
 
@@ -181,7 +182,7 @@ function daysOf(objects: readonly DayRange[]): number[] {
   return days;
 }
 
-/** The codes by day. */
+/** The error codes by day. */
 function codesOf(failures: readonly ReportedFailure[]): Map<number, ErrorCode> {
   const codes = new Map<number, ErrorCode>();
   for (const { period, code } of failures)
@@ -190,8 +191,8 @@ function codesOf(failures: readonly ReportedFailure[]): Map<number, ErrorCode> {
 }
 
 /**
- * The days from the first to the last one that the lake holds, has lost, or failed to fetch; for a series without such days, those
- * with recorded absences. `repair` fetches what is missing of them.
+ * The days from the first to the last one that the lake holds, has lost, or failed to fetch; for a series without such days, those with
+ * recorded absences; without any, `[Infinity, -Infinity)`. `repair` fetches what is missing of them.
  */
 function ownDays(heldDays: Spans, absences: Absences, others: readonly DayRange[]): DayRange {
   const held =
@@ -204,15 +205,15 @@ function ownDays(heldDays: Spans, absences: Absences, others: readonly DayRange[
   };
 }
 
-/** The part of a range within the own days: a range does not ask for rows that the program makes, and has not made. */
-function cutRange({ from, to }: Partial<DayRange>, own: DayRange): DayRange {
+/** The part of a range within the own days, for rows that the program makes: days for which it has made none lack nothing. */
+function clipRange({ from, to }: Partial<DayRange>, own: DayRange): DayRange {
   return {
     from: Math.min(Math.max(from ?? own.from, own.from), own.to),
     to: Math.max(Math.min(to ?? own.to, own.to), own.from),
   };
 }
 
-/** The first and last days of the dataset, which explain absent days. */
+/** The facts of the dataset and of the held objects that explain absent days. */
 function factsOf(
   { spec, today }: Pick<StateTerms, 'spec' | 'today'>,
   held: readonly HeldSpan[],
@@ -220,12 +221,12 @@ function factsOf(
   if (spec === undefined) return {};
   const firsts = spec.cadences.flatMap((cadence) => spec.spans[cadence]?.first?.from ?? -Infinity);
   const first = Math.min(...firsts);
-  const kinds = [...new Set(held.map(({ facts }) => facts.cadence))];
-  const isRest = held.some(({ facts }) => isFromRest(facts));
-  const end = isRest
+  const cadences = [...new Set(held.map(({ facts }) => facts.cadence))];
+  const hasRest = held.some(({ facts }) => isFromRest(facts));
+  const end = hasRest
     ? undefined
-    : (endOfDataset(spec, kinds) ?? (spec.removed ? held.at(-1)?.to : undefined));
-  const isMonthly = !isRest && spec.cadences.length > 0 && !spec.cadences.includes('daily');
+    : (endOfDataset(spec, cadences) ?? (spec.removed ? held.at(-1)?.to : undefined));
+  const isMonthlyOnly = !hasRest && spec.cadences.length > 0 && !spec.cadences.includes('daily');
   return {
     ...(Number.isFinite(first) ? { first } : {}),
     ...(end === undefined ? {} : { end }),
@@ -233,11 +234,11 @@ function factsOf(
     ...rowsOf(held, spec),
     ...(hasWholeHistory(spec) ? { isWholeInRest: true } : {}),
     ...(held[0] !== undefined && isFromRest(held[0].facts) ? { isOfRest: true } : {}),
-    ...(isMonthly ? { currentMonth: monthStart(monthOf(today)) } : {}),
+    ...(isMonthlyOnly ? { currentMonth: monthStart(monthOf(today)) } : {}),
   };
 }
 
-/** The time of the first row, and the days of the first and after the last row. A monthly object may begin before the listing of its symbol, and end after its end. */
+/** Only monthly objects limit `rows`: they may begin before the listing of their symbol, and end after the end of it. */
 function rowsOf(held: readonly HeldSpan[], dayStart: DayStart): Pick<SeriesFacts, 'rows' | 'firstRow'> {
   const [first, last] = [held[0]?.facts, held.at(-1)?.facts];
   const day = (time: string): number => dayOf(Date.parse(time), dayStart);
@@ -250,7 +251,7 @@ function rowsOf(held: readonly HeldSpan[], dayStart: DayStart): Pick<SeriesFacts
   };
 }
 
-/** Whether REST has the rows of all times, as for bars and funding rates, so that an empty answer is evidence. */
+/** Whether REST has the rows of all times, as of bars and funding rates. An empty answer of it is evidence. */
 function hasWholeHistory({ rest }: DatasetSpec): boolean {
   return rest !== undefined && !('joins' in rest) && rest.pager === 'start' && rest.reachHours === undefined;
 }
@@ -260,7 +261,7 @@ function mayBeCut(held: readonly HeldSpan[], rate: DatasetSpec['rate']): boolean
   return rate !== undefined || held.some(({ facts }) => facts.ids !== undefined);
 }
 
-/** The stretches of cut days in which there are no rows; empty for datasets with neither ticks nor ids. */
+/** The stretches without rows of the cut days in the range; empty for a series with neither a rate nor ids. */
 function cutsOf(
   held: readonly HeldSpan[],
   { from, to, rate, heldDays, known, dayStartSeconds }: Omit<Part, 'rowSeconds' | 'halts' | 'bars'>,
@@ -275,14 +276,14 @@ function cutsOf(
   return cuts.filter(({ day }) => day >= from && day < to);
 }
 
-/** The long stretches without rows that make held days count as cut, for runs and repair. */
+/** The stretches without rows for which held days count as cut, for runs and `repair`. */
 export function heldCuts(
   { held, absences }: { readonly held: HeldObjects; readonly absences: Absences },
   terms: Pick<StateTerms, 'spec' | 'today'>,
 ): readonly EmptyStretch[] {
   const objects = held.spans();
   const rate = terms.spec?.rate;
-  // Most series are neither: a run asks this of each.
+  // Most series have neither a rate nor ids, and a run calls this for each series.
   if (!mayBeCut(objects, rate)) return [];
   const heldDays = daysOf(objects);
   const known = { absences, ...factsOf(terms, objects) };
@@ -309,19 +310,19 @@ function countsOf(objects: readonly HeldSpan[]): Counts {
   return { objects: objects.length, restObjects, rows, duplicates, first, last };
 }
 
-interface Lacking {
+interface JudgedObjects {
   /** The held objects in the range. */
   readonly within: readonly HeldSpan[];
-  /** Objects whose files are missing. */
+  /** All objects whose files are missing. */
   readonly missing: readonly HeldSpan[];
   readonly cuts: readonly EmptyStretch[];
 }
 
-function gapsOf({ within, missing, cuts }: Lacking, part: Part): Gap[] {
+function gapsOf({ within, missing, cuts }: JudgedObjects, part: Part): Gap[] {
   const { from, to, heldDays, known, halts, bars, rowSeconds: seconds = DAY_SECONDS } = part;
   const gaps: Gap[] = [];
   const add: Add = ([start, end], state, { reason, evidence, isRestAsked }) => {
-    // Half the time between two rows, less a second for rounding, may lack a row.
+    // A time shorter than half of that between two rows lacks no row. Rounding may take a second from it.
     if (end - start < Math.max(1, seconds / 2 - 1)) return;
     if (isMissing(reason) && !bars.opensIn(Math.ceil(start / DAY_SECONDS), end / DAY_SECONDS)) return;
     const amount = Math.max(1, Math.round((end - start) / seconds));
@@ -360,7 +361,7 @@ function joined(gaps: readonly Gap[]): Gap[] {
   const all: Gap[] = [];
   for (const gap of gaps) {
     const last = all.at(-1);
-    const isOne =
+    const goesOn =
       last !== undefined &&
       last.to === gap.from &&
       last.reason === gap.reason &&
@@ -368,13 +369,13 @@ function joined(gaps: readonly Gap[]): Gap[] {
       last.isRestAsked === gap.isRestAsked &&
       last.isLoose === undefined &&
       gap.isLoose === undefined;
-    if (isOne) all[all.length - 1] = { ...last, to: gap.to, amount: last.amount + gap.amount };
+    if (goesOn) all[all.length - 1] = { ...last, to: gap.to, amount: last.amount + gap.amount };
     else all.push(gap);
   }
   return all;
 }
 
-/** Expected and missing rows (or days) of the whole range. */
+/** The expected, missing and excused rows (or days) of the whole range. */
 function amountsOf(
   { from, to, rowSeconds: seconds = DAY_SECONDS }: Part,
   gaps: readonly Gap[],
