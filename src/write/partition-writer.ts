@@ -53,7 +53,7 @@ export function createPartitionWriter(context: WriterContext): PartitionWriter {
   };
 }
 
-/** The session of DuckDB is closed when it resolves. */
+/** Writes the received objects. If some are rejected, before or after the conversion, writes only the others (`writeOthers`). */
 async function writeInto(
   context: WriterContext,
   plan: PartitionPlan,
@@ -63,11 +63,12 @@ async function writeInto(
   const periods = received.map(({ object }) => object.period);
   const existing = await readExistingFile(context, plan, periods);
   if (received.length === 0) return writeNothing(context, plan, existing, missing);
+  const input = { existing, received, missing };
   const stillHeld = keysStillHeld(existing, missing);
   const interleaved = findInterleaved(existing, received, missing);
-  if (interleaved.size > 0) return writeOthers(context, plan, { existing, received, missing }, interleaved);
-  const before = guardWrite(plan, existing, received, missing);
-  if (before !== undefined) return { ...before, stillHeld };
+  if (interleaved.size > 0) return writeOthers(context, plan, input, interleaved);
+  const refusal = guardWrite(plan, existing, received, missing);
+  if (refusal !== undefined) return { ...refusal, stillHeld };
   const session = await context.engine.session(sessionSize(received, existing));
   const made: MadeFile[] = [];
   const failed = new Map<string, CryptodlError>();
@@ -78,13 +79,15 @@ async function writeInto(
       if (file.result.rows > 0) made.push(file);
     }
     const sound = received.filter(({ object }) => !failed.has(object.key));
-    const wrong = [...failed].filter(([key]) => replacedBy(existing, received, key).length > 0);
+    const brokenRevisions = [...failed].filter(([key]) => replacedBy(existing, received, key).length > 0);
     const shorter = context.acceptsShorter ? [] : shorterOf(existing, sound, made);
-    if (wrong.length > 0 || shorter.length > 0)
-      return await writeOthers(context, plan, { existing, received, missing }, new Map(wrong), shorter);
-    const after = guardWrite(plan, existing, sound, new Map([...missing, ...failed]));
-    if (after !== undefined) return { ...after, failed: new Map([...after.failed, ...failed]), stillHeld };
+    if (brokenRevisions.length > 0 || shorter.length > 0)
+      return await writeOthers(context, plan, input, new Map(brokenRevisions), shorter);
+    const laterRefusal = guardWrite(plan, existing, sound, new Map([...missing, ...failed]));
+    if (laterRefusal !== undefined)
+      return { ...laterRefusal, failed: new Map([...laterRefusal.failed, ...failed]), stillHeld };
     if (made.length === 0) return emptyResult(failed);
+    // The commit removes these staged files, or leaves them for the run that completes it.
     const files = made.splice(0);
     const gone = findSuperseded(plan, existing, sound);
     // Read before the commit, because the commit replaces the held lines.
@@ -97,7 +100,7 @@ async function writeInto(
     const result = summarize(plan, datasetSpec(context, plan), { replaced, received, made: files, failed });
     if (plan.rebuild === undefined)
       return { ...result, stillHeld, quarantined: quarantinePath === undefined ? 0 : 1 };
-    return withLost(result, { lost: gone.lost, missing, quarantinePath });
+    return withLost(result, gone.lost, missing, quarantinePath);
   } catch (error) {
     // These errors concern only this partition: it is too large for memory, or it differs from its manifest.
     const known = toCryptodlError(error);
@@ -109,10 +112,12 @@ async function writeInto(
   }
 }
 
+/** The keys of absent objects whose rows the file has. */
 function keysStillHeld({ inFile }: ExistingFile, missing: Missing): ReadonlySet<string> {
   return new Set(inFile.map(({ key }) => key).filter((key) => missing.get(key) === 'absent'));
 }
 
+/** The held lines whose rows a received object replaces. */
 function replacedBy(
   { replaced }: ExistingFile,
   received: readonly ReceivedObject[],
@@ -145,11 +150,11 @@ async function writeOthers(
   });
   if (shorter.length > 0)
     await recordShorterRevisions(context, existing.folder, plan.settings.format, shorter);
-  const found = shorter.map((each) => [each.received.object.key, each] as const);
+  const byKey = shorter.map((each) => [each.received.object.key, each] as const);
   return {
     ...result,
     failed: new Map([...failed, ...result.failed]),
-    shorter: new Map([...found, ...(result.shorter ?? [])]),
+    shorter: new Map([...byKey, ...(result.shorter ?? [])]),
   };
 }
 
@@ -161,7 +166,7 @@ function shorterOf(
   return received.flatMap((each) => {
     const { key } = each.object;
     const line = existing.replaced.find((candidate) => isPredecessor(candidate, each));
-    const rows = rowsIn(made, key)?.rows;
+    const rows = factsOf(made, key)?.rows;
     const lackedRows = made.reduce((sum, { result }) => sum + (result.lacked.get(key) ?? 0), 0);
     return shorterRevision(line, each, { rows, keptRows: line?.rows, lackedRows });
   });
@@ -176,11 +181,11 @@ function isPredecessor(line: ObjectLine, { object }: ReceivedObject): boolean {
   );
 }
 
-function rowsIn(made: readonly MadeFile[], key: string): ObjectFacts | undefined {
+function factsOf(made: readonly MadeFile[], key: string): ObjectFacts | undefined {
   return made.map(({ result }) => result.written.get(key)).find((facts) => facts !== undefined);
 }
 
-/** Moves a damaged file to the quarantine if every object in it is absent. */
+/** Moves a damaged file to the quarantine if every object in it is absent. Otherwise changes nothing. */
 async function writeNothing(
   context: WriterContext,
   plan: PartitionPlan,
@@ -197,17 +202,15 @@ async function writeNothing(
       commit(context, plan, { existing, made: [], received: [], dead: [], lost }),
     ),
   );
-  return withLost(none, { lost, missing, quarantinePath });
+  return withLost(none, lost, missing, quarantinePath);
 }
 
 /** Reports lost objects that the archive or REST no longer has. Other lost objects can be fetched by a later run. */
 function withLost(
   result: WriteResult,
-  {
-    lost,
-    missing,
-    quarantinePath,
-  }: { lost: readonly ObjectLine[]; missing: Missing; quarantinePath: string | undefined },
+  lost: readonly ObjectLine[],
+  missing: Missing,
+  quarantinePath: string | undefined,
 ): WriteResult {
   const failed = new Map(result.failed);
   for (const { key, file } of lost)
@@ -229,12 +232,12 @@ function summarize(
 ): WriteResult {
   const written = new Map<string, WrittenObject>();
   for (const { object } of received) {
-    const rows = rowsIn(made, object.key);
-    if (rows === undefined) continue;
-    const expected = rows.expectedRows ?? expectedRows(spec, plan.series, object);
+    const facts = factsOf(made, object.key);
+    if (facts === undefined) continue;
+    const expected = facts.expectedRows ?? expectedRows(spec, plan.series, object);
     const replaces = replaced.get(object.key);
     written.set(object.key, {
-      ...rows,
+      ...facts,
       ...(expected === undefined ? {} : { expectedRows: expected }),
       ...(replaces === undefined ? {} : { replaces }),
     });

@@ -31,24 +31,25 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
         const { zip: held } = await context.manifests.of(folder);
         const takesAll = plan.force === true || context.acceptsShorter;
-        const { shorter, broken } = await worseZips(context, held, takesAll ? [] : received);
+        const { shorter, unreadable } = await worseZips(context, held, takesAll ? [] : received);
         const isShorter = new Set(shorter.map((each) => each.received));
-        const taken = received.filter((each) => !isShorter.has(each) && !broken.has(each.object.key));
+        const taken = received.filter((each) => !isShorter.has(each) && !unreadable.has(each.object.key));
         await context.lock?.confirm();
+        // Checked again: symbolic links may have replaced folders since the zips were compared.
         const folderOf = cachedFolderCheck(context.paths.root);
         await folderOf(seriesFolder(context.venue.name, plan.series));
         await stagingFolder(context.paths);
-        const made = await Promise.all(taken.map((object) => filesOf(context, folderOf, object)));
+        const made = await Promise.all(taken.map((each) => filesOf(context, folderOf, each)));
         const unlisted = await quarantineUnlisted(context, held, taken, made);
-        const lines = taken.map((object) => lineOf(context, plan, { received: object, held }, at));
+        const lines = taken.map((each) => lineOf(context, plan, { received: each, held }, at));
         const lost = await lostZips(context, held, missing);
-        const all = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
+        const allLines = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
         await context.timed('commit', { plan }, async () => {
           await files.stage(made.flat());
           await renameAround(made, lines, async (replace) => {
             // The folder shows that the lake has the series, even if its manifest is lost.
             if (taken.length > 0) await mkdir(folder, { recursive: true });
-            await context.serialize(folder, () => context.manifests.append(folder, all, replace));
+            await context.serialize(folder, () => context.manifests.append(folder, allLines, replace));
           });
         });
         if (shorter.length > 0) await recordShorterRevisions(context, folder, 'zip', shorter);
@@ -56,7 +57,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
           written: new Map(
             lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }]),
           ),
-          failed: new Map([...lost.failed, ...broken]),
+          failed: new Map([...lost.failed, ...unreadable]),
           stillHeld: lost.stillHeld,
           quarantined: lost.quarantined + unlisted,
           shorter: new Map(shorter.map((each) => [each.received.object.key, each])),
@@ -69,26 +70,27 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
   };
 }
 
-/** Renames the staged files of new objects before `append`, and gives it the renames of files that replace committed ones. `lines`: of the same objects. */
+/** Renames new files before `append`, and gives it the renames of files that replace committed ones. `made` and `lines`: of the same objects. */
 async function renameAround(
   made: readonly (readonly FileToWrite[])[],
   lines: readonly ObjectLine[],
   append: (replace: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
-  const isReplaced = (at: number): boolean => lines[at]?.fileBefore !== undefined;
+  const replacesFile = (at: number): boolean => lines[at]?.fileBefore !== undefined;
   try {
-    await renameAll(made.filter((_, at) => !isReplaced(at)).flat());
-    await append(() => renameAll(made.filter((_, at) => isReplaced(at)).flat()));
+    await renameAll(made.filter((_, at) => !replacesFile(at)).flat());
+    await append(() => renameAll(made.filter((_, at) => replacesFile(at)).flat()));
   } catch (error) {
-    // After an error of the disk, these files would take its space until the next run.
+    // Staged files would take space until the next run, and the error may be a full disk.
     await removeStaged(made.flat());
     throw error;
   }
 }
 
-/** Handles zips that the archive no longer has: intact zips stay, damaged zips are quarantined, missing and damaged zips are lost. */
+/** Judges the zips of absent objects: intact ones are still held, missing and damaged ones are lost. Moves damaged ones to the quarantine. */
 async function lostZips({ venue, paths, clock }: WriterContext, held: HeldObjects, missing: Missing) {
-  const lost = { stillHeld: new Set<string>(), failed: new Map<string, CryptodlError>() };
+  const stillHeld = new Set<string>();
+  const failed = new Map<string, CryptodlError>();
   const lines: ObjectLine[] = [];
   let quarantined = 0;
   for (const line of missing.size === 0 ? [] : held.lines()) {
@@ -96,7 +98,7 @@ async function lostZips({ venue, paths, clock }: WriterContext, held: HeldObject
     const path = join(await paths.folder(dirname(line.file)), basename(line.file));
     const isThere = (await fileSize(path)) !== undefined;
     if (isThere && (await fileFacts(path)).sha256 === line.fileSha256) {
-      lost.stillHeld.add(line.key);
+      stillHeld.add(line.key);
       continue;
     }
     const cause = 'it does not match its manifest, and the archive no longer has it';
@@ -104,15 +106,15 @@ async function lostZips({ venue, paths, clock }: WriterContext, held: HeldObject
     const { sidecar } = venue.archive;
     if (sidecar !== undefined) await moveToQuarantine(paths, path + sidecar.suffix, cause, clock.now());
     quarantined += quarantinePath === undefined ? 0 : 1;
-    lost.failed.set(line.key, lostError(line.file, line.key, quarantinePath));
+    failed.set(line.key, lostError(line.file, line.key, quarantinePath));
     lines.push(line);
   }
-  return { ...lost, lines, quarantined };
+  return { stillHeld, failed, lines, quarantined };
 }
 
 /**
- * Moves files that no manifest line names, and that differ from the new ones, to the quarantine. Resolves with their number. What a
- * killed run has published equals the new file.
+ * Moves files that no manifest line names to the quarantine, and resolves with their number. A file that equals the new one stays: a
+ * killed run has published it.
  */
 async function quarantineUnlisted(
   { paths, clock }: WriterContext,
@@ -131,30 +133,27 @@ async function quarantineUnlisted(
   return quarantined;
 }
 
-/**
- * Revisions with fewer rows than the held zip, and unreadable revisions of a readable held zip. Unpacks both, because such revisions are rare.
- */
+/** Revisions with fewer rows than the held zip, and unreadable revisions of a readable one. Unpacks both zips, because revisions are rare. */
 async function worseZips(context: WriterContext, held: HeldObjects, received: readonly ReceivedObject[]) {
-  const [shorter, broken] = [new Array<ShorterRevision>(), new Map<string, CryptodlError>()];
+  const [shorter, unreadable] = [new Array<ShorterRevision>(), new Map<string, CryptodlError>()];
   for (const each of received) {
     const { key } = each.object;
-    if (replacedRevision(held, each) === undefined) continue;
-    const line = held.lines().find((candidate) => candidate.key === key);
-    if (line === undefined) continue;
+    const line = heldLine(held, each.object);
+    if (line === undefined || replacedRevision(held, each) === undefined) continue;
     const path = join(await context.paths.folder(dirname(line.file)), basename(line.file));
     const size = await fileSize(path);
-    if (size === undefined || size !== line.fileBytes) continue;
+    if (size !== line.fileBytes) continue;
     await bringIn(path);
     const keptRows = await context.countRows({ kind: 'file', path, size }, key);
     if (typeof keptRows !== 'number') continue;
     const rows = await context.countRows(each.zip, key);
     if (typeof rows !== 'number') {
-      broken.set(key, rows);
+      unreadable.set(key, rows);
       continue;
     }
     shorter.push(...shorterRevision(line, each, { rows, keptRows }));
   }
-  return { shorter, broken };
+  return { shorter, unreadable };
 }
 
 /** The files of one object. The sidecar comes first, so that a zip never appears without its digest. */
@@ -183,7 +182,7 @@ async function filesOf(
   return [{ content, staged: stagedPath(context), target }, file];
 }
 
-/** The next run clears files that a failed run leaves in the staging folder. */
+/** A new path in the staging folder. The next run removes files that a failed run has left there. */
 function stagedPath(context: WriterContext): string {
   return join(context.paths.staging, `${randomUUID()}.partial`);
 }
