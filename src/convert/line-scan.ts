@@ -1,4 +1,4 @@
-/** Finds rows of a CSV that the fast reader (DuckDB) may accept although they are invalid. */
+/** Finds signs that a CSV has invalid rows which the fast reader (DuckDB) may accept. The exact checker then reads the CSV. */
 
 const NEWLINE = 0x0a;
 const UNDERSCORE = 0x5f;
@@ -10,12 +10,12 @@ const SUSPICIOUS_BYTES: readonly number[] = [0x09, 0x0b, 0x0c, 0x00, 0x2b];
 const SUSPICIOUS_TEXTS: readonly Buffer[] = ['" ', ' "'].map((text) => Buffer.from(text));
 const EXPONENT_MARKS = [0x45, 0x65];
 const [POINT, ZERO, NINE] = [0x2e, 0x30, 0x39];
-/** Only a longer line can have a number without exponent that is too small for a double. */
+/** Bytes. Only a longer line can have a number without an exponent that is too small for a double. */
 const LONG_LINE = 324;
-/** `inf` and `nan` have one of these letters, in any spelling. */
+/** Each spelling of `inf` and `nan` has one of these letters. */
 const LETTERS_N = [0x4e, 0x6e];
 
-/** Counts what decides whether the fast reader alone can check the rows of a CSV. */
+/** The counts and signs that decide whether the fast reader alone can check the rows of a CSV. Chunks may end within a line. */
 export class LineScan {
   rows = 0;
   underscores = 0;
@@ -24,14 +24,14 @@ export class LineScan {
   lettersN = 0;
   /** The bytes of the longest line. */
   longest = 0;
-  /** The fast reader may accept invalid content. */
+  /** Whether the fast reader may accept invalid content. */
   isSuspicious: boolean;
   readonly #commas: number;
-  /** The last byte so far, and the bytes of the line that the next chunk may continue. */
-  #last = NEWLINE;
-  #lineBytes = 0;
+  #lastByte = NEWLINE;
+  /** The number of bytes after the last line feed. */
+  #openBytes = 0;
 
-  /** `commas`: those of a valid line. */
+  /** `commas`: the number of commas in a valid line. */
   constructor(commas: number, isSuspicious: boolean) {
     this.#commas = commas;
     this.isSuspicious = isSuspicious;
@@ -42,27 +42,27 @@ export class LineScan {
     this.underscores += count(chunk, UNDERSCORE);
     this.spaces += count(chunk, SPACE);
     for (const letter of LETTERS_N) this.lettersN += count(chunk, letter);
-    this.isSuspicious ||= hasSuspiciousBytes(chunk) || hasExponent(chunk, this.#last);
-    this.#last = chunk.at(-1) ?? this.#last;
+    this.isSuspicious ||= hasSuspiciousBytes(chunk) || hasExponent(chunk, this.#lastByte);
+    this.#lastByte = chunk.at(-1) ?? this.#lastByte;
   }
 
-  /** To be called after the last chunk. Returns whether the last line has no end. */
+  /** Call it after the last chunk. Returns whether the last line has no line feed. */
   end(): boolean {
     this.isSuspicious ||= this.longest > LONG_LINE;
-    if (this.#last === NEWLINE) return false;
+    if (this.#lastByte === NEWLINE) return false;
     this.rows += 1;
-    this.isSuspicious ||= this.#last === COMMA || this.#last === QUOTE;
+    this.isSuspicious ||= this.#lastByte === COMMA || this.#lastByte === QUOTE;
     return true;
   }
 
   /**
-   * A comma at the end of a line is a blank last cell or an extra comma: the number of commas in the line decides. `,""` there may be an extra
-   * cell, too. If an earlier chunk has the bytes that decide, the exact checker decides.
+   * Judges how each line ends. A comma at the end is before a blank last cell, or it is extra: the number of commas in the line tells. `,""`
+   * at the end may be an extra cell too. If bytes that tell are in an earlier chunk, the line is suspicious.
    */
   #addLines(chunk: Buffer): void {
-    let start = -this.#lineBytes;
+    let start = -this.#openBytes;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, end + 1)) {
-      const last = end === 0 ? this.#last : chunk[end - 1];
+      const last = end === 0 ? this.#lastByte : chunk[end - 1];
       if (last === COMMA) this.isSuspicious ||= start < 0 || commasWithin(chunk, start, end) !== this.#commas;
       else if (last === QUOTE)
         this.isSuspicious ||= end < 3 || (chunk[end - 2] === QUOTE && chunk[end - 3] === COMMA);
@@ -70,8 +70,8 @@ export class LineScan {
       this.rows += 1;
       start = end + 1;
     }
-    this.#lineBytes = chunk.length - start;
-    this.longest = Math.max(this.longest, this.#lineBytes);
+    this.#openBytes = chunk.length - start;
+    this.longest = Math.max(this.longest, this.#openBytes);
   }
 }
 

@@ -17,9 +17,8 @@ const [DASH, COLON, SPACE] = [0x2d, 0x3a, 0x20];
 export type RowTimes = Float64Array;
 
 /**
- * Reads the times of exactly `rows` rows that begin at byte `from`. Undefined if the number of lines differs, or if a line begins with
- * anything else than digits of a column `time` (13: milliseconds, 16: microseconds) or `2024-01-31 23:59:59` of a column `datetime`,
- * each followed by a comma.
+ * Reads the first cell of each line from byte `from` on. Undefined if there are not exactly `rows` lines, or if a cell has another form: a
+ * column `time` has 13 digits (milliseconds) or 16 digits (microseconds), a column `datetime` has `2024-01-31 23:59:59`.
  */
 export function readTimes(
   csv: Buffer,
@@ -27,10 +26,10 @@ export function readTimes(
   { from, rows }: { readonly from: number; readonly rows: number },
 ): RowTimes | undefined {
   const times = new Float64Array(rows);
-  const readTime = type === 'datetime' ? new DateTimes() : new Epochs();
+  const reader = type === 'datetime' ? new DateTimeReader() : new EpochReader();
   let at = from;
   for (let row = 0; row < rows; row += 1) {
-    const time = readTime.at(csv, at);
+    const time = reader.read(csv, at);
     if (!(time <= Number.MAX_SAFE_INTEGER)) return undefined;
     times[row] = time;
     const end = csv.indexOf(NEWLINE, at);
@@ -39,9 +38,9 @@ export function readTimes(
   return at === csv.length ? times : undefined;
 }
 
-class Epochs {
-  /** NaN for anything else than digits and a comma. */
-  at(csv: Buffer, from: number): number {
+class EpochReader {
+  /** NaN for anything else than 13 or 16 digits without a leading zero, and a comma. */
+  read(csv: Buffer, from: number): number {
     let value = 0;
     let at = from;
     for (; at < from + 17; at += 1) {
@@ -55,14 +54,14 @@ class Epochs {
   }
 }
 
-class DateTimes {
-  // Nearly all rows of an object have the same date.
+class DateTimeReader {
+  // The last date with its start, because nearly all rows of an object have the same date.
   #date = 0;
   #dayMs = 0;
 
-  /** NaN for any other form, and for dates and times that do not exist. */
-  at(csv: Buffer, from: number): number {
-    const two = (at: number): number => {
+  /** NaN for any other form, for dates and times that do not exist, and for years before 2000 or after 2999. */
+  read(csv: Buffer, from: number): number {
+    const twoDigits = (at: number): number => {
       const tens = (csv[from + at] ?? 0) - ZERO;
       const ones = (csv[from + at + 1] ?? 0) - ZERO;
       return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
@@ -75,9 +74,9 @@ class DateTimes {
       csv[from + 16] === COLON &&
       csv[from + 19] === COMMA;
     if (!isRightForm) return Number.NaN;
-    const [hour, minute, second] = [two(11), two(14), two(17)];
+    const [hour, minute, second] = [twoDigits(11), twoDigits(14), twoDigits(17)];
     if (!(hour <= 23 && minute <= 59 && second <= 59)) return Number.NaN;
-    const dayMs = this.#startOf(two(0) * 100 + two(2), two(5), two(8));
+    const dayMs = this.#startOf(twoDigits(0) * 100 + twoDigits(2), twoDigits(5), twoDigits(8));
     return (dayMs + ((hour * 60 + minute) * 60 + second) * 1000) * 1000;
   }
 
@@ -86,8 +85,8 @@ class DateTimes {
     if (date === this.#date) return this.#dayMs;
     if (!(year >= 2000 && year <= 2999)) return Number.NaN;
     const dayMs = Date.UTC(year, month - 1, day);
-    const real = new Date(dayMs);
-    if (real.getUTCMonth() !== month - 1 || real.getUTCDate() !== day) return Number.NaN;
+    const parsed = new Date(dayMs);
+    if (parsed.getUTCMonth() !== month - 1 || parsed.getUTCDate() !== day) return Number.NaN;
     this.#date = date;
     this.#dayMs = dayMs;
     return dayMs;
@@ -96,7 +95,7 @@ class DateTimes {
 
 /** The times of the objects of a file, in the order of the file. */
 export interface TimeOrder {
-  /** The times of each object, ascending. */
+  /** The times of each object, ascending. An object whose times ascend strictly keeps its array. */
   readonly sorted: readonly RowTimes[];
   /** Whether each row of the file is later than the one before. */
   readonly isOrdered: boolean;
@@ -116,12 +115,14 @@ export function orderOf(objects: readonly RowTimes[]): TimeOrder {
   };
 }
 
+/** Whether each time is later than the one before. */
 function isAscending(times: RowTimes): boolean {
   for (let row = 1; row < times.length; row += 1)
     if (!((times[row] ?? 0) > (times[row - 1] ?? 0))) return false;
   return true;
 }
 
+/** All times, ascending. */
 function merged(objects: readonly RowTimes[]): RowTimes {
   const all = new Float64Array(objects.reduce((sum, { length }) => sum + length, 0));
   let from = 0;
@@ -133,7 +134,7 @@ function merged(objects: readonly RowTimes[]): RowTimes {
 }
 
 export interface TimeFacts {
-  /** ISO 8601. */
+  /** The times of the first and the last row, ISO 8601. */
   readonly first: string;
   readonly last: string;
   /** ISO instants `[from, to)`, ascending, at most `MAX_GAPS`. */
@@ -147,14 +148,16 @@ export interface TimeFacts {
 }
 
 /**
- * The facts about an object from the sorted times of its rows, without those of exact duplicates. `isOrdered`: the rows of the whole file were
- * ascending before. A row count that is expected, of rows in order and on the grid, is not searched for gaps.
+ * The facts about an object from the sorted times of its rows, without exact duplicates. `isOrdered`: the rows of the whole file were in
+ * order before. Rows that are regular and as many as expected are not searched for gaps.
  */
 export function timeFacts(
   sorted: RowTimes,
-  { spec, series, object, isOrdered, hours = [] }: TimesOf & TimesContext,
+  { spec, series, object, isOrdered, hours = [] }: TimedObject & TimesContext,
 ): TimeFacts {
   const [first = 0, last = 0] = [sorted[0], sorted.at(-1)];
+  const ends = { first: instantText(first), last: instantText(last) };
+  if (hours.length > 0) return { ...ends, ...scheduleFacts(sorted, hours, { spec, series, object }) };
   const grid = rowSeconds(spec, series.interval);
   const bar = barSeconds(spec, series);
   const expected = expectedRows(spec, series, object);
@@ -169,8 +172,6 @@ export function timeFacts(
       (isOffGrid(sorted, grid) || last - first !== (sorted.length - 1) * grid * 1e6 || !isAscending(sorted)));
   const mayHaveGaps = grid !== undefined && (isIrregular || sorted.length < (expected ?? 0));
   const mayHaveExtraBars = bar !== undefined && (isIrregular || sorted.length > (expected ?? sorted.length));
-  const ends = { first: instantText(first), last: instantText(last) };
-  if (hours.length > 0) return { ...ends, ...scheduleFacts(sorted, hours, { spec, series, object }) };
   return {
     ...ends,
     gaps:
@@ -185,16 +186,17 @@ export function timeFacts(
 
 interface TimesContext {
   readonly isOrdered: boolean;
-  /** The hours of each row since the row before, if the rows have them. `sorted` then has scheduled minutes, each once. */
+  /** For rows of a schedule, the hours since the row before. The times are then those of the schedule, each once. */
   readonly hours?: readonly number[];
 }
 
-interface TimesOf {
+interface TimedObject {
   readonly spec: DatasetSpec;
   readonly series: Series;
   readonly object: ArchiveObject;
 }
 
+/** Microseconds `[from, to)` since the epoch. */
 interface Bounds {
   readonly from: number;
   readonly to: number;
@@ -210,6 +212,7 @@ function isOffGrid(times: RowTimes, seconds: number): boolean {
   return false;
 }
 
+/** The rows after the first of their bar, and those outside of the bounds. */
 function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): number {
   let bars = 0;
   let last = Number.NaN;
@@ -224,14 +227,14 @@ function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): numbe
 }
 
 /**
- * The times that the labels of a period can have. Where archives label a row with the end of its interval, all are one interval later than the
- * period: the last row tells that, or the first one, if the last ones are missing.
+ * The bounds of the times in the rows of a period. In archives that label a row with the end of its interval, all times are one interval
+ * later: the last row tells this, or the first row if the last rows are missing.
  */
 function labelBounds(
   sorted: RowTimes,
   { from, to }: Bounds,
   step: number,
-  { spec: { rest }, object: { period } }: Pick<TimesOf, 'spec' | 'object'>,
+  { spec: { rest }, object: { period } }: Pick<TimedObject, 'spec' | 'object'>,
 ): Bounds {
   const endsBefore = rest !== undefined && 'joins' in rest ? parseDay(rest.endLabelsBefore ?? '') : undefined;
   const mayBeEnds = endsBefore !== undefined && period.from < endsBefore;
@@ -240,52 +243,52 @@ function labelBounds(
 }
 
 /**
- * The gaps of a monthly object whose days have no fixed number of rows: bars of several days that are missing, else days without rows. Nothing is
+ * The gaps of a monthly object whose days have no fixed number of rows: missing bars of several days, else days without rows. No row is
  * missing after the last row of a dataset that has ended.
  */
 function gapsOfMonth(
   sorted: RowTimes,
-  { spec, series, object }: TimesOf,
+  { spec, series, object }: TimedObject,
 ): readonly (readonly [string, string])[] {
   if (object.period.cadence !== 'monthly' || object.rest?.open === true) return [];
   const { from, to } = boundsOf(object, spec);
   const barDays = LONG_BAR_DAYS[series.interval ?? ''];
   const step = (barDays ?? 1) * DAY_MS * 1000;
-  const dayOf = (time: number): number => from + Math.floor((time - from) / step) * step;
+  const startOfDayOf = (time: number): number => from + Math.floor((time - from) / step) * step;
   // A bar of several days may open before its period, but not after it.
   const earliest = barDays === undefined ? from : -Infinity;
-  const times = (barDays === undefined ? sorted.map(dayOf) : sorted).filter(
+  const times = (barDays === undefined ? sorted.map(startOfDayOf) : sorted).filter(
     (time) => time >= earliest && time < to,
   );
   const [first = from, last = from] = [times[0], times.at(-1)];
   // In an object that begins with a bar of the month before, the last bar that closes after the month is in the next object.
   const end = first < from ? to - step : to;
-  const isEnd = spec.spans.monthly?.last?.from === object.period.from;
+  const isLastMonth = spec.spans.monthly?.last?.from === object.period.from;
   const bounds = {
     from: first - (Math.floor((first - from) / step) + 1) * step,
-    to: last + (isEnd ? 1 : Math.max(1, Math.ceil((end - last) / step))) * step,
+    to: last + (isLastMonth ? 1 : Math.max(1, Math.ceil((end - last) / step))) * step,
   };
   return gapsBetween(times, bounds, step, to);
 }
 
+/** Microseconds. */
 const [MINUTE, HOUR] = [60e6, 3600e6];
 
 /**
- * The gaps of a monthly object with a schedule: a row at t says that the row before it was at t − hours. After the last row, its own interval
- * goes on. A row that must come before the first one, in the
- * object before, is known to its minute.
+ * The facts about a monthly object with a schedule: a row at t says that the row before it is at t − hours. After the last row, its
+ * interval goes on. `ids.first` is one minute after the row that must be the last one of the object before.
  */
 function scheduleFacts(
   sorted: RowTimes,
   hours: readonly number[],
-  { spec, object }: TimesOf,
+  { spec, object }: TimedObject,
 ): Pick<TimeFacts, 'gaps' | 'extraBars' | 'expected' | 'ids'> {
   const { from, to } = boundsOf(object, spec);
   const { rest } = object;
   const isFirst = rest !== undefined && REASON_FACTS[rest.reasonIfEmpty].at === 'start';
   const gaps: [string, string][] = [];
   let expected = sorted.length;
-  /** Adds the gap of the rows that are missing in a time before `end`, if any fits in. */
+  /** Adds a gap of `lacking` rows: from the time of the first of them to `end`. */
   const addGap = (lacking: number, first: number, end: number): void => {
     if (lacking <= 0) return;
     expected += lacking;
@@ -296,22 +299,22 @@ function scheduleFacts(
   const lackingFirst = isFirst ? 0 : Math.max(0, Math.floor((first - from) / stepOf(0)));
   const firstExpected = first - lackingFirst * stepOf(0);
   addGap(lackingFirst, firstExpected, first);
-  let before = first;
+  let previous = first;
   for (const [index, time] of sorted.entries()) {
-    const lacking = Math.floor((time - before - MINUTE) / stepOf(index));
+    const lacking = Math.floor((time - previous - MINUTE) / stepOf(index));
     addGap(lacking, time - lacking * stepOf(index), time);
-    before = time;
+    previous = time;
   }
   const step = stepOf(sorted.length - 1);
-  addGap(Math.floor((to - MINUTE - before) / step), before + step, to);
-  const ids = { first: (firstExpected - stepOf(0)) / MINUTE + 1, last: before / MINUTE };
+  addGap(Math.floor((to - MINUTE - previous) / step), previous + step, to);
+  const ids = { first: (firstExpected - stepOf(0)) / MINUTE + 1, last: previous / MINUTE };
   const isJudged = rest?.open !== true;
   return { ...(isJudged ? { gaps: longestGaps(gaps), expected } : { gaps: [] }), extraBars: 0, ids };
 }
 
 /**
- * Each row covers one step, and both bounds are points. Times vary slightly, so only a distance of one and a half intervals or more counts as a
- * gap. A gap ends at `until` at the latest.
+ * The times that no row covers. Each row covers one step, and `from` counts as a row. Times vary slightly, so only a distance of one and a
+ * half steps or more is a gap. A gap ends at `until` at the latest.
  */
 function gapsBetween(
   sorted: RowTimes,
@@ -330,7 +333,7 @@ function gapsBetween(
   return longestGaps(gaps);
 }
 
-/** At most `MAX_GAPS` of the gaps, in order of time: the longest ones, because daily objects may have the rows of days without rows. */
+/** The longest `MAX_GAPS` gaps, in order of time. Daily objects may have the rows of whole days, so those gaps matter most. */
 export function longestGaps<T extends readonly [string, string]>(gaps: readonly T[]): readonly T[] {
   if (gaps.length <= MAX_GAPS) return gaps;
   const lengthOf = ([from, to]: T): number => Date.parse(to) - Date.parse(from);
@@ -338,7 +341,7 @@ export function longestGaps<T extends readonly [string, string]>(gaps: readonly 
   return gaps.filter((gap) => longest.has(gap));
 }
 
-/** An instant as the queries format it: without a fraction, or with its significant digits. */
+/** An instant in the form of the queries: without a fraction, or with the significant digits of it. */
 export function instantText(microseconds: number): string {
   const seconds = Math.floor(microseconds / 1e6);
   const fraction = String(microseconds - seconds * 1e6)
@@ -372,7 +375,7 @@ export function offGridExpression(spec: DatasetSpec, series: Series): string {
   return seconds === undefined ? 'false' : `epoch_us(instant) % ${seconds * 1e6} <> 0`;
 }
 
-/** Whether an object has so many bars that they must be of a shorter interval. Single bars off the grid occur in the archive. */
+/** Whether an object has so many bars that they must be of a shorter interval. Times off the grid do not prove this: the archive has some. */
 export function hasShorterBars(
   spec: DatasetSpec,
   series: Series,
@@ -383,7 +386,7 @@ export function hasShorterBars(
   return expected !== undefined && rows > 2 * expected;
 }
 
-/** A time as formatted by DuckDB, `2024-01-01 00:00:00` → ISO. */
+/** A time in the form of DuckDB, `2024-01-01 00:00:00` → ISO 8601. */
 export function isoInstant(row: Row, name: string): string {
   return `${String(row[name]).replace(' ', 'T')}Z`;
 }
