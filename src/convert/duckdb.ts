@@ -1,4 +1,4 @@
-/** The owner of DuckDB: loaded on first use, with a memory limit, and without downloads of extensions. */
+/** Loads DuckDB at its first use, and runs statements with a memory limit and without downloads of extensions. */
 import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { makeTempFolder, tempFolderOf, tempPath } from '../files/temp-files.js';
@@ -15,14 +15,14 @@ import type {
 } from '@duckdb/node-api';
 
 export interface EngineOptions {
-  /** Threads; by default one per core, fewer where few files may be open. */
+  /** By default one per core, or fewer where few files may be open. */
   readonly threads?: number;
   /**
-   * The `memory_limit` of DuckDB in bytes; 300 MB by default, and at most half of the memory. The limit covers only its buffer manager, so
-   * DuckDB can use more.
+   * The `memory_limit` of DuckDB in bytes; 300 MB by default, and at most half of the memory of the machine. DuckDB can use more, because
+   * the limit is for its buffer manager only.
    */
   readonly memoryBytes?: number;
-  /** Path of a folder for data that exceeds the memory limit. The engine makes the folder, and the caller removes it. */
+  /** A folder for data that exceeds the memory limit. The engine makes it with its first session, and the caller removes it. */
   readonly tempFolder: string;
   /** Interrupts the engine when it aborts. */
   readonly signal?: AbortSignal;
@@ -41,9 +41,9 @@ export interface DuckDbSession {
 
 export interface Engine {
   /**
-   * `small`: each statement runs on one thread, without the cost of distributing it; several sessions use several cores. `large`:
-   * each statement uses up to `threads` threads, and at most `threads` sessions exist; further callers wait. A caller must not wait
-   * for a large session while it has one.
+   * `small`: each statement runs on one thread, which saves the cost of distributing it; several sessions use several cores. `large`, the
+   * default: each statement uses up to `threads` threads, and at most `threads` sessions exist; further callers wait. A caller must close
+   * its large session before it asks for another, or callers may wait for each other without end.
    */
   session(work?: 'small' | 'large'): Promise<DuckDbSession>;
   /** Running and later statements reject with `interrupted`. */
@@ -52,9 +52,9 @@ export interface Engine {
 }
 
 export interface VerbEngine extends Engine {
-  /** An own folder in --temp-dir, for what exceeds the memory and for other temporary files. It exists from the first session on. */
+  /** The engine's own folder in --temp-dir, also for other temporary files of the verb. It exists from the first session on. */
   readonly folder: string;
-  /** Interrupts what runs, and removes the folder. */
+  /** Interrupts running statements, and removes the folder. */
   end(): Promise<void>;
 }
 
@@ -92,10 +92,7 @@ export function createEngine(options: EngineOptions): Engine {
   const open = new Set<DuckDBConnection>();
   const { signal, threads = withinOpenFiles(cores()) } = options;
   const places = new Semaphore(threads);
-  const connectTo = async (
-    instance: Promise<DuckDBInstance>,
-    onClose: () => void,
-  ): Promise<DuckDbSession> => {
+  const connectTo = async (instance: Promise<DuckDBInstance>, onClose: () => void) => {
     try {
       const connection = await (await instance).connect();
       open.add(connection);
@@ -133,7 +130,7 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
-/** A counting semaphore, first come, first served, until it is interrupted. Sessions of both sizes ask it whether the engine is interrupted. */
+/** Counts the places for large sessions, which are given in the order of arrival. Knows for both sizes whether the engine is interrupted. */
 class Semaphore {
   #isInterrupted = false;
   #free: number;
@@ -184,19 +181,20 @@ export function loadDuckDb(): typeof Values {
   try {
     return createRequire(import.meta.url)('@duckdb/node-api') as typeof Values;
   } catch (cause) {
-    const [why = ''] = cause instanceof Error ? cause.message.split('\n') : [String(cause)];
-    const reason = errnoOf(cause) === 'MODULE_NOT_FOUND' ? 'is not installed' : `cannot be loaded: ${why}`;
-    const text = `the DuckDB binary for ${process.platform} ${process.arch} ${reason}`;
+    const [message = ''] = cause instanceof Error ? cause.message.split('\n') : [String(cause)];
+    const fault = errnoOf(cause) === 'MODULE_NOT_FOUND' ? 'is not installed' : `cannot be loaded: ${message}`;
+    const binaries = 'DuckDB has binaries for Linux, macOS and Windows on x64 and arm64';
+    const text = `the DuckDB binary for ${process.platform} ${process.arch} ${fault}`;
     throw new CryptodlError('engine-missing', text, {
       cause,
-      hint: 'install cryptodl again on this machine with npm install --include=optional; DuckDB has binaries for Linux, macOS and Windows on x64 and arm64, and --format zip works without it',
+      hint: `install cryptodl again on this machine with npm install --include=optional; ${binaries}, and --format zip works without it`,
     });
   }
 }
 
 async function start(threads: number, options: EngineOptions): Promise<DuckDBInstance> {
   const { memoryBytes = 300e6, tempFolder } = options;
-  // Most statements need no such folder, so they work without one. For the others, DuckDB gives the error.
+  // Most statements need no folder, so an error here must not end them. For the others, DuckDB gives the error.
   await makeTempFolder(tempFolder).catch(() => undefined);
   return loadDuckDb().DuckDBInstance.create(':memory:', {
     threads: String(threads),
@@ -224,8 +222,6 @@ function sessionOf(connection: DuckDBConnection, places: Semaphore, close: () =>
   };
 }
 
-// Turns errors of DuckDB that do not concern the data into typed errors.
-
 export function interrupted(): CryptodlError {
   return new CryptodlError('interrupted', 'the statement was interrupted');
 }
@@ -239,7 +235,7 @@ export function isFileError(error: unknown): boolean {
   return error instanceof Error && /^(?!FATAL|Parser|Catalog)[A-Za-z ]+ Error: /.test(error.message);
 }
 
-/** Maps errors of DuckDB that do not concern the data. DuckDB has no error codes, so the text decides. */
+/** Makes typed errors of errors of DuckDB that do not concern the data. DuckDB has no error codes, so the text decides. */
 export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
@@ -265,9 +261,13 @@ export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
 
 // Streams the rows of a query, and rejects if the stream ends before the last row.
 
-/** Without loss: integers of 64 bits and more as bigint, decimals and times as text (instants in UTC, with at least 6 digits after the second). */
+/** A value without loss. Integers of 64 bits and more are bigint, decimals and times are text (instants in UTC, with at least 6 fraction digits). */
 export type Cell =
   null | boolean | number | bigint | string | readonly Cell[] | { readonly [name: string]: Cell };
+
+const BEFORE_QUERY = 'SELECT *, false AS ".end" FROM (\n';
+/** For a second run of a query without its rows: `hash` makes DuckDB compute each cell, and `max` keeps one value. */
+const BEFORE_CHECK = 'SELECT max(hash(COLUMNS(*))) FROM (\n';
 
 export interface QueryResult {
   /** Names are unique: a repeated one gets a number. */
@@ -307,13 +307,14 @@ export async function select(
   const converter = cellConverter(values, values.JsonDuckDBValueConverter as unknown as ToCell);
   return {
     columns,
-    batches: batchesOf(result, converter, () => whyIncomplete(connection, query.text, places)),
+    batches: batchesOf(result, converter, () => failIncomplete(connection, query.text, places)),
   };
 }
 
 /**
- * DuckDB's client ends the stream of a failed or interrupted query like that of a complete one. So the query gets a last row, with
- * `true` in an additional last column. If that row does not arrive, rows are missing. UNION ALL keeps the order of rows.
+ * The client of DuckDB ends the stream of a failed or interrupted query like that of a complete one. So the query gets a last row, with
+ * `true` in an additional last column. If that row does not arrive, rows are missing. UNION ALL keeps the order of rows. `text`: the
+ * query as DuckDB accepted it.
  */
 async function withEndRow(
   connection: DuckDBConnection,
@@ -322,20 +323,16 @@ async function withEndRow(
 ): Promise<{ readonly statement: DuckDBPreparedStatement; readonly text: string }> {
   // The columns get their positions as names, which are unique and never `.end`.
   const names = Array.from({ length: columns }, (_, at) => `"${at}"`).join(', ');
-  // A semicolon and comments may end the query, but a subquery takes no semicolon: cut at the last one until DuckDB accepts the text.
+  // A subquery takes no semicolon, but one may end the query, before comments: cut at the last one until DuckDB accepts the text.
   for (let text = sql; ; text = text.slice(0, text.lastIndexOf(';'))) {
-    const whole = `${BEFORE_QUERY}${text}\n) AS ".query" (${names}) UNION ALL BY NAME SELECT true AS ".end"`;
+    const extended = `${BEFORE_QUERY}${text}\n) AS ".query" (${names}) UNION ALL BY NAME SELECT true AS ".end"`;
     try {
-      return { statement: await connection.prepare(whole), text };
+      return { statement: await connection.prepare(extended), text };
     } catch (error) {
       if (!text.includes(';')) throw error;
     }
   }
 }
-
-const BEFORE_QUERY = 'SELECT *, false AS ".end" FROM (\n';
-/** Runs the query again for one value: `hash` makes DuckDB compute each cell, and `max` keeps only one. */
-const BEFORE_CHECK = 'SELECT max(hash(COLUMNS(*))) FROM (\n';
 
 /** Corrects the position in an error of DuckDB: the query of the user begins after `prefix`. */
 async function atPositionOf<T>(prefix: string, act: () => Promise<T>): Promise<T> {
@@ -351,10 +348,10 @@ async function atPositionOf<T>(prefix: string, act: () => Promise<T>): Promise<T
   }
 }
 
-/** For a query whose stream ended too early. Rejects with `interrupted()` after a stop, else with the error of a second run, else with `disk`. */
-async function whyIncomplete(connection: DuckDBConnection, text: string, places: Semaphore): Promise<never> {
+/** For a stream that ended too early. Rejects with `interrupted` after an interrupt, else with the error of a second run, else with `disk`. */
+async function failIncomplete(connection: DuckDBConnection, sql: string, places: Semaphore): Promise<never> {
   places.refuseInterrupted();
-  await atPositionOf(BEFORE_CHECK, () => mapErrors(() => connection.run(`${BEFORE_CHECK}${text}\n)`)));
+  await atPositionOf(BEFORE_CHECK, () => mapErrors(() => connection.run(`${BEFORE_CHECK}${sql}\n)`)));
   throw new CryptodlError('disk', 'the query ended before its last row', {
     hint: 'run it again; cryptodl verify --deep checks the files of the lake',
   });
