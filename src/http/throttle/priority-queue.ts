@@ -1,14 +1,11 @@
-/** The order of waiting requests by priority. */
+/** The order of waiting requests by priority, and the permits that lower priorities earn. */
 import type { OnWait, Priority } from '../fetch.js';
 
-/** The waits and refusals of a bucket. */
-export interface LimiterTally {
-  /** Number of waits, and their sum in milliseconds. */
-  waits: number;
-  waitedMs: number;
-  /** Refusals of the server for too many requests; refusals of requests in flight together count as one. */
-  refusals: number;
-}
+/** Priorities, highest first. */
+export const PRIORITIES: readonly Priority[] = ['high', 'normal', 'low'];
+
+/** Whether requests of a priority want permits. */
+export type Wanting = Readonly<Record<Priority, boolean>>;
 
 /** Waiting requests by priority. Those of one priority are in the order of arrival. */
 export class PriorityQueue<T extends { readonly priority: Priority }> {
@@ -23,7 +20,7 @@ export class PriorityQueue<T extends { readonly priority: Priority }> {
     return high.size + normal.size + low.size;
   }
 
-  /** The priorities of the waiting requests. */
+  /** The priorities that have waiting requests. */
   get waiting(): Wanting {
     const { high, normal, low } = this.#queues;
     return { high: high.size > 0, normal: normal.size > 0, low: low.size > 0 };
@@ -39,8 +36,8 @@ export class PriorityQueue<T extends { readonly priority: Priority }> {
   }
 
   /**
-   * The oldest request of each priority, in the order of service: priorities with an earned permit from the lowest to the
-   * highest, then the others from the highest to the lowest.
+   * The oldest request of each priority, in the order of service: priorities with an earned permit, lowest first, then the others, highest
+   * first.
    */
   heads(shares: Shares): T[] {
     const heads = PRIORITIES.flatMap((priority) => {
@@ -56,21 +53,15 @@ export class PriorityQueue<T extends { readonly priority: Priority }> {
   }
 }
 
-// Lower priorities get a share of the permits also while a higher one wants them, so that none waits forever.
+// A lower priority gets a share of the permits also while a higher one wants them, so that none waits forever.
 
-/** Priorities, highest first. */
-export const PRIORITIES: readonly Priority[] = ['high', 'normal', 'low'];
-
-/** Whether requests of a priority want permits. */
-export type Wanting = Readonly<Record<Priority, boolean>>;
-
-/** While a priority wants permits, all lower priorities together get this share. */
+/** The share of all lower priorities together while a priority wants permits. */
 const LOWER_SHARE = 0.2;
 
 /** The longest pause for which a request waits, in milliseconds. */
 export type LongestWait = (() => number) | undefined;
 
-/** A permit for one request. */
+/** The permit that a request asks for. It counts as `weight` permits of weight 1. */
 export interface Permit {
   readonly weight: number;
   readonly priority: Priority;
@@ -79,16 +70,17 @@ export interface Permit {
   readonly longestWaitMs?: LongestWait;
 }
 
-/** A lower priority earns a part of a permit with each permit that is taken. */
+/** The permits that lower priorities have earned: a part of one with each permit that is taken. */
 export class Shares {
   readonly #earned: Record<Priority, number> = { high: 0, normal: 0, low: 0 };
 
   /**
-   * Adds the earnings for `taken` permits. The highest priority that wants permits earns nothing, because it gets the rest. A
-   * priority saves at most `most` permits, or one.
+   * Adds the earnings for `taken` permits. The highest priority that wants permits earns nothing, because it gets the rest. A priority saves
+   * up to `most` permits, and up to one if `most` is less.
    */
   earn(taken: number, wanting: Wanting, most: number): void {
     const lowest = PRIORITIES.findLast((priority) => wanting[priority]);
+    // The share of this priority and of all lower ones.
     let share = 1;
     for (const priority of PRIORITIES) {
       if (!wanting[priority]) continue;
@@ -104,7 +96,7 @@ export class Shares {
     return this.#earned[priority] >= 1;
   }
 
-  /** Pays for a permit. A permit heavier than the earnings leaves a debt. A permit without earnings costs nothing. */
+  /** Pays for a taken permit with earnings. A permit that is heavier than these leaves a debt. Below one earned permit, nothing is paid. */
   spend({ weight, priority }: Permit): void {
     if (this.has(priority)) this.#earned[priority] -= weight;
   }

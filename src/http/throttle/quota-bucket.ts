@@ -7,8 +7,17 @@ import type { BucketState } from '../host-states.js';
 import type { Meter } from './meter.js';
 import { Paces } from './paces.js';
 import type { Pace } from './paces.js';
-import type { LimiterTally, LongestWait, Permit, Wanting } from './priority-queue.js';
+import type { LongestWait, Permit, Wanting } from './priority-queue.js';
 import { PRIORITIES, PriorityQueue, Shares } from './priority-queue.js';
+
+/** The waits and refusals of a bucket. */
+export interface LimiterTally {
+  /** Number of waits, and their sum in milliseconds. */
+  waits: number;
+  waitedMs: number;
+  /** Refusals of the server for too many requests; refusals of requests in flight together count as one. */
+  refusals: number;
+}
 
 export interface QuotaBucketOptions {
   readonly clock: Clock;

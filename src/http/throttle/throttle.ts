@@ -8,8 +8,9 @@ import type { BucketState, GroupState } from '../host-states.js';
 import { ProcessCount, RateMeter, WindowMeter } from './meter.js';
 import type { Budget, Rate, WindowCount } from './meter.js';
 import type { Pace } from './paces.js';
-import type { LimiterTally, LongestWait } from './priority-queue.js';
+import type { LongestWait } from './priority-queue.js';
 import { QuotaBucket } from './quota-bucket.js';
+import type { LimiterTally } from './quota-bucket.js';
 import { ServerClock } from './server-clock.js';
 
 interface WindowQuota {
