@@ -149,7 +149,7 @@ export interface TimeFacts {
 
 /**
  * The facts about an object from the sorted times of its rows, without exact duplicates. `isOrdered`: the rows of the whole file were in
- * order before. Rows that are regular and as many as expected are not searched for gaps.
+ * order before. Such rows, within the period and as many as expected, are searched for gaps only if bars are off their grid.
  */
 export function timeFacts(
   sorted: RowTimes,
