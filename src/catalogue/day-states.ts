@@ -344,10 +344,29 @@ function gapsOf({ within, missing, cuts }: JudgedObjects, part: Part): Gap[] {
   eachSpan(intersect(daysOf(missing), [from, to]), (start, end) =>
     addDays([start * DAY_SECONDS, end * DAY_SECONDS], { reason: 'missing' }),
   );
-  const short = addRows(within, part, add);
-  if (part.rowSeconds !== undefined) gaps.push(...looseGaps(within, part, part.rowSeconds));
-  gaps.push(...cutGaps(cuts, short, part));
+  const isOld = (object: HeldSpan): boolean => oldReason(object, known.absences) !== undefined;
+  const current = within.filter((object) => !isOld(object));
+  const old = within.filter(isOld);
+  for (const object of old) {
+    const reason = oldReason(object, known.absences) ?? 'unexplained';
+    eachSpan(intersect([object.from, object.to], [from, to]), (start, end) =>
+      add([start * DAY_SECONDS, end * DAY_SECONDS], reason === 'unexplained' ? 'short' : 'failed', {
+        reason,
+      }),
+    );
+  }
+  const short = addRows(current, part, add);
+  if (part.rowSeconds !== undefined) gaps.push(...looseGaps(current, part, part.rowSeconds));
+  const isCurrent = ({ day }: EmptyStretch): boolean => !old.some((one) => one.from <= day && day < one.to);
+  gaps.push(...cutGaps(cuts.filter(isCurrent), short, part));
   return joined(gaps.sort((a, b) => a.from - b.from || a.to - b.to));
+}
+
+/** Why a held object is not what the archive has: a later revision could not be fetched, or has more rows and was refused because it lacks held ones. */
+function oldReason({ facts, from, to }: HeldSpan, absences: Absences): GapReason | undefined {
+  const code = absences.failureOfObject({ cadence: facts.cadence, from, to });
+  if (code !== undefined) return `failed:${code}`;
+  return (facts.shorter?.rows ?? 0) > (facts.rows ?? Infinity) ? 'unexplained' : undefined;
 }
 
 /** The state of days that are not held. */

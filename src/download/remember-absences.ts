@@ -31,6 +31,8 @@ interface Stretch extends RestAnswer {
   readonly failed?: ErrorCode;
   /** Set only for a stretch of one period. */
   readonly refused?: RefusedRevision;
+  /** The revision that failed; an empty ETag if the archive did not list one. */
+  readonly listed?: { readonly format: Format; readonly etag: string };
   readonly hasAskedRest: boolean;
   /** The lake holds the period with missing rows. */
   readonly isKept: boolean;
@@ -104,6 +106,7 @@ export class AbsenceNotes {
       reason: 'hole',
       failed: code,
       ...(refused === undefined ? {} : { refused }),
+      listed: { format, etag: object.etag ?? '' },
       hasAskedRest: false,
       isKept: false,
       from: numberOf(object.period),
@@ -114,7 +117,7 @@ export class AbsenceNotes {
   #add(series: Series, note: Omit<Stretch, 'to'>): void {
     const stretches = this.#stretchesOf(series);
     const last = stretches.at(-1);
-    const isSingle = note.refused !== undefined || last?.refused !== undefined;
+    const isSingle = note.failed !== undefined || last?.failed !== undefined;
     const goesOn =
       last?.to === note.from &&
       last.cadence === note.cadence &&
@@ -166,7 +169,8 @@ export class AbsenceNotes {
       if (!isNews) continue;
       // A symbol may begin, end or pause within a held month.
       const { isProven } = REASON_FACTS[reason];
-      if (refused === undefined && !isProven && isKept !== isHeld(manifest, period)) continue;
+      if (failed === undefined && !isProven && isKept !== isHeld(manifest, period)) continue;
+      if (failed !== undefined && isOfHeld(manifest, period, stretch)) continue;
       const text = periodText(period);
       // Readers refuse other periods.
       if (!isSupportedPeriod(text)) continue;
@@ -202,6 +206,13 @@ function numberOf({ cadence, from }: Pick<Period, 'cadence' | 'from'>): number {
 function refusedRevision(format: Format, { etag, sidecarEtag }: ArchiveObject): RefusedRevision | undefined {
   if (etag === undefined || etag === '' || sidecarEtag === undefined) return undefined;
   return { format, etag, sidecarEtag };
+}
+
+/** Whether a failure is about rows that the lake holds, and not about a later revision of them. */
+function isOfHeld(manifest: Manifest, period: Period, { listed, refused }: Stretch): boolean {
+  const held = listed && manifest[listed.format].of(period);
+  if (held === undefined) return refused === undefined && isHeld(manifest, period);
+  return listed?.etag === '' || held.etag === undefined || held.etag === listed?.etag;
 }
 
 function isFailureNews(absences: Absences, period: Period, { failed, refused }: Stretch): boolean {

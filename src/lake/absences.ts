@@ -151,6 +151,11 @@ export class Absences {
     return (ofDay ?? monthly.get(monthOf(from)))?.code;
   }
 
+  /** The error code of the last request of exactly this period: of a later revision, if the period is held. */
+  failureOfObject(period: Period): ErrorCode | undefined {
+    return this.#failed[period.cadence].get(numberOf(period))?.code;
+  }
+
   /** All periods with a recorded absence. */
   periods(): Period[] {
     return periodsOf(this.#absent);

@@ -43,9 +43,10 @@ async function prove(context: ProofContext, choice: Choice): Promise<Proof> {
   return isAsked ? { ...found, isRestEmpty: true } : found;
 }
 
-/** In a run that uses REST, evidence of the archive counts only with an answer of REST. */
+/** In a run that uses REST, evidence of the archive counts only with an answer of REST, which may begin before the archive. */
 function needsRest({ offer }: Pick<ProofContext, 'offer'>, reason: AbsenceReason, period: Period): boolean {
-  return REASON_FACTS[reason].isOfSymbol && keptByRest(offer, period) !== undefined;
+  const isOfArchive = REASON_FACTS[reason].isOfSymbol || reason === 'before-history';
+  return isOfArchive && keptByRest(offer, period) !== undefined;
 }
 
 /** The recorded reason of a period, if its evidence counts in this run. */
@@ -66,7 +67,8 @@ async function reasonOf(
   { period, absent }: Choice,
 ): Promise<Proof> {
   if (absent === 'hole') return { absent: await holeReason(context, listing, period) };
-  const reason = absent === 'unknown' ? await startReason(context, listing, period) : absent;
+  const isOpen = absent === 'unknown' || (absent === 'before-history' && needsRest(context, absent, period));
+  const reason = isOpen ? await startReason(context, listing, period) : absent;
   return reason === 'not-published-yet' ? endReason(context, listing, period) : { absent: reason };
 }
 

@@ -62,3 +62,18 @@ it('a symbol without rows in REST is delisted, and the next run asks REST for it
   expect((await run(WITH_REST)).code).toBe(0);
   expect(venue.log.filter(({ path }) => path.endsWith('/klines')).length).toBeLessThanOrEqual(1);
 });
+
+it('REST is asked for the days before the first ones of the archive', async () => {
+  const symbol: VenueSymbol = { symbol: 'AUSDT', host: 'fapi', from: Date.parse('2019-12-28') };
+  const { folder, run, lake } = await closing(joinedScene(scratch, { symbols: [symbol] }));
+  for (const day of daysBetween('2019-12-31', '2020-01-06'))
+    for (const [interval, stepMs] of [['1d', DAY_MS] as const, ['1h', DAY_MS / 24] as const])
+      publishKlines(folder, symbol, interval, stepMs, day);
+  const range = ['--from', '2019-12-25', '--to', '2020-01-05'];
+  expect((await run(['vision', '--symbols', 'AUSDT', '--interval', '1d', ...range])).code).toBe(0);
+  expect(
+    (await run(['vision', '--symbols', 'AUSDT', '--interval', '1d', ...range, '--fill', 'rest'])).code,
+  ).toBe(0);
+  expect(await rowsOf(lake, 'um/klines/interval=1d/symbol=AUSDT')).toHaveLength(9);
+  expect((await cryptodl(['check', '--out', lake, '--now', NOW])).code).toBe(0);
+});

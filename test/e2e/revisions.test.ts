@@ -96,6 +96,18 @@ describe('a lake that is continued every day', () => {
     expect(await prices()).toMatchObject({ [dayOf(5)]: 995, [dayOf(20)]: 120 });
   });
 
+  it('lacks a day whose revision cannot be taken, until it can', async () => {
+    const check = async (): Promise<unknown> =>
+      (await cryptodl(['check', '--out', out, '--now', `${dayOf(13)}T09:00:00Z`])).code;
+    await run(11, [...named, '--days', '3']);
+    publish(folder, keyOf(dayOf(9)), csvOf(dayOf(9), 999), (_, name) => `${'0'.repeat(64)}  ${name}\n`);
+    for (const today of [12, 13]) expect((await run(today, [...named, '--days', '1'])).code).toBe(3);
+    expect(await check()).toBe(3);
+    put(9, 999);
+    expect((await run(13, [...named, '--days', '1'])).code).toBe(0);
+    expect(await check()).toBe(0);
+  });
+
   it('--revisions ignore keeps the held rows, only fetches nothing else', async () => {
     await run(11, [...named, '--days', '5']);
     put(9, 999);

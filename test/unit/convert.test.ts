@@ -383,7 +383,7 @@ describe.each([
     const place = ['2024-01-15T00:00:02Z', '2024-01-15T00:00:06Z'];
 
     it.each([
-      ['of a whole object', all, { first: 0, last: 9 }, undefined],
+      ['of a whole object', all, { first: 0, last: 9, silent: ['end'] }, undefined],
       ['that are missing', [...FIRST, ...LAST], { first: 0, last: 9, missing: 3 }, [place]],
       [
         'that are missing in rows without order',
@@ -394,7 +394,7 @@ describe.each([
       [
         'under which the same trades come again',
         [...all, ...FIRST.map(([id, low, high]) => [id + 10, low, high] as const)],
-        { first: 0, last: 12, overlapping: 3 },
+        { first: 0, last: 12, overlapping: 3, silent: ['end'] },
         undefined,
       ],
     ] as const)('%s are told', async (_, rows, ids, gaps) => {
