@@ -55,7 +55,7 @@ export function verdictText(orders: readonly JudgedOrder[], { state, exitCode, u
     sum((one) => one.rows),
     sum((one) => one.days),
   );
-  const end = exitCode === 4 ? '; no command can fetch them' : '';
+  const end = exitCode === 4 ? '; no run can fetch them' : '';
   return `${state}: ${numberText(lacking)} of ${series} series lack ${amounts}${end}`;
 }
 

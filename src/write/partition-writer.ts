@@ -69,6 +69,25 @@ async function writeInto(
   if (interleaved.size > 0) return writeOthers(context, plan, input, interleaved);
   const refusal = guardWrite(plan, existing, received, missing);
   if (refusal !== undefined) return { ...refusal, stillHeld };
+  const done = await convertAndCommit(context, plan, input);
+  if (!('brokenRevisions' in done)) return done;
+  return writeOthers(context, plan, input, done.brokenRevisions, done.shorter);
+}
+
+/** Revisions that cannot replace held rows: those that cannot be converted, with their errors, and those that lack held rows. */
+interface RejectedRevisions {
+  readonly brokenRevisions: Map<string, CryptodlError>;
+  readonly shorter: readonly ShorterRevision[];
+}
+
+/** Writes the objects, or resolves with rejected ones and writes nothing. Its session of DuckDB is closed then: the others need one too. */
+async function convertAndCommit(
+  context: WriterContext,
+  plan: PartitionPlan,
+  { existing, received, missing }: WriteInput,
+): Promise<WriteResult | RejectedRevisions> {
+  const stillHeld = keysStillHeld(existing, missing);
+  const unchanged = plan.rebuild === undefined ? { stillHeld } : {};
   const session = await context.engine.session(sessionSize(received, existing));
   const made: MadeFile[] = [];
   const failed = new Map<string, CryptodlError>();
@@ -82,11 +101,11 @@ async function writeInto(
     const brokenRevisions = [...failed].filter(([key]) => replacedBy(existing, received, key).length > 0);
     const shorter = context.acceptsShorter ? [] : shorterOf(existing, sound, made);
     if (brokenRevisions.length > 0 || shorter.length > 0)
-      return await writeOthers(context, plan, input, new Map(brokenRevisions), shorter);
+      return { brokenRevisions: new Map(brokenRevisions), shorter };
     const laterRefusal = guardWrite(plan, existing, sound, new Map([...missing, ...failed]));
     if (laterRefusal !== undefined)
       return { ...laterRefusal, failed: new Map([...laterRefusal.failed, ...failed]), stillHeld };
-    if (made.length === 0) return emptyResult(failed);
+    if (made.length === 0) return { ...emptyResult(failed), ...unchanged };
     // The commit removes these staged files, or leaves them for the run that completes it.
     const files = made.splice(0);
     const gone = findSuperseded(plan, existing, sound);
@@ -105,7 +124,7 @@ async function writeInto(
     // These errors concern only this partition: it is too large for memory, or it differs from its manifest.
     const known = toCryptodlError(error);
     if (known.code !== 'out-of-memory' && known.code !== 'partition-incomplete') throw error;
-    return emptyResult(new Map([...failAll(received, known).failed, ...failed]));
+    return { ...emptyResult(new Map([...failAll(received, known).failed, ...failed])), ...unchanged };
   } finally {
     session.close();
     await Promise.all(made.map(({ staged }) => rm(staged, { force: true })));

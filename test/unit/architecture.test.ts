@@ -209,7 +209,6 @@ const LONG_FUNCTIONS: readonly string[] = [
   'workers/process-job.ts processJob',
   'workers/wait-for-jobs.ts conclude',
   'workers/worker.ts work',
-  'write/partition-writer.ts writeInto',
 ];
 const LONGEST_FUNCTION = 50;
 
