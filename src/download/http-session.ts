@@ -55,6 +55,8 @@ export interface HttpRequest {
   readonly surroundings: Surroundings;
   readonly observer: Observer;
   readonly clock: Clock;
+  /** Undefined for verbs that run no plan. */
+  readonly verb?: Verb | undefined;
   /** Sends one attempt of a request. Default: over sockets. */
   readonly wire?: Fetch | undefined;
   /** Resources that the jobs of the process share. */
@@ -133,7 +135,7 @@ interface OpenStack {
 function openStack(request: HttpRequest, signals: Signals, failover: Failover): OpenStack {
   const { clock, observer, surroundings } = request;
   const { options } = request.resolved;
-  warnOfMany(options, observer);
+  warnOfMany(request.verb, options, observer);
   const folder = stateFolder(options, surroundings);
   const proxies = proxiesOf(options.proxy, surroundings);
   const hasLanes = proxies.several.length > 1;
@@ -224,10 +226,28 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   };
 }
 
-function warnOfMany({ concurrency }: Pick<Options, 'concurrency'>, observer: Pick<Observer, 'warn'>): void {
+/** The maximum of `auto` by default. */
+const ARCHIVE_MOST = 128;
+/** More requests at once do not help: at 0.3 s per answer, 15 in flight use up the largest REST budget, that of spot. */
+const REST_MOST = 20;
+
+function warnOfMany(
+  verb: Verb | undefined,
+  { concurrency, join: joined }: Pick<Options, 'concurrency' | 'join'>,
+  observer: Pick<Observer, 'warn'>,
+): void {
   const [allowed, fits] = [allowedInFlight(concurrency), mostInFlight(concurrency)];
   if (fits < allowed)
     observer.warn(
       `--concurrency is ${fits} instead of ${allowed}: this process may open only ${openFiles()} files (ulimit -n)`,
     );
+  const isOfRest = verb === 'metrics' && joined === undefined;
+  const most = isOfRest ? REST_MOST : ARCHIVE_MOST;
+  if (concurrency.kind !== 'fixed' || concurrency.limit <= most) return;
+  const why = isOfRest
+    ? 'series in flight are not faster, because REST limits requests per minute'
+    : 'objects in flight are not faster at the archive';
+  observer.warn(
+    `--concurrency ${concurrency.limit}: more than ${most} ${why}; the host may refuse this address`,
+  );
 }

@@ -89,13 +89,15 @@ describe('--concurrency', () => {
   const FUNDING = '--symbols BTCUSDT --dataset fundingRate --days 1 --json';
 
   it.each([
-    ['metrics', '--concurrency 21', 21],
-    ['metrics --join archive', '--join archive --concurrency 21', 21],
-    ['metrics', '', 10],
-    ['metrics --join archive', '--join archive', 10],
-  ])('of %s %s is %i objects', async (_verb, flags, objects) => {
-    const { code, summary } = await scene.metrics(`${FUNDING} ${flags}`, { sceneFlags: [] });
+    ['metrics', '--concurrency 20', 20, false],
+    ['metrics', '--concurrency 21', 21, true],
+    ['metrics --join archive', '--join archive --concurrency 21', 21, false],
+    ['metrics', '', 10, false],
+    ['metrics --join archive', '--join archive', 10, false],
+  ])('of %s %s is %i objects; a warning: %s', async (_verb, flags, objects, isWarned) => {
+    const { code, summary, stderr } = await scene.metrics(`${FUNDING} ${flags}`, { sceneFlags: [] });
     expect([code, summary['network']]).toEqual([0, expect.objectContaining({ concurrency: objects })]);
+    expect(stderr.includes('more than 20 series in flight are not faster')).toBe(isWarned);
   });
 });
 
