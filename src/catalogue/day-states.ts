@@ -364,7 +364,7 @@ function gapsOf({ within, missing, cuts }: JudgedObjects, part: Part): Gap[] {
 
 /** Why a held object is not what the archive has: a later revision could not be fetched, or has more rows and was refused because it lacks held ones. */
 function oldReason({ facts, from, to }: HeldSpan, absences: Absences): GapReason | undefined {
-  const code = absences.failureOfObject({ cadence: facts.cadence, from, to });
+  const code = absences.failureOfRevision({ cadence: facts.cadence, from, to });
   if (code !== undefined) return `failed:${code}`;
   return (facts.shorter?.rows ?? 0) > (facts.rows ?? Infinity) ? 'unexplained' : undefined;
 }

@@ -1,5 +1,6 @@
 /** Absent periods of a series, as recorded in its manifest: the reason, and the number of requests. */
 import { DAY_MS, dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
+import { ERROR_TRAITS } from '../model/error-codes.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
@@ -151,9 +152,13 @@ export class Absences {
     return (ofDay ?? monthly.get(monthOf(from)))?.code;
   }
 
-  /** The error code of the last request of exactly this period: of a later revision, if the period is held. */
-  failureOfObject(period: Period): ErrorCode | undefined {
-    return this.#failed[period.cadence].get(numberOf(period))?.code;
+  /** The error code of the last request of a later revision of a held object. A revision that cannot be read is none: the held rows are the last ones. */
+  failureOfRevision(held: Period): ErrorCode | undefined {
+    const code = this.#failed[held.cadence].get(numberOf(held))?.code;
+    // The line may be of a later version, with codes that this version does not know.
+    const { lasting, retryable } =
+      code !== undefined && Object.hasOwn(ERROR_TRAITS, code) ? ERROR_TRAITS[code] : ERROR_TRAITS.bug;
+    return lasting && !retryable ? undefined : code;
   }
 
   /** All periods with a recorded absence. */

@@ -469,7 +469,7 @@ describe('rows at irregular times, judged by the rate of their day', () => {
 
   it('a day of which a later revision has more rows, but not all held ones, lacks rows', async () => {
     const asked = '--dataset trades -s BTCUSDT --from 2023-03-01 --to 2023-03-05';
-    const told = async (): Promise<unknown> => {
+    const missing = async (): Promise<unknown> => {
       const run = await scene.vision([...asked.split(' '), '--recheck-days', '400'], { lake: 'more' });
       const { events } = await cryptodl(['coverage', '--out', run.lake, '--json', '--now', scene.now]);
       return events[0]?.['missing'];
@@ -480,13 +480,13 @@ describe('rows at irregular times, judged by the rate of their day', () => {
         day,
         trades(day, (minute) => day !== '2023-03-03' || minute % 4 < 2),
       );
-    expect(await told()).toBe(0);
+    expect(await missing()).toBe(0);
     put(
       'trades',
       '2023-03-03',
       trades('2023-03-03', (minute) => minute > 1),
     );
-    expect(await told()).toBe(1);
+    expect(await missing()).toBe(1);
   });
 
   it('a day with a quarter of the rows of the days around it lacks rows', async () => {

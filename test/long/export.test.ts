@@ -1069,13 +1069,11 @@ describe('a file of the lake that changes during the export', () => {
 describe('a wrong command line of export', () => {
   it.each([
     ['export', 'export needs a program to write for: freqtrade, tardis, lean, csv, nautilus-loader'],
-    ['export nautilus --target x', 'did you mean nautilus-loader?'],
     ['export freqtrade --target s3://bucket/x', 'takes a local folder, and no bucket'],
     ['export freqtrade --target LAKE', 'is in the lake'],
     ['export freqtrade --target FILE', 'is a file'],
     ['export freqtrade --target x --delimiter ;', '--delimiter is for export csv, not for export freqtrade'],
     ['export csv --target x --columns open_tim', 'klines has no column open_tim'],
-    ['export csv --target x --time-format %Q', 'is not iso, us, ms, s or a pattern'],
     ['export freqtrade --target x --dataset metrics', 'holds no metrics'],
   ])('%s', async (line, message) => {
     const lake = held;

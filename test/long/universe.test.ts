@@ -625,14 +625,12 @@ describe('units', () => {
 
 describe('mistakes', () => {
   it.each([
-    ['--window 12h', '"12h" is not a number of whole days', '--window 30d'],
     [
       '--from 2024-08',
       'has the days 2024-01-01 … 2024-05-02, and no month of the range begins after 30 days of them',
       'change --from or --to',
     ],
     ['--as parquet', '--as parquet needs --target', '--target universe'],
-    ['-s ETHUSDT --contract dated', '--contract dated leaves none of the selected symbols', '--contract all'],
     ['--fetch', '--fetch needs --from', '--from 2023-01'],
     [
       '--out nowhere',
