@@ -743,7 +743,7 @@ describe('D: rows', () => {
       const day = Date.UTC(2026, 9, 1);
       const rows = Array.from(
         { length: 200_000 },
-        (_, id) => `${id},64000.10,0.00100000,${id},${id},${day + id},True,True\n`,
+        (_, id) => `${id},64000.10,0.00100000,${id},${id},${day + id * 431},True,True\n`,
       );
       const data = rows.join('');
       const key = TRADES('2026-10-01');
