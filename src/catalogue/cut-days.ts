@@ -11,10 +11,10 @@ const LONG_MS = 2 * 3600_000;
 const EXPECTED_ROWS = 10;
 const NEAR_DAYS = 7;
 const FEWEST_NEAR_DAYS = 2;
-/** A stretch is short beside a long one if this many times its length is at most the length of the long one. */
+/** A long stretch is at least this many times as long as a stretch that counts as short beside it. */
 const LONG_TO_SHORT = 10;
 
-/** A day of a steady dataset with less than this share of the usual rows lacks rows. Books went from 10 to 12 bands on 2026-01-15. */
+/** A day of a steady dataset with less than this share of the usual rows lacks rows. Below 10/12: books went from 10 to 12 bands on 2026-01-15. */
 const STEADY_SHARE = 0.75;
 
 /** Whether a dataset has rows at irregular times, at all hours of the day. */
@@ -33,7 +33,7 @@ export interface EmptyStretch {
   readonly at: 'begin' | 'end' | 'within';
   readonly from: number;
   readonly to: number;
-  /** The number of ids that are missing at its midnight. Undefined if only the length of the stretch tells that rows are missing. */
+  /** The number of ids that are missing at its midnight. Undefined for a stretch that was found by times or by few rows. */
   readonly ids?: number;
 }
 
@@ -68,7 +68,7 @@ function longOf(times: DayTimes, dayStart: DayStart): EmptyStretch[] {
   return [begin, end].filter(isLong);
 }
 
-/** The silences of an object without ids, which its conversion found by the rate of its rows. A longer one is not a cut, but days without rows. */
+/** The silences of less than a day in an object without ids. Its conversion found them by the rate of its rows. Longer ones are days without rows. */
 export function silentStretches(
   { gaps = [], ids }: Pick<ObjectLine, 'gaps' | 'ids'>,
   dayStart: DayStart,
@@ -95,8 +95,8 @@ function toMs([from, to]: readonly [string, string]): readonly [number, number] 
 
 /**
  * The stretches in which held objects lack rows, in order of time: those of missing ids; silences; long stretches that are unusual, because most of
- * the near days, and at least two, have a short one there; days with few rows. `isIdle`: whether the symbol is proven not to trade on a day. Next
- * to such a day, only missing ids count, because the symbol may have been listed or delisted within the day.
+ * the near days, and at least two, have a short one there; days with few rows. `isIdle`: whether the symbol is proven not to trade on a day. At the
+ * midnight of such a day, only missing ids count, and few rows do not count beside it: the symbol may have been listed or delisted within the day.
  */
 export function cutStretches(
   held: readonly HeldSpan[],
@@ -199,7 +199,7 @@ function endsWithGap({ facts, to }: HeldSpan, dayStart: DayStart): boolean {
   return Date.parse(end) >= startOfDay(to, dayStart);
 }
 
-/** Whether the next object proves that no scheduled row is missing at the end of an object. Its own schedule does not tell this. */
+/** Whether the next object proves that no scheduled row is missing at the end of an object. Scheduled rows tell only the time of the row before. */
 export function isProvenWhole({ facts, to }: HeldSpan, next: HeldSpan | undefined): boolean {
   const [last, first] = [facts.ids?.last, next?.facts.ids?.first];
   return next?.from === to && last !== undefined && first === last + 1;

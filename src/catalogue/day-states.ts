@@ -49,7 +49,7 @@ export interface SeriesRead {
 export type OrderedFormats = Readonly<Partial<Record<Format, Pick<DayRange, 'to'> & Partial<DayRange>>>>;
 
 export interface StateTerms {
-  /** The range of days to judge. A missing `from` or `to` is that of the own days (`ownDays`) and of the ordered days together. */
+  /** The range of days to judge. A missing `from` or `to` is that of the own days (`ownDays`, up to today) and of the ordered days together. */
   readonly range: Partial<DayRange>;
   readonly ordered?: OrderedFormats | undefined;
   /** Today as a day number. */
@@ -71,7 +71,7 @@ export interface Amounts {
 /** The states of one series in one format. */
 export interface SeriesStates extends Amounts {
   readonly series: Series;
-  /** Undefined when the series holds no data, but its manifest records absences, or an order names it. */
+  /** Undefined when the series holds no data, but its manifest records absences, or the range has both ends. */
   readonly format: Format | undefined;
   /** The range of the terms. */
   readonly range: Partial<DayRange>;
@@ -95,13 +95,13 @@ export interface SeriesStates extends Amounts {
   /** Time of the first row, ISO 8601. */
   readonly first: string | undefined;
   readonly last: string | undefined;
-  /** In order of time. Neighbouring gaps of one state are joined, except loose ones. Includes gaps in which no data is expected. */
+  /** In order of time. Neighbouring gaps of one reason and evidence are joined, except loose ones. Includes gaps in which no data is expected. */
   readonly gaps: readonly Gap[];
   /** Rows (or days) of gaps in which no data is expected. */
   readonly excused: number;
 }
 
-/** One item per held, lost or ordered format. If none is held or lost: one without a format, for recorded absences or a range with both ends. */
+/** One item per format that is held, lost or ordered with a `from`. If none is held or lost, one without a format: for absences or a whole range. */
 export function statesOf(series: Series, read: SeriesRead, terms: StateTerms): SeriesStates[] {
   const { absences, ...held } = read.manifest;
   const formats = FORMATS.filter((format) => held[format].size > 0 || (read.lost[format] ?? []).length > 0);
@@ -322,7 +322,7 @@ function gapsOf({ within, missing, cuts }: JudgedObjects, part: Part): Gap[] {
   const { from, to, heldDays, known, halts, bars, rowSeconds: seconds = DAY_SECONDS } = part;
   const gaps: Gap[] = [];
   const add: Add = ([start, end], state, { reason, evidence, isRestAsked }) => {
-    // A time shorter than half of that between two rows lacks no row. Rounding may take a second from it.
+    // No gap: a time shorter than half of that between two rows (minus a second for rounding), or in which no bar of several days opens.
     if (end - start < Math.max(1, seconds / 2 - 1)) return;
     if (isMissing(reason) && !bars.opensIn(Math.ceil(start / DAY_SECONDS), end / DAY_SECONDS)) return;
     const amount = Math.max(1, Math.round((end - start) / seconds));

@@ -56,8 +56,8 @@ export class LineScan {
   }
 
   /**
-   * Judges how each line ends. A comma at the end is before a blank last cell, or it is extra: the number of commas in the line tells. `,""`
-   * at the end may be an extra cell too. If bytes that tell are in an earlier chunk, the line is suspicious.
+   * Judges how each line ends. The comma before a blank last cell and an extra comma look the same, so the commas of the line are counted. `,""`
+   * at the end may be an extra cell too, and is suspicious. So is a line if the bytes that decide are in an earlier chunk.
    */
   #addLines(chunk: Buffer): void {
     let start = -this.#openBytes;

@@ -49,8 +49,8 @@ export interface TimeRange {
 }
 
 /**
- * At most `most` steps of a round length for `[from, to)`. A step holds whole rows of `interval`. The days of the exchange begin
- * `dayStartMs` after 00:00 UTC.
+ * At most `most` steps of a round length for `[from, to)`. A step of a fixed length holds whole rows of `interval`. The days of the exchange
+ * begin `dayStartMs` after 00:00 UTC.
  */
 export function timeGrid(
   range: TimeRange,
@@ -64,7 +64,7 @@ export function timeGrid(
     gridOf(step, range, dayStartMs),
   );
   const fitting = grids.find(({ count }) => count <= most) ?? grids.at(-1);
-  if (fitting === undefined) throw new RangeError('the longest step holds all rows');
+  if (fitting === undefined) throw new RangeError('no step holds whole rows');
   return fitting;
 }
 
@@ -101,7 +101,7 @@ function numberSql(step: Step, ms: string): string {
 
 function startOf(step: Step, number: number): number {
   if (step.unit === 'ms') return originOf(step) + number * step.length;
-  return Date.UTC(0, number * step.length - 1900 * 12);
+  return Date.UTC(1900, number * step.length - 1900 * 12);
 }
 
 /** Weeks begin on a Monday, and 1970-01-01 was a Thursday. */
@@ -124,7 +124,7 @@ export function timeTicks(
   let ticks: TimeTick[] = [];
   for (const step of STEPS) {
     const next = ticksOf(step, starts);
-    // A range within one step has no tick of it: its texts of shorter steps are cut to those that fit.
+    // No tick of this step is in the range. The labels of the next shorter step stay, without those that touch.
     if (next.length === 0) break;
     ticks = next;
     if (apart(ticks, stepWidth).length === ticks.length) return ticks;

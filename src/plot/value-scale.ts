@@ -13,7 +13,7 @@ export interface ValueScale {
 export function valueScale(low: number, high: number, most: number): ValueScale {
   const [bottom, top] = spread(low, high);
   let step = niceStep((top - bottom) / Math.max(1, most));
-  // Rounding outward may give one tick more than asked for.
+  // A range of n steps may have n + 1 ticks, because both of its ends may be ticks.
   while (ticksOf(bottom, top, step).length > most) step = niceStep(step * 1.01);
   return {
     low: bottom,
@@ -76,7 +76,7 @@ export function amountText(value: number): string {
   return textOf(value, 3, 1000);
 }
 
-/** Numbers from `withUnit` on have a unit, and very large or small ones an exponent; both have at most five digits. */
+/** Numbers from `withUnit` on have a unit and at most four digits. Very large or small ones have an exponent and at most five digits. */
 function textOf(value: number, digits: number, withUnit: number): string {
   const size = Math.abs(value);
   if (size !== 0 && (size >= 1e15 || size < 1e-6))

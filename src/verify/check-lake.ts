@@ -125,7 +125,7 @@ async function checkAndFix(
   if (!fix) return { check: settled, findings: [...settled.findings.map(withRemedy), ...others] };
   await session.lock?.confirm();
   const fixed = await fixSeries({ venue, paths, nowMs: session.clock.now() }, settled);
-  // A fix may move files without a change of the manifest.
+  // A fix may move files without a change of the manifest. Also then, this call begins to publish the series.
   if (settled.findings.length > 0) await backing?.changeManifest(folder.path, () => Promise.resolve());
   await backing?.published(folder.path);
   return { check: settled, findings: [...fixed, ...others] };

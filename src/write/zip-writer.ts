@@ -70,7 +70,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
   };
 }
 
-/** Renames new files before `append`, and gives it the renames of files that replace committed ones. `made` and `lines`: of the same objects. */
+/** Renames new files, then calls `append` with a function that renames the files that replace committed ones. `made[n]` belongs to `lines[n]`. */
 async function renameAround(
   made: readonly (readonly FileToWrite[])[],
   lines: readonly ObjectLine[],
@@ -113,8 +113,8 @@ async function lostZips({ venue, paths, clock }: WriterContext, held: HeldObject
 }
 
 /**
- * Moves files that no manifest line names to the quarantine, and resolves with their number. A file that equals the new one stays: a
- * killed run has published it.
+ * Moves to the quarantine the files in the places of the new zips, if no manifest line names them. Resolves with their number. A file that equals
+ * the new one stays: a killed run has published it.
  */
 async function quarantineUnlisted(
   { paths, clock }: WriterContext,
