@@ -2,9 +2,13 @@
 
 /** Lines of at most this width. A longer word has a line of its own. */
 export function wrap(text: string, width: number): string[] {
+  return joined(text.split(' '), width);
+}
+
+function joined(words: readonly string[], width: number): string[] {
   const lines: string[] = [];
   let room = 0;
-  for (const word of text.split(' ')) {
+  for (const word of words) {
     const needed = displayWidth(word);
     const last = lines.at(-1);
     if (last === undefined || needed + 1 > room) {
@@ -33,7 +37,7 @@ const NARROWEST = 24;
 
 /**
  * A line as lines that fit. Further lines begin below the text of the first one: behind its blanks and its first word, if two blanks
- * follow that. A command stays, so that it can be copied, and a line of cells between tabs too.
+ * follow that. A command continues with a backslash, so that it can be copied. A line of cells between tabs stays.
  */
 export function fitted(line: string, width: number): string[] {
   if (displayWidth(line) <= width || line.includes('\t')) return [line];
@@ -41,9 +45,17 @@ export function fitted(line: string, width: number): string[] {
   const head = width - term.length < NARROWEST ? blanks : term;
   const indent = ' '.repeat(head === term ? term.length || 2 : blanks.length + 2);
   const text = line.slice(head.length);
-  if (text.startsWith('cryptodl ')) return [line];
-  return wrap(text, width - indent.length).map((part, at) => `${at === 0 ? head : indent}${part}`);
+  const isCommand = text.startsWith('cryptodl ');
+  const parts = isCommand
+    ? // A quoted blank does not end a word.
+      joined(text.match(/(?:\\.|'[^']*'|[^\s'\\])+/g) ?? [], width - indent.length - CONTINUED.length)
+    : wrap(text, width - indent.length);
+  return parts.map(
+    (part, at) => `${at === 0 ? head : indent}${part}${isCommand && at < parts.length - 1 ? CONTINUED : ''}`,
+  );
 }
+
+const CONTINUED = ' \\';
 
 /** Terminals show East Asian characters in two columns; combining marks and changes of the colour in none. */
 export function displayWidth(text: string): number {

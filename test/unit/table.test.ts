@@ -42,8 +42,12 @@ describe('a line of a terminal', () => {
       38,
       ['  held       2 objects, of which one', '             is unchanged'],
     ],
-    ['next  cryptodl retry data/x.jsonl --out data', 32, ['next  cryptodl retry data/x.jsonl --out data']],
-    ["cryptodl sql 'SELECT 1' --out 'a b'", 27, ["cryptodl sql 'SELECT 1' --out 'a b'"]],
+    [
+      'next  cryptodl retry data/x.jsonl --out data',
+      32,
+      ['next  cryptodl retry \\', '      data/x.jsonl --out data'],
+    ],
+    ["cryptodl sql 'SELECT 1' --out 'a b'", 27, ["cryptodl sql 'SELECT 1' \\", "  --out 'a b'"]],
     ['warning: the archive does not answer', 30, ['warning: the archive does', '  not answer']],
     ['a\tb and more than the terminal has', 10, ['a\tb and more than the terminal has']],
   ])('%j is broken between words', (line, width, lines) => {
