@@ -40,7 +40,6 @@ const WORKS: readonly (readonly [typed: string, line: string])[] = [
   ['vision --symbols BTCUSDT –interval=1h', 'vision --symbols BTCUSDT --interval 1h'],
   ['vision --symbols BTCUSDT, ETHUSDT', 'vision --symbols BTCUSDT,ETHUSDT'],
   ['datasets', 'list datasets'],
-  ['markets --json', 'list markets --json'],
   ['vision --symbols BTCUSDT --csv', 'vision --symbols BTCUSDT --format csv'],
   ['vision --exchange binance --symbols BTCUSDT', 'vision --symbols BTCUSDT'],
   ['audit BTCUSDT -i 1h --days 2', 'audit --interval 1h --days 2 --symbols BTCUSDT'],
@@ -49,7 +48,6 @@ const WORKS: readonly (readonly [typed: string, line: string])[] = [
   ['vision --symbols BTCUSDT --datadir lake', 'vision --symbols BTCUSDT --out lake'],
   ['vision --symbols BTCUSDT --transfers 16', 'vision --symbols BTCUSDT --concurrency 16'],
   ['vision --symbols BTCUSDT --start_date 2026-11-18', 'vision --symbols BTCUSDT --from 2026-11-18'],
-  ['vision -O lake -s BTCUSDT', 'vision --out lake --symbols BTCUSDT'],
   ['vision -D 2 -s BTCUSDT', 'vision --days 2 --symbols BTCUSDT'],
   [
     'vision -s BTCUSDT --from-date 2026-11-18 --to_date 2026-11-19',
@@ -67,7 +65,6 @@ const WORKS: readonly (readonly [typed: string, line: string])[] = [
   ],
   ['list periods BTCUSDT um', 'list periods --symbols BTCUSDT --market um'],
   ['vision --no-progress BTCUSDT', 'vision --progress none --symbols BTCUSDT'],
-  ['repeat report.jsonl', 'retry report.jsonl'],
   [
     'download-data --exchange binance --pairs BTC/USDT ETH/USDT --timeframes 1m 1h --timerange 20261118-20261119',
     'vision --symbols BTC/USDT,ETH/USDT --interval 1m,1h --from 2026-11-18 --to 2026-11-19',
