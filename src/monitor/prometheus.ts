@@ -19,6 +19,23 @@ import type { RunHistory } from './run-history.js';
 
 const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2, stopped: 3 };
 
+/** The figures of one run at a moment. */
+interface RunState {
+  /** False before its first request and after its end. */
+  readonly isLive: boolean;
+  readonly network: NetworkFigures | undefined;
+  readonly work: WorkState | undefined;
+  readonly failedBy: Readonly<Record<string, number>>;
+  readonly datasets: readonly DatasetFigures[];
+  /** Objects of the plan without an outcome. */
+  readonly undone: number;
+  readonly receivedBytes: number;
+  readonly history: RunHistory;
+  /** The name of the job, else the verb. */
+  readonly job: string;
+  readonly end: RunEnd | undefined;
+}
+
 interface RunEnd {
   readonly exitCode: ExitCode;
   readonly verdict: VerdictSummary | undefined;
@@ -26,25 +43,6 @@ interface RunEnd {
   /** Undefined for a run that began no downloads. */
   readonly failed: number | undefined;
 }
-
-/** The figures of one run at a moment. `live`: undefined after its end. `job`: the name of the job, else the verb. */
-function stateOf(live: LiveRun | undefined, job: string, history: RunHistory, end?: RunEnd) {
-  return {
-    // False before the first request.
-    isLive: live?.network !== undefined,
-    network: live?.network?.(),
-    work: live?.plan?.state(),
-    failedBy: live?.plan?.tally.failedBy ?? {},
-    datasets: live?.plan?.tally.datasets ?? [],
-    undone: live?.objects.undone ?? 0,
-    receivedBytes: live?.counts.of('bytes') ?? 0,
-    history,
-    job,
-    end,
-  };
-}
-
-type RunState = ReturnType<typeof stateOf>;
 
 type CountName = Exclude<MetricName, 'cryptodl_request_duration_seconds'>;
 
@@ -81,14 +79,26 @@ export class PrometheusFigures {
   /** `job`: the name of the job, else the verb. `ended` keeps the figures and releases the run. */
   follow(job: string, history: RunHistory, live: LiveRun) {
     let followed: LiveRun | undefined = live;
+    const stateNow = (end?: RunEnd): RunState => ({
+      isLive: followed?.network !== undefined,
+      network: followed?.network?.(),
+      work: followed?.plan?.state(),
+      failedBy: followed?.plan?.tally.failedBy ?? {},
+      datasets: followed?.plan?.tally.datasets ?? [],
+      undone: followed?.objects.undone ?? 0,
+      receivedBytes: followed?.counts.of('bytes') ?? 0,
+      history,
+      job,
+      end,
+    });
     let ended: RunState | undefined;
-    this.#runs.push(() => ended ?? stateOf(followed, job, history));
+    this.#runs.push(() => ended ?? stateNow());
     return {
       attempt: this.#onAttempt,
       ended: (exitCode: ExitCode, verdict?: VerdictSummary): void => {
         const failed = followed?.plan?.tally.of('outcome.failed');
         const end = { exitCode, verdict, failed, atS: this.#clock.now() / 1000 };
-        ended ??= { ...stateOf(followed, job, history, end), isLive: false, work: undefined };
+        ended ??= { ...stateNow(end), isLive: false, work: undefined };
         followed = undefined;
       },
     };

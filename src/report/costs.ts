@@ -6,6 +6,13 @@ import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 
+/** Whole milliseconds. Their sum is at most the time in which a request was in flight or waited. */
+export interface CostFigures {
+  readonly waits: Readonly<Partial<Record<Wait, number>>>;
+  /** Time of failed attempts. */
+  readonly failures: Readonly<Partial<Record<ErrorCode, number>>>;
+}
+
 /** Error codes that are no failures of the connection: the run ended, or the host asked for a pause. */
 const NO_FAILURES: ReadonlySet<ErrorCode> = new Set(['interrupted', 'rate-limited', 'banned']);
 
@@ -35,8 +42,7 @@ export class Costs implements RequestFollower {
     return this.#waiting[reason] ?? 0;
   }
 
-  /** Waits and failed attempts, in whole milliseconds. Their sum is at most the time in which a request was in flight or waited. */
-  get figures() {
+  get figures(): CostFigures {
     return { waits: rounded(this.#waits), failures: rounded(this.#failures) };
   }
 
@@ -76,8 +82,6 @@ export class Costs implements RequestFollower {
     return this.#shareMs;
   }
 }
-
-export type CostFigures = Costs['figures'];
 
 /** Only the costs above zero. */
 function rounded<Key extends string>(costs: Partial<Record<Key, number>>): Partial<Record<Key, number>> {

@@ -22,6 +22,40 @@ interface Percentiles {
   readonly p99: number;
 }
 
+export interface WireFigures {
+  /** Attempts that were sent, including sidecars and listing pages. */
+  readonly requests: number;
+  readonly inFlight: number;
+  readonly mostInFlight: number;
+  readonly retries: Percentiles & {
+    /** Retries. The percentiles are of retries per request. */
+    readonly total: number;
+    /** Requests with retries, and those of them that succeeded. */
+    readonly requests: number;
+    readonly succeeded: number;
+    /** Retries by the error of the attempt before. */
+    readonly reasons: Readonly<Partial<Record<ErrorCode, number>>>;
+  };
+  /** Requests with a result of their first attempt. `failed`: the first attempt failed, even if a retry succeeded. */
+  readonly firstAttempts: { readonly requests: number; readonly failed: number };
+  /** From the request to the first byte of the answer, in milliseconds. */
+  readonly firstByteMs: Percentiles;
+  /** From the request to the end of an answered attempt, in milliseconds. */
+  readonly attemptMs: Percentiles;
+  /** Failed attempts by code. */
+  readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
+  /** By host and port. */
+  readonly hosts: Readonly<Record<string, HostFigures>>;
+}
+
+export interface HostFigures {
+  /** Ended attempts by HTTP status; `none` for those without an answer. */
+  readonly statuses: Readonly<Record<string, number>>;
+  /** From the request to the end of an answered attempt, in milliseconds. */
+  readonly attemptMs: Percentiles;
+  readonly breaker: BreakerState;
+}
+
 /** Upper bounds in seconds. The archive answers most requests in less than 0.1 s. */
 export const LATENCY_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10] as const;
 
@@ -120,32 +154,26 @@ export class Figures {
     if (isOk) this.#counts.add('retriedOk');
   }
 
-  get figures() {
+  get figures(): WireFigures {
     const counts = this.#counts;
-    const reasons: Partial<Record<ErrorCode, number>> = counts.by('reasons');
-    const errors: typeof reasons = counts.by('errors');
     const { p50, p95, p99 } = percentiles(this.#perRequest);
     return {
-      // Attempts that were sent, including sidecars and listing pages.
       requests: counts.of('requests'),
       inFlight: this.#inFlight,
       mostInFlight: this.#mostInFlight,
       retries: {
-        // The percentiles are of retries per request.
         total: counts.of('retries'),
         requests: counts.of('retried'),
         succeeded: counts.of('retriedOk'),
         p50: Math.max(0, p50 - 1),
         p95: Math.max(0, p95 - 1),
         p99: Math.max(0, p99 - 1),
-        reasons,
+        reasons: counts.by('reasons'),
       },
       firstAttempts: { requests: counts.of('first'), failed: counts.of('firstFailed') },
-      // Both from the request: to the first byte of the answer, and to the end of an answered attempt.
       firstByteMs: percentiles(this.#firstByte),
       attemptMs: percentiles(this.#attempt),
-      errors,
-      // By host and port. The status is `none` for attempts without an answer.
+      errors: counts.by('errors'),
       hosts: Object.fromEntries(
         [...this.#hosts].map(([name, { statuses, attemptMs, breaker }]) => [
           name,
@@ -185,9 +213,6 @@ function percentiles(histogram: RecordableHistogram): Percentiles {
   if (histogram.count === 0) return { p50: 0, p95: 0, p99: 0 };
   return { p50: histogram.percentile(50), p95: histogram.percentile(95), p99: histogram.percentile(99) };
 }
-
-type WireFigures = Figures['figures'];
-export type HostFigures = WireFigures['hosts'][string];
 
 /** The requests of a run, in numbers. */
 export interface NetworkFigures extends WireFigures {

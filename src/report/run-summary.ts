@@ -2,7 +2,7 @@
 import type { CryptodlError } from '../model/errors.js';
 import { exitCode } from '../model/exit-code.js';
 import type { ExitCode, RunStatus } from '../model/exit-code.js';
-import type { Tally } from './tally.js';
+import type { DatasetFigures, Tally } from './tally.js';
 import type { NetworkFigures } from './figures.js';
 import { SUMMED } from './tally.js';
 import type { TimeFigures } from './stage-times.js';
@@ -52,13 +52,41 @@ export interface RunEnd {
 
 type Summed = Readonly<Record<(typeof SUMMED)[number], number>>;
 
+/** The numbers of a run as plain data. */
+export interface RunSummary extends Summed {
+  readonly outcomes: Readonly<Tally['outcomes']>;
+  readonly absent: Readonly<Tally['absentBy']>;
+  readonly failed: Readonly<Tally['failedBy']>;
+  readonly undone: number;
+  readonly requests: number;
+  readonly retries: number;
+  readonly network: NetworkFigures;
+  /** Objects for which the archive did not answer: `fromRest` in this run, `held` from REST since an earlier run. */
+  readonly archiveFailed: { readonly fromRest: number; readonly held: number };
+  /** From the start of the command, planning and pauses included. */
+  readonly elapsedMs: number;
+  /** `elapsedMs` by phase, and the time of the objects by stage, in ms. */
+  readonly times: Omit<TimeFigures, 'elapsedMs'>;
+  /** Peak resident memory of this process. */
+  readonly peakMemoryBytes: number;
+  /** Failures that the closing block names, and those that only the failure report has. */
+  readonly failureRecords: { readonly kept: number; readonly dropped: number };
+  /** `3/12`: the part of the selection that the run did. */
+  readonly shard: string | null;
+  /** Path of the failure report. */
+  readonly failures: string | null;
+  /** Counts by market and dataset. */
+  readonly datasets: readonly DatasetFigures[];
+  readonly alerts: readonly Alert[];
+  readonly exitCode: ExitCode;
+}
+
 /** Peak resident memory of this process. Node gives it in KiB on every platform. */
 export function peakMemoryBytes(): number {
   return process.resourceUsage().maxRSS * 1024;
 }
 
-/** The numbers of a run as plain data. */
-export function summaryOf(end: RunEnd, signal?: RunStatus['signal']) {
+export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary {
   const { tally, network } = end;
   const { elapsedMs, ...times } = end.times;
   const kept = Object.keys(tally.failedBy).reduce(
@@ -74,13 +102,10 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']) {
     requests: network.requests,
     retries: network.retries.total,
     network,
-    // Objects for which the archive did not answer: `fromRest` in this run, `held` from REST since an earlier run.
     archiveFailed: { fromRest: tally.of('archiveFailed.fromRest'), held: tally.of('archiveFailed.held') },
-    // From the start of the command, planning and pauses included.
     elapsedMs,
     times,
     peakMemoryBytes: peakMemoryBytes(),
-    // Failures that the closing block names, and those that only the failure report has.
     failureRecords: { kept, dropped: tally.outcomes.failed - kept },
     shard: end.shard ?? null,
     failures: end.reportPath ?? null,
@@ -89,5 +114,3 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']) {
     exitCode: exitCode({ ...end.status, signal }),
   };
 }
-
-export type RunSummary = Readonly<ReturnType<typeof summaryOf>>;

@@ -12,6 +12,19 @@ import { durationText } from '../model/units.js';
 const STAGES = ['wait', 'transfer', 'check', 'convert', 'commit'] as const;
 export type Stage = (typeof STAGES)[number];
 
+/** Whole milliseconds. Apart from rounding, `planMs`, `pausedMs` and `workMs` add up to `elapsedMs`. */
+export interface TimeFigures {
+  /** Since the command began. */
+  readonly elapsedMs: number;
+  /** From the beginning to the first object, without pauses: start-up, listing, plan, opening of the lake. */
+  readonly planMs: number;
+  /** Waits of the whole run: `--jitter`, `--wait-for-publication`, `--wait-lock`, and between rounds. */
+  readonly pausedMs: number;
+  readonly workMs: number;
+  /** Sums over concurrent objects and files. They are no wall time; only their shares have a meaning. */
+  readonly stagesMs: Readonly<Record<Stage, number>>;
+}
+
 export class StageTimes implements RequestFollower {
   readonly #clock: Clock;
   readonly #startedAt: number;
@@ -59,22 +72,18 @@ export class StageTimes implements RequestFollower {
     };
   }
 
-  /** Whole milliseconds. Apart from rounding, `planMs`, `pausedMs` and `workMs` add up to `elapsedMs`. */
-  get figures() {
+  get figures(): TimeFigures {
     const now = this.#clock.monotonic();
     const workAt = this.#workAt ?? now;
     const { plan, work } = this.#pausedMs;
     return {
       elapsedMs: Math.round(now - this.#startedAt),
-      // From the beginning to the first object, without pauses: start-up, listing, plan, opening of the lake.
       planMs: Math.round(workAt - this.#startedAt - plan),
-      // Waits of the whole run: `--jitter`, `--wait-for-publication`, `--wait-lock`, and between rounds.
       pausedMs: Math.round(plan + work),
       workMs: Math.round(now - workAt - work),
-      // Sums over concurrent objects and files. They are no wall time; only their shares have a meaning.
       stagesMs: Object.fromEntries(
         STAGES.map((stage) => [stage, Math.max(0, Math.round(this.#stagesMs[stage]))]),
-      ) as Readonly<Record<Stage, number>>,
+      ) as TimeFigures['stagesMs'],
     };
   }
 
@@ -92,8 +101,6 @@ export class StageTimes implements RequestFollower {
     }
   }
 }
-
-export type TimeFigures = StageTimes['figures'];
 
 /** Shorter runs get no line with their times. */
 const SHOWN_AFTER_MS = 10_000;
