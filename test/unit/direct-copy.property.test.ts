@@ -158,6 +158,7 @@ describe('one statement and several', () => {
 
   it('have the same result', async () => {
     let direct = 0;
+    const runs = sized(5000, 60);
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...DATASETS),
@@ -174,9 +175,9 @@ describe('one statement and several', () => {
           if (one.statements === 1) direct += 1;
         },
       ),
-      { numRuns: sized(5000, 60) },
+      { numRuns: runs },
     );
     // Otherwise the property compares the steps with themselves.
-    expect(direct).toBeGreaterThan(0);
+    expect(direct / runs).toBeGreaterThan(runs < 1000 ? 0 : 0.1);
   }, 600_000);
 });

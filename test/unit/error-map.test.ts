@@ -157,7 +157,7 @@ describe('a proxy', () => {
   it.each<[number, ErrorCode, boolean]>([
     [400, 'proxy-refused', true],
     [407, 'proxy-refused', true],
-    [504, 'connect-failed', false],
+    [500, 'connect-failed', false],
   ])('that answers %d for a tunnel is %s; the run ends: %s', (status, code, fatal) => {
     expect(tunnel(status)).toMatchObject({
       code,
