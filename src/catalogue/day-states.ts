@@ -344,16 +344,13 @@ function gapsOf({ within, missing, cuts }: JudgedObjects, part: Part): Gap[] {
   eachSpan(intersect(daysOf(missing), [from, to]), (start, end) =>
     addDays([start * DAY_SECONDS, end * DAY_SECONDS], { reason: 'missing' }),
   );
-  const isOld = (object: HeldSpan): boolean => oldReason(object, known.absences) !== undefined;
-  const current = within.filter((object) => !isOld(object));
-  const old = within.filter(isOld);
-  for (const object of old) {
-    const reason = oldReason(object, known.absences) ?? 'unexplained';
-    eachSpan(intersect([object.from, object.to], [from, to]), (start, end) =>
-      add([start * DAY_SECONDS, end * DAY_SECONDS], reason === 'unexplained' ? 'short' : 'failed', {
-        reason,
-      }),
-    );
+  const [current, old]: [HeldSpan[], HeldSpan[]] = [[], []];
+  for (const object of within) {
+    const reason = oldReason(object, known.absences);
+    (reason === undefined ? current : old).push(object);
+    if (reason === undefined) continue;
+    const [start, end] = [Math.max(object.from, from), Math.min(object.to, to)];
+    add([start * DAY_SECONDS, end * DAY_SECONDS], reason === 'unexplained' ? 'short' : 'failed', { reason });
   }
   const short = addRows(current, part, add);
   if (part.rowSeconds !== undefined) gaps.push(...looseGaps(current, part, part.rowSeconds));

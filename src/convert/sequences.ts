@@ -88,17 +88,18 @@ export function silencesAmong(pauses: readonly Pause[], { rows, leastUs }: Rows)
   return [];
 }
 
-interface Silences extends Pick<IdFacts, 'silent'> {
-  readonly gaps?: readonly (readonly [string, string])[];
-}
-
 /** The lengths of the times with rows between each two silences. */
 function activeBetween(silences: readonly Pause[]): number[] {
   return silences.slice(1).map(([start], index) => start - (silences[index]?.[1] ?? start));
 }
 
+/** `gaps`: ISO instants `[from, to)`. `silent`: the sides of an object with ids. */
+interface Silences extends Pick<IdFacts, 'silent'> {
+  readonly gaps?: readonly (readonly [string, string])[];
+}
+
 /**
- * The silences of the object of this row of `statsQuery`, as ISO instants. Of rows with ids that leave out none, only those before the first row
+ * The silences of the object of this row of `statsQuery`. Of rows with ids that leave out none, only those before the first row
  * and after the last one: ids prove more between them.
  */
 export async function silencesOf(

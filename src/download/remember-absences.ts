@@ -169,8 +169,11 @@ export class AbsenceNotes {
       if (!isNews) continue;
       // A symbol may begin, end or pause within a held month.
       const { isProven } = REASON_FACTS[reason];
-      if (failed === undefined && !isProven && isKept !== isHeld(manifest, period)) continue;
-      if (failed !== undefined && isOfHeld(manifest, period, stretch)) continue;
+      const contradictsLake =
+        failed === undefined
+          ? !isProven && isKept !== isHeld(manifest, period)
+          : isOfHeld(manifest, period, stretch);
+      if (contradictsLake) continue;
       const text = periodText(period);
       // Readers refuse other periods.
       if (!isSupportedPeriod(text)) continue;

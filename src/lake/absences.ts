@@ -152,12 +152,12 @@ export class Absences {
     return (ofDay ?? monthly.get(monthOf(from)))?.code;
   }
 
-  /** The error code of the last request of a later revision of a held object. A revision that cannot be read is none: the held rows are the last ones. */
+  /** The error code of the last request of a later revision of a held object. A revision that cannot be read has none: its rows cannot be had. */
   failureOfRevision(held: Period): ErrorCode | undefined {
     const code = this.#failed[held.cadence].get(numberOf(held))?.code;
     // The line may be of a later version, with codes that this version does not know.
-    const { lasting, retryable } =
-      code !== undefined && Object.hasOwn(ERROR_TRAITS, code) ? ERROR_TRAITS[code] : ERROR_TRAITS.bug;
+    if (code === undefined || !Object.hasOwn(ERROR_TRAITS, code)) return code;
+    const { lasting, retryable } = ERROR_TRAITS[code];
     return lasting && !retryable ? undefined : code;
   }
 

@@ -169,8 +169,8 @@ async function chosenPeriods(
       mayReplaceDays: (monthly: ArchiveObject) => !isRefused(monthly),
     }),
   };
-  const isExact = exact === true || !isRechecked(context, ranges);
-  const choices = await (isExact ? chooseObjects : chooseWithRevised)(choose, ranges);
+  const isRechecked = exact !== true && comparesRevisions(context, ranges);
+  const choices = await (isRechecked ? chooseWithRevised : chooseObjects)(choose, ranges);
   const { nowMs, force, life } = context;
   const proof = { ...choose, series, life, absences, nowMs, force, offer: rest };
   const proven = await proveAbsences(proof, choices);
@@ -179,7 +179,10 @@ async function chosenPeriods(
 }
 
 /** Whether a run of `ranges` compares the revisions of held objects with those that are listed. */
-function isRechecked({ today, recheckDays, revisions }: PlanContext, ranges: readonly DayRange[]): boolean {
+function comparesRevisions(
+  { today, recheckDays, revisions }: PlanContext,
+  ranges: readonly DayRange[],
+): boolean {
   return revisions !== 'ignore' && ranges.some(({ to }) => to > today - recheckDays);
 }
 
