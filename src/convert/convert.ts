@@ -188,8 +188,7 @@ async function findIrregular(
     }
   const facts = [...sought].map(([ordinal, object]) => {
     const sorted = Float64Array.from(times.get(ordinal) ?? []).sort();
-    const context = { spec, series, object, isOrdered, hours: hours.get(ordinal) ?? [] };
-    return [ordinal, timeFacts(sorted, context)] as const;
+    return [ordinal, timeFacts(sorted, { spec, series, object, hours: hours.get(ordinal) ?? [] })] as const;
   });
   return new Map(facts);
 }

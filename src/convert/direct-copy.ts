@@ -68,13 +68,13 @@ function timeKey(conversion: Conversion): ColumnSpec | undefined {
 function describeObjects(
   { spec, series }: Conversion,
   inputs: readonly Input[],
-  { sorted, isOrdered }: TimeOrder,
+  { sorted }: TimeOrder,
 ): Map<string, ObjectFacts> | undefined {
   const written = new Map<string, ObjectFacts>();
   for (const [index, { received, inspected }] of inputs.entries()) {
     const { object } = received;
     const own = sorted[index] ?? new Float64Array();
-    const { first, last, gaps, extraBars } = timeFacts(own, { spec, series, object, isOrdered });
+    const { first, last, gaps, extraBars } = timeFacts(own, { spec, series, object });
     const isValid =
       !hasShorterBars(spec, series, object, own.length) &&
       isWithinPeriod(spec, series.interval, object.period, { first, last });

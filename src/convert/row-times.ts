@@ -148,12 +148,12 @@ export interface TimeFacts {
 }
 
 /**
- * The facts about an object from the sorted times of its rows, without exact duplicates. `isOrdered`: the rows of the whole file were in
- * order before. Such rows, within the period and as many as expected, are searched for gaps only if bars are off their grid.
+ * The facts about an object from the sorted times of its rows, without exact duplicates. `hours`: for rows of a schedule, the hours since the row
+ * before; the times are then those of the schedule, each once. Rows on their grid, each once, within the period and as many as expected lack none.
  */
 export function timeFacts(
   sorted: RowTimes,
-  { spec, series, object, isOrdered, hours = [] }: TimedObject & TimesContext,
+  { spec, series, object, hours = [] }: TimedObject & { readonly hours?: readonly number[] },
 ): TimeFacts {
   const [first = 0, last = 0] = [sorted[0], sorted.at(-1)];
   const ends = { first: instantText(first), last: instantText(last) };
@@ -166,10 +166,7 @@ export function timeFacts(
   const isIrregular =
     first < labels.from ||
     last >= labels.to ||
-    (bar !== undefined && isOffGrid(sorted, bar)) ||
-    (!isOrdered &&
-      grid !== undefined &&
-      (isOffGrid(sorted, grid) || last - first !== (sorted.length - 1) * grid * 1e6 || !isAscending(sorted)));
+    (grid !== undefined && (isOffGrid(sorted, grid) || !isAscending(sorted)));
   const mayHaveGaps = grid !== undefined && (isIrregular || sorted.length < (expected ?? 0));
   const mayHaveExtraBars = bar !== undefined && (isIrregular || sorted.length > (expected ?? sorted.length));
   return {
@@ -182,12 +179,6 @@ export function timeFacts(
           : [],
     extraBars: mayHaveExtraBars ? countExtra(sorted, period, bar * 1e6) : 0,
   };
-}
-
-interface TimesContext {
-  readonly isOrdered: boolean;
-  /** For rows of a schedule, the hours since the row before. The times are then those of the schedule, each once. */
-  readonly hours?: readonly number[];
 }
 
 interface TimedObject {
@@ -238,7 +229,9 @@ function labelBounds(
 ): Bounds {
   const endsBefore = rest !== undefined && 'joins' in rest ? parseDay(rest.endLabelsBefore ?? '') : undefined;
   const mayBeEnds = endsBefore !== undefined && period.from < endsBefore;
-  const shift = mayBeEnds && ((sorted.at(-1) ?? 0) >= to || sorted[0] === from + step) ? step : 0;
+  const [first = 0, last = 0] = [sorted[0], sorted.at(-1)];
+  const areEnds = last >= to - step / 2 || Math.abs(first - from - step) < step / 2;
+  const shift = mayBeEnds && areEnds ? step : 0;
   return { from: from + shift, to: to + shift };
 }
 
@@ -370,8 +363,8 @@ export function barSeconds(spec: DatasetSpec, { interval }: Series): number | un
 }
 
 /** SQL expression that is true for a row that is not on the time grid of its interval. */
-export function offGridExpression(spec: DatasetSpec, series: Series): string {
-  const seconds = barSeconds(spec, series);
+export function offGridExpression(spec: DatasetSpec, { interval }: Series): string {
+  const seconds = rowSeconds(spec, interval);
   return seconds === undefined ? 'false' : `epoch_us(instant) % ${seconds * 1e6} <> 0`;
 }
 

@@ -123,6 +123,25 @@ describe('a monthly object of trades without rows on some days', () => {
   });
 });
 
+it('a row beside the grid of metrics does not hide a missing label, also if all rows are in order', async () => {
+  const from = Date.parse('2023-11-10');
+  for (const [index, day] of days('2023-11-10', '2023-11-12').entries()) {
+    const seconds = Array.from({ length: 288 }, (_, label) => index * 86_400 + label * 300);
+    // Of the second day, 03:00 is missing, and 05:02 is published in addition.
+    if (index === 1) seconds.splice(seconds.indexOf(86_400 + 10_800), 1, 86_400 + 18_120);
+    const times = seconds.sort((a, b) => a - b).map((second) => new Date(from + second * 1000).toISOString());
+    const rows = times.map((at) => `${at.slice(0, 19).replace('T', ' ')},BTCUSDT,1,2,3,4,5,6\n`);
+    put('metrics', day, rows.join(''));
+  }
+  const run = await scene.vision('--dataset metrics -s BTCUSDT --from 2023-11-10 --to 2023-11-12', {
+    lake: 'grid',
+  });
+  expect(await told(run)).toEqual({
+    partial: [['2023-11-11', '2023-11-11 2023-11-11']],
+    lacking: [[864, 1]],
+  });
+});
+
 describe('days of aggregates that lack ids', () => {
   const DAY = Date.parse('2023-05-10');
   /** Aggregates of a day, one every two minutes, whose ids go on from day to day. */
