@@ -4,7 +4,7 @@ import { heldCuts } from '../catalogue/day-states.js';
 import type { HeldObjects, HeldSpan } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';
 import { checkedFolder } from '../lake/path-checks.js';
-import { dayOf, dayPeriod, monthPeriod, monthOf } from '../model/calendar.js';
+import { dayOf, dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Period, Series } from '../model/task.js';
 import { unlessListingFault } from '../source/listing.js';
@@ -64,7 +64,7 @@ function lacksTail({ to, facts: { gaps, last = '', open } }: HeldSpan, cuts: Cut
 export interface EdgeContext extends Pick<PlanContext, 'venue' | 'root' | 'manifests' | 'today' | 'life'> {
   /**
    * The day before the first one of a symbol, the day after its last one, or the last day of a pause, with its first. `hole`: a held first or last
-   * day, of which other intervals have more.
+   * day, of which other intervals or REST have more.
    */
   readonly note: (
     series: Series,
@@ -90,9 +90,9 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
       const to = next === undefined ? today : rowDay(context, next.facts.first);
       if (before === undefined) {
         const start = Math.min(first ?? -Infinity, to);
-        if (start >= asked.from && !isKnown(start - 1, 'not-listed-yet'))
-          note(series, dayPeriod(start - 1), 'not-listed-yet');
-        if (start === to && (await hasBarAt(context, series, 'before', asked)))
+        const isNew = start >= asked.from && !isKnown(start - 1, 'not-listed-yet');
+        if (isNew) note(series, dayPeriod(start - 1), 'not-listed-yet');
+        if (start === to && (await isRefuted(context, series, { side: 'before', object: asked, isNew })))
           note(series, dayPeriod(to), 'hole', { isKept: true });
       }
       // The lake may lack the days before a pause.
@@ -105,21 +105,39 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
           if (pause.to < today) note(series, dayPeriod(pause.to - 1), 'not-traded', { since: pause.from });
       if (next === undefined) {
         const end = await unlessListingFault(life.end(series, 'daily', from));
-        if (end !== undefined && end <= asked.to && !isKnown(end, 'delisted'))
-          note(series, dayPeriod(end), 'delisted');
-        if (end === from && (await hasBarAt(context, series, 'after', asked)))
+        const isNew = end !== undefined && end <= asked.to && !isKnown(end, 'delisted');
+        if (isNew) note(series, dayPeriod(end), 'delisted');
+        if (end === from && (await isRefuted(context, series, { side: 'after', object: asked, isNew })))
           note(series, dayPeriod(from - 1), 'hole', { isKept: true });
       }
     }
   }
 }
 
+/** The start of the first object of a series, or the end of its last one. `isNew`: no earlier run took it for the start or the end of the symbol. */
+interface OuterEdge {
+  readonly side: 'before' | 'after';
+  readonly object: HeldSpan;
+  readonly isNew: boolean;
+}
+
+/**
+ * Whether the symbol was traded before its first row, or after its last one, on the same day. REST is asked once: the next runs ask it for the whole day. If it
+ * does not answer, nothing is proven.
+ */
+async function isRefuted(context: EdgeContext, series: Series, edge: OuterEdge): Promise<boolean> {
+  if (await hasBarAt(context, series, edge)) return true;
+  if (!edge.isNew) return false;
+  const { first = '', last = '' } = edge.object.facts;
+  const at = Date.parse(edge.side === 'before' ? first : last);
+  return (await unlessListingFault(context.life.hasInRest(series, edge.side, at))) ?? true;
+}
+
 /** Whether the lake has bars of another interval that end before the first bar of an object, or that begin after the end of its last one, on the same day. */
 async function hasBarAt(
   { venue, root, manifests, life }: EdgeContext,
   series: Series,
-  side: 'before' | 'after',
-  { facts }: HeldSpan,
+  { side, object: { facts } }: OuterEdge,
 ): Promise<boolean> {
   const spec = findDataset(venue, series.market, series.dataset);
   const msOf = (one: Series): number => 1000 * ((spec && rowSeconds(spec, one.interval)) ?? Infinity);

@@ -1,11 +1,11 @@
 /** What REST has of a series: evidence against a beginning, an end or a pause that the archive alone shows. */
-import { dayOf } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Period, Series } from '../model/task.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { NOT_IN_REST } from '../source/rest-rows.js';
-import { restSpan, routesOf } from '../source/routes.js';
+import type { Span } from '../source/rest-rows.js';
+import { routesOf } from '../source/routes.js';
 import type { Rest, Source } from '../source/source.js';
-import { findDataset } from '../source/venue.js';
 
 /** The data of a series that REST has. */
 export interface RestOffer {
@@ -27,26 +27,23 @@ export interface RestOffer {
   readonly substitutes?: (period: Period) => boolean;
 }
 
-type Days = Pick<Period, 'from' | 'to'>;
-
 /** The days of a stretch that REST keeps; undefined without REST, or if it keeps none of them. */
-export function keptByRest(offer: RestOffer | undefined, { from, to }: Days): Days | undefined {
+export function keptByRest(offer: RestOffer | undefined, { from, to }: DayRange): DayRange | undefined {
   const days = offer && { from: Math.max(from, offer.from), to: Math.min(to, offer.today) };
   return days !== undefined && days.from < days.to ? days : undefined;
 }
 
-/** The first of these days that has rows, by one page of REST; undefined if it has none. Rejects if REST does not answer. */
-export async function firstDayInRest(
+/** The time of the first row in a span, by one page of REST; undefined if it has none. Rejects if REST does not answer. */
+export async function firstTimeInRest(
   { venue, rest }: { readonly venue: Source; readonly rest: Pick<Rest, 'pages'> },
   series: Series,
-  days: Days,
+  span: Span,
 ): Promise<number | undefined> {
-  const spec = findDataset(venue, series.market, series.dataset);
   const [routed] = routesOf(venue, series);
-  if (spec === undefined || routed === undefined) return undefined;
+  if (routed === undefined) return undefined;
   try {
-    for await (const { rows } of rest.pages(routed.route, routed.series, restSpan(spec, days)))
-      return rows[0] === undefined ? undefined : dayOf(rows[0].at, venue);
+    for await (const { rows } of rest.pages(routed.route, routed.series, span))
+      return rows.find(({ at }) => at >= span.from && at < span.to)?.at;
   } catch (error) {
     if (!(error instanceof CryptodlError) || !NOT_IN_REST.has(error.code)) throw error;
   }

@@ -1,14 +1,16 @@
 /** What the archive has of a symbol, in its other datasets, and whether its market goes on: the evidence for reasons of absence. */
 import { grouped, memoized } from '../model/by-name.js';
-import { monthOf, monthStart, periodAt, eachDay } from '../model/calendar.js';
+import { dayOf, eachDay, monthOf, monthStart, periodAt, startOfDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Cadence, Period, Series } from '../model/task.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { cadencesOf } from '../source/keys.js';
 import { isListingFault } from '../source/listing.js';
 import type { Listing } from '../source/listing.js';
+import { restSpan } from '../source/routes.js';
 import type { Rest, Source } from '../source/source.js';
 import { datasetsOf, findDataset, hasLongBars } from '../source/venue.js';
-import { firstDayInRest, keptByRest } from './rest-evidence.js';
+import { firstTimeInRest, keptByRest } from './rest-evidence.js';
 import { firstPeriod, LONGEST_DELAY_DAYS } from './series-listing.js';
 import type { Probe } from './series-listing.js';
 import type { RestOffer } from './rest-evidence.js';
@@ -26,8 +28,6 @@ const LEAST_PAUSE_DAYS = 30;
 
 /** Series begin or end together if no more days are between them: a month, and half of one that has not been published. */
 const NEAR_DAYS = 45;
-
-type Days = Pick<Period, 'from' | 'to'>;
 
 /** Series by whose objects of other symbols the market of a symbol goes on, with their cadence. */
 type Shown = readonly (readonly [Series, Cadence])[];
@@ -150,7 +150,7 @@ export class SymbolLife {
    * was listed twice, or suspended. A shorter stretch may be a hole of the archive alone, as any may be without other series near it. A stretch may begin
    * before these days.
    */
-  async pauses(series: Series, cadence: Cadence, from: number, to: number): Promise<readonly Days[]> {
+  async pauses(series: Series, cadence: Cadence, from: number, to: number): Promise<readonly DayRange[]> {
     const since = from - LEAST_PAUSE_DAYS;
     // A bar of several days may open before the pause ends.
     const isTold = ({ market, dataset, interval }: Series): boolean =>
@@ -162,7 +162,7 @@ export class SymbolLife {
     );
     const days = [...found.flat().sort((a, b) => a - b), to];
     const shown = this.#shownBy(series, cadence, []);
-    const pauses: Days[] = [];
+    const pauses: DayRange[] = [];
     let start = since;
     for (const day of days) {
       const first = Math.max(start, from);
@@ -180,7 +180,7 @@ export class SymbolLife {
   }
 
   /** The pauses of a series from a day on that have ended. */
-  async endedPauses(series: Series, cadence: Cadence, from: number): Promise<readonly Days[]> {
+  async endedPauses(series: Series, cadence: Cadence, from: number): Promise<readonly DayRange[]> {
     const { today } = this.#options;
     const pauses = await this.#once(series, `${cadence} pauses from ${from}`, () =>
       this.pauses(series, cadence, from, today),
@@ -189,17 +189,29 @@ export class SymbolLife {
   }
 
   /** The first of these days of which REST, in a run that uses it, has rows. */
-  #inRest(series: Series, stretch: Days): Promise<number | undefined> {
+  async #inRest(series: Series, stretch: DayRange): Promise<number | undefined> {
+    const { venue } = this.#options;
     const days = keptByRest(this.#offers.get(nameOf(series)), stretch);
-    return days === undefined
-      ? Promise.resolve(undefined)
-      : this.#once(series, `in REST ${days.from} ${days.to}`, () =>
-          firstDayInRest(this.#options, series, days),
-        );
+    const spec = findDataset(venue, series.market, series.dataset);
+    if (days === undefined || spec === undefined) return undefined;
+    const at = await this.#once(series, `in REST ${days.from} ${days.to}`, () =>
+      firstTimeInRest(this.#options, series, restSpan(spec, days)),
+    );
+    return at === undefined ? undefined : dayOf(at, venue);
+  }
+
+  /** Whether REST, in a run that uses it, has rows of the day of this time (epoch milliseconds), before or after it. */
+  async hasInRest(series: Series, side: 'before' | 'after', at: number): Promise<boolean> {
+    const { venue } = this.#options;
+    const day = dayOf(at, venue);
+    if (keptByRest(this.#offers.get(nameOf(series)), { from: day, to: day + 1 }) === undefined) return false;
+    const [from, to] =
+      side === 'before' ? [startOfDay(day, venue), at] : [at + 1, startOfDay(day + 1, venue)];
+    return (await firstTimeInRest(this.#options, series, { from, to })) !== undefined;
   }
 
   /** Whether the archive has the last object of these days, although the listing does not. */
-  async #isStale(series: Series, cadence: Cadence, { from, to }: Days): Promise<boolean> {
+  async #isStale(series: Series, cadence: Cadence, { from, to }: DayRange): Promise<boolean> {
     const { probe, venue } = this.#options;
     const around = periodAt(cadence, to - 1);
     const period = around.to > to ? periodAt(cadence, around.from - 1) : around;

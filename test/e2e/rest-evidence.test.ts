@@ -48,6 +48,34 @@ describe('rows of REST refute that a symbol', () => {
   });
 });
 
+describe('hours that the archive lacks', () => {
+  const [FIRST, LAST] = [Date.parse('2026-10-01'), Date.parse('2026-10-30')];
+  const HOURLY = ['vision', '--symbols', 'AUSDT', '--interval', '1h', '--from', FROM, '--fill', 'rest'];
+  const HOURS = 30 * 24;
+
+  it.each([
+    ['on the first day, and REST has them', { from: FIRST }, FIRST, HOURS],
+    ['on the first day, and REST too', { from: FIRST + DAY_MS / 4 }, FIRST, HOURS - 6],
+    ['on the last day, and REST has them', { to: LAST + DAY_MS }, LAST, HOURS],
+    ['on the last day, and REST too', { to: LAST + (DAY_MS * 3) / 4 }, LAST, HOURS - 6],
+  ])('%s', async (_, life, short, rows) => {
+    const symbol: VenueSymbol = { symbol: 'AUSDT', host: 'fapi', from: FIRST, to: LAST + DAY_MS, ...life };
+    const { folder, run, lake } = await closing(joinedScene(scratch, { symbols: [BTC, symbol] }));
+    for (const day of daysBetween(FROM, '2026-11-21')) publishKlines(folder, BTC, '1d', DAY_MS, day);
+    const lacks = Array.from({ length: 6 }, (__, index) => (short === FIRST ? index : 18 + index));
+    for (const day of daysBetween('2026-10-01', '2026-10-31')) {
+      publishKlines(folder, symbol, '1d', DAY_MS, day);
+      publishKlines(folder, symbol, '1h', DAY_MS / 24, day, day === short ? { lacks } : {});
+    }
+    const check = async () => (await cryptodl(['check', '--out', lake, '--now', NOW])).code;
+    await run(HOURLY);
+    expect(await check()).toBe(rows === HOURS ? 3 : 0);
+    await run(['repair']);
+    expect(await check()).toBe(0);
+    expect(await rowsOf(lake, 'um/klines/interval=1h/symbol=AUSDT')).toHaveLength(rows);
+  });
+});
+
 it('a symbol without rows in REST is delisted, and the next run asks REST for it once', async () => {
   const symbol: VenueSymbol = { symbol: 'AUSDT', host: 'fapi', to: Date.parse('2026-10-20') };
   const { run, lake, venue, setNow } = await scene('2026-10-16', '2026-11-21', symbol);
