@@ -172,13 +172,9 @@ export async function listedSymbols(
     }
     listed.set(spec, symbols);
   }
-  const [first] = tooLong;
-  if (first !== undefined) {
-    const more = tooLong.size > 1 ? ` (and ${tooLong.size - 1} more)` : '';
-    context.observer.warn(
-      `the archive lists a symbol of ${first.length} characters, which is left out: ${first.slice(0, SHOWN_CHARACTERS)}…${more}`,
-    );
-  }
+  const shown = [...tooLong].map((symbol) => `${symbol.slice(0, SHOWN_CHARACTERS)}…`);
+  if (shown.length > 0)
+    context.observer.warn(`${listText(shown)} of the archive is left out: its name is too long for a folder`);
   return listed;
 }
 
