@@ -328,18 +328,11 @@ export const VERB_TEXTS: Readonly<Record<Verb, VerbText>> = {
   },
   universe: {
     doc: 'print the most traded symbols of each period; it ranks them by the klines of the lake, and a period has only what was known before it began',
-    exits: {
-      ...BASE_EXITS,
-      2: 'usage; for example a lake without klines',
-      3: 'try later; with --fetch: some objects failed for now',
-      4: 'data of a selected symbol cannot be read; with --fetch: some objects failed, and a retry does not help',
-      6: LOCK_EXIT,
-      7: LIMIT_EXIT,
-    },
+    exits: { ...BASE_EXITS, 2: 'usage; for example a lake without klines' },
     examples: [
       'cryptodl universe --quote USDT --top 50 --from 2023-01 > universe.csv',
       'cryptodl universe -m spot --quote USDT --every week --window 7d --as list',
-      'cryptodl universe --top 9 --from 2023-01 --fetch --as freqtrade --target lists',
+      'cryptodl universe --top 9 --from 2023-01 --as freqtrade --target lists',
     ],
     aka: ['constituents', 'members', 'pairlist', 'pairlists'],
   },

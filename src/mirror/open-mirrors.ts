@@ -32,7 +32,7 @@ interface OpenMirror {
   readonly close: () => Promise<void>;
 }
 
-/** Verbs that only read a lake. `verify` writes with --fix, and `universe` with --fetch. */
+/** Verbs that only read a lake. `verify` writes with --fix. */
 const READERS: ReadonlySet<Verb> = new Set<Verb>([
   'check',
   'coverage',
@@ -41,6 +41,7 @@ const READERS: ReadonlySet<Verb> = new Set<Verb>([
   'report',
   'plot',
   'export',
+  'universe',
   'doctor',
   'enqueue',
 ]);
@@ -190,7 +191,7 @@ export class Mirrors {
   }
 
   #isWritten(options: Options): boolean {
-    return this.#verb === 'verify' ? options.fix : this.#verb !== 'universe' || options.fetch;
+    return this.#verb !== 'verify' || options.fix;
   }
 }
 
@@ -236,7 +237,7 @@ const SELECTING: ReadonlySet<Verb> = new Set<Verb>([
 function partsOf(verb: Verb, { options, origins }: Resolved): string[] {
   const given = (name: 'market' | 'dataset'): readonly string[] =>
     origins[name] === 'default' || options[name].includes(ALL) ? [] : options[name];
-  if (verb === 'universe' && !options.fetch) return options.market.map((market) => `${market}/klines`);
+  if (verb === 'universe') return options.market.map((market) => `${market}/klines`);
   if (!SELECTING.has(verb)) return [];
   const datasets = given('dataset').map((dataset) => `/${safeName(dataset)}`);
   return given('market').flatMap((market) =>

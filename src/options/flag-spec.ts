@@ -145,7 +145,6 @@ export const ONLINE = [
   'verify',
   'list',
   'audit',
-  'universe',
   'enqueue',
   'worker',
 ] as const satisfies readonly Verb[];

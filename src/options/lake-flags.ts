@@ -106,7 +106,7 @@ export const LAKE_FLAGS = {
       unsetOf: { worker: 'OUT/.cryptodl/tmp', ...OF_READERS },
     },
     'state-dir': {
-      verbs: [...EXAMINED, 'sql', 'plot', 'export'],
+      verbs: [...EXAMINED, 'sql', 'plot', 'export', 'universe'],
       usual: ['doctor'],
       doc: 'folder that the runs of this machine share; it holds bans, rate limits, cached responses, files of buckets and debug dumps',
       ...DIR,
@@ -257,7 +257,7 @@ export const LAKE_FLAGS = {
       doc: 'end with exit code 5 if nothing new was written',
     },
     'wait-lock': {
-      verbs: [...DOWNLOADS_AND_JOBS, 'remove', 'bars', 'universe', 'worker'],
+      verbs: [...DOWNLOADS_AND_JOBS, 'remove', 'bars', 'worker'],
       usual: ['run', 'retry', 'repair'],
       doc: 'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',
       ...DURATION,

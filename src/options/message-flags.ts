@@ -22,6 +22,7 @@ const ANSWERING = [
   'runs',
   'report',
   'export',
+  'universe',
   'doctor',
 ] as const;
 
@@ -29,7 +30,17 @@ export const MESSAGE_FLAGS = {
   ...section({ group: 'Messages', usual: [], verbs: DOWNLOADS_AND_JOBS })({
     json: {
       verbs: [...ONLINE_AND_JOBS, ...ANSWERING, 'bars'],
-      usual: [...ONLINE_AND_JOBS, 'status', 'check', 'coverage', 'runs', 'bars', 'export', 'doctor'],
+      usual: [
+        ...ONLINE_AND_JOBS,
+        'status',
+        'check',
+        'coverage',
+        'runs',
+        'bars',
+        'export',
+        'universe',
+        'doctor',
+      ],
       doc: 'print NDJSON; an object per event, finding, item or file, then a summary',
       docOf: {
         universe: 'print NDJSON; an object per period and symbol, or per file; sums are text with all digits',
@@ -45,7 +56,7 @@ export const MESSAGE_FLAGS = {
       default: '20',
     },
     progress: {
-      verbs: [...DOWNLOADS_AND_JOBS, 'universe'],
+      verbs: DOWNLOADS_AND_JOBS,
       usual: ['run'],
       value: 'HOW',
       doc: 'progress: auto, bar, plain, json or none (--no-progress)',
@@ -54,7 +65,7 @@ export const MESSAGE_FLAGS = {
     },
     quiet: {
       short: 'q',
-      verbs: [...EXAMINED, 'sql', 'check', 'coverage', 'report', 'plot', 'bars', 'export'],
+      verbs: [...EXAMINED, 'sql', 'check', 'coverage', 'report', 'plot', 'bars', 'export', 'universe'],
       usual: EXAMINED,
       doc: 'print only problems',
       docOf: {
@@ -107,7 +118,7 @@ export const MESSAGE_FLAGS = {
   ...section({ group: 'Options', usual: [] })({
     config: {
       verbs: [...ONLINE, ...ANSWERING, 'plot', 'serve'],
-      usual: [...ONLINE.filter((verb) => verb !== 'universe'), 'coverage', 'doctor'],
+      usual: [...ONLINE, 'coverage', 'doctor'],
       doc: 'YAML or JSON file with flag names as keys',
       ...FILE,
     },

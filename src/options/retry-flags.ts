@@ -18,7 +18,7 @@ const FROM_PRESET = { unset: 'from --retry-preset', unsetOf: { run: 'from the pr
 export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, usual: [], verbs: EXAMINED })({
   concurrency: {
     verbs: [...ONLINE, 'doctor'],
-    usual: [...ONLINE.filter((verb) => verb !== 'universe'), 'doctor'],
+    usual: [...ONLINE, 'doctor'],
     value: 'N',
     doc: 'objects at the same time; a number, auto or auto:MAX',
     parse: parse.concurrency,

@@ -254,7 +254,7 @@ export const SELECTION_FLAGS = {
     },
     now: {
       usual: [],
-      verbs: [...ONLINE_AND_JOBS, 'check', 'coverage', 'report', 'plot', 'bars', 'export'],
+      verbs: [...ONLINE_AND_JOBS, 'check', 'coverage', 'report', 'plot', 'bars', 'export', 'universe'],
       value: 'ISO',
       doc: 'use this instant as the current time; for replays and tests',
       parse: parse.instant,

@@ -56,11 +56,6 @@ export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'] })({
     parse: wholeDays,
     unit: 'Ms',
   },
-  fetch: {
-    group: 'How',
-    doc: 'download the 1d klines of the selection first; from the archive, from the first window or --min-age on',
-    aka: ['download', 'update'],
-  },
   as: {
     group: 'How',
     value: 'FORM',

@@ -216,7 +216,7 @@ export function universeMarket(options: Options, venue: Venue): UniverseMarket {
 export function noKlines(market: Market, root: string, out: string): Error {
   return usage(
     `${out} has no ${market} ${DATASET} with an interval of at most 1d as Parquet or CSV`,
-    `add --fetch, or download them: cryptodl vision --market ${market} --dataset ${DATASET} --interval 1d --symbols all --from 2023-01 --format parquet${lakeFlag(root)}`,
+    `download them: cryptodl vision --market ${market} --dataset ${DATASET} --interval 1d --symbols all --from 2023-01 --format parquet${lakeFlag(root)}`,
   );
 }
 

@@ -10,12 +10,9 @@ import type { CalendarPeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { countText } from '../model/units.js';
-import { download } from '../download/download.js';
 import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import { MEASURES } from '../options/periods.js';
-import { environmentLayer, resolveOptions } from '../options/resolve.js';
-import type { RawLayer } from '../options/resolve.js';
 import { readLists, readPatterns } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
@@ -48,52 +45,10 @@ interface Checked extends UniverseMarket, Pick<Ranking, 'by' | 'window' | 'minAg
   readonly target: string;
 }
 
-/** Throws usage errors. Resolves with the exit code of the download if `--fetch` fails. */
+/** Throws usage errors. */
 export async function universe(command: Command): Promise<ExitCode> {
   const checked = await check(command);
-  const { options } = command.resolved;
-  if (options.fetch) {
-    const code = await fetchKlines(command, checked);
-    if (code !== 0) {
-      if (!options.quiet)
-        printLines(command.io.stderr, ['nothing is ranked, because the download is not complete']);
-      return code;
-    }
-  }
   return runVerb(command, (request) => rankAndPrint(command, request, checked));
-}
-
-/**
- * Downloads the 1d klines from the first window on, as an ordinary run of `cryptodl vision` whose output goes to stderr. Resolves with its exit
- * code.
- */
-function fetchKlines(
-  { source, resolved, layers: [flags, ...others], io }: Command,
-  { market, patterns, from, every, window, minAge }: Checked,
-): Promise<ExitCode> {
-  if (from === undefined) throw usage('--fetch needs --from, the date of the first period', '--from 2023-01');
-  const { names, globs, exclusions } = patterns ?? { names: ['all'], globs: [], exclusions: [] };
-  const own: RawLayer = {
-    origin: 'flag',
-    nameOf: (name) => `--${name}`,
-    values: {
-      market: [market],
-      dataset: [DATASET],
-      interval: ['1d'],
-      from: [dayText(calendarStart(from, every) - Math.max(window, minAge))],
-      symbols: [...names, ...globs, ...exclusions.map((word) => `!${word}`)],
-      force: ['false'],
-      json: ['false'],
-    },
-  };
-  const given = [...(flags === undefined ? [] : [flags]), environmentLayer(io.environment, 'vision')];
-  const run = resolveOptions('vision', [own, ...given, ...others], source);
-  // The lake is open already: `out` of a bucket is its mirror. A shard has a part of the symbols, and rows of zips are not read.
-  const { out, tempDir } = resolved.options;
-  const format = run.options.format === 'zip' ? 'parquet' : run.options.format;
-  const options = Object.freeze({ ...run.options, out, tempDir, format, shard: undefined });
-  const toStderr = { ...io, stdout: io.stderr, isRead: () => true };
-  return download({ source, resolved: { ...run, options }, io: toStderr, verb: 'vision' });
 }
 
 async function check({ resolved, source, io }: Command): Promise<Checked> {
@@ -176,7 +131,7 @@ function periodStarts(
   if (first > last || last <= held.first)
     throw usage(
       `${out} ${market} ${DATASET} has the days ${dayText(held.first)} … ${dayText(held.last)}, and no ${every} of the range begins after ${countText(lookback, 'day')} of them`,
-      'change --from or --to, give a shorter --window or --min-age, or add --fetch',
+      'change --from or --to, give a shorter --window or --min-age, or download earlier days',
     );
   const starts: number[] = [];
   for (let start = first; start <= last; start = nextCalendarStart(start, every)) starts.push(start);
@@ -198,12 +153,6 @@ async function withSession<Result>(
     await session.run('SET enable_external_file_cache = false');
     return await act(session);
   } catch (error) {
-    const text = error instanceof Error ? error.message : '';
-    if (/overflow|out of range|to decimal|failed to cast decimal/i.test(text))
-      throw usage(
-        `the sums of ${resolved.options.by} are too large: universe adds numbers up to 10^30`,
-        'leave the symbol with the wrong numbers out, for example --symbols "*,!BTCUSDT"',
-      );
     throw unreadableFile(error, absolutePath(resolved.options.out, surroundings.home)) ?? error;
   } finally {
     await engine.end();

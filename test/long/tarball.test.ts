@@ -60,7 +60,7 @@ function publishOctober(archive: string): void {
 const NOT_RUN: readonly (readonly [RegExp, string])[] = [
   [/^npm ci && npm run demo\b/, 'the first step of .ci/run'],
   [/^npm ci && npm test\b/, 'this suite is a tier beside it'],
-  [/^cryptodl universe\b/, 'needs years of 1d klines; test/e2e/universe.test.ts runs --fetch'],
+  [/^cryptodl universe\b/, 'needs years of 1d klines; test/long/universe.test.ts runs it'],
   [
     /^docker /,
     'test/long/container.test.ts replays the steps of the Dockerfile, which has the same command in its comment',

@@ -565,52 +565,6 @@ describe('forms', () => {
   });
 });
 
-describe('--fetch', () => {
-  it('downloads the days that the first window needs, and prints nothing but the members to stdout', async () => {
-    const lake = join(scratch, 'fetched');
-    const args = ['--archive-url', archive.url, ...FAST, '--quote', 'USDT', '--from', '2024-03', '--fetch'];
-    const { code, stdout, stderr } = await universe('--out', lake, ...args);
-    expect(code).toBe(0);
-    // The first days differ: this lake begins with the first window.
-    const known = rowsOf((await universe('--quote', 'USDT', '--from', '2024-03')).stdout);
-    const withoutFirst = (rows: readonly Row[]): unknown[] => rows.map((row) => ({ ...row, firstDay: '' }));
-    expect(withoutFirst(rowsOf(stdout))).toEqual(withoutFirst(known));
-    expect(stderr).toContain('um klines 1d');
-    const keys = archive.requests.filter((path) => path.includes('/ETHUSDC/1d/'));
-    archive.requests.length = 0;
-    const again = await universe('--out', lake, ...args, '--json');
-    expect(again.stdout.split('\n').filter((line) => line !== '' && !line.startsWith('{"period"'))).toEqual(
-      [],
-    );
-    expect(archive.objectRequests().filter((path) => path.endsWith('.zip'))).toEqual([]);
-    expect(keys.length).toBeGreaterThan(0);
-  });
-
-  it('ends with the exit code of a download that failed, and ranks nothing', async () => {
-    const lake = join(scratch, 'fetched-badly');
-    archive.fault = (path, _, response) => {
-      if (!path.endsWith('ETHUSDT-1d-2024-03.zip')) return false;
-      response.writeHead(500).end();
-      return true;
-    };
-    try {
-      const { code, stdout, stderr } = await universe(
-        '--out',
-        lake,
-        '--archive-url',
-        archive.url,
-        ...FAST,
-        ...'--retries 0 --fetch --from 2024-04 -s BTCUSDT,ETHUSDT'.split(' '),
-      );
-      expect([code, stdout]).toEqual([3, '']);
-      expect(stderr).toContain('cryptodl retry ');
-      expect(stderr).toContain('nothing is ranked, because the download is not complete');
-    } finally {
-      archive.fault = undefined;
-    }
-  });
-});
-
 describe('units', () => {
   it('coin-margined futures have no volume in a common unit', async () => {
     for (const by of [[], ['--by', 'volume']]) {
@@ -631,11 +585,10 @@ describe('mistakes', () => {
       'change --from or --to',
     ],
     ['--as parquet', '--as parquet needs --target', '--target universe'],
-    ['--fetch', '--fetch needs --from', '--from 2023-01'],
     [
       '--out nowhere',
       'nowhere has no um klines with an interval of at most 1d',
-      'add --fetch, or download them: cryptodl vision --market um',
+      'download them: cryptodl vision --market um',
     ],
   ])('universe %s', async (args, says, next) => {
     const { code, stdout, stderr } = await universe(...args.split(' '));
