@@ -1,4 +1,7 @@
-/** Finds held days that lack rows: by missing ids, by silences, by long stretches without rows at midnight, and by few rows in a day. */
+/**
+ * Finds held days that lack rows, by four signs. Missing ids. Silences: the conversion found times without rows that are long for the rate of the object.
+ * Long stretches without rows: they are found here, at a midnight, compared with near days. Few rows in a day.
+ */
 import { DAY_MS, dayOf, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
@@ -8,17 +11,17 @@ import type { DatasetSpec } from '../source/venue.js';
 /** Shorter stretches at midnight are common. */
 const LONG_MS = 2 * 3600_000;
 /** At the rate of the rest of the day, a long stretch would have at least this many rows. With fewer, it may be chance. */
-const EXPECTED_ROWS = 10;
+const FEWEST_EXPECTED_ROWS = 10;
 const NEAR_DAYS = 7;
 const FEWEST_NEAR_DAYS = 2;
 /** A long stretch is at least this many times as long as a stretch that counts as short beside it. */
 const LONG_TO_SHORT = 10;
 
-/** A day of a steady dataset with less than this share of the usual rows lacks rows. Below 10/12: books went from 10 to 12 bands on 2026-01-15. */
+/** A day of a steady dataset with less than this share of the usual rows lacks rows. Must be below 10/12: bookDepth went from 10 to 12 bands on 2026-01-15. */
 const STEADY_SHARE = 0.75;
 
-/** Whether a dataset has rows at irregular times, at all hours of the day. */
-export function hasTicks(spec: DatasetSpec | undefined): boolean {
+/** Whether a dataset has rows at all hours of the day, but not at fixed times. */
+export function hasIrregularTimes(spec: DatasetSpec | undefined): boolean {
   return spec?.rate !== undefined;
 }
 
@@ -33,8 +36,8 @@ export interface EmptyStretch {
   readonly at: 'begin' | 'end' | 'within';
   readonly from: number;
   readonly to: number;
-  /** The number of ids that are missing at its midnight. Undefined for a stretch that was found by times or by few rows. */
-  readonly ids?: number;
+  /** Ids are missing at its midnight. Undefined for a stretch that was found by times or by few rows. */
+  readonly lacksIds?: true;
 }
 
 /** Whether a stretch is longer than two hours. */
@@ -61,10 +64,11 @@ function timesOf(day: number, { rows = 0, first = '', last = '' }: Omit<DayRows,
 
 function longOf(times: DayTimes, dayStart: DayStart): EmptyStretch[] {
   const [begin, end] = [stretchAt(times, 'begin', dayStart), stretchAt(times, 'end', dayStart)];
+  // Without a division by the mean time between rows, which may be 0.
   const isLong = ({ from, to }: EmptyStretch): boolean =>
     times.rows > 1 &&
     isLongStretch(to - from) &&
-    (to - from) * (times.rows - 1) >= EXPECTED_ROWS * (times.last - times.first);
+    (to - from) * (times.rows - 1) >= FEWEST_EXPECTED_ROWS * (times.last - times.first);
   return [begin, end].filter(isLong);
 }
 
@@ -94,9 +98,9 @@ function toMs([from, to]: readonly [string, string]): readonly [number, number] 
 }
 
 /**
- * The stretches in which held objects lack rows, in order of time: those of missing ids; silences; long stretches that are unusual, because most of
- * the near days, and at least two, have a short one there; days with few rows. `isIdle`: whether the symbol is proven not to trade on a day. At the
- * midnight of such a day, only missing ids count, and few rows do not count beside it: the symbol may have been listed or delisted within the day.
+ * The stretches in which held objects lack rows, in order of time. Of the long stretches, only unusual ones count: most of the near days, and at least two,
+ * have a short one there. `isIdle`: whether the symbol is proven not to trade on a day. At the midnights of such a day, only missing ids count, and the
+ * days beside it may have few rows: the symbol may have been listed or delisted within them.
  */
 export function cutStretches(
   held: readonly HeldSpan[],
@@ -116,15 +120,15 @@ export function cutStretches(
   }
   const isSeriesEdge = ({ day, at }: EmptyStretch): boolean =>
     at === 'begin' ? isIdle(day - 1) : at === 'end' && isIdle(day + 1);
-  const { missing, proven } = seamsOf(held, dayStart);
+  const { missing, decided } = seamsOf(held, dayStart);
   const unusual = long.filter(
     (stretch) =>
-      !proven.has(midnightOf(stretch)) && !isSeriesEdge(stretch) && isUnusual(stretch, days, dayStart),
+      !decided.has(midnightOf(stretch)) && !isSeriesEdge(stretch) && isUnusual(stretch, days, dayStart),
   );
   const silent = (rate === undefined ? [] : held)
     .flatMap((object) => [...silentStretches(object.facts, dayStart), ...silentSides(object, dayStart)])
     .filter(
-      (stretch) => !isSeriesEdge(stretch) && (stretch.at === 'within' || !proven.has(midnightOf(stretch))),
+      (stretch) => !isSeriesEdge(stretch) && (stretch.at === 'within' || !decided.has(midnightOf(stretch))),
     );
   const isSilent = ({ day, at }: EmptyStretch): boolean =>
     silent.some((one) => one.day === day && one.at === at);
@@ -139,7 +143,7 @@ export function cutStretches(
   return [...cut, ...thin].sort((a, b) => a.from - b.from);
 }
 
-/** Days with few rows beside the days around them, each as one stretch: the times of the missing rows are not known. */
+/** Days with few rows compared with the near days. Each is one stretch, because the times of the missing rows are not known. */
 function thinDays(days: ReadonlyMap<number, DayTimes>, dayStart: DayStart): EmptyStretch[] {
   return [...days.values()].flatMap(({ day, rows }) => {
     const near = nearDays(day, days).map((one) => one.rows);
@@ -166,14 +170,15 @@ function midnightOf({ day, at }: EmptyStretch): number {
 
 /**
  * Compares the last id of each object with the first id of the next one. `missing`: for each midnight at which ids are missing, the longer stretch
- * beside it, or both if both are long. `proven`: the midnights at which these ids decide, and not the silences. Ids that begin anew prove nothing.
+ * beside it, or both if both are long. `decided`: the midnights at which ids tell whether
+ * rows are missing: silences and long stretches do not count there. Ids that begin anew tell nothing.
  */
 function seamsOf(
   held: readonly HeldSpan[],
   dayStart: DayStart,
-): { readonly missing: EmptyStretch[]; readonly proven: ReadonlySet<number> } {
+): { readonly missing: EmptyStretch[]; readonly decided: ReadonlySet<number> } {
   const missing: EmptyStretch[] = [];
-  const proven = new Set<number>();
+  const decided = new Set<number>();
   for (const [index, { facts, from: day }] of held.entries()) {
     const before = held[index - 1];
     const [last, first] = [before?.facts.ids?.last, facts.ids?.first];
@@ -181,16 +186,17 @@ function seamsOf(
       continue;
     const ids = first - last - 1;
     if (ids < 0) continue;
-    proven.add(day);
+    decided.add(day);
     if (ids === 0 || endsWithGap(before, dayStart)) continue;
     const tail = stretchAt(timesOf(day - 1, before.facts), 'end', dayStart);
     const head = stretchAt(timesOf(day, facts), 'begin', dayStart);
     const longer = head.to - head.from > tail.to - tail.from ? head : tail;
     const long = [tail, head].filter(({ from, to }) => isLongStretch(to - from));
     for (const stretch of long.length > 1 ? long : [longer])
-      missing.push({ ...stretch, to: Math.max(stretch.to, stretch.from + 1), ids });
+      // Not empty, also if the first row is at midnight.
+      missing.push({ ...stretch, to: Math.max(stretch.to, stretch.from + 1), lacksIds: true });
   }
-  return { missing, proven };
+  return { missing, decided };
 }
 
 /** Whether the last gap of an object reaches its end, so that the missing rows there are known already. */
@@ -199,8 +205,11 @@ function endsWithGap({ facts, to }: HeldSpan, dayStart: DayStart): boolean {
   return Date.parse(end) >= startOfDay(to, dayStart);
 }
 
-/** Whether the next object proves that no scheduled row is missing at the end of an object. Scheduled rows tell only the time of the row before. */
-export function isProvenWhole({ facts, to }: HeldSpan, next: HeldSpan | undefined): boolean {
+/**
+ * Whether the next object proves that no scheduled row is missing at the end of an object. A scheduled row tells the time of the row before it, and
+ * not of the next one.
+ */
+export function isEndProven({ facts, to }: HeldSpan, next: HeldSpan | undefined): boolean {
   const [last, first] = [facts.ids?.last, next?.facts.ids?.first];
   return next?.from === to && last !== undefined && first === last + 1;
 }

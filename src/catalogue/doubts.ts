@@ -1,4 +1,4 @@
-/** Rows of held objects that conflict, and values that cannot be right. They are held: no number of missing rows counts them. */
+/** Rows of held objects that conflict, and values that cannot be right. The lake has these rows, so the missing rows do not include them. */
 import type { Suspicious } from '../model/outcome.js';
 import { countText, numberText } from '../model/units.js';
 import type { HeldSpan } from '../lake/held-objects.js';
@@ -6,7 +6,7 @@ import type { HeldSpan } from '../lake/held-objects.js';
 export interface Doubts {
   /** Rows that share the key, the bar or the trades of another row. */
   readonly conflicts: number;
-  /** One for each kind, with the first row of all objects. */
+  /** One for each kind. Its `first` is the first such row of all objects. */
   readonly suspicious: readonly Suspicious[];
 }
 
@@ -35,13 +35,13 @@ function byKind(all: readonly Suspicious[]): Suspicious[] {
 /** The doubts of several series. */
 export class DoubtSums {
   #conflicts = 0;
-  #inConflict = 0;
+  #seriesInConflict = 0;
   #suspicious: readonly Suspicious[] = [];
 
-  /** `name`: the series, for the examples. */
+  /** `name`: the series. It stands before the first row of each kind. */
   add(name: string, { conflicts, suspicious }: Doubts): void {
     this.#conflicts += conflicts;
-    if (conflicts > 0) this.#inConflict += 1;
+    if (conflicts > 0) this.#seriesInConflict += 1;
     const named = suspicious.map((one) => ({ ...one, first: `${name} ${one.first}` }));
     this.#suspicious = byKind([...this.#suspicious, ...named]);
   }
@@ -50,11 +50,11 @@ export class DoubtSums {
     return { conflicts: this.#conflicts, suspicious: this.#suspicious };
   }
 
-  /** `suspicious: 3 rows zero, first BTCUSDT 2024-01-15T00:03:00Z open 0`; a line per kind, none without doubts. */
+  /** `conflicts: 12 rows in 2 series`, then a line per kind: `suspicious: 3 rows zero, first BTCUSDT 2024-01-15T00:03:00Z open 0`. Empty without doubts. */
   lines(): string[] {
-    const of = `in ${countText(this.#inConflict, 'series')}`;
+    const inSeries = `in ${countText(this.#seriesInConflict, 'series')}`;
     return [
-      ...(this.#conflicts === 0 ? [] : [`conflicts: ${countText(this.#conflicts, 'row')} ${of}`]),
+      ...(this.#conflicts === 0 ? [] : [`conflicts: ${countText(this.#conflicts, 'row')} ${inSeries}`]),
       ...this.#suspicious.map(
         ({ kind, rows, first }) => `suspicious: ${countText(rows, 'row')} ${kind}, first ${first}`,
       ),

@@ -9,7 +9,7 @@ import type { DayStart } from '../model/calendar.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { reasons } from './absent-days.js';
 import type { GapReason, SeriesFacts } from './absent-days.js';
-import { isLongStretch, isProvenWhole } from './cut-days.js';
+import { isLongStretch, isEndProven } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
 import { DAY_SECONDS } from './gap.js';
 import type { Gap, LackState } from './gap.js';
@@ -58,7 +58,7 @@ export function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spa
   const edges: Edge[] = [];
   for (const [index, object] of objects.entries()) {
     const named = gapsWithin(object, part);
-    const isWhole = named.at(-1) === object.to * DAY_SECONDS && isProvenWhole(object, objects[index + 1]);
+    const isWhole = named.at(-1) === object.to * DAY_SECONDS && isEndProven(object, objects[index + 1]);
     const spans = isWhole ? named.slice(0, -2) : named;
     if (spans.length === 0) continue;
     if (isUnfetched(object, part))
@@ -228,9 +228,9 @@ export function cutGaps(
     from: cut.from / 1000 - dayStartSeconds,
     to: cut.to / 1000 - dayStartSeconds,
   }));
-  const unexplained = placed.filter(({ from, to, ids }) => {
+  const unexplained = placed.filter(({ from, to, lacksIds }) => {
     // A halt does not explain missing ids.
-    if (ids !== undefined) return true;
+    if (lacksIds === true) return true;
     const left = totalOf(subtract([from, to], halts));
     return left === to - from || isLongStretch(left * 1000);
   });

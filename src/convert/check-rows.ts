@@ -6,6 +6,8 @@ import { CryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from '../source/facts.js';
 import { MS_RANGE, US_RANGE } from './columns.js';
 
+// DATETIME and DATE accept the same cells as the expressions of columns.ts. A date without a time is its midnight.
+
 const NUMBER = /^ *[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? *$/;
 const DATETIME = /^ *(2\d{3}-\d{2}-\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2}))? *$/;
 const DATE = /^ *2\d{3}-\d{2}-\d{2} *$/;
@@ -36,18 +38,18 @@ export async function findFirstError(
     number += 1;
     const wrong = findLineError(columns, file.symbol, line);
     if (wrong === undefined) continue;
-    const code = wrong.symbol === true ? 'symbol-mismatch' : 'row-malformed';
+    const code = wrong.isOfOtherSymbol === true ? 'symbol-mismatch' : 'row-malformed';
     return new CryptodlError(code, `${file.name} line ${number}: ${wrong.text}`);
   }
   return undefined;
 }
 
-/** The first fault of a line; undefined when it is valid. `symbol`: the line has the symbol of another series. */
+/** The first fault of a line; undefined when it is valid. */
 function findLineError(
   columns: readonly ColumnSpec[],
   symbol: string,
   line: string,
-): { text: string; symbol?: true } | undefined {
+): { text: string; isOfOtherSymbol?: true } | undefined {
   if (line === '') return { text: 'the line is blank' };
   if (line.length > LONGEST_LINE) return { text: `the line is longer than ${LONGEST_LINE} characters` };
   const cells = line.split(',').map(unquoted);
@@ -57,7 +59,7 @@ function findLineError(
     if (cell === '' && column.nullable) continue;
     const shown = `${column.name} is ${JSON.stringify(cell.slice(0, 40))}`;
     if (column.type === 'symbol') {
-      if (cell !== symbol) return { text: `${shown}, expected ${symbol}`, symbol: true };
+      if (cell !== symbol) return { text: `${shown}, expected ${symbol}`, isOfOtherSymbol: true };
       continue;
     }
     if (isUnderflow(column.type, cell)) return { text: `${shown}, which a double rounds to 0` };
@@ -99,6 +101,7 @@ function isLegalCell(type: Exclude<ColumnSpec['type'], 'symbol'>, cell: string):
   return (value >= MS_RANGE[0] && value < MS_RANGE[1]) || (value >= US_RANGE[0] && value < US_RANGE[1]);
 }
 
+/** Whether a cell is not 0, but becomes 0 as a double: it has a digit other than 0 before its exponent. */
 function isUnderflow(type: ColumnSpec['type'], cell: string): boolean {
   const isNumeric = type === 'number' || type === 'integer';
   return isNumeric && NUMBER.test(cell) && Number(cell) === 0 && /^[^eE]*[1-9]/.test(cell);

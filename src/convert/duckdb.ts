@@ -15,11 +15,11 @@ import type {
 } from '@duckdb/node-api';
 
 export interface EngineOptions {
-  /** By default one per core, or fewer where few files may be open. */
+  /** By default one per core; fewer if the limit of open files is low. */
   readonly threads?: number;
   /**
-   * The `memory_limit` of DuckDB in bytes; 300 MB by default, and at most half of the memory of the machine. DuckDB can use more, because
-   * the limit is for its buffer manager only.
+   * The `memory_limit` of DuckDB in bytes; 300 MB by default, and at most half of the memory of the machine. Small and large sessions have one each.
+   * DuckDB can use more, because the limit is for its buffer manager only.
    */
   readonly memoryBytes?: number;
   /** A folder for data that exceeds the memory limit. The engine makes it with its first session, and the caller removes it. */
@@ -91,12 +91,12 @@ export function createEngine(options: EngineOptions): Engine {
   let small: Promise<DuckDBInstance> | undefined;
   const open = new Set<DuckDBConnection>();
   const { signal, threads = withinOpenFiles(cores()) } = options;
-  const places = new Semaphore(threads);
+  const gate = new SessionGate(threads);
   const connectTo = async (instance: Promise<DuckDBInstance>, onClose: () => void) => {
     try {
       const connection = await (await instance).connect();
       open.add(connection);
-      return sessionOf(connection, places, () => {
+      return sessionOf(connection, gate, () => {
         open.delete(connection);
         onClose();
         connection.closeSync();
@@ -107,17 +107,18 @@ export function createEngine(options: EngineOptions): Engine {
     }
   };
   const interrupt = (): void => {
-    places.interrupt();
+    gate.interrupt();
     for (const connection of open) connection.interrupt();
   };
+  if (signal?.aborted === true) interrupt();
   signal?.addEventListener('abort', interrupt, { once: true });
   return {
     interrupt,
     session: async (work = 'large') => {
-      places.refuseInterrupted();
+      gate.refuseInterrupted();
       if (work === 'small') return connectTo((small ??= start(1, options)), () => undefined);
-      await places.take();
-      return connectTo((large ??= start(threads, options)), () => places.leave());
+      await gate.enter();
+      return connectTo((large ??= start(threads, options)), () => gate.leave());
     },
     close: () => {
       signal?.removeEventListener('abort', interrupt);
@@ -130,8 +131,8 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
-/** Counts the places for large sessions, which are given in the order of arrival. Knows for both sizes whether the engine is interrupted. */
-class Semaphore {
+/** Admits at most `count` large sessions at once, in the order of arrival. Refuses sessions and statements of both sizes once the engine is interrupted. */
+class SessionGate {
   #isInterrupted = false;
   #free: number;
   readonly #waiting = new Set<{ resolve: () => void; reject: (error: unknown) => void }>();
@@ -140,7 +141,7 @@ class Semaphore {
     this.#free = count;
   }
 
-  async take(): Promise<void> {
+  async enter(): Promise<void> {
     if (this.#free > 0) this.#free -= 1;
     else await new Promise<void>((resolve, reject) => void this.#waiting.add({ resolve, reject }));
   }
@@ -207,22 +208,22 @@ async function start(threads: number, options: EngineOptions): Promise<DuckDBIns
 }
 
 /** An interrupt of a connection ends only the statement that runs then, so a session refuses later statements itself. */
-function sessionOf(connection: DuckDBConnection, places: Semaphore, close: () => void): DuckDbSession {
+function sessionOf(connection: DuckDBConnection, gate: SessionGate, close: () => void): DuckDbSession {
   return {
     run: async (sql) => {
-      places.refuseInterrupted();
+      gate.refuseInterrupted();
       await mapErrors(() => connection.run(sql));
     },
     rows: async (sql) => {
-      places.refuseInterrupted();
+      gate.refuseInterrupted();
       return (await mapErrors(() => connection.runAndReadAll(sql))).getRowObjectsJson();
     },
-    select: (sql) => select(connection, sql, places),
+    select: (sql) => select(connection, sql, gate),
     close,
   };
 }
 
-export function interrupted(): CryptodlError {
+function interrupted(): CryptodlError {
   return new CryptodlError('interrupted', 'the statement was interrupted');
 }
 
@@ -235,8 +236,8 @@ export function isFileError(error: unknown): boolean {
   return error instanceof Error && /^(?!FATAL|Parser|Catalog)[A-Za-z ]+ Error: /.test(error.message);
 }
 
-/** Makes typed errors of errors of DuckDB that do not concern the data. DuckDB has no error codes, so the text decides. */
-export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
+/** Turns errors of DuckDB about the disk, the memory or an interruption into typed errors. DuckDB has no error codes, so the text decides. */
+async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
@@ -261,12 +262,12 @@ export async function mapErrors<T>(act: () => Promise<T>): Promise<T> {
 
 // Streams the rows of a query, and rejects if the stream ends before the last row.
 
-/** A value without loss. Integers of 64 bits and more are bigint, decimals and times are text (instants in UTC, with at least 6 fraction digits). */
+/** The value of a cell, without loss of precision. Integers of 64 bits and more are bigint, decimals and times are text (instants in UTC, with at least 6 fraction digits). */
 export type Cell =
   null | boolean | number | bigint | string | readonly Cell[] | { readonly [name: string]: Cell };
 
 const BEFORE_QUERY = 'SELECT *, false AS ".end" FROM (\n';
-/** For a second run of a query without its rows: `hash` makes DuckDB compute each cell, and `max` keeps one value. */
+/** Runs a query again for its error alone: `hash` makes DuckDB compute each cell, and `max` keeps one value of each column. */
 const BEFORE_CHECK = 'SELECT max(hash(COLUMNS(*))) FROM (\n';
 
 export interface QueryResult {
@@ -277,12 +278,12 @@ export interface QueryResult {
 }
 
 /** The result of a single SELECT statement; undefined for any other SQL. Rejects with errors of DuckDB. */
-export async function select(
+async function select(
   connection: DuckDBConnection,
   sql: string,
-  places: Semaphore,
+  gate: SessionGate,
 ): Promise<QueryResult | undefined> {
-  places.refuseInterrupted();
+  gate.refuseInterrupted();
   const values = loadDuckDb();
   const { DuckDBTypeId: types, StatementType } = values;
   const statements = await connection.extractStatements(sql);
@@ -302,12 +303,12 @@ export async function select(
     isNumber: numbers.has(statement.columnTypeId(at)),
   }));
   const query = await withEndRow(connection, sql, columns.length);
-  const result = await atPositionOf(BEFORE_QUERY, () => query.statement.stream());
+  const result = await shiftErrorPosition(BEFORE_QUERY, () => query.statement.stream());
   // The type of the JSON converter is narrower than its behaviour: it passes nested values to the given converter.
   const converter = cellConverter(values, values.JsonDuckDBValueConverter as unknown as ToCell);
   return {
     columns,
-    batches: batchesOf(result, converter, () => failIncomplete(connection, query.text, places)),
+    batches: batchesOf(result, converter, () => failIncomplete(connection, query.text, gate)),
   };
 }
 
@@ -323,7 +324,7 @@ async function withEndRow(
 ): Promise<{ readonly statement: DuckDBPreparedStatement; readonly text: string }> {
   // The columns get their positions as names, which are unique and never `.end`.
   const names = Array.from({ length: columns }, (_, at) => `"${at}"`).join(', ');
-  // A subquery takes no semicolon, but one may end the query, before comments: cut at the last one until DuckDB accepts the text.
+  // A subquery must not end with a semicolon, but the query may, and comments may follow: cut at the last one until DuckDB accepts the text.
   for (let text = sql; ; text = text.slice(0, text.lastIndexOf(';'))) {
     const extended = `${BEFORE_QUERY}${text}\n) AS ".query" (${names}) UNION ALL BY NAME SELECT true AS ".end"`;
     try {
@@ -335,7 +336,7 @@ async function withEndRow(
 }
 
 /** Corrects the position in an error of DuckDB: the query of the user begins after `prefix`. */
-async function atPositionOf<T>(prefix: string, act: () => Promise<T>): Promise<T> {
+async function shiftErrorPosition<T>(prefix: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();
   } catch (error) {
@@ -349,9 +350,9 @@ async function atPositionOf<T>(prefix: string, act: () => Promise<T>): Promise<T
 }
 
 /** For a stream that ended too early. Rejects with `interrupted` after an interrupt, else with the error of a second run, else with `disk`. */
-async function failIncomplete(connection: DuckDBConnection, sql: string, places: Semaphore): Promise<never> {
-  places.refuseInterrupted();
-  await atPositionOf(BEFORE_CHECK, () => mapErrors(() => connection.run(`${BEFORE_CHECK}${sql}\n)`)));
+async function failIncomplete(connection: DuckDBConnection, sql: string, gate: SessionGate): Promise<never> {
+  gate.refuseInterrupted();
+  await shiftErrorPosition(BEFORE_CHECK, () => mapErrors(() => connection.run(`${BEFORE_CHECK}${sql}\n)`)));
   throw new CryptodlError('disk', 'the query ended before its last row', {
     hint: 'run it again; cryptodl verify --deep checks the files of the lake',
   });

@@ -9,8 +9,8 @@ import { fileSize } from '../lake/publish.js';
 export const FOOTER_BYTES = 64 * 1024;
 
 /**
- * The number of rows, the names of the columns, and the metadata entry of cryptodl, unchecked. `known`: the size of the file and its
- * last bytes, so that only a longer footer is read from the file. Rejects with `disk` for a file that is truncated or not Parquet.
+ * The number of rows, the names of the columns, and the metadata entry of cryptodl, unchecked. `known`: the size and the last bytes
+ * of the file, if the caller has read them. Then the file is read only if `tail` lacks a part of its last `FOOTER_BYTES`, or of a longer footer. Rejects with `disk` for a file that is truncated or not Parquet.
  */
 export async function readFooter(path: string, known?: { readonly bytes: number; readonly tail: Buffer }) {
   const { bytes: size, tail } = known ?? { bytes: (await fileSize(path)) ?? 0, tail: Buffer.alloc(0) };
@@ -25,6 +25,7 @@ export async function readFooter(path: string, known?: { readonly bytes: number;
       { byteLength: size, slice },
       { initialFetchSize: FOOTER_BYTES, geoparquet: false },
     );
+    // Only columns have a type. The root of the schema has none.
     return {
       rows: Number(metadata.num_rows),
       columns: new Set(metadata.schema.flatMap(({ type, name }) => (type === undefined ? [] : [name]))),

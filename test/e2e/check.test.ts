@@ -14,7 +14,7 @@ const scene = useScene({
   },
   flags: '--interval 1h',
 });
-const DAYS = '--symbols BTCUSDT,ETHUSDT --days 7';
+const TWO_SYMBOLS = '--symbols BTCUSDT,ETHUSDT --days 7';
 
 interface Verdict {
   readonly verdict: string;
@@ -31,13 +31,13 @@ async function check(lake: string, now = scene.now): Promise<Verdict> {
   return verdict;
 }
 
-/** A run at another time. */
+/** The flag of a run at noon of a day. */
 const at = (day: string): string => `--now ${day}T12:00:00Z`;
 
 describe('a later run', () => {
-  it('fetches the days of an outage that are before its range, and says so', async () => {
+  it('fetches the days since the last run that are before its own range, and prints their number', async () => {
     const shared = { lake: 'outage' };
-    const { lake } = await scene.vision(`${DAYS} ${at('2026-10-15')}`, shared);
+    const { lake } = await scene.vision(`${TWO_SYMBOLS} ${at('2026-10-15')}`, shared);
     expect(await check(lake)).toMatchObject({
       verdict: 'behind',
       exitCode: 3,
@@ -47,21 +47,23 @@ describe('a later run', () => {
     const judged = await cryptodl(`coverage --out ${lake} --now ${scene.now} --json --min 99.9`.split(' '));
     expect(judged.code).toBe(4);
     expect(judged.events).toContainEqual(expect.objectContaining({ missing: 35 * 24 }));
-    const exact = await scene.vision(`${DAYS} --exact --dry-run`, shared);
+    // Two symbols lack 37 days each, of which 7 are in the range of --days 7.
+    const exact = await scene.vision(`${TWO_SYMBOLS} --exact --dry-run`, shared);
     expect(exact.stdout.split('\n').filter((line) => line.startsWith('fetch'))).toHaveLength(14);
     const unnamed = await scene.vision('--days 7 --dry-run', { ...shared, sceneFlags: '' });
     expect(unnamed.stdout.split('\n').filter((line) => line.startsWith('fetch'))).toHaveLength(74);
-    const { stderr } = await scene.vision(DAYS, shared);
+    const { stderr } = await scene.vision(TWO_SYMBOLS, shared);
     expect(stderr).toContain('order      60 objects from before 2026-11-14 that an earlier run asked for');
     expect(stderr).toContain('74 ok');
     expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0, next: null });
   });
 
-  it('that ends before its order is written leaves a lake that is not complete', async () => {
+  it('leaves an incomplete lake if it ends before its order is written', async () => {
     const shared = { lake: 'unordered' };
-    const { lake } = await scene.vision(DAYS, shared);
+    const { lake } = await scene.vision(TWO_SYMBOLS, shared);
     scene.refuse((path) => path.includes('prefix='), 503);
-    expect((await scene.vision(`${DAYS} --retries 0`, shared)).code).not.toBe(2);
+    // The lake has this order already.
+    expect((await scene.vision(`${TWO_SYMBOLS} --retries 0`, shared)).code).not.toBe(2);
     expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0 });
     const asked = await scene.vision('--symbols SOL* --days 2 --retries 0 --max-wait 1s', shared);
     expect(asked.code).toBe(1);
@@ -73,9 +75,9 @@ describe('a later run', () => {
 
   it('does not count the files of one format for the order of another', async () => {
     const shared = { lake: 'formats' };
-    const { lake } = await scene.vision(DAYS, shared);
+    const { lake } = await scene.vision(TWO_SYMBOLS, shared);
     scene.refuse((path) => isZip(path), 500);
-    await scene.vision(`${DAYS} --format csv --retries 0`, shared);
+    await scene.vision(`${TWO_SYMBOLS} --format csv --retries 0`, shared);
     scene.reset();
     expect(await check(lake)).toMatchObject({
       verdict: 'incomplete',
@@ -88,16 +90,16 @@ describe('a later run', () => {
     expect(events).toContainEqual(expect.objectContaining({ format: 'csv', held: 0 }));
   });
 
-  it('of zips is complete, with the remark that their rows are not counted', async () => {
-    const { lake } = await scene.vision(`${DAYS} --format zip`, { lake: 'zips' });
+  it('of zips leaves a complete lake, and check says that rows within zips are not counted', async () => {
+    const { lake } = await scene.vision(`${TWO_SYMBOLS} --format zip`, { lake: 'zips' });
     const { code, stdout } = await cryptodl(['check', '--out', lake, '--now', scene.now, '--quiet']);
     expect(stdout).toContain('complete: nothing is missing in 2 series of 1 order; the rows within the zips');
     expect(code).toBe(0);
   });
 
-  it('gives a further symbol the first day of its order, also without symbols of its own', async () => {
+  it('fetches an added symbol from the first day of the order, also if the run names no symbols', async () => {
     const shared = { lake: 'further' };
-    const { lake } = await scene.vision(`${DAYS} --days 20`, shared);
+    const { lake } = await scene.vision(`${TWO_SYMBOLS} --days 20`, shared);
     scene.refuse((path) => isZip(path) && path.includes('SOLUSDT'), 500);
     await scene.vision('--symbols BTCUSDT,ETHUSDT,SOLUSDT --days 2 --retries 0', shared);
     // The lake has no file of the symbol, and the order says what it lacks.
@@ -115,7 +117,7 @@ describe('a later run', () => {
   it('knows that a symbol of the order was delisted before its first day', async () => {
     const shared = { lake: 'gone' };
     for (const day of ['2026-10-01', '2026-10-02'])
-      // The other series proves that the symbol has ended, and not one series of it.
+      // A second interval ends too, so the symbol has ended, and not one of its series.
       for (const series of ['1h/GONEUSDT-1h', '1m/GONEUSDT-1m'])
         publish(
           scene.folder,
@@ -143,7 +145,7 @@ describe('a later run', () => {
     expect(await check(lake)).toMatchObject(complete);
   });
 
-  it('without symbols fetches an order from the first day of its series, which a killed run did not get', async () => {
+  it('without symbols fetches the first days of an order, which a killed run has not fetched', async () => {
     const shared = { lake: 'start' };
     let served = 0;
     const { lake } = await scene.vision('--symbols BTCUSDT --to yesterday', {
@@ -162,7 +164,7 @@ describe('a later run', () => {
     expect(await check(lake)).toMatchObject({ verdict: 'complete', orders: [{ percent: 100 }] });
     const count = ['sql', 'SELECT count(*) AS rows FROM um_klines', '--json', '--out', lake];
     expect((await cryptodl(count)).events).toEqual([{ rows: 51 * 24 }]);
-    // The archive gets days before the first one. Within a week, a run looks for them.
+    // The archive publishes a day before the first held one. One of seven daily runs looks for such days.
     const key = 'data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-2026-09-30.zip';
     publish(scene.folder, key, hourlyBars(['2026-09-30'], 1));
     for (let day = 21; day < 28; day += 1)
@@ -231,7 +233,7 @@ describe('a later run', () => {
     );
   });
 
-  it('does not wait for the last days of an order with an end', async () => {
+  it('leaves a lake incomplete, and not behind, without the last days of an order with an end', async () => {
     const { lake } = await scene.vision('--symbols BTCUSDT --to 2026-11-25');
     expect(await check(lake, '2026-12-05T12:00:00Z')).toMatchObject({
       verdict: 'incomplete',
@@ -241,7 +243,7 @@ describe('a later run', () => {
 });
 
 describe('the verdict', () => {
-  it('is incomplete after the kill of a first load, and runs name it', async () => {
+  it('is incomplete after the kill of a first load, and `cryptodl runs` shows the killed run', async () => {
     const shared = { lake: 'killed' };
     const zips = new Set<string>();
     const killed = await scene.vision('--symbols BTCUSDT,ETHUSDT,SOLUSDT --days 30 --concurrency 1', {
@@ -264,7 +266,7 @@ describe('the verdict', () => {
     expect(runs.stdout).toMatch(/^vision, .*: was killed before its end\n/);
     expect((await scene.vision([], { ...shared, sceneFlags: '' })).code).toBe(0);
     expect(await check(lake)).toMatchObject({ verdict: 'complete', lastRun: { fate: 'ended' } });
-    // The killed run had left its order.
+    // Without the records of ended runs, the killed run is the last one. Its order was written.
     const records = join(lake, '.cryptodl/runs');
     for (const name of readdirSync(records)) if (!name.endsWith('.start.json')) rmSync(join(records, name));
     expect(await check(lake)).toMatchObject({ verdict: 'complete', lastRun: { fate: 'killed' } });
@@ -286,7 +288,7 @@ describe('the verdict', () => {
       exitCode: 3,
       orders: [{ symbols: ['SOLUSDT'], series: 1, lacking: 1, percent: 0 }],
     });
-    // The order names the symbol, so that coverage knows what is missing of it. Nothing names another one.
+    // Coverage knows the symbol from its order, although the lake has no file of it. A symbol of no order is unknown.
     const flags = ['--out', lake, '--now', scene.now, '--symbols', 'SOLUSDT', '--min', '99'];
     expect(await cryptodl(['coverage', ...flags, '--json'])).toMatchObject({
       code: 4,
@@ -302,10 +304,10 @@ describe('the verdict', () => {
     });
   });
 
-  it('names the runs that could not begin, and wrong options leave nothing', async () => {
+  it('has the last run that could not begin, and none with wrong options', async () => {
     const shared = { lake: 'unreachable' };
-    const { lake } = await scene.vision(DAYS, shared);
-    const down = await scene.vision(`${DAYS} --retries 0`, { ...shared, url: 'http://127.0.0.1:1' });
+    const { lake } = await scene.vision(TWO_SYMBOLS, shared);
+    const down = await scene.vision(`${TWO_SYMBOLS} --retries 0`, { ...shared, url: 'http://127.0.0.1:1' });
     expect(down.code).toBe(1);
     expect(await check(lake)).toMatchObject({ verdict: 'complete', lastRun: { fate: 'failed' } });
     const { stdout } = await cryptodl(['runs', '--out', lake]);
@@ -330,7 +332,7 @@ describe('the verdict', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('holds no series to continue')]);
   });
 
-  it('says that a gap cannot be had once the archive and REST were asked for it', async () => {
+  it('has exit code 4 for a gap that neither the archive nor REST has', async () => {
     const { lake } = await scene.vision('--symbols HOLEUSDT --days 20', { lake: 'hole' });
     expect(await check(lake)).toMatchObject({
       verdict: 'incomplete',
@@ -339,6 +341,7 @@ describe('the verdict', () => {
     });
     const manifest = join(lake, '_manifests/binance/um/klines/interval=1h/symbol=HOLEUSDT.jsonl');
     const hole = readFileSync(manifest, 'utf8').trimEnd().split('\n').at(-1) ?? '';
+    // What `repair` writes after REST had no rows.
     const rest = { asked: 1, at: scene.now };
     appendFileSync(manifest, `${JSON.stringify({ ...(JSON.parse(hole) as object), rest })}\n`);
     expect(await check(lake)).toMatchObject({
@@ -349,7 +352,7 @@ describe('the verdict', () => {
     });
   });
 
-  it('expects bars above a day once their month must be published', async () => {
+  it('expects bars longer than a day once their month must be published', async () => {
     const opens = ['2026-10-05', '2026-10-12', '2026-10-19', '2026-10-26'].map((day) => Date.parse(day));
     const rows = opens.map((open) => `${open},1,2,1,2,5,${open + 7 * 86_400_000 - 1},9,3,1,1,0\n`);
     const key = 'data/futures/um/monthly/klines/WEEKUSDT/1w/WEEKUSDT-1w-2026-10.zip';
@@ -368,7 +371,7 @@ describe('the verdict', () => {
     expect(await check(early.lake)).toMatchObject({ verdict: 'complete', orders: [{ lacking: 0 }] });
   });
 
-  it('expects no days of the current month of --months, until a run asks for days', async () => {
+  it('expects no days of the current month with --months, until a run asks for days', async () => {
     const shared = { lake: 'months' };
     const { lake } = await scene.vision('--symbols BTCUSDT --months 1', shared);
     expect(await check(lake)).toMatchObject({
@@ -387,8 +390,8 @@ describe('the verdict', () => {
     });
   });
 
-  it('needs an order, and leaves out files that are none', async () => {
-    const { lake } = await scene.vision(DAYS, { lake: 'foreign' });
+  it('is incomplete if a file of an order is damaged; without any order, there is no verdict', async () => {
+    const { lake } = await scene.vision(TWO_SYMBOLS, { lake: 'foreign' });
     const orders = join(lake, '.cryptodl/orders');
     const [name = ''] = readdirSync(orders);
     await scene.vision('--symbols SOLUSDT --days 3', { lake: 'foreign' });

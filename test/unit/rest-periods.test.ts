@@ -47,16 +47,19 @@ function contextOf({ held: labels = [], ...offer }: Given): RestContext {
   };
 }
 
-/** `2024-01` for what is asked for, `2024-01 before-history` for what is absent, `2024-01 held` for what is neither. */
-function said({ period: of, listed, held, absent }: Choice): string {
+/** `2024-01` or `2024-01 open`: requested. `2024-01 held`: held, and not requested. `2024-01 hole`: absent, with the reason. */
+function choiceText({ period: of, listed, held, absent }: Choice): string {
   const text = periodText(of);
   if (listed !== undefined) return listed.rest?.open === true ? `${text} open` : text;
   return held === undefined ? `${text} ${absent}` : `${text} held`;
 }
 
-function saidBy(choices: readonly Choice[], partition: PartitionPeriod = 'month'): Record<string, string[]> {
+function textsByLabel(
+  choices: readonly Choice[],
+  partition: PartitionPeriod = 'month',
+): Record<string, string[]> {
   const partitions = grouped(choices, (choice) => labelOf(partition, choice.period));
-  return Object.fromEntries([...partitions].map(([label, ofLabel]) => [label, ofLabel.map(said)]));
+  return Object.fromEntries([...partitions].map(([label, ofLabel]) => [label, ofLabel.map(choiceText)]));
 }
 
 function range(from: string | undefined, to: string): DayRange {
@@ -64,14 +67,14 @@ function range(from: string | undefined, to: string): DayRange {
 }
 
 const chosen = (given: Given, ...ranges: readonly DayRange[]): Record<string, string[]> =>
-  saidBy(chooseFromRest(contextOf(given), ranges));
+  textsByLabel(chooseFromRest(contextOf(given), ranges));
 
 function days(from: string, to: string): string[] {
   return Array.from({ length: day(to) - day(from) }, (_, index) => dayText(day(from) + index));
 }
 
 describe('periods of datasets that only REST has', () => {
-  it('is a month where a whole one is wanted, and days for the rest', () => {
+  it('are whole months where a whole month is selected, and days otherwise', () => {
     expect(chosen({}, range('2024-01-30', '2024-03-03'))).toEqual({
       '2024-01': ['2024-01-30', '2024-01-31'],
       '2024-02': ['2024-02'],
@@ -79,15 +82,15 @@ describe('periods of datasets that only REST has', () => {
     });
   });
 
-  it('is days where the dataset has no months', () => {
+  it('are days where the dataset has no months', () => {
     expect(chosen({ hasMonths: false }, range('2024-02-01', '2024-03-01'))).toEqual({
       '2024-02': days('2024-02-01', '2024-03-01'),
     });
   });
 
-  it('has a file for each day where the files hold days, and one for a month that is one period', () => {
+  it('have a file for each day with the partition `day`, but one file for a whole month', () => {
     const choices = chooseFromRest(contextOf({}), [range('2024-02-01', '2024-03-02')]);
-    expect(saidBy(choices, 'day')).toEqual({
+    expect(textsByLabel(choices, 'day')).toEqual({
       '2024-02': ['2024-02'],
       '2024-03-01': ['2024-03-01'],
     });
@@ -102,14 +105,14 @@ describe('periods of datasets that only REST has', () => {
     });
   });
 
-  it('is the days of the month that runs, up to today', () => {
+  it('are days in the current month, up to today', () => {
     expect(chosen({ today: day('2024-06-03') }, range('2024-05-01', '2024-07-01'))).toEqual({
       '2024-05': ['2024-05'],
       '2024-06': ['2024-06-01', '2024-06-02'],
     });
   });
 
-  it('is not the month of a last day that is not over', () => {
+  it('are days if the last day of the month is not over', () => {
     const today = day('2024-05-31');
     const { '2024-05': of } = chosen({ today, to: today + 1 }, range('2024-05-01', '2024-06-01'));
     expect(of?.slice(-2)).toEqual(['2024-05-30', '2024-05-31 open']);
@@ -122,7 +125,7 @@ describe('periods of datasets that only REST has', () => {
     });
   });
 
-  it('is the days of the month in which it starts, also when all of the month is wanted', () => {
+  it('are days in the month in which the data of REST start, also if the whole month is selected', () => {
     const given = { from: day('2019-09-10') };
     expect(chosen(given, range('2019-08-01', '2019-11-01'))).toEqual({
       '2019-08': ['2019-08 before-history'],
@@ -134,31 +137,31 @@ describe('periods of datasets that only REST has', () => {
     });
   });
 
-  it('is the days of a month of which one is held', () => {
+  it('are days in a month of which one day is held', () => {
     expect(chosen({ held: ['2024-02-07*'] }, range('2024-02-01', '2024-03-01'))).toEqual({
       '2024-02': days('2024-02-01', '2024-03-01'),
     });
   });
 
-  it('is the whole of a month that is held as a whole, when one day of it is wanted', () => {
+  it('are a whole month that is held as a whole, also if one day of it is selected', () => {
     const choices = chooseFromRest(contextOf({ held: ['2024-02*'] }), [range('2024-02-07', '2024-02-08')]);
-    expect(saidBy(choices)).toEqual({ '2024-02': ['2024-02'] });
+    expect(textsByLabel(choices)).toEqual({ '2024-02': ['2024-02'] });
     expect(choices[0]?.held?.key).toBe('rest/2024-02');
   });
 
-  it('tells which of its days are held', () => {
+  it('tell which of their days are held', () => {
     const choices = chooseFromRest(contextOf({ held: ['2024-02-07*'] }), [range('2024-02-06', '2024-02-09')]);
     expect(choices.map(({ held }) => held?.key)).toEqual([undefined, 'rest/2024-02-07', undefined]);
   });
 
-  it('is nothing that is held from the archive', () => {
+  it('leave out what is held from the archive', () => {
     expect(chosen({ held: ['2024-01', '2024-02-07'] }, range('2024-01-20', '2024-02-09'))).toEqual({
       '2024-01': ['2024-01 held'],
       '2024-02': [...days('2024-02-01', '2024-02-07'), '2024-02-07 held', '2024-02-08'],
     });
   });
 
-  it('is every wanted day once and no other, months aside, in order', () => {
+  it('cover each selected day that REST may have once, in order, as days or months', () => {
     const first = day('2024-01-01');
     const span = fc.tuple(fc.nat(200), fc.nat(60)).map(([from, length]) => ({
       from: first + from,
@@ -183,9 +186,9 @@ describe('periods of datasets that only REST has', () => {
         expect(covered).toEqual(eachDay({ from: wanted.from, to: Math.min(wanted.to, to) }));
         for (const { period: of, listed, absent } of found) {
           expect(listed === undefined).toBe(of.from < first + from);
-          const isGap = held.some((at) => first + at < of.from);
-          const usual = isGap ? 'hole' : 'unknown';
-          expect(absent).toBe(listed === undefined ? 'before-history' : usual);
+          const isAfterHeld = held.some((at) => first + at < of.from);
+          const reasonOfOffered = isAfterHeld ? 'hole' : 'unknown';
+          expect(absent).toBe(listed === undefined ? 'before-history' : reasonOfOffered);
           expect(listed?.rest?.open).toBe(of.to > today && listed !== undefined ? true : undefined);
         }
       }),
@@ -201,7 +204,7 @@ describe('periods that REST fills', () => {
   });
   const filled = (given: Given, ...choices: readonly Choice[]): string[] => {
     const context = contextOf({ mode: 'fill', hasMonths: false, ...given });
-    return fillFromRest(context, choices).map(said);
+    return fillFromRest(context, choices).map(choiceText);
   };
   const object = (text: string): Partial<Choice> => ({
     listed: { key: `${text}.zip`, period: period(text) },
@@ -226,7 +229,7 @@ describe('periods that REST fills', () => {
     ]);
   });
 
-  it('stands in for the archive, and is the same gap when REST does not have it either', () => {
+  it('keep their reason of absence if REST has no rows', () => {
     const context = contextOf({ mode: 'fill', hasMonths: false });
     const [found] = fillFromRest(context, [choice('2024-02-07', 'not-published-yet')]);
     expect(found?.listed?.rest).toEqual({
@@ -238,21 +241,21 @@ describe('periods that REST fills', () => {
     expect(found?.absent).toBe('not-published-yet');
   });
 
-  it('is nothing that the archive lists or that is held from it', () => {
+  it('leave out what the archive lists, and what is held from it', () => {
     const listed = choice('2024-02-07', 'hole', object('2024-02-07'));
     const held = choice('2024-02-08', 'hole', { held: objectLine('2024-02-08') });
     const context = contextOf({ mode: 'fill', hasMonths: false });
     const found = fillFromRest(context, [listed, held]);
-    expect(found?.[0]).toBe(listed);
-    expect(found?.[1]).toBe(held);
+    expect(found[0]).toBe(listed);
+    expect(found[1]).toBe(held);
   });
 
-  it('gives way to the archive once that has the day', () => {
+  it('give way to the archive once it has the day', () => {
     const line = lineOf('2024-02-07*');
     const listed = choice('2024-02-07', 'hole', { ...object('2024-02-07'), held: line });
     const context = contextOf({ mode: 'fill', hasMonths: false, held: ['2024-02-07*'] });
     const found = fillFromRest(context, [listed]);
-    expect(found?.[0]?.listed?.rest).toBeUndefined();
+    expect(found[0]?.listed?.rest).toBeUndefined();
   });
 
   it('are those that REST filled before, until the archive has them', () => {
@@ -272,18 +275,18 @@ describe('periods that REST fills', () => {
     ]);
   });
 
-  it('is a month where the archive has months only, and the days so far of the one that runs', () => {
+  it('are months where the archive has only months; in the current month, its past days', () => {
     const months = { hasMonths: true, today: day('2024-02-03') };
     expect(filled(months, choice('2024-01', 'not-published-yet'))).toEqual(['2024-01']);
     expect(filled(months, choice('2024-02', 'not-published-yet'))).toEqual(['2024-02-01', '2024-02-02']);
   });
 
-  it('is the days of a month of which it filled some', () => {
+  it('are days in a month of which REST filled some days before', () => {
     const given = { hasMonths: true, today: day('2024-03-02'), held: ['2024-02-01*', '2024-02-02*'] };
     expect(filled(given, choice('2024-02', 'not-published-yet'))).toEqual(days('2024-02-01', '2024-03-01'));
   });
 
-  it('is the days that it has of the month in which it starts', () => {
+  it('are days in the month in which the data of REST start', () => {
     const given = { hasMonths: true, from: day('2024-02-27') };
     expect(filled(given, choice('2024-02', 'hole'))).toEqual([
       ...days('2024-02-01', '2024-02-27').map((text) => `${text} before-history`),
@@ -291,19 +294,19 @@ describe('periods that REST fills', () => {
     ]);
   });
 
-  it('is no month of a dataset that has days', () => {
+  it('are no months of a dataset with daily objects', () => {
     expect(filled({ hasMonths: false }, choice('2024-02', 'hole'))).toEqual(['2024-02 hole']);
   });
 });
 
 describe('periods that are asked for together', () => {
-  const task = (text: string, kind: 'fetch' | 'skip' | 'archive' = 'fetch'): Task => {
+  const task = (text: string, variant: 'fetch' | 'skip' | 'archive' = 'fetch'): Task => {
     const of = period(text);
     const rest = { from: of.from, to: of.to, reasonIfEmpty: 'hole' as const };
     return {
       series: SERIES,
-      object: { key: text, period: of, ...(kind === 'archive' ? {} : { rest }) },
-      action: { kind: kind === 'skip' ? 'skip' : 'fetch' },
+      object: { key: text, period: of, ...(variant === 'archive' ? {} : { rest }) },
+      action: { kind: variant === 'skip' ? 'skip' : 'fetch' },
     };
   };
   const plan = (label: string, ...tasks: readonly Task[]): PartitionPlan => ({
@@ -319,7 +322,7 @@ describe('periods that are asked for together', () => {
         rest === undefined ? undefined : `${dayText(rest.from)} ${dayText(rest.to)}`,
       );
 
-  it('come one after the other, also in several files, at all lengths', () => {
+  it('are consecutive periods, days or months, also across files', () => {
     const whole = '2024-01-30 2024-03-03';
     expect(
       spans(
@@ -330,7 +333,7 @@ describe('periods that are asked for together', () => {
     ).toEqual([whole, whole, whole, whole, whole]);
   });
 
-  it('end where a day is held, where one is of the archive, and where none is wanted', () => {
+  it('end where a day is held, where one comes from the archive, and where none is selected', () => {
     expect(
       spans(
         plan('2024-02', task('2024-02-01'), task('2024-02-02', 'skip'), task('2024-02-03')),
@@ -355,7 +358,7 @@ describe('periods that are asked for together', () => {
     ]);
   });
 
-  it('are found in whatever order the files come', () => {
+  it('are found in any order of the files', () => {
     const span = '2024-02-28 2024-03-02';
     expect(
       spans(
@@ -372,7 +375,7 @@ describe('periods that are asked for together', () => {
     expect(after).toEqual({ ...before, rebuild: 'forced', force: true });
   });
 
-  it('make spans that hold every period that is asked for, and end with one', () => {
+  it('have only requested days, and none beside them is requested', () => {
     const first = day('2024-01-01');
     fc.assert(
       fc.property(fc.uniqueArray(fc.nat(80), { maxLength: 40 }), fc.nat(80), (offsets, held) => {
@@ -394,7 +397,7 @@ describe('periods that are asked for together', () => {
 });
 
 describe('periods from REST while the archive does not answer', () => {
-  const LISTED = (label: string, held?: ObjectLine): Choice => ({
+  const listedChoice = (label: string, held?: ObjectLine): Choice => ({
     period: period(label),
     absent: 'hole',
     listed: { key: `${label}.zip`, period: period(label) },
@@ -403,10 +406,10 @@ describe('periods from REST while the archive does not answer', () => {
   const substituteOf = (label: string, given: Given = {}, held?: string): Choice['substitute'] => {
     const context = contextOf({ mode: 'fill', hasMonths: false, substitutes: () => true, ...given });
     const line = held === undefined ? undefined : lineOf(held);
-    return fillFromRest(context, [LISTED(label, line)])[0]?.substitute;
+    return fillFromRest(context, [listedChoice(label, line)])[0]?.substitute;
   };
 
-  it('is a day or a month that the archive lists, with the key of REST', () => {
+  it('are a day or a month that the archive lists, with the key of REST', () => {
     for (const label of ['2024-02-07', '2024-02'])
       expect(substituteOf(label)).toEqual({
         key: expect.stringMatching(/^rest\//),
@@ -415,7 +418,7 @@ describe('periods from REST while the archive does not answer', () => {
       });
   });
 
-  it('is open when its last rows may come yet', () => {
+  it('are open while their last rows may come yet', () => {
     expect(substituteOf('2024-02-07', { settledTo: day('2024-02-07') })).toMatchObject({
       rest: { open: true },
     });
@@ -424,12 +427,12 @@ describe('periods from REST while the archive does not answer', () => {
   it.each([
     ['too large', '2024-02', { substitutes: () => false }, undefined],
     ['before what REST keeps', '2024-02-07', { from: day('2024-02-08') }, undefined],
-    ['a month that REST keeps the end of', '2024-02', { from: day('2024-02-08') }, undefined],
+    ['a month of which REST keeps only the end', '2024-02', { from: day('2024-02-08') }, undefined],
     ['not over', '2024-02', { to: day('2024-02-20') }, undefined],
     ['held from the archive', '2024-02-07', {}, '2024-02-07'],
-  ] as const)('is nothing that is %s', (_, label, given, held) => {
+  ] as const)('do not substitute an object that is %s', (_, label, given, held) => {
     const context = contextOf({ mode: 'fill', hasMonths: false, substitutes: () => true, ...given });
-    const listed = LISTED(label, held === undefined ? undefined : lineOf(held));
+    const listed = listedChoice(label, held === undefined ? undefined : lineOf(held));
     expect(fillFromRest(context, [listed])).toEqual([listed]);
   });
 
@@ -440,7 +443,7 @@ describe('periods from REST while the archive does not answer', () => {
     expect(substituteOf('2024-02', { held: all.slice(1) })).toMatchObject({ period: period('2024-02') });
     const open: ObjectLine = { ...lineOf('2024-02-07*'), open: true };
     const context = contextOf({ mode: 'fill', hasMonths: false, substitutes: () => true });
-    const found = fillFromRest(context, [LISTED('2024-02-07', open)]);
+    const found = fillFromRest(context, [listedChoice('2024-02-07', open)]);
     expect(found[0]?.substitute).toMatchObject({ period: period('2024-02-07') });
   });
 

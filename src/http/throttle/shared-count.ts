@@ -1,6 +1,6 @@
 /**
  * A count of permits that all runs of one machine share: one file per window, with one byte per taken permit. Appending is atomic,
- * so no lock is needed. Only the length of the file counts, so its content cannot be damaged (docs/adr/0009). If the file cannot
+ * so no lock is needed. Only the length of the file counts, so damaged content has no effect (docs/adr/0009). If the file cannot
  * be written, the run counts only its own permits.
  */
 import { appendFileSync, closeSync, constants, lstatSync, openSync, readdirSync, rmSync } from 'node:fs';
@@ -24,19 +24,19 @@ const APPEND =
 export class SharedCount implements WindowCount {
   readonly #options: SharedCountOptions;
   /**
-   * The folder of the bucket and the one around it. The state folder may be a symbolic link of the user. A link below it is not
-   * followed, because it may lead to foreign files.
+   * `budgets` in the state folder, and in it the folder of the bucket. The state folder may be a symbolic link of the user. A link below it is
+   * not followed, because it may lead to foreign files.
    */
-  readonly #folders: readonly [around: string, own: string];
+  readonly #folders: readonly [budgets: string, bucket: string];
   /** The count of this process. It decides alone if the folder cannot be used. */
   readonly #ofProcess = new ProcessCount();
   #isAlone = false;
-  #window = Number.NaN;
+  #preparedWindow = Number.NaN;
 
   constructor(options: SharedCountOptions) {
     this.#options = options;
-    const around = join(options.folder, 'budgets');
-    this.#folders = [around, join(around, encodeURIComponent(options.name))];
+    const budgets = join(options.folder, 'budgets');
+    this.#folders = [budgets, join(budgets, encodeURIComponent(options.name))];
   }
 
   used(window: number): number {
@@ -57,7 +57,7 @@ export class SharedCount implements WindowCount {
     if (missing > 0) this.#append(window, missing);
   }
 
-  /** The file keeps its size: the bytes of several runs cannot be distinguished. */
+  /** Only a process that counts alone gives permits back. Else they stay counted until the window ends: the file does not tell which run took which bytes. */
   giveBack(window: number, weight: number): void {
     if (this.#isAlone) this.#ofProcess.giveBack(window, weight);
   }
@@ -71,8 +71,7 @@ export class SharedCount implements WindowCount {
       this.#shared(() => {
         this.#checkFolders();
         const facts = lstatSync(this.#path(window), { throwIfNoEntry: false });
-        if (facts?.isFile() === false)
-          throw Object.assign(new Error('not a file'), { code: 'not a regular file' });
+        if (facts?.isFile() === false) throw unusable('not a regular file');
         return facts?.size;
       }) ?? 0
     );
@@ -81,14 +80,13 @@ export class SharedCount implements WindowCount {
   /** Throws if a folder is a link or another file. It may be missing. */
   #checkFolders(): void {
     for (const path of this.#folders) {
-      if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false)
-        throw Object.assign(new Error('not a folder'), { code: 'not a folder' });
+      if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false) throw unusable('not a folder');
     }
   }
 
   #append(window: number, weight: number): void {
     this.#shared(() => {
-      this.#begin(window);
+      this.#prepare(window);
       const file = openSync(this.#path(window), APPEND);
       try {
         appendFileSync(file, '.'.repeat(weight));
@@ -112,10 +110,13 @@ export class SharedCount implements WindowCount {
     }
   }
 
-  /** The first permit of a window removes the files of windows before the previous one. A folder or link with such a name stays. */
-  #begin(window: number): void {
-    if (window === this.#window) return;
-    this.#window = window;
+  /**
+   * Before the first permit of a window: makes the folders, and removes the files of windows before the previous one. Each folder is checked before the
+   * next one is made in it, so that no link is followed. A folder or link with the name of such a file stays.
+   */
+  #prepare(window: number): void {
+    if (window === this.#preparedWindow) return;
+    this.#preparedWindow = window;
     makeFolderSync(this.#options.folder);
     for (const path of this.#folders) {
       makeFolderSync(path);
@@ -127,4 +128,9 @@ export class SharedCount implements WindowCount {
       if (isOld) rmSync(join(this.#folders[1], name), { force: true });
     }
   }
+}
+
+/** The warning shows the code of an error. */
+function unusable(why: string): Error {
+  return Object.assign(new Error(why), { code: why });
 }
