@@ -242,7 +242,7 @@ async function planWithDays(context: PlanContext, request: SeriesRequest): Promi
   return [...plans, ...(await planSeries(context, { ...request, replaced }, known))];
 }
 
-/** The short months of an exact request in its ranges; of other requests also those of their order, less and less often, without end. */
+/** The short months in the ranges of a request; if it is not exact, also those of its order, less and less often, without end. */
 function askedShortMonths(
   { venue, today, force, revisions }: PlanContext,
   { series, settings, ranges, exact, since, rewrites }: SeriesRequest,
@@ -253,7 +253,7 @@ function askedShortMonths(
   if (!isCompared || spec?.cadences.includes('daily') !== true) return [];
   return shortMonthsOf(manifest[settings.format], spec).filter(({ from, to }) => {
     const isInRange = ranges.some((range) => range.from < to && from < range.to);
-    return exact === true ? isInRange : (isInRange || to > (since ?? Infinity)) && isCheckDay(from, today);
+    return isInRange || (exact !== true && to > (since ?? Infinity) && isCheckDay(from, today));
   });
 }
 

@@ -86,8 +86,8 @@ export async function withHeldSettings(
   const taken = SHARED.filter((name) => shared !== undefined && !given.has(name));
   const settings = { ...own, ...Object.fromEntries(taken.map((name) => [name, shared?.[name]])) };
   const spec = findDataset(venue, series.market, series.dataset);
-  const cadences =
-    spec === undefined ? request.cadences : cadencesOf(spec, series.interval, settings.cadence);
+  const isChosen = spec === undefined || request.rewrites !== undefined;
+  const cadences = isChosen ? request.cadences : cadencesOf(spec, series.interval, settings.cadence);
   // Files of the archive never come from REST.
   return {
     ...others,

@@ -107,14 +107,16 @@ describe('a monthly object of trades without rows on some days', () => {
     );
   });
 
-  it('is taken from its daily objects, at once or by repair when they are published later', async () => {
+  it('is taken from its daily objects: at once, or by repair or the next run when they are published later', async () => {
     const asked = '--dataset aggTrades -s BTCUSDT --partition month --from 2022-06-01 --to 2022-06-30';
     const later = await scene.vision(asked, { lake: 'later' });
+    const other = await scene.vision(asked, { lake: 'other' });
     expect(await told(later)).toEqual({ partial: [GAPS], lacking: [[30, 6]] });
     for (const day of JUNE) put('aggTrades', day, aggTrades([day]));
     const repair = ['repair', '--out', later.lake, '--archive-url', scene.archive.url, '--now', scene.now];
     expect((await cryptodl(repair)).code).toBe(0);
-    expect(await told(later)).toMatchObject({ lacking: [[30, 0]] });
+    await scene.vision(asked, { lake: 'other' });
+    for (const run of [later, other]) expect(await told(run)).toMatchObject({ lacking: [[30, 0]] });
     const once = await scene.vision(asked);
     expect(await told(once)).toEqual({ partial: [], lacking: [[30, 0]] });
     expect(once.stderr).toContain(
