@@ -152,7 +152,8 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
     const isAfterLast = absent === 'not-published-yet' && listing.last !== undefined;
     const since = isAfterLast ? { since: listing.last.to } : {};
     if (held === undefined) return { period, absent, ...since };
-    const withdrawn = isWithdrawn(listing, absent) ? ({ isWithdrawn: true } as const) : {};
+    const isWithdrawn = absent === 'hole' && listing.copiedAt === undefined && listing.isProbed !== true;
+    const withdrawn = isWithdrawn ? ({ isWithdrawn } as const) : {};
     return { period, absent, ...since, held, ...withdrawn };
   }
   const object = withSidecar(context, listing, listed, held);
@@ -170,10 +171,6 @@ function withSidecar(
   const isMet =
     held === undefined ? to > today - recheckDays || mayReplaceDays !== undefined : held.etag !== listed.etag;
   return sidecars !== undefined && isMet ? { ...listed, sidecarEtag: sidecars.get(from) ?? '' } : listed;
-}
-
-function isWithdrawn({ copiedAt, isProbed }: SeriesListing, absent: AbsenceReason): boolean {
-  return absent === 'hole' && copiedAt === undefined && isProbed !== true;
 }
 
 // Days that are checked again, because their objects may have changed or been published late.

@@ -171,8 +171,8 @@ async function chosenPeriods(
   };
   const isRechecked = exact !== true && comparesRevisions(context, ranges);
   const choices = await (isRechecked ? chooseWithRevised : chooseObjects)(choose, ranges);
-  const { nowMs, force, life } = context;
-  const proof = { ...choose, series, life, absences, nowMs, force, offer: rest };
+  const { nowMs, force, life, venue } = context;
+  const proof = { ...choose, series, life, venue, absences, nowMs, force, offer: rest };
   const proven = await proveAbsences(proof, choices);
   const kept = hasLongBars(spec, series.interval) ? withoutUnlisted(proven, known) : proven;
   return fromRest === undefined ? kept : fillFromRest(fromRest, kept);

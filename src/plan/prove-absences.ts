@@ -1,4 +1,6 @@
 /** Replaces the reasons of absence that the listing of a series leaves open by those that the other datasets of its symbol prove. */
+import { barOpenings } from '../catalogue/held-gaps.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { isDue, isEnd } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
@@ -14,7 +16,9 @@ import type { PlanContext } from './series-request.js';
 
 /** With `force`, recorded reasons do not count. */
 export interface ProofContext
-  extends Pick<ChooseContext, 'known' | 'list' | 'spans'>, Pick<PlanContext, 'life' | 'nowMs' | 'force'> {
+  extends
+    Pick<ChooseContext, 'known' | 'list' | 'spans'>,
+    Pick<PlanContext, 'life' | 'nowMs' | 'force' | 'venue'> {
   readonly series: Series;
   readonly absences: Absences;
   /** What REST offers of the series, in a run that uses it. */
@@ -135,7 +139,7 @@ async function startReason(
 async function endReason(context: ProofContext, listing: SeriesListing, period: Period): Promise<Proof> {
   const { series, life } = context;
   const { cadence } = period;
-  const open = { absent: 'not-published-yet', since: listing.last?.to } as const;
+  const open: Proof = { absent: 'not-published-yet', ...(listing.last && { since: listing.last.to }) };
   const listed = listing.last?.to ?? Math.max(listing.start ?? period.from, listing.first?.to ?? period.from);
   // Rows of REST after the last object are trading too.
   const last = Math.max(listed, context.known.end() ?? -Infinity);
@@ -144,7 +148,7 @@ async function endReason(context: ProofContext, listing: SeriesListing, period: 
   const end = await life.end(series, cadence, last);
   if (end !== undefined && period.from >= end)
     return { absent: 'delisted', since: firstPeriodFrom(cadence, end) };
-  return (await isInPause(context, period, last)) ? { absent: 'not-traded' } : proofOf(open);
+  return (await isInPause(context, period, last)) ? { absent: 'not-traded' } : open;
 }
 
 /** Whether a late period lies in a pause that has ended: other series of the symbol went on, and this one does not tell yet. */
@@ -152,11 +156,17 @@ async function isInPause(context: ProofContext, period: Period, last: number): P
   if (recordedReason(context, period, ['not-traded']) !== undefined) return true;
   if (context.nowMs < period.to * DAY_MS + LATE_MS[period.cadence]) return false;
   const pauses = await context.life.endedPauses(context.series, period.cadence, last);
-  return pauses.some(({ from, to }) => from <= period.from && period.to <= to);
+  return isPaused(context, period, pauses);
 }
 
-function proofOf({ absent, since }: { absent: AbsenceReason; since: number | undefined }): Proof {
-  return since === undefined ? { absent } : { absent, since };
+/** Whether no bar of a period is expected: one of several days may end after the period, and after the pause. */
+function isPaused(
+  { known, series, venue }: ProofContext,
+  period: Period,
+  pauses: readonly DayRange[],
+): boolean {
+  const bars = barOpenings(known.spans(), series.interval, venue);
+  return pauses.some(({ from, to }) => from <= period.from && period.to <= bars.endOfPause(to));
 }
 
 /** The start of the first period that begins on this day or after it. */
@@ -194,5 +204,5 @@ async function holeReason(
   }
   if (to === Infinity) return 'hole';
   const pauses = await context.life.pauses(context.series, period.cadence, from, to);
-  return pauses.some((pause) => pause.from <= period.from && period.to <= pause.to) ? 'not-traded' : 'hole';
+  return isPaused(context, period, pauses) ? 'not-traded' : 'hole';
 }

@@ -1,6 +1,7 @@
 /** Proves where a symbol begins or ends within the first or the last held object of a series: no rows are expected before or after. */
 import type { EmptyStretch } from '../catalogue/cut-days.js';
 import { heldCuts } from '../catalogue/day-states.js';
+import { barOpenings } from '../catalogue/held-gaps.js';
 import type { HeldObjects, HeldSpan } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';
 import { checkedFolder } from '../lake/path-checks.js';
@@ -82,6 +83,7 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
     const { absences, [format]: held } = manifest;
     const spec = findDataset(venue, series.market, series.dataset);
     const cuts = heldCuts({ held, absences }, { spec, today });
+    const bars = barOpenings(held.spans(), series.interval, venue);
     const isKnown = (day: number, reason: string): boolean =>
       [dayPeriod(day), monthPeriod(monthOf(day))].some((period) => absences.of(period)?.reason === reason);
     for (const { before, next, asked } of lackingSeams(held.spans(), cuts)) {
@@ -102,7 +104,8 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
           : rowDay(context, before.facts.last) + 1;
       if (to > from && !isKnown(from, 'not-traded'))
         for (const pause of (await unlessListingFault(life.pauses(series, 'daily', from, to))) ?? [])
-          if (pause.to < today) note(series, dayPeriod(pause.to - 1), 'not-traded', { since: pause.from });
+          if (pause.to < today)
+            note(series, dayPeriod(bars.endOfPause(pause.to) - 1), 'not-traded', { since: pause.from });
       if (next === undefined) {
         const end = await unlessListingFault(life.end(series, 'daily', from));
         const isNew = end !== undefined && end <= asked.to && !isKnown(end, 'delisted');
