@@ -152,9 +152,6 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
     '--exchange deribit has no meaning here',
     'only Binance is supported; --market chooses spot, um, cm or option',
   ],
-  ['vision --symbols BTCUSDT --limit 1000', 'vision has no flag --limit', 'did you mean --limits?'],
-  ['vision --symbols BTCUSDT --top 10', 'vision has no flag --top', '--top is a flag of universe'],
-  ['run', 'run needs a file', 'for example: cryptodl run jobs.yaml'],
   ['visoin -s BTCUSDT', '"visoin" is not a command', 'did you mean vision?'],
 ];
 

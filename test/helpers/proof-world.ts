@@ -453,7 +453,10 @@ function revisionsOf(
       const again = draw.chance(0.6) ? at + draw.between(1, mostLateDays) : undefined;
       // The days of a month take its place if it lacks whole ones.
       const isInDays = isLong && isDaily(series) && dayCount(short) === dayCount(rows);
-      if (isInDays || isUntold(rows, short, lives)) return [make(at, rows)];
+      // Where the interval of settlements changes, nothing tells how many of them are cut.
+      const hours = new Set(rows.map(({ line }) => line.split(',')[1]));
+      const isMixed = series.dataset === 'fundingRate' && hours.size > 1;
+      if (isInDays || isMixed || isUntold(rows, short, lives)) return [make(at, rows)];
       story.push(
         `${name} has ${short.length} of ${rows.length} rows on ${textOf(at)}${again === undefined ? '' : `, all on ${textOf(again)}`}`,
       );
