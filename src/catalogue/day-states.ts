@@ -39,8 +39,8 @@ export interface SeriesRead {
   readonly manifest: Manifest;
   /** Number of replaced objects per format. The manifest has only the latest line of an object. */
   readonly revisions: Readonly<Partial<Record<Format, number>>>;
-  /** The periods of the objects that each format has lost. */
-  readonly lost: Readonly<Partial<Record<Format, readonly DayRange[]>>>;
+  /** The periods of dropped objects by format, also of those that were committed again. */
+  readonly dropped: Readonly<Partial<Record<Format, readonly DayRange[]>>>;
   /** Files that manifest lines name and that do not exist. */
   readonly missingFiles: ReadonlySet<string>;
 }
@@ -104,7 +104,9 @@ export interface SeriesStates extends Amounts {
 /** One item per format that is held, lost or ordered with a `from`. If none is held or lost, one without a format: for absences or a whole range. */
 export function statesOf(series: Series, read: SeriesRead, terms: StateTerms): SeriesStates[] {
   const { absences, ...held } = read.manifest;
-  const formats = FORMATS.filter((format) => held[format].size > 0 || (read.lost[format] ?? []).length > 0);
+  const formats = FORMATS.filter(
+    (format) => held[format].size > 0 || (read.dropped[format] ?? []).length > 0,
+  );
   if (formats.length > 0) {
     const ordered = FORMATS.filter((format) => terms.ordered?.[format]?.from !== undefined);
     return [...new Set([...formats, ...ordered])].map((format) =>
@@ -114,13 +116,15 @@ export function statesOf(series: Series, read: SeriesRead, terms: StateTerms): S
   const hasAbsences = absences.periods().length + absences.failed().length > 0;
   const { from, to } = terms.range;
   const hasBothEnds = from !== undefined && to !== undefined;
-  return hasAbsences || hasBothEnds ? [statesOfFormat(series, undefined, read, terms)] : [];
+  // Days for which the program has made no rows lack nothing.
+  const isExpected = terms.spec === undefined || !isMade(terms.spec);
+  return isExpected && (hasAbsences || hasBothEnds) ? [statesOfFormat(series, undefined, read, terms)] : [];
 }
 
 function statesOfFormat(
   series: Series,
   format: Format | undefined,
-  { manifest, lost, revisions, missingFiles }: SeriesRead,
+  { manifest, dropped, revisions, missingFiles }: SeriesRead,
   terms: StateTerms,
 ): SeriesStates {
   const { spec, today, halts } = terms;
@@ -133,7 +137,7 @@ function statesOfFormat(
   const heldDays = daysOf(listed);
   const failures = terms.failures.filter((failure) => failure.format === format);
   const known = { absences, ...factsOf(terms, listed), reported: codesOf(failures) };
-  const others = [...((format && lost[format]) ?? []), ...failures.map(({ period }) => period)];
+  const others = [...((format && dropped[format]) ?? []), ...failures.map(({ period }) => period)];
   const own = ownDays(heldDays, absences, others);
   const range = spec !== undefined && isMade(spec) ? clipRange(terms.range, own) : terms.range;
   const ordered = format && terms.ordered?.[format];

@@ -40,10 +40,10 @@ interface ReadFromLake extends SeriesRead {
 export async function readSeries(root: string, venue: Source, series: Series): Promise<ReadFromLake> {
   const folder = join(root, seriesFolder(venue.name, series));
   const { manifest, revisions, dropped, refused } = await inspectManifest(folder, venue.archive);
-  const lost: Partial<Record<Format, DayRange[]>> = {};
+  const droppedDays: Partial<Record<Format, DayRange[]>> = {};
   for (const { format, key } of dropped) {
     const period = periodOf({ venue, series }, key);
-    if (period !== undefined) (lost[format] ??= []).push(period);
+    if (period !== undefined) (droppedDays[format] ??= []).push(period);
   }
   const listed = new Map<string, ReadonlySet<string>>();
   const missingFiles = new Set<string>();
@@ -61,7 +61,7 @@ export async function readSeries(root: string, venue: Source, series: Series): P
       if (!missingFiles.has(file)) replaced.push(join(top, file));
   }
   const paths = [manifestPlace(folder).path, ...listed.keys(), ...replaced];
-  return { manifest, revisions, lost, refused, missingFiles, paths };
+  return { manifest, revisions, dropped: droppedDays, refused, missingFiles, paths };
 }
 
 export interface LakeFile {

@@ -139,7 +139,7 @@ describe('amounts', () => {
           if (state === 'held') manifest.parquet.add(lineOf(at + day, lacks.slice(day * 24, day * 24 + 24)));
         const series = { market: 'um', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' };
         const range = { from: at, to: at + days.length };
-        const read = { manifest, revisions: {}, lost: {}, missingFiles: new Set<string>() };
+        const read = { manifest, revisions: {}, dropped: {}, missingFiles: new Set<string>() };
         const [judged] = statesOf(series, read, { range, today: at, failures: [], spec: SPEC, halts: [] });
         if (judged === undefined) return;
         // Without a held object, days are counted.

@@ -21,7 +21,7 @@ type Context = Omit<SeriesRead, 'manifest'> & StateTerms;
 const CONTEXT: Context = {
   range: {},
   today: day('2024-01-20'),
-  lost: {},
+  dropped: {},
   missingFiles: new Set(),
   failures: [],
   spec: findDataset(VENUE, 'um', 'klines'),
@@ -233,7 +233,7 @@ describe('each format', () => {
   it('has its own days, failures, lost objects and revisions', () => {
     const covered = cover([line('2024-01-05'), csv('2024-01-08')], {
       failures: [failure('2024-01-09', 'csv'), failure('2024-01-03')],
-      lost: { csv: [{ from: day('2024-01-07'), to: day('2024-01-08') }] },
+      dropped: { csv: [{ from: day('2024-01-07'), to: day('2024-01-08') }] },
       revisions: { csv: 3 },
     });
     expect(daysOf(covered)).toEqual([
@@ -247,8 +247,13 @@ describe('each format', () => {
   });
 
   it('is covered if it has lost all of its objects', () => {
-    const lost = { csv: [{ from: day('2024-01-07'), to: day('2024-01-08') }] };
-    expect(daysOf(cover([], { lost }))).toEqual([['2024-01-07 2024-01-07', '2024-01-07 1 not-fetched']]);
+    const dropped = { csv: [{ from: day('2024-01-07'), to: day('2024-01-08') }] };
+    expect(daysOf(cover([], { dropped }))).toEqual([['2024-01-07 2024-01-07', '2024-01-07 1 not-fetched']]);
+  });
+
+  it('of bars that were never made is not judged', () => {
+    const range = { from: day('2024-01-05'), to: day('2024-01-08') };
+    expect(cover([], { range, spec: findDataset(VENUE, 'um', 'bars') })).toEqual([]);
   });
 
   it('counts rows, but archive files count days', () => {

@@ -36,7 +36,7 @@ function gapsOf(lines: readonly object[], halts: readonly number[], dataset = 'k
     ...(dataset === 'klines' ? { interval: '1h' } : {}),
   };
   const spec = findDataset(VENUE, 'um', dataset);
-  const read = { manifest, revisions: {}, lost: {}, missingFiles: new Set<string>() };
+  const read = { manifest, revisions: {}, dropped: {}, missingFiles: new Set<string>() };
   const [states] = statesOf(series, read, { range: {}, today: FIRST + 99, failures: [], spec, halts });
   return states?.gaps ?? [];
 }
