@@ -303,7 +303,7 @@ async function select(
     isNumber: numbers.has(statement.columnTypeId(at)),
   }));
   const query = await withEndRow(connection, sql, columns.length);
-  const result = await shiftErrorPosition(BEFORE_QUERY, () => query.statement.stream());
+  const result = await shiftErrorPosition(BEFORE_QUERY, () => mapErrors(() => query.statement.stream()));
   // The type of the JSON converter is narrower than its behaviour: it passes nested values to the given converter.
   const converter = cellConverter(values, values.JsonDuckDBValueConverter as unknown as ToCell);
   return {

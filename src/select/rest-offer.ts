@@ -5,7 +5,7 @@ import type { SeriesRequest } from '../plan/series-request.js';
 import type { Period, Series } from '../model/task.js';
 import { SETTLE_MS } from '../source/rest-rows.js';
 import { reachMs, routesOf, takesSymbol } from '../source/routes.js';
-import { findDataset, hasLongBars, isArchived, rowSeconds } from '../source/venue.js';
+import { datasetsOf, findDataset, hasLongBars, isArchived, rowSeconds } from '../source/venue.js';
 import type { Source } from '../source/source.js';
 import type { DownloadVerb, SelectionContext } from './selection.js';
 
@@ -32,7 +32,7 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
   const hasMonths = isArchived(spec) && !spec.cadences.includes('daily');
   const settledTo = dayOf(nowMs - SETTLE_MS, venue);
   const seconds = rowSeconds(spec, series.interval);
-  const standsIn = (period: Period): boolean =>
+  const hasFewRows = (period: Period): boolean =>
     hasMonths ||
     period.cadence === 'daily' ||
     (seconds !== undefined && ((period.to - period.from) * 86_400) / seconds <= MOST_ROWS);
@@ -43,8 +43,8 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
     today,
     settledTo,
     hasMonths,
-    ...(options.standsIn === true ? { standsIn } : {}),
-    ...(options.substitutes === true ? { substitutes: standsIn } : {}),
+    ...(options.standsIn === true ? { standsIn: hasFewRows } : {}),
+    ...(options.substitutes === true ? { substitutes: hasFewRows } : {}),
   };
 }
 
@@ -84,7 +84,7 @@ export function offerOf(
   return restOffer(series, isJoined ? fill : { venue, nowMs, mode: 'only', includeToday });
 }
 
-/** The line for days that REST no longer serves, with the command that downloads them from the archive. */
+/** The line for days that REST no longer serves, with the command that downloads them from the archive, if it has them. */
 export function retentionNotes({ venue }: SelectionContext, requests: readonly SeriesRequest[]): string[] {
   const shortened = requests.find(
     ({ series, rest, ranges }) =>
@@ -93,8 +93,11 @@ export function retentionNotes({ venue }: SelectionContext, requests: readonly S
       ranges.some(({ from }) => from < rest.from),
   );
   if (shortened?.rest === undefined) return [];
-  const { market } = shortened.series;
+  const { market, dataset } = shortened.series;
+  const hasOlder = datasetsOf(venue, market).find(
+    ({ rest }) => rest !== undefined && 'joins' in rest && rest.joins.includes(dataset),
+  );
   return [
-    `kept       REST keeps statistics for 30 days, now from ${dayText(shortened.rest.from)} on; the archive has older days: cryptodl vision --market ${market} --dataset metrics`,
+    `kept       REST keeps statistics for 30 days, now from ${dayText(shortened.rest.from)} on${hasOlder === undefined ? '' : `; the archive has older days: cryptodl vision --market ${market} --dataset ${hasOlder.name}`}`,
   ];
 }

@@ -182,7 +182,7 @@ const LINES: Readonly<Record<string, number>> = {
   runs: 150,
   s3: 950,
   schedule: 300,
-  select: 1900,
+  select: 1950,
   serve: 750,
   source: 2600,
   text: 550,
