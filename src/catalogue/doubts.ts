@@ -1,6 +1,6 @@
 /** Rows of held objects that conflict, and values that cannot be right. The lake has these rows, so the missing rows do not include them. */
 import type { Suspicious } from '../model/outcome.js';
-import { countText, numberText } from '../model/units.js';
+import { countText } from '../model/units.js';
 import type { HeldSpan } from '../lake/held-objects.js';
 
 export interface Doubts {
@@ -59,16 +59,5 @@ export class DoubtSums {
         ({ kind, rows, first }) => `suspicious: ${countText(rows, 'row')} ${kind}, first ${first}`,
       ),
     ];
-  }
-
-  /** `12 rows in conflict, 3 suspicious rows`; empty without doubts. */
-  text(): string {
-    const rows = this.#suspicious.reduce((sum, one) => sum + one.rows, 0);
-    return [
-      this.#conflicts === 0 ? '' : `${countText(this.#conflicts, 'row')} in conflict`,
-      rows === 0 ? '' : `${numberText(rows)} suspicious ${rows === 1 ? 'row' : 'rows'}`,
-    ]
-      .filter((part) => part !== '')
-      .join(', ');
   }
 }

@@ -86,7 +86,7 @@ export class CoverageCounts {
     const unread = this.refused.length + this.skipped.length;
     const notes = [
       this.#excused.text(),
-      this.#doubts.text(),
+      ...this.#doubts.lines(),
       unread === 0 ? '' : `${numberText(unread)} manifests or lines could not be read`,
     ];
     const more = notes.map((note) => (note === '' ? '' : `; ${note}`)).join('');
