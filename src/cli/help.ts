@@ -19,10 +19,10 @@ type Item = readonly [term: string, text: string];
 
 /** The purpose of the program. */
 export const PURPOSE = 'Bulk crypto market data, complete and verified, in a lake you can query.';
-/** The exit codes of all verbs. */
-const RUN_CODES: ExitTexts = {
+/** The exit codes in the help of the program: those of downloads, with other meanings of code 4. */
+const PROGRAM_EXITS: ExitTexts = {
   ...RUN_EXITS,
-  4: `${RUN_EXITS[4]}; verify, audit: findings; coverage: below --min`,
+  4: `${RUN_EXITS[4]}; check: data that no run can fetch; verify, audit: findings; coverage: below --min; export, bars: not made`,
 };
 
 const WIDTH = 80;
@@ -48,7 +48,7 @@ function programParts(tier: Tier, width: number): string[] {
     filled(PURPOSE, width),
     listed('Commands', commands, width),
     examplesPart(tier === 'all' ? examples : examples.slice(0, 3), width),
-    exitPart(RUN_CODES, tier, width),
+    exitPart(PROGRAM_EXITS, tier, width),
     filled('cryptodl COMMAND --help shows the flags of a command; --help-all shows more.', width),
   ];
 }

@@ -89,7 +89,7 @@ async function writeRows(
   const lacked = new Map<string, number>();
   for (const line of revised)
     lacked.set(line.key, (await countChangedRows(session, conversion, [line])).lost);
-  if (kept.length > 0) await loadKeptRows(session, conversion, keptOrdinals);
+  if (kept.length > 0) await viewKept(session, conversion, keptOrdinals);
   const described = await describeRows(session, conversion, inputs, stats);
   const counts = await writeTarget(session, conversion, {
     staged,
@@ -127,10 +127,11 @@ async function describeRows(
   for (const [index, { received, inspected }] of inputs.entries()) {
     const row = stats[index] ?? {};
     const ordinal = Number(row['ord']);
-    const { gaps: times = [], extraBars = 0, expected, ids: minutes } = irregular.get(ordinal) ?? {};
-    const { ids = minutes, gaps: places } = await sequenceOf(session, conversion.spec, row);
+    const { gaps: times = [], extraBars = 0, expected, ids: scheduleMinutes } = irregular.get(ordinal) ?? {};
+    // Rows of a schedule have minutes since 1970 in place of ids, see `IdFacts`.
+    const { ids = scheduleMinutes, gaps: places } = await sequenceOf(session, conversion.spec, row);
     const { silent, gaps: silences = [] } = await silencesOf(session, conversion, received.object, row);
-    const gaps = withPlaces(withPlaces(times, places), silences);
+    const gaps = addPlaces(addPlaces(times, places), silences);
     const doubtful = suspicious.get(ordinal);
     described.push({
       key: received.object.key,
@@ -201,14 +202,14 @@ function timesOfRows({ spec, series }: Conversion, ordinals: readonly number[], 
     : scheduleQuery(spec, hoursSinceLast, ordinals);
 }
 
-/** Adds the times around missing ids, and silences, to gaps of times, except those around days without rows, which are gaps of times already. */
-function withPlaces(times: TimeFacts['gaps'], places: TimeFacts['gaps']): TimeFacts['gaps'] {
-  const others = places.filter(([from, to]) => !times.some(([since, until]) => from < until && since < to));
-  return longestGaps([...times, ...others].sort(([a], [b]) => (a < b ? -1 : 1)));
+/** Adds the places of missing ids, or silences, to gaps, except those that overlap one of the gaps. All are in order of time. */
+function addPlaces(gaps: TimeFacts['gaps'], places: TimeFacts['gaps']): TimeFacts['gaps'] {
+  const others = places.filter(([from, to]) => !gaps.some(([since, until]) => from < until && since < to));
+  return longestGaps([...gaps, ...others].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** Loads the rows that stay. If objects are replaced and the number of rows differs from the manifest, rejects with `partition-incomplete`. */
-async function loadKeptRows(
+/** Creates the relation `kept`. If objects are replaced and the number of its rows differs from the manifest, rejects with `partition-incomplete`. */
+async function viewKept(
   session: DuckDbSession,
   conversion: Conversion,
   ordinals: readonly number[],

@@ -292,7 +292,6 @@ function concludeRun(
   return {
     status: {
       ended: ended?.code,
-      signal: undefined,
       ...tally.status,
       failedRetryable: tally.of('failedRetryable') + (isCut ? 1 : 0),
       strict: options.strict,

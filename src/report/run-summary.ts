@@ -20,7 +20,7 @@ export interface Alert {
 /** The verdict of `cryptodl check` about a lake, for outputs that show no orders. */
 export interface VerdictSummary {
   readonly state: 'complete' | 'behind' | 'incomplete' | 'running';
-  /** 0, 3 if a run may mend what is missing, or 4 if it cannot be had. */
+  /** 0 if nothing is missing; 4 if no run can mend what is missing, and none is active; else 3. */
   readonly exitCode: ExitCode;
   /** One line. */
   readonly text: string;
@@ -32,7 +32,7 @@ export interface VerdictSummary {
 }
 
 export interface RunEnd {
-  readonly status: RunStatus;
+  readonly status: Omit<RunStatus, 'signal'>;
   readonly tally: Tally;
   readonly network: NetworkFigures;
   readonly times: TimeFigures;
@@ -69,8 +69,6 @@ export interface RunSummary extends Summed {
   readonly times: Omit<TimeFigures, 'elapsedMs'>;
   /** Peak resident memory of this process. */
   readonly peakMemoryBytes: number;
-  /** Failures that the closing block names, and those that only the failure report has. */
-  readonly failureRecords: { readonly kept: number; readonly dropped: number };
   /** `3/12`: the part of the selection that the run did. */
   readonly shard: string | null;
   /** Path of the failure report. */
@@ -86,13 +84,10 @@ export function peakMemoryBytes(): number {
   return process.resourceUsage().maxRSS * 1024;
 }
 
+/** `signal`: the one that ended the command; calls of the library have none. */
 export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary {
   const { tally, network } = end;
   const { elapsedMs, ...times } = end.times;
-  const kept = Object.keys(tally.failedBy).reduce(
-    (sum, code) => sum + (tally.examples.get(code)?.length ?? 0),
-    0,
-  );
   return {
     outcomes: tally.outcomes,
     absent: tally.absentBy,
@@ -106,7 +101,6 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     elapsedMs,
     times,
     peakMemoryBytes: peakMemoryBytes(),
-    failureRecords: { kept, dropped: tally.outcomes.failed - kept },
     shard: end.shard ?? null,
     failures: end.reportPath ?? null,
     datasets: tally.datasets,

@@ -47,7 +47,6 @@ describe('a later run', () => {
     const judged = await cryptodl(`coverage --out ${lake} --now ${scene.now} --json --min 99.9`.split(' '));
     expect(judged.code).toBe(4);
     expect(judged.events).toContainEqual(expect.objectContaining({ missing: 35 * 24 }));
-    // Two symbols lack 37 days each, of which 7 are in the range of --days 7.
     const exact = await scene.vision(`${TWO_SYMBOLS} --exact --dry-run`, shared);
     expect(exact.stdout.split('\n').filter((line) => line.startsWith('fetch'))).toHaveLength(14);
     const unnamed = await scene.vision('--days 7 --dry-run', { ...shared, sceneFlags: '' });
@@ -62,7 +61,6 @@ describe('a later run', () => {
     const shared = { lake: 'unordered' };
     const { lake } = await scene.vision(TWO_SYMBOLS, shared);
     scene.refuse((path) => path.includes('prefix='), 503);
-    // The lake has this order already.
     expect((await scene.vision(`${TWO_SYMBOLS} --retries 0`, shared)).code).not.toBe(2);
     expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0 });
     const asked = await scene.vision('--symbols SOL* --days 2 --retries 0 --max-wait 1s', shared);
@@ -341,7 +339,6 @@ describe('the verdict', () => {
     });
     const manifest = join(lake, '_manifests/binance/um/klines/interval=1h/symbol=HOLEUSDT.jsonl');
     const hole = readFileSync(manifest, 'utf8').trimEnd().split('\n').at(-1) ?? '';
-    // What `repair` writes after REST had no rows.
     const rest = { asked: 1, at: scene.now };
     appendFileSync(manifest, `${JSON.stringify({ ...(JSON.parse(hole) as object), rest })}\n`);
     expect(await check(lake)).toMatchObject({

@@ -45,7 +45,7 @@ describe('N: hosts that refuse or fail', () => {
       id: 'N20',
       fault: "a firewall's page (403, HTML) for all objects, also after --blocked-wait",
       outcome:
-        'requested once more after the wait, then all tasks stay undone with wait-too-long; the next run completes them',
+        'requested once more after the wait, then all tasks fail with wait-too-long; the next run completes them',
       exit: 7,
     },
     async (exit) => {
@@ -193,7 +193,8 @@ describe('N: hosts that refuse or fail', () => {
   fault(
     {
       id: 'N35',
-      fault: '503 for five zips at once, and for their sidecars after the zips arrived at the second attempt',
+      fault:
+        '503 once for each of five zips, and for their sidecars after the zips arrived at the second attempt',
       outcome: 'no two retries wait for each other, ok',
       exit: 0,
     },
@@ -260,7 +261,7 @@ describe('N: hosts that refuse or fail', () => {
     {
       id: 'N37',
       fault: 'the archive replaces the object during its download',
-      outcome: 'its new sidecar is requested bypassing caches, the new object is in the lake, ok',
+      outcome: 'its new sidecar is requested, the new object is in the lake, ok',
       exit: 0,
     },
     async (exit) => {

@@ -195,7 +195,11 @@ describe('a sound line', () => {
   it.each([
     ['of another month', OBJECT, '2026-10.parquet'],
     ['of another day', OBJECT, '2026-11-19.parquet'],
-    ['of one day', { ...OBJECT, key: MONTH, cadence: 'monthly', period: '2026-10' }, '2026-10-01.parquet'],
+    [
+      'of one day for a month',
+      { ...OBJECT, key: MONTH, cadence: 'monthly', period: '2026-10' },
+      '2026-10-01.parquet',
+    ],
   ])('names no file %s', (_, line, file) => {
     expect(() => check({ ...line, file })).toThrow('"file" is not the file of this object');
   });
@@ -453,7 +457,7 @@ describe('a line is damaged', () => {
     expect(() => createLineReader(FOLDER, ARCHIVE)(text)).toThrow(new TypeError(says));
   });
 
-  it('but a line of a later version, whatever its fields are', () => {
+  it('but one of a later version gives NewerVersion, whatever its fields are', () => {
     expect(() => check({ v: 2 })).toThrow(new NewerVersion('2'));
   });
 });

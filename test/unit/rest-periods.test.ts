@@ -149,11 +149,6 @@ describe('periods of datasets that only REST has', () => {
     expect(choices[0]?.held?.key).toBe('rest/2024-02');
   });
 
-  it('tell which of their days are held', () => {
-    const choices = chooseFromRest(contextOf({ held: ['2024-02-07*'] }), [range('2024-02-06', '2024-02-09')]);
-    expect(choices.map(({ held }) => held?.key)).toEqual([undefined, 'rest/2024-02-07', undefined]);
-  });
-
   it('leave out what is held from the archive', () => {
     expect(chosen({ held: ['2024-01', '2024-02-07'] }, range('2024-01-20', '2024-02-09'))).toEqual({
       '2024-01': ['2024-01 held'],
