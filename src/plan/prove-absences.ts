@@ -5,9 +5,10 @@ import { isDue, isEnd } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
-import { DAY_MS, periodAt } from '../model/calendar.js';
+import { DAY_MS, dayOf, periodAt } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
 import { unlessListingFault } from '../source/listing.js';
+import { findDataset, hasLongBars } from '../source/venue.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import type { SeriesListing } from './series-listing.js';
 import { keptByRest } from './rest-evidence.js';
@@ -141,13 +142,19 @@ async function endReason(context: ProofContext, listing: SeriesListing, period: 
   const { cadence } = period;
   const open: Proof = { absent: 'not-published-yet', ...(listing.last && { since: listing.last.to }) };
   const listed = listing.last?.to ?? Math.max(listing.start ?? period.from, listing.first?.to ?? period.from);
-  // Rows of REST after the last object are trading too.
-  const last = Math.max(listed, context.known.end() ?? -Infinity);
+  // Rows of REST after the last object are trading too. A held month may end with its last row.
+  const held = context.known.spans().at(-1);
+  const isLong = hasLongBars(findDataset(context.venue, series.market, series.dataset), series.interval);
+  const rowDay = isLong ? NaN : dayOf(Date.parse(held?.facts.last ?? ''), context.venue);
+  const heldTo = Number.isNaN(rowDay) ? (held?.to ?? -Infinity) : rowDay + 1;
+  const last = Math.max(listed, heldTo);
   const recorded = recordedEnd(context, cadence, last);
   if (recorded !== undefined && period.from >= recorded) return { absent: 'delisted', since: recorded };
   const end = await life.end(series, cadence, last);
-  if (end !== undefined && period.from >= end)
-    return { absent: 'delisted', since: firstPeriodFrom(cadence, end) };
+  if (end !== undefined && period.from >= end) {
+    const { from, to } = periodAt(cadence, end);
+    return { absent: 'delisted', since: from === end ? from : to };
+  }
   return (await isInPause(context, period, last)) ? { absent: 'not-traded' } : open;
 }
 
@@ -167,12 +174,6 @@ function isPaused(
 ): boolean {
   const bars = barOpenings(known.spans(), series.interval, venue);
   return pauses.some(({ from, to }) => from <= period.from && period.to <= bars.endOfPause(to));
-}
-
-/** The start of the first period that begins on this day or after it. */
-function firstPeriodFrom(cadence: Cadence, day: number): number {
-  const { from, to } = periodAt(cadence, day);
-  return from === day ? day : to;
 }
 
 /** The first period after the last listed one that is recorded as delisted. */
