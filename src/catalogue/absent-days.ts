@@ -58,8 +58,8 @@ export interface SeriesFacts {
   readonly today?: number;
 }
 
-/** The source that proves a reason: config/halts.json, the listing of the archive, or an answer of REST. */
-export type Evidence = 'list' | 'archive' | 'rest';
+/** The source that proves a reason: config/halts.json, the listing of the archive, an answer of REST, or ids that go on. */
+export type Evidence = 'list' | 'archive' | 'rest' | 'ids';
 
 interface DayReason {
   readonly reason: GapReason;

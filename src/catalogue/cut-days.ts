@@ -182,11 +182,12 @@ function seamsOf(
   for (const [index, { facts, from: day }] of held.entries()) {
     const before = held[index - 1];
     const [last, first] = [before?.facts.ids?.last, facts.ids?.first];
-    if (before?.to !== day || before.facts.open === true || last === undefined || first === undefined)
+    if (before === undefined || before.facts.open === true || last === undefined || first === undefined)
       continue;
     const ids = first - last - 1;
-    if (ids < 0) continue;
-    decided.add(day);
+    // Days without objects between ids that go on had no rows.
+    if (ids < 0 || (ids > 0 && before.to !== day)) continue;
+    decided.add(before.to).add(day);
     if (ids === 0 || endsWithGap(before, dayStart)) continue;
     const tail = stretchAt(timesOf(day - 1, before.facts), 'end', dayStart);
     const head = stretchAt(timesOf(day, facts), 'begin', dayStart);

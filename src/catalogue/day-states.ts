@@ -24,7 +24,7 @@ import { DAY_SECONDS } from './gap.js';
 import type { Gap, LackState } from './gap.js';
 import { addRows, barOpenings, cutGaps, hasEnded, isBeforeStart, looseGaps, wholeDays } from './held-gaps.js';
 import type { Add, Part } from './held-gaps.js';
-import { append, at, eachSpan, intersect, NO_SPANS, subtract } from './spans.js';
+import { append, at, eachSpan, intersect, subtract } from './spans.js';
 import type { DayRange, Spans } from './spans.js';
 
 /** A failure in the last failure report. */
@@ -156,7 +156,7 @@ function statesOfFormat(
     bars: barOpenings(listed, series.interval, spec ?? UTC),
   };
   const within = held.filter((object) => object.to > from && object.from < to);
-  const gaps = gapsOf({ within, missing, cuts: cutsOf(held, part) }, part);
+  const gaps = gapsOf({ within, missing, cuts: cutsOf(held, part), quiet: quietDays(held) }, part);
   return {
     series,
     format,
@@ -320,9 +320,19 @@ interface JudgedObjects {
   /** All objects whose files are missing. */
   readonly missing: readonly HeldSpan[];
   readonly cuts: readonly EmptyStretch[];
+  readonly quiet: Spans;
 }
 
-function gapsOf({ within, missing, cuts }: JudgedObjects, part: Part): Gap[] {
+/** The days between held objects whose ids go on: nothing was traded. */
+function quietDays(held: readonly HeldSpan[]): Spans {
+  return held.flatMap(({ facts, from }, index) => {
+    const before = held[index - 1];
+    const goesOn = before?.facts.ids !== undefined && facts.ids?.first === before.facts.ids.last + 1;
+    return goesOn && before.to < from ? [before.to * DAY_SECONDS, from * DAY_SECONDS] : [];
+  });
+}
+
+function gapsOf({ within, missing, cuts, quiet }: JudgedObjects, part: Part): Gap[] {
   const { from, to, heldDays, known, halts, bars, rowSeconds: seconds = DAY_SECONDS } = part;
   const gaps: Gap[] = [];
   const add: Add = ([start, end], state, { reason, evidence, isRestAsked }) => {
@@ -337,11 +347,15 @@ function gapsOf({ within, missing, cuts }: JudgedObjects, part: Part): Gap[] {
     gaps.push({ from: start, to: end, state, reason, amount, isMissing: isMissing(reason), ...proof });
   };
   const addDays = (days: Spans, of: Parameters<Add>[2]): void => {
-    const { reason } = of;
+    let left = days;
     // A halt explains a day that is not held only when the halt lasted the whole day.
-    const halted = isMissing(reason) ? wholeDays(intersect(days, halts)) : NO_SPANS;
-    eachSpan(halted, (...span) => add(span, 'absent', { reason: 'halt', evidence: 'list' }));
-    eachSpan(subtract(days, halted), (...span) => add(span, stateOf(reason), of));
+    for (const [evidence, proven] of [['ids', quiet] as const, ['list', halts] as const]) {
+      if (!isMissing(of.reason)) continue;
+      const halted = wholeDays(intersect(left, proven));
+      eachSpan(halted, (...span) => add(span, 'absent', { reason: 'halt', evidence }));
+      left = subtract(left, halted);
+    }
+    eachSpan(left, (...span) => add(span, stateOf(of.reason), of));
   };
   for (const one of absentDays(heldDays, from, to, known))
     addDays([one.from * DAY_SECONDS, one.to * DAY_SECONDS], one);

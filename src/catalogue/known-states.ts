@@ -145,14 +145,8 @@ function parsed(text: string | undefined): ReadonlyMap<string, KnownSeries> {
   return new Map(JSON.parse(body) as [string, KnownSeries][]);
 }
 
-interface PathFacts {
-  readonly digest: string;
-  /** The last change of one of the paths. */
-  readonly changed: bigint;
-}
-
-/** Undefined if one of the paths is missing. The calls block, because they take microseconds. */
-function factsOf(root: string, paths: readonly string[]): PathFacts | undefined {
+/** The facts of paths as a digest, and the last change of one of them; undefined if one is missing. The calls block, because they take microseconds. */
+function factsOf(root: string, paths: readonly string[]): { digest: string; changed: bigint } | undefined {
   let changed = 0n;
   const facts: string[] = [];
   try {

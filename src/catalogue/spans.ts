@@ -12,8 +12,6 @@ export interface DayRange {
   readonly to: number;
 }
 
-export const NO_SPANS: Spans = [];
-
 /** Ascending and disjoint spans of the same days. */
 export function spansOf(ranges: readonly DayRange[]): number[] {
   return union(ranges.flatMap(({ from, to }) => (from < to ? [from, to] : [])));

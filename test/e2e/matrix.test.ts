@@ -81,39 +81,29 @@ const FUNDING_ROWS = 31 * 3;
 /** Snapshots × bands. */
 const DEPTH_ROWS = 2 * 24 * 10;
 
+/** The datasets of both futures markets. The archive has removed `liquidationSnapshot`; a mirror may have it. */
+const futures = (symbol: string, pair: string, trades: string): readonly Row[] => [
+  ['klines', 'D M', 'month', symbol, 'open_time', BARS, 48],
+  ['aggTrades', 'D M', 'day', symbol, 'agg_trade_id', AGG_TRADES, 48],
+  ['trades', 'D M', 'day', symbol, 'id', trades, 48],
+  ['indexPriceKlines', 'D M', 'month', pair, 'open_time', BARS, 48],
+  ['markPriceKlines', 'D M', 'month', symbol, 'open_time', BARS, 48],
+  ['premiumIndexKlines', 'D M', 'month', symbol, 'open_time', BARS, 48],
+  ['fundingRate', 'M', 'month', symbol, 'calc_time', FUNDING, FUNDING_ROWS],
+  ['metrics', 'D', 'month', symbol, 'create_time', METRICS, 576],
+  ['bookDepth', 'D', 'day', symbol, 'timestamp percentage', DEPTH, DEPTH_ROWS],
+  ['bookTicker', 'D M', 'day', symbol, 'update_id', TICKER, 48],
+  ['liquidationSnapshot', 'D', 'month', symbol, 'time', LIQUIDATIONS, 48],
+];
+
 const MATRIX: readonly Entry[] = [
   ...entries('spot', [
     ['klines', 'D M', 'month', 'BTCUSDT', 'open_time', BARS, 48],
     ['aggTrades', 'D M', 'day', 'BTCUSDT', 'agg_trade_id', `${AGG_TRADES}, is_best_match BOOLEAN`, 48],
     ['trades', 'D M', 'day', 'BTCUSDT', 'id', `${TRADES}, is_best_match BOOLEAN`, 48],
   ]),
-  ...entries('um', [
-    ['klines', 'D M', 'month', 'BTCUSDT', 'open_time', BARS, 48],
-    ['aggTrades', 'D M', 'day', 'BTCUSDT', 'agg_trade_id', AGG_TRADES, 48],
-    ['trades', 'D M', 'day', 'BTCUSDT', 'id', TRADES, 48],
-    ['indexPriceKlines', 'D M', 'month', 'BTCUSDT', 'open_time', BARS, 48],
-    ['markPriceKlines', 'D M', 'month', 'BTCUSDT', 'open_time', BARS, 48],
-    ['premiumIndexKlines', 'D M', 'month', 'BTCUSDT', 'open_time', BARS, 48],
-    ['fundingRate', 'M', 'month', 'BTCUSDT', 'calc_time', FUNDING, FUNDING_ROWS],
-    ['metrics', 'D', 'month', 'BTCUSDT', 'create_time', METRICS, 576],
-    ['bookDepth', 'D', 'day', 'BTCUSDT', 'timestamp percentage', DEPTH, DEPTH_ROWS],
-    ['bookTicker', 'D M', 'day', 'BTCUSDT', 'update_id', TICKER, 48],
-    // Removed from the archive; a mirror may have it.
-    ['liquidationSnapshot', 'D', 'month', 'BTCUSDT', 'time', LIQUIDATIONS, 48],
-  ]),
-  ...entries('cm', [
-    ['klines', 'D M', 'month', 'BTCUSD_PERP', 'open_time', BARS, 48],
-    ['aggTrades', 'D M', 'day', 'BTCUSD_PERP', 'agg_trade_id', AGG_TRADES, 48],
-    ['trades', 'D M', 'day', 'BTCUSD_PERP', 'id', TRADES.replace('quote_qty', 'base_qty'), 48],
-    ['indexPriceKlines', 'D M', 'month', 'BTCUSD', 'open_time', BARS, 48],
-    ['markPriceKlines', 'D M', 'month', 'BTCUSD_PERP', 'open_time', BARS, 48],
-    ['premiumIndexKlines', 'D M', 'month', 'BTCUSD_PERP', 'open_time', BARS, 48],
-    ['fundingRate', 'M', 'month', 'BTCUSD_PERP', 'calc_time', FUNDING, FUNDING_ROWS],
-    ['metrics', 'D', 'month', 'BTCUSD_PERP', 'create_time', METRICS, 576],
-    ['bookDepth', 'D', 'day', 'BTCUSD_PERP', 'timestamp percentage', DEPTH, DEPTH_ROWS],
-    ['bookTicker', 'D M', 'day', 'BTCUSD_PERP', 'update_id', TICKER, 48],
-    ['liquidationSnapshot', 'D', 'month', 'BTCUSD_PERP', 'time', LIQUIDATIONS, 48],
-  ]),
+  ...entries('um', futures('BTCUSDT', 'BTCUSDT', TRADES)),
+  ...entries('cm', futures('BTCUSD_PERP', 'BTCUSD', TRADES.replace('quote_qty', 'base_qty'))),
   ...entries('option', [
     ['BVOLIndex', 'D', 'day', 'BTCBVOLUSDT', 'calc_time', BVOL, 48],
     ['EOHSummary', 'D', 'month', 'BTCUSDT', 'date hour contract', EOH, 48],

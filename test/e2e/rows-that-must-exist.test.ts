@@ -154,6 +154,16 @@ describe('days of aggregates that lack ids', () => {
   }
   const whole = (): boolean => true;
 
+  it('none are missing on days without an object over which the ids go on', async () => {
+    const ids = [...Array(30).keys()];
+    const csv = (own: number[], hours: number): string =>
+      own.map((id) => `${id},1.5,2,${id},${id},${DAY + (id + hours) * 3_600_000},true\n`).join('');
+    put('aggTrades', '2023-05-10', csv(ids.slice(0, 15), 0));
+    put('aggTrades', '2023-05-13', csv(ids.slice(15), 62));
+    const run = await scene.vision('--dataset aggTrades -s BTCUSDT --from 2023-05-10 --to 2023-05-13');
+    expect(await told(run)).toEqual({ partial: [], lacking: [[2, 0]] });
+  });
+
   it.each<[string, (minute: number) => boolean, string[][], number]>([
     ['19 minutes at its end are missing', (minute) => minute < 1421, [], 1],
     [
