@@ -16,15 +16,13 @@ import { checkLines, checkRecord } from './print-check.js';
  * lake without orders.
  */
 export async function check(command: LookUp): Promise<ExitCode> {
-  const { io } = command;
-  const { options } = command.resolved;
+  const { io, resolved } = command;
+  const { options } = resolved;
   return runVerb(command, async (request) => {
     const { source: venue, clock, observer, signal, surroundings } = request;
     const paths = lakePaths(absolutePath(options.out, surroundings.home));
     refuseFile(paths.root);
-    const warn = (message: string): void => {
-      observer.warn(message);
-    };
+    const warn = observer.warn.bind(observer);
     const nowMs = options.nowMs ?? clock.now();
     const judged = await judgeLake({ paths, venue, nowMs, clock, signal, warn });
     if (judged === undefined)

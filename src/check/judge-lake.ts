@@ -42,22 +42,22 @@ export async function judgeLake({
   signal,
   warn,
 }: JudgedLake): Promise<LakeVerdict | undefined> {
-  const { root } = paths;
   const { orders, unreadable } = await readOrders(paths);
   for (const path of unreadable) warn(`${path} is not an order: it is left out`);
   const own = orders.filter(({ exchange }) => exchange === venue.name);
   if (own.length === 0) return undefined;
   const held: Series[] = [];
-  for await (const series of heldSeries(root, venue, warn)) held.push(series);
+  for await (const series of heldSeries(paths.root, venue, warn)) held.push(series);
   const running = await isRunning(paths, clock);
   const run = await lastRun(paths, running);
   const failures = await readLastFailures(paths, warn);
   const refused: CryptodlError[] = [];
-  const onRefused = (error: CryptodlError): void => {
-    refused.push(error);
-  };
-  const judged = await judgeOrders({ root, venue, held, failures, nowMs, signal, onRefused }, own);
-  const found = { root, nowMs, running, run, orders: judged, unreadable };
+  const onRefused = (error: CryptodlError): void => void refused.push(error);
+  const judged = await judgeOrders(
+    { root: paths.root, venue, held, failures, nowMs, signal, onRefused },
+    own,
+  );
+  const found = { root: paths.root, nowMs, running, run, orders: judged, unreadable };
   const verdict = verdictOf(found);
   return { found, verdict, text: verdictText(judged, verdict), refused };
 }

@@ -135,6 +135,11 @@ function summed(
     if (one === undefined) mends.add('run');
     for (const gap of missing) for (const mend of mendsOf(gap, sources)) mends.add(mend);
   }
+  const [excused, doubts] = [new ExcusedAmounts(), new DoubtSums()];
+  for (const one of states.values()) {
+    for (const gap of one.gaps) if (!gap.isMissing) excused.add(one, gap);
+    doubts.add(printable(seriesName(one.series)), one.doubts);
+  }
   const percent = percents.length === 0 ? undefined : percents.reduce((a, b) => a + b, 0) / percents.length;
   return {
     order,
@@ -146,8 +151,8 @@ function summed(
     percent,
     behind: isBehind ? behind : 0,
     mends,
-    excused: excusedOf(states.values()),
-    doubts: doubtsOfAll(states.values()),
+    excused,
+    doubts,
   };
 }
 
@@ -155,18 +160,6 @@ function summed(
 function lateDays([gap, other]: readonly Gap[], end: number): number | undefined {
   const isLate = other === undefined && gap?.reason === 'not-fetched' && gap.to >= end * DAY_SECONDS;
   return isLate ? Math.ceil((gap.to - gap.from) / DAY_SECONDS) : undefined;
-}
-
-function excusedOf(states: Iterable<SeriesStates>): ExcusedAmounts {
-  const amounts = new ExcusedAmounts();
-  for (const one of states) for (const gap of one.gaps) if (!gap.isMissing) amounts.add(one, gap);
-  return amounts;
-}
-
-function doubtsOfAll(states: Iterable<SeriesStates>): DoubtSums {
-  const sums = new DoubtSums();
-  for (const { series, doubts } of states) sums.add(printable(seriesName(series)), doubts);
-  return sums;
 }
 
 /** A symbol that the lake lacks has 0 %, once a day of the order must be published. */
@@ -178,8 +171,7 @@ function emptyAmounts({ from, to }: OrderedDays): Amounts {
 /** What may mend a gap. The archive was asked for the days of a hole: `repair` asks REST for them, once, and for the rows that held objects lack. */
 function mendsOf({ state, reason, isRestAsked, from, to }: Gap, { hasArchive, restFrom }: Sources): Mend[] {
   const hasRest = to > restFrom;
-  if (!hasArchive && !hasRest) return [];
-  if (reason === 'cut') return [];
+  if ((!hasArchive && !hasRest) || reason === 'cut') return [];
   if (reason === 'hole') return hasRest && isRestAsked !== true ? ['repair'] : [];
   if (reason === 'missing') return ['repair'];
   if (state !== 'short' || to - from >= DAY_SECONDS) return ['run'];
