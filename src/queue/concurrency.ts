@@ -122,7 +122,7 @@ export class Concurrency {
   /** Counts damaged content, which is detected only after its attempt has ended. */
   onBadContent(now: number): void {
     if (this.#isFixed) return;
-    this.#isTooMuch('troubled', true, now);
+    this.#addResult('troubled', true, now);
   }
 
   /** Whether a lower level is not in force yet. First the surplus requests must end; after failures, nearly all earlier requests. */
@@ -145,11 +145,12 @@ export class Concurrency {
 
   #isFailing({ result, endedAt }: LoadSign): boolean {
     this.#meter.count(result === 'refused');
-    const isRefused = this.#isTooMuch('refused', result === 'refused', endedAt);
-    return this.#isTooMuch('troubled', result === 'troubled', endedAt) || isRefused;
+    const isRefused = this.#addResult('refused', result === 'refused', endedAt);
+    return this.#addResult('troubled', result === 'troubled', endedAt) || isRefused;
   }
 
-  #isTooMuch(why: FailureKind, isBad: boolean, now: number): boolean {
+  /** Retreats if too many failed. Goes back to an earlier level after an outage, or if a retreat did not help. Returns whether it did one of them. */
+  #addResult(why: FailureKind, isBad: boolean, now: number): boolean {
     const failures = this.#failures[why];
     const verdict = failures.add(isBad) ?? failures.judge();
     if (verdict === undefined && !failures.isMuch(this.#flying)) return false;
@@ -167,6 +168,7 @@ export class Concurrency {
     this.#forgetResults();
     const from = this.limit;
     this.#take(this.#search.retreat(from, Math.floor(from * RETREAT), why), from, now);
+    this.#since = now;
     this.#retreatWhy = why;
     this.#toEnd = Math.ceil(this.#flying * NEARLY_ALL);
   }

@@ -17,6 +17,8 @@ interface Host {
   readonly troubles?: number;
   /** From the sending to the end of the answer. */
   readonly serviceMs?: (inFlight: number, random: () => number) => number;
+  /** The host refuses the first of this many requests only; by default, all. */
+  readonly refusesFirst?: number;
   /** This process is late all the time. */
   readonly isLate?: boolean;
 }
@@ -52,7 +54,9 @@ function settle(seed: number, host: Host, requests: number, choice: ConcurrencyC
   const send = (): void => {
     const chance = random();
     const served = flying.filter(({ result }) => result !== 'refused').length;
-    const isRefused = served >= (host.bears ?? Infinity) || chance < (host.refuses ?? 0);
+    const isRefused =
+      served >= (host.bears ?? Infinity) ||
+      chance < (levels.length < (host.refusesFirst ?? Infinity) ? (host.refuses ?? 0) : 0);
     const isTroubled = chance > 1 - (host.troubles ?? 0);
     const result = isRefused ? 'refused' : isTroubled ? 'troubled' : 'good';
     const serviceMs = isRefused ? REFUSAL_MS : (host.serviceMs?.(flying.length + 1, random) ?? 60);
@@ -179,6 +183,10 @@ describe('Concurrency', () => {
 
   it('stays at the lowest level while a host refuses more than half of the requests, whatever the load', () => {
     expect(settle(1, { refuses: 0.7 }, 4000).mean).toBeLessThan(5);
+  });
+
+  it('grows again from the lowest level once such a host has recovered', () => {
+    expect(settle(1, { refuses: 0.7, refusesFirst: 4000 }, 8000).mean).toBeGreaterThan(20);
   });
 
   it('counts bad content as trouble of the line', () => {
