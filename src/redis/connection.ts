@@ -13,7 +13,7 @@ export type RedisUse = 'limit' | 'queue';
 export interface RedisConnection {
   /** Connects again by itself after each loss, until `close`. */
   readonly client: Redis;
-  /** Resolves with the answer to INFO of the first usable connection. Rejects with the reason that the first one failed; the client tries again. */
+  /** Ends with the first attempt: resolves with the answer to INFO, or rejects with the reason. The client then tries again, without this check. */
   readonly opened: Promise<string>;
   /** The reason that there is no connection now. */
   readonly problem: () => CryptodlError;

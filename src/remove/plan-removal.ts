@@ -105,6 +105,7 @@ function refuseId(id: string): never {
   throw usage(`--order ${id}: the lake has no such order`, 'cryptodl check --json shows the ids');
 }
 
+/** Drops words that mean a removed symbol. Globs, and words that mean other symbols, stay. */
 function withoutSymbols(order: Order, symbols: readonly string[]): OrderChange {
   const gone = new Set(symbols);
   const rest = order.symbols.filter((symbol) => !gone.has(symbol));

@@ -31,7 +31,7 @@ export interface Closing extends Pick<RunEnd, OfEnd> {
   };
 }
 
-/** `isQuiet`: only the counts, the reasons for trouble and the next command. */
+/** `isQuiet`: only the counts, the reasons for trouble, the alerts, the paths of failures and quarantine, and the next command. */
 export function closingBlock(closing: Closing, isQuiet = false): string[] {
   const { tally, trouble, alerts, undone, openJobs, times } = closing;
   const partial = tally.of('outcome.partial') - tally.of('shorter');

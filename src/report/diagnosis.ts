@@ -16,7 +16,7 @@ const SHOWN_MS = 1000;
 /** If the largest cost is more than this share of the run, a line names the flag that changes it. */
 const BOTTLENECK_SHARE = 0.25;
 
-/** Lines with the costs, and one line with the flag that lowers the largest cost. Empty if nothing slowed the run down. */
+/** Figures of the proxies, the group and the bucket, where they are used; the costs of the run; the flag that lowers the largest one. */
 export function diagnosisLines(run: Diagnosed): string[] {
   const { network } = run;
   return [
@@ -100,7 +100,7 @@ interface Bottleneck {
 function bottleneckText(run: Diagnosed): string | undefined {
   const { waits, failures } = run.network.costMs;
   const costs: Readonly<Partial<Record<Wait | ErrorCode, number>>> = { ...waits, ...failures };
-  const texts = Object.entries({ ...BOTTLENECKS, permit: limit(run.network) }) as [
+  const texts = Object.entries({ ...BOTTLENECKS, permit: longestWaits(run.network) }) as [
     Wait | ErrorCode,
     Bottleneck,
   ][];
@@ -139,8 +139,8 @@ const BOTTLENECKS: Readonly<Partial<Record<Wait | ErrorCode, Bottleneck>>> = {
   'total-timeout': { what: '--total-timeout', advice: TIMEOUT },
 };
 
-/** The limit of the bucket with the longest waits. */
-function limit({ limiter }: NetworkFigures): Bottleneck {
+/** The rate limit with the longest waits for permits. */
+function longestWaits({ limiter }: NetworkFigures): Bottleneck {
   const [longest] = Object.entries(limiter.buckets).toSorted(
     ([, one], [, other]) => other.waitedMs - one.waitedMs,
   );

@@ -177,15 +177,12 @@ describe('rows that are missing', () => {
 
   describe('days of trades', () => {
     const DAYS = ['13', '14', '15', '16', '17'].map((day) => `2024-01-${day}`);
-    /**
-     * A trade every so many minutes between two hours of the day. By default, ids go on from midnight to midnight, so those of the other hours
-     * are missing; `firstId`: they begin with it.
-     */
-    const trades = (day: string, minutes: number, from = 0, to = 24, firstId?: number): string => {
+    /** A trade every so many minutes between two hours of the day. Ids go on from midnight to midnight, so those of the other hours are missing. */
+    const trades = (day: string, minutes: number, from = 0, to = 24): string => {
       const start = Date.parse(`${day}T00:00:00Z`);
       const lines: string[] = [];
       for (let at = from * 60; at < to * 60; at += minutes) {
-        const id = firstId === undefined ? (start / 60_000 + at) / minutes : firstId + lines.length;
+        const id = (start / 60_000 + at) / minutes;
         lines.push(`${id},1.5,2,${id},${id},${start + at * 60_000},true\n`);
       }
       return AGG_TRADES + lines.join('');
@@ -544,7 +541,7 @@ describe('symbols', () => {
     expect(summary(again)).toMatchObject({ outcomes: { ok: 0, failed: 0 }, exitCode: 0 });
   });
 
-  it('cm perpetuals and deliveries are contracts, and index bars lie under the pair: asking for the contract is answered with it', async () => {
+  it('cm perpetuals and deliveries are contracts, and index bars lie under the pair: the contract is refused, and the message names the pair', async () => {
     const day = '2026-01-01';
     const days = [day, day] as const;
     const csv = BARS + bars(`${day}T00:00:00Z`, DAY_MS, 1).join('');

@@ -96,15 +96,6 @@ describe('periods of datasets that only REST has', () => {
     });
   });
 
-  it('have a name that the archive never uses', () => {
-    const [choice] = chooseFromRest(contextOf({}), [range('2024-02-01', '2024-03-01')]);
-    expect(choice?.listed).toEqual({
-      key: 'rest/um/fundingRate/BTCUSDT/2024-02',
-      period: period('2024-02'),
-      rest: { from: day('2024-02-01'), to: day('2024-03-01'), reasonIfEmpty: 'unknown' },
-    });
-  });
-
   it('are days in the current month, up to today', () => {
     expect(chosen({ today: day('2024-06-03') }, range('2024-05-01', '2024-07-01'))).toEqual({
       '2024-05': ['2024-05'],
