@@ -170,8 +170,8 @@ function midnightOf({ day, at }: EmptyStretch): number {
 
 /**
  * Compares the last id of each object with the first id of the next one. `missing`: for each midnight at which ids are missing, the longer stretch
- * beside it, or both if both are long. `decided`: the midnights at which ids tell whether
- * rows are missing: silences and long stretches do not count there. Ids that begin anew tell nothing.
+ * beside it, or both if both are long. `decided`: the midnights at which ids tell whether rows
+ * are missing, so that silences and long stretches do not count there. Ids that begin anew tell nothing.
  */
 function seamsOf(
   held: readonly HeldSpan[],
@@ -206,13 +206,9 @@ function endsWithGap({ facts, to }: HeldSpan, dayStart: DayStart): boolean {
   return Date.parse(end) >= startOfDay(to, dayStart);
 }
 
-/**
- * Whether the next object proves that no scheduled row is missing at the end of an object. A scheduled row tells the time of the row before it, and
- * not of the next one.
- */
-export function isEndProven({ facts, to }: HeldSpan, next: HeldSpan | undefined): boolean {
-  const [last, first] = [facts.ids?.last, next?.facts.ids?.first];
-  return next?.from === to && last !== undefined && first === last + 1;
+/** Whether no id is missing between two objects, and so no row, also of a schedule: its rows tell the time of the row before them. */
+export function idsGoOn({ facts }: HeldSpan, next: HeldSpan): boolean {
+  return facts.ids !== undefined && next.facts.ids?.first === facts.ids.last + 1;
 }
 
 function isUnusual(

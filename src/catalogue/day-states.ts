@@ -16,7 +16,7 @@ import { isMade, rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { absentDays, isMissing, reasons } from './absent-days.js';
 import type { GapReason, SeriesFacts } from './absent-days.js';
-import { cutStretches } from './cut-days.js';
+import { cutStretches, idsGoOn } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
 import { doubtsOf } from './doubts.js';
 import type { Doubts } from './doubts.js';
@@ -325,10 +325,10 @@ interface JudgedObjects {
 
 /** The days between held objects whose ids go on: nothing was traded. */
 function quietDays(held: readonly HeldSpan[]): Spans {
-  return held.flatMap(({ facts, from }, index) => {
+  return held.flatMap((object, index) => {
     const before = held[index - 1];
-    const goesOn = before?.facts.ids !== undefined && facts.ids?.first === before.facts.ids.last + 1;
-    return goesOn && before.to < from ? [before.to * DAY_SECONDS, from * DAY_SECONDS] : [];
+    const isQuiet = before !== undefined && before.to < object.from && idsGoOn(before, object);
+    return isQuiet ? [before.to * DAY_SECONDS, object.from * DAY_SECONDS] : [];
   });
 }
 

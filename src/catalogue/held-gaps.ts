@@ -9,7 +9,7 @@ import type { DayStart } from '../model/calendar.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { reasons } from './absent-days.js';
 import type { GapReason, SeriesFacts } from './absent-days.js';
-import { isLongStretch, isEndProven } from './cut-days.js';
+import { isLongStretch, idsGoOn } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
 import { DAY_SECONDS } from './gap.js';
 import type { Gap, LackState } from './gap.js';
@@ -58,7 +58,9 @@ export function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spa
   const edges: Edge[] = [];
   for (const [index, object] of objects.entries()) {
     const named = gapsWithin(object, part);
-    const isWhole = named.at(-1) === object.to * DAY_SECONDS && isEndProven(object, objects[index + 1]);
+    const next = objects[index + 1];
+    const isWhole =
+      named.at(-1) === object.to * DAY_SECONDS && next?.from === object.to && idsGoOn(object, next);
     const spans = isWhole ? named.slice(0, -2) : named;
     if (spans.length === 0) continue;
     if (isUnfetched(object, part))
