@@ -174,7 +174,9 @@ export async function listedSymbols(
   }
   const shown = [...tooLong].map((symbol) => `${symbol.slice(0, SHOWN_CHARACTERS)}…`);
   if (shown.length > 0)
-    context.observer.warn(`${listText(shown)} of the archive is left out: its name is too long for a folder`);
+    context.observer.warn(
+      `left out of the archive, because the name is too long for a folder: ${listText(shown)}`,
+    );
   return listed;
 }
 

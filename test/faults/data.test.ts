@@ -988,7 +988,7 @@ describe('D: files, listings and names', () => {
       expect(run.events).toContainEqual({
         event: 'warning',
         message: expect.stringMatching(
-          /of the archive is left out: its name is too long for a folder/,
+          /left out of the archive, because the name is too long for a folder/,
         ) as string,
       });
       const visible = filesBelow(join(scene.folder, '..', 'dots'));
