@@ -149,7 +149,7 @@ export interface PartitionPlan {
   readonly split?: true;
   /** Days without rows in the month file that is split: they are not lost if no day object has them. */
   readonly emptyDays?: readonly number[];
-  /** Has a whole month instead of the requested days or day files, because the month has no daily objects. */
+  /** Has a whole month instead of the requested days or day files, because the archive lacks daily objects of them. */
   readonly isWider?: true;
 }
 

@@ -42,7 +42,7 @@ export interface Choice {
   readonly isWithdrawn?: true;
   /** The name of an absent period that has no key in the archive. */
   readonly key?: string;
-  /** The monthly object is chosen for a part of its month, or for day files, because the archive has no days of the month. */
+  /** The monthly object is chosen for a part of its month, or for day files, because the archive lacks days of the month. */
   readonly isWider?: true;
 }
 
@@ -112,9 +112,8 @@ async function takesMonth(context: ChooseContext, month: number, days: readonly 
   if (!context.cadences.includes('monthly')) return false;
   if (isHeld || !context.cadences.includes('daily')) return true;
   if (holdsDay(context, month)) return mayHaveMore(context, month, days);
-  // For a part of a month, a monthly object is chosen only if the archive has no days.
-  const prefersDays = context.partition === 'day' || days.length < lengthOf(month);
-  if (prefersDays && (await listsSomeDay(context, month))) return false;
+  const isOver = monthStart(month + 1) <= context.today;
+  if (!isOver || (await prefersDays(context, month, days))) return false;
   return (await context.list('monthly')).objects.has(monthStart(month));
 }
 
@@ -139,8 +138,11 @@ async function mayHaveMore(context: ChooseContext, month: number, days: readonly
   return listed !== undefined && mayReplaceDays(withSidecar(context, monthly, listed, undefined));
 }
 
-async function listsSomeDay(context: ChooseContext, month: number): Promise<boolean> {
+/** Day files come from daily objects if the archive has any of the month. So does a part of a month, if the archive has each of its days. */
+async function prefersDays(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {
+  if (context.partition === 'month' && days.length === lengthOf(month)) return false;
   const { objects } = await context.list('daily');
+  if (context.partition === 'month') return days.every((day) => objects.has(day));
   return eachDay(monthPeriod(month)).some((day) => objects.has(day));
 }
 

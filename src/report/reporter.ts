@@ -231,7 +231,7 @@ function planBlock({
     // One line per dataset, if there are several.
     ...(parts.length < 2 ? [] : parts),
     ...(totals.wider > 0
-      ? row('whole', `${countText(totals.wider, 'month')}: the archive has no daily objects`)
+      ? row('whole', `${countText(totals.wider, 'month')}: the archive lacks daily objects of them`)
       : []),
     ...(totals.skip > 0 ? row('held', `${countText(totals.skip, 'object')}, unchanged`) : []),
     ...(totals.absent > 0 ? row('absent', absent.join(', ')) : []),

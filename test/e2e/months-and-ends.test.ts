@@ -13,7 +13,9 @@ const scene = useScene({
     // Another series ends with the bars of an hour.
     { ...october, interval: '1d' },
     { from: '2026-10-01', to: '2026-11-20', symbols: ['ETHUSDT'] },
-    { ...october, symbols: ['MONUSDT', 'ALSOUSDT'], cadence: 'monthly' },
+    { ...october, symbols: ['MONUSDT', 'ALSOUSDT', 'EDGEUSDT'], cadence: 'monthly' },
+    { from: '2026-10-12', to: '2026-10-31', symbols: ['EDGEUSDT'] },
+    { from: '2026-10-12', to: '2026-10-31', symbols: ['EDGEUSDT'], interval: '1d' },
     { ...october, interval: '1w', symbols: ['WEEKUSDT'], cadence: 'monthly' },
     { dataset: 'bookTicker', from: '2024-03-01', to: '2024-04-01', cadence: 'monthly' },
   ],
@@ -25,12 +27,18 @@ function run(out: string, ...flags: string[]): Promise<CliResult> {
   return cryptodlOk(['vision', ...flags, ...where, ...FAST]);
 }
 
-describe('a part of a month that has no daily objects', () => {
+describe('a part of a month that lacks daily objects', () => {
   const part = ['--interval', '1h', '--symbols', 'MONUSDT', '--from', '2026-10-05', '--to', '2026-10-06'];
+
+  it('at its first day, is taken from the monthly object', async () => {
+    await run('edge', ...argv`--interval 1h --symbols EDGEUSDT --from 2026-10-10 --to 2026-10-31`);
+    const { events } = await cryptodlOk(['coverage', '--json', '--out', join(scratch, 'edge')]);
+    expect(events[0]).toMatchObject({ rows: 744, percent: 100, gaps: [] });
+  });
 
   it('is taken from the monthly object, and the plan says that it is the whole month', async () => {
     const { stderr } = await run('part', ...part);
-    expect(stderr).toContain('whole      1 month: the archive has no daily objects\n');
+    expect(stderr).toContain('whole      1 month: the archive lacks daily objects of them\n');
     expect(stderr).toContain('744 rows in 1 file');
     expect(filesBelow(join(scratch, 'part/binance'), '.parquet')).toEqual([
       'um/klines/interval=1h/symbol=MONUSDT/2026-10.parquet',

@@ -119,16 +119,29 @@ describe('day partitions', () => {
   });
 });
 
-describe.each(['day', 'month'] as const)('a part of a month, in %s partitions,', (partition) => {
-  it('is taken from the monthly object where the month has no days at all', async () => {
-    const given = { partition, monthly: ['2024-01'] } as const;
-    expect(await chosen(given, '2024-01-30', '2024-02-01')).toEqual({ '2024-01': ['2024-01'] });
-  });
+describe('a part of a month', () => {
+  const ENDS = ['2024-01-30', '2024-01-31'];
 
-  it('is taken from the days where the month has some, wherever they are', async () => {
-    const given = { partition, daily: ['2024-01-02'], monthly: ['2024-01'] } as const;
-    const found = await chosen(given, '2024-01-30', '2024-02-01');
-    expect(Object.values(found).flat()).toEqual(['2024-01-30', '2024-01-31']);
+  it.each([
+    ['day', [], ['2024-01']],
+    ['day', ['2024-01-02'], ENDS],
+    ['month', ['2024-01-02', '2024-01-31'], ['2024-01']],
+    ['month', ENDS, ENDS],
+  ] as const)(
+    'in %s files, of which the archive has the days %j, is taken from %j',
+    async (partition, daily, keys) => {
+      const found = await chosen({ partition, daily, monthly: ['2024-01'] }, '2024-01-30', '2024-02-01');
+      expect(Object.values(found).flat()).toEqual(keys);
+    },
+  );
+
+  it('of the present month needs no listing of months', async () => {
+    const context = contextOf({ daily: ['2024-06-01'] });
+    const list = (cadence: Cadence): Promise<SeriesListing> =>
+      cadence === 'daily' ? context.list(cadence) : Promise.reject(new Error('listed'));
+    const range = { from: day('2024-06-01'), to: day('2024-06-03') };
+    const choices = await chooseObjects({ ...context, list, today: day('2024-06-03') }, [range]);
+    expect(choices).toHaveLength(2);
   });
 });
 
