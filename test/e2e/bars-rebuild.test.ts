@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import { tradesOf, writeAggTrades, writeKlines, writeTrades } from '../helpers/bar-archive.js';
-import { FAST, cryptodl, cryptodlOk } from '../helpers/cli.js';
+import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 import { sized } from '../helpers/tier-size.js';
@@ -59,18 +59,7 @@ it.each(sized([1, 2, 3, 4, 5, 6], [1, 5]))('seed %i', async (seed) => {
   };
   const download = async (): Promise<void> => {
     const served = await startArchive(archive);
-    const selection = [
-      '-s',
-      'BTCUSDT',
-      '--dataset',
-      dataset,
-      '-i',
-      '1m',
-      '--from',
-      '2024-01-25',
-      '--to',
-      '2024-02-08',
-    ];
+    const selection = argv`-s BTCUSDT --dataset ${dataset} -i 1m --from 2024-01-25 --to 2024-02-08`;
     try {
       const places = ['--archive-url', served.url, '--out', lake, '--now', NOW, '--recheck-days', '60'];
       await cryptodl(['vision', ...places, ...FAST, ...selection, ...settings]);

@@ -2,7 +2,7 @@
 import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cryptodl } from '../helpers/cli.js';
+import { argv, cryptodl } from '../helpers/cli.js';
 import { hourlyBars, publish } from '../helpers/published.js';
 import { isZip, useScene } from '../helpers/scene.js';
 
@@ -129,15 +129,7 @@ describe('a later run', () => {
     expect(stderr).toContain('7 skipped');
     expect(await check(lake)).toMatchObject(complete);
     const target = join(lake, '..', 'exported');
-    const exported = await cryptodl([
-      'export',
-      'csv',
-      '--require-complete',
-      '--target',
-      target,
-      '--out',
-      lake,
-    ]);
+    const exported = await cryptodl(argv`export csv --require-complete --target ${target} --out ${lake}`);
     expect(exported.code).toBe(0);
     expect((await cryptodl(['bars', '4h', '--out', lake])).code).toBe(0);
     expect(await check(lake)).toMatchObject(complete);

@@ -2,7 +2,7 @@
 import { rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cryptodl } from '../helpers/cli.js';
+import { argv, cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines } from '../helpers/lake.js';
 import { publishKlines } from '../helpers/metrics-archive.js';
@@ -73,16 +73,7 @@ describe('repair', () => {
     const rows = events.map(({ fundingTime, fundingRate }) => `${fundingTime},8,${fundingRate}\n`);
     const key = 'data/futures/um/monthly/fundingRate/BTCUSDT/BTCUSDT-fundingRate-2026-09.zip';
     publish(folder, key, rows.toSpliced(20, 3).join(''));
-    const what = [
-      '--dataset',
-      'fundingRate',
-      '--symbols',
-      'BTCUSDT',
-      '--from',
-      '2026-09-01',
-      '--to',
-      '2026-09-30',
-    ];
+    const what = argv`--dataset fundingRate --symbols BTCUSDT --from 2026-09-01 --to 2026-09-30`;
     expect((await run(['vision', ...what])).stderr).toContain('2026-09.zip: 87 of 90 rows');
     expect((await run(['repair'])).code).toBe(0);
     const times = (await rowsOf(lake, 'um/fundingRate/symbol=BTCUSDT')).map((row) => row['calc_time']);
