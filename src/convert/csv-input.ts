@@ -11,11 +11,11 @@ import type { DatasetSpec } from '../source/venue.js';
 import { LONGEST_LINE } from './check-rows.js';
 import { LineScan } from './line-scan.js';
 
-/** A received and verified object. */
+/** A received and verified object. An object of REST has no zip: its `zip` is the CSV. */
 export interface ReceivedObject {
   readonly object: ArchiveObject;
   readonly zip: Body;
-  /** The rows. Empty for `--format zip`, unless only CRC-32 could verify the zip. */
+  /** The CSV as published. Empty for `--format zip` unless only CRC-32 could verify the zip, and for a worker that only fetches. */
   readonly csv: Body;
   /** Name of the CSV, for messages. */
   readonly name: string;
@@ -33,7 +33,7 @@ export interface Inspected {
   readonly headerLines: number;
   /** The file may have invalid content that the fast reader accepts: `1_000`, `+-1`, `1e-400`, an extra comma. */
   readonly needsCheck: boolean;
-  /** Unless `needsCheck`: every number that the fast reader accepts is finite. No cell spells `inf` or `nan`, and no line has more than 308 bytes. */
+  /** Unless `needsCheck`, every number is finite: `n` is only in symbols, so no cell is `inf` or `nan`, and no line has over 308 bytes. */
   readonly isFinite: boolean;
   /** No byte order mark, no carriage return, and exactly the columns of the dataset: the fast reader can read the file directly. */
   readonly isPlain: boolean;
@@ -58,9 +58,9 @@ export interface RowSink {
 }
 
 /**
- * Reads a published CSV completely. `sink` receives its rows without header, byte order mark, and carriage returns before line
- * feeds; every row ends with a line feed, and columns that the archive lacks are blank. Rejects with `header-unknown` or
- * `file-empty`, and on disk errors.
+ * Reads a published CSV completely. `sink` receives its rows without header, byte order mark, cells of new columns, and carriage
+ * returns before line feeds. Each row ends with a line feed, and columns that the archive lacks are blank. Rejects with
+ * `header-unknown` or `file-empty`, and on disk errors.
  */
 export async function inspectCsv(
   received: ReceivedObject,
@@ -70,8 +70,8 @@ export async function inspectCsv(
 ): Promise<Inspected> {
   const columns = receivedColumns(received, spec);
   const rowEnd = `${','.repeat(spec.columns.length - columns.length)}\n`;
-  // The fast reader ignores an extra blank cell at the end of a row. Appended commas give a row with too many cells such a cell, so the
-  // exact checker must read every file to which commas are appended.
+  // The fast reader ignores a blank cell after the last column. A row with one cell too many gets such a cell from the appended commas, so
+  // the exact checker reads every file to which commas are appended.
   const scan = new LineScan(columns.length - 1, rowEnd !== '\n');
   let isPlain = rowEnd === '\n';
   let opened: OpenedCsv | undefined;
@@ -104,7 +104,7 @@ export async function inspectCsv(
   return {
     rows: scan.rows,
     headerLines: opened?.headerLines ?? 0,
-    needsCheck: scan.isSuspicious || needsCheck(scan, spec, symbol),
+    needsCheck: scan.isSuspicious || hasStraySigns(scan, spec, symbol),
     isFinite:
       scan.longest <= FINITE_LINE && scan.lettersN === scan.rows * matchesInSymbols(spec, symbol, /n/gi),
     isPlain,
@@ -165,7 +165,7 @@ export function knownCells(line: string, known: number, more: number): string {
   return cells.length === known + more ? cells.slice(0, known).join(',') : line;
 }
 
-function needsCheck(
+function hasStraySigns(
   counts: Pick<LineScan, 'rows' | 'underscores' | 'spaces'>,
   spec: DatasetSpec,
   symbol: string,

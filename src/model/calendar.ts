@@ -43,7 +43,7 @@ export function parseDay(text: string): number | undefined {
   if (known !== undefined) return known;
   if (!/^\d{4}-\d{2}-\d{2}$/.test(text)) return undefined;
   const day = dayOf(Date.parse(`${text}T00:00:00Z`), UTC);
-  // A date that does not exist is none, or rolls over into another month.
+  // For a date that does not exist, `Date.parse` gives NaN or a day of the next month.
   if (Number.isNaN(day) || dayText(day) !== text) return undefined;
   numbers.set(text, day);
   return day;
@@ -71,7 +71,7 @@ export function monthPeriod(month: number): Period {
   return { cadence: 'monthly', from: monthStart(month), to: monthStart(month + 1) };
 }
 
-/** The day, or its month. */
+/** The period of this cadence that contains the day. */
 export function periodAt(cadence: Cadence, day: number): Period {
   return cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day));
 }
@@ -93,7 +93,7 @@ export function eachDay({ from, to }: Pick<Period, 'from' | 'to'>): number[] {
   return Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
 }
 
-// Periods of the calendar, for lists that change with each of them.
+// Periods of the calendar, for universes, and for bars of a week or a month.
 
 /** A period of the calendar. A week begins on Monday. */
 export type CalendarPeriod = 'day' | 'week' | 'month' | 'quarter' | 'year';
@@ -126,8 +126,8 @@ export function daysWithin(
   const days: number[] = [];
   for (const [start, end] of spans ?? []) {
     const first = Math.max(from, Math.ceil((Date.parse(start) - dayStart.dayStartMs) / DAY_MS));
-    const last = Math.min(to, dayOf(Date.parse(end), dayStart));
-    for (let day = first; day < last; day += 1) days.push(day);
+    const until = Math.min(to, dayOf(Date.parse(end), dayStart));
+    for (let day = first; day < until; day += 1) days.push(day);
   }
   return days;
 }

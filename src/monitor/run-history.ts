@@ -1,4 +1,4 @@
-/** The results of the earlier runs of a lake, so that the figures of a run go on where those of the last run ended. */
+/** The earlier runs of a lake: the figures that a new run continues, and what became of the last run. */
 import type { LakePaths } from '../lake/layout.js';
 import type { DatasetFigures } from '../report/tally.js';
 import { readRuns, readStarts } from './run-record.js';
@@ -17,32 +17,28 @@ export interface RunHistory {
   readonly lastSuccessMs: number | undefined;
   /** The number of latest runs of the selection that had failed objects. */
   readonly failedInARow: number;
-  /** The figures of the newest record for each market and dataset of the job, else verb. `newestEndMs` and `freshUntilMs` are the latest of all records. */
+  /** By market and dataset: the newest figures in the records that were read of this verb and job. The two latest times may be of older records. */
   readonly datasets: readonly DatasetFigures[];
 }
 
 export const NO_HISTORY: RunHistory = { lastSuccessMs: undefined, failedInARow: 0, datasets: [] };
 
-/** The run that a reader looks for is usually among the first so many. A lake with many jobs may need all records. */
-const STEPS = [50, 1000];
+/** The run that a reader looks for is usually among so many newest records. A lake with many jobs may need all. */
+const USUALLY_ENOUGH = 50;
 
-/** The newest records, oldest first: enough to have one that `isFound` accepts, if there is one. Rejects with errors of the system. */
+/** The newest 50 records if `isFound` accepts one of them, otherwise all; oldest first. Rejects with errors of the system. */
 export async function readRunsUntil(
   paths: LakePaths,
   isFound: (run: RunRecord) => boolean,
 ): Promise<readonly RunRecord[]> {
-  let found: readonly RunRecord[] = [];
-  for (const most of STEPS) {
-    ({ runs: found } = await readRuns(paths, most));
-    if (found.length < most || found.some(isFound)) break;
-  }
-  return found;
+  const { runs } = await readRuns(paths, USUALLY_ENOUGH);
+  return runs.some(isFound) ? runs : (await readRuns(paths)).runs;
 }
 
-/** Tells the datasets that the exchange has. */
+/** Whether the exchange has a dataset. */
 type IsKnown = (market: string, dataset: string) => boolean;
 
-/** Rejects with errors of the system. A record may name other datasets, which are left out. */
+/** Leaves out the datasets that `isKnown` does not know. Rejects with errors of the system. */
 export async function readHistory(paths: LakePaths, run: SelectedRun, isKnown: IsKnown): Promise<RunHistory> {
   const runs = await readRunsUntil(paths, (each) => isSuccess(each) && isSame(each, run));
   return historyOf(runs.toReversed(), run, isKnown);
@@ -53,7 +49,7 @@ function historyOf(runs: readonly RunRecord[], run: SelectedRun, isKnown: IsKnow
   const own = runs.filter((each) => each.verb === run.verb && each.job === run.job);
   const same = own.filter((each) => isSame(each, run));
   const success = same.find(isSuccess);
-  const well = same.findIndex(({ summary }) => summary.outcomes.failed === 0);
+  const runsSinceWell = same.findIndex(({ summary }) => summary.outcomes.failed === 0);
   const datasets = new Map<string, DatasetFigures>();
   for (const { summary } of own) {
     for (const figures of summary.datasets.filter((each) => isKnown(each.market, each.dataset))) {
@@ -68,20 +64,20 @@ function historyOf(runs: readonly RunRecord[], run: SelectedRun, isKnown: IsKnow
   }
   return {
     lastSuccessMs: success === undefined ? undefined : Date.parse(success.endedAt),
-    failedInARow: well < 0 ? same.length : well,
+    failedInARow: runsSinceWell < 0 ? same.length : runsSinceWell,
     datasets: [...datasets.values()],
   };
 }
 
-/** The options that tell commands apart; a command of another day has other dates. */
+/** The options that tell selections apart. Dates are not among them: a daily command has other dates each day. */
 const SELECTING = ['market', 'dataset', 'symbols', 'interval'] as const;
 
-/** Whether both are runs of one crontab line or job. */
+/** Whether both runs have one selection: the same verb and job, and the same values of the options in `SELECTING`. */
 export function isSame(one: SelectedRun, other: SelectedRun): boolean {
   return selectionOf(one) === selectionOf(other);
 }
 
-/** A name of the command or job of a run. */
+/** A text that is the same for all runs of one selection. */
 export function selectionOf({ verb, job, options }: SelectedRun): string {
   return JSON.stringify([verb, job, ...SELECTING.map((name) => options[name])]);
 }
@@ -96,15 +92,15 @@ export function latest(times: readonly (number | null | undefined)[]): number | 
   return known.length === 0 ? null : Math.max(...known);
 }
 
-/** `killed`: the run left only its start. `failed`: it could not begin. */
 export interface LastRun {
   readonly verb: string;
   readonly job: string | undefined;
   readonly startedAt: string;
+  /** `killed`, `running`: only the start is there. `failed`: the run could not begin. */
   readonly fate: 'ended' | 'failed' | 'killed' | 'running';
   readonly exitCode: number | undefined;
   readonly error: string | undefined;
-  /** Whether the lake has an order of what the run asked for: the run wrote it, or an earlier run of the same selection did. */
+  /** Whether an order has what the run asked for: its own, that of an earlier run of the selection, or one that it continued. */
   readonly isOrdered: boolean;
 }
 
@@ -119,7 +115,7 @@ export async function isRunning({ internal }: LakePaths, clock: Pick<Clock, 'sle
   }
 }
 
-/** Undefined if no run has left a record. Rejects with errors of the system. */
+/** Undefined if no run has left a record or a start. Rejects with errors of the system. */
 export async function lastRun(paths: LakePaths, running: boolean): Promise<LastRun | undefined> {
   const start = (await readStarts(paths)).at(-1);
   const run = (await readRuns(paths, 1)).runs.at(-1);
@@ -152,7 +148,7 @@ export function ofStart(start: RunStart, running: boolean): LastRun {
   return { verb, job, startedAt, fate, exitCode: undefined, error: ended?.message, isOrdered };
 }
 
-/** `vision, 3 h ago (…): exit code 0` */
+/** `vision, 3h 0m ago (2026-11-21 05:00 UTC): exit code 0`. The time is the start of the run. */
 export function fateText({ verb, job, startedAt, fate, exitCode, error }: LastRun, nowMs: number): string {
   const name = printable(job === undefined ? verb : `${verb} ${job}`);
   const when = agoText(Date.parse(startedAt), nowMs);

@@ -130,7 +130,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** The folder that the runs of this machine share. */
+/** The folder that the runs of this user on this machine share. */
 export function stateFolder(
   { stateDir: given }: { readonly stateDir?: string | undefined },
   { home, stateHome }: Surroundings,

@@ -1,4 +1,4 @@
-/** All rows of a lake of statistics and fundings, counted and summed up, beside what the venue has of the same days. */
+/** The statistics of a lake as counts and sums, and its fundings row by row, beside those that the venue has of the same days. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -9,7 +9,7 @@ import { sql } from './sql.js';
 
 interface StatisticColumns {
   readonly dataset: string;
-  /** What the exchange calls it. */
+  /** The name of the dataset in the path of the exchange. */
   readonly route: string;
   /** Fields of the exchange, and their columns in the lake. */
   readonly columns: readonly (readonly [string, string])[];
@@ -31,7 +31,7 @@ export const OPEN_INTEREST: StatisticColumns = {
   ],
 };
 
-/** Those of USD-M that `cryptodl metrics` downloads by default. */
+/** The statistics of USD-M that `cryptodl metrics` downloads by default. */
 export const STATISTICS: readonly StatisticColumns[] = [
   OPEN_INTEREST,
   { dataset: 'topLongShortAccountRatio', route: 'topLongShortAccountRatio', columns: ACCOUNTS },
@@ -48,7 +48,7 @@ export const STATISTICS: readonly StatisticColumns[] = [
   },
 ];
 
-/** Of one series: equal when the rows are. */
+/** Counts and a weighted sum of one series: other rows have another census, almost always. Times are epoch milliseconds. */
 export interface Census {
   readonly symbol: string;
   readonly rows: number;
@@ -67,18 +67,18 @@ export interface Days {
 }
 
 const STEP_MS = 300_000;
-/** Values have four digits after the point at most; of those in ten-thousandths the remainder is summed up. */
+/** Values have at most four decimals. Each is multiplied by UNITS; its remainder after a division by DIVISOR is summed up. */
 const UNITS = 10_000;
-const REMAINDER = 1_000_003;
-const WEIGHTS = 997;
+const DIVISOR = 1_000_003;
+const TIME_WEIGHTS = 997;
 
 /** What the lake has of a statistic at 5 minutes, symbol by symbol. */
 export async function censusOfLake(lake: string, { dataset, columns }: StatisticColumns): Promise<Census[]> {
   const files = filesOf(lake, dataset, 'interval=5m/symbol=*');
   const values = columns.map(
-    ([, column], at) => `(round(${column} * ${UNITS})::BIGINT % ${REMAINDER}) * ${at + 1}`,
+    ([, column], at) => `(round(${column} * ${UNITS})::BIGINT % ${DIVISOR}) * ${at + 1}`,
   );
-  const slot = `(epoch_ms(timestamp) // ${STEP_MS} % ${WEIGHTS} + 1)`;
+  const slot = `(epoch_ms(timestamp) // ${STEP_MS} % ${TIME_WEIGHTS} + 1)`;
   const rows = await sql(
     `SELECT symbol, count(*) AS rows, count(DISTINCT timestamp) AS times, min(epoch_ms(timestamp)) AS first,
             max(epoch_ms(timestamp)) AS last, sum((${values.join(' + ')}) * ${slot}) AS sum
@@ -94,7 +94,7 @@ export async function censusOfLake(lake: string, { dataset, columns }: Statistic
   }));
 }
 
-/** What the venue has of it. */
+/** What the venue has of a statistic in these days. A symbol without rows has a census of 0 rows; the lake has none for it. */
 export function censusOfVenue(
   { route, columns }: StatisticColumns,
   symbols: readonly VenueSymbol[],
@@ -111,9 +111,9 @@ export function censusOfVenue(
         const row = JSON.parse(write(at)) as Readonly<Record<string, string>>;
         let value = 0;
         columns.forEach(([field], index) => {
-          value += (Math.round(Number(row[field]) * UNITS) % REMAINDER) * (index + 1);
+          value += (Math.round(Number(row[field]) * UNITS) % DIVISOR) * (index + 1);
         });
-        sum += value * (((at / STEP_MS) % WEIGHTS) + 1);
+        sum += value * (((at / STEP_MS) % TIME_WEIGHTS) + 1);
         rows += 1;
       }
       return { symbol: symbol.symbol, rows, times: rows, first, last: first + (rows - 1) * STEP_MS, sum };
@@ -141,7 +141,7 @@ export async function fundingsOfLake(lake: string): Promise<Map<string, FundingR
   return bySymbol;
 }
 
-/** The same of the venue. */
+/** The fundings that the venue has of these days by symbol, in order of time. A symbol without fundings has an empty list. */
 export function fundingsOfVenue(
   symbols: readonly VenueSymbol[],
   { from, to }: Days,
@@ -156,7 +156,7 @@ export function fundingsOfVenue(
   );
 }
 
-/** The lake has every row of the days, once, and no other. */
+/** Expects every row of the days in the lake, once, and no other. */
 export async function expectWhole(lake: string, symbols: readonly VenueSymbol[], days: Days): Promise<void> {
   for (const statistic of STATISTICS)
     expect(await censusOfLake(lake, statistic)).toEqual(censusOfVenue(statistic, symbols, days));

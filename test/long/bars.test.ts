@@ -222,18 +222,7 @@ describe('bars by trades', () => {
     const served = await startArchive(folder);
     try {
       const places = ['--archive-url', served.url, '--out', own, '--now', NOW, ...FAST];
-      await cryptodl([
-        'vision',
-        ...places,
-        '-s',
-        'BTCUSDT',
-        '--dataset',
-        'aggTrades',
-        '--from',
-        day,
-        '--to',
-        day,
-      ]);
+      await cryptodl(argv`vision ${places} -s BTCUSDT --dataset aggTrades --from ${day} --to ${day}`);
     } finally {
       await served.close();
     }

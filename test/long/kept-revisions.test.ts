@@ -37,7 +37,7 @@ describe('held rows', () => {
     for (const ending of ['', '.CHECKSUM']) rmSync(join(folder, keyOf(day) + ending));
   }
 
-  /** A run of cron on that day of November, for the days before it. */
+  /** A run at 08:00 on that day of November, for so many days before it. Forgets earlier requests. */
   function run(today: number, flags: readonly string[] = [], days = 1): Promise<CliResult> {
     scene.archive.requests.length = 0;
     const when = ['--days', String(days), '--now', `${dayOf(today)}T08:00:00Z`];
@@ -95,7 +95,7 @@ describe('held rows', () => {
   ] as const;
 
   describe.each(FORMS)('in %s', (_, form) => {
-    /** What the revision of the 8th is, its outcome and the exit code. */
+    /** What is wrong with the revision of the 8th, how it is published, its error code, and the exit code. */
     const BROKEN: readonly (readonly [string, () => void, string, number])[] = [
       [
         'a stale sidecar',
@@ -134,7 +134,7 @@ describe('held rows', () => {
     ];
 
     it.each(BROKEN)(
-      'a revision with %s leaves the old one in place, is fetched once and told by each run, and keeps no new day out',
+      'a revision with %s leaves the old one in place, is fetched only by the first run, is told by each run, and keeps no new day out',
       async (_what, revise, code, exitCode) => {
         await holdTenDays(form);
         revise();
@@ -145,7 +145,7 @@ describe('held rows', () => {
           const ends = objects(result).map(({ key }) => key);
           expect(ends).toHaveLength(new Set(ends).size);
           expect(await held()).toEqual(usual(1, today - 1));
-          // One that its sidecar contradicts is asked for again past caches, in its one run.
+          // A zip that does not match its sidecar is requested again past caches in the same run, so each path counts once.
           expect([...new Set(zips())].sort()).toEqual(
             (today === 12 ? [8, 11] : [12, 13]).map((day) => `/${keyOf(day)}`),
           );
@@ -232,7 +232,7 @@ describe('held rows', () => {
       const result = await run(13, [...form, '--revisions', 'take']);
       expect(zips().sort()).toEqual([8, 12].map((day) => `/${keyOf(day)}`));
       expect(summaryOf(result)).toMatchObject({ changed: 1, shorter: 0 });
-      if (form[1] !== 'zip') expect(await held()).toEqual({ ...usual(1, 12), 8: '5 of 999' });
+      if (isConverted) expect(await held()).toEqual({ ...usual(1, 12), 8: '5 of 999' });
       expect((await run(14, form)).code).toBe(0);
       expect(zips()).toEqual([`/${keyOf(13)}`]);
     });
@@ -261,7 +261,7 @@ describe('held rows', () => {
     expect(summaryOf(result)).toMatchObject({ shorter, changed: 1 - shorter });
   });
 
-  it('a revision is refused where its manifest line does not tell of all rows that it would replace', async () => {
+  it('a revision is refused if the manifest line of the held day ends before the last row that the file has of this day', async () => {
     await holdTenDays();
     const manifest = manifestOf(join(out, SERIES));
     const text = readFileSync(manifest, 'utf8');
@@ -358,7 +358,7 @@ describe('held rows', () => {
       expect(asked(8)).toBe(1);
     });
 
-    it('is told and not fetched by later runs also where nothing is held of its day, until repair asks for it', async () => {
+    it('is only told by later runs, also if nothing is held of its day, until repair asks for it', async () => {
       expect((await run(8, [], 7)).code).toBe(0);
       malformed(8);
       expect([(await run(9)).code, asked(8)]).toEqual([4, 1]);
@@ -374,7 +374,7 @@ describe('held rows', () => {
     });
   });
 
-  /** Changes one byte of the only data file that holds the 6th. */
+  /** Cuts the last byte off the only data file that holds the 6th. */
   function damage(ending: string): void {
     const files = filesBelow(out, ending).filter((file) => !file.startsWith('_quarantine'));
     const file = join(out, files.find((name) => name.includes(dayOf(6))) ?? files[0] ?? '');
@@ -412,7 +412,7 @@ describe('held rows', () => {
     },
   );
 
-  /** The answer for the zips and the checksums of these days. */
+  /** The archive answers requests for the zips and checksums of these days with a status. */
   function refuse(status: number, ...days: readonly number[]): void {
     scene.refuse((path) => days.some((day) => path.startsWith(`/${keyOf(day)}`)), status);
   }
@@ -443,7 +443,7 @@ describe('held rows', () => {
     expect(await held()).toEqual(others);
   });
 
-  it('a damaged file stays in its place while the archive cannot be asked for all of its days', async () => {
+  it('a damaged file stays in its place while none of its days can be fetched', async () => {
     await holdTenDays();
     withdraw(6);
     damage('.parquet');
@@ -459,10 +459,10 @@ describe('held rows', () => {
     expect(await held()).toEqual(others);
   });
 
-  /** With the first bar of the next day as well: rows of the two lie among each other. */
+  /** The hours of a day and the first one of the next, so that rows of both days have one time. */
   const INTO_THE_NEXT = 25;
 
-  it('a revision fetches all days whose rows overlap, also through other days', async () => {
+  it('a revision makes a run fetch all days whose rows overlap, also through other days', async () => {
     for (let day = 1; day <= 5; day += 1) put(day, undefined, INTO_THE_NEXT);
     expect((await run(11, [], 10)).code).toBe(0);
     put(2, 999, INTO_THE_NEXT);
@@ -473,7 +473,7 @@ describe('held rows', () => {
     expect([rows.length, rows.filter((row) => row['open'] === 999).length]).toEqual([245, 25]);
   });
 
-  it('a revision that must stay is told beside a revision with fewer rows', async () => {
+  it('a revision that cannot be taken is told beside a revision with fewer rows', async () => {
     put(2, undefined, INTO_THE_NEXT);
     expect((await run(11, [], 10)).code).toBe(0);
     put(2, 999, INTO_THE_NEXT);
@@ -495,17 +495,17 @@ describe('a revision whose rows share a time with those of the next day', () => 
   const BTC = { symbol: 'BTCUSDT', host: 'fapi' } as const;
   const metricsKey = (day: number): string =>
     `data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-${dayOf(day)}.zip`;
-  /** The labels of the first days are those of the end of the interval: the last one is midnight of the next day. */
+  /** Days 1 to 3 label rows with the end of the interval: the last label is 00:00 of the next day. `differing`: the first rows that are changed. */
   const put = (day: number, differing = 0): void => {
     const options = { shiftMs: day <= 3 ? 300_000 : 0, differing };
     publishMetrics(scene.folder, BTC, Date.parse(`${dayOf(day)}T00:00:00Z`), options);
   };
-  /** The lake after a run for the days up to that one. */
+  /** A run from the first day to that one. */
   const run = (lake: string, to: number): Promise<SceneRun> => scene.vision(`--to ${dayOf(to)}`, { lake });
   const zips = (): string[] => scene.archive.objectRequests().filter(isZip);
 
   it.each([
-    // Since 2026-06-25 a day with labels of ends lacks its first label.
+    // Since 2026-06-25 days begin with the label 00:00. A day whose labels are ends begins with 00:05, so it is partial.
     ['can be had: both are taken', 200, 0, {}, { ok: 2, partial: 1 }],
     ['is withdrawn: both stay', 404, 4, { 'object-withdrawn': 1 }, { ok: 1 }],
     ['is refused: both stay', 400, 4, { 'http-refused': 2 }, { ok: 1 }],

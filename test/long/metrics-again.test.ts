@@ -38,7 +38,7 @@ async function metrics(...flags: string[]): Promise<CliResult> {
   return result;
 }
 
-/** What the venue was asked since the last time that somebody asked here. */
+/** Takes the requests since the last call out of the log of the venue. */
 function asked(): { statistics: Asked[]; fundings: Asked[]; others: string[] } {
   const log = scene.venue.log.splice(0);
   const statistics = log.filter(({ path }) => path.startsWith('/futures/data/'));
@@ -47,21 +47,21 @@ function asked(): { statistics: Asked[]; fundings: Asked[]; others: string[] } {
   return { statistics, fundings, others: others.map(({ path }) => path) };
 }
 
-/** Path and symbol, each once. */
+/** Each pair of path and symbol, once. */
 function seriesOf(requests: readonly Asked[]): Set<string> {
   return new Set(requests.map(({ path, query }) => `${path} ${query.get('symbol') ?? ''}`));
 }
 
-function startsOf(requests: readonly Asked[]): number {
+function earliestStart(requests: readonly Asked[]): number {
   return Math.min(...requests.map(({ query }) => Number(query.get('startTime'))));
 }
 
-const SERIES = SYMBOLS.length * STATISTICS.length;
+const SERIES_COUNT = SYMBOLS.length * STATISTICS.length;
 
 describe('cryptodl metrics, again', () => {
   it('asks for nothing but the symbols when it has everything', async () => {
     await metrics('--symbols', 'all', '--days', '3');
-    expect(seriesOf(asked().statistics).size).toBe(SERIES);
+    expect(seriesOf(asked().statistics).size).toBe(SERIES_COUNT);
     const again = await metrics('--symbols', 'all', '--days', '3');
     expect(again.events.at(-1)).toMatchObject({ outcomes: { ok: 0, failed: 0, absent: 0 }, requests: 1 });
     expect(asked()).toEqual({ statistics: [], fundings: [], others: ['/fapi/v1/exchangeInfo'] });
@@ -69,25 +69,25 @@ describe('cryptodl metrics, again', () => {
   });
 
   it.each([
-    ['of the same range', ['--symbols', 'all', '--days', '4']],
+    ['with the same first day', ['--symbols', 'all', '--days', '4']],
     ['without --symbols', []],
-  ])('a day later %s asks once per statistic, for the new day', async (_, flags) => {
+  ])('a run on the next day, %s, asks once per statistic and symbol, for the new day', async (_, flags) => {
     await metrics('--symbols', 'all', '--days', '3');
     asked();
     scene.setNow(NEXT_MORNING);
     await metrics(...flags);
     const log = asked();
-    expect(log.statistics).toHaveLength(SERIES);
-    expect(seriesOf(log.statistics).size).toBe(SERIES);
-    expect(startsOf(log.statistics)).toBe(TODAY);
-    // A page, and an empty one that says that there are no more.
+    expect(log.statistics).toHaveLength(SERIES_COUNT);
+    expect(seriesOf(log.statistics).size).toBe(SERIES_COUNT);
+    expect(earliestStart(log.statistics)).toBe(TODAY);
+    // One page for each symbol. It begins a day earlier: the settlement before a row tells the hours of its interval.
     expect(log.fundings).toHaveLength(SYMBOLS.length);
-    expect(startsOf(log.fundings)).toBe(TODAY - DAY_MS);
+    expect(earliestStart(log.fundings)).toBe(TODAY - DAY_MS);
     expect(log.others).toEqual(['/fapi/v1/exchangeInfo']);
     await expectWhole(scene.lake, SYMBOLS, { from: FIRST, to: TODAY + DAY_MS });
   });
 
-  it('asks for nothing but new symbols of the order in a second run on the same day', async () => {
+  it('asks for nothing but the symbols in a second run without flags on the same day', async () => {
     await metrics('--symbols', 'all', '--days', '3');
     asked();
     await metrics();
@@ -104,7 +104,7 @@ describe('days before a symbol was listed', () => {
     scene = await metricsScene(scratch, { symbols: [...SYMBOLS, NEW] });
   });
 
-  it('are asked for once, and not again for a while', async () => {
+  it('are not asked for again on the same day, and are on the next morning', async () => {
     const first = await metricsOfNew();
     expect(first.events.at(-1)).toMatchObject({ outcomes: { ok: 1 }, absent: { unknown: 2 } });
     asked();
@@ -113,15 +113,15 @@ describe('days before a symbol was listed', () => {
     expect(asked().statistics).toEqual([]);
     scene.setNow(NEXT_MORNING);
     await metricsOfNew();
-    // Its first day is before the range of this run.
-    expect(startsOf(asked().statistics)).toBe(TODAY - 3 * DAY_MS);
+    // The order began with FIRST, which is before the three days of this run.
+    expect(earliestStart(asked().statistics)).toBe(FIRST);
   });
 
   it('are asked for with --force', async () => {
     await metricsOfNew();
     asked();
     await metricsOfNew('--force');
-    expect(startsOf(asked().statistics)).toBe(FIRST);
+    expect(earliestStart(asked().statistics)).toBe(FIRST);
   });
 });
 
@@ -160,20 +160,20 @@ describe('a day of which REST lacked rows', () => {
     ['fundingRate', { rows: 0, days: 1 }, ['metrics', '--days', '3']],
     ['fundingRate', { rows: 0, days: 1 }, ['metrics']],
     ['fundingRate', { rows: 0, days: 1 }, ['repair']],
-  ])('%s, %j, is requested again by %j', async (dataset, missing, [verb = '', ...flags]) => {
+  ])('of %s, with %j missing, is requested again by %j', async (dataset, missing, [verb = '', ...flags]) => {
     const layer = dataset === 'openInterestHist' ? ['--interval', '1h'] : [];
     const selection = ['--dataset', dataset, ...layer, '--symbols', 'BTCUSDT'];
     const first = await metrics(...selection, '--days', '3');
     expect(first.events.at(-1)).toMatchObject({ outcomes: { ok: 2, partial: 1 } });
     expect(await verdict('2026-11-22T12:00:00Z')).toEqual([3, [missing]]);
-    // REST still lacks them: the held rows stay, and the day waits.
+    // REST still lacks them, so the verdict is the same.
     const own = flags.length === 0 ? flags : [...selection, ...flags];
     expect((await scene.run([verb, ...own])).code).toBe(0);
     expect(await verdict('2026-11-22T12:00:00Z')).toEqual([3, [missing]]);
     lacks = [];
     scene.setNow(NEXT_MORNING);
     expect((await scene.run([verb, ...own])).code).toBe(0);
-    expect(await verdict('2026-11-21T12:00:00Z')).toEqual([0, [{ rows: 0, days: 0 }]]);
+    expect(await verdict('2026-11-22T12:00:00Z')).toEqual([0, [{ rows: 0, days: 0 }]]);
   });
 
   it('cannot be had when REST keeps it no longer', async () => {
@@ -181,7 +181,7 @@ describe('a day of which REST lacked rows', () => {
     scene.setNow('2026-12-20T08:00:00.000Z');
     await metrics();
     expect(await verdict('2026-12-20T08:00:00Z')).toEqual([4, [{ rows: 4, days: 0 }]]);
-    // Nor can days of an outage that lasted longer.
+    // Nor can the weeks in which nothing ran: REST has dropped most of them. They count as rows, not as days.
     scene.setNow('2027-02-08T08:00:00.000Z');
     await metrics();
     expect(await verdict('2027-02-08T08:00:00Z')).toMatchObject([4, [{ days: 0 }]]);
@@ -189,10 +189,10 @@ describe('a day of which REST lacked rows', () => {
 });
 
 describe('--include-today', () => {
-  /** Of each symbol; the last line of a day is the one that counts. */
-  function openDays(dataset: string): unknown[] {
+  /** The days that the manifests below this folder of the lake mark as open, once per symbol. The last line of a day counts. */
+  function openDays(folder: string): unknown[] {
     return SYMBOLS.flatMap(({ symbol }) => {
-      const lines = manifestLines(join(scene.lake, 'binance', 'um', dataset, `symbol=${symbol}`));
+      const lines = manifestLines(join(scene.lake, 'binance', 'um', folder, `symbol=${symbol}`));
       const byDay = new Map(lines.map((line) => [line['period'], line['open']]));
       return [...byDay].filter(([, open]) => open === true).map(([day]) => day);
     });
@@ -201,7 +201,7 @@ describe('--include-today', () => {
   it('has the rows of the running day so far, marked as open, and the next run replaces them', async () => {
     await metrics('--symbols', 'all', '--days', '3', '--include-today');
     asked();
-    // The last statistic has the label of five to eight; the funding of eight o'clock is there if it was exact.
+    // The last statistic has the label 07:55. The funding of 08:00 is there only if its time is not some milliseconds later.
     const now = Date.parse('2026-11-21T08:00:00Z');
     for (const statistic of STATISTICS) {
       expect(await censusOfLake(scene.lake, statistic)).toEqual(
@@ -215,10 +215,10 @@ describe('--include-today', () => {
     scene.setNow(NEXT_MORNING);
     await metrics();
     const log = asked();
-    expect(log.statistics).toHaveLength(SERIES);
-    expect(startsOf(log.statistics)).toBe(TODAY);
+    expect(log.statistics).toHaveLength(SERIES_COUNT);
+    expect(earliestStart(log.statistics)).toBe(TODAY);
     expect(log.fundings).toHaveLength(SYMBOLS.length);
-    expect(startsOf(log.fundings)).toBe(TODAY - DAY_MS);
+    expect(earliestStart(log.fundings)).toBe(TODAY - DAY_MS);
     expect(openDays('fundingRate')).toEqual([]);
     await expectWhole(scene.lake, SYMBOLS, { from: FIRST, to: TODAY + DAY_MS });
 
@@ -235,14 +235,14 @@ describe('--include-today', () => {
     await expectWhole(scene.lake, SYMBOLS, { from: FIRST, to: TODAY + 3 * DAY_MS });
   });
 
-  it('asks for the running day again an hour later, and for nothing before it', async () => {
+  it('asks for the statistics of the running day again an hour later, and for none before it', async () => {
     await metrics('--symbols', 'all', '--days', '3', '--include-today');
     asked();
     scene.setNow('2026-11-21T09:00:00.000Z');
     await metrics('--include-today');
     const log = asked();
-    expect(log.statistics).toHaveLength(SERIES);
-    expect(startsOf(log.statistics)).toBe(TODAY);
+    expect(log.statistics).toHaveLength(SERIES_COUNT);
+    expect(earliestStart(log.statistics)).toBe(TODAY);
     const now = Date.parse('2026-11-21T09:00:00Z');
     await expectWhole(scene.lake, SYMBOLS, { from: FIRST, to: now });
   });

@@ -7,7 +7,7 @@ import { scratchFolder } from '../helpers/folders.js';
 const root = scratchFolder();
 const folder = join(root, '.cryptodl');
 
-/** Whether the states of a file are kept that was written just before the first reading, and the time between both. */
+/** Writes a file and begins a reading at once: whether its states are kept, and the time from the write to the reading. */
 async function keep(path: string): Promise<{ readonly isKept: boolean; readonly betweenMs: number }> {
   writeFileSync(path, '');
   const states = await KnownStates.open(root);

@@ -1,10 +1,7 @@
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { Options } from '../../src/options/flags.js';
 import { NO_PROXIES, stateFolder } from '../../src/options/environment.js';
-
-const options = {} as Options;
 
 it.each([
   ['--state-dir', { stateDir: '/srv/state' }, '/home/a', undefined, '/srv/state'],
@@ -12,5 +9,5 @@ it.each([
   ['HOME', {}, '/home/a', undefined, '/home/a/.local/state/cryptodl'],
   ['the account of the user', {}, undefined, undefined, join(userInfo().homedir, '.local/state/cryptodl')],
 ])('the state folder comes from %s', (_, given, home, stateHome, folder) => {
-  expect(stateFolder({ ...options, ...given }, { home, stateHome, proxies: NO_PROXIES })).toBe(folder);
+  expect(stateFolder(given, { home, stateHome, proxies: NO_PROXIES })).toBe(folder);
 });

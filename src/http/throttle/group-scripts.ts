@@ -101,7 +101,7 @@ return {epoch, now, members, bans}
 
 /**
  * Arguments: epoch, id, bucket, window length, window, weight, limit. Returns the result and the count of the window: `taken`;
- * `full`: too few permits are left; `soon`: the permits are kept for requests that have waited longer; `banned`.
+ * `full`: too few permits are left; `soon`: older requests come first, or the epoch has just begun; `banned`; `lost`: another epoch.
  */
 export const TAKE = `${IN_EPOCH}
 local id, bucket = ARGV[2], ARGV[3]
