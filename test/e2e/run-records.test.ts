@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
-import { isSame } from '../../src/monitor/run-history.js';
+import { isSame, readRunsUntil } from '../../src/monitor/run-history.js';
 import { readRuns, runId } from '../../src/monitor/run-record.js';
 import { TOOL_VERSION } from '../../src/model/version.js';
 import { isZip, useScene } from '../helpers/scene.js';
@@ -187,6 +187,13 @@ describe('records are read with care', () => {
     renameSync(join(recordsOf(lake), name), outside);
     symlinkSync(outside, join(recordsOf(lake), name));
     expect((await readRuns(lakePaths(lake))).runs).toEqual([]);
+  });
+
+  it('a record is found behind fifty newer files that are no records', async () => {
+    const { lake } = await scene.vision();
+    const names = Array.from({ length: 50 }, (_, minute) => runId(Date.now() + 60_000 * (minute + 1)));
+    for (const name of names) writeFileSync(join(recordsOf(lake), `${name}.json`), '{}');
+    expect(await readRunsUntil(lakePaths(lake), () => true)).toHaveLength(1);
   });
 
   it('runs are of one selection if verb, job, market, dataset, symbols and interval are equal', () => {
