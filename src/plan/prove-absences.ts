@@ -142,11 +142,11 @@ async function endReason(context: ProofContext, listing: SeriesListing, period: 
   const { cadence } = period;
   const open: Proof = { absent: 'not-published-yet', ...(listing.last && { since: listing.last.to }) };
   const listed = listing.last?.to ?? Math.max(listing.start ?? period.from, listing.first?.to ?? period.from);
-  // Rows of REST after the last object are trading too. A held month may end with its last row.
+  // Rows of REST after the last object are trading too. A held month may end with its last row, whose label may be that of the end of its interval.
   const held = context.known.spans().at(-1);
   const isLong = hasLongBars(findDataset(context.venue, series.market, series.dataset), series.interval);
   const rowDay = isLong ? NaN : dayOf(Date.parse(held?.facts.last ?? ''), context.venue);
-  const heldTo = Number.isNaN(rowDay) ? (held?.to ?? -Infinity) : rowDay + 1;
+  const heldTo = Math.min(held?.to ?? -Infinity, Number.isNaN(rowDay) ? Infinity : rowDay + 1);
   const last = Math.max(listed, heldTo);
   const recorded = recordedEnd(context, cadence, last);
   if (recorded !== undefined && period.from >= recorded) return { absent: 'delisted', since: recorded };

@@ -101,7 +101,8 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
       const from =
         before === undefined
           ? Math.max(asked.from - RECENT_DAYS, first ?? Infinity)
-          : rowDay(context, before.facts.last) + 1;
+          : // The last label may be that of the end of its interval.
+            Math.min(before.to, rowDay(context, before.facts.last) + 1);
       if (to > from && !isKnown(from, 'not-traded'))
         for (const pause of (await unlessListingFault(life.pauses(series, 'daily', from, to))) ?? [])
           if (pause.to < today)
