@@ -1,6 +1,5 @@
 /** What a lake holds, for all verbs that read rows: the files of each series, and the SQL of their rows. */
-import { instantExpression, legalTimeRange } from '../convert/columns.js';
-import { timestampLiteral } from '../convert/sql.js';
+import { legalTimeRange } from '../convert/columns.js';
 import { bringIn } from '../lake/backing.js';
 import { dayOf, startOfDay } from '../model/calendar.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
@@ -17,7 +16,7 @@ import { readSeries, readSeriesFiles } from './read-series.js';
 import type { LakeFile, LeftOut } from './read-series.js';
 import { union } from './spans.js';
 import type { DayRange, Spans } from './spans.js';
-import { hasZonedTimes, uniqueRowsQuery } from './views.js';
+import { uniqueRowsQuery, withinRange } from './views.js';
 
 /** A series that the lake holds. */
 export interface HeldSeries extends LeftOut {
@@ -107,11 +106,8 @@ export function openCatalogue(root: string, venue: Source, signal: AbortSignal):
       if (files.length === 0) return undefined;
       await bringIn(...files.map(({ path }) => path));
       await digests.refuseDamaged(files);
-      const rows = await uniqueRowsQuery(
-        { market, dataset, hasInterval: interval !== undefined, files },
-        spec,
-      );
-      return { sql: withinRange(rows, files, spec, range), files };
+      const table = { market, dataset, hasInterval: interval !== undefined, files, spec };
+      return { sql: withinRange(await uniqueRowsQuery(table, spec), files, spec, range), files };
     },
   };
 }
@@ -193,22 +189,4 @@ export function filesOfRange(
     const isBefore = from !== undefined && legal.last < startOfDay(from, spec);
     return !isBefore && (to === undefined || legal.first < startOfDay(to, spec));
   });
-}
-
-/** DuckDB skips row groups where a column is compared with a literal of its own type. */
-function withinRange(
-  rows: string,
-  files: readonly LakeFile[],
-  spec: DatasetSpec,
-  { from, to }: Partial<DayRange>,
-): string {
-  const time = instantExpression(spec);
-  const isZoned =
-    hasZonedTimes(files) && spec.columns.some(({ type }) => type === 'time' || type === 'datetime');
-  const literal = (day: number): string => timestampLiteral(startOfDay(day, spec), isZoned);
-  const conditions = [
-    ...(from === undefined ? [] : [`${time} >= ${literal(from)}`]),
-    ...(to === undefined ? [] : [`${time} < ${literal(to)}`]),
-  ];
-  return conditions.length === 0 ? rows : `SELECT * FROM (${rows}) WHERE ${conditions.join(' AND ')}`;
 }

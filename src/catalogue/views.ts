@@ -1,12 +1,14 @@
 /** Writes the SELECT and the CREATE VIEW statement of a table: all of its files, with the same columns for each. */
 import { open } from 'node:fs/promises';
 import { sep } from 'node:path';
-import { identityOf, zonelessExpression } from '../convert/columns.js';
-import { quoteName, quotePath, quoteText } from '../convert/sql.js';
+import { identityOf, instantExpression, zonelessExpression } from '../convert/columns.js';
+import { quoteName, quotePath, quoteText, timestampLiteral } from '../convert/sql.js';
+import { startOfDay } from '../model/calendar.js';
 import type { Market, Series } from '../model/task.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { LakeFile } from './read-series.js';
+import type { DayRange } from './spans.js';
 
 /** The files of a market and dataset. */
 export interface LakeTable {
@@ -14,6 +16,8 @@ export interface LakeTable {
   readonly dataset: string;
   readonly hasInterval: boolean;
   readonly files: readonly LakeFile[];
+  /** Undefined for a dataset that this version does not know. */
+  readonly spec: DatasetSpec | undefined;
 }
 
 /** `um_klines` */
@@ -21,22 +25,20 @@ export function tableName({ market, dataset }: Pick<Series, 'market' | 'dataset'
   return `${market}_${dataset}`;
 }
 
-/** `isShown`: the statement is printed for people, with one file per line. Rejects with a system error for a CSV file that cannot be read. */
-export async function viewOf(
-  table: LakeTable,
-  spec: DatasetSpec | undefined,
-  isShown = false,
-): Promise<string> {
-  return `CREATE OR REPLACE VIEW ${quoteName(tableName(table))} AS\n  ${await rowsQuery(table, spec, isShown)}`;
+/**
+ * The view of the rows of the range. `isShown`: the statement is printed for people, with one file per line. Rejects with a system error for a CSV
+ * file that cannot be read.
+ */
+export async function viewOf(table: LakeTable, range: Partial<DayRange>, isShown = false): Promise<string> {
+  const rows = await rowsQuery(table, isShown);
+  const shown = table.spec === undefined ? rows : withinRange(rows, table.files, table.spec, range);
+  return `CREATE OR REPLACE VIEW ${quoteName(tableName(table))} AS\n  ${shown}`;
 }
 
-/**
- * The SELECT of all rows of a table: `symbol`, `interval` if the table has intervals, and the columns of the dataset. `spec` is undefined for
- * a dataset that this version does not know. Rejects with a system error for a CSV file that cannot be read.
- */
-async function rowsQuery(table: LakeTable, spec: DatasetSpec | undefined, isShown = false): Promise<string> {
+/** The SELECT of all rows of a table: its layers, and the columns of the dataset. Rejects with a system error for a CSV file that cannot be read. */
+async function rowsQuery(table: LakeTable, isShown = false): Promise<string> {
   const of = (format: string): LakeFile[] => table.files.filter((file) => file.settings.format === format);
-  const columns = columnsOf(table, spec);
+  const columns = columnsOf(table);
   const parts = [
     ...parquetParts(of('parquet'), columns),
     ...[...(await byShape(of('csv'))).values()].map((files) => csvPart(files, columns)),
@@ -51,7 +53,7 @@ async function rowsQuery(table: LakeTable, spec: DatasetSpec | undefined, isShow
 
 /** The SELECT of `rowsQuery`. Of several rows with one key, the first one in the order of the files counts. */
 export async function uniqueRowsQuery(table: LakeTable, spec: DatasetSpec): Promise<string> {
-  const all = await rowsQuery(table, spec);
+  const all = await rowsQuery(table);
   const key = rowKey(spec);
   if (key === undefined || !table.files.some(({ mayRepeat }) => mayRepeat)) return all;
   const names = [...['symbol', ...(table.hasInterval ? ['interval'] : [])].map(quoteName), ...key];
@@ -86,7 +88,7 @@ function layersOf(hasInterval: boolean): string[] {
 }
 
 /** Undefined for a dataset that this version does not know; its columns then come from the files. */
-function columnsOf({ files }: LakeTable, spec: DatasetSpec | undefined): ViewColumn[] | undefined {
+function columnsOf({ files, spec }: LakeTable): ViewColumn[] | undefined {
   const isText = hasTextNumbers(files);
   const isZoned = hasZonedTimes(files);
   return spec?.columns.flatMap((column) =>
@@ -225,4 +227,22 @@ function csvPart({ header, files, timestamps }: CsvShape, columns: readonly View
 function instant(name: string, timestamps: CsvShape['timestamps']): string {
   if (timestamps === 'us') return `make_timestamp(${name})`;
   return timestamps === 'ms' ? `make_timestamp(${name} * 1000)` : `CAST(rtrim(${name}, 'Z') AS TIMESTAMP)`;
+}
+
+/** DuckDB skips row groups where a column is compared with a literal of its own type. */
+export function withinRange(
+  rows: string,
+  files: readonly LakeFile[],
+  spec: DatasetSpec,
+  { from, to }: Partial<DayRange>,
+): string {
+  const time = instantExpression(spec);
+  const isZoned =
+    hasZonedTimes(files) && spec.columns.some(({ type }) => type === 'time' || type === 'datetime');
+  const literal = (day: number): string => timestampLiteral(startOfDay(day, spec), isZoned);
+  const conditions = [
+    ...(from === undefined ? [] : [`${time} >= ${literal(from)}`]),
+    ...(to === undefined ? [] : [`${time} < ${literal(to)}`]),
+  ];
+  return conditions.length === 0 ? rows : `SELECT * FROM (${rows}) WHERE ${conditions.join(' AND ')}`;
 }

@@ -164,9 +164,9 @@ const CHOOSING = [
   'enqueue',
 ] as const satisfies readonly Verb[];
 /** `CHOOSING`, `export`, `bars`, which selects its sources, and `plot`, which takes one market and one dataset. */
-export const PLOTTED = [...CHOOSING, 'plot', 'bars', 'export'] as const satisfies readonly Verb[];
+export const PLOTTED = [...CHOOSING, 'sql', 'plot', 'bars', 'export'] as const satisfies readonly Verb[];
 /** `CHOOSING`, and verbs that select series of the lake for other programs. */
-export const QUOTED = [...CHOOSING, 'bars', 'export', 'universe'] as const satisfies readonly Verb[];
+export const QUOTED = [...CHOOSING, 'sql', 'bars', 'export', 'universe'] as const satisfies readonly Verb[];
 /** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
 export const WRITING = ['vision', 'metrics', 'enqueue'] as const satisfies readonly Verb[];
 /** Verbs whose selection of series can be one of several shards. */

@@ -104,7 +104,7 @@ export const OUTPUT_FLAGS = {
   ...section({ group: 'How' })({
     views: {
       verbs: ['sql'],
-      doc: 'print CREATE VIEW statements of the whole lake for DuckDB; they contain file names: print them again after each download',
+      doc: 'print the CREATE VIEW statements for DuckDB; they contain file names: print them again after each download',
     },
     csv: {
       verbs: ['sql', 'coverage'],

@@ -66,7 +66,7 @@ export const SELECTION_FLAGS = {
       short: 'm',
       verbs: [...PLOTTED, 'schema', 'universe', ...SELECTING],
       ...LIST,
-      narrows: ['coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
+      narrows: ['sql', 'coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
       doc: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; usdm, futures, perp and linear are um, coinm and inverse are cm',
       docOf: {
         metrics: 'um (USD-margined futures) or cm (coin-margined futures)',
@@ -85,7 +85,7 @@ export const SELECTION_FLAGS = {
     dataset: {
       verbs: [...PLOTTED, ...SELECTING],
       ...LIST,
-      narrows: ['coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
+      narrows: ['sql', 'coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
       doc: 'datasets, separated by commas, or all; cryptodl list datasets shows them',
       docOf: {
         plot: 'one dataset; without this flag, klines if the lake has them',
@@ -113,7 +113,7 @@ export const SELECTION_FLAGS = {
       short: 'i',
       verbs: [...PLOTTED, ...SELECTING],
       ...LIST,
-      narrows: ['coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
+      narrows: ['sql', 'coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
       doc: 'intervals, separated by commas, or all; only for klines and statistics: other datasets ignore them',
       docOf: {
         plot: 'one interval; without this flag, the one with the newest rows',

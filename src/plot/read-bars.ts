@@ -36,7 +36,7 @@ export interface BarRequest {
 export async function readBars(request: BarRequest, verb: VerbRequest): Promise<Bar[]> {
   const { series, spec, range } = request;
   const days = { from: dayOf(range.from, spec), to: dayOf(range.to - 1, spec) + 1 };
-  const result = await queryLake(barQuery(request), verb, { series, range: days });
+  const result = await queryLake(barQuery(request), verb, { series: [series], range: days });
   const bars: Bar[] = [];
   try {
     for await (const rows of result.batches) for (const row of rows) bars.push(barOf(row.map(Number)));

@@ -7,15 +7,14 @@ import { bringIn } from '../lake/backing.js';
 import { usage } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { readVerbLake } from '../select/held-series.js';
-import type { Source } from '../source/source.js';
-import { findDataset } from '../source/venue.js';
-import type { DatasetSpec } from '../source/venue.js';
+import { givenRange } from '../select/date-range.js';
+import { readVerbLake, selectGiven } from '../select/held-series.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 import { noViews, placeOf, queryError } from './explain-errors.js';
 import { filesOfRange, openCatalogue } from '../catalogue/catalogue.js';
 import type { DayRange } from '../catalogue/spans.js';
 import { tableName, viewOf } from '../catalogue/views.js';
+import type { LakeFile } from '../catalogue/read-series.js';
 import type { LakeTable } from '../catalogue/views.js';
 
 /** An open result. The caller must close it. */
@@ -23,17 +22,14 @@ export interface LakeResult extends QueryResult {
   readonly close: () => Promise<void>;
 }
 
-/** A series, and the days of which rows are read. */
-export interface SeriesRange {
-  readonly series: Series;
-  readonly range: DayRange;
+/** What the views show: series of the lake, and the days of their rows. */
+export interface ShownRows {
+  readonly series: readonly Series[];
+  readonly range: Partial<DayRange>;
 }
 
-/**
- * Runs a query. Rejects with usage errors for its faults, also while the caller reads the rows. `only`: what the views show, instead of
- * all series of the lake. They may have rows of other days too.
- */
-export async function queryLake(text: string, request: VerbRequest, only?: SeriesRange): Promise<LakeResult> {
+/** Runs a query. Rejects with usage errors for its faults, also while the caller reads the rows. Without `shown`, the flags of the request decide. */
+export async function queryLake(text: string, request: VerbRequest, shown?: ShownRows): Promise<LakeResult> {
   const engine = verbEngine('sql', request, Number.POSITIVE_INFINITY);
   let session: DuckDbSession | undefined;
   const close = async (): Promise<void> => {
@@ -46,18 +42,16 @@ export async function queryLake(text: string, request: VerbRequest, only?: Serie
     session = await engine.session();
     const names = await parseStatement(session, text);
     const root = absolutePath(request.resolved.options.out, request.surroundings.home);
-    const held = only === undefined ? (await readVerbLake(request)).held : [only.series];
+    const { series: held, range } = shown ?? (await shownBy(request));
     const named = held.filter((series) => names.has(tableName(series).toLowerCase()));
     // A query that names no table of the lake may list the views (SHOW TABLES), so it gets all of them.
-    const tables = await tablesOf(root, request, named.length > 0 ? named : held, only?.range);
+    const tables = await tablesOf(root, request, { series: named.length > 0 ? named : held, range });
     const isEmpty = tables.length === 0;
     if (isEmpty && LISTS_OF_VIEWS.some((name) => names.has(name))) throw noViews(root, held.map(tableName));
-    const answer = await runQuery(session, { root, text, tables, venue: request.source }).catch(
-      (error: unknown) => {
-        const isUnknown = error instanceof Error && error.message.startsWith('Table with name ');
-        throw isEmpty && isUnknown ? noViews(root, held.map(tableName)) : error;
-      },
-    );
+    const answer = await runQuery(session, { root, text, tables, range }).catch((error: unknown) => {
+      const isUnknown = error instanceof Error && error.message.startsWith('Table with name ');
+      throw isEmpty && isUnknown ? noViews(root, held.map(tableName)) : error;
+    });
     return { ...answer, close };
   } catch (error) {
     await close();
@@ -70,20 +64,30 @@ const LISTS_OF_VIEWS = ['"tables"', '__show_tables_expanded'];
 
 /** The CREATE VIEW statements, each with a semicolon. Throws a usage error for an empty lake. */
 export async function* lakeViews(request: VerbRequest): AsyncGenerator<string> {
-  const { root, held } = await readVerbLake(request);
-  const tables = await tablesOf(root, request, held);
-  if (tables.length === 0) throw noViews(root, held.map(tableName));
-  for (const table of tables) yield `${await viewOf(table, specOf(request.source, table), true)};\n`;
+  const root = absolutePath(request.resolved.options.out, request.surroundings.home);
+  const shown = await shownBy(request);
+  const tables = await tablesOf(root, request, shown);
+  if (tables.length === 0) throw noViews(root, shown.series.map(tableName));
+  for (const table of tables) yield `${await viewOf(table, shown.range, true)};\n`;
 }
 
-/** The tables with at least one readable file, ordered by name. Rejects for a damaged manifest. */
+/** The series and days that the flags select; without flags, the whole lake. */
+async function shownBy(request: VerbRequest): Promise<ShownRows> {
+  const { resolved, source, clock } = request;
+  const range = givenRange(resolved.options, resolved.options.nowMs ?? clock.now(), source) ?? {};
+  const { held } = await readVerbLake(request);
+  return { series: held.length === 0 ? held : await selectGiven(held, request), range };
+}
+
+/** The tables with at least one readable file, ordered by name, with the files that may have shown rows. Rejects for a damaged manifest. */
 async function tablesOf(
   root: string,
   { source, observer, signal }: VerbRequest,
-  selected: readonly Series[],
-  range?: DayRange,
+  { series: selected, range }: ShownRows,
 ): Promise<LakeTable[]> {
   const tables = new Map<string, LakeTable>();
+  // A table without a row of the range has its columns from one file.
+  const spare = new Map<string, readonly LakeFile[]>();
   const unsound: string[] = [];
   const overlapping: string[] = [];
   for await (const held of openCatalogue(root, source, signal).series(selected)) {
@@ -91,16 +95,18 @@ async function tablesOf(
     unsound.push(...held.unsound);
     overlapping.push(...held.overlapping);
     if (held.files.length === 0) continue;
-    const { market, dataset, interval } = held.series;
-    const name = tableName(held.series);
-    const ofRange =
-      range === undefined || held.spec === undefined ? [] : filesOfRange(held, held.spec, range);
-    const files = [...(tables.get(name)?.files ?? []), ...(ofRange.length > 0 ? ofRange : held.files)];
-    tables.set(name, { market, dataset, hasInterval: interval !== undefined, files });
+    const { series, spec } = held;
+    const name = tableName(series);
+    const known = tables.get(name)?.files ?? [];
+    const files = [...known, ...(spec === undefined ? held.files : filesOfRange(held, spec, range))];
+    spare.set(name, held.files.slice(0, 1));
+    tables.set(name, { ...series, hasInterval: series.interval !== undefined, files, spec });
   }
   warnOf(unsound, 'missing or different from its commit; not queried (cryptodl verify gives details)');
   warnOf(overlapping, 'CSV with some days that Parquet files hold too; not queried');
-  const all = [...tables].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, table]) => table);
+  const all = [...tables]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, table]) => (table.files.length > 0 ? table : { ...table, files: spare.get(name) ?? [] }));
   await bringIn(...all.flatMap(({ files }) => files.map(({ path }) => path)));
   return all;
 
@@ -109,20 +115,16 @@ async function tablesOf(
   }
 }
 
-function specOf(venue: Source, { market, dataset }: LakeTable): DatasetSpec | undefined {
-  return findDataset(venue, market, dataset);
-}
-
 interface PreparedQuery {
   readonly root: string;
   readonly text: string;
   readonly tables: readonly LakeTable[];
-  readonly venue: Source;
+  readonly range: Partial<DayRange>;
 }
 
 /** Rejects, also while rows are read: with usage errors for faults of the query, and with errors of disk, memory or interruption. */
 async function runQuery(session: DuckDbSession, query: PreparedQuery): Promise<QueryResult> {
-  for (const table of query.tables) await session.run(await viewOf(table, specOf(query.venue, table)));
+  for (const table of query.tables) await session.run(await viewOf(table, query.range));
   await restrictAccess(session, query.root);
   const answer = await withExplainedErrors(query, () => session.select(query.text));
   if (answer === undefined) throw notOneSelect();

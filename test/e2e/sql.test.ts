@@ -69,6 +69,23 @@ async function rowsOf(query: string, lake = LAKE): Promise<CliResult['events']> 
 const HOURS_OF_JANUARY = 31 * 24;
 const HOURS_OF_BOTH = HOURS_OF_JANUARY + 29 * 24;
 
+it.each([
+  [['--symbols', 'ETH*,币安USDT', '--quote', 'USDT'], { ETHUSDT: HOURS_OF_BOTH, 币安USDT: HOURS_OF_BOTH }],
+  [['--symbols', 'BTCUSDT', '--interval', '1d'], { BTCUSDT: 31 + 29 }],
+  [
+    ['--interval', '1h', '--from', '2024-01-31', '--to', '2024-02-01'],
+    { BTCUSDT: 48, ETHUSDT: 48, 币安USDT: 48 },
+  ],
+  [['--from', '2024-03-05', '--to', '2024-03-06'], {}],
+])('shows the series and days of %j, and no other', async (flags, counts) => {
+  const { events } = await ask(
+    'SELECT symbol, count(open)::INT AS rows FROM um_klines GROUP BY ALL',
+    '--json',
+    ...flags,
+  );
+  expect(Object.fromEntries(events.map(({ symbol, rows }) => [symbol, rows]))).toEqual(counts);
+});
+
 it('fills missing candles with the query of docs/sql.md, and marks them', async () => {
   const text = readFileSync(new URL('../../docs/sql.md', import.meta.url), 'utf8');
   const [, query = ''] = /^## Fill missing candles$[^]*?```sql\n([^]*?)^```$/m.exec(text) ?? [];

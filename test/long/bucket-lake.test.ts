@@ -59,7 +59,7 @@ describe('a lake in a bucket', () => {
     expect(await days()).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('gives a file to the first of two queries only, until a run changes it, and to a plot the files of its days', async () => {
+  it('gives a file to the first of two queries only, until a run changes it, and to a plot or a query with days the files of these', async () => {
     const env = { ...lake.environment, CRYPTODL_STATE_DIR: mkdtempSync(join(scratch, 'state-')) };
     const ask = async (words: readonly string[], { out }: TestLake): Promise<[string, number]> => {
       server.requests.length = 0;
@@ -77,6 +77,8 @@ describe('a lake in a bucket', () => {
     const plot = ['plot', 'BTCUSDT', '--from', dayOf(2), '--to', dayOf(3)];
     // The files beside may have rows some seconds outside of their day.
     expect(await ask(plot, byDay)).toEqual([expect.stringContaining('BTCUSDT'), 4]);
+    const ofDays = [...count, '--from', dayOf(6), '--to', dayOf(7)];
+    expect(await ask(ofDays, byDay)).toEqual(['c\n48\n', 4]);
   });
 
   interface Cut {
