@@ -185,21 +185,5 @@ export const HELD = ['verify', 'repair'] as const satisfies readonly Verb[];
 /** `HELD`, and `remove`. */
 export const SELECTING = [...HELD, 'remove'] as const satisfies readonly Verb[];
 /** Verbs that use a lake. */
-export const OF_LAKE = [
-  ...DOWNLOADS_AND_JOBS,
-  'verify',
-  'remove',
-  'audit',
-  'sql',
-  'check',
-  'coverage',
-  'runs',
-  'report',
-  'plot',
-  'bars',
-  'export',
-  'universe',
-  'doctor',
-  'enqueue',
-  'worker',
-] as const satisfies readonly Verb[];
+const WITHOUT_LAKE: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'status', 'completion', 'man'];
+export const OF_LAKE = VERBS.filter((verb) => !WITHOUT_LAKE.includes(verb));

@@ -18,7 +18,8 @@ import * as parse from './parsers.js';
 
 const TIMESTAMPS = ['us', 'ms', 'iso', 'utc'] as const;
 const SYSTEM = 'the temporary folder of the system';
-const OF_READERS = { audit: SYSTEM, sql: SYSTEM, plot: SYSTEM, export: SYSTEM, universe: SYSTEM };
+const READERS = ['audit', 'sql', 'plot', 'export', 'universe'] as const;
+const OF_READERS = Object.fromEntries(READERS.map((verb) => [verb, SYSTEM]));
 
 export const LAKE_FLAGS = {
   ...section({ group: 'Where', verbs: WRITING })({
@@ -88,17 +89,7 @@ export const LAKE_FLAGS = {
     },
     'temp-dir': {
       isCarried: true,
-      verbs: [
-        ...DOWNLOADS_AND_JOBS,
-        'audit',
-        'sql',
-        'plot',
-        'bars',
-        'export',
-        'universe',
-        'doctor',
-        'worker',
-      ],
+      verbs: [...DOWNLOADS_AND_JOBS, ...READERS, 'bars', 'doctor', 'worker'],
       usual: ['doctor'],
       doc: 'folder for temporary files',
       ...DIR,
