@@ -52,6 +52,8 @@ export interface SeriesFacts {
   readonly reported?: ReadonlyMap<number, ErrorCode>;
   /** REST has the rows of all times, so its empty answers are evidence. */
   readonly isWholeInRest?: true;
+  /** Held rows are from REST: a late month of the archive says nothing about its days. */
+  readonly hasRest?: true;
   /** The first held rows are from REST. */
   readonly isOfRest?: true;
   /** Today as a day number. `not-published-yet` applies to a day only for a limited time. */
@@ -128,7 +130,8 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayRe
     if (recorded !== undefined && !isRefuted[REASON_FACTS[recorded.reason].at]) {
       // A delisted series has no late days.
       if (recorded.reason !== 'not-published-yet') return withEvidence(recorded);
-      if (!isAfterEnd) return { reason: lateReason(period, recorded, today) };
+      const isOfArchive = known.hasRest === true && period.cadence === 'monthly';
+      if (!isAfterEnd && !isOfArchive) return { reason: lateReason(period, recorded, today) };
     }
     if (before !== undefined && day < before.to) return before.known;
     if (isAfterEnd) return after.known;

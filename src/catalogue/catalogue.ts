@@ -12,6 +12,7 @@ import { statesOf } from './day-states.js';
 import type { OrderedFormats, ReportedFailure, SeriesStates } from './day-states.js';
 import { faultOfSeries, FileDigests } from './file-digests.js';
 import { KnownStates } from './known-states.js';
+import type { OrderedDays } from './ordered-series.js';
 import { readSeries, readSeriesFiles } from './read-series.js';
 import type { LakeFile, LeftOut } from './read-series.js';
 import { union } from './spans.js';
@@ -45,7 +46,7 @@ interface Relation {
 /** What the states of series are compared with. */
 interface JudgeTerms {
   /** The ranges of days to judge a series in. Without `from` or `to`, a range begins or ends with the own days of the series. */
-  readonly rangesOf: (series: Series) => readonly Partial<DayRange>[];
+  readonly rangesOf: (series: Series) => readonly Partial<OrderedDays>[];
   /** See `StateTerms.ordered`. */
   readonly orderedOf?: (series: Series) => OrderedFormats | undefined;
   /** Undefined: all. Series that hold nothing and record absences have none of them. */

@@ -24,6 +24,7 @@ import { DAY_SECONDS } from './gap.js';
 import type { Gap, LackState } from './gap.js';
 import { addRows, barOpenings, cutGaps, hasEnded, isBeforeStart, looseGaps, wholeDays } from './held-gaps.js';
 import type { Add, Part } from './held-gaps.js';
+import type { OrderedDays } from './ordered-series.js';
 import { append, at, eachSpan, intersect, subtract } from './spans.js';
 import type { DayRange, Spans } from './spans.js';
 
@@ -50,7 +51,7 @@ export type OrderedFormats = Readonly<Partial<Record<Format, Pick<DayRange, 'to'
 
 export interface StateTerms {
   /** The range of days to judge. A missing `from` or `to` is that of the own days (`ownDays`, up to today) and of the ordered days together. */
-  readonly range: Partial<DayRange>;
+  readonly range: Partial<OrderedDays>;
   readonly ordered?: OrderedFormats | undefined;
   /** Today as a day number. */
   readonly today: number;
@@ -141,7 +142,7 @@ function statesOfFormat(
   const own = ownDays(heldDays, absences, others);
   const range = spec !== undefined && isMade(spec) ? clipRange(terms.range, own) : terms.range;
   const ordered = format && terms.ordered?.[format];
-  const from = range.from ?? Math.min(own.from, ordered?.from ?? own.from);
+  const from = range.from ?? Math.min(own.from, ordered?.from ?? own.from) - (terms.range.lookBack ?? 0);
   const ownEnd = Math.min(own.to, today, known.currentMonth ?? today);
   const to = Math.max(from, range.to ?? Math.max(ownEnd, ordered?.to ?? ownEnd));
   const part: Part = {
@@ -237,6 +238,7 @@ function factsOf(
     today,
     ...rowsOf(held, spec),
     ...(hasWholeHistory(spec) ? { isWholeInRest: true } : {}),
+    ...(hasRest ? { hasRest } : {}),
     ...(held[0] !== undefined && isFromRest(held[0].facts) ? { isOfRest: true } : {}),
     ...(isMonthlyOnly ? { currentMonth: monthStart(monthOf(today)) } : {}),
   };

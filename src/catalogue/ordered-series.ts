@@ -10,8 +10,11 @@ import { findDataset, hasLongBars } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { DayRange } from './spans.js';
 
-/** Without `from`, the order begins with the first day of each series. */
-export type OrderedDays = Pick<DayRange, 'to'> & Partial<DayRange>;
+/**
+ * Without `from`, the order begins with the first day of each series. `lookBack`: no run has found this day, so the day before the first one that the lake
+ * has counts too, unless its absence is proven.
+ */
+export type OrderedDays = Pick<DayRange, 'to'> & Partial<DayRange> & { readonly lookBack?: 1 };
 
 export function seriesOf({ market, dataset, interval, symbols }: Order): Series[] {
   const layer = interval === undefined ? {} : { interval };
@@ -32,7 +35,7 @@ export function orderedDays(order: Order, venue: Source, nowMs: number): Ordered
 /** The days of the order that it asks for of one symbol. */
 export function daysOfSymbol(order: Order, days: OrderedDays, symbol: string): OrderedDays {
   const from = days.from ?? firstDayOf(order, symbol);
-  return from === undefined ? days : { from, to: Math.max(days.to, from) };
+  return from === undefined ? { ...days, lookBack: 1 } : { from, to: Math.max(days.to, from) };
 }
 
 interface DueContext {

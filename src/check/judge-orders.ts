@@ -17,7 +17,7 @@ import { daysOfSymbol, orderedDays } from '../catalogue/ordered-series.js';
 import type { OrderedDays } from '../catalogue/ordered-series.js';
 import type { DayRange } from '../catalogue/spans.js';
 import type { Source } from '../source/source.js';
-import { findDataset, isArchived } from '../source/venue.js';
+import { findDataset, hasLongBars, isArchived } from '../source/venue.js';
 import { printable } from '../text/printable.js';
 
 /** `run`: a run of the order may have it. `repair`: REST may have rows that held objects lack. A gap without either was asked for, and cannot be had. */
@@ -75,6 +75,13 @@ export async function judgeOrders(
     held.filter((series) => ofSeries(series).length > 0),
     {
       rangesOf: (series) => ofSeries(series).map((one) => rangeOf(one, series.symbol)),
+      orderedOf: (series) =>
+        Object.fromEntries(
+          ofSeries(series).map(({ order, range }) => [
+            order.settings.format,
+            daysOfSymbol(order, range, series.symbol),
+          ]),
+        ),
       nowMs,
       failures: failures?.bySeries,
       keepsStates: true,
@@ -92,17 +99,22 @@ export async function judgeOrders(
 /** Where missing rows of an order may come from. */
 interface Sources {
   readonly hasArchive: boolean;
+  readonly hasDays: boolean;
   /** The second from which REST has rows; Infinity if it has none. */
   readonly restFrom: number;
 }
 
-function sourcesOf({ market, dataset, interval }: Order, venue: Source, nowMs: number): Sources {
+function sourcesOf({ market, dataset, interval, settings }: Order, venue: Source, nowMs: number): Sources {
   const spec = findDataset(venue, market, dataset);
   const layer = interval === undefined ? {} : { interval };
   const series = { market, dataset, ...layer, symbol: '' };
   return {
     hasArchive: spec !== undefined && isArchived(spec),
-    restFrom: spec?.rest === undefined ? Infinity : firstDayOfRest(series, { venue, nowMs }) * DAY_SECONDS,
+    hasDays: spec?.cadences.includes('daily') === true,
+    restFrom:
+      spec?.rest === undefined || settings.format === 'zip' || hasLongBars(spec, interval)
+        ? Infinity
+        : firstDayOfRest(series, { venue, nowMs }) * DAY_SECONDS,
   };
 }
 
@@ -169,11 +181,14 @@ function emptyAmounts({ from, to }: OrderedDays): Amounts {
 }
 
 /** What may mend a gap. The archive was asked for the days of a hole: `repair` asks REST for them, once, and for the rows that held objects lack. */
-function mendsOf({ state, reason, isRestAsked, from, to }: Gap, { hasArchive, restFrom }: Sources): Mend[] {
+function mendsOf(
+  { state, reason, isRestAsked, from, to }: Gap,
+  { hasArchive, hasDays, restFrom }: Sources,
+): Mend[] {
   const hasRest = to > restFrom;
   if ((!hasArchive && !hasRest) || reason === 'cut') return [];
   if (reason === 'hole') return hasRest && isRestAsked !== true ? ['repair'] : [];
   if (reason === 'missing') return ['repair'];
-  if (state !== 'short' || to - from >= DAY_SECONDS) return ['run'];
+  if (state !== 'short' || (hasDays && to - from >= DAY_SECONDS)) return ['run'];
   return hasRest ? ['repair'] : [];
 }

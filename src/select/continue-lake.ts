@@ -65,8 +65,8 @@ export async function continueLake(
     }
     const continued = await continuations(context, { series, spec }, range, { given, verb });
     // The manifest may record absences alone.
-    if (continued.length > 0) held.add(seriesName(series));
-    else if (isOrdered.has(seriesName(series))) continue;
+    for (const { settings } of continued) held.add(`${seriesName(series)} ${settings.format}`);
+    if (continued.length === 0 && isOrdered.has(seriesName(series))) continue;
     for (const request of continued) {
       const [days] = request.ranges;
       if (days !== undefined && days.from < days.to) requests.push(request);
@@ -74,8 +74,8 @@ export async function continueLake(
     }
   }
   for (const request of ordered) {
-    const { series } = request;
-    if (held.has(seriesName(series))) continue;
+    const { series, settings } = request;
+    if (held.has(`${seriesName(series)} ${settings.format}`)) continue;
     if (isInShard(options.shard, venue, series)) requests.push(request);
     else outside += 1;
   }

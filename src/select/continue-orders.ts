@@ -83,8 +83,9 @@ function withFirstDay(
   // REST keeps a window of some days.
   if (rest?.mode === 'only') return { ...request, since: Math.max(first.day, rest.from) };
   // The archive may get days before the first one: they are looked for less and less often, without end.
-  const isExtended = first.isOfSeries && Number.isFinite(first.day) && isCheckDay(first.day, today);
-  const before = isExtended ? [{ from: -Infinity, to: first.day }] : [];
+  const isKnown = Number.isFinite(first.day);
+  const isExtended = first.isOfSeries && (!isKnown || isCheckDay(first.day, today));
+  const before = isExtended ? [{ from: -Infinity, to: isKnown ? first.day : today }] : [];
   return { ...request, since: first.day, ranges: [...before, ...request.ranges] };
 }
 

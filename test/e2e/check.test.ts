@@ -86,6 +86,8 @@ describe('a later run', () => {
     });
     const { events } = await cryptodl(['coverage', '--out', lake, '--now', scene.now, '--json']);
     expect(events).toContainEqual(expect.objectContaining({ format: 'csv', held: 0 }));
+    await scene.vision([], { ...shared, sceneFlags: '' });
+    expect(await check(lake)).toMatchObject({ verdict: 'complete' });
   });
 
   it('of zips leaves a complete lake, and check says that rows within zips are not counted', async () => {
@@ -133,6 +135,44 @@ describe('a later run', () => {
     expect(exported.code).toBe(0);
     expect((await cryptodl(['bars', '4h', '--out', lake])).code).toBe(0);
     expect(await check(lake)).toMatchObject(complete);
+    // The files of another format have the symbol.
+    const twice = { lake: 'gone-csv' };
+    await scene.vision('--symbols GONEUSDT --from 2026-10-01 --to 2026-10-02', twice);
+    const inCsv = await scene.vision('--symbols BTCUSDT,GONEUSDT --days 7 --format csv', twice);
+    expect(await check(inCsv.lake)).toMatchObject({ verdict: 'complete' });
+  });
+
+  const WHOLE = { verdict: 'complete', orders: [{ first: null, percent: 100 }] };
+  const heldOf = async (lake: string, symbol: string): Promise<unknown> =>
+    (await cryptodl(argv`coverage --out ${lake} --now ${scene.now} --json`)).events.find(
+      (one) => one['symbol'] === symbol,
+    )?.['held'];
+
+  it('fetches all days of a symbol that joins an order without a first day', async () => {
+    const shared = { lake: 'joins-whole' };
+    await scene.vision('--symbols BTCUSDT --to yesterday', shared);
+    await scene.vision('--symbols ETHUSDT --days 7', shared);
+    const { lake } = await scene.vision('--symbols BTCUSDT,ETHUSDT --days 7', shared);
+    expect(await heldOf(lake, 'ETHUSDT')).toBe(51 * 24);
+  });
+
+  it('fetches all days for which an order without a first day asks, after a run that was killed while it planned', async () => {
+    const shared = { lake: 'killed-whole' };
+    await scene.vision('--symbols SOLUSDT --days 7', shared);
+    const killed = await scene.vision('--symbols SOLUSDT --to yesterday', {
+      ...shared,
+      onSpawn: (child) => {
+        scene.answer(
+          (path) => decodeURIComponent(path).includes('klines/SOLUSDT/1h/'),
+          () => child.kill('SIGKILL'),
+        );
+      },
+    });
+    scene.reset();
+    expect(await check(killed.lake)).toMatchObject({ verdict: 'incomplete', exitCode: 3 });
+    await scene.vision([], { ...shared, sceneFlags: '' });
+    expect(await check(killed.lake)).toMatchObject(WHOLE);
+    expect(await heldOf(killed.lake, 'SOLUSDT')).toBe(51 * 24);
   });
 
   it('without symbols fetches the first days of an order, which a killed run has not fetched', async () => {
@@ -320,6 +360,11 @@ describe('the verdict', () => {
     // A run without symbols continues open orders only.
     const { code, stderr } = await scene.vision([], { ...shared, sceneFlags: '' });
     expect([code, stderr]).toEqual([2, expect.stringContaining('holds no series to continue')]);
+  });
+
+  it('has exit code 4 for a day that the archive lacks in a lake of zips, which have no rows of REST', async () => {
+    const { lake } = await scene.vision('--symbols HOLEUSDT --days 20 --format zip', { lake: 'zip-hole' });
+    expect(await check(lake)).toMatchObject({ verdict: 'incomplete', exitCode: 4, next: null });
   });
 
   it('has exit code 4 for a gap that neither the archive nor REST has', async () => {

@@ -75,6 +75,8 @@ describe('repair', () => {
     publish(folder, key, rows.toSpliced(20, 3).join(''));
     const what = argv`--dataset fundingRate --symbols BTCUSDT --from 2026-09-01 --to 2026-09-30`;
     expect((await run(['vision', ...what])).stderr).toContain('2026-09.zip: 87 of 90 rows');
+    const checked = await cryptodl(argv`check --out ${lake} --now 2026-11-21T08:00:00Z`);
+    expect(checked.stdout).toContain(`cryptodl repair --out ${lake}`);
     expect((await run(['repair'])).code).toBe(0);
     const times = (await rowsOf(lake, 'um/fundingRate/symbol=BTCUSDT')).map((row) => row['calc_time']);
     expect(times).toEqual(events.map(({ fundingTime }) => new Date(fundingTime)));
@@ -103,6 +105,17 @@ describe('repair', () => {
     );
     expect(times).toContain('2026-08-31T20');
     expect((await coverageOf(lake)).gaps).toEqual([]);
+  });
+
+  it('is asked for days of REST that a late month of the archive does not excuse', async () => {
+    const { run, lake, folder, setNow } = await scene();
+    const what = argv`--dataset fundingRate --symbols BTCUSDT`;
+    publish(folder, 'data/futures/um/monthly/fundingRate/BTCUSDT/BTCUSDT-fundingRate-2026-10.zip', '1,8,1\n');
+    await run(['metrics', ...what, '--days', '7']);
+    setNow('2026-11-29T08:00:00.000Z');
+    await run(['vision', ...what, '--days', '3']);
+    const { code, stdout } = await cryptodl(argv`check --out ${lake} --now 2026-11-29T08:00:00Z`);
+    expect([code, stdout]).toEqual([3, expect.stringContaining('behind: 6 days')]);
   });
 
   it('fetches a missing or damaged file again from REST when its rows came from REST', async () => {
