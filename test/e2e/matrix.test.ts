@@ -253,17 +253,8 @@ const scene = useScene({});
 const { scratch, folder } = scene;
 /** The lake of a run's output folder. */
 const lake = (out: string, ...parts: string[]): string => join(scratch, out, ...parts);
-const args = (out: string, flags: readonly string[]): string[] => [
-  'vision',
-  '--archive-url',
-  scene.archive.url,
-  '--out',
-  lake(out),
-  '--now',
-  NOW,
-  ...FAST,
-  ...flags,
-];
+const args = (out: string, flags: readonly string[]): string[] =>
+  argv`vision --archive-url ${scene.archive.url} --out ${lake(out)} --now ${NOW} ${FAST} ${flags}`;
 const run = (out: string, flags: readonly string[]): Promise<CliResult> => cryptodl(args(out, flags));
 const runOk = (out: string, flags: readonly string[]): Promise<CliResult> => cryptodlOk(args(out, flags));
 const range = (from: string, to: string): string[] => ['--from', from, '--to', to];

@@ -553,17 +553,8 @@ describe('export csv', () => {
   it('writes chosen columns, names, constants and times, with a delimiter', async () => {
     const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
     const target = newTarget();
-    await exported(
-      'csv',
-      lake,
-      target,
-      '--columns',
-      'datetime=open_time,open,close,openinterest=0,symbol',
-      '--time-format',
-      '%Y-%m-%d %H:%M:%S',
-      '--delimiter',
-      ';',
-    );
+    const columns = ['--columns', 'datetime=open_time,open,close,openinterest=0,symbol', '--delimiter', ';'];
+    await exported('csv', lake, target, ...columns, '--time-format', '%Y-%m-%d %H:%M:%S');
     expect(filesOf(target)).toEqual(['um_klines_1h/BTCUSDT.csv', 'um_klines_1h/ETHUSDT.csv']);
     const lines = readFileSync(join(target, 'um_klines_1h/ETHUSDT.csv'), 'utf8').split('\n');
     const [row] = await sql(

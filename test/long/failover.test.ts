@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { argv } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { IdleClock } from '../helpers/idle-clock.js';
@@ -208,15 +209,7 @@ describe('vision --fill rest', () => {
       publishMetrics(opened.folder, BTC, day);
     takeDown(opened, 'objects');
     const line = ['vision', '--dataset', 'metrics', '--symbols', 'BTCUSDT', '--fill', 'rest'];
-    const result = await opened.run([
-      ...line,
-      ...DOWN,
-      '--from',
-      '2026-10-20',
-      '--to',
-      '2026-10-23',
-      '--json',
-    ]);
+    const result = await opened.run(argv`${line} ${DOWN} --from 2026-10-20 --to 2026-10-23 --json`);
     // REST keeps 30 days, and the first of them is not whole.
     expect([result.code, result.stderr]).toEqual([3, expect.stringContaining('1 ok, 3 failed')]);
     expect(sources(opened, METRICS)).toEqual(['2026-10-23 REST instead']);

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { argv, cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow, readCsv, readParquet } from '../helpers/lake.js';
 import type { LakeRow } from '../helpers/lake.js';
@@ -219,14 +219,7 @@ describe('rows that are missing', () => {
         expect(result.stderr).toContain(
           `${keyOf(series, '2024-01-16')}: no rows from 2024-01-16 00:00 to 2024-01-16 17:00`,
         );
-        const covered = await cryptodlOk([
-          'coverage',
-          '--out',
-          lake(out),
-          '--now',
-          '2024-01-18T12:00:00Z',
-          '--json',
-        ]);
+        const covered = await cryptodlOk(argv`coverage --out ${lake(out)} --now 2024-01-18T12:00:00Z --json`);
         expect(covered.events[0]).toMatchObject({
           expected: 5,
           missing: 2,
@@ -527,17 +520,9 @@ describe('symbols', () => {
       `SELECT symbol, count(*)::INT AS rows FROM read_csv('${lake('names')}/binance/um/markPriceKlines/**/*.csv', hive_partitioning = true) WHERE symbol = '币安人生USDT' GROUP BY symbol`,
     );
     expect(fromCsv).toEqual([{ symbol: '币安人生USDT', rows: 1 }]);
-    const again = await cryptodlOk([
-      'vision',
-      '--archive-url',
-      scene.archive.url,
-      '--now',
-      '2026-01-02',
-      '--out',
-      lake('names'),
-      '--json',
-      ...FAST,
-    ]);
+    const again = await cryptodlOk(
+      argv`vision --archive-url ${scene.archive.url} --now 2026-01-02 --out ${lake('names')} --json ${FAST}`,
+    );
     expect(summary(again)).toMatchObject({ outcomes: { ok: 0, failed: 0 }, exitCode: 0 });
   });
 

@@ -228,16 +228,7 @@ it('begins age and sums of a symbol anew that was listed again', async () => {
   const flags = ['--out', join(scratch, 'lake-twice'), '--archive-url', twice.url, '--now', NOW, ...FAST];
   await cryptodl(['vision', ...flags, '-s', 'all', '-i', '1d', '--from', '2024-01-01', '--to', '2024-04-30']);
   await twice.close();
-  const members = await universe(
-    '--out',
-    'lake-twice',
-    '--window',
-    '60d',
-    '--from',
-    '2024-04',
-    '--to',
-    '2024-04',
-  );
+  const members = await universe(...argv`--out lake-twice --window 60d --from 2024-04 --to 2024-04`);
   expect(rowsOf(members.stdout).find(({ symbol }) => symbol === 'TWICEUSDT')).toEqual({
     period: '2024-04-01',
     symbol: 'TWICEUSDT',
@@ -246,16 +237,7 @@ it('begins age and sums of a symbol anew that was listed again', async () => {
     days: 18,
     firstDay: '2024-03-14',
   });
-  const old = await universe(
-    '--out',
-    'lake-twice',
-    '--min-age',
-    '60d',
-    '--from',
-    '2024-04',
-    '--to',
-    '2024-04',
-  );
+  const old = await universe(...argv`--out lake-twice --min-age 60d --from 2024-04 --to 2024-04`);
   expect(rowsOf(old.stdout).map(({ symbol }) => symbol)).toEqual(['BTCUSDT']);
 });
 
