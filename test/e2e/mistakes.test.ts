@@ -120,7 +120,7 @@ const REFUSED: readonly (readonly [typed: string, message: string, hint: string]
   [
     'run --symbols BTCUSDT',
     'run has no flag --symbols',
-    '--symbols is a flag of vision, metrics, verify, repair and 10 more; write it into the file of jobs',
+    '--symbols is a flag of vision, metrics, verify, repair and 11 more; write it into the file of jobs',
   ],
   ['vision --days', '--days needs a value', 'see cryptodl vision --help'],
   [
