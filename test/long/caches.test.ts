@@ -107,11 +107,10 @@ describe('the listing', () => {
       absent: { 'not-published-yet': 32 },
     });
     const warnings = result.events.filter(({ event }) => event === 'warning');
-    expect(warnings).toEqual([
-      {
-        event: 'warning',
-        message: expect.stringMatching(/its copy of 29 days ago \(2026-11-21 12:00 UTC\) is used/) as string,
-      },
+    expect(warnings.map(({ message }) => message)).toEqual([
+      expect.stringMatching(/its copy of 29 days ago \(2026-11-21 12:00 UTC\) is used/),
+      // The first run needed no months of the symbol that has ended.
+      expect.stringContaining('the listing of um klines 1h GONEUSDT is not available'),
     ]);
   });
 

@@ -57,8 +57,8 @@ export const calls = [
   () => metrics({ fill: 'rest' }),
   // @ts-expect-error repair keeps the format of the lake
   () => repair({ numbers: 'string' }),
-  // @ts-expect-error an option of sql has no days
-  () => sql('SELECT 1', { days: 7 }),
+  // @ts-expect-error sql changes nothing
+  () => sql('SELECT 1', { force: true }),
   // @ts-expect-error the query is the first argument
   () => sql({ query: 'SELECT 1' }),
   // @ts-expect-error a list of the plural
