@@ -153,35 +153,18 @@ export const DOWNLOADS_AND_JOBS = [...DOWNLOADS, 'run'] as const satisfies reado
 export const ONLINE_AND_JOBS = [...ONLINE, 'run'] as const satisfies readonly Verb[];
 /** `doctor` takes the flags of requests, so that its requests are those of a run. */
 export const EXAMINED = [...ONLINE_AND_JOBS, 'doctor'] as const satisfies readonly Verb[];
+/** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
+export const WRITING = ['vision', 'metrics', 'enqueue'] as const satisfies readonly Verb[];
 /** Verbs with flags for markets, datasets and days. */
-const CHOOSING = [
-  'vision',
-  'metrics',
-  'list',
-  'coverage',
-  'report',
-  'audit',
-  'enqueue',
-] as const satisfies readonly Verb[];
+const CHOOSING = [...WRITING, 'list', 'coverage', 'report', 'audit'] as const satisfies readonly Verb[];
 /** `CHOOSING`, `export`, `bars`, which selects its sources, and `plot`, which takes one market and one dataset. */
 export const PLOTTED = [...CHOOSING, 'sql', 'plot', 'bars', 'export'] as const satisfies readonly Verb[];
 /** `CHOOSING`, and verbs that select series of the lake for other programs. */
 export const QUOTED = [...CHOOSING, 'sql', 'bars', 'export', 'universe'] as const satisfies readonly Verb[];
-/** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
-export const WRITING = ['vision', 'metrics', 'enqueue'] as const satisfies readonly Verb[];
-/** Verbs whose selection of series can be one of several shards. */
-export const SHARDED = [
-  'vision',
-  'metrics',
-  'run',
-  'verify',
-  'repair',
-  'coverage',
-  'bars',
-  'enqueue',
-] as const satisfies readonly Verb[];
 /** Verbs that select among the series of a lake. */
 export const HELD = ['verify', 'repair'] as const satisfies readonly Verb[];
+/** Verbs whose selection of series can be one of several shards. */
+export const SHARDED = [...WRITING, 'run', ...HELD, 'coverage', 'bars'] as const satisfies readonly Verb[];
 /** `HELD`, and `remove`. */
 export const SELECTING = [...HELD, 'remove'] as const satisfies readonly Verb[];
 /** Verbs that use a lake. */

@@ -170,7 +170,7 @@ const LINES: Readonly<Record<string, number>> = {
   model: 1600,
   monitor: 1300,
   notify: 250,
-  options: 3100,
+  options: 3000,
   page: 450,
   plan: 2550,
   plot: 1050,
