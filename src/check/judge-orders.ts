@@ -99,8 +99,9 @@ export async function judgeOrders(
 /** Where missing rows of an order may come from. */
 interface Sources {
   readonly hasArchive: boolean;
+  /** The archive has daily objects, which a run takes in place of a month that lacks whole days. */
   readonly hasDays: boolean;
-  /** The second from which REST has rows; Infinity if it has none. */
+  /** The second from which rows of REST may fill gaps; Infinity if it has none, or none for zips and bars above a day. */
   readonly restFrom: number;
 }
 

@@ -82,7 +82,7 @@ function withFirstDay(
   const { rest } = request;
   // REST keeps a window of some days.
   if (rest?.mode === 'only') return { ...request, since: Math.max(first.day, rest.from) };
-  // The archive may get days before the first one: they are looked for less and less often, without end.
+  // Each run looks for an unknown first day. The archive may get days before a known one: they are looked for less and less often, without end.
   const isKnown = Number.isFinite(first.day);
   const isExtended = first.isOfSeries && (!isKnown || isCheckDay(first.day, today));
   const before = isExtended ? [{ from: -Infinity, to: isKnown ? first.day : today }] : [];

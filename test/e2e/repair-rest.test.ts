@@ -107,17 +107,6 @@ describe('repair', () => {
     expect((await coverageOf(lake)).gaps).toEqual([]);
   });
 
-  it('is asked for days of REST that a late month of the archive does not excuse', async () => {
-    const { run, lake, folder, setNow } = await scene();
-    const what = argv`--dataset fundingRate --symbols BTCUSDT`;
-    publish(folder, 'data/futures/um/monthly/fundingRate/BTCUSDT/BTCUSDT-fundingRate-2026-10.zip', '1,8,1\n');
-    await run(['metrics', ...what, '--days', '7']);
-    setNow('2026-11-29T08:00:00.000Z');
-    await run(['vision', ...what, '--days', '3']);
-    const { code, stdout } = await cryptodl(argv`check --out ${lake} --now 2026-11-29T08:00:00Z`);
-    expect([code, stdout]).toEqual([3, expect.stringContaining('behind: 6 days')]);
-  });
-
   it('fetches a missing or damaged file again from REST when its rows came from REST', async () => {
     const { run, lake } = await scene();
     const series = 'um/openInterestHist/interval=5m/symbol=BTCUSDT';
@@ -386,4 +375,15 @@ describe('vision --fill rest', () => {
     expect((await run([...rewrite, '--fill', 'rest'])).code).toBe(0);
     expect(await rowsOf(lake, SERIES)).toHaveLength(72);
   });
+});
+
+it('check counts days of REST as missing while only their month of the archive is late', async () => {
+  const { run, lake, folder, setNow } = await scene();
+  const what = argv`--dataset fundingRate --symbols BTCUSDT`;
+  publish(folder, 'data/futures/um/monthly/fundingRate/BTCUSDT/BTCUSDT-fundingRate-2026-10.zip', '1,8,1\n');
+  await run(['metrics', ...what, '--days', '7']);
+  setNow('2026-11-29T08:00:00.000Z');
+  await run(['vision', ...what, '--days', '3']);
+  const { code, stdout } = await cryptodl(argv`check --out ${lake} --now 2026-11-29T08:00:00Z`);
+  expect([code, stdout]).toEqual([3, expect.stringContaining('behind: 6 days')]);
 });
