@@ -4,6 +4,7 @@
  */
 import { dayText, startOfDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
+import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { ArchiveObject } from '../model/task.js';
 import { rowSeconds } from '../source/venue.js';
@@ -72,7 +73,8 @@ async function monthRefusal(
   days: readonly ObjectLine[],
 ): Promise<CryptodlError | undefined> {
   const { lost, gained } = await countChangedRows(session, conversion, days);
-  if (lost === 0 && gained > 0) return undefined;
+  // Rows of REST only stand in for those of the archive.
+  if (lost === 0 && (gained > 0 || days.some(isFromRest))) return undefined;
   const why = lost > 0 ? `it lacks ${countText(lost, 'row')} of held days` : 'it has no additional rows';
   return new CryptodlError('month-incomplete', `${why}: the held days were not changed`);
 }
