@@ -251,15 +251,16 @@ function joined(held: readonly Order[], asked: AskedOrder, at: string): Order {
   );
   const fits = (order: Order): boolean =>
     asked.last === null
-      ? hasAll(asked.words, order.words) || hasAll(order.words, asked.words)
-      : order.last === asked.last && order.first === asked.first && hasAll(order.words, asked.words);
+      ? selectsAll(asked.words, order.words) || selectsAll(order.words, asked.words)
+      : order.last === asked.last && order.first === asked.first && selectsAll(order.words, asked.words);
   const known = same.find(fits);
-  if (known === undefined) return { v: 1, id: idOf(asked), ...asked, symbols: [...asked.symbols].sort(), at };
+  if (known === undefined)
+    return { v: 1, id: freeId(held, asked), ...asked, symbols: [...asked.symbols].sort(), at };
   const { months, ...rest } = known;
   return {
     ...rest,
     ...(months === undefined || asked.months === undefined ? {} : { months }),
-    words: hasAll(known.words, asked.words) ? known.words : asked.words,
+    words: selectsAll(known.words, asked.words) ? known.words : asked.words,
     settings: asked.settings,
     ...(asked.join === undefined ? {} : { join: asked.join }),
     first: earlier(known.first, asked.first),
@@ -267,9 +268,15 @@ function joined(held: readonly Order[], asked: AskedOrder, at: string): Order {
   };
 }
 
-function hasAll(words: readonly string[], some: readonly string[]): boolean {
-  const known = new Set(words);
-  return some.every((word) => known.has(word));
+const isExclusion = (word: string): boolean => word.startsWith('!');
+
+/** Whether words have all names and globs of the others, and no further exclusions. */
+function selectsAll(words: readonly string[], others: readonly string[]): boolean {
+  const [known, other] = [new Set(words), new Set(others)];
+  return (
+    others.every((word) => isExclusion(word) || known.has(word)) &&
+    words.every((word) => !isExclusion(word) || other.has(word))
+  );
 }
 
 function earlier(one: string | null, other: string | null): string | null {
@@ -277,10 +284,12 @@ function earlier(one: string | null, other: string | null): string | null {
   return one < other ? one : other;
 }
 
-function idOf(asked: AskedOrder): string {
+/** An id that no held order has: one that lost symbols keeps the id of the words that it had. */
+function freeId(held: readonly Order[], asked: AskedOrder): string {
   const range = asked.last === null ? [] : [asked.first, asked.last];
   const name = JSON.stringify([kindOf(asked), [...asked.words].sort(), ...range]);
-  return createHash('sha256').update(name).digest('hex').slice(0, 16);
+  const id = createHash('sha256').update(name).digest('hex').slice(0, 16);
+  return held.some((order) => order.id === id) ? freeId(held, { ...asked, words: [...asked.words, id] }) : id;
 }
 
 /** The test whether a series belongs to an order. */

@@ -70,6 +70,11 @@ describe('an open order', () => {
         'A A 2026-02-01 2026-02-28',
       ],
     ],
+    [
+      'selects what an exclusion left out once a run asks for it',
+      ['A*,!AB 2026-11-01', 'A* 2026-11-14', 'A*,!AB,!AC 2026-11-14'],
+      ['A* !AB,!AC,A* 2026-11-01 open'],
+    ],
   ])('%s', (_, runs, orders) => {
     const after = ordersAfter(...runs.map((run) => asked(run)));
     expect(after.map(shown)).toEqual(orders);
@@ -80,6 +85,13 @@ describe('an open order', () => {
     const glob = { words: ['*USDT'] };
     const [order] = ordersAfter(asked('A 2026-11-01', glob), asked('B 2026-11-14', glob));
     expect([order?.symbols, order?.first, order?.at]).toEqual([['A', 'B'], '2026-11-01', AT]);
+  });
+
+  it('never has the id of another one, which may have lost the words that its id comes from', () => {
+    const [lost] = ordersAfter(asked('A 2026-11-01'));
+    const held = lost === undefined ? [] : [{ ...lost, words: ['B'], symbols: ['B'] }];
+    const { orders } = joinOrders(held, [asked('A 2026-11-14')], LATER);
+    expect(orders.map(shown)).toEqual(['B B 2026-11-01 open', 'A A 2026-11-14 open']);
   });
 
   it('is not written again without a change', () => {
