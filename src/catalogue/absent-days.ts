@@ -52,7 +52,7 @@ export interface SeriesFacts {
   readonly reported?: ReadonlyMap<number, ErrorCode>;
   /** REST has the rows of all times, so its empty answers are evidence. */
   readonly isWholeInRest?: true;
-  /** Some held rows are from REST: a late month of the archive says nothing about its days. */
+  /** An order asks REST, or some held rows are from it: a late month of the archive says nothing about its days. */
   readonly hasRest?: true;
   /** The first held rows are from REST. */
   readonly isOfRest?: true;

@@ -12,6 +12,7 @@ import type { ErrorCode } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
 import { endOfDataset } from '../source/describe.js';
+import { cadencesOf } from '../source/keys.js';
 import { isMade, rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { absentDays, isMissing, reasons } from './absent-days.js';
@@ -47,7 +48,7 @@ export interface SeriesRead {
 }
 
 /** The days that orders ask for, by format. Without `from`, they begin with the own days of the series. */
-export type OrderedFormats = Readonly<Partial<Record<Format, Pick<DayRange, 'to'> & Partial<DayRange>>>>;
+export type OrderedFormats = Readonly<Partial<Record<Format, OrderedDays>>>;
 
 export interface StateTerms {
   /** The range of days to judge. A missing `from` or `to` is that of the own days (`ownDays`, up to today) and of the ordered days together. */
@@ -130,6 +131,7 @@ function statesOfFormat(
 ): SeriesStates {
   const { spec, today, halts } = terms;
   const { absences } = manifest;
+  const ordered = format && terms.ordered?.[format];
   const listed = format === undefined ? [] : manifest[format].spans();
   const isThere = ({ facts }: HeldSpan): boolean => !missingFiles.has(facts.file);
   const held = listed.filter(isThere);
@@ -137,11 +139,10 @@ function statesOfFormat(
   // The days of missing files count as held here, so that the reasons of other days stay the same.
   const heldDays = daysOf(listed);
   const failures = terms.failures.filter((failure) => failure.format === format);
-  const known = { absences, ...factsOf(terms, listed), reported: codesOf(failures) };
+  const known = { absences, ...factsOf(terms, listed, series, ordered), reported: codesOf(failures) };
   const others = [...((format && dropped[format]) ?? []), ...failures.map(({ period }) => period)];
   const own = ownDays(heldDays, absences, others);
   const range = spec !== undefined && isMade(spec) ? clipRange(terms.range, own) : terms.range;
-  const ordered = format && terms.ordered?.[format];
   const from = range.from ?? Math.min(own.from, ordered?.from ?? own.from) - (terms.range.lookBack ?? 0);
   const ownEnd = Math.min(own.to, today, known.currentMonth ?? today);
   const to = Math.max(from, range.to ?? Math.max(ownEnd, ordered?.to ?? ownEnd));
@@ -218,27 +219,30 @@ function clipRange({ from, to }: Partial<DayRange>, own: DayRange): DayRange {
   };
 }
 
-/** The facts of the dataset and of the held objects that explain absent days. */
+/** The facts of the dataset, of its orders and of the held objects that explain absent days. */
 function factsOf(
-  { spec, today }: Pick<StateTerms, 'spec' | 'today'>,
+  { spec, today, range }: Pick<StateTerms, 'spec' | 'today'> & Partial<StateTerms>,
   held: readonly HeldSpan[],
+  { interval }: Pick<Series, 'interval'> = {},
+  ordered?: OrderedDays,
 ): Omit<SeriesFacts, 'absences'> {
   if (spec === undefined) return {};
   const firsts = spec.cadences.flatMap((cadence) => spec.spans[cadence]?.first?.from ?? -Infinity);
   const first = Math.min(...firsts);
-  const cadences = [...new Set(held.map(({ facts }) => facts.cadence))];
-  const hasRest = held.some(({ facts }) => isFromRest(facts));
-  const end = hasRest
+  const cadences = cadencesOf(spec, interval, held.at(-1)?.facts.settings.cadence);
+  const asksRest = (range?.hasRest ?? ordered?.hasRest) === true;
+  const isInRest = asksRest || held.some(({ facts }) => isFromRest(facts));
+  const end = isInRest
     ? undefined
     : (endOfDataset(spec, cadences) ?? (spec.removed ? held.at(-1)?.to : undefined));
-  const isMonthlyOnly = !hasRest && spec.cadences.length > 0 && !spec.cadences.includes('daily');
+  const isMonthlyOnly = !isInRest && spec.cadences.length > 0 && !spec.cadences.includes('daily');
   return {
     ...(Number.isFinite(first) ? { first } : {}),
     ...(end === undefined ? {} : { end }),
     today,
     ...rowsOf(held, spec),
     ...(hasWholeHistory(spec) ? { isWholeInRest: true } : {}),
-    ...(hasRest ? { hasRest } : {}),
+    ...(isInRest ? { hasRest: isInRest } : {}),
     ...(held[0] !== undefined && isFromRest(held[0].facts) ? { isOfRest: true } : {}),
     ...(isMonthlyOnly ? { currentMonth: monthStart(monthOf(today)) } : {}),
   };

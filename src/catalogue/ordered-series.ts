@@ -12,9 +12,10 @@ import type { DayRange } from './spans.js';
 
 /**
  * Without `from`, the order begins with the first day of each series. `lookBack`: no run has found this day, so the day before the first one that the lake
- * has counts too, unless its absence is proven.
+ * has counts too, unless its absence is proven. `hasRest`: the order asks REST.
  */
-export type OrderedDays = Pick<DayRange, 'to'> & Partial<DayRange> & { readonly lookBack?: 1 };
+export type OrderedDays = Pick<DayRange, 'to'> &
+  Partial<DayRange> & { readonly lookBack?: 1; readonly hasRest?: true };
 
 export function seriesOf({ market, dataset, interval, symbols }: Order): Series[] {
   const layer = interval === undefined ? {} : { interval };
@@ -29,13 +30,14 @@ export function orderedDays(order: Order, venue: Source, nowMs: number): Ordered
   const published = months === undefined ? due : monthStart(monthOf(due));
   const end = Math.min(published, last === null ? Infinity : (parseDay(last) ?? 0) + 1);
   const from = first === null ? undefined : (parseDay(first) ?? 0);
-  return { ...(from === undefined ? {} : { from }), to: Math.max(end, from ?? 0) };
+  const ofRest = verb === 'metrics' ? ({ hasRest: true } as const) : {};
+  return { ...(from === undefined ? {} : { from }), to: Math.max(end, from ?? 0), ...ofRest };
 }
 
 /** The days of the order that it asks for of one symbol. */
 export function daysOfSymbol(order: Order, days: OrderedDays, symbol: string): OrderedDays {
   const from = days.from ?? firstDayOf(order, symbol);
-  return from === undefined ? { ...days, lookBack: 1 } : { from, to: Math.max(days.to, from) };
+  return from === undefined ? { ...days, lookBack: 1 } : { ...days, from, to: Math.max(days.to, from) };
 }
 
 interface DueContext {

@@ -120,8 +120,8 @@ async function withOrdered(
 }
 
 function unionOf(a: OrderedDays, b: OrderedDays): OrderedDays {
-  const to = Math.max(a.to, b.to);
-  return a.from === undefined || b.from === undefined ? { to } : { from: Math.min(a.from, b.from), to };
+  const { from: _, ...days } = { ...a, ...b, to: Math.max(a.to, b.to) };
+  return a.from === undefined || b.from === undefined ? days : { ...days, from: Math.min(a.from, b.from) };
 }
 
 async function* counted(

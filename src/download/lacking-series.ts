@@ -1,7 +1,7 @@
 /** `--strict`: the series of a run that lack data in its range, by the day states of `coverage` and `check`. */
 import { openCatalogue } from '../catalogue/catalogue.js';
 import { dueEnd } from '../catalogue/ordered-series.js';
-import type { DayRange } from '../catalogue/spans.js';
+import type { OrderedDays } from '../catalogue/ordered-series.js';
 import { dayOf } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
@@ -18,7 +18,8 @@ export async function countLacking(
   { paths, venue, nowMs, observer, stop }: Pick<Session, 'paths' | 'venue' | 'nowMs' | 'observer' | 'stop'>,
   { requests, verb }: RunSelection,
 ): Promise<number> {
-  const asked = new Map<string, { readonly series: Series; readonly ranges: Partial<DayRange>[] }>();
+  const ofRest = verb === 'metrics' ? ({ hasRest: true } as const) : {};
+  const asked = new Map<string, { readonly series: Series; readonly ranges: Partial<OrderedDays>[] }>();
   for (const { series, ranges, since = ranges[0]?.from, settings } of requests) {
     const cadence = verb === 'metrics' ? undefined : settings.cadence;
     const spec = findDataset(venue, series.market, series.dataset);
@@ -31,7 +32,7 @@ export async function countLacking(
     const from = since === undefined || since === -Infinity ? {} : { from: since };
     const known = asked.get(seriesName(series)) ?? { series, ranges: [] };
     asked.set(seriesName(series), known);
-    if ((from.from ?? 0) < to) known.ranges.push({ ...from, to });
+    if ((from.from ?? 0) < to) known.ranges.push({ ...from, to, ...ofRest });
   }
   const selected = [...asked.values()].map(({ series }) => series);
   const states = openCatalogue(paths.root, venue, stop.signal).states(selected, {

@@ -226,11 +226,13 @@ async function continuations(
         isRangeGiven(options) || gap === undefined
           ? (range.from ?? -Infinity)
           : Math.min(gap, dayOf(context.nowMs, context.venue) - 1);
-      // Without a given range, no days after the end of a dataset are requested.
-      const kinds = new Set(manifest[format].spans().map(({ facts }) => facts.cadence));
-      const end = isRangeGiven(options) ? undefined : endOfDataset(spec, [...kinds]);
-      const ranges = [{ from, to: Math.min(range.to, end ?? range.to) }];
-      return { series, settings, cadences, ranges, rest };
+      // Without a given range, no days after the end of a dataset are requested. Its last month may have days of which only the monthly object tells.
+      let to = Math.min(
+        range.to,
+        (isRangeGiven(options) ? undefined : endOfDataset(spec, cadences)) ?? range.to,
+      );
+      while (to > from && manifest.absences.ofDay(to - 1)?.reason === 'dataset-ended') to -= 1;
+      return { series, settings, cadences, ranges: [{ from, to }], rest };
     }),
   );
 }

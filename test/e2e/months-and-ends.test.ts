@@ -18,6 +18,8 @@ const scene = useScene({
     { from: '2026-10-12', to: '2026-10-31', symbols: ['EDGEUSDT'], interval: '1d' },
     { ...october, interval: '1w', symbols: ['WEEKUSDT'], cadence: 'monthly' },
     { dataset: 'bookTicker', from: '2024-03-01', to: '2024-04-01', cadence: 'monthly' },
+    { dataset: 'bookTicker', from: '2024-03-28', to: '2024-03-30', symbols: ['DAYUSDT'] },
+    { dataset: 'bookTicker', from: '2024-04-01', to: '2024-04-01', symbols: ['DAYUSDT'], cadence: 'monthly' },
   ],
 });
 const { scratch } = scene;
@@ -76,6 +78,19 @@ it('bars longer than a day that the archive has not got are absent, with the rea
 });
 
 describe('a lake of a dataset that has ended', () => {
+  it('goes on to the month that the archive has after the last day', async () => {
+    await run(
+      'last-month',
+      ...argv`--dataset bookTicker --symbols DAYUSDT --from 2024-03-28 --to 2024-03-30`,
+    );
+    const april = argv`coverage --json --from 2024-04-01 --to 2024-04-30 --out ${join(scratch, 'last-month')}`;
+    expect((await cryptodlOk(april)).events[0]).toMatchObject({ gaps: [{ reason: 'not-fetched' }] });
+    await run('last-month');
+    expect(filesBelow(join(scratch, 'last-month/binance'), '.parquet')).toContain(
+      'um/bookTicker/symbol=DAYUSDT/2024-04.parquet',
+    );
+  });
+
   it('goes on to the last month when it holds months', async () => {
     const months = ['--dataset', 'bookTicker', '--cadence', 'monthly', '--symbols', 'BTCUSDT'];
     await run('ended', ...months, '--from', '2024-03-01', '--to', '2024-03-31');
