@@ -57,8 +57,8 @@ export async function planSeries(
   const known = { held: kept, known: held, absences: manifest.absences, keepsMonths: isMixed };
   const asked = isRewritten ? withoutSubstitutes(request) : request;
   const chosen = await chosenPeriods(context, asked, ranges, known);
-  const first = chosen.find((choice) => (choice.listed ?? choice.held) !== undefined)?.period.from;
-  if (ranges[0]?.from === -Infinity && first !== undefined) context.starts.set(series, first);
+  const first = ranges[0]?.from === -Infinity ? firstDay(chosen, held) : undefined;
+  if (first !== undefined) context.starts.set(series, first);
   if (request.rewrites === 'when-days-have-more' && !haveMore(chosen, request.emptyDays)) return [];
   const onlyHeld = context.revisions === 'only' && request.rewrites === undefined;
   const partitions = grouped(
@@ -83,6 +83,12 @@ export async function planSeries(
     emptyDays === undefined ? plan : { ...plan, emptyDays },
   );
   return request.rest === undefined ? decided : joinPeriods(decided);
+}
+
+/** The first day that is chosen. What is held of earlier ones belongs to the order too: REST keeps its days for a time only. */
+function firstDay(chosen: readonly Choice[], held: HeldObjects): number | undefined {
+  const first = chosen.find((choice) => (choice.listed ?? choice.held) !== undefined)?.period.from;
+  return first === undefined ? undefined : Math.min(first, held.first() ?? first);
 }
 
 /** The ranges of a request, with the days that are checked again, and those that its order lacks. */

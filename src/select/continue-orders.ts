@@ -2,16 +2,21 @@
 import { firstDayOf, isOrderedBy, joinOrders, readOrders } from '../lake/orders.js';
 import type { AskedOrder, Order, OrderChange, OrderTerms } from '../lake/orders.js';
 import { areOfFormat } from '../lake/settings.js';
+import { readHeld } from '../catalogue/read-series.js';
 import { grouped } from '../model/by-name.js';
 import { dayOf, dayText } from '../model/calendar.js';
+import { FORMATS } from '../model/task.js';
 import type { Format, Series } from '../model/task.js';
 import { listText } from '../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { isCheckDay } from '../plan/choose-objects.js';
 import type { SeriesRequest } from '../plan/series-request.js';
+import { mapOrdered } from '../queue/in-order.js';
 import type { Range } from './date-range.js';
 import type { LakeContext, RunSelection } from './selection.js';
+
+const SERIES_AT_ONCE = 32;
 
 /** A range that ends at a date is closed. One that moves with the current day is open. */
 export function orderTerms(
@@ -39,28 +44,38 @@ export async function continueOrders(
   if (options.revisions === 'only') return { selection, orders: { held: [], changed: [] } };
   const { orders: held, unreadable } = await readOrders(paths);
   if (unreadable.length > 0) observer.warn(`no orders, left out: ${listText(unreadable, 3)}`);
+  const formatted: SeriesRequest[] = [];
   const formatsOf = orderedFormats(held.filter(({ exchange }) => exchange === venue.name));
-  const formatted = selection.requests.map((request) => withOrderedFormat(request, formatsOf));
+  for await (const request of mapOrdered(selection.requests, SERIES_AT_ONCE, async (one) =>
+    one.given?.has('format') === false ? withKnownFormat(one, await formatsIn(context, one, formatsOf)) : one,
+  ))
+    formatted.push(request);
   const asked = askedOrders(context, { ...selection, requests: formatted });
   const { orders: all, changed: joined } = joinOrders(held, asked, new Date(nowMs).toISOString());
   const orders = { held, changed: [...joined, ...(selection.grown ?? [])] };
   const keepsRange = options.exact || options.to !== undefined;
-  const firsts = keepsRange ? undefined : firstDays(all.filter(({ last }) => last === null));
+  if (keepsRange) return { selection: { ...selection, requests: formatted }, orders };
+  const [firsts, before] = [firstDays(all), firstDays(held)];
   const today = dayOf(nowMs, venue);
-  const requests = formatted.map((request) =>
-    firsts === undefined ? request : withFirstDay(request, firsts, today),
-  );
+  const requests = formatted.map((request) => withFirstDay(request, { firsts, before, today }));
   return { selection: { ...selection, requests }, orders };
 }
 
+/** The formats that orders ask for; of a series without an order, those that the lake holds. */
+async function formatsIn(
+  { paths: { root }, venue }: LakeContext,
+  { series }: SeriesRequest,
+  orderedOf: (series: Series) => readonly Format[],
+): Promise<readonly Format[]> {
+  const ordered = orderedOf(series);
+  if (ordered.length > 0) return ordered;
+  const manifest = await readHeld(root, venue, series);
+  return FORMATS.filter((format) => manifest[format].size > 0);
+}
+
 /** A run without `--format` keeps the format of the orders of a series, as its plan keeps that of the held files. */
-function withOrderedFormat(
-  request: SeriesRequest,
-  formatsOf: (series: Series) => readonly Format[],
-): SeriesRequest {
-  const { series, settings, given } = request;
-  if (given === undefined || given.has('format')) return request;
-  const formats = formatsOf(series);
+function withKnownFormat(request: SeriesRequest, formats: readonly Format[]): SeriesRequest {
+  const { settings, given = new Set() } = request;
   const format = formats.find((one) => areOfFormat(given, one));
   if (format === undefined || formats.includes(settings.format)) return request;
   return { ...request, settings: { ...settings, format } };
@@ -71,22 +86,27 @@ function orderedFormats(orders: readonly Order[]): (series: Series) => readonly 
   return (series) => known.filter(({ isOwn }) => isOwn(series)).map(({ format }) => format);
 }
 
-function withFirstDay(
-  request: SeriesRequest,
-  firsts: ReadonlyMap<string, First>,
-  today: number,
-): SeriesRequest {
+/** The first days that the orders ask for, with and without this run. */
+interface FirstDays {
+  readonly firsts: ReadonlyMap<string, First>;
+  readonly before: ReadonlyMap<string, First>;
+  readonly today: number;
+}
+
+function withFirstDay(request: SeriesRequest, { firsts, before, today }: FirstDays): SeriesRequest {
   const { market, dataset, interval, symbol } = request.series;
-  const first = firsts.get(nameOf(market, dataset, interval, symbol));
+  const name = nameOf(market, dataset, interval, symbol);
+  const first = firsts.get(name);
   if (first === undefined || request.exact === true) return request;
   const { rest } = request;
-  // REST keeps a window of some days.
-  if (rest?.mode === 'only') return { ...request, since: Math.max(first.day, rest.from) };
   // Each run looks for an unknown first day. The archive may get days before a known one: they are looked for less and less often, without end.
   const isKnown = Number.isFinite(first.day);
-  const isExtended = first.isOfSeries && (!isKnown || isCheckDay(first.day, today));
-  const before = isExtended ? [{ from: -Infinity, to: isKnown ? first.day : today }] : [];
-  return { ...request, since: first.day, ranges: [...before, ...request.ranges] };
+  const isOfRest = rest?.mode === 'only';
+  const isExtended = first.isOfSeries && (!isKnown || (!isOfRest && isCheckDay(first.day, today)));
+  const earlier = isExtended ? [{ from: -Infinity, to: isKnown ? first.day : today }] : [];
+  // REST keeps a window of some days. A symbol that joins the order could not be had before: its first run records that.
+  const since = isOfRest && before.has(name) ? Math.max(first.day, rest.from) : first.day;
+  return { ...request, since, ranges: [...earlier, ...request.ranges] };
 }
 
 /** The orders of a selection: one for each dataset and format. None for a run that looks for revisions only. */
@@ -128,10 +148,10 @@ interface First {
   readonly isOfSeries: boolean;
 }
 
-/** The earliest first day of each series of the orders. */
+/** The earliest first day of each series of the open orders. */
 function firstDays(orders: readonly Order[]): Map<string, First> {
   const firsts = new Map<string, First>();
-  for (const order of orders) {
+  for (const order of orders.filter(({ last }) => last === null)) {
     const { market, dataset, interval, symbols } = order;
     for (const symbol of symbols) {
       const name = nameOf(market, dataset, interval, symbol);

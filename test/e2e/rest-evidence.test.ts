@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { publishKlines } from '../helpers/metrics-archive.js';
+import { publishFunding, publishKlines } from '../helpers/metrics-archive.js';
 import { closing, daysBetween, joinedScene, NOW, rowsOf } from '../helpers/metrics-scene.js';
 import type { JoinedScene } from '../helpers/metrics-scene.js';
 import { DAY_MS } from '../helpers/rest-venue-types.js';
@@ -104,4 +104,60 @@ it('REST is asked for the days before the first ones of the archive', async () =
   ).toBe(0);
   expect(await rowsOf(lake, 'um/klines/interval=1d/symbol=AUSDT')).toHaveLength(9);
   expect((await cryptodl(['check', '--out', lake, '--now', NOW])).code).toBe(0);
+});
+
+describe('an order of rows that only REST has', () => {
+  const LINE_OF = (symbols: string): string[] => [
+    'metrics',
+    '--dataset',
+    'openInterestHist',
+    '--symbols',
+    symbols,
+  ];
+  const verdictOf = async (lake: string, now: string): Promise<unknown[]> => {
+    const { code, events } = await cryptodl(['check', '--out', lake, '--now', now, '--json']);
+    return [code, events[0]?.['verdict']];
+  };
+
+  it('expects no days of a symbol that joins it from before those that REST has then', async () => {
+    const { run, lake, setNow } = await closing(
+      joinedScene(scratch, { symbols: [BTC, { symbol: 'AUSDT', host: 'fapi' }] }),
+    );
+    await run([...LINE_OF('BTCUSDT'), '--days', '29']);
+    setNow('2026-12-15T08:00:00Z');
+    await run([...LINE_OF('BTCUSDT,AUSDT'), '--days', '29']);
+    expect(await verdictOf(lake, '2026-12-15T09:00:00Z')).toEqual([0, 'complete']);
+  });
+
+  it('lacks days that it has lost, also when a run asks for all days', async () => {
+    const { run, lake, setNow } = await closing(
+      joinedScene(scratch, { symbols: [BTC, { symbol: 'AUSDT', host: 'fapi' }] }),
+    );
+    await run([...LINE_OF('BTCUSDT'), '--days', '29']);
+    setNow('2027-01-10T08:00:00Z');
+    await run([...LINE_OF('BTCUSDT'), '--to', 'yesterday']);
+    expect(await verdictOf(lake, '2027-01-10T09:00:00Z')).toEqual([4, 'incomplete']);
+  });
+
+  it('that begins with the first days begins with them for a symbol that joins it too', async () => {
+    const { run, lake } = await closing(
+      joinedScene(scratch, { symbols: [BTC, { symbol: 'AUSDT', host: 'fapi' }] }),
+    );
+    await run([...LINE_OF('BTCUSDT'), '--to', 'yesterday']);
+    await run([...LINE_OF('BTCUSDT,AUSDT'), '--days', '7']);
+    expect(await verdictOf(lake, NOW)).toEqual([0, 'complete']);
+  });
+});
+
+it('a late month of the archive excuses no day for which an order asks REST', async () => {
+  const { run, lake, folder, setNow } = await closing(joinedScene(scratch, { symbols: [BTC] }));
+  const line = ['--dataset', 'fundingRate', '--symbols', 'BTCUSDT'];
+  setNow('2026-10-25T08:00:00Z');
+  await run(['metrics', ...line, '--days', '5']);
+  setNow(NOW);
+  publishFunding(folder, BTC, Date.parse('2026-10-01'));
+  // No row of REST is left.
+  await run(['vision', ...line, '--from', '2026-10-01']);
+  const { events } = await cryptodl(['check', '--out', lake, '--now', NOW, '--json']);
+  expect(events).toMatchObject([{ verdict: 'behind', orders: [{ lacking: 1 }, { lacking: 0 }] }]);
 });
