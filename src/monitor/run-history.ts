@@ -1,4 +1,5 @@
 /** The earlier runs of a lake: the figures that a new run continues, and what became of the last run. */
+import { isDeepStrictEqual } from 'node:util';
 import type { LakePaths } from '../lake/layout.js';
 import type { DatasetFigures } from '../report/tally.js';
 import { readRuns, readStarts } from './run-record.js';
@@ -72,6 +73,9 @@ function historyOf(runs: readonly RunRecord[], run: SelectedRun, isKnown: IsKnow
 /** The options that tell selections apart. Dates are not among them: a daily command has other dates each day. */
 const SELECTING = ['market', 'dataset', 'symbols', 'interval'] as const;
 
+/** The other options that tell orders apart, by their texts: those of a daily command stay the same. */
+const ORDERING = ['from', 'to', 'days', 'months', 'format', 'quote', 'shard', 'join'] as const;
+
 /** Whether both runs have one selection: the same verb and job, and the same values of the options in `SELECTING`. */
 export function isSame(one: SelectedRun, other: SelectedRun): boolean {
   return selectionOf(one) === selectionOf(other);
@@ -122,7 +126,9 @@ export async function lastRun(paths: LakePaths, running: boolean): Promise<LastR
   if (start !== undefined && (run === undefined || start.id > run.id)) {
     const last = ofStart(start, running);
     if (last.isOrdered) return last;
-    const isOfStart = (other: RunRecord): boolean => isSame(other, start);
+    const isOfStart = (other: RunRecord): boolean =>
+      ORDERING.every((name) => isDeepStrictEqual(other.options[name], start.options[name])) &&
+      isSame(other, start);
     return { ...last, isOrdered: (await readRunsUntil(paths, isOfStart)).some(isOfStart) };
   }
   if (run === undefined) return undefined;

@@ -69,6 +69,10 @@ describe('a later run', () => {
     scene.reset();
     await scene.vision('--symbols SOL* --days 2', shared);
     expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0 });
+    scene.refuse((path) => path.includes('prefix='), 503);
+    await scene.vision('--symbols SOL* --days 20 --retries 0 --max-wait 1s', shared);
+    expect(await check(lake)).toMatchObject({ verdict: 'incomplete', exitCode: 3 });
+    scene.reset();
   });
 
   it('does not count the files of one format for the order of another', async () => {
@@ -205,8 +209,12 @@ describe('a later run', () => {
   it('keeps the format of the order, if it names none', async () => {
     const shared = { lake: 'format' };
     const { lake } = await scene.vision('--symbols BTCUSDT --days 2 --format csv', shared);
-    await scene.vision('--symbols BTCUSDT --days 2', shared);
-    expect(await check(lake)).toMatchObject({ verdict: 'complete', orders: [{ format: 'csv' }] });
+    for (const isCopy of [false, true]) {
+      // A copy of the data alone has no orders.
+      if (isCopy) rmSync(join(lake, '.cryptodl'), { recursive: true });
+      await scene.vision('--symbols BTCUSDT --days 2', shared);
+      expect(await check(lake)).toMatchObject({ verdict: 'complete', orders: [{ format: 'csv' }] });
+    }
   });
 
   it('compares a short day with the listing again after it has left the range', async () => {
