@@ -114,20 +114,20 @@ export async function tryWorld(world: ProofWorld, archive: TimedArchive, lake: s
   return problems;
 }
 
-/** Whether the archive had a day of another symbol, long enough after the end of this one, at a run: publication did not stall then. */
+/** Whether the archive had days of other symbols at a run, right after the end of this one and long enough after it: publication did not stall then. */
 function isProvenEnd(
   { published }: ProofWorld,
   { symbol }: ProofSeries,
   end: number,
   today: number,
 ): boolean {
-  const others = published.filter(({ series }) => series.symbol !== symbol);
-  return others.some(({ objects }) =>
-    objects.some(
-      ({ from, to, publications: [first] }) =>
-        to - from === 1 && from >= end + PROVEN_DAYS - 1 && (first?.atMs ?? Infinity) < today * DAY_MS,
-    ),
-  );
+  const days = published
+    .filter(({ series }) => series.symbol !== symbol)
+    .flatMap(({ objects }) => objects)
+    .filter(
+      ({ from, to, publications: [first] }) => to - from === 1 && (first?.atMs ?? Infinity) < today * DAY_MS,
+    );
+  return days.some(({ from }) => from === end) && days.some(({ from }) => from >= end + PROVEN_DAYS - 1);
 }
 
 function hasEnded({ lives }: ProofWorld, { symbol }: ProofSeries, day: number): boolean {
