@@ -190,6 +190,7 @@ function mendsOf(
   if ((!hasArchive && !hasRest) || reason === 'cut') return [];
   if (reason === 'hole') return hasRest && isRestAsked !== true ? ['repair'] : [];
   if (reason === 'missing') return ['repair'];
-  if (state !== 'short' || (hasDays && to - from >= DAY_SECONDS)) return ['run'];
-  return hasRest ? ['repair'] : [];
+  if (state !== 'short') return ['run'];
+  const mends: Mend[] = hasDays && to - from >= DAY_SECONDS ? ['run'] : [];
+  return hasRest ? [...mends, 'repair'] : mends;
 }

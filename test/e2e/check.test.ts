@@ -370,6 +370,17 @@ describe('the verdict', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining('holds no series to continue')]);
   });
 
+  it('names REST too for a day that a month lacks, because the archive may have no object of the day', async () => {
+    const days = Array.from({ length: 31 }, (_, index) => `2026-10-${String(index + 1).padStart(2, '0')}`);
+    const key = 'data/futures/um/monthly/klines/MONTHUSDT/1h/MONTHUSDT-1h-2026-10.zip';
+    publish(scene.folder, key, hourlyBars(days.toSpliced(9, 1), 1));
+    const flags = '--symbols MONTHUSDT --from 2026-10-01 --to 2026-10-31';
+    const { lake } = await scene.vision(flags, { lake: 'month' });
+    expect(await check(lake)).toMatchObject({
+      orders: [{ missing: { rows: 24 }, mend: ['run', 'repair'] }],
+    });
+  });
+
   it('has exit code 4 for a day that the archive lacks in a lake of zips, which have no rows of REST', async () => {
     const { lake } = await scene.vision('--symbols HOLEUSDT --days 20 --format zip', { lake: 'zip-hole' });
     expect(await check(lake)).toMatchObject({ verdict: 'incomplete', exitCode: 4, next: null });
