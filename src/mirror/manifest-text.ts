@@ -14,22 +14,28 @@ export async function zipFolders(manifestPath: string): Promise<string[]> {
   return [...folders].filter((folder) => folder !== '.' && isPlainKey(folder));
 }
 
-/** The files that some commit of the manifest replaces, as its lines name them. */
-export async function replacedFiles(manifestPath: string): Promise<ReadonlySet<string>> {
-  return new Set(await filesOfLines(manifestPath, '"fileBefore"'));
-}
-
-/** The files of the lines that have a text. Empty without a manifest. */
-async function filesOfLines(manifestPath: string, part: string): Promise<string[]> {
-  const text = await readFile(manifestPath, 'utf8').catch((error: unknown) => {
-    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errnoOf(error))) return '';
+/** The files of the lines after the first `bytes` that have a text, as the lines name them. Empty without a manifest. */
+export async function filesOfLines(manifestPath: string, part: string, bytes = 0): Promise<string[]> {
+  const content = await readFile(manifestPath).catch((error: unknown) => {
+    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errnoOf(error))) return Buffer.alloc(0);
     throw error;
   });
+  const text = content.toString('utf8', bytes);
   const lines = text.includes(part) ? text.split('\n').filter((line) => line.includes(part)) : [];
   return lines.flatMap((line) => {
     const { file } = fieldsOf(parseJson(line));
     return typeof file === 'string' ? [file] : [];
   });
+}
+
+/** Lines name zips by their keys, and the files in the folder of the series by their names. */
+export function nameInLines(key: string, seriesFolder: string): string {
+  return posix.dirname(key) === seriesFolder ? posix.basename(key) : key;
+}
+
+/** The file, and the zip of which it may be the sidecar: `a.zip.CHECKSUM` goes with `a.zip`. */
+export function withZip(key: string): readonly string[] {
+  return [key, key.replace(/\.[^./]*$/, '')];
 }
 
 /**

@@ -14,7 +14,7 @@ import { changedElsewhere } from '../s3/bucket.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import type { FileCopies } from './file-copies.js';
 import { KnownFiles } from './known-files.js';
-import { zipFolders } from './manifest-text.js';
+import { filesOfLines, nameInLines, withZip, zipFolders } from './manifest-text.js';
 import { inParallel, isConflict, Publisher } from './publisher.js';
 
 export interface MirrorOptions {
@@ -259,14 +259,20 @@ export class Mirror implements Backing {
   }
 
   /**
-   * Drops what is known about a series, because it lacks the changes of another writer. Files that were changed here stay, except for
-   * those in conflict, of which the last one is the manifest: a commit that is under way may need them.
+   * Drops what is known about a series, because it lacks the changes of another writer. Files that were changed here stay, because a commit
+   * that is under way may need them, except for those in conflict, of which the last one is the manifest, and for those of its lines that are
+   * not published: lines and files of a commit are dropped together.
    */
   async #forget(folder: string, conflicts: readonly string[]): Promise<void> {
-    const zips = await zipFolders(this.#known.pathOf(conflicts.at(-1) ?? ''));
+    const manifest = conflicts.at(-1) ?? '';
+    const path = this.#known.pathOf(manifest);
+    const folders = [folder, ...(await zipFolders(path))];
+    const unpublished = new Set(await filesOfLines(path, '"file"', this.#known.get(manifest)?.bytes));
+    const isUnpublished = (key: string): boolean => unpublished.has(nameInLines(key, folder));
+    const { changed } = await this.#known.changesIn(folders);
     // A file that was removed here may be needed with the changes of the other writer.
-    for (const key of [folder, ...zips].flatMap((each) => this.#known.keysIn(each)))
-      if (!(await this.#known.isChanged(key))) await this.#drop(key);
+    for (const key of [...changed, ...folders.flatMap((each) => this.#known.keysIn(each))])
+      if (withZip(key).some(isUnpublished) || !(await this.#known.isChanged(key))) await this.#drop(key);
     for (const key of conflicts) await this.#drop(key);
     this.#once.forget(`series ${folder}`);
     this.#stale.add(folder);

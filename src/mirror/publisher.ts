@@ -1,13 +1,12 @@
 /** Publishes the changes of a mirror into its bucket. Each put names the version that it replaces, so no change of another writer is lost. */
 import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { posix } from 'node:path';
 import { FOLDERS } from '../lake/layout.js';
 import { CryptodlError } from '../model/errors.js';
 import { createSerializer } from '../queue/in-order.js';
 import { changedElsewhere } from '../s3/bucket.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import type { KnownFiles } from './known-files.js';
-import { joinManifests, replacedFiles, zipFolders } from './manifest-text.js';
+import { filesOfLines, joinManifests, nameInLines, withZip, zipFolders } from './manifest-text.js';
 
 /** Files of a series that are put or removed at the same time. */
 const AT_ONCE = 8;
@@ -140,13 +139,12 @@ export class Publisher {
   async #publishSnapshot(series: PublishedSeries, snapshot: Snapshot, attempt: number): Promise<boolean> {
     const { manifest, folder } = series;
     const { staged, stamp, changed, gone } = snapshot;
-    const replaced = await replacedFiles(staged);
+    // Some commit of the manifest replaces them.
+    const replaced = new Set(await filesOfLines(staged, '"fileBefore"'));
     const isReplaced = (key: string): boolean =>
       this.#known.get(key) !== undefined && replaced.has(nameInLines(key, folder));
-    // Chosen before the puts, because they make files known. A sidecar, `a.zip.CHECKSUM`, goes with its zip.
-    const replacing = new Set(
-      changed.filter((key) => isReplaced(key) || isReplaced(key.replace(/\.[^./]*$/, ''))),
-    );
+    // Chosen before the puts, because they make files known.
+    const replacing = new Set(changed.filter((key) => withZip(key).some(isReplaced)));
     const put = (key: string): Promise<void> =>
       this.#put(key).catch((error: unknown) => {
         if (isConflict(error)) series.conflicts.push(key);
@@ -254,11 +252,6 @@ export class Publisher {
     if (there.etag === this.#known.get(key)?.etag) return true;
     throw changedElsewhere(`${this.#bucket.address}/${key}`, there);
   }
-}
-
-/** Lines name zips by their keys, and the files in the folder of the series by their names. */
-function nameInLines(key: string, seriesFolder: string): string {
-  return posix.dirname(key) === seriesFolder ? posix.basename(key) : key;
 }
 
 export function isConflict(error: unknown): boolean {

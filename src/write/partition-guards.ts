@@ -36,7 +36,10 @@ export function guardWrite(
 ): WriteResult | undefined {
   const periods = received.map(({ object }) => object.period);
   const { dead, lost } = findSuperseded(plan, existing, received);
-  if (lost.length > 0 && plan.rebuild !== 'damaged') return failAll(received, incompleteError(lost, missing));
+  // A zip that is fetched for this job again comes with its next attempt, which may also find the file sound.
+  const mayCome = [...missing.values()].some((why) => why !== 'absent' && why.code === 'staged-zip-lost');
+  if (lost.length > 0 && (plan.rebuild !== 'damaged' || mayCome))
+    return failAll(received, incompleteError(lost, missing));
   const doubled = overlappedFiles(existing, periods).filter((file) => !dead.includes(file));
   if (doubled.length === 0) return undefined;
   const error = new CryptodlError(

@@ -195,22 +195,33 @@ describe('a lake in a bucket', () => {
     expect(await isSound()).toBe(true);
   });
 
-  it('tries a partition again that another writer has changed meanwhile', async () => {
-    await vision(1, 2);
-    const other = newLake();
-    await vision(1, 4, [], other.out);
-    let isDone = false;
-    server.fault = (record) => {
-      if (isDone || !isPut(record, MONTH)) return undefined;
-      isDone = true;
-      for (const path of [MONTH, MANIFEST]) lake.change(path, other.read(path));
-      return undefined;
-    };
-    expect((await vision(5, 6)).code).toBe(0);
-    expect(isDone).toBe(true);
-    expect(await days()).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(await isSound()).toBe(true);
-  });
+  it.each([
+    ['file', MONTH],
+    ['manifest', MANIFEST],
+  ])(
+    'tries a partition again that another writer has changed before the put of its %s, and requests no other day',
+    async (_, put) => {
+      await vision(1, 2);
+      const other = newLake();
+      await vision(1, 4, [], other.out);
+      archive().requests.length = 0;
+      let isDone = false;
+      server.fault = (record) => {
+        if (isDone || !isPut(record, put)) return undefined;
+        isDone = true;
+        for (const path of [MONTH, MANIFEST]) lake.change(path, other.read(path));
+        return undefined;
+      };
+      expect((await vision(5, 6)).code).toBe(0);
+      expect(isDone).toBe(true);
+      const asked = archive()
+        .objectRequests()
+        .flatMap((path) => /-(\d\d)\.zip$/.exec(path)?.[1] ?? []);
+      expect([...new Set(asked)].sort()).toEqual(['05', '06']);
+      expect(await days()).toEqual([1, 2, 3, 4, 5, 6]);
+      expect(await isSound()).toBe(true);
+    },
+  );
 
   it('loses a file that repair moves to the quarantine', async () => {
     await vision(1, 2);

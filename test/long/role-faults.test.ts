@@ -1,9 +1,13 @@
 /** Workers that fetch and workers that convert, with objects that are broken or gone, and with files that another worker is writing. */
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
 import { makeCsv } from '../../scripts/synthetic-archive.js';
+import { cryptodlProcess, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { readParquet } from '../helpers/lake.js';
 import { memberOf, publishZip } from '../helpers/published.js';
 import { contentOf, dataOf, QueueRuns } from '../helpers/queue-runs.js';
 import { HAS_REDIS, NEEDS_REDIS } from '../helpers/redis-server.js';
@@ -15,6 +19,7 @@ const scene = useScene({
   archive: [
     { symbols: SYMBOLS, from: FROM, to: '2026-10-31', cadence: 'monthly', interval: '1h' },
     { symbols: ['BTCUSDT'], from: '2026-09-01', to: '2026-09-30', cadence: 'daily', interval: '1h' },
+    { symbols: ['BTCUSDT'], from: '2026-11-01', to: '2026-11-10', cadence: 'daily', interval: '1h' },
   ],
 });
 const WHAT = ['--interval', '1h', '--symbols', SYMBOLS.join(','), '--from', FROM, '--to', '2026-10-31'];
@@ -60,6 +65,44 @@ describe.skipIf(!HAS_REDIS)(`faults of worker roles${NEEDS_REDIS}`, { timeout: 1
     expect(contentOf(runs.lake.content())).toEqual(contentOf(lake));
     expect(runs.staged()).toEqual([]);
   });
+
+  it.each(['is changed by another writer', 'is damaged'])(
+    'lose no day of a file that %s while its job is converted',
+    async (what) => {
+      const days = (from: number, to: number): string[] => {
+        const [first, last] = [from, to].map((day) => `2026-11-0${day}`) as [string, string];
+        return ['--interval', '1h', '--symbols', 'BTCUSDT', '--from', first, '--to', last];
+      };
+      const { out, environment: env } = runs.lake;
+      const write = (from: number, to: number): Promise<CliResult> => {
+        const places = ['--out', out, '--archive-url', scene.archive.url, '--now', scene.now];
+        return cryptodlProcess(['vision', ...days(from, to), ...places, ...FAST], { env });
+      };
+      const series = 'um/klines/interval=1h/symbol=BTCUSDT';
+      const file = `binance/${series}/2026-11.parquet`;
+      expect((await write(1, 3)).code).toBe(0);
+      await runs.enqueue(days(5, 6));
+      expect((await runs.work(FETCH).ended).code).toBe(0);
+      let isDone = what === 'is damaged';
+      if (isDone) runs.lake.change(file, runs.lake.read(file).subarray(1));
+      runs.bucket.fault = async ({ method, key }) => {
+        if (isDone || method !== 'PUT' || !key.endsWith('symbol=BTCUSDT.jsonl')) return undefined;
+        isDone = true;
+        expect((await write(4, 5)).code).toBe(0);
+        return undefined;
+      };
+      const fetcher = runs.work(FETCH.slice(0, 2));
+      // The zips come within the pause before the next attempt.
+      const converter = await runs.work([...CONVERT, '--retry-delay', '500ms']).ended;
+      fetcher.process.kill('SIGTERM');
+      await fetcher.ended;
+      expect([isDone, converter.code]).toEqual([true, 0]);
+      const rows = await readParquet(join(runs.lake.content(), file));
+      const held = new Set(rows.map((row) => (row['open_time'] as Date).getUTCDate()));
+      expect([...held]).toEqual(what === 'is damaged' ? [1, 2, 3, 5, 6] : [1, 2, 3, 4, 5, 6]);
+      expect((await cryptodlProcess(['verify', '--deep', '--out', out], { env })).code).toBe(0);
+    },
+  );
 
   it('write a file again that no manifest names', async () => {
     await runs.enqueue(WHAT);

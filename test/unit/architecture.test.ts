@@ -166,7 +166,7 @@ const LINES: Readonly<Record<string, number>> = {
   lake: 3850,
   library: 700,
   main: 300,
-  mirror: 1400,
+  mirror: 1450,
   model: 1600,
   monitor: 1300,
   notify: 250,
