@@ -1,6 +1,6 @@
 /** Publishes the changes of a mirror into its bucket. Each put names the version that it replaces, so no change of another writer is lost. */
 import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { FOLDERS } from '../lake/layout.js';
+import { FOLDERS, keyPath } from '../lake/layout.js';
 import { CryptodlError } from '../model/errors.js';
 import { createSerializer } from '../queue/in-order.js';
 import { changedElsewhere } from '../s3/bucket.js';
@@ -27,6 +27,8 @@ interface Snapshot {
   readonly staged: string;
   /** The stamp of the manifest; undefined without one. */
   readonly stamp: string | undefined;
+  /** The folders of its files. */
+  readonly folders: readonly string[];
   readonly changed: readonly string[];
   /** Keys of files that the series no longer has. */
   readonly gone: readonly string[];
@@ -108,8 +110,8 @@ export class Publisher {
   }
 
   /**
-   * Puts the new files of a series, then its manifest, then the files that replace others; last, removes the files that the series no longer
-   * has. The published files become stubs. Rejects with `lake-conflict` if another writer has changed one of these files, or has rewritten
+   * Puts the quarantined files of a series, then its new files, its manifest, and the files that replace others; last, removes the files that
+   * the series no longer has. The published files become stubs. Rejects with `lake-conflict` if another writer has changed one of these files, or has rewritten
    * the manifest.
    */
   async #publishSeries(folder: string): Promise<void> {
@@ -138,7 +140,9 @@ export class Publisher {
   /** Resolves with false if another writer has changed the manifest; at the last attempt, rejects with `lake-conflict`. */
   async #publishSnapshot(series: PublishedSeries, snapshot: Snapshot, attempt: number): Promise<boolean> {
     const { manifest, folder } = series;
-    const { staged, stamp, changed, gone } = snapshot;
+    const { staged, stamp, folders, changed, gone } = snapshot;
+    // First, so that the bucket always has the bytes of a file.
+    for (const each of folders) await this.publishFolder(`${FOLDERS.quarantine}/${keyPath(each)}`);
     // Some commit of the manifest replaces them.
     const replaced = new Set(await filesOfLines(staged, '"fileBefore"'));
     const isReplaced = (key: string): boolean =>
@@ -172,7 +176,7 @@ export class Publisher {
     const stamp = await this.#known.stampOf(manifest);
     if (stamp !== undefined) await copyFile(this.#known.pathOf(manifest), staged);
     const folders = [folder, ...(await zipFolders(staged))];
-    return { staged, stamp, ...(await this.#known.changesIn(folders)) };
+    return { staged, stamp, folders, ...(await this.#known.changesIn(folders)) };
   }
 
   /**
@@ -230,9 +234,8 @@ export class Publisher {
     }
   }
 
-  /** First puts the quarantine, so that the bucket always has the bytes of a file. `manifest`: the one that no put has compared with the bucket. */
+  /** `manifest`: the one that no put has compared with the bucket. */
   async #removeAll(gone: readonly string[], manifest: string | undefined): Promise<void> {
-    await this.publishFolder(FOLDERS.quarantine);
     // A manifest that another writer has put since may name these files.
     if (manifest !== undefined) await this.#compare(manifest);
     await inParallel(gone, AT_ONCE, (key) => this.#remove(key));

@@ -118,21 +118,26 @@ describe('a mirror', () => {
     expect(readFileSync(join(root, FILE), 'utf8')).toBe('written here');
   });
 
-  it('takes an object away only after its copy in the quarantine is published', async () => {
+  it.each([
+    ['takes an object away', undefined],
+    ['replaces an object', 'written here'],
+  ])('%s only after its copy in the quarantine is published', async (_, replacement) => {
     const { mirror, root, folder, server } = await open();
-    const kept = '_quarantine/binance/kept.parquet';
-    mkdirSync(join(root, '_quarantine/binance'), { recursive: true });
+    const kept = `_quarantine/${FOLDER}/kept.parquet`;
+    mkdirSync(join(root, `_quarantine/${FOLDER}`), { recursive: true });
     await mirror.bringIn([join(root, FILE)]);
     renameSync(join(root, FILE), join(root, kept));
+    if (replacement !== undefined) write(join(root, FILE), replacement);
     server.fault = ({ method, key }) =>
       method === 'PUT' && key.includes('_quarantine') ? { status: 403, code: 'AccessDenied' } : undefined;
     await mirror.changeManifest(folder, nothing);
     await expect(mirror.published(folder)).rejects.toMatchObject({ code: 'lake-refused' });
-    expect(server.objects.has(`data/${FILE}`)).toBe(true);
+    const textOf = (key: string): string | undefined => server.objects.get(`data/${key}`)?.bytes.toString();
+    expect(textOf(FILE)).toBe('from the bucket');
     server.fault = undefined;
     await mirror.changeManifest(folder, nothing);
     await mirror.published(folder);
-    expect([...server.objects.keys()].sort()).toEqual([`data/${kept}`, `data/${MANIFEST}`].sort());
+    expect([FILE, kept, MANIFEST].map(textOf)).toEqual([replacement, 'from the bucket', 'line 1\n']);
   });
 
   it('puts a zip and its sidecar after the manifest if they replace a zip, and before it otherwise', async () => {
