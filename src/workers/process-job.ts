@@ -104,7 +104,8 @@ export async function processJob(
     if (leaseSignal.aborted) throw thrown;
     const error = signal.aborted ? toCryptodlError(thrown) : thrown;
     if (!(error instanceof CryptodlError)) throw error;
-    if (signal.aborted || (error.fatal && !OF_JOB.has(error.code))) {
+    const isOfJob = OF_JOB.has(error.code) || (isRefused(error) && !context.isLakeGiven);
+    if (signal.aborted || (error.fatal && !isOfJob)) {
       if (!signal.aborted) context.onFatal(error);
       // The job waits for another worker at once, and loses no attempt.
       await job.moveToWait(token);
@@ -191,7 +192,16 @@ async function whileBehind({ open, clock, signal, warn }: ProcessContext): Promi
 /** The failure because of which a job gets a further attempt. */
 function furtherAttempt(job: QueuedJob, failed: readonly FailedObject[]): CryptodlError | undefined {
   const isLast = job.attemptsMade + 1 >= (job.opts.attempts ?? 1);
-  return isLast ? undefined : failed.find(({ error }) => error.retryable && !error.fatal)?.error;
+  return isLast ? undefined : passing(failed);
+}
+
+/** The failure that another attempt may not have. Another worker may have the credentials for a bucket that only the job names. */
+function passing(failed: readonly FailedObject[]): CryptodlError | undefined {
+  return failed.find(({ error }) => (error.retryable && !error.fatal) || isRefused(error))?.error;
+}
+
+function isRefused({ code }: CryptodlError): boolean {
+  return code === 'lake-refused';
 }
 
 function endBy(error: CryptodlError): JobEnd {
@@ -215,8 +225,8 @@ async function fail(
   { failed, counts, written, own = failed }: AttemptEnd,
 ): Promise<never> {
   const { bullmq } = context.open;
-  const mayCome = own.find(({ error }) => error.retryable && !error.fatal);
-  const error = (mayCome ?? failed[0])?.error ?? new CryptodlError('bug', 'a job failed without an error');
+  const mayCome = passing(own);
+  const error = mayCome ?? failed[0]?.error ?? new CryptodlError('bug', 'a job failed without an error');
   const attempts = job.attemptsMade + 1;
   const keys = failed.map(({ key }) => key).filter((key) => key !== '');
   const failure = jobFailure(error, keys, attempts);

@@ -97,6 +97,26 @@ describe.skipIf(!HAS_REDIS)(`the commands of a queue${NEEDS_REDIS}`, { timeout: 
     expect(await runs.status()).toMatchObject({ delayed: 3 });
   });
 
+  it('a worker without --out does the jobs of the other buckets when one refuses, and fails those after their attempts', async () => {
+    expect((await runs.enqueue([...WHAT, '--out', 's3://typo/lake'])).code).toBe(0);
+    await runs.enqueue(WHAT);
+    const flags = runs.flags();
+    flags.splice(flags.indexOf('--out'), 2);
+    const { events, code } = await cryptodlProcess(['worker', ...flags, '--drain', '--json'], {
+      env: runs.lake.environment,
+    });
+    const ends = events
+      .filter(({ event }) => event === 'job')
+      .map(({ failure, isPutOff }) => [failure, isPutOff]);
+    const counts = [
+      [null, false],
+      ['lake-refused', true],
+      ['lake-refused', false],
+    ].map((end) => ends.filter((each) => String(each) === String(end)).length);
+    expect([code, counts]).toEqual([4, [3, 6, 3]]);
+    expect(await runs.status()).toMatchObject({ waiting: 0, failed: 3, failedBy: { 'lake-refused': 3 } });
+  });
+
   it('enqueue --wait says that there is no worker, and after Ctrl-C how many jobs are left', async () => {
     let told = '';
     const waiting = await cryptodlProcess(['enqueue', 'vision', ...runs.flags(), ...WHAT, '--wait'], {
