@@ -39,11 +39,11 @@ export interface Backing {
   tryOut(): Promise<BackingTrial>;
 }
 
-/** The other side as a small file finds it that is put, put again and removed. */
+/** The other side as a small file finds it that is put, put twice again and removed. */
 export interface BackingTrial {
   /** The time of the first put. */
   readonly putMs: number;
-  /** Whether a put that must not replace a file replaces none, with no time between the comparison and the put. */
+  /** Whether a put that must not replace a file, or only another version, replaces none, with no time between the comparison and the put. */
   readonly isAtomic: boolean;
 }
 

@@ -142,7 +142,7 @@ export class Mirror implements Backing {
       for (const key of this.#known.keysIn(folder)) await this.#known.toStub(key);
   }
 
-  /** Puts a small file, tries to replace it against its condition, and removes it in any case. */
+  /** Puts a small file, tries to replace it against each condition of a publication, and removes it in any case. */
   async tryOut(): Promise<BackingTrial> {
     const { clock } = this.#options;
     const bucket = this.#bucket;
@@ -153,15 +153,19 @@ export class Mirror implements Backing {
       const begunAt = clock.monotonic();
       await bucket.put(key, staged, null);
       const putMs = clock.monotonic() - begunAt;
-      await writeFile(staged, 'second');
-      const keepsConditions = await bucket.put(key, staged, null).then(
-        () => false,
-        (error: unknown) => {
-          if (isConflict(error)) return true;
-          throw error;
-        },
-      );
-      return { putMs, isAtomic: keepsConditions && bucket.hasConditions };
+      const isKept = async (replaces: string | null): Promise<boolean> => {
+        // Equal bytes are no conflict.
+        await writeFile(staged, `in place of ${replaces}`);
+        return bucket.put(key, staged, replaces).then(
+          () => false,
+          (error: unknown) => {
+            if (isConflict(error)) return true;
+            throw error;
+          },
+        );
+      };
+      const isAtomic = (await isKept(null)) && (await isKept('0'.repeat(32))) && bucket.hasConditions;
+      return { putMs, isAtomic };
     } finally {
       await rm(staged, { force: true });
       await bucket.remove(key).catch(() => undefined);

@@ -50,8 +50,8 @@ export interface S3Fault {
 
 export interface S3ServerOptions {
   readonly bucket?: string;
-  /** `refused`: 501, as Swift. `ignored`: the headers have no effect. */
-  readonly conditions?: 'kept' | 'refused' | 'ignored';
+  /** `refused`: 501, as Swift. `ignored`: the headers have no effect. `absence`: `If-Match` has none. */
+  readonly conditions?: 'kept' | 'refused' | 'ignored' | 'absence';
   /** Objects and uploads of one page. */
   readonly pageSize?: number;
   readonly leastPartBytes?: number;
@@ -245,7 +245,7 @@ export class S3Server {
   #check({ key, headers }: S3Record): void {
     const { conditions } = this.options;
     const absent = headers['if-none-match'];
-    const same = headers['if-match'];
+    const same = conditions === 'absence' ? undefined : headers['if-match'];
     if (absent === undefined && same === undefined) return;
     if (conditions === 'refused') throw new S3Refusal(501, 'NotImplemented');
     if (conditions === 'ignored') return;
