@@ -238,17 +238,17 @@ export class LakeBucket {
     const stored = isCompared ? 501 : await this.#store(key, file, replaces);
     if (typeof stored === 'string') return stored;
     const name = `${this.address}/${key}`;
-    if (replaces === undefined)
-      throw new CryptodlError('http-refused', `${name} was not stored: the server answered ${stored}`);
-    if (stored === 501) {
+    if (stored === 501 && replaces !== undefined) {
       this.#hasConditions = false;
       this.#warnOnce(
         'the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)',
       );
     }
     const there = await this.head(key);
-    // The answer to a put may be lost, and its repetition then finds the object of the first.
+    // The answer to a put may be lost, and its repetition then finds the object of the first, or no upload in parts any more.
     if (there?.sha256 === file.sha256 && there.bytes === file.size) return there.etag;
+    if (replaces === undefined)
+      throw new CryptodlError('http-refused', `${name} was not stored: the server answered ${stored}`);
     // Swift has no conditions for uploads in parts, but says 412.
     const isRefusal = stored !== 501 && file.size <= this.#partBytes;
     if (there?.etag !== (replaces ?? undefined) || isRefusal) throw changedElsewhere(name, there);

@@ -63,15 +63,16 @@ describe('a request that fails once is sent again', () => {
     expect(server.requests.every(({ headers }) => headers.authorization?.includes('Signature='))).toBe(true);
   });
 
-  it.each<[string, S3Fault]>([
-    ['a 200 with an error', { answer: errorXml('InternalError') }],
-    ['an answer that is lost', { cut: 'after' }],
-    ['a 503', { status: 503, code: 'SlowDown' }],
-  ])('also when the parts are put together: %s', async (_, fault) => {
+  it.each<[string, S3Fault, null | undefined]>([
+    ['a 200 with an error', { answer: errorXml('InternalError') }, null],
+    ['an answer that is lost', { cut: 'after' }, null],
+    ['an answer that is lost, without a condition', { cut: 'after' }, undefined],
+    ['a 503', { status: 503, code: 'SlowDown' }, null],
+  ])('also when the parts are put together: %s', async (_, fault, replaces) => {
     const server = await s3Server();
     server.fault = once(isComplete, fault);
     const { bucket } = bucketOf({ environment: server.environment, partBytes: PART_BYTES });
-    await bucket.put('large', fileOf(LARGE), null);
+    await bucket.put('large', fileOf(LARGE), replaces);
     expect(server.objects.get('data/large')?.bytes.equals(LARGE)).toBe(true);
     expect(server.uploads.size).toBe(0);
     expect(server.requests.filter(({ query }) => 'partNumber' in query)).toHaveLength(3);
