@@ -45,6 +45,8 @@ export async function openRedis(address: string, use: RedisUse): Promise<RedisCo
     connectionName: 'cryptodl',
     connectTimeout: CONNECT_MS,
     retryStrategy: (times) => Math.min(times * SHORTEST_RETRY_MS, LONGEST_RETRY_MS),
+    // After a failover, the address may lead to another server than this one, which has become a replica.
+    reconnectOnError: ({ message }) => message.includes('READONLY'),
   });
   // The first error of an attempt is its cause, the others are its effects.
   let last: unknown;

@@ -1,4 +1,7 @@
 /** The connection to a real redis-server: passwords, users of an ACL, and servers that the program refuses. */
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { CryptodlError } from '../../src/model/errors.js';
 import { connectRedis, openRedis } from '../../src/redis/connection.js';
@@ -118,4 +121,29 @@ describe.skipIf(!HAS_REDIS)(`a connection to Redis${NEEDS_REDIS}`, () => {
     await ready;
     expect(await connection.client.ping()).toBe('PONG');
   });
+
+  it.each(['limit', 'queue'] as const)(
+    'leads to the new server after a failover that leaves the old one as a replica: %s',
+    async (use) => {
+      const [old, next] = [await started(), await started()];
+      let { port } = old;
+      const proxy = createServer((socket) => {
+        const server = connect(port, '127.0.0.1');
+        socket.on('error', () => server.destroy()).pipe(server);
+        server.on('error', () => socket.destroy()).pipe(socket);
+      }).listen(0, '127.0.0.1');
+      await once(proxy, 'listening');
+      const connection = await openRedis(`redis://127.0.0.1:${(proxy.address() as AddressInfo).port}`, use);
+      opened.push(connection);
+      await connection.opened;
+      await old.client.replicaof('127.0.0.1', next.port);
+      ({ port } = next);
+      const isReady = once(connection.client, 'ready');
+      await expect(connection.client.set('key', 'lost')).rejects.toThrow('READONLY');
+      await isReady;
+      await connection.client.set('key', 'kept');
+      expect(await next.client.get('key')).toBe('kept');
+      proxy.close();
+    },
+  );
 });
