@@ -6,7 +6,7 @@ import { redisProblem, refusedServer, shownRedis } from './redis-errors.js';
 
 /**
  * - `limit`: a command fails at once without a connection, and after a second without an answer, because its caller can do without it.
- * - `queue`: a command waits for the next connection.
+ * - `queue`: a command waits for the next connection. A connection without an answer for half a minute is ended.
  */
 export type RedisUse = 'limit' | 'queue';
 
@@ -24,13 +24,15 @@ export interface RedisConnection {
 /** Milliseconds. */
 const CONNECT_MS = 5000;
 const ANSWER_MS = 1000;
+/** The commands of BullMQ that wait for jobs and events are answered after ten seconds at the latest. */
+const LONGEST_ANSWER_MS = 30_000;
 const SHORTEST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 500;
 
 const OPTIONS = {
   limit: { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: ANSWER_MS },
   // BullMQ requires null.
-  queue: { maxRetriesPerRequest: null },
+  queue: { maxRetriesPerRequest: null, socketTimeout: LONGEST_ANSWER_MS },
 } as const;
 
 /** Begins to connect. Rejects only with `package-missing`. `address` is a value of `--redis`. */

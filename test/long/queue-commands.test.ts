@@ -146,6 +146,16 @@ describe.skipIf(!HAS_REDIS)(`the commands of a queue${NEEDS_REDIS}`, { timeout: 
     expect(await runs.status()).toMatchObject({ lastMinute: 0 });
   });
 
+  it('a server that takes connections and answers nothing ends a command with exit code 3', async () => {
+    runs.redis.suspend();
+    const { stderr, code } = await cryptodlProcess(['status', ...redis()]);
+    runs.redis.resume();
+    expect([code, stderr]).toEqual([
+      3,
+      expect.stringContaining(`Redis at ${runs.redis.address}: Socket timeout`),
+    ]);
+  });
+
   it('a database that the server does not have is refused', async () => {
     const { stderr, code } = await cryptodlProcess(['status', '--redis', `${runs.redis.address}/99`]);
     expect(stderr).toMatch(/^cryptodl: Redis at redis:\S+\/99: ERR DB index is out of range\n {2}check /);
