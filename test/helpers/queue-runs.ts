@@ -42,10 +42,12 @@ export class QueueCommands {
     return cryptodlProcess(['enqueue', verb, ...this.flags(), ...words], { env: this.lake.environment });
   }
 
-  work(words: readonly string[], url?: string): StartedWorker {
+  /** `url`: the archive of this process. `wrap`: a command that starts it. */
+  work(words: readonly string[], url?: string, wrap?: readonly string[]): StartedWorker {
     const found: ChildProcess[] = [];
     const ended = cryptodlProcess(['worker', ...this.flags(url), '--jobs', '2', ...words], {
       env: this.lake.environment,
+      ...(wrap === undefined ? {} : { wrap }),
       onSpawn: (child) => found.push(child),
     });
     const [process] = found;

@@ -8,12 +8,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cryptodlProcess, FAST } from '../helpers/cli.js';
+import { cryptodlProcess } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import { inBuckets, inFolders } from '../helpers/lake-kinds.js';
 import { MISSING } from '../helpers/local-faults.js';
 import type { LakeKind, TestLake } from '../helpers/lake-kinds.js';
+import { QueueCommands } from '../helpers/queue-runs.js';
+import type { StartedWorker } from '../helpers/queue-runs.js';
 import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
 import type { RedisProcess } from '../helpers/redis-server.js';
 import { isZip, useScene } from '../helpers/scene.js';
@@ -44,11 +46,6 @@ function objectsOf(manifest: string): string[] {
     .toSorted(byText);
 }
 
-interface Started {
-  readonly process: ChildProcess;
-  readonly ended: Promise<CliResult>;
-}
-
 describe.skipIf(!HAS_REDIS)(`a queue${NEEDS_REDIS}`, { timeout: 300_000 }, () => {
   let buckets: LakeKind;
   let local: string;
@@ -62,43 +59,13 @@ describe.skipIf(!HAS_REDIS)(`a queue${NEEDS_REDIS}`, { timeout: 300_000 }, () =>
   };
   const zips = (part = ''): number =>
     scene.archive.requests.filter((path) => isZip(path) && path.includes(part)).length;
-  const flagsOf = (server: RedisProcess, lake: TestLake): string[] => [
-    '--redis',
-    server.address,
-    '--out',
-    lake.out,
-    '--archive-url',
-    scene.archive.url,
-    '--now',
-    scene.now,
-    '--concurrency',
-    '4',
-    ...FAST.filter((word) => !['--progress', 'none'].includes(word)),
-  ];
+  const of = (server: RedisProcess, lake: TestLake): QueueCommands => new QueueCommands(scene, server, lake);
   const enqueue = (server: RedisProcess, lake: TestLake, words = WHAT): Promise<CliResult> =>
-    cryptodlProcess(['enqueue', 'vision', ...flagsOf(server, lake), ...words], { env: lake.environment });
-  const work = (server: RedisProcess, lake: TestLake, ...words: string[]): Started =>
-    workWithin(undefined, server, lake, ...words);
-  const workWithin = (
-    wrap: readonly string[] | undefined,
-    server: RedisProcess,
-    lake: TestLake,
-    ...words: string[]
-  ): Started => {
-    const found: ChildProcess[] = [];
-    const ended = cryptodlProcess(['worker', ...flagsOf(server, lake), '--jobs', '2', ...words], {
-      env: lake.environment,
-      ...(wrap === undefined ? {} : { wrap }),
-      onSpawn: (child) => found.push(child),
-    });
-    const [process] = found;
-    if (process === undefined) throw new Error('no process');
-    return { process, ended };
-  };
-  const status = async (server: RedisProcess): Promise<Readonly<Record<string, unknown>>> => {
-    const { events } = await cryptodlProcess(['status', '--redis', server.address, '--json']);
-    return events[0] ?? {};
-  };
+    of(server, lake).enqueue(words);
+  const work = (server: RedisProcess, lake: TestLake, ...words: string[]): StartedWorker =>
+    of(server, lake).work(words);
+  const status = (server: RedisProcess): Promise<Readonly<Record<string, unknown>>> =>
+    of(server, buckets.make()).status();
 
   /** All files but those of the runs. Of a manifest: its objects with their digests and rows, in any order. */
   const contentOf = (folder: string): Map<string, string> =>
@@ -192,7 +159,7 @@ describe.skipIf(!HAS_REDIS)(`a queue${NEEDS_REDIS}`, { timeout: 300_000 }, () =>
       };
       expect((await enqueue(server, lake)).code).toBe(0);
       const workers = ['+10m', '-10m'].map((shift) =>
-        workWithin(['faketime', '-m', '-f', shift], server, lake, '--drain', '--retries', '2'),
+        of(server, lake).work(['--drain', '--retries', '2'], undefined, ['faketime', '-m', '-f', shift]),
       );
       const ends = await Promise.all(workers.map(({ ended }) => ended));
       expect(ends.map(({ code, stderr }) => [code, stderr.includes('lease')])).toEqual([
