@@ -155,7 +155,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   concurrency.onLevel = (change) => {
     observer.event('concurrency', change);
   };
-  const group = egressGroupOf(options, { clock, warn, common: request.common });
+  const group = egressGroupOf(options, { clock, warn }, request.common);
   const bans = new Bans({ folder, clock, warn, group });
   const budgets = new Map<string, RetryBudget>();
   const stack = createStack({

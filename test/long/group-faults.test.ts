@@ -5,8 +5,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { GroupCount } from '../../src/http/throttle/group-count.js';
 import { EgressGroup } from '../../src/http/throttle/group.js';
 import { systemClock } from '../../src/model/clock.js';
+import type { Clock } from '../../src/model/clock.js';
 import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
 import type { RedisProcess } from '../helpers/redis-server.js';
+import { VirtualClock } from '../helpers/virtual-clock.js';
 
 /** It does not end during a test. */
 const WINDOW = 1;
@@ -25,12 +27,15 @@ afterEach(async () => {
   if (HAS_REDIS) await server.close();
 });
 
-function enter(name: string = randomUUID()): { group: EgressGroup; count: GroupCount } {
+function enter(
+  name: string = randomUUID(),
+  clock: Clock = systemClock,
+): { group: EgressGroup; count: GroupCount } {
   const warn = (text: string): void => void warnings.push(text);
-  const group = new EgressGroup({ address: server.address, name, clock: systemClock, warn });
+  const group = new EgressGroup({ address: server.address, name, clock, warn });
   group.enter();
   groups.push(group);
-  return { group, count: new GroupCount(group, 'futures', systemClock) };
+  return { group, count: new GroupCount(group, 'futures', clock) };
 }
 
 async function until(isSo: () => boolean): Promise<void> {
@@ -104,7 +109,7 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
   it('tells an empty Redis of the other members, who keep their shares until they come', async () => {
     const { group, count } = enter('office');
     await take(count, 10);
-    await server.client.hset('cryptodl:{office}:members', 'other', Date.now());
+    await server.client.hset('cryptodl:{office}', 'member other', `${Date.now()} 2`);
     await until(() => group.state.members === 2);
     await server.client.flushall();
     await take(count, 40);
@@ -113,10 +118,49 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
     expect(count.used(WINDOW)).toBe(50);
   });
 
+  it('tells an empty Redis of the bans, also of one that it could not tell before', async () => {
+    const { group } = enter('office');
+    await group.opened();
+    await group.ban('futures host', 90_000, 'a half of a character: \ud83d');
+    await server.kill();
+    await group.ban('spot host', 90_000, 'why');
+    await server.start();
+    await until(() => group.isJoined);
+    const { group: late } = enter('office');
+    await late.opened();
+    expect(late.bans.current.map(({ place }) => place).sort()).toEqual(['futures host', 'spot host']);
+  });
+
+  it('counts on if Redis drops a count', async () => {
+    const [one, other] = [enter('office'), enter('office')];
+    await take(one.count, 60);
+    await server.client.del(`cryptodl:{office}:used:futures:${BUDGET.windowMs}:${WINDOW}`);
+    await take(other.count, 40);
+    expect(other.count.used(WINDOW)).toBe(100);
+  });
+
+  it('leaves all permits to a missing one that was alone, until that one calls again', async () => {
+    const clock = new VirtualClock();
+    const { group } = enter('office', clock);
+    await group.opened();
+    // It now knows that it is alone, and may take the whole limit.
+    await clock.advance(500);
+    await sleep(500);
+    const { count } = enter('office');
+    await take(count, 1);
+    await sleep(11_000);
+    const further = take(count, 40);
+    await sleep(1000);
+    expect(count.used(WINDOW)).toBe(1);
+    await clock.advance(500);
+    await further;
+    expect(count.used(WINDOW)).toBe(41);
+  });
+
   it('takes its share and no more while Redis is dead, and never more than the venue has left', async () => {
     const { group, count } = enter('office');
     await take(count, 10);
-    await server.client.hset('cryptodl:{office}:members', 'other', Date.now());
+    await server.client.hset('cryptodl:{office}', 'member other', `${Date.now()} 2`);
     await until(() => group.state.members === 2);
     await server.kill();
     await until(() => !group.isJoined);
@@ -134,18 +178,31 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
 
 /** Keys of the group `office` with values that no member wrote. */
 describe.skipIf(!HAS_REDIS)(`foreign data in the keys of a group${NEEDS_REDIS}`, () => {
-  const key = (name: string): string => `cryptodl:{office}:${name}`;
-  const counts = key(`used:futures:${BUDGET.windowMs}:${WINDOW}`);
+  const group = 'cryptodl:{office}';
+  const counter = `${group}:used:futures:${BUDGET.windowMs}:${WINDOW}`;
   const expectNoMore = (count: GroupCount): Promise<void> =>
     until(() => count.take(WINDOW, 1, BUDGET, 0) === Infinity);
 
   it.each<[string, () => Promise<unknown>]>([
-    ['counts', () => server.client.hset(counts, { a: '-5000', b: 'nan', c: '-inf', d: 'many', '*': '-7' })],
-    ['members', () => server.client.hset(key('members'), { a: 'soon', b: '-1', c: '', d: '-inf' })],
-    ['requests', () => server.client.hset(key('waiting:futures'), { a: 'soon', b: '-1 -100 9' })],
-    ['bans', () => server.client.hset(key('bans'), { 'futures a': 'soon', b: '', 'futures b': '-1 x' })],
-    ['an epoch', () => server.client.set(key('epoch'), 'soon')],
-    ['an epoch of a later time', () => server.client.set(key('epoch'), `${Date.now() + 3_600_000} x`)],
+    ['a negative count', () => server.client.set(counter, '-5000')],
+    ['a count that is no number', () => server.client.set(counter, 'nan')],
+    [
+      'members',
+      () =>
+        server.client.hset(group, {
+          'member a': 'soon',
+          'member b': '-1',
+          'member c': '',
+          'member d': '-inf 1',
+        }),
+    ],
+    [
+      'bans',
+      () => server.client.hset(group, { 'ban futures a': 'soon', 'ban b': '', 'ban futures b': '-1 x' }),
+    ],
+    ['a beginning', () => server.client.hset(group, 'begun', 'soon')],
+    ['a beginning at a later time', () => server.client.hset(group, 'begun', Date.now() + 3_600_000)],
+    ['other fields', () => server.client.hset(group, { 'last futures': 'x', other: 'y' })],
   ])('changes no limit: %s', async (_, write) => {
     await write();
     const { count } = enter('office');
@@ -154,27 +211,25 @@ describe.skipIf(!HAS_REDIS)(`foreign data in the keys of a group${NEEDS_REDIS}`,
     expect(warnings).toEqual([]);
   });
 
-  it.each<[string, string, string]>([
-    ['members', 'members', ''],
-    ['an epoch', 'epoch', 'list'],
-    ['requests', 'waiting:futures', ''],
-    ['counts', `used:futures:${BUDGET.windowMs}:${WINDOW}`, ''],
-  ])('of another type are one warning, and the program takes its share: %s', async (_, name, type) => {
-    const { group, count } = enter('office');
+  it.each([
+    ['members', group],
+    ['counts', counter],
+  ])('of another type are one warning, and the program takes its share: %s', async (_, key) => {
+    const { group: lost, count } = enter('office');
     await take(count, 30);
-    await server.client.del(key(name));
-    await (type === 'list' ? server.client.lpush(key(name), 'x') : server.client.set(key(name), 'x'));
+    await server.client.del(key);
+    await server.client.lpush(key, 'x');
     // An attempt in each round, as a bucket does: an answer may come only after the next sign of life.
     for (let round = 0; round < 30; round += 1) {
       count.take(WINDOW, 1, BUDGET, 0);
       await sleep(100);
     }
-    expect(group.isJoined).toBe(false);
+    expect(lost.isJoined).toBe(false);
     expect(count.take(WINDOW, 1, BUDGET, 0)).toBe(Infinity);
     expect(warnings).toEqual([
       expect.stringMatching(/a key of cryptodl has data of another program; until it answers, .* takes 1\/1/),
     ]);
-    expect(await server.client.type(key(name))).toBe(type === 'list' ? 'list' : 'string');
+    expect(await server.client.type(key)).toBe('list');
   });
 
   it('of a group of another name are not read', async () => {

@@ -1,26 +1,26 @@
-/** A program of an egress group, with the answers of Redis from the test. The scripts run in `test/long/group-rules.test.ts`. */
+/** A program of an egress group, with the answers of Redis from the test. The script runs in `test/long/group-rules.test.ts`. */
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { GroupCount } from '../../src/http/throttle/group-count.js';
-import { BAN, GIVE_BACK, JOIN, LEAVE, RAISE, TAKE } from '../../src/http/throttle/group-scripts.js';
+import { CALL } from '../../src/http/throttle/group-script.js';
+import type { Told, ToldWindow } from '../../src/http/throttle/group-script.js';
 import { EgressGroup, egressGroupOf } from '../../src/http/throttle/group.js';
 import { SharedResources } from '../../src/model/io.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 type Reply = string | number | Error | readonly Reply[];
-const SCRIPTS = { join: JOIN, take: TAKE, raise: RAISE, giveBack: GIVE_BACK, ban: BAN, leave: LEAVE };
-const NAMES = new Map(Object.entries(SCRIPTS).map(([name, script]) => [script, name]));
 const BUDGET = { permits: 100, windowMs: 60_000 };
 const WINDOW = 7;
 
 let clock: VirtualClock;
 let server: Server;
-let answers: Record<string, (words: readonly string[]) => Reply>;
-/** The scripts and other commands that were run, with their arguments. */
-let asked: { readonly name: string; readonly words: readonly string[] }[];
+let answers: { info: () => Reply; hdel: () => Reply; call: (told: Told, id: string) => Reply };
+/** What was told with each call, and the arguments of HDEL. */
+let calls: Told[];
+let removed: (readonly string[])[];
 let warnings: string[];
 const sockets = new Set<Socket>();
 const groups: EgressGroup[] = [];
@@ -45,14 +45,43 @@ function readCommand(text: string): { words: string[]; rest: string } | undefine
   return { words, rest };
 }
 
+/** Redis has this count before the call, and answers like this to permits that are wanted. */
+const answering =
+  (result: string, used = 0, bans: readonly Reply[] = []) =>
+  (told: Told, id: string): Reply => {
+    const counts = told.windows.map(
+      ({ weight = 0 }) => used + (weight < 0 || result === 'taken' ? weight : 0),
+    );
+    const isAsking = told.windows.some(({ weight = 0 }) => weight > 0);
+    return [
+      5_000_000,
+      [
+        [id, 1],
+        ['other', 2],
+      ],
+      bans,
+      counts,
+      isAsking ? result : '',
+    ];
+  };
+
+function answerTo(command: string, words: readonly string[]): Reply {
+  if (command === 'info') return answers.info();
+  if (command === 'hdel') {
+    removed.push(words);
+    return answers.hdel();
+  }
+  const [script, , , id = '', json = ''] = words;
+  if (script !== CALL) return 'OK';
+  const told = JSON.parse(json) as Told;
+  calls.push(told);
+  return answers.call(told, id);
+}
+
 beforeEach(async () => {
   clock = new VirtualClock();
-  [asked, warnings] = [[], []];
-  answers = {
-    info: () => 'redis_version:7.0.0\r\n',
-    join: ([, id = '']) => ['1 x', 5_000_000, [id, 'other'], []],
-    take: () => ['taken', 0],
-  };
+  [calls, removed, warnings] = [[], [], []];
+  answers = { info: () => 'redis_version:7.0.0\r\n', hdel: () => 1, call: answering('taken') };
   server = createServer((socket) => {
     let text = '';
     sockets.add(socket.setEncoding('latin1').on('error', () => undefined));
@@ -60,10 +89,8 @@ beforeEach(async () => {
       text += chunk;
       for (let next = readCommand(text); next !== undefined; next = readCommand(text)) {
         text = next.rest;
-        const [command = '', script = '', , , ...words] = next.words;
-        const name = NAMES.get(script) ?? command;
-        asked.push({ name, words: NAMES.has(script) ? words : next.words.slice(1) });
-        socket.write(encode(answers[name]?.(words) ?? ['done']));
+        const [command = '', ...words] = next.words;
+        socket.write(encode(answerTo(command, words)));
       }
     });
   }).listen(0, '127.0.0.1');
@@ -80,8 +107,10 @@ const until = async (isSo: () => boolean): Promise<void> => {
   for (let turns = 0; turns < 50_000 && !isSo(); turns += 1) await turn();
   expect(isSo()).toBe(true);
 };
-const wordsOf = (name: string): (readonly string[])[] =>
-  asked.filter((each) => each.name === name).map(({ words }) => words);
+/** The windows that were told and want permits, or give them back. */
+const asks = (): ToldWindow[] =>
+  calls.flatMap(({ windows }) => windows.filter(({ weight }) => weight !== undefined));
+const weights = () => asks().map(({ weight }) => weight);
 
 function enter() {
   const address = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -100,7 +129,7 @@ function enter() {
   };
   /** Redis refuses a command and all further attempts to join. */
   const lose = (message: string): Promise<void> => {
-    answers['ban'] = answers['join'] = () => new Error(message);
+    answers.call = () => new Error(message);
     return group.ban('futures host', 1, '');
   };
   return { group, count, take, taken, lose };
@@ -118,11 +147,12 @@ describe('a program of an egress group', () => {
     await group.leave();
     group.enter();
     await group.opened();
-    expect([group.isJoined, wordsOf('join').length]).toEqual([true, 1]);
+    expect([group.isJoined, calls.length]).toEqual([true, 1]);
     const leaving = group.leave();
+    expect(group.isJoined).toBe(false);
     group.enter();
     await Promise.all([leaving, group.opened()]);
-    expect([group.isJoined, wordsOf('join').length, warnings]).toEqual([true, 2, []]);
+    expect([group.isJoined, calls.length, warnings]).toEqual([true, 2, []]);
     await group.leave();
     group.enter();
     await group.leave();
@@ -134,10 +164,13 @@ describe('a program of an egress group', () => {
   it('is that of the options, and one for all runs of a process', () => {
     const common = new SharedResources();
     const of = (redis?: string, egressGroup?: string) =>
-      egressGroupOf({ redis, egressGroup }, { clock, warn: () => undefined, common });
+      egressGroupOf({ redis, egressGroup }, { clock, warn: () => undefined }, common);
     expect([of('redis://a'), of(undefined, 'office')]).toEqual([undefined, undefined]);
     expect(of('redis://a', 'office')).toBe(of('redis://a', 'office'));
-    expect(of('redis://a', 'lab')).toMatchObject({ key: 'redis://a lab', state: { name: 'lab' } });
+    expect(of('redis://a', 'lab')).toMatchObject({
+      key: 'redis://a lab',
+      state: { name: 'lab', members: 10 },
+    });
   });
 
   it('joins once for all runs, and tells what it knows with each sign of life, until the last run leaves', async () => {
@@ -150,33 +183,34 @@ describe('a program of an egress group', () => {
     expect([group.offsetMs, count.offsetMs]).toEqual(Array(2).fill(5_000_000 - clock.monotonic()));
     await taken(30);
     await clock.advance(499);
-    expect(wordsOf('join')).toHaveLength(1);
+    expect(calls).toHaveLength(2);
+    answers.call = answering('', 40);
     await clock.advance(1);
-    await until(() => wordsOf('join').length === 2);
-    const [[none, id, , first = ''] = [], [epoch, same, , second = ''] = []] = wordsOf('join');
-    expect([none, epoch, same, id?.length]).toEqual(['', '1 x', id, 13]);
-    expect(JSON.parse(first)).toEqual({ epoch: '', others: [], counts: [] });
-    const known = { key: 'futures:60000:7', windowMs: 60_000, own: 30, used: 0 };
-    expect(JSON.parse(second)).toEqual({ epoch: '1 x', others: ['other'], counts: [known] });
+    await until(() => count.used(WINDOW) === 40);
+    expect(calls[0]).toEqual({ size: 10, others: {}, windows: [], bans: [], knownBans: [] });
+    const known = { key: 'futures:60000:7', windowMs: 60_000, used: 30, alone: 0, ofVenue: 0 };
+    expect(calls[2]).toMatchObject({ size: 2, others: { other: 2 }, windows: [known] });
+    const own = Object.keys(calls[2]?.others ?? {}).find((id) => id.length === 13);
     await group.leave();
-    expect([group.isJoined, wordsOf('leave')]).toEqual([true, []]);
+    expect([group.isJoined, removed]).toEqual([true, []]);
     // The last run leaves while a sign of life has no answer, and then Redis fails.
     let leaving: Promise<void> | undefined;
-    answers['leave'] = () => new Error('OOM no memory');
-    answers['join'] = () => {
+    answers.hdel = () => new Error('OOM no memory');
+    answers.call = () => {
       leaving = group.leave();
-      return ['1 x', 5_000_000, [], []];
+      return [];
     };
     await clock.advance(500);
     await until(() => leaving !== undefined);
     await leaving;
     groups.splice(0);
-    expect([group.isJoined, wordsOf('leave'), clock.waiting, warnings]).toEqual([false, [[id]], 0, []]);
+    expect(removed).toEqual([['cryptodl:{office}', `member ${own}`]]);
+    expect([group.isJoined, clock.waiting, warnings]).toEqual([false, 0, []]);
   });
 
   it('asks for its weight once and takes what it gets at the answer, in each window', async () => {
     const { count, take, taken } = await joined();
-    answers['take'] = () => ['taken', 40];
+    answers.call = answering('taken', 35);
     const woken: unknown[] = [];
     expect([take(5), count.isAsking, take(5), count.used(WINDOW)]).toEqual([1000, true, 1000, 0]);
     count.onChange(() => {
@@ -191,42 +225,60 @@ describe('a program of an egress group', () => {
     await until(() => woken.length > 0);
     expect(woken).toEqual([true, false, false, 35, 0]);
     expect([count.used(WINDOW), count.used(WINDOW + 1), count.isAsking]).toEqual([40, 0, false]);
-    expect(wordsOf('take')).toEqual([['1 x', wordsOf('join')[0]?.[1], 'futures', '60000', '7', '5', '100']]);
+    expect(asks()).toMatchObject([{ key: 'futures:60000:7', windowMs: 60_000, weight: 5, limit: 100 }]);
     await taken(1, WINDOW + 1);
-    expect([count.used(WINDOW), count.used(WINDOW + 1)]).toEqual([0, 40]);
+    expect([count.used(WINDOW), count.used(WINDOW + 1)]).toEqual([0, 36]);
   });
 
   it('gives back permits that no request wants, and those of requests that were not sent', async () => {
-    const { group, count, take, taken } = await joined();
-    answers['take'] = () => ['taken', 5];
+    const { count, take, taken } = await joined();
     take(5);
-    await until(() => wordsOf('giveBack').length > 0);
+    await until(() => asks().length === 2);
     expect([count.used(WINDOW), count.holds(WINDOW, 1)]).toEqual([0, false]);
     await taken(5);
     count.giveBack(WINDOW, 5);
     count.giveBack(WINDOW + 1, 3);
-    await group.ban('futures host', 1.5, 'why');
-    const given = ['1 x', wordsOf('join')[0]?.[1], 'futures', '60000', '7', '5'];
-    expect([count.used(WINDOW), wordsOf('giveBack')]).toEqual([0, [given, given]]);
-    expect(wordsOf('ban')).toEqual([['futures host', '2', 'why']]);
+    expect(count.used(WINDOW)).toBe(0);
+    await until(() => asks().length === 4);
+    expect(asks().map(({ used, weight }) => [used, weight])).toEqual([
+      [0, 5],
+      [0, -5],
+      [0, 5],
+      [0, -5],
+    ]);
   });
 
   it.each([
     ['another window', WINDOW + 1, 60_000],
     ['a window of another length', WINDOW, 30_000],
-  ])('gives back permits that come in %s', async (_, window, windowMs) => {
-    const { group, count, take } = await joined();
+  ])('does not use permits that come in %s', async (_, window, windowMs) => {
+    const { count, take } = await joined();
     const takeThere = (): number => count.take(window, 1, { permits: 100, windowMs }, 0);
     take(5);
     expect(takeThere()).toBe(1000);
-    await until(() => wordsOf('giveBack').length > 0);
+    await until(() => !count.isAsking);
     expect(count.used(window)).toBe(0);
-    answers['take'] = () => ['full', 0];
+    answers.call = answering('full');
     for (const each of [takeThere, take]) expect(each()).toBe(1000);
     await until(() => !count.isAsking);
-    await group.ban('futures host', 1, '');
-    expect(wordsOf('giveBack').map((words) => words.slice(2))).toEqual([['futures', '60000', '7', '5']]);
-    expect(wordsOf('take')[1]?.slice(3)).toEqual([`${windowMs}`, `${window}`, '1', '100']);
+    expect(asks()).toMatchObject([
+      { key: 'futures:60000:7', weight: 5 },
+      { key: `futures:${windowMs}:${window}`, weight: 1 },
+    ]);
+    expect(take()).toBe(1000);
+  });
+
+  it('tells no window that has ended for a bucket without requests', async () => {
+    const { group, taken } = await joined();
+    await taken(5);
+    for (const [waitMs, windows] of [
+      [59_000, 1],
+      [1000, 0],
+    ] as const) {
+      await clock.advance(waitMs);
+      await group.call();
+      expect(calls.at(-1)?.windows).toHaveLength(windows);
+    }
   });
 
   it.each([
@@ -234,40 +286,39 @@ describe('a program of an egress group', () => {
     ['soon', 50, 100],
   ])('asks again some time after the answer `%s`, or for less', async (result, waitMs, againMs) => {
     const { count, take } = await joined();
-    const asks = (weight: number, window = WINDOW) => [take(weight, window), count.isAsking];
-    answers['take'] = () => [result, 90];
+    const attempt = (weight: number, window = WINDOW) => [take(weight, window), count.isAsking];
+    answers.call = answering(result, 90);
     take(20);
     await until(() => !count.isAsking);
     expect(count.used(WINDOW)).toBe(90);
     await clock.advance(againMs - 50);
-    expect([asks(20), asks(21)]).toEqual([20, 21].map(() => [waitMs, false]));
-    expect(asks(19)).toEqual([1000, true]);
+    expect([attempt(20), attempt(21)]).toEqual([20, 21].map(() => [waitMs, false]));
+    expect(attempt(19)).toEqual([1000, true]);
     await until(() => !count.isAsking);
     await clock.advance(againMs);
-    expect(asks(20)).toEqual([1000, true]);
+    expect(attempt(20)).toEqual([1000, true]);
     await until(() => !count.isAsking);
-    expect(asks(20, WINDOW + 1)).toEqual([1000, true]);
+    expect(attempt(20, WINDOW + 1)).toEqual([1000, true]);
   });
 
-  it('tells the group of a higher count of the venue, and joins again with all its permits at an unknown answer', async () => {
-    const { group, count, take, taken } = await joined();
-    answers['take'] = () => ['taken', 50];
+  it('counts what the venue counted at once, tells it with the next call, and asks for what it lacks', async () => {
+    const { count, take, taken } = await joined();
     await taken(1);
     for (const used of [50, 60, 55]) count.raise(WINDOW, used);
     count.raise(WINDOW + 1, 99);
-    answers['take'] = () => ['taken', 65];
+    expect(count.used(WINDOW)).toBe(60);
+    answers.call = answering('taken', 60);
     take(5);
     // The bucket now wants one permit more than it gets.
-    count.onChange(() => {
-      answers['take'] = () => ['lost'];
-      take(6);
-    });
-    await until(() => wordsOf('giveBack').length > 0);
-    expect(wordsOf('raise')).toEqual([['1 x', 'futures', '60000', '7', '60']]);
-    expect(wordsOf('take').map((words) => words[5])).toEqual(['1', '5', '1']);
-    expect([count.used(WINDOW), wordsOf('join').length, group.isJoined]).toEqual([60, 2, true]);
-    expect(JSON.parse(wordsOf('join')[1]?.[3] ?? '')).toMatchObject({ counts: [{ own: 6, used: 65 }] });
-    expect([wordsOf('giveBack')[0]?.[5], take(6)]).toEqual(['5', 100]);
+    let isTaken = false;
+    count.onChange(() => (isTaken ||= take(6) === 0));
+    await until(() => isTaken);
+    expect(asks().map(({ weight, ofVenue }) => [weight, ofVenue])).toEqual([
+      [1, 0],
+      [5, 60],
+      [1, 60],
+    ]);
+    expect(count.used(WINDOW)).toBe(65);
   });
 
   it('takes its share without Redis in windows that began after the others noticed, and no more than the venue has left', async () => {
@@ -277,8 +328,7 @@ describe('a program of an egress group', () => {
     await lose('READONLY a replica');
     await lose('OOM again');
     expect(group.aloneFrom).toBe(clock.monotonic() + 10_000);
-    const reason =
-      /READONLY a replica; until it answers, .* takes 1\/2 of each limit, .* office had 2 programs, from/;
+    const reason = /READONLY a replica; until it answers, .* takes 1\/2 of each limit, .* group office, from/;
     expect(warnings).toEqual([expect.stringMatching(reason)]);
     await clock.advance(20_000);
     const alone = (window: number, weight: number, at = 0): number => count.take(window, weight, BUDGET, at);
@@ -293,49 +343,77 @@ describe('a program of an egress group', () => {
     expect([count.used(9), alone(9, 21), alone(9, 20)]).toEqual([80, Infinity, 0]);
     count.giveBack(9, 20);
     expect(alone(9, 20)).toBe(0);
+    expect(weights()).toEqual([10]);
+    // Redis counts the permits once.
+    answers.call = answering('taken', 21);
+    await clock.advance(500);
+    await until(() => group.isJoined);
+    await group.call();
+    const told = calls.slice(-2).map(({ windows: [window] }) => [window?.used, window?.alone]);
+    expect([told, count.used(9)]).toEqual([
+      [
+        [0, 21],
+        [21, 0],
+      ],
+      80,
+    ]);
     await lose('OOM again');
     await group.leave();
-    expect(['raise', 'giveBack', 'leave'].map(wordsOf)).toEqual([[], [], []]);
+    expect(removed).toEqual([]);
     groups.splice(0);
   });
 
+  it('divides the limits by no less than the others keep for it', async () => {
+    const { group, lose } = await joined();
+    const alone = (_: Told, id: string): Reply => [5_000_000, [[id, 2]], [], [], ''];
+    await group.call();
+    expect(group.size).toBe(2);
+    answers.call = alone;
+    await group.call();
+    expect([group.size, calls.map(({ size }) => size)]).toEqual([1, [10, 2, 2]]);
+    // Redis may not have got the size 1.
+    await lose('OOM again');
+    expect([group.size, calls.at(-1)?.size, group.state.members]).toEqual([2, 1, 1]);
+    answers.call = alone;
+    await group.call();
+    await group.call();
+    await lose('OOM again');
+    expect([group.size, calls.slice(-3).map(({ size }) => size)]).toEqual([1, [2, 1, 1]]);
+  });
+
   it.each([
-    ['other errors', 'OOM no memory', 500],
-    ['a refusal', 'NOPERM no permissions', 500],
-    ['data of another program', 'WRONGTYPE Operation against a key', 60_000],
-  ])('joins again after %s, and tells the buckets of both', async (_, message, againMs) => {
+    ['other errors', 'OOM no memory'],
+    ['a refusal', 'NOPERM no permissions'],
+    ['data of another program', 'WRONGTYPE Operation against a key'],
+  ])('joins again after %s, and tells the buckets of both', async (_, message) => {
     const { group, count, lose } = await joined();
     let changes = 0;
     count.onChange(() => (changes += 1));
     await lose(message);
     expect([changes, group.state.isShared, warnings.length]).toEqual([1, false, 1]);
-    const told: number[] = [];
-    answers['join'] = () => {
-      told.push(changes);
-      return ['2 y', 6_000_000, ['one'], []];
-    };
-    await clock.advance(againMs - 1);
-    expect(wordsOf('join')).toHaveLength(1);
-    await clock.advance(1000);
-    await until(() => told.length === 2);
-    expect(told).toEqual([1, 2]);
-    expect(wordsOf('join').map(([epoch]) => epoch)).toEqual(['', '', '2 y']);
-    expect(JSON.parse(wordsOf('join')[1]?.[3] ?? '')).toMatchObject({ epoch: '1 x', others: ['other'] });
-    expect([group.aloneFrom, warnings.length]).toEqual([undefined, 2]);
-    expect(warnings[1]).toBe('Redis answers again: the group office (1 program) shares its limits');
+    answers.call = answering('taken');
+    await clock.advance(499);
+    expect(group.isJoined).toBe(false);
+    await clock.advance(1);
+    await until(() => group.isJoined);
+    expect([changes, group.aloneFrom, calls.at(-1)?.others]).toMatchObject([2, undefined, { other: 2 }]);
+    expect(warnings.slice(1)).toEqual([
+      'Redis answers again: the group office (2 programs) shares its limits',
+    ]);
   });
 
   it('takes one tenth if it has never joined, and ends if Redis will never accept it', async () => {
-    answers['join'] = () => 'what';
+    answers.call = () => 'what';
     const { group, take } = await joined();
     expect(warnings.splice(0)).toEqual([
       expect.stringMatching(/another program; .* one tenth of each limit/),
     ]);
     await clock.advance(70_000);
-    expect([group.members, take(11), take(10), take(1)]).toEqual([10, Infinity, 0, Infinity]);
-    answers['join'] = () => new Error('NOPERM no permissions');
+    expect([group.size, group.state.members]).toEqual([10, 10]);
+    expect([take(11), take(10), take(1)]).toEqual([Infinity, 0, Infinity]);
+    answers.call = () => new Error('NOPERM no permissions');
     await expect(enter().group.opened()).rejects.toMatchObject({ code: 'redis-refused' });
-    answers['info'] = () => 'redis_version:5.0.0\r\n';
+    answers.info = () => 'redis_version:5.0.0\r\n';
     const refused = expect.stringContaining('version 5.0') as string;
     await expect(enter().group.opened()).rejects.toMatchObject({ code: 'redis-refused', message: refused });
     expect(warnings).toEqual([]);
@@ -350,35 +428,46 @@ describe('a program of an egress group', () => {
     await expect(group.clearBans(() => true)).rejects.toMatchObject({ message: reason });
   });
 
-  it('tells bans when they are new or longer, and removes them from Redis, unless it cannot be used', async () => {
+  it('tells its bans until Redis knows them', async () => {
+    const { group } = await joined();
+    answers.call = (told, id) =>
+      told.bans.length === 1 ? answering('')(told, id) : new Error('OOM no memory');
+    await Promise.all([group.ban('futures a', 900.5, 'why'), group.ban('spot b', 900, '')]);
+    await group.ban('spot c', 900, '');
+    answers.call = answering('', 0, [['futures a', 400, 'why']]);
+    await clock.advance(500);
+    await until(() => group.isJoined);
+    await group.call();
+    const known = ['spot b', 'spot c'];
+    const told = [['futures a'], ['futures a', 'spot b'], known, known, []];
+    expect(calls.slice(1).map(({ bans }) => bans.map(([place]) => place))).toEqual(told);
+    expect([calls[1]?.bans, calls.at(-1)?.knownBans]).toEqual([
+      [['futures a', 901, 'why']],
+      [['futures a', 400, 'why']],
+    ]);
+  });
+
+  it('tells bans, and removes them from Redis, unless it cannot be used', async () => {
     const banned = (...bans: readonly Reply[]): void => {
-      answers['join'] = ([, id = '']) => ['1 x', 5_000_000, [id], bans];
+      answers.call = answering('', 0, bans);
     };
-    banned('spot a', 5000, 'why', 'spot b', 'many', '', 'spot c', 1e12, '');
+    banned(['spot a', 5000, 'why'], ['spot c', 6000, '']);
     const { group, lose } = enter();
     const told: [string, number][] = [];
     group.bans.onBan(({ place, until: end }) => told.push([place, end - clock.monotonic()]));
     await group.opened();
-    expect(told.splice(0)).toEqual([
+    expect(told).toEqual([
       ['spot a', 5000],
-      ['spot c', 7 * 86_400_000],
+      ['spot c', 6000],
     ]);
-    for (const [leftMs, telling] of [
-      [5000, []],
-      [5501, [['spot a', 5501]]],
-    ] as const) {
-      banned('spot a', leftMs, 'why');
-      await clock.advance(500);
-      await until(() => group.bans.current[0]?.until === clock.monotonic() + leftMs);
-      expect(told.splice(0)).toEqual(telling);
-    }
-    expect(group.bans.current).toMatchObject([{ place: 'spot a', why: 'why' }]);
+    banned(['spot a', 4500, 'why']);
+    await group.call();
+    expect(group.bans.current).toEqual([{ place: 'spot a', why: 'why', until: clock.monotonic() + 4500 }]);
     expect(await group.clearBans((place) => place !== 'spot a')).toEqual([]);
     expect(await group.clearBans(() => true)).toEqual(['spot a']);
-    expect([group.bans.current, wordsOf('hdel')]).toEqual([[], [['cryptodl:{office}:bans', 'spot a']]]);
-    banned('spot a', 300, 'why');
-    await clock.advance(500);
-    await until(() => group.bans.current.length === 1);
+    expect([group.bans.current, removed]).toEqual([[], [['cryptodl:{office}', 'ban spot a']]]);
+    banned(['spot a', 300, 'why']);
+    await group.call();
     await lose('OOM no memory');
     await clock.advance(299);
     expect(group.bans.current).toHaveLength(1);

@@ -81,7 +81,7 @@ describe('an egress group', () => {
     const group = new EgressGroup({ address, name: 'office', clock, warn: () => undefined });
     const throttle = throttleOf({ group });
     void send(throttle);
-    group.bans.learn(['futures host.test', 5000, 'why']);
+    group.bans.learn([['futures host.test', 5000, 'why']], []);
     const state = { name: 'office', members: 10, isShared: false };
     expect(throttle.figures.group).toEqual(state);
     await clock.advance(0);

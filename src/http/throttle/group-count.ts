@@ -1,6 +1,7 @@
 /** The count of a bucket that all programs of an egress group share. */
 import type { Clock } from '../../model/clock.js';
-import type { EgressGroup, GroupWindow } from './group.js';
+import type { EgressGroup } from './group.js';
+import type { ToldWindow } from './group-script.js';
 import type { Budget, WindowCount } from './meter.js';
 
 /** Redis answers earlier, or the group is lost; both wake the bucket. Milliseconds. */
@@ -19,12 +20,15 @@ export class GroupCount implements WindowCount {
   readonly #bucket: string;
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #listeners = new Set<() => void>();
-  #window: GroupWindow;
-  /** Permits of the window that this program has used, and those that Redis gave it and that it has not used. */
-  #own = 0;
+  #window = { key: '', window: Number.NaN, windowMs: 0 };
+  /** The last attempt to take permits in the window. A bucket without requests tells no window that has ended. */
+  #triedAt = 0;
+  /** Permits that Redis gave this program and that it has not used. */
   #held = 0;
-  /** The count of the group, `held` included. */
+  /** The count of Redis, `held` included. */
   #known = 0;
+  /** Permits that this program took without Redis. */
+  #alone = 0;
   /** The count of the venue. */
   #ofVenue = 0;
   #isAsking = false;
@@ -34,14 +38,7 @@ export class GroupCount implements WindowCount {
     this.#group = group;
     this.#bucket = bucket;
     this.#clock = clock;
-    this.#window = { bucket, windowMs: 0, window: Number.NaN };
-    group.watch(
-      bucket,
-      () => ({ ...this.#window, own: this.#own + this.#held, used: this.#known }),
-      () => {
-        this.#wake();
-      },
-    );
+    group.watch(this);
   }
 
   get isAsking(): boolean {
@@ -58,7 +55,7 @@ export class GroupCount implements WindowCount {
 
   used(window: number): number {
     if (window !== this.#window.window) return 0;
-    return Math.max(this.#own, this.#known - this.#held, this.#group.isJoined ? 0 : this.#ofVenue);
+    return Math.max(this.#known - this.#held + this.#alone, this.#ofVenue);
   }
 
   holds(window: number, weight: number): boolean {
@@ -72,49 +69,66 @@ export class GroupCount implements WindowCount {
     if (aloneFrom !== undefined) return this.#takeAlone(weight, permits, now - at >= aloneFrom);
     if (this.#held >= weight) {
       this.#held -= weight;
-      this.#own += weight;
       return 0;
     }
     if (this.#isAsking || !this.#group.isJoined) return ANSWER_MS;
     const refused = this.#refused;
     if (refused !== undefined && now < refused.until && weight >= refused.weight)
       return refused.isFull ? Infinity : refused.until - now;
-    void this.#ask(this.#window, weight, permits);
+    void this.#ask(weight, permits);
     return ANSWER_MS;
   }
 
+  /** The next call tells the group: other programs get this count with their own answers. */
   raise(window: number, used: number): void {
-    if (window !== this.#window.window) return;
-    this.#ofVenue = Math.max(this.#ofVenue, used);
-    if (used <= this.#known) return;
-    this.#known = used;
-    this.#group.raise(this.#window, used);
+    if (window === this.#window.window) this.#ofVenue = Math.max(this.#ofVenue, used);
   }
 
   giveBack(window: number, weight: number): void {
     if (window !== this.#window.window) return;
-    this.#own -= weight;
+    if (!this.#group.isJoined) {
+      this.#alone = Math.max(0, this.#alone - weight);
+      return;
+    }
     this.#known -= weight;
-    this.#group.giveBack(this.#window, weight);
+    this.#group.call({ key: this.#window.key, weight: -weight }).catch(() => undefined);
+  }
+
+  tell(): ToldWindow | undefined {
+    const { key, windowMs } = this.#window;
+    if (this.#clock.monotonic() >= this.#triedAt + windowMs) return undefined;
+    return { key, windowMs, used: this.#known, alone: this.#alone, ofVenue: this.#ofVenue };
+  }
+
+  learn({ key, alone }: ToldWindow, used: number): void {
+    if (key !== this.#window.key) return;
+    this.#known = Math.max(this.#known, used);
+    this.#alone = Math.max(0, this.#alone - alone);
+  }
+
+  wake(): void {
+    for (const listener of this.#listeners) listener();
+    if (this.#isAsking || this.#held === 0) return;
+    this.giveBack(this.#window.window, this.#held);
+    this.#held = 0;
   }
 
   /** Without Redis: at most the share of this program, only in windows that began after the others noticed, and never above the count of the venue. */
   #takeAlone(weight: number, permits: number, isNewWindow: boolean): number {
-    const share = Math.floor(permits / this.#group.members);
-    if (!isNewWindow || this.#own + weight > share || this.#ofVenue + weight > permits) return Infinity;
-    this.#own += weight;
+    const share = Math.floor(permits / this.#group.size);
+    if (!isNewWindow || this.#alone + weight > share || this.#ofVenue + weight > permits) return Infinity;
+    this.#alone += weight;
     return 0;
   }
 
-  async #ask(window: GroupWindow, weight: number, permits: number): Promise<void> {
+  async #ask(weight: number, limit: number): Promise<void> {
     this.#isAsking = true;
+    const window = this.#window;
     const asked = weight - this.#held;
     try {
-      const { result, used } = await this.#group.take(window, asked, permits);
-      if (window !== this.#window) {
-        if (result === 'taken') this.#group.giveBack(window, asked);
-      } else {
-        this.#known = Math.max(this.#known, used);
+      const result = await this.#group.call({ key: window.key, weight: asked, limit });
+      // Permits of a window that has ended are of no use, also not for others.
+      if (window === this.#window) {
         if (result === 'taken') this.#held += asked;
         else {
           const isFull = result === 'full';
@@ -126,24 +140,14 @@ export class GroupCount implements WindowCount {
     } finally {
       this.#isAsking = false;
     }
-    this.#wake();
-  }
-
-  #wake(): void {
-    for (const listener of this.#listeners) listener();
-    if (this.#isAsking || this.#held === 0) return;
-    this.#group.giveBack(this.#window, this.#held);
-    this.#known -= this.#held;
-    this.#held = 0;
+    this.wake();
   }
 
   #enter(window: number, windowMs: number): void {
+    this.#triedAt = this.#clock.monotonic();
     if (window === this.#window.window && windowMs === this.#window.windowMs) return;
-    this.#window = { bucket: this.#bucket, windowMs, window };
-    this.#own = 0;
-    this.#held = 0;
-    this.#known = 0;
-    this.#ofVenue = 0;
+    this.#window = { key: `${this.#bucket}:${windowMs}:${window}`, window, windowMs };
+    this.#held = this.#known = this.#alone = this.#ofVenue = 0;
     this.#refused = undefined;
   }
 }

@@ -1,17 +1,18 @@
 /**
  * An egress group: programs on several machines behind one public address. They share their budgets and bans in Redis
- * (docs/adr/0015). Without Redis, each takes its share of the limits alone.
+ * (docs/adr/0016). Without Redis, each takes its share of the limits alone.
  */
 import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../../model/clock.js';
-import { CryptodlError, LONGEST_WAIT_MS } from '../../model/errors.js';
+import type { CryptodlError } from '../../model/errors.js';
 import { countText } from '../../model/units.js';
 import { openRedis } from '../../redis/connection.js';
 import type { RedisConnection } from '../../redis/connection.js';
-import { isForeignData, redisProblem } from '../../redis/redis-errors.js';
+import { redisProblem } from '../../redis/redis-errors.js';
 import type { GroupState } from '../host-states.js';
 import { SharedResources } from '../../model/io.js';
-import { BAN, GIVE_BACK, JOIN, LEAVE, MISSING_MS, RAISE, TAKE } from './group-scripts.js';
+import { CALL, MISSING_MS } from './group-script.js';
+import type { GroupAnswer, Told, ToldBan, ToldWindow } from './group-script.js';
 
 export interface GroupOptions {
   /** A value of `--redis`. */
@@ -21,29 +22,18 @@ export interface GroupOptions {
   readonly warn: (message: string) => void;
 }
 
-/** A window of a bucket. */
-export interface GroupWindow {
-  readonly bucket: string;
-  readonly windowMs: number;
-  readonly window: number;
+/** The permits of a bucket, as this member knows them. */
+interface GroupCounter {
+  /** The present window; undefined if there is none. */
+  tell(): ToldWindow | undefined;
+  /** Takes the count that Redis answers to what was told. */
+  learn(told: ToldWindow, used: number): void;
+  /** The group was joined or lost. */
+  wake(): void;
 }
 
-/** The permits of a window, as a member knows them. */
-interface KnownWindow extends GroupWindow {
-  /** Permits that this member took. */
-  readonly own: number;
-  /** Permits that the group or the venue counted. */
-  readonly used: number;
-}
-
-/** `full`: too few permits are left. `soon`: the permits are kept for others, or Redis must be joined again. */
-export interface GroupAnswer {
-  readonly result: 'taken' | 'full' | 'soon';
-  readonly used: number;
-}
-
-/** Scripts that find data of another program find them again, so the group is joined again only after this time. Milliseconds. */
-const FOREIGN_MS = 60_000;
+/** Permits that a window that is told wants, or gives back. */
+type GroupAsk = Pick<ToldWindow, 'key' | 'weight' | 'limit'>;
 
 /** Milliseconds between two signs of life of a member. A ban reaches all members within this time. */
 const BEAT_MS = 500;
@@ -55,23 +45,20 @@ export class EgressGroup {
   readonly #options: GroupOptions;
   readonly #id = randomUUID().slice(0, 13);
   #connection: RedisConnection | undefined;
-  readonly #listeners = new Set<() => void>();
+  readonly #counters = new Set<GroupCounter>();
   readonly bans: GroupBans;
-  readonly #known = new Map<string, () => KnownWindow>();
   #opened: Promise<void> = Promise.resolve();
   #users = 0;
   #isConnecting = false;
-  #isJoined = false;
-  #epoch = '';
-  #members: readonly string[] = [];
+  /** The sizes of the members of the last answer, this one included. */
+  #members: ReadonlyMap<string, number> = new Map();
+  /** The size that Redis knows of this member, unless a later call arrived and its answer was lost. */
+  #toldSize = 0;
   /** Time of Redis minus monotonic time of this machine. */
   #offsetMs: number | undefined;
   #lost: { readonly at: number; readonly problem: CryptodlError } | undefined;
   /** The server will never accept this program. */
   #refusal: CryptodlError | undefined;
-  /** Monotonic time before which this program does not join. */
-  #noJoinBefore = Number.NEGATIVE_INFINITY;
-  #joining: Promise<void> | undefined;
   #beat: Timer | undefined;
 
   constructor(options: GroupOptions) {
@@ -90,13 +77,12 @@ export class EgressGroup {
   /** The last run that leaves tells the others, so that they no longer keep permits for this program. */
   async leave(): Promise<void> {
     this.#users -= 1;
-    const [connection, wasJoined] = [this.#connection, this.#isJoined];
+    const [connection, isJoined] = [this.#connection, this.isJoined];
     if (this.#users > 0 || connection === undefined) return;
     // Another run may enter before Redis has answered.
     this.#connection = undefined;
-    this.#isJoined = false;
     this.#beat?.cancel();
-    if (wasJoined) await connection.client.eval(LEAVE, 1, this.#redisKey, this.#id).catch(() => undefined);
+    if (isJoined) await connection.client.hdel(this.#redisKey, `member ${this.#id}`).catch(() => undefined);
     connection.close();
   }
 
@@ -111,16 +97,18 @@ export class EgressGroup {
   }
 
   get state(): GroupState {
-    return { name: this.#options.name, members: this.members, isShared: this.#isJoined };
+    const members = this.#members.size || UNKNOWN_MEMBERS;
+    return { name: this.#options.name, members, isShared: this.isJoined };
   }
 
   get isJoined(): boolean {
-    return this.#isJoined;
+    return this.#connection !== undefined && this.#lost === undefined && this.#members.size > 0;
   }
 
-  /** The number of programs among which the limits are divided while Redis cannot be used. */
-  get members(): number {
-    return this.#members.length === 0 ? UNKNOWN_MEMBERS : this.#members.length;
+  /** The number by which this program divides the limits while Redis cannot be used: the others keep at least that share for it. */
+  get size(): number {
+    if (this.isJoined) return this.#members.size;
+    return Math.max(this.#toldSize, this.#members.size) || UNKNOWN_MEMBERS;
   }
 
   /**
@@ -136,45 +124,45 @@ export class EgressGroup {
     return this.#offsetMs;
   }
 
-  /** `known` returns the current window of a bucket, NaN before the first: a Redis without data gets it from the members. */
-  watch(bucket: string, known: () => KnownWindow, onChange: () => void): void {
-    this.#known.set(bucket, known);
-    this.#listeners.add(onChange);
+  /** Each call tells the window of the counter: a Redis that has lost its data gets them from the members. */
+  watch(counter: GroupCounter): void {
+    this.#counters.add(counter);
   }
 
-  /** Asks for permits. Rejects if Redis cannot be used; the group is then lost. */
-  async take({ bucket, windowMs, window }: GroupWindow, weight: number, limit: number): Promise<GroupAnswer> {
-    const [result, used] = await this.#run(TAKE, [
-      this.#epoch,
-      this.#id,
-      bucket,
-      windowMs,
-      window,
-      weight,
-      limit,
-    ]);
-    if (result === 'taken' || result === 'full' || result === 'soon')
-      return { result, used: Number(used) || 0 };
-    // `lost` or `banned`: the answer to the next sign of life tells more.
-    await this.#join();
-    return { result: 'soon', used: 0 };
+  /**
+   * Tells what this program knows, and perhaps asks for permits. A sign of life. Rejects if Redis cannot be used, and the group is
+   * then lost; or if all runs have left the group.
+   */
+  async call(ask?: GroupAsk): Promise<GroupAnswer[4]> {
+    const connection = this.#connected();
+    const counters = [...this.#counters].flatMap((counter) => {
+      const window = counter.tell();
+      return window === undefined ? [] : [{ counter, window }];
+    });
+    const windows = counters.map(({ window }) => (window.key === ask?.key ? { ...window, ...ask } : window));
+    const [size, untold] = [this.size, this.bans.untold];
+    const told: Told = { size, others: Object.fromEntries(this.#members), windows, ...this.bans.told };
+    try {
+      const text = JSON.stringify(told);
+      const answer: unknown = await connection.client.eval(CALL, 1, this.#redisKey, this.#id, text);
+      if (connection !== this.#connection) throw new Error('all runs have left the group');
+      if (!Array.isArray(answer)) throw new Error('the answer is not a list');
+      const [time, members, bans, counts, result] = answer as unknown as GroupAnswer;
+      for (const [at, { counter, window }] of counters.entries()) counter.learn(window, counts[at] ?? 0);
+      this.bans.learn(bans, untold);
+      this.#toldSize = size;
+      this.#onJoined(time, members);
+      return result;
+    } catch (error) {
+      if (connection === this.#connection) this.#onLost(error, connection);
+      throw error;
+    }
   }
 
-  /** Tells the count of the venue, unless Redis cannot be used. */
-  raise({ bucket, windowMs, window }: GroupWindow, used: number): void {
-    if (this.#isJoined)
-      this.#run(RAISE, [this.#epoch, bucket, windowMs, window, used]).catch(() => undefined);
-  }
-
-  /** Gives permits back, unless Redis cannot be used. */
-  giveBack({ bucket, windowMs, window }: GroupWindow, weight: number): void {
-    const words = [this.#epoch, this.#id, bucket, windowMs, window, weight];
-    if (this.#isJoined) this.#run(GIVE_BACK, words).catch(() => undefined);
-  }
-
-  /** Tells the group of a ban. Resolves also if Redis cannot be used. */
+  /** Tells the group of a ban. Resolves also if Redis cannot be used; the ban is then told when Redis answers again. */
   async ban(place: string, leftMs: number, why: string): Promise<void> {
-    await this.#run(BAN, [place, Math.ceil(leftMs), why]).catch(() => undefined);
+    this.bans.add(place, leftMs, why);
+    await this.call().catch(() => undefined);
   }
 
   /** Removes the bans of these places. Rejects if Redis cannot be used. */
@@ -182,12 +170,14 @@ export class EgressGroup {
     await this.#opened;
     if (this.#lost !== undefined) throw this.#lost.problem;
     const places = this.bans.remove(isCleared);
-    if (places.length > 0) await this.#connected().client.hdel(`${this.#redisKey}:bans`, ...places);
+    const fields = places.map((place) => `ban ${place}`);
+    if (fields.length > 0) await this.#connected().client.hdel(this.#redisKey, ...fields);
     return places;
   }
 
   async #open(): Promise<void> {
     this.#lost = undefined;
+    this.#members = new Map();
     this.#isConnecting = true;
     const connection = await openRedis(this.#options.address, 'limit').finally(() => {
       this.#isConnecting = false;
@@ -203,75 +193,31 @@ export class EgressGroup {
     } catch (error) {
       if ((error as CryptodlError).code === 'redis-refused') throw error;
     }
-    if (connection === this.#connection) await this.#join();
+    if (connection === this.#connection) await this.#live();
     if (this.#refusal !== undefined) throw this.#refusal;
   }
 
-  /** A sign of life. Joins the group again if Redis has lost it, or if this program has lost Redis. Never rejects. */
-  #join(): Promise<void> {
-    this.#joining ??= this.#tryJoin().finally(() => {
-      this.#joining = undefined;
-    });
-    return this.#joining;
-  }
-
-  async #tryJoin(): Promise<void> {
-    const { clock } = this.#options;
+  /** Calls again and again, until all runs have left the group. Never rejects. */
+  async #live(): Promise<void> {
+    await this.call().catch(() => undefined);
+    if (this.#connection === undefined) return;
+    // Another run may have entered meanwhile.
     this.#beat?.cancel();
-    if (clock.monotonic() >= this.#noJoinBefore) await this.#joinNow();
-    if (this.#connection !== undefined)
-      this.#beat = clock.timer(BEAT_MS, () => void this.#join(), { keepsAlive: false });
+    this.#beat = this.#options.clock.timer(BEAT_MS, () => void this.#live(), { keepsAlive: false });
   }
 
-  async #joinNow(): Promise<void> {
-    const others = this.#members.filter((member) => member !== this.#id);
-    const known = JSON.stringify({ epoch: this.#epoch, others, counts: this.#counts() });
-    const epoch = this.#isJoined ? this.#epoch : '';
-    try {
-      this.#onJoined(await this.#run(JOIN, [epoch, this.#id, randomUUID(), known]));
-    } catch {
-      // `#run` has told it.
-    }
-  }
-
-  #onJoined([epoch, time, members, bans]: readonly unknown[]): void {
+  #onJoined(time: number, members: GroupAnswer[1]): void {
     const { clock, warn, name } = this.#options;
-    const now = clock.monotonic();
-    const wasJoined = this.#isJoined;
-    this.#isJoined = true;
-    this.#epoch = String(epoch);
-    this.#offsetMs = Number(time) - now;
-    this.#members = (members as readonly unknown[]).map(String);
-    this.bans.learn(bans as readonly unknown[]);
+    const wasJoined = this.isJoined;
+    this.#offsetMs = time - clock.monotonic();
+    this.#members = new Map(members);
     if (this.#lost !== undefined) {
       this.#lost = undefined;
       warn(
-        `Redis answers again: the group ${name} (${countText(this.members, 'program')}) shares its limits`,
+        `Redis answers again: the group ${name} (${countText(members.length, 'program')}) shares its limits`,
       );
     }
-    if (!wasJoined) for (const listener of this.#listeners) listener();
-  }
-
-  #counts(): object[] {
-    const known = [...this.#known.values()].map((ask) => ask());
-    return known.flatMap(({ bucket, windowMs, window, own, used }) => {
-      const key = `${bucket}:${windowMs}:${window}`;
-      return Number.isNaN(window) ? [] : [{ key, windowMs, own, used }];
-    });
-  }
-
-  /** Runs a script. Rejects if Redis cannot be used, and the group is then lost; or if all runs have left the group. */
-  async #run(script: string, words: readonly (string | number)[]): Promise<readonly unknown[]> {
-    const connection = this.#connected();
-    try {
-      const answer: unknown = await connection.client.eval(script, 1, this.#redisKey, ...words);
-      if (connection !== this.#connection) throw new Error('all runs have left the group');
-      if (!Array.isArray(answer)) throw new Error('the answer is not a list');
-      return answer;
-    } catch (error) {
-      if (connection === this.#connection) this.#onLost(error, connection);
-      throw error;
-    }
+    if (!wasJoined) for (const counter of this.#counters) counter.wake();
   }
 
   #connected(): RedisConnection {
@@ -291,31 +237,24 @@ export class EgressGroup {
     const isVague = /writeable|closed/.test(String(error));
     const problem = isVague ? connection.problem() : redisProblem(address, error);
     this.#lost = { at: clock.monotonic(), problem };
-    this.#isJoined = false;
-    if (isForeignData(error)) this.#noJoinBefore = this.#lost.at + FOREIGN_MS;
-    if (this.#epoch === '' && problem.code === 'redis-refused') {
+    if (this.#members.size === 0 && problem.code === 'redis-refused') {
       this.#refusal = problem;
       return;
     }
     const share =
-      this.#members.length === 0
+      this.#members.size === 0
         ? `one tenth of each limit, because the size of the group ${name} is not known`
-        : `1/${this.members} of each limit, because the group ${name} had ${countText(this.members, 'program')}`;
+        : `1/${this.size} of each limit, its share in the group ${name}`;
     warn(`${problem.message}; until it answers, this program takes ${share}, from the next window on`);
-    for (const listener of this.#listeners) listener();
+    for (const counter of this.#counters) counter.wake();
   }
 }
 
 /** The group of the options; undefined without `--egress-group` or `--redis`. The runs of a process share it. */
 export function egressGroupOf(
-  {
-    redis: address,
-    egressGroup: name,
-  }: { readonly redis?: string | undefined; readonly egressGroup?: string | undefined },
-  {
-    common = new SharedResources(),
-    ...options
-  }: Omit<GroupOptions, 'address' | 'name'> & { readonly common?: SharedResources | undefined },
+  { redis: address, egressGroup: name }: Partial<Record<'redis' | 'egressGroup', string | undefined>>,
+  options: Pick<GroupOptions, 'clock' | 'warn'>,
+  common = new SharedResources(),
 ): EgressGroup | undefined {
   if (name === undefined || address === undefined) return undefined;
   return common.once(`egress group ${address} ${name}`, () => new EgressGroup({ ...options, address, name }));
@@ -333,13 +272,15 @@ interface GroupBan {
 class GroupBans {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #listeners = new Set<(ban: GroupBan) => void>();
-  #bans: ReadonlyMap<string, GroupBan> = new Map();
+  #bans = new Map<string, GroupBan>();
+  /** Bans that this program got and that Redis does not know yet. */
+  untold: readonly GroupBan[] = [];
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
   }
 
-  /** Calls back for each ban that is new or longer. */
+  /** Calls back for each ban of each answer. */
   onBan(listener: (ban: GroupBan) => void): void {
     this.#listeners.add(listener);
   }
@@ -350,27 +291,31 @@ class GroupBans {
     return [...this.#bans.values()].filter(({ until }) => until > now);
   }
 
-  /** Takes the list of Redis: place, milliseconds that are left, reason, and so on. No ban by a host lasts longer than `LONGEST_WAIT_MS`. */
-  learn(flat: readonly unknown[]): void {
+  /** A ban that this program got. */
+  add(place: string, leftMs: number, why: string): void {
+    // Redis refuses JSON with a half of a character.
+    const text = Buffer.from(why).toString();
+    this.untold = [...this.untold, { place, until: this.#clock.monotonic() + leftMs, why: text }];
+  }
+
+  get told(): Pick<Told, 'bans' | 'knownBans'> {
     const now = this.#clock.monotonic();
-    const known = this.#bans;
-    const bans = new Map<string, GroupBan>();
-    for (let at = 0; at < flat.length; at += 3) {
-      const [place, leftMs, why] = [String(flat[at]), Number(flat[at + 1]), String(flat[at + 2])];
-      bans.set(place, { place, until: now + Math.min(leftMs, LONGEST_WAIT_MS), why });
-    }
-    this.#bans = bans;
-    // The computed end of a known ban is a little different each time.
-    const isLonger = ({ place, until }: GroupBan): boolean =>
-      until > (known.get(place)?.until ?? 0) + BEAT_MS;
-    for (const ban of [...bans.values()].filter(isLonger))
-      for (const listener of this.#listeners) listener(ban);
+    const tell = ({ place, until, why }: GroupBan): ToldBan => [place, Math.ceil(until - now), why];
+    return { bans: this.untold.map(tell), knownBans: this.current.map(tell) };
+  }
+
+  /** Takes the list of Redis, which now knows the bans that were told. */
+  learn(bans: GroupAnswer[2], told: readonly GroupBan[]): void {
+    const now = this.#clock.monotonic();
+    this.#bans = new Map(bans.map(([place, leftMs, why]) => [place, { place, until: now + leftMs, why }]));
+    this.untold = this.untold.filter((ban) => !told.includes(ban));
+    for (const ban of this.#bans.values()) for (const listener of this.#listeners) listener(ban);
   }
 
   /** Removes bans. Returns their places. */
   remove(isRemoved: (place: string) => boolean): string[] {
     const places = [...this.#bans.keys()].filter(isRemoved);
-    this.#bans = new Map([...this.#bans].filter(([place]) => !isRemoved(place)));
+    for (const place of places) this.#bans.delete(place);
     return places;
   }
 }
