@@ -53,16 +53,8 @@ const answering =
       ({ weight = 0 }) => used + (weight < 0 || result === 'taken' ? weight : 0),
     );
     const isAsking = told.windows.some(({ weight = 0 }) => weight > 0);
-    return [
-      5_000_000,
-      [
-        [id, 1],
-        ['other', 2],
-      ],
-      bans,
-      counts,
-      isAsking ? result : '',
-    ];
+    const members = Object.entries({ [id]: 1, other: 2 });
+    return [5_000_000, members, bans, counts, isAsking ? result : ''];
   };
 
 function answerTo(command: string, words: readonly string[]): Reply {
@@ -110,7 +102,6 @@ const until = async (isSo: () => boolean): Promise<void> => {
 /** The windows that were told and want permits, or give them back. */
 const asks = (): ToldWindow[] =>
   calls.flatMap(({ windows }) => windows.filter(({ weight }) => weight !== undefined));
-const weights = () => asks().map(({ weight }) => weight);
 
 function enter() {
   const address = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -240,12 +231,7 @@ describe('a program of an egress group', () => {
     count.giveBack(WINDOW + 1, 3);
     expect(count.used(WINDOW)).toBe(0);
     await until(() => asks().length === 4);
-    expect(asks().map(({ used, weight }) => [used, weight])).toEqual([
-      [0, 5],
-      [0, -5],
-      [0, 5],
-      [0, -5],
-    ]);
+    expect(asks().map(({ used, weight }) => `${used} ${weight}`)).toEqual(['0 5', '0 -5', '0 5', '0 -5']);
   });
 
   it.each([
@@ -313,11 +299,7 @@ describe('a program of an egress group', () => {
     let isTaken = false;
     count.onChange(() => (isTaken ||= take(6) === 0));
     await until(() => isTaken);
-    expect(asks().map(({ weight, ofVenue }) => [weight, ofVenue])).toEqual([
-      [1, 0],
-      [5, 60],
-      [1, 60],
-    ]);
+    expect(asks().map(({ weight, ofVenue }) => `${weight} ${ofVenue}`)).toEqual(['1 0', '5 60', '1 60']);
     expect(count.used(WINDOW)).toBe(65);
   });
 
@@ -343,20 +325,14 @@ describe('a program of an egress group', () => {
     expect([count.used(9), alone(9, 21), alone(9, 20)]).toEqual([80, Infinity, 0]);
     count.giveBack(9, 20);
     expect(alone(9, 20)).toBe(0);
-    expect(weights()).toEqual([10]);
+    expect(asks()).toHaveLength(1);
     // Redis counts the permits once.
     answers.call = answering('taken', 21);
     await clock.advance(500);
     await until(() => group.isJoined);
     await group.call();
-    const told = calls.slice(-2).map(({ windows: [window] }) => [window?.used, window?.alone]);
-    expect([told, count.used(9)]).toEqual([
-      [
-        [0, 21],
-        [21, 0],
-      ],
-      80,
-    ]);
+    const told = calls.slice(-2).map(({ windows: [window] }) => `${window?.used} ${window?.alone}`);
+    expect([...told, count.used(9)]).toEqual(['0 21', '21 0', 80]);
     await lose('OOM again');
     await group.leave();
     expect(removed).toEqual([]);

@@ -27,7 +27,7 @@ export class GroupCount implements WindowCount {
   #held = 0;
   /** The count of Redis, `held` included. */
   #known = 0;
-  /** Permits that this program took without Redis. */
+  /** Permits that this program took without Redis, and that Redis does not know yet. */
   #alone = 0;
   /** The count of the venue. */
   #ofVenue = 0;
