@@ -161,7 +161,7 @@ describe.skipIf(!HAS_REDIS)(`a member of a group${NEEDS_REDIS}`, () => {
   it('keeps nothing before it is missing, when it calls again, when it has left, and when it is forgotten', async () => {
     await settle();
     await silent(2, MISSING_MS - 1000, 'late');
-    await silent(2, 700_000, 'forgotten');
+    await silent(2, 121_000, 'forgotten');
     await silent(2);
     expect(await take('missing', 40)).toEqual(['taken', 40]);
     await silent(2);

@@ -3,8 +3,8 @@ import { LONGEST_WAIT_MS } from '../../model/errors.js';
 
 /** A member without a sign of life for so long is missing: it may have lost Redis, and take its share alone. Milliseconds. */
 export const MISSING_MS = 10_000;
-/** A missing member is forgotten after this time. Milliseconds. */
-const FORGOTTEN_MS = 600_000;
+/** A missing member is forgotten after this time, because it may have been killed. Milliseconds. */
+const FORGOTTEN_MS = 120_000;
 /** For so many milliseconds after Redis lost data, members tell what they know, and no permit is given. */
 const SETTLING_MS = 2000;
 /** Keys of a group that no program uses end after this time. Milliseconds. */
