@@ -43,7 +43,6 @@ const READERS: ReadonlySet<Verb> = new Set<Verb>([
   'export',
   'universe',
   'doctor',
-  'enqueue',
 ]);
 /** The folders outside of the series that a run writes. */
 const OF_RUNS = [

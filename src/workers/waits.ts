@@ -11,8 +11,10 @@ import type { OpenQueue } from './open-queue.js';
 import { Counters } from '../model/counters.js';
 import type { Counts } from '../model/counters.js';
 
-/** The keys of a command that was killed vanish after this time. */
+/** The keys of a command that was killed while it waited vanish after this time. */
 const KEPT_SECONDS = 3600;
+/** Of one that was killed before: it adds jobs for as long as the queue is full. */
+const KEPT_WHILE_ADDING_SECONDS = 30 * 24 * 3600;
 
 /** What an attempt tells the commands that wait for its job: as return value, or within the progress of the job. */
 export interface AttemptReport {
@@ -45,6 +47,7 @@ export class Wait {
     const [seconds = 0, microseconds = 0] = await connection.client.time();
     const since = seconds * 1000 + Math.floor(microseconds / 1000);
     await this.add(['']);
+    await connection.client.expire(this.#key, KEPT_WHILE_ADDING_SECONDS);
     for (const { name } of [queue, converting]) {
       const events = bullmq.openEvents(name, connection, String(since));
       events.on('progress', ({ jobId, data }) => void this.#report(jobId, data));

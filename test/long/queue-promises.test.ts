@@ -101,10 +101,13 @@ describe.skipIf(!HAS_REDIS)(`jobs of a queue${NEEDS_REDIS}`, { timeout: 120_000 
     );
   });
 
-  it('adds no more jobs than may wait', async () => {
-    const enqueue = runs.enqueue([...YEAR, 'all', '--max-waiting', '2']);
+  it('adds no more jobs than may wait, and leaves no key for ever if it is killed then', async () => {
+    const enqueue = runs.enqueue([...YEAR, 'all', '--max-waiting', '2', '--wait']);
     const key = 'cryptodl:queue:main:prioritized';
     while ((await runs.redis.client.zcard(key)) < 2) await sleep(10);
+    const waitedFor = await runs.redis.client.keys('*:cryptodl:wait:*');
+    const lives = await Promise.all(waitedFor.map((each) => runs.redis.client.ttl(each)));
+    expect(lives).toEqual([expect.toSatisfy((seconds: number) => seconds > 3600)]);
     const worker = runs.work([]);
     let most = 0;
     while ((await Promise.race([enqueue, sleep(5)])) === undefined)
