@@ -125,7 +125,8 @@ describe.skipIf(!HAS_REDIS)(`a connection to Redis${NEEDS_REDIS}`, () => {
   it.each(['limit', 'queue'] as const)(
     'leads to the new server after a failover that leaves the old one as a replica: %s',
     async (use) => {
-      const [old, next] = [await started(), await started()];
+      // A replica is sent a file.
+      const [old, next] = [await started(['--dir', scratch]), await started(['--dir', scratch])];
       let { port } = old;
       const proxy = createServer((socket) => {
         const server = connect(port, '127.0.0.1');
