@@ -307,10 +307,10 @@ describe('a program of an egress group', () => {
     const { group, count, lose, taken } = await joined();
     await taken(10);
     expect(group.aloneFrom).toBeUndefined();
-    await lose('READONLY a replica');
+    await lose('MISCONF no disk');
     await lose('OOM again');
     expect(group.aloneFrom).toBe(clock.monotonic() + 10_000);
-    const reason = /READONLY a replica; until it answers, .* takes 1\/2 of each limit, .* group office, from/;
+    const reason = /MISCONF no disk; until it answers, .* takes 1\/2 of each limit, .* group office, from/;
     expect(warnings).toEqual([expect.stringMatching(reason)]);
     await clock.advance(20_000);
     const alone = (window: number, weight: number, at = 0): number => count.take(window, weight, BUDGET, at);
