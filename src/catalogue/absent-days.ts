@@ -52,6 +52,8 @@ export interface SeriesFacts {
   readonly reported?: ReadonlyMap<number, ErrorCode>;
   /** REST has the rows of all times, so its empty answers are evidence. */
   readonly isWholeInRest?: true;
+  /** An order asks REST. What REST no longer keeps was there when it was ordered. */
+  readonly asksRest?: true;
   /** An order asks REST, or some held rows are from it: a late month of the archive says nothing about its days. */
   readonly hasRest?: true;
   /** The first held rows are from REST. */
@@ -100,7 +102,10 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayRe
   const rows = known.rows ?? { first: -Infinity, end: Infinity };
   const firstHeld = held.length === 0 ? Infinity : Math.max(at(held, 0), rows.first);
   const lastHeld = held.length === 0 ? -Infinity : Math.min(at(held, held.length - 1), rows.end);
-  const { before, after } = outerReasons(absences, firstHeld, lastHeld);
+  const isLost = ({ reason, rest }: Absence): boolean =>
+    known.asksRest === true && reason === 'before-history' && rest === undefined;
+  const { before, after } = outerReasons(absences, firstHeld, lastHeld, isLost);
+  const emptyFrom = known.isOfRest === true ? emptyBefore(firstHeld, absences) : Infinity;
   const isHeld = (day: number): boolean => intersect([day, day + 1], held).length > 0;
   return (day) => {
     const failed = absences.failureOf(dayPeriod(day));
@@ -109,15 +114,8 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayRe
     const found = absences.of(period);
     // Without evidence, a record of a day that an object has is about the rows of the object, or older than it.
     const isOfObject = found !== undefined && !REASON_FACTS[found.reason].isProven && isHeld(day);
-    const recorded = isOfObject ? undefined : found;
-    // An empty answer is evidence only beside rows of the series: before the first ones, the symbol was not listed.
-    if (
-      known.isOfRest === true &&
-      day < firstHeld &&
-      recorded?.reason === 'unknown' &&
-      recorded.rest?.isEmpty
-    )
-      return { reason: 'not-listed-yet', evidence: 'rest' };
+    const recorded = isOfObject || (found !== undefined && isLost(found)) ? undefined : found;
+    if (day < firstHeld && day >= emptyFrom) return { reason: 'not-listed-yet', evidence: 'rest' };
     if (
       recorded !== undefined &&
       held.length > 0 &&
@@ -142,6 +140,19 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayRe
     if (ofReport !== undefined) return { reason: `failed:${ofReport}` };
     return { reason: day < firstHeld || day >= lastHeld ? 'not-fetched' : 'unexplained' };
   };
+}
+
+/**
+ * The first of the days right before the first held one of which REST answered that it has no rows: the symbol was not listed. An empty answer is
+ * evidence only beside rows of the series.
+ */
+function emptyBefore(firstHeld: number, absences: Absences): number {
+  let first = firstHeld;
+  for (;;) {
+    const { reason, rest } = absences.ofDay(first - 1) ?? {};
+    if (reason !== 'unknown' || rest?.isEmpty !== true) return first;
+    first -= 1;
+  }
 }
 
 /** `not-fetched`: the last request was before the archive should have published the period. */
@@ -173,12 +184,13 @@ function outerReasons(
   absences: Absences,
   firstHeld: number,
   lastHeld: number,
+  isLost: (absence: Absence) => boolean,
 ): { readonly before: OuterDays | undefined; readonly after: OuterDays | undefined } {
   let before: OuterDays | undefined;
   let after: OuterDays | undefined;
   const look = ({ from, to }: Period, absence: Absence): void => {
     const { at: part, isProven } = REASON_FACTS[absence.reason];
-    if (!isProven) return;
+    if (!isProven || isLost(absence)) return;
     const known = withEvidence(absence);
     if (part === 'start' && to <= firstHeld && to > (before?.to ?? -Infinity)) before = { from, to, known };
     if (part === 'end' && from >= lastHeld && from < (after?.from ?? Infinity)) after = { from, to, known };

@@ -243,6 +243,7 @@ function factsOf(
     ...rowsOf(held, spec),
     ...(hasWholeHistory(spec) ? { isWholeInRest: true } : {}),
     ...(isInRest ? { hasRest: isInRest } : {}),
+    ...(asksRest ? { asksRest } : {}),
     ...(held[0] !== undefined && isFromRest(held[0].facts) ? { isOfRest: true } : {}),
     ...(isMonthlyOnly ? { currentMonth: monthStart(monthOf(today)) } : {}),
   };
@@ -380,7 +381,16 @@ function gapsOf({ within, missing, cuts, quiet }: JudgedObjects, part: Part): Ga
   if (part.rowSeconds !== undefined) gaps.push(...looseGaps(current, part, part.rowSeconds));
   const isCurrent = ({ day }: EmptyStretch): boolean => !old.some((one) => one.from <= day && day < one.to);
   gaps.push(...cutGaps(cuts.filter(isCurrent), short, part));
-  return joined(gaps.sort((a, b) => a.from - b.from || a.to - b.to));
+  const sorted = gaps.sort((a, b) => a.from - b.from || a.to - b.to);
+  return joined(sorted.map((gap) => withCadence(gap, within)));
+}
+
+/** Marks rows that are missing in a monthly object. */
+function withCadence(gap: Gap, within: readonly HeldSpan[]): Gap {
+  const isIn = ({ from, to }: HeldSpan): boolean =>
+    from * DAY_SECONDS <= gap.from && gap.from < to * DAY_SECONDS;
+  const isOfMonth = gap.state === 'short' && within.find(isIn)?.facts.cadence === 'monthly';
+  return isOfMonth ? { ...gap, isOfMonth } : gap;
 }
 
 /** Why a held object is not what the archive has: a later revision could not be fetched, or has more rows and was refused because it lacks held ones. */
@@ -407,6 +417,7 @@ function joined(gaps: readonly Gap[]): Gap[] {
       last.reason === gap.reason &&
       last.evidence === gap.evidence &&
       last.isRestAsked === gap.isRestAsked &&
+      last.isOfMonth === gap.isOfMonth &&
       last.isLoose === undefined &&
       gap.isLoose === undefined;
     if (goesOn) all[all.length - 1] = { ...last, to: gap.to, amount: last.amount + gap.amount };

@@ -24,6 +24,8 @@ export interface Gap {
   readonly evidence?: Evidence;
   /** REST was asked for these days too, in vain. */
   readonly isRestAsked?: true;
+  /** The rows are missing in a monthly object. */
+  readonly isOfMonth?: true;
   /** The missing rows lie somewhere in this time; their exact times are unknown. */
   readonly isLoose?: true;
 }

@@ -36,7 +36,7 @@ export function orderedDays(order: Order, venue: Source, nowMs: number): Ordered
 
 /** The days of the order that it asks for of one symbol. */
 export function daysOfSymbol(order: Order, days: OrderedDays, symbol: string): OrderedDays {
-  const from = days.from ?? firstDayOf(order, symbol);
+  const from = firstDayOf(order, symbol);
   return from === undefined ? { ...days, lookBack: 1 } : { ...days, from, to: Math.max(days.to, from) };
 }
 

@@ -183,7 +183,7 @@ function emptyAmounts({ from, to }: OrderedDays): Amounts {
 
 /** What may mend a gap. The archive was asked for the days of a hole: `repair` asks REST for them, once, and for the rows that held objects lack. */
 function mendsOf(
-  { state, reason, isRestAsked, from, to }: Gap,
+  { state, reason, isRestAsked, isOfMonth, from, to }: Gap,
   { hasArchive, hasDays, restFrom }: Sources,
 ): Mend[] {
   const hasRest = to > restFrom;
@@ -191,6 +191,6 @@ function mendsOf(
   if (reason === 'hole') return hasRest && isRestAsked !== true ? ['repair'] : [];
   if (reason === 'missing') return ['repair'];
   if (state !== 'short') return ['run'];
-  const mends: Mend[] = hasDays && to - from >= DAY_SECONDS ? ['run'] : [];
+  const mends: Mend[] = isOfMonth === true && hasDays && to - from >= DAY_SECONDS ? ['run'] : [];
   return hasRest ? [...mends, 'repair'] : mends;
 }

@@ -92,6 +92,8 @@ export class Absences {
     const { reason, asked, rest, failed, refused } = line;
     if (failed !== undefined && refused !== undefined)
       this.#refused.set(`${refused.format} ${line.cadence} ${line.first}`, { ...line, failed, refused });
+    // The held days have more rows than their month. What is known of its other days stays.
+    if (failed === 'month-incomplete') return;
     const ofRest = rest === undefined ? {} : { rest: { ...rest, atMs: Date.parse(rest.at) } };
     const absence: Absence = { reason, asked, atMs, to: last.to, ...ofRest };
     const absences = this.#absent[line.cadence];

@@ -47,7 +47,10 @@ const OrderSchema = v.strictObject({
   settings: SettingsSchema,
   /** The earliest day that was ever asked for; null: the first day of each series. */
   first: v.nullable(day),
-  /** Where `first` is null: the first published day of each symbol, as the plan of a run found it. */
+  /**
+   * The days from which symbols are asked for, where they are later than `first`, or it is null: the first published day, as the plan of a run found
+   * it; of rows that only REST has, the first day that it had when the symbol joined.
+   */
   starts: v.optional(v.record(text, day)),
   /** The last day; null: the order is open, and later runs continue it. */
   last: v.nullable(day),
@@ -166,13 +169,16 @@ export interface OrderTerms {
   readonly isOfMonths: boolean;
 }
 
-/** An order as a run asks for it. */
-export type AskedOrder = Omit<Order, 'v' | 'id' | 'at' | 'starts'>;
+const AskedOrderSchema = v.strictObject({
+  ...v.omit(OrderSchema, ['v', 'id', 'at', 'starts']).entries,
+  /** The first day that REST has, of rows that no other source has. */
+  reach: v.optional(day),
+});
 
-const AskedSchema = v.pipe(
-  v.array(v.omit(OrderSchema, ['v', 'id', 'at', 'starts'])),
-  v.maxLength(MOST_ORDERS),
-);
+/** An order as a run asks for it. */
+export type AskedOrder = Readonly<v.InferOutput<typeof AskedOrderSchema>>;
+
+const AskedSchema = v.pipe(v.array(AskedOrderSchema), v.maxLength(MOST_ORDERS));
 
 /** Orders that come from another program; undefined for anything else. */
 export function parseAsked(value: unknown): readonly AskedOrder[] | undefined {
@@ -215,9 +221,29 @@ export async function noteStarts(
 }
 
 /** The first day that the order asks for of a symbol; undefined: the first day of the series, which is not known. */
-export function firstDayOf({ first, starts = {} }: Order, symbol: string): number | undefined {
-  const asked = first ?? (Object.hasOwn(starts, symbol) ? starts[symbol] : undefined);
-  return asked === undefined ? undefined : parseDay(asked);
+export function firstDayOf(
+  { first, starts = {} }: Pick<Order, 'first' | 'starts'>,
+  symbol: string,
+): number | undefined {
+  const asked = Object.hasOwn(starts, symbol) ? starts[symbol] : first;
+  return parseDay(asked ?? '');
+}
+
+/** The order with the days from which these symbols are asked for, if only REST has their rows. `reach`: the first day that it has now. */
+export function withStarts(
+  order: Order,
+  symbols: readonly string[],
+  reach: string | undefined,
+  before?: Order,
+): Order {
+  if (reach === undefined) return order;
+  const starts = { ...order.starts };
+  for (const symbol of symbols) {
+    const known = before?.symbols.includes(symbol) === true ? firstDayOf(before, symbol) : undefined;
+    const start = known === undefined ? reach : earliest(dayText(known), reach);
+    if (start > (order.first ?? '')) starts[symbol] = start;
+  }
+  return Object.keys(starts).length === 0 ? order : { ...order, starts };
 }
 
 /** The layers of the lake and the settings that make two orders the same kind. */
@@ -245,7 +271,7 @@ export function joinOrders(
   return { orders: [...orders.values()], changed: [...changed.values()] };
 }
 
-function joined(held: readonly Order[], asked: AskedOrder, at: string): Order {
+function joined(held: readonly Order[], { reach, ...asked }: AskedOrder, at: string): Order {
   const same = held.filter(
     (order) => kindOf(order) === kindOf(asked) && (order.last === null) === (asked.last === null),
   );
@@ -254,18 +280,22 @@ function joined(held: readonly Order[], asked: AskedOrder, at: string): Order {
       ? selectsAll(asked.words, order.words) || selectsAll(order.words, asked.words)
       : order.last === asked.last && order.first === asked.first && selectsAll(order.words, asked.words);
   const known = same.find(fits);
-  if (known === undefined)
-    return { v: 1, id: freeId(held, asked), ...asked, symbols: [...asked.symbols].sort(), at };
+  if (known === undefined) {
+    const order: Order = { v: 1, id: freeId(held, asked), ...asked, symbols: [...asked.symbols].sort(), at };
+    return withStarts(order, asked.symbols, reach);
+  }
   const { months, ...rest } = known;
-  return {
+  const order: Order = {
     ...rest,
     ...(months === undefined || asked.months === undefined ? {} : { months }),
     words: selectsAll(known.words, asked.words) ? known.words : asked.words,
     settings: asked.settings,
     ...(asked.join === undefined ? {} : { join: asked.join }),
-    first: earlier(known.first, asked.first),
+    // A clock that was set back begins no order years earlier.
+    first: at < known.at ? known.first : earlier(known.first, asked.first),
     symbols: [...new Set([...known.symbols, ...asked.symbols])].sort(),
   };
+  return withStarts(order, asked.symbols, reach, known);
 }
 
 const isExclusion = (word: string): boolean => word.startsWith('!');
@@ -280,7 +310,10 @@ function selectsAll(words: readonly string[], others: readonly string[]): boolea
 }
 
 function earlier(one: string | null, other: string | null): string | null {
-  if (one === null || other === null) return null;
+  return one === null || other === null ? null : earliest(one, other);
+}
+
+function earliest(one: string, other: string): string {
   return one < other ? one : other;
 }
 

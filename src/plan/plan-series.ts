@@ -27,9 +27,10 @@ import {
 import type { Choice, ChooseContext } from './choose-objects.js';
 import type { PlanContext, SeriesRequest } from './series-request.js';
 import { decidePartition } from './decide.js';
-import { proveAbsences, withProven } from './prove-absences.js';
+import { endInArchive, proveAbsences, withProven } from './prove-absences.js';
 import { mayLackEdges } from './prove-edges.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
+import type { RestContext } from './rest-periods.js';
 import { withHeldSettings } from './series-request.js';
 import type { SeriesListing, ListingRange } from './series-listing.js';
 
@@ -57,8 +58,8 @@ export async function planSeries(
   const known = { held: kept, known: held, absences: manifest.absences, keepsMonths: isMixed };
   const asked = isRewritten ? withoutSubstitutes(request) : request;
   const chosen = await chosenPeriods(context, asked, ranges, known);
-  const first = ranges[0]?.from === -Infinity ? firstDay(chosen, held) : undefined;
-  if (first !== undefined) context.starts.set(series, first);
+  const first = chosen.find((choice) => (choice.listed ?? choice.held) !== undefined)?.period.from;
+  if (ranges[0]?.from === -Infinity && first !== undefined) context.starts.set(series, first);
   if (request.rewrites === 'when-days-have-more' && !haveMore(chosen, request.emptyDays)) return [];
   const onlyHeld = context.revisions === 'only' && request.rewrites === undefined;
   const partitions = grouped(
@@ -83,12 +84,6 @@ export async function planSeries(
     emptyDays === undefined ? plan : { ...plan, emptyDays },
   );
   return request.rest === undefined ? decided : joinPeriods(decided);
-}
-
-/** The first day that is chosen. What is held of earlier ones belongs to the order too: REST keeps its days for a time only. */
-function firstDay(chosen: readonly Choice[], held: HeldObjects): number | undefined {
-  const first = chosen.find((choice) => (choice.listed ?? choice.held) !== undefined)?.period.from;
-  return first === undefined ? undefined : Math.min(first, held.first() ?? first);
 }
 
 /** The ranges of a request, with the days that are checked again, and those that its order lacks. */
@@ -149,12 +144,12 @@ async function chosenPeriods(
     const absence = isAsked ? undefined : absences.of(period);
     return absence !== undefined && !isRestDue(absence, context.nowMs);
   };
-  const wasAsked = (period: Period): boolean =>
-    absences.failureOf(period) !== undefined ||
-    REASON_FACTS[absences.of(period)?.reason ?? 'delisted'].mayCome;
-  const fromRest = rest === undefined ? undefined : { series, offer: rest, held, isRecentlyAbsent, wasAsked };
-  if (fromRest?.offer.mode === 'only')
-    return chooseFromRest(fromRest, ranges).map((choice) => withProven({ absences, known }, choice));
+  const ofSeries = { series, held, isRecentlyAbsent, reasonIfGone: reasonsIfGone(absences) };
+  const fromRest = rest === undefined ? undefined : { ...ofSeries, offer: rest };
+  if (fromRest?.offer.mode === 'only') {
+    const end = await endInArchive(context, series, known);
+    return chooseFromRest(fromRest, ranges).map((choice) => withProven({ absences, known, end }, choice));
+  }
   const spec = findDataset(context.venue, series.market, series.dataset);
   const halts = haltsOf(context.venue, series);
   const isRefused = (listed: ArchiveObject): boolean =>
@@ -182,6 +177,15 @@ async function chosenPeriods(
   const proven = await proveAbsences(proof, choices);
   const kept = hasLongBars(spec, series.interval) ? withoutUnlisted(proven, known) : proven;
   return fromRest === undefined ? kept : fillFromRest(fromRest, kept);
+}
+
+function reasonsIfGone(absences: Absences): RestContext['reasonIfGone'] {
+  return (period) => {
+    const { reason = 'delisted', rest } = absences.of(period) ?? {};
+    if (rest?.isEmpty === true) return reason;
+    const wasAsked = absences.failureOf(period) !== undefined || REASON_FACTS[reason].mayCome;
+    return wasAsked ? 'hole' : 'before-history';
+  };
 }
 
 /** Whether a run of `ranges` compares the revisions of held objects with those that are listed. */

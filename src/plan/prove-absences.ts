@@ -10,6 +10,7 @@ import type { Cadence, Period, Series } from '../model/task.js';
 import { unlessListingFault } from '../source/listing.js';
 import { findDataset, hasLongBars } from '../source/venue.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
+import { LONGEST_DELAY_DAYS } from './series-listing.js';
 import type { SeriesListing } from './series-listing.js';
 import { keptByRest } from './rest-evidence.js';
 import type { RestOffer } from './rest-evidence.js';
@@ -94,9 +95,29 @@ function provenBefore(
     .find(isEnd);
 }
 
-/** A period of REST, which proves nothing about a symbol, with the reason that earlier runs have proven. */
-export function withProven(context: Pick<ProofContext, 'absences' | 'known'>, choice: Choice): Choice {
-  const { period, held, listed } = choice;
+/**
+ * The end of a symbol of which the lake has had no new row of REST for weeks, as the archive proves it: REST no longer knows the symbol, and tells no end. Undefined
+ * without a proof.
+ */
+export async function endInArchive(
+  { life, today }: Pick<PlanContext, 'life' | 'today'>,
+  series: Series,
+  known: ChooseContext['known'],
+): Promise<number | undefined> {
+  const heldTo = known.end();
+  if (heldTo === undefined || today - heldTo < LONGEST_DELAY_DAYS.daily) return undefined;
+  return unlessListingFault(life.end(series, 'daily', heldTo));
+}
+
+/** A period of REST, which proves nothing about a symbol, with the reason that earlier runs or the archive have proven. */
+export function withProven(
+  context: Pick<ProofContext, 'absences' | 'known'> & { readonly end?: number | undefined },
+  choice: Choice,
+): Choice {
+  const { period, held, listed, key } = choice;
+  const { end = Infinity } = context;
+  if (held === undefined && period.from >= end)
+    return { period, absent: 'delisted', since: end, key: key ?? listed?.key ?? '' };
   const absent = held === undefined ? provenBefore(context, period) : undefined;
   // What REST keeps changes each day.
   if (absent === undefined || absent === 'before-history') return choice;

@@ -19,8 +19,8 @@ export interface RestContext {
   readonly held: HeldObjects;
   /** Whether the period was absent at a recent request, so that it is not requested again yet. */
   readonly isRecentlyAbsent: (period: Period) => boolean;
-  /** Whether an earlier run asked for the period in vain: then it is lost once REST keeps it no longer. */
-  readonly wasAsked: (period: Period) => boolean;
+  /** The reason of a period that REST keeps no longer: lost if an earlier run asked for it in vain, unless REST answered that it has no rows of it. */
+  readonly reasonIfGone: (period: Period) => AbsenceReason;
 }
 
 /** The chosen periods, in ascending order. A range without start begins with the first day of REST. */
@@ -145,7 +145,7 @@ function periodsOf(
 }
 
 function choiceOf(context: RestContext, period: Period, otherwise: AbsenceReason): Choice {
-  const { series, held, offer, isRecentlyAbsent, wasAsked } = context;
+  const { series, held, offer, isRecentlyAbsent, reasonIfGone } = context;
   const line = held.of(period) ?? held.ofMonth(monthOf(period.from));
   const known = line === undefined ? {} : { held: line };
   // A held period of the archive is not requested from REST.
@@ -153,7 +153,7 @@ function choiceOf(context: RestContext, period: Period, otherwise: AbsenceReason
   if (period.from < offer.from)
     return {
       period,
-      absent: wasAsked(period) ? 'hole' : 'before-history',
+      absent: reasonIfGone(period),
       key: restKey(series, period),
       ...known,
     };

@@ -15,7 +15,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { readVerbLake, selectGiven } from '../select/held-series.js';
 import { seriesOf } from '../catalogue/ordered-series.js';
 import { givenFlags } from '../select/selection.js';
-import { meantNames } from '../select/select-symbols.js';
+import { isOfGlobs, meantNames } from '../select/select-symbols.js';
 import type { Source } from '../source/source.js';
 
 export const SELECTION = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
@@ -105,12 +105,17 @@ function refuseId(id: string): never {
   throw usage(`--order ${id}: the lake has no such order`, 'cryptodl check --json shows the ids');
 }
 
-/** Drops words that mean a removed symbol. Globs, and words that mean other symbols, stay. */
+/** Drops words that mean a removed symbol. Words that mean other symbols stay, and globs that select it too: it is excluded from them. */
 function withoutSymbols(order: Order, symbols: readonly string[]): OrderChange {
   const gone = new Set(symbols);
   const rest = order.symbols.filter((symbol) => !gone.has(symbol));
   const words = order.words.filter((word) => !meantNames([word], symbols).every((name) => gone.has(name)));
-  const left = { ...order, words: words.length === 0 ? order.words : words, symbols: rest };
+  const excluded = symbols.filter((symbol) => isOfGlobs(words, symbol)).map((symbol) => `!${symbol}`);
+  const left = {
+    ...order,
+    words: words.length === 0 ? order.words : [...words, ...excluded],
+    symbols: rest,
+  };
   return { order, left: rest.length === 0 ? undefined : left, symbols };
 }
 

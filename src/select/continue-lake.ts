@@ -4,7 +4,7 @@ import { dayOf, dayText, parseDay } from '../model/calendar.js';
 import { isNoAnswer, toCryptodlError, usage } from '../model/errors.js';
 import { isDue } from '../lake/absences.js';
 import { lakePaths, seriesFolder } from '../lake/layout.js';
-import { readOrders } from '../lake/orders.js';
+import { readOrders, withStarts } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
 import { firstGap } from '../catalogue/first-gap.js';
 import { readHeld } from '../catalogue/read-series.js';
@@ -130,7 +130,10 @@ async function orderedAnew(
       );
     ordered.push(...order.symbols.map(requestOf), ...added);
     const symbols = [...order.symbols, ...added.map(({ series }) => series.symbol)].sort();
-    if (added.length > 0) grown.push({ ...order, symbols });
+    const [one] = added;
+    const reach = one?.rest?.mode === 'only' ? dayText(one.rest.from) : undefined;
+    const names = added.map(({ series }) => series.symbol);
+    if (one !== undefined) grown.push(withStarts({ ...order, symbols }, names, reach));
   }
   return { ordered, grown };
 }

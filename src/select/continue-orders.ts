@@ -55,9 +55,9 @@ export async function continueOrders(
   const orders = { held, changed: [...joined, ...(selection.grown ?? [])] };
   const keepsRange = options.exact || options.to !== undefined;
   if (keepsRange) return { selection: { ...selection, requests: formatted }, orders };
-  const [firsts, before] = [firstDays(all), firstDays(held)];
+  const firsts = firstDays(all);
   const today = dayOf(nowMs, venue);
-  const requests = formatted.map((request) => withFirstDay(request, { firsts, before, today }));
+  const requests = formatted.map((request) => withFirstDay(request, firsts, today));
   return { selection: { ...selection, requests }, orders };
 }
 
@@ -86,27 +86,22 @@ function orderedFormats(orders: readonly Order[]): (series: Series) => readonly 
   return (series) => known.filter(({ isOwn }) => isOwn(series)).map(({ format }) => format);
 }
 
-/** The first days that the orders ask for, with and without this run. */
-interface FirstDays {
-  readonly firsts: ReadonlyMap<string, First>;
-  readonly before: ReadonlyMap<string, First>;
-  readonly today: number;
-}
-
-function withFirstDay(request: SeriesRequest, { firsts, before, today }: FirstDays): SeriesRequest {
+function withFirstDay(
+  request: SeriesRequest,
+  firsts: ReadonlyMap<string, First>,
+  today: number,
+): SeriesRequest {
   const { market, dataset, interval, symbol } = request.series;
-  const name = nameOf(market, dataset, interval, symbol);
-  const first = firsts.get(name);
+  const first = firsts.get(nameOf(market, dataset, interval, symbol));
   if (first === undefined || request.exact === true) return request;
   const { rest } = request;
+  // REST keeps a window of some days.
+  if (rest?.mode === 'only') return { ...request, since: Math.max(first.day, rest.from) };
   // Each run looks for an unknown first day. The archive may get days before a known one: they are looked for less and less often, without end.
   const isKnown = Number.isFinite(first.day);
-  const isOfRest = rest?.mode === 'only';
-  const isExtended = first.isOfSeries && (!isKnown || (!isOfRest && isCheckDay(first.day, today)));
-  const earlier = isExtended ? [{ from: -Infinity, to: isKnown ? first.day : today }] : [];
-  // REST keeps a window of some days. A symbol that joins the order could not be had before: its first run records that.
-  const since = isOfRest && before.has(name) ? Math.max(first.day, rest.from) : first.day;
-  return { ...request, since, ranges: [...earlier, ...request.ranges] };
+  const isExtended = first.isOfSeries && (!isKnown || isCheckDay(first.day, today));
+  const before = isExtended ? [{ from: -Infinity, to: isKnown ? first.day : today }] : [];
+  return { ...request, since: first.day, ranges: [...before, ...request.ranges] };
 }
 
 /** The orders of a selection: one for each dataset and format. None for a run that looks for revisions only. */
@@ -124,6 +119,7 @@ export function askedOrders(
     if (one === undefined) return [];
     const { market, dataset, interval } = one.series;
     return {
+      ...(one.rest?.mode === 'only' ? { reach: dayText(one.rest.from) } : {}),
       verb,
       exchange: venue.name,
       market,

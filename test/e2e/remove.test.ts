@@ -98,6 +98,12 @@ describe('--yes', () => {
     expect(existsSync(join(lake, ETH))).toBe(false);
   });
 
+  it('excludes a symbol from the globs of an order, so that a run without symbols does not bring it back', async () => {
+    const lake = await scene.lakeOf([['--symbols', '*USDT', '--days', '2']]);
+    await remove(lake, '--symbols', 'ETHUSDT', '--yes');
+    expect(ordersOf(lake)).toMatchObject([{ words: ['*USDT', '!ETHUSDT'] }]);
+  });
+
   it('removes an order without symbols, and says that runs may select them again', async () => {
     const lake = await scene.lakeOf([['--symbols', '*USDT', '--days', '2']]);
     const { stderr } = await remove(lake, '--symbols', 'all', '--yes');

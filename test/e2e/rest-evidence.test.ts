@@ -1,4 +1,6 @@
 /** In a run that uses REST, the archive alone proves nothing about a symbol. */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -6,7 +8,8 @@ import { publishFunding, publishKlines } from '../helpers/metrics-archive.js';
 import { closing, daysBetween, joinedScene, NOW, rowsOf } from '../helpers/metrics-scene.js';
 import type { JoinedScene } from '../helpers/metrics-scene.js';
 import { DAY_MS } from '../helpers/rest-venue-types.js';
-import type { VenueSymbol } from '../helpers/rest-venue-types.js';
+import { apiError } from '../helpers/rest-venue-answers.js';
+import type { Asked, VenueSymbol } from '../helpers/rest-venue-types.js';
 
 const scratch = scratchFolder();
 const BTC: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi' };
@@ -137,6 +140,44 @@ describe('an order of rows that only REST has', () => {
     setNow('2027-01-10T08:00:00Z');
     await run([...LINE_OF('BTCUSDT'), '--to', 'yesterday']);
     expect(await verdictOf(lake, '2027-01-10T09:00:00Z')).toEqual([4, 'incomplete']);
+  });
+
+  it('lacks the days that REST had when they were ordered, also if no run has asked for them', async () => {
+    const { run, lake, setNow } = await closing(joinedScene(scratch, { symbols: [BTC] }));
+    await run([...LINE_OF('BTCUSDT'), '--days', '29']);
+    // The first run was killed before its first rows.
+    for (const part of ['binance', '_manifests']) rmSync(join(lake, part), { recursive: true });
+    setNow('2027-01-10T08:00:00Z');
+    await run([...LINE_OF('BTCUSDT'), '--from', '2026-10-23']);
+    expect(await verdictOf(lake, '2027-01-10T09:00:00Z')).toEqual([4, 'incomplete']);
+  });
+
+  it('keeps the answer that a symbol was not listed yet, also of days that REST keeps no longer', async () => {
+    const late: VenueSymbol = { symbol: 'AUSDT', host: 'fapi', from: Date.parse('2026-11-10') };
+    const { run, lake, setNow } = await closing(joinedScene(scratch, { symbols: [late] }));
+    await run([...LINE_OF('AUSDT'), '--days', '29']);
+    setNow('2026-12-12T08:00:00Z');
+    await run(['metrics', '--dataset', 'openInterestHist', '--from', '2026-10-23']);
+    expect(await verdictOf(lake, '2026-12-12T09:00:00Z')).toEqual([0, 'complete']);
+  });
+
+  it('ends with a symbol that REST no longer knows, where the archive proves it', async () => {
+    const gone: VenueSymbol = { symbol: 'AUSDT', host: 'fapi', to: Date.parse(NOW) + 1 };
+    const disturb = ({ query, at }: Asked) =>
+      query.get('symbol') === 'AUSDT' && at > Date.parse(NOW)
+        ? apiError(-1121, 'Invalid symbol.')
+        : undefined;
+    const { run, lake, folder, setNow } = await closing(
+      joinedScene(scratch, { symbols: [BTC, gone], disturb }),
+    );
+    await run([...LINE_OF('BTCUSDT,AUSDT'), '--days', '9']);
+    for (const day of daysBetween('2026-11-01', '2026-12-12'))
+      for (const one of day < Date.parse('2026-11-21') ? [BTC, gone] : [BTC])
+        for (const [interval, stepMs] of [['1d', DAY_MS] as const, ['1h', DAY_MS / 24] as const])
+          publishKlines(folder, one, interval, stepMs, day);
+    setNow('2026-12-12T08:00:00Z');
+    expect((await run(['metrics'])).code).toBe(0);
+    expect(await verdictOf(lake, '2026-12-12T09:00:00Z')).toEqual([0, 'complete']);
   });
 
   it('that begins with the first days begins with them for a symbol that joins it too', async () => {

@@ -37,6 +37,17 @@ describe('a remembered reason', () => {
     );
   });
 
+  it('stays when the month is refused in place of held days that have more rows', () => {
+    const absences = new Absences();
+    const line = { v: 1, kind: 'absent', asked: 1, at: '2026-12-05T12:00:00Z', tool: 'test' } as const;
+    const [first, last] = ['2026-11-20', '2026-11-20'];
+    absences.add({ ...line, cadence: 'daily', first, last, reason: 'delisted' });
+    const month = { cadence: 'monthly', first: '2026-11', last: '2026-11', reason: 'hole' } as const;
+    absences.add({ ...line, ...month, at: '2026-12-06T12:00:00Z', failed: 'month-incomplete' });
+    const found = absentDays(HELD, day(first), day('2026-11-30'), { absences, today: day('2026-12-06') });
+    expect(found.map(({ reason }) => reason)).toEqual(['delisted']);
+  });
+
   it.each(['not-published-yet', 'delisted', 'not-listed-yet', 'dataset-ended', 'before-history'] as const)(
     'is no excuse any more when days on both sides are held: %s',
     (reason) => {

@@ -172,7 +172,7 @@ const LINES: Readonly<Record<string, number>> = {
   notify: 250,
   options: 3000,
   page: 450,
-  plan: 2550,
+  plan: 2600,
   plot: 1050,
   query: 500,
   queue: 1300,

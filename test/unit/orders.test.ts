@@ -87,6 +87,11 @@ describe('an open order', () => {
     expect([order?.symbols, order?.first, order?.at]).toEqual([['A', 'B'], '2026-11-01', AT]);
   });
 
+  it('does not begin earlier by a clock that was set back', () => {
+    const held = ordersAfter(asked('A 2026-11-01'));
+    expect(joinOrders(held, [asked('A 2020-01-01')], '2020-01-08T00:00:00.000Z').changed).toEqual([]);
+  });
+
   it('never has the id of another one, which may have lost the words that its id comes from', () => {
     const [lost] = ordersAfter(asked('A 2026-11-01'));
     const held = lost === undefined ? [] : [{ ...lost, words: ['B'], symbols: ['B'] }];

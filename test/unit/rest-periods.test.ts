@@ -34,7 +34,7 @@ function contextOf({ held: labels = [], ...offer }: Given): RestContext {
     series: SERIES,
     held,
     isRecentlyAbsent: () => false,
-    wasAsked: () => false,
+    reasonIfGone: () => 'before-history',
     offer: {
       mode: 'only',
       from: day('2020-01-01'),
