@@ -13,6 +13,7 @@ import type { Io } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import { stateFolder, surroundingsOf } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
+import { TELLING } from '../options/flag-spec.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -33,17 +34,7 @@ interface OpenMirror {
 }
 
 /** Verbs that only read a lake. `verify` writes with --fix. */
-const READERS: ReadonlySet<Verb> = new Set<Verb>([
-  'check',
-  'coverage',
-  'sql',
-  'runs',
-  'report',
-  'plot',
-  'export',
-  'universe',
-  'doctor',
-]);
+const READERS: ReadonlySet<Verb> = new Set<Verb>([...TELLING, 'sql', 'report', 'plot']);
 /** The folders outside of the series that a run writes. */
 const OF_RUNS = [
   FOLDERS.quarantine,

@@ -167,6 +167,15 @@ export const HELD = ['verify', 'repair'] as const satisfies readonly Verb[];
 export const SHARDED = [...WRITING, 'run', ...HELD, 'coverage', 'bars'] as const satisfies readonly Verb[];
 /** `HELD`, and `remove`. */
 export const SELECTING = [...HELD, 'remove'] as const satisfies readonly Verb[];
+/** Verbs that read a lake and print what they found. */
+export const TELLING = [
+  'check',
+  'coverage',
+  'runs',
+  'export',
+  'universe',
+  'doctor',
+] as const satisfies readonly Verb[];
 const WITHOUT_LAKE: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'status', 'completion', 'man'];
 /** Verbs that use a lake. */
 export const OF_LAKE = VERBS.filter((verb) => !WITHOUT_LAKE.includes(verb));

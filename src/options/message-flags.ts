@@ -9,38 +9,18 @@ import {
   ONLINE,
   ONLINE_AND_JOBS,
   section,
+  TELLING,
 } from './flag-spec.js';
 import { secretUrl, endpoint, promFile } from './addresses.js';
 
 /** Verbs that answer a question, and send no request of a download. */
-const ANSWERING = [
-  'status',
-  'schema',
-  'sql',
-  'check',
-  'coverage',
-  'runs',
-  'report',
-  'export',
-  'universe',
-  'doctor',
-] as const;
+const ANSWERING = [...TELLING, 'status', 'schema', 'sql', 'report'] as const;
 
 export const MESSAGE_FLAGS = {
   ...section({ group: 'Messages', usual: [], verbs: DOWNLOADS_AND_JOBS })({
     json: {
       verbs: [...ONLINE_AND_JOBS, ...ANSWERING, 'bars'],
-      usual: [
-        ...ONLINE_AND_JOBS,
-        'status',
-        'check',
-        'coverage',
-        'runs',
-        'bars',
-        'export',
-        'universe',
-        'doctor',
-      ],
+      usual: [...ONLINE_AND_JOBS, ...TELLING, 'status', 'bars'],
       doc: 'print NDJSON; an object per event, finding, item or file, then a summary',
       docOf: {
         universe: 'print NDJSON; an object per period and symbol, or per file; sums are text with all digits',
