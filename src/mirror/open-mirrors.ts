@@ -13,7 +13,7 @@ import type { Io } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import { stateFolder, surroundingsOf } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
-import { TELLING } from '../options/flag-spec.js';
+import { HELD, TELLING } from '../options/flag-spec.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
@@ -214,14 +214,7 @@ function copiesOf(address: string, options: Options, surroundings: Surroundings)
 }
 
 /** Verbs whose given markets and datasets select among the series of a lake. */
-const SELECTING: ReadonlySet<Verb> = new Set<Verb>([
-  'coverage',
-  'verify',
-  'repair',
-  'report',
-  'plot',
-  'export',
-]);
+const SELECTING: ReadonlySet<Verb> = new Set<Verb>([...HELD, 'coverage', 'report', 'plot', 'export']);
 
 /** The folders of the selected series, relative to the folder of the exchange; none: all. */
 function partsOf(verb: Verb, { options, origins }: Resolved): string[] {

@@ -15,18 +15,13 @@ interface ReasonFacts {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+const WEEK_MS = 7 * DAY_MS;
 
 const REASONS = {
   'not-listed-yet': { at: 'start', isProven: true, isOfSymbol: true, mayCome: false, leastWaitMs: DAY_MS },
   /** Before the first known object, without a current listing that proves more. */
   unknown: { at: 'start', isProven: false, isOfSymbol: false, mayCome: true, leastWaitMs: 6 * HOUR_MS },
-  'before-history': {
-    at: 'start',
-    isProven: true,
-    isOfSymbol: false,
-    mayCome: false,
-    leastWaitMs: 7 * DAY_MS,
-  },
+  'before-history': { at: 'start', isProven: true, isOfSymbol: false, mayCome: false, leastWaitMs: WEEK_MS },
   'not-published-yet': {
     at: 'end',
     isProven: false,

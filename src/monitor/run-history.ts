@@ -1,5 +1,4 @@
 /** The earlier runs of a lake: the figures that a new run continues, and what became of the last run. */
-import { isDeepStrictEqual } from 'node:util';
 import type { LakePaths } from '../lake/layout.js';
 import type { DatasetFigures } from '../report/tally.js';
 import { readRuns, readStarts } from './run-record.js';
@@ -86,6 +85,11 @@ export function selectionOf({ verb, job, options }: SelectedRun): string {
   return JSON.stringify([verb, job, ...SELECTING.map((name) => options[name])]);
 }
 
+/** A text that is the same for all runs that ask for the same. */
+function askedOf(run: SelectedRun): string {
+  return selectionOf(run) + JSON.stringify(ORDERING.map((name) => run.options[name]));
+}
+
 function isSuccess({ summary }: RunRecord): boolean {
   return summary.exitCode === 0;
 }
@@ -126,9 +130,7 @@ export async function lastRun(paths: LakePaths, running: boolean): Promise<LastR
   if (start !== undefined && (run === undefined || start.id > run.id)) {
     const last = ofStart(start, running);
     if (last.isOrdered) return last;
-    const isOfStart = (other: RunRecord): boolean =>
-      ORDERING.every((name) => isDeepStrictEqual(other.options[name], start.options[name])) &&
-      isSame(other, start);
+    const isOfStart = (other: RunRecord): boolean => askedOf(other) === askedOf(start);
     return { ...last, isOrdered: (await readRunsUntil(paths, isOfStart)).some(isOfStart) };
   }
   if (run === undefined) return undefined;

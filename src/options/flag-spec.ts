@@ -140,14 +140,7 @@ export const oneOf = <const T extends string>(choices: readonly T[]) => ({
 
 export const DOWNLOADS = ['vision', 'metrics', 'retry', 'repair'] as const satisfies readonly Verb[];
 /** Verbs that send requests, except for `run` and `doctor`: the sets below add them. */
-export const ONLINE = [
-  ...DOWNLOADS,
-  'verify',
-  'list',
-  'audit',
-  'enqueue',
-  'worker',
-] as const satisfies readonly Verb[];
+export const ONLINE = [...DOWNLOADS, 'verify', 'list', 'audit', 'enqueue', 'worker'] as const;
 /** The downloads and `run`, for flags that `run` accepts for all its jobs. */
 export const DOWNLOADS_AND_JOBS = [...DOWNLOADS, 'run'] as const satisfies readonly Verb[];
 export const ONLINE_AND_JOBS = [...ONLINE, 'run'] as const satisfies readonly Verb[];
@@ -168,14 +161,7 @@ export const SHARDED = [...WRITING, 'run', ...HELD, 'coverage', 'bars'] as const
 /** `HELD`, and `remove`. */
 export const SELECTING = [...HELD, 'remove'] as const satisfies readonly Verb[];
 /** Verbs that read a lake and print what they found. */
-export const TELLING = [
-  'check',
-  'coverage',
-  'runs',
-  'export',
-  'universe',
-  'doctor',
-] as const satisfies readonly Verb[];
+export const TELLING = ['check', 'coverage', 'runs', 'export', 'universe', 'doctor'] as const;
 const WITHOUT_LAKE: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'status', 'completion', 'man'];
 /** Verbs that use a lake. */
 export const OF_LAKE = VERBS.filter((verb) => !WITHOUT_LAKE.includes(verb));

@@ -96,8 +96,7 @@ function provenBefore(
 }
 
 /**
- * The end of a symbol of which the lake has had no new row of REST for weeks, as the archive proves it: REST no longer knows the symbol, and tells no end. Undefined
- * without a proof.
+ * The end of a symbol of which the lake has had no new row of REST for weeks, if the archive proves one. REST itself forgets the symbol.
  */
 export async function endInArchive(
   { life, today }: Pick<PlanContext, 'life' | 'today'>,

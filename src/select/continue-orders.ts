@@ -44,38 +44,33 @@ export async function continueOrders(
   if (options.revisions === 'only') return { selection, orders: { held: [], changed: [] } };
   const { orders: held, unreadable } = await readOrders(paths);
   if (unreadable.length > 0) observer.warn(`no orders, left out: ${listText(unreadable, 3)}`);
-  const formatted: SeriesRequest[] = [];
   const formatsOf = orderedFormats(held.filter(({ exchange }) => exchange === venue.name));
-  for await (const request of mapOrdered(selection.requests, SERIES_AT_ONCE, async (one) =>
-    one.given?.has('format') === false ? withKnownFormat(one, await formatsIn(context, one, formatsOf)) : one,
-  ))
-    formatted.push(request);
+  const formatted: SeriesRequest[] = [];
+  const known = (request: SeriesRequest): Promise<SeriesRequest> =>
+    withKnownFormat(context, request, formatsOf);
+  for await (const request of mapOrdered(selection.requests, SERIES_AT_ONCE, known)) formatted.push(request);
   const asked = askedOrders(context, { ...selection, requests: formatted });
   const { orders: all, changed: joined } = joinOrders(held, asked, new Date(nowMs).toISOString());
   const orders = { held, changed: [...joined, ...(selection.grown ?? [])] };
   const keepsRange = options.exact || options.to !== undefined;
-  if (keepsRange) return { selection: { ...selection, requests: formatted }, orders };
-  const firsts = firstDays(all);
+  const firsts = firstDays(keepsRange ? [] : all);
   const today = dayOf(nowMs, venue);
   const requests = formatted.map((request) => withFirstDay(request, firsts, today));
   return { selection: { ...selection, requests }, orders };
 }
 
-/** The formats that orders ask for; of a series without an order, those that the lake holds. */
-async function formatsIn(
+/** A run without `--format` keeps the format of the orders of a series; without an order, that of the held files, as its plan does. */
+async function withKnownFormat(
   { paths: { root }, venue }: LakeContext,
-  { series }: SeriesRequest,
+  request: SeriesRequest,
   orderedOf: (series: Series) => readonly Format[],
-): Promise<readonly Format[]> {
+): Promise<SeriesRequest> {
+  const { series, settings, given } = request;
+  if (given === undefined || given.has('format')) return request;
   const ordered = orderedOf(series);
-  if (ordered.length > 0) return ordered;
-  const manifest = await readHeld(root, venue, series);
-  return FORMATS.filter((format) => manifest[format].size > 0);
-}
-
-/** A run without `--format` keeps the format of the orders of a series, as its plan keeps that of the held files. */
-function withKnownFormat(request: SeriesRequest, formats: readonly Format[]): SeriesRequest {
-  const { settings, given = new Set() } = request;
+  // The plan reports a manifest that cannot be read.
+  const held = ordered.length > 0 ? undefined : await readHeld(root, venue, series).catch(() => undefined);
+  const formats = held === undefined ? ordered : FORMATS.filter((one) => held[one].size > 0);
   const format = formats.find((one) => areOfFormat(given, one));
   if (format === undefined || formats.includes(settings.format)) return request;
   return { ...request, settings: { ...settings, format } };

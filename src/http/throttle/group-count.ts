@@ -8,7 +8,7 @@ import type { Budget, WindowCount } from './meter.js';
 const ANSWER_MS = 1000;
 /** After a refusal, the bucket asks again when permits of others may have been given back. Milliseconds. */
 const FULL_MS = 900;
-/** Permits are kept for others only for a short time. Milliseconds. */
+/** Redis gives no permit for two seconds after it lost data. Milliseconds. */
 const SOON_MS = 100;
 
 /**
