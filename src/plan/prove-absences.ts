@@ -95,9 +95,7 @@ function provenBefore(
     .find(isEnd);
 }
 
-/**
- * The end of a symbol of which the lake has had no new row of REST for weeks, if the archive proves one. REST itself forgets the symbol.
- */
+/** The end of a symbol of which the lake has had no new row of REST for weeks, if the archive proves one. REST itself forgets the symbol. */
 export async function endInArchive(
   { life, today }: Pick<PlanContext, 'life' | 'today'>,
   series: Series,

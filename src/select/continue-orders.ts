@@ -54,8 +54,7 @@ export async function continueOrders(
   const orders = { held, changed: [...joined, ...(selection.grown ?? [])] };
   const keepsRange = options.exact || options.to !== undefined;
   const firsts = firstDays(keepsRange ? [] : all);
-  const today = dayOf(nowMs, venue);
-  const requests = formatted.map((request) => withFirstDay(request, firsts, today));
+  const requests = formatted.map((request) => withFirstDay(request, firsts, dayOf(nowMs, venue)));
   return { selection: { ...selection, requests }, orders };
 }
 
