@@ -76,8 +76,7 @@ function refusals(scene: FaultScene, id: string, objects: readonly WrongObject[]
   fault({ id, fault: objects.map(({ what }) => what).join('; '), outcome, exit: 4 }, async (exit) => {
     const zips = objects.map(({ zip }, index) => zip(keys[index] ?? ''));
     for (const [index, zip] of zips.entries()) scene.publish(keys[index] ?? '', zip);
-    const run = await scene.run();
-    expect(run.code).toBe(exit);
+    const run = await scene.runTo(exit);
     const failed: Record<string, number> = {};
     for (const code of codes) failed[code] = (failed[code] ?? 0) + 1;
     expect(run.summary).toMatchObject({
@@ -107,13 +106,10 @@ describe('D: checksums and zips', () => {
       exit: 0,
     },
     async (exit) => {
-      scene.onPath(SIDECAR, (_request, response, time) => {
-        if (time > 1) return false;
+      scene.once(SIDECAR, (response) => {
         response.end(`${WRONG_DIGEST}  ${basename(VICTIM)}\n`);
-        return true;
       });
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect([run.requestsOf(VICTIM), run.requestsOf(SIDECAR)]).toEqual([2, 2]);
       await expectIntact(scene, run);
     },
@@ -158,8 +154,7 @@ describe('D: checksums and zips', () => {
         const key = KEYS[index] ?? '';
         scene.publish(key, scene.bytesOf(key), sidecar);
       }
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, unverified: 0 });
       expect([run.requestsOf(VICTIM), run.requestsOf(SIDECAR)]).toEqual([1, 2]);
       await expectIntact(scene, run);
@@ -184,8 +179,7 @@ describe('D: checksums and zips', () => {
         const key = KEYS[index] ?? '';
         scene.publish(key, scene.bytesOf(key), sidecar);
       }
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, unverified: 0, retries: 0 });
       await expectIntact(scene, run);
     },
@@ -207,8 +201,7 @@ describe('D: checksums and zips', () => {
         response.end(withFlippedBit(scene.bytesOf(path.slice(1)), index / (KEYS.length - 1)));
         return true;
       };
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(KEYS.map((key) => run.requestsOf(key))).toEqual(KEYS.map(() => 2));
       await expectIntact(scene, run);
     },
@@ -259,10 +252,7 @@ describe('D: checksums and zips', () => {
     },
     async (exit) => {
       const cut = scene.bytesOf(VICTIM).subarray(0, 5000);
-      scene.onPath(VICTIM, (_request, response) => {
-        response.end(cut);
-        return true;
-      });
+      scene.answer(VICTIM, 200, {}, cut);
       const run = await scene.run();
       expect(run.requestsOf(VICTIM)).toBe(3);
       const cause = /^zip-truncated: SHA-256 is .*; the zip is cut, it has no end record\n$/;
@@ -279,10 +269,7 @@ describe('D: checksums and zips', () => {
       exit: 3,
     },
     async (exit) => {
-      scene.onPath(VICTIM, (_request, response) => {
-        response.end();
-        return true;
-      });
+      scene.answer(VICTIM, 200);
       const run = await scene.run();
       // Three attempts in each of four rounds.
       expect(run.requestsOf(VICTIM)).toBe(12);
@@ -395,8 +382,7 @@ describe('D: checksums and zips', () => {
       const traps = names.map((name) => ({ name, data: 'x' }));
       const data = firstMember(scene.bytesOf(VICTIM));
       scene.publish(VICTIM, makeZip([...traps, { name: MEMBER, data }]));
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.requestsOf(VICTIM)).toBe(1);
       expect(visibleFiles(run.out)).toEqual(usualFiles);
       await expectIntact(scene, run);
@@ -422,8 +408,7 @@ describe('D: checksums and zips', () => {
       ];
       for (const [index, shape] of shapes.entries())
         scene.publish(KEYS[index] ?? '', shape(KEYS[index] ?? ''));
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, retries: 0, unverified: 0 });
       await expectIntact(scene, run);
     },
@@ -609,8 +594,7 @@ describe('D: rows', () => {
     },
     async (exit) => {
       for (const key of KEYS.slice(0, 5)) scene.publish(key, zipOf(key, linesOf(key).slice(1).join('\n')));
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, rows: 2880 });
       await expectIntact(scene, run);
     },
@@ -625,8 +609,7 @@ describe('D: rows', () => {
     },
     async (exit) => {
       scene.publish(VICTIM, zipOf(VICTIM, linesOf(VICTIM).slice(0, 101).join('\n')));
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9, partial: 1 }, rows: 9 * 288 + 100 });
       expect(run.stderr).toContain(VICTIM);
       expect((await scene.run(['--strict'])).code).toBe(4);
@@ -643,8 +626,7 @@ describe('D: rows', () => {
     async (exit) => {
       const [header = '', ...rows] = linesOf(VICTIM);
       scene.publish(VICTIM, zipOf(VICTIM, [header, ...rows.toReversed(), ...rows.slice(0, 50)].join('\n')));
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, rows: 2880, duplicatesDropped: 50 });
       expect(run.stderr).toContain('50 exact duplicate rows');
       await expectIntact(scene, run);
@@ -678,8 +660,7 @@ describe('D: rows', () => {
         expect(change(csvOf(key))).not.toBe(csvOf(key));
         scene.publish(key, zipOf(key, change(csvOf(key))));
       }
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, rows: 2880 });
       await expectIntact(scene, run);
     },
@@ -786,8 +767,7 @@ describe('D: files, listings and names', () => {
       const { out } = await scene.run(untilThird);
       const file = join(out, FILE);
       writeFileSync(file, withFlippedBit(readFileSync(file), 0.4));
-      const run = await scene.run([], { out });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out });
       expect(run.requestsOf(keyOf('BTCUSDT', '2026-10-01'))).toBe(1);
       expect(run.requestsOf(keyOf('ETHUSDT', '2026-10-01'))).toBe(0);
       await expectIntact(scene, run);
@@ -804,8 +784,7 @@ describe('D: files, listings and names', () => {
     async (exit) => {
       const { out } = await scene.run();
       truncateSync(join(out, FILE), 500);
-      const run = await scene.run([], { out });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out });
       expect(run.summary).toMatchObject({ outcomes: { ok: 5, skipped: 5 } });
       await expectIntact(scene, run);
     },
@@ -833,8 +812,7 @@ describe('D: files, listings and names', () => {
     { id: 'D15', fault: 'a listing page that is cut, once', outcome: 'requested again, ok', exit: 0 },
     async (exit) => {
       changeListing((xml, time) => (time > 1 ? xml : xml.slice(0, xml.length >> 1)));
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, retries: 1 });
       await expectIntact(scene, run);
     },
@@ -865,9 +843,8 @@ describe('D: files, listings and names', () => {
   for (const { what, change, outcome } of lies) {
     fault({ id: 'D15', fault: what, outcome, exit: 0 }, async (exit) => {
       changeListing(change);
-      const run = await scene.run();
+      const run = await scene.runTo(exit);
       expect(run.stderr).toContain('listing');
-      expect(run.code).toBe(exit);
       await expectIntact(scene, run);
     });
   }
@@ -896,8 +873,7 @@ describe('D: files, listings and names', () => {
           )
           .replace('<Contents>', '<Contents><Key>data/&l9;.zip</Key><Size>1</Size></Contents><Contents>'),
       );
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10, absent: 0 } });
       await expectIntact(scene, run);
     },
@@ -1000,8 +976,7 @@ describe('D: files, listings and names', () => {
             ),
         ),
       ).toEqual([]);
-      const named = await scene.run([], { out });
-      expect(named.code).toBe(0);
+      const named = await scene.runTo(0, [], { out });
       await expectIntact(scene, named);
     },
   );

@@ -83,9 +83,8 @@ function expectFatal(run: FaultRun, exit: number, says: string): void {
 /** The same command once more, undisturbed. */
 async function expectNextRunCompletes(scene: FaultScene, out: string): Promise<FaultRun> {
   scene.archive().fault = undefined;
-  const next = await scene.run([], { out });
+  const next = await scene.runTo(0, [], { out });
   expect(next.stderr).not.toContain('failed');
-  expect(next.code).toBe(0);
   await expectIntact(scene, next);
   expect(leftInternally(out)).toEqual([]);
   return next;
@@ -221,8 +220,7 @@ describe('L: disks', () => {
         chownSync(join(out, name), 65534, 65534);
       }
       chmodSync(join(scene.folder, '..'), 0o755);
-      const run = await scene.run([], { out, wrap: asOther });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out, wrap: asOther });
       expect(run.stderr).toContain(
         `warning: the terms of the data cannot be written to ${join(out, NOTICE)} (EACCES)`,
       );
@@ -254,33 +252,28 @@ describe('L: disks', () => {
     },
   );
 
-  for (const [id, errno] of [
-    ['L1', 'ENOSPC'],
-    ['L3', 'EIO'],
-  ] as const) {
-    fault(
-      {
-        id,
-        fault: `${errno} when a file is synced, --format zip`,
-        outcome: 'the run ends, no unsynced zip has its final name; the same command completes it',
-        exit: 1,
-        missing: MISSING.strace,
-      },
-      async (exit) => {
-        const out = newLakeWithNotice(scene);
-        const zips = ['--format', 'zip'];
-        const run = await scene.run(zips, { out, ...strace(`fsync:error=${errno}:when=4`) });
-        expectFatal(run, exit, errno);
-        expect(run.stderr).toContain(`${out}/.cryptodl/tmp/`);
-        const there = filesBelow(out).filter((path) => path.startsWith('data/'));
-        // All of a symbol, or nothing: renamed only after all are synced.
-        expect(there.length).toBeLessThan(OBJECTS * 2);
-        expect(there.length % OBJECTS).toBe(0);
-        expect((await scene.run(zips, { out })).code).toBe(0);
-        expect((await cryptodl(['verify', '--deep', '--out', out])).code).toBe(0);
-      },
-    );
-  }
+  fault(
+    {
+      id: 'L3',
+      fault: 'EIO when a file is synced, --format zip',
+      outcome: 'the run ends, no unsynced zip has its final name; the same command completes it',
+      exit: 1,
+      missing: MISSING.strace,
+    },
+    async (exit) => {
+      const out = newLakeWithNotice(scene);
+      const zips = ['--format', 'zip'];
+      const run = await scene.run(zips, { out, ...strace('fsync:error=EIO:when=4') });
+      expectFatal(run, exit, 'EIO');
+      expect(run.stderr).toContain(`${out}/.cryptodl/tmp/`);
+      const there = filesBelow(out).filter((path) => path.startsWith('data/'));
+      // All of a symbol, or nothing: renamed only after all are synced.
+      expect(there.length).toBeLessThan(OBJECTS * 2);
+      expect(there.length % OBJECTS).toBe(0);
+      expect((await scene.run(zips, { out })).code).toBe(0);
+      expect((await cryptodl(['verify', '--deep', '--out', out])).code).toBe(0);
+    },
+  );
 
   fault(
     {
@@ -294,11 +287,7 @@ describe('L: disks', () => {
       const out = newLake(scene);
       mkdirSync(out, { mode: 0o755 });
       chmodSync(join(scene.folder, '..'), 0o755);
-      const run = await scene.run([], {
-        out,
-        wrap: asOther,
-      });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out, wrap: asOther });
       expect(run.stderr).toContain(`--out ${out} cannot be used (no permission)`);
       expect(run.requestsOf(VICTIM)).toBe(0);
       expect(filesBelow(out)).toEqual([]);
@@ -321,11 +310,10 @@ describe('L: disks', () => {
       for (const folder of [out, join(out, '.cryptodl'), join(out, '.cryptodl/tmp')])
         chownSync(folder, 65534, 65534);
       writeFileSync(join(left, 'a.zip'), 'left');
-      const run = await scene.run([], { out, wrap: asOther });
+      const run = await scene.runTo(exit, [], { out, wrap: asOther });
       expect(run.stderr).toContain(
         `warning: temporary files of an earlier run cannot be removed (EACCES): ${left}`,
       );
-      expect(run.code).toBe(exit);
       expect(readFileSync(join(left, 'a.zip'), 'utf8')).toBe('left');
       rmSync(left, { recursive: true });
       await expectIntact(scene, run);
@@ -344,8 +332,7 @@ describe('L: disks', () => {
       const out = newLake(scene);
       chmodSync(join(scene.folder, '..'), 0o755);
       mkdirSync(join(out, '.cryptodl'), { recursive: true });
-      const run = await scene.run([], { out, wrap: asOther });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out, wrap: asOther });
       expect(run.stderr).toContain(`--out ${out}/.cryptodl cannot be used (no permission)`);
       expect(run.stderr).toContain('choose another --out');
       expect(run.requestsOf(VICTIM)).toBe(0);
@@ -378,8 +365,7 @@ describe('L: disks', () => {
     async (exit) => {
       const { out } = await scene.run(['--to', '2026-10-03']);
       const release = readOnly(out);
-      const run = await scene.run([], { out });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out });
       expect(run.stderr).toContain(`--out ${out}/.cryptodl cannot be used (the file system is read-only)`);
       expect(run.stderr).toContain('choose another --out');
       expect(run.stderr).not.toContain('unexpected');
@@ -413,8 +399,7 @@ describe('L: disks', () => {
       missing: MISSING.strace,
     },
     async (exit) => {
-      const run = await scene.run([], strace('socket:error=EMFILE:when=4..5'));
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], strace('socket:error=EMFILE:when=4..5'));
       expect(Number(run.summary['retries'])).toBeGreaterThan(0);
       await expectIntact(scene, run);
     },
@@ -428,8 +413,7 @@ describe('L: disks', () => {
       exit: 1,
     },
     async (exit) => {
-      const run = await scene.run([], { out: join(newLake(scene), 'x'.repeat(300)) });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out: join(newLake(scene), 'x'.repeat(300)) });
       expect(run.stderr).toContain('cannot be used (the name is too long)');
       expect(run.stderr).toContain('choose another --out');
       expect(run.requestsOf(VICTIM)).toBe(0);
@@ -474,8 +458,7 @@ describe('L: disks', () => {
       async (exit) => {
         const out = newLake(scene);
         const folders = SYMBOLS.map((symbol) => join(out, seriesOf(symbol)));
-        const run = await scene.run([], { out, ...strace(`fsync:error=${error}`, ...folders, out) });
-        expect(run.code).toBe(exit);
+        const run = await scene.runTo(exit, [], { out, ...strace(`fsync:error=${error}`, ...folders, out) });
         await expectIntact(scene, run);
       },
     );
@@ -614,8 +597,7 @@ describe('L: signals and crashes', () => {
     async (exit) => {
       const out = newLake(scene);
       const log = `${out}.log`;
-      const run = await scene.run([], { out, ...watched('fsync,fdatasync,rename', log) });
-      expect(run.code).toBe(exit);
+      await scene.runTo(exit, [], { out, ...watched('fsync,fdatasync,rename', log) });
       const calls = readFileSync(log, 'utf8')
         .split('\n')
         .filter((line) => line.includes(out) && !line.includes('lock'));
@@ -654,8 +636,7 @@ describe('L: signals and crashes', () => {
       expect((await scene.run(['--partition', 'day'], { out })).code).toBe(0);
       const log = `${out}.log`;
       const flags = ['--partition', 'month', '--force'];
-      const run = await scene.run(flags, { out, ...watched('fsync,rename,unlink', log) });
-      expect(run.code).toBe(exit);
+      await scene.runTo(exit, flags, { out, ...watched('fsync,rename,unlink', log) });
       const calls = readFileSync(log, 'utf8')
         .split('\n')
         .filter((line) => line.includes(out) && !line.includes('lock'));
@@ -739,8 +720,7 @@ describe('L: signals and crashes', () => {
           writeFileSync(file, to);
           return false;
         });
-        const run = await scene.run([], { out, env: fakeClock(file) });
-        expect(run.code).toBe(exit);
+        const run = await scene.runTo(exit, [], { out, env: fakeClock(file) });
         // The jump was seen: what was committed after it has its time.
         const aheadMs = Date.parse(String(wholeLines(join(out, MANIFEST))[0]?.['at'])) - Date.now();
         expect(Math.round(aheadMs / 86_400_000)).toBe(Number.parseInt(to, 10));
@@ -764,8 +744,7 @@ describe('L: signals and crashes', () => {
     async (exit) => {
       const digests = new Set<string>();
       for (const TZ of ['Pacific/Kiritimati', 'Pacific/Pago_Pago', 'America/New_York']) {
-        const run = await scene.run([], { env: { TZ } });
-        expect(run.code).toBe(exit);
+        const run = await scene.runTo(exit, [], { env: { TZ } });
         digests.add(sha256(join(run.out, FILE)));
       }
       const usual = await scene.run();
@@ -791,8 +770,7 @@ describe('L: what is done to the lake behind our back', () => {
     async (exit) => {
       const { out } = await heldLake(scene);
       truncateSync(join(out, MANIFEST), statSync(join(out, MANIFEST)).size - 100);
-      const run = await scene.run([], { out });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out });
       expect(run.requestsOf(keyOf('BTCUSDT', '2026-10-05'))).toBe(1);
       expect(run.requestsOf(keyOf('ETHUSDT', '2026-10-05'))).toBe(0);
       expect(new Set(manifestLines(join(out, SERIES)).map((line) => line['period'])).size).toBe(5);
@@ -831,8 +809,7 @@ describe('L: what is done to the lake behind our back', () => {
         const sound = readFileSync(join(out, MANIFEST), 'utf8');
         writeFileSync(join(out, MANIFEST), damage(sound));
         const before = sha256(join(out, FILE));
-        const run = await scene.run([], { out });
-        expect(run.code).toBe(exit);
+        const run = await scene.runTo(exit, [], { out });
         expect(run.stderr).toContain(says);
         expect(run.requestsOf(VICTIM)).toBe(0);
         expect(readFileSync(join(out, MANIFEST), 'utf8')).toBe(damage(sound));
@@ -854,8 +831,7 @@ describe('L: what is done to the lake behind our back', () => {
       const { out } = await heldLake(scene);
       const lines = readFileSync(join(out, MANIFEST), 'utf8').split('\n');
       writeFileSync(join(out, MANIFEST), lines.filter((_, index) => index !== 2).join('\n'));
-      const run = await scene.run([], { out });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out });
       await expectIntact(scene, run);
     },
   );
@@ -893,8 +869,7 @@ describe('L: what is done to the lake behind our back', () => {
     fault({ id, fault: what, outcome, exit: 0 }, async (exit) => {
       const { out } = await heldLake(scene);
       edit(out);
-      const run = await scene.run([], { out });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out });
       expect(run.summary).toMatchObject({ outcomes: { ok: 5, skipped: 5 } });
       await expectIntact(scene, run);
     });
@@ -930,8 +905,7 @@ describe('L: what is done to the lake behind our back', () => {
       const bytes = readFileSync(join(out, FILE));
       writeFileSync(join(out, FILE), bytes.fill(0, 1000, 2000));
       expect((await scene.run([], { out })).summary).toMatchObject({ outcomes: { skipped: 10 } });
-      const run = await scene.run(['--force'], { out });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, ['--force'], { out });
       await expectIntact(scene, run);
     },
   );
@@ -947,8 +921,7 @@ describe('L: what is done to the lake behind our back', () => {
       const real = newLake(scene);
       mkdirSync(real);
       symlinkSync(real, `${real}-link`);
-      const run = await scene.run([], { out: `${real}-link` });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out: `${real}-link` });
       await expectIntact(scene, run);
       expect((await scene.run([], { out: real })).summary).toMatchObject({ outcomes: { skipped: 10 } });
     },
@@ -967,8 +940,7 @@ describe('L: what is done to the lake behind our back', () => {
       writeFileSync(elsewhere, 'not yours');
       mkdirSync(join(out, SERIES), { recursive: true });
       symlinkSync(elsewhere, join(out, FILE));
-      const run = await scene.run([], { out });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out });
       expect(readFileSync(elsewhere, 'utf8')).toBe('not yours');
       await expectIntact(scene, run);
     },
@@ -1001,8 +973,7 @@ describe('L: what is done to the lake behind our back', () => {
     },
     async (exit) => {
       const out = newLake(scene);
-      const run = await scene.run([], { out, wrap: ['sh', '-c', 'exec "$@" >/dev/full', 'sh'] });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [], { out, wrap: ['sh', '-c', 'exec "$@" >/dev/full', 'sh'] });
       expect(run.stderr).toContain('cryptodl: stdout cannot be written (ENOSPC)\n');
       expect(run.stderr).not.toMatch(/\n\s+at /);
       await expectSound(out);
@@ -1019,8 +990,7 @@ describe('L: what is done to the lake behind our back', () => {
     },
     async (exit) => {
       const env = { NO_COLOR: '1', COLUMNS: '1', TERM: 'dumb' };
-      const run = await scene.run(['--progress', 'auto'], { env });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, ['--progress', 'auto'], { env });
       // eslint-disable-next-line no-control-regex -- control characters are what is looked for
       expect(run.stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
       await expectIntact(scene, run);

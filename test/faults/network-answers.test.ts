@@ -30,12 +30,8 @@ describe('N: answers that are not the object', () => {
       exit: 3,
     },
     async (exit) => {
-      scene.onPath(VICTIM, (_request, response) => {
-        response.writeHead(200, { 'content-type': 'text/html' }).end(PAGE);
-        return true;
-      });
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      scene.answer(VICTIM, 200, { 'content-type': 'text/html' }, PAGE);
+      const run = await scene.runTo(exit);
       expect(run.requestsOf(VICTIM)).toBe(12);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9, failed: 1 }, failed: { 'not-a-zip': 1 } });
       expect(readFileSync(String(run.summary['failures']), 'utf8')).toContain('<!DOCTYPE html>');
@@ -61,8 +57,7 @@ describe('N: answers that are not the object', () => {
         if (time === 1) response.writeHead(200).end('{"code":-1000}');
         return time === 1;
       });
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.causesOf(VICTIM)).toEqual(['not-a-zip']);
       expect(caches).toEqual([undefined, 'no-cache']);
       await expectIntact(scene, run);
@@ -83,8 +78,7 @@ describe('N: answers that are not the object', () => {
         response.writeHead(200, { 'content-encoding': 'gzip' }).end(scene.bytesOf(VICTIM));
         return true;
       });
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect([...accepted]).toEqual(['identity']);
       expect(run.requestsOf(VICTIM)).toBe(12);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9 }, failed: { 'body-encoded': 1 } });
@@ -94,18 +88,14 @@ describe('N: answers that are not the object', () => {
   );
 
   const moveTo = (location: string): void => {
-    scene.onPath(VICTIM, (_request, response) => {
-      response.writeHead(302, { location }).end();
-      return true;
-    });
+    scene.answer(VICTIM, 302, { location });
   };
 
   fault(
     { id: 'N19', fault: '302 to another path of the same host', outcome: 'followed, ok', exit: 0 },
     async (exit) => {
       moveTo(`/data.binance.vision/${VICTIM}`);
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect([run.requestsOf(VICTIM), run.requestsOf(`data.binance.vision/${VICTIM}`)]).toEqual([1, 1]);
       expect(run.summary).toMatchObject({ retries: 0 });
       await expectIntact(scene, run);
@@ -121,8 +111,7 @@ describe('N: answers that are not the object', () => {
     },
     async (exit) => {
       moveTo(`${other.url}/${VICTIM}`);
-      const run = await scene.run(['--listing-url', other.url]);
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, ['--listing-url', other.url]);
       expect(run.requestsOf(VICTIM)).toBe(1);
       expect(other.objectRequests()).toEqual([`/${VICTIM}`]);
       await expectIntact(scene, run);
@@ -139,8 +128,7 @@ describe('N: answers that are not the object', () => {
     async (exit) => {
       other.requests.length = 0;
       moveTo(`${other.url}/${VICTIM}`);
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.requestsOf(VICTIM)).toBe(1);
       expect(other.requests).toEqual([]);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9 }, failed: { 'redirect-refused': 1 } });
@@ -157,8 +145,7 @@ describe('N: answers that are not the object', () => {
     },
     async (exit) => {
       moveTo(`/${VICTIM}`);
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.requestsOf(VICTIM)).toBe(4);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9 }, failed: { 'redirect-refused': 1 } });
       await expectIntact(scene, run, 'victim');
@@ -174,12 +161,8 @@ describe('N: answers that are not the object', () => {
     fault(
       { id: 'N20', fault: what, outcome: `failed at once with ${code}, never requested again`, exit: 4 },
       async (exit) => {
-        scene.onPath(VICTIM, (_request, response) => {
-          response.writeHead(status).end(body);
-          return true;
-        });
-        const run = await scene.run();
-        expect(run.code).toBe(exit);
+        scene.answer(VICTIM, status, {}, body);
+        const run = await scene.runTo(exit);
         expect(run.requestsOf(VICTIM)).toBe(1);
         expect(run.summary).toMatchObject({ outcomes: { ok: 9, failed: 1 }, failed: { [code]: 1 } });
         await expectIntact(scene, run, 'victim');
@@ -195,12 +178,8 @@ describe('N: answers that are not the object', () => {
       exit: 0,
     },
     async (exit) => {
-      scene.onPath(VICTIM, (_request, response) => {
-        response.writeHead(404).end();
-        return true;
-      });
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      scene.answer(VICTIM, 404);
+      const run = await scene.runTo(exit);
       expect(run.requestsOf(VICTIM)).toBe(1);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9, absent: 1, failed: 0 }, absent: { hole: 1 } });
       await expectIntact(scene, run, 'victim');
@@ -219,12 +198,8 @@ describe('N: answers that are not the object', () => {
       exit: 0,
     },
     async (exit) => {
-      scene.onPath(SIDECAR, (_request, response) => {
-        response.writeHead(404).end();
-        return true;
-      });
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      scene.answer(SIDECAR, 404);
+      const run = await scene.runTo(exit);
       expect([run.requestsOf(VICTIM), run.requestsOf(SIDECAR)]).toEqual([1, 1]);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, unverified: 0 });
       await expectIntact(scene, run);
@@ -245,8 +220,7 @@ describe('N: answers that are not the object', () => {
         if (status !== undefined) response.writeHead(status).end('busy');
         return status !== undefined;
       });
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.requestsOf(VICTIM)).toBe(6);
       expect(run.summary).toMatchObject({ network: { errors: { 'http-server-error': 5 } } });
       await expectIntact(scene, run);
@@ -261,12 +235,8 @@ describe('N: answers that are not the object', () => {
       exit: 3,
     },
     async (exit) => {
-      scene.onPath(VICTIM, (_request, response) => {
-        response.writeHead(503).end();
-        return true;
-      });
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      scene.answer(VICTIM, 503);
+      const run = await scene.runTo(exit);
       expect(run.requestsOf(VICTIM)).toBe(12);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9 }, failed: { 'http-server-error': 1 } });
       await expectIntact(scene, run, 'victim');

@@ -88,15 +88,6 @@ const CUT: readonly Lie[] = [
     },
   },
   {
-    id: 'N9',
-    fault: 'a length that is more than the object, and silence',
-    code: 'idle-timeout',
-    flags: ['--idle-timeout', '1s'],
-    tell: (response, object) => {
-      sayRaw(response, said(sized(object, 1000), object));
-    },
-  },
-  {
     id: 'N10',
     fault: 'a negative length',
     code: 'http-protocol',
@@ -179,13 +170,10 @@ describe('N: what arrives on the wire', () => {
     fault(
       { id: lie.id, fault: `${lie.fault}, once`, outcome: `${lie.code}, requested again, ok`, exit: 0 },
       async (exit) => {
-        scene.onPath(VICTIM, (_request, response, time) => {
-          if (time > 1) return false;
+        scene.once(VICTIM, (response) => {
           lie.tell(response, scene.bytesOf(VICTIM));
-          return true;
         });
-        const run = await scene.run(lie.flags);
-        expect(run.code).toBe(exit);
+        const run = await scene.runTo(exit, lie.flags);
         expect(run.requestsOf(VICTIM)).toBe(2);
         expect(run.causesOf(VICTIM)).toEqual([lie.code]);
         expect(run.summary).toMatchObject({ outcomes: { ok: 10, failed: 0 }, retries: 1 });
@@ -209,31 +197,9 @@ describe('N: what arrives on the wire', () => {
         sayRaw(response, said(headOf('Connection: close'), half(scene.bytesOf(VICTIM))), 'end');
         return true;
       });
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(caches).toEqual([undefined, 'no-cache']);
       await expectIntact(scene, run);
-    },
-  );
-
-  fault(
-    {
-      id: 'N7',
-      fault: 'a body without a length, always cut',
-      outcome: 'requested three times, failed with zip-truncated; retry completes it',
-      exit: 3,
-    },
-    async (exit) => {
-      scene.onPath(VICTIM, (_request, response) => {
-        sayRaw(response, said(headOf('Connection: close'), half(scene.bytesOf(VICTIM))), 'end');
-        return true;
-      });
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
-      expect(run.requestsOf(VICTIM)).toBe(3);
-      expect(run.summary).toMatchObject({ outcomes: { ok: 9, failed: 1 }, failed: { 'zip-truncated': 1 } });
-      await expectIntact(scene, run, 'victim');
-      await expectRetried(scene, run);
     },
   );
 
@@ -260,8 +226,7 @@ describe('N: what arrives on the wire', () => {
         socket.on('close', () => sent.push(socket.bytesWritten));
         return true;
       });
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(Math.max(...sent)).toBeLessThan(32e6);
       const listed = scene.bytesOf(VICTIM).length;
       const bound = 2 * listed + 1024 * 1024;
@@ -281,14 +246,11 @@ describe('N: what arrives on the wire', () => {
     },
     async (exit) => {
       const other = scene.bytesOf(VICTIM.replace('10-03', '10-04'));
-      scene.onPath(VICTIM, (_request, response, time) => {
-        if (time > 1) return false;
+      scene.once(VICTIM, (response) => {
         const object = scene.bytesOf(VICTIM);
         sayRaw(response, said(sized(object), object, Buffer.from(sized(other)), other));
-        return true;
       });
-      const run = await scene.run(['--concurrency', '1']);
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, ['--concurrency', '1']);
       await expectIntact(scene, run);
     },
   );
@@ -305,8 +267,7 @@ describe('N: what arrives on the wire', () => {
         sayRaw(response, 'SSH-2.0-OpenSSH_9.2\r\n');
         return true;
       });
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.requestsOf(VICTIM)).toBe(12);
       expect(run.summary).toMatchObject({ outcomes: { ok: 9, failed: 1 }, failed: { 'http-protocol': 1 } });
       await expectIntact(scene, run, 'victim');
@@ -322,14 +283,11 @@ describe('N: what arrives on the wire', () => {
       exit: 0,
     },
     async (exit) => {
-      scene.onPath(VICTIM, (_request, response, time) => {
-        if (time > 1) return false;
+      scene.once(VICTIM, (response) => {
         const object = scene.bytesOf(VICTIM);
         sayRaw(response, said(sized(object), half(object)));
-        return true;
       });
-      const run = await scene.run(['--bwlimit', '40KB', '--idle-timeout', '1s']);
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, ['--bwlimit', '40KB', '--idle-timeout', '1s']);
       expect(run.summary).toMatchObject({ retries: 1, network: { errors: { 'idle-timeout': 1 } } });
       expect(run.requestsOf(VICTIM)).toBe(2);
       await expectIntact(scene, run);

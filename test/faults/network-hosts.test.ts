@@ -22,8 +22,7 @@ describe('N: hosts that are not there', () => {
     async (exit) => {
       const port = await closedPort();
       const waits = ['--breaker-open', '300ms', '--max-wait', '1s'];
-      const run = await scene.run([...archiveAt(`http://127.0.0.1:${port}`), ...waits]);
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [...archiveAt(`http://127.0.0.1:${port}`), ...waits]);
       expect(run.summary).toMatchObject({ outcomes: { ok: 0, failed: 10 } });
       expect(codesOf(run)).toContain('wait-too-long');
       expect(['connect-failed', 'wait-too-long']).toEqual(expect.arrayContaining(codesOf(run)));
@@ -49,7 +48,7 @@ describe('N: hosts that are not there', () => {
     async (exit) => {
       const port = await closedPort();
       let late: Promise<TestArchive> | undefined;
-      const run = await scene.run(archiveAt(`http://127.0.0.1:${port}`), {
+      const run = await scene.runTo(exit, archiveAt(`http://127.0.0.1:${port}`), {
         onSpawn: (child) =>
           child.stdout?.on('data', (text: Buffer) => {
             if (text.includes('"state":"open"')) late ??= startArchive(scene.folder, { port });
@@ -57,7 +56,6 @@ describe('N: hosts that are not there', () => {
       });
       const archive = await late;
       await archive?.close();
-      expect(run.code).toBe(exit);
       expect(new Set(archive?.requests).size).toBe(20);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10, failed: 0 } });
       await expectIntact(scene, run);
@@ -73,8 +71,7 @@ describe('N: hosts that are not there', () => {
     },
     async (exit) => {
       const url = `http://127.0.0.1:${await closedPort()}`;
-      const run = await scene.run(['--archive-url', url, '--max-wait', '1h', '--breaker-open', '1h']);
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, ['--archive-url', url, '--max-wait', '1h', '--breaker-open', '1h']);
       expect(run.stderr).toMatch(/^cryptodl: .*cannot be reached/m);
       expect(run.stderr).toContain('check the network');
     },
@@ -90,13 +87,11 @@ describe('N: hosts that are not there', () => {
     },
     async (exit) => {
       const waits = ['--max-wait', '1h', '--breaker-open', '1h'];
-      const run = await scene.run([...archiveAt('http://no-such-host.invalid'), ...waits]);
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [...archiveAt('http://no-such-host.invalid'), ...waits]);
       expect(run.stderr).toContain('there is no host no-such-host.invalid');
       expect(run.stderr).toContain('--archive-url');
       expect(run.summary).toMatchObject({ outcomes: { ok: 0, failed: 0 }, undone: 10 });
-      const again = await scene.run([], { out: run.out });
-      expect(again.code).toBe(0);
+      const again = await scene.runTo(0, [], { out: run.out });
       await expectIntact(scene, again);
     },
   );
@@ -125,8 +120,7 @@ describe('N: hosts that are not there', () => {
     { id: 'N30', fault: 'EAI_AGAIN from the resolver, three times', outcome: 'requested again, ok', exit: 0 },
     async (exit) => {
       const env = resolver(`time <= 3 ? ${refuse('EAI_AGAIN')} : tell(null, [${HERE}])`);
-      const run = await scene.run(named(), { env });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, named(), { env });
       expect(run.summary).toMatchObject({ outcomes: { ok: 10 } });
       expect(run.summary).toHaveProperty('network.errors.dns-failed');
       await expectIntact(scene, run);
@@ -142,8 +136,7 @@ describe('N: hosts that are not there', () => {
     },
     async (exit) => {
       const env = resolver(`if (time > 1) tell(null, [${HERE}])`);
-      const run = await scene.run([...named(), '--connect-timeout', '1s'], { env });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, [...named(), '--connect-timeout', '1s'], { env });
       expect(run.summary).toHaveProperty('network.errors.connect-timeout');
       await expectIntact(scene, run);
     },
@@ -158,8 +151,7 @@ describe('N: hosts that are not there', () => {
     },
     async (exit) => {
       const env = resolver(`tell(null, [{ address: '100::1', family: 6 }, ${HERE}])`);
-      const run = await scene.run(named(), { env });
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, named(), { env });
       expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, retries: 0 });
       await expectIntact(scene, run);
     },

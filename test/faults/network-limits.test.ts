@@ -50,15 +50,13 @@ describe('N: hosts that refuse or fail', () => {
     },
     async (exit) => {
       const { refused } = block(() => true);
-      const run = await scene.run(BLOCKED);
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit, BLOCKED);
       expect(refused()).toBeGreaterThan(1);
       expect(refused()).toBeLessThanOrEqual(ASKED_AT_MOST);
       expect(run.summary).toMatchObject({ outcomes: { ok: 0, failed: 10 }, failed: { 'wait-too-long': 10 } });
       expect(run.stderr).toContain('refuses this address, also after a wait');
       scene.archive().fault = undefined;
-      const next = await scene.run([], { out: run.out });
-      expect(next.code).toBe(0);
+      const next = await scene.runTo(0, [], { out: run.out });
       await expectIntact(scene, next);
     },
   );
@@ -88,13 +86,12 @@ describe('N: hosts that refuse or fail', () => {
     },
     async (exit) => {
       const { refused } = block(() => true);
-      const run = await scene.run([
+      const run = await scene.runTo(exit, [
         ...'--blocked-wait 1h --max-wait 2h --fallback-url'.split(' '),
         other.url,
         '--concurrency',
         '1',
       ]);
-      expect(run.code).toBe(exit);
       expect(refused()).toBeLessThanOrEqual(2);
       expect(new Set(other.objectRequests()).size).toBe(20);
       await expectIntact(scene, run);
@@ -125,9 +122,8 @@ describe('N: hosts that refuse or fail', () => {
         exit: 0,
       },
       async (exit) => {
-        scene.onPath(VICTIM, (_request, response, time) => {
-          if (time === 1) says(response).end();
-          return time === 1;
+        scene.once(VICTIM, (response) => {
+          says(response).end();
         });
         const run = await scene.run(['--retries', '0']);
         expect([run.code, run.requestsOf(VICTIM)]).toEqual([exit, 2]);
@@ -149,10 +145,7 @@ describe('N: hosts that refuse or fail', () => {
       exit: 7,
     },
     async (exit) => {
-      scene.onPath(VICTIM, (_request, response) => {
-        response.writeHead(429, { 'retry-after': '1000000000' }).end();
-        return true;
-      });
+      scene.answer(VICTIM, 429, { 'retry-after': '1000000000' });
       const run = await scene.run();
       expect([run.code, run.requestsOf(VICTIM)]).toEqual([exit, 1]);
       expect(run.summary).toMatchObject({ exitCode: 7 });
@@ -180,8 +173,7 @@ describe('N: hosts that refuse or fail', () => {
         if (isDown) response.writeHead(503).end();
         return isDown;
       };
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10, failed: 0 } });
       const opened = run.events.filter(({ event, state }) => event === 'breaker' && state === 'open').length;
       // All at once at first, three each time that the breaker half-opens, and each once when the host is sound.
@@ -218,8 +210,7 @@ describe('N: hosts that refuse or fail', () => {
         for (const act of held.splice(0)) setTimeout(act, 200);
         return isFirst;
       };
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, retries: 10 });
       await expectIntact(scene, run);
     },
@@ -248,8 +239,7 @@ describe('N: hosts that refuse or fail', () => {
         else response.writeHead(503).end();
         return true;
       };
-      const run = await scene.run();
-      expect(run.code).toBe(exit);
+      const run = await scene.runTo(exit);
       expect(failed).toBe(3);
       expect(run.summary).toMatchObject({ outcomes: { ok: 10 }, retries: failed });
       expect(run.events.filter(({ event }) => event === 'breaker')).toEqual([]);
@@ -279,16 +269,13 @@ describe('N: hosts that refuse or fail', () => {
       });
       const replaced = makeZip([{ name: 'BTCUSDT-metrics-2026-10-03.csv', data: csv }]);
       const digest = createHash('sha256').update(replaced).digest('hex');
-      scene.onPath(VICTIM, (_request, response, time) => {
-        if (time > 1) return false;
+      scene.once(VICTIM, (response) => {
         sayRaw(response, headOf('Content-Length: 10000'), 'end');
         writeFileSync(zip?.file ?? '', replaced);
         writeFileSync(sidecar?.file ?? '', `${digest}  BTCUSDT-metrics-2026-10-03.zip\n`);
-        return true;
       });
-      const run = await scene.run(['--concurrency', '1']);
+      const run = await scene.runTo(exit, ['--concurrency', '1']);
       for (const { file, bytes } of sound) writeFileSync(file, bytes);
-      expect(run.code).toBe(exit);
       expect(run.requestsOf(VICTIM)).toBeLessThanOrEqual(3);
       const lines = manifestLines(join(run.out, 'binance/um/metrics/symbol=BTCUSDT'));
       expect(lines.find(({ key }) => key === VICTIM)).toMatchObject({
@@ -297,8 +284,7 @@ describe('N: hosts that refuse or fail', () => {
       });
       // The archive has the old one again: the next run sees that it is another one.
       scene.archive().fault = undefined;
-      const next = await scene.run([], { out: run.out });
-      expect(next.code).toBe(0);
+      const next = await scene.runTo(0, [], { out: run.out });
       await expectIntact(scene, next);
     },
   );

@@ -103,8 +103,7 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
       },
       async (exit) => {
         const { address, asked } = await proxy();
-        const run = await scene.run(flags(`http://${address}`), { env: env(`http://${address}`) });
-        expect(run.code).toBe(exit);
+        const run = await scene.runTo(exit, flags(`http://${address}`), { env: env(`http://${address}`) });
         expect(asked).toContain(`GET ${scene.archive().url}/${VICTIM}`);
         expect(counted(asked, 'GET ')).toBe(run.summary['requests']);
         await expectIntact(scene, run);
@@ -123,10 +122,9 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
       const archive = await secure();
       const { address, asked } = await proxy();
       const flags = ['--archive-url', archive.url, '--listing-url', scene.archive().url];
-      const run = await scene.run([...flags, '--ca-file', certificate.file], {
+      const run = await scene.runTo(exit, [...flags, '--ca-file', certificate.file], {
         env: { HTTPS_PROXY: `http://${address}` },
       });
-      expect(run.code).toBe(exit);
       expect(new Set(asked)).toEqual(new Set([`CONNECT ${new URL(archive.url).host}`]));
       expect(archive.requests).toHaveLength(20);
       await expectIntact(scene, run);
@@ -178,10 +176,10 @@ describe.skipIf(!HAS_OPENSSL)('N: proxies (needs openssl)', () => {
       async (exit) => {
         const url = scheme === 'http' ? scene.archive().url : (await secure()).url;
         const { address } = await proxy(`me:${SECRET}`);
-        const run = await scene.run(
+        const run = await scene.runTo(
+          exit,
           argv`--archive-url ${url} --proxy http://${address} --ca-file ${certificate.file}`,
         );
-        expect(run.code).toBe(exit);
         expect(run.requestsOf(VICTIM)).toBe(0);
         expect(run.stderr).toContain('407');
         expect(run.stderr).toContain('--proxy with user and password');

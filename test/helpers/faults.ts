@@ -2,7 +2,7 @@
  * The fault matrix through the real binary: every row is a test whose title is a line of docs/faults.md, with one object
  * of ten as its victim.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
@@ -69,6 +69,17 @@ export interface FaultScene {
   readonly publish: (key: string, zip: Buffer, sidecar?: SidecarOf) => void;
   /** Runs `vision` over all ten objects into a new folder (or the given one). */
   readonly run: (flags?: readonly string[], options?: FaultRunOptions) => Promise<FaultRun>;
+  /** A run that must end with this exit code. */
+  readonly runTo: (exit: number, flags?: readonly string[], options?: FaultRunOptions) => Promise<FaultRun>;
+  /** `act` answers the first request of the path. */
+  readonly once: (path: string, act: (response: ServerResponse) => void) => void;
+  /** The archive answers each request of the path with this status. */
+  readonly answer: (
+    path: string,
+    status: number,
+    headers?: OutgoingHttpHeaders,
+    body?: string | Buffer,
+  ) => void;
   /** `cryptodl retry` of the failure report of a run, with the archive as it is by then. */
   readonly retry: (run: FaultRun, flags?: readonly string[]) => Promise<FaultRun>;
 }
@@ -140,23 +151,42 @@ export function faultScene(): FaultScene {
       requestsOf: (path) => requests.filter((asked) => asked === `/${path}`).length,
     };
   };
+  const onPath: FaultScene['onPath'] = (path, act) => {
+    let time = 0;
+    archive.fault = (asked, request, response) => {
+      if (asked !== `/${path}`) return false;
+      time += 1;
+      return act(request, response, time);
+    };
+  };
+  const run: FaultScene['run'] = (flags = [], options = {}) => {
+    runs += 1;
+    const out = options.out ?? join(scratch, `lake-${runs}`);
+    return tried(out, [...command(archive.url, out), ...flags], options);
+  };
   return {
     folder,
     archive: () => archive,
     bytesOf: (key) => readFileSync(join(folder, key)),
-    onPath: (path, act) => {
-      let time = 0;
-      archive.fault = (asked, request, response) => {
-        if (asked !== `/${path}`) return false;
-        time += 1;
-        return act(request, response, time);
-      };
-    },
+    onPath,
     publish,
-    run: (flags = [], options = {}) => {
-      runs += 1;
-      const out = options.out ?? join(scratch, `lake-${runs}`);
-      return tried(out, [...command(archive.url, out), ...flags], options);
+    run,
+    runTo: async (exit, flags, options) => {
+      const ended = await run(flags, options);
+      expect(ended.code).toBe(exit);
+      return ended;
+    },
+    once: (path, act) => {
+      onPath(path, (_request, response, time) => {
+        if (time === 1) act(response);
+        return time === 1;
+      });
+    },
+    answer: (path, status, headers = {}, body = '') => {
+      onPath(path, (_request, response) => {
+        response.writeHead(status, headers).end(body);
+        return true;
+      });
     },
     retry: ({ out, summary }, flags = []) => {
       archive.fault = undefined;
