@@ -5,10 +5,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { GroupCount } from '../../src/http/throttle/group-count.js';
 import { EgressGroup } from '../../src/http/throttle/group.js';
 import { systemClock } from '../../src/model/clock.js';
-import type { Clock } from '../../src/model/clock.js';
 import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
 import type { RedisProcess } from '../helpers/redis-server.js';
-import { VirtualClock } from '../helpers/virtual-clock.js';
 
 /** It does not end during a test. */
 const WINDOW = 1;
@@ -27,15 +25,12 @@ afterEach(async () => {
   if (HAS_REDIS) await server.close();
 });
 
-function enter(
-  name: string = randomUUID(),
-  clock: Clock = systemClock,
-): { group: EgressGroup; count: GroupCount } {
+function enter(name: string = randomUUID()): { group: EgressGroup; count: GroupCount } {
   const warn = (text: string): void => void warnings.push(text);
-  const group = new EgressGroup({ address: server.address, name, clock, warn });
+  const group = new EgressGroup({ address: server.address, name, clock: systemClock, warn });
   group.enter();
   groups.push(group);
-  return { group, count: new GroupCount(group, 'futures', clock) };
+  return { group, count: new GroupCount(group, 'futures', systemClock) };
 }
 
 async function until(isSo: () => boolean): Promise<void> {
@@ -106,18 +101,6 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
     await until(() => count.take(WINDOW, 1, BUDGET, 0) === Infinity);
   });
 
-  it('tells an empty Redis of the other members, who keep their shares until they come', async () => {
-    const { group, count } = enter('office');
-    await take(count, 10);
-    await server.client.hset('cryptodl:{office}', 'member other', `${Date.now()} 2`);
-    await until(() => group.state.members === 2);
-    await server.client.flushall();
-    await take(count, 40);
-    expect(group.state.members).toBe(2);
-    await until(() => count.take(WINDOW, 1, BUDGET, 0) === Infinity);
-    expect(count.used(WINDOW)).toBe(50);
-  });
-
   it('tells an empty Redis of the bans, also of one that it could not tell before', async () => {
     const { group } = enter('office');
     await group.opened();
@@ -130,62 +113,15 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
     await late.opened();
     expect(late.bans.current.map(({ place }) => place).sort()).toEqual(['futures host', 'spot host']);
   });
-
-  it('counts on if Redis drops a count', async () => {
-    const [one, other] = [enter('office'), enter('office')];
-    await take(one.count, 60);
-    await server.client.del(`cryptodl:{office}:used:futures:${BUDGET.windowMs}:${WINDOW}`);
-    await take(other.count, 40);
-    expect(other.count.used(WINDOW)).toBe(100);
-  });
-
-  it('leaves all permits to a missing one that was alone, until that one calls again', async () => {
-    const clock = new VirtualClock();
-    const { group } = enter('office', clock);
-    await group.opened();
-    // It now knows that it is alone, and may take the whole limit.
-    await clock.advance(500);
-    await sleep(500);
-    const { count } = enter('office');
-    await take(count, 1);
-    await sleep(11_000);
-    const further = take(count, 40);
-    await sleep(1000);
-    expect(count.used(WINDOW)).toBe(1);
-    await clock.advance(500);
-    await further;
-    expect(count.used(WINDOW)).toBe(41);
-  });
-
-  it('takes its share and no more while Redis is dead, and never more than the venue has left', async () => {
-    const { group, count } = enter('office');
-    await take(count, 10);
-    await server.client.hset('cryptodl:{office}', 'member other', `${Date.now()} 2`);
-    await until(() => group.state.members === 2);
-    await server.kill();
-    await until(() => !group.isJoined);
-    // A window that began when the other program had noticed the loss.
-    const takeLater = (window: number, weight: number): number => count.take(window, weight, BUDGET, -1e9);
-    expect(takeLater(WINDOW + 1, 51)).toBe(Infinity);
-    expect(takeLater(WINDOW + 1, 50)).toBe(0);
-    expect(takeLater(WINDOW + 1, 1)).toBe(Infinity);
-    expect(takeLater(WINDOW + 2, 1)).toBe(0);
-    count.raise(WINDOW + 2, 80);
-    expect(takeLater(WINDOW + 2, 21)).toBe(Infinity);
-    expect(takeLater(WINDOW + 2, 20)).toBe(0);
-  });
 });
 
 /** Keys of the group `office` with values that no member wrote. */
 describe.skipIf(!HAS_REDIS)(`foreign data in the keys of a group${NEEDS_REDIS}`, () => {
   const group = 'cryptodl:{office}';
-  const counter = `${group}:used:futures:${BUDGET.windowMs}:${WINDOW}`;
   const expectNoMore = (count: GroupCount): Promise<void> =>
     until(() => count.take(WINDOW, 1, BUDGET, 0) === Infinity);
 
   it.each<[string, () => Promise<unknown>]>([
-    ['a negative count', () => server.client.set(counter, '-5000')],
-    ['a count that is no number', () => server.client.set(counter, 'nan')],
     [
       'members',
       () =>
@@ -201,7 +137,6 @@ describe.skipIf(!HAS_REDIS)(`foreign data in the keys of a group${NEEDS_REDIS}`,
       () => server.client.hset(group, { 'ban futures a': 'soon', 'ban b': '', 'ban futures b': '-1 x' }),
     ],
     ['a beginning', () => server.client.hset(group, 'begun', 'soon')],
-    ['a beginning at a later time', () => server.client.hset(group, 'begun', Date.now() + 3_600_000)],
     ['other fields', () => server.client.hset(group, { 'last futures': 'x', other: 'y' })],
   ])('changes no limit: %s', async (_, write) => {
     await write();
@@ -209,27 +144,6 @@ describe.skipIf(!HAS_REDIS)(`foreign data in the keys of a group${NEEDS_REDIS}`,
     await take(count, 100);
     await expectNoMore(count);
     expect(warnings).toEqual([]);
-  });
-
-  it.each([
-    ['members', group],
-    ['counts', counter],
-  ])('of another type are one warning, and the program takes its share: %s', async (_, key) => {
-    const { group: lost, count } = enter('office');
-    await take(count, 30);
-    await server.client.del(key);
-    await server.client.lpush(key, 'x');
-    // An attempt in each round, as a bucket does: an answer may come only after the next sign of life.
-    for (let round = 0; round < 30; round += 1) {
-      count.take(WINDOW, 1, BUDGET, 0);
-      await sleep(100);
-    }
-    expect(lost.isJoined).toBe(false);
-    expect(count.take(WINDOW, 1, BUDGET, 0)).toBe(Infinity);
-    expect(warnings).toEqual([
-      expect.stringMatching(/a key of cryptodl has data of another program; until it answers, .* takes 1\/1/),
-    ]);
-    expect(await server.client.type(key)).toBe('list');
   });
 
   it('of a group of another name are not read', async () => {
