@@ -1,11 +1,11 @@
 /** `cryptodl export`: which series of the lake go to a file, and exports that have nothing to write. */
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import { FAST, argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
+import { exportsOf, filesOf, linesOf } from '../helpers/exports.js';
 import { filesBelow } from '../helpers/lake.js';
 import { writeObject } from '../helpers/published.js';
 import { useScene } from '../helpers/scene.js';
@@ -43,32 +43,10 @@ const scene = useScene({
 });
 const ALL = '--from 2024-01-01 --to 2024-01-04';
 
+const { exported, newExport, newTarget } = exportsOf(scene);
+
 /** A new lake with these downloads. */
 const lakeOf = (...downloads: readonly string[]): Promise<string> => scene.lakeOf(downloads);
-
-function newTarget(): string {
-  return join(scene.newFolder(), 'target');
-}
-
-function exported(
-  engine: string,
-  lake: string,
-  target: string,
-  ...flags: readonly string[]
-): Promise<CliResult> {
-  return cryptodl(['export', engine, '--out', lake, '--target', target, '--now', scene.now, ...flags]);
-}
-
-/** The files of an export without its record. */
-function filesOf(target: string): string[] {
-  return filesBelow(target)
-    .filter((path) => !path.startsWith('.cryptodl-export/'))
-    .sort();
-}
-
-function rowsOf(path: string): string[] {
-  return gunzipSync(readFileSync(path)).toString('utf8').trimEnd().split('\n').slice(1);
-}
 
 describe('trades and aggTrades of a symbol', () => {
   it('complete each other in files of a day', async () => {
@@ -82,15 +60,13 @@ describe('trades and aggTrades of a symbol', () => {
     );
     expect((await exported('tardis', lake, target)).code).toBe(0);
     expect(filesOf(target)).toEqual(trades);
-    const other = newTarget();
-    await exported('tardis', lake, other, '--dataset', 'aggTrades');
+    const { target: other } = await newExport('tardis', lake, '--dataset', 'aggTrades');
     const isSame = trades.map((file) => {
-      const [own, aggregated] = [target, other].map((folder) => rowsOf(join(folder, file)).join('\n'));
+      const [own, aggregated] = [target, other].map((folder) => linesOf(folder, file).slice(1).join('\n'));
       return own === aggregated;
     });
     expect(isSame).toEqual([true, false, true, true]);
-    const lean = newTarget();
-    await exported('lean', lake, lean);
+    const { target: lean } = await newExport('lean', lake);
     expect(filesOf(lean)).toHaveLength(4);
     // In a file of a month, a day in the middle is missing.
     const months = await lakeOf(
@@ -152,7 +128,9 @@ describe('coin-margined contracts', () => {
       expect((await exported('tardis', lake, target, ...range, ...flags)).code).toBe(0);
       const file = 'binance-delivery/derivative_ticker/2024/01/02/BTCUSD_PERP.csv.gz';
       expect(filesOf(target).filter((path) => !path.includes('ETHUSD'))).toEqual([file]);
-      const rows = rowsOf(join(target, file)).map((line) => line.split(','));
+      const rows = linesOf(target, file)
+        .slice(1)
+        .map((line) => line.split(','));
       expect(rows.filter((row) => row[9] !== '' && row[1] === 'BTCUSD_PERP')).toHaveLength(24);
     }
     // The index price alone gives no files: BTCUSD is no contract, and a contract may have ended.
@@ -160,12 +138,10 @@ describe('coin-margined contracts', () => {
       `-m cm --dataset aggTrades -s BTCUSD_PERP ${ALL}`,
       `-m cm --dataset indexPriceKlines -i 1h -s BTCUSD ${ALL}`,
     );
-    const others = newTarget();
-    const result = await exported('tardis', trades, others, '--require-complete');
+    const { target: others, ...result } = await newExport('tardis', trades, '--require-complete');
     expect([result.code, result.stderr]).toEqual([0, expect.not.stringContaining('left out') as string]);
     expect(filesOf(others).every((path) => path.startsWith('binance-delivery/trades/'))).toBe(true);
-    const freqtrade = newTarget();
-    await exported('freqtrade', lake, freqtrade, '-s', 'BTCUSD_PERP');
+    const { target: freqtrade } = await newExport('freqtrade', lake, '-s', 'BTCUSD_PERP');
     expect(filesOf(freqtrade)).toContain('futures/BTC_USD_BTC-1h-index.parquet');
   });
 
@@ -227,9 +203,9 @@ describe('a ticker of Tardis', () => {
     const day = ['--from', '2024-01-02', '--to', '2024-01-02'];
     const file = 'binance-futures/derivative_ticker/2024/01/02/BTCUSDT.csv.gz';
     expect((await exported('tardis', lake, target, '--dataset', 'markPriceKlines', ...day)).code).toBe(0);
-    expect(rowsOf(join(target, file))).toHaveLength(24);
+    expect(linesOf(target, file).slice(1)).toHaveLength(24);
     expect((await exported('tardis', lake, target, ...day)).code).toBe(0);
-    expect(rowsOf(join(target, file)).length).toBeGreaterThan(24);
+    expect(linesOf(target, file).slice(1).length).toBeGreaterThan(24);
   });
 });
 
@@ -321,8 +297,7 @@ describe('--require-complete', () => {
     const outside = join(scene.newFolder(), 'moved');
     renameSync(folder, outside);
     symlinkSync(outside, folder);
-    const target = newTarget();
-    const linked = await exported('csv', lake, target, '--require-complete');
+    const { target, ...linked } = await newExport('csv', lake, '--require-complete');
     expect([linked.code, existsSync(target)]).toEqual([4, false]);
     expect(linked.stderr).toContain('nothing is exported, because --require-complete is given');
     mkdirSync(target);

@@ -14,7 +14,6 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { acquireLock } from '../../src/lake/lock.js';
@@ -22,6 +21,7 @@ import { systemClock } from '../../src/model/clock.js';
 import { startArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlProcess } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
+import { exportsOf, filesOf, linesOf } from '../helpers/exports.js';
 import { flipByte } from '../helpers/folders.js';
 import { filesBelow } from '../helpers/lake.js';
 import { whileLosingLock, whileStaged } from '../helpers/lost-lock.js';
@@ -57,6 +57,7 @@ const scene = useScene({
     { ...DAYS, market: 'cm', dataset: 'aggTrades', symbols: ['BTCUSD_PERP'] },
   ],
 });
+const { exported, newExport, newTarget } = exportsOf(scene);
 const sql = useSql();
 const RANGE = '--from 2024-01 --to 2024-02';
 
@@ -72,34 +73,9 @@ async function lakeOf(...downloads: readonly string[]): Promise<string> {
   return lake;
 }
 
-function newTarget(): string {
-  return join(scene.newFolder(), 'target');
-}
-
-function exported(
-  engine: string,
-  lake: string,
-  target: string,
-  ...flags: readonly string[]
-): Promise<CliResult> {
-  return cryptodl(['export', engine, '--out', lake, '--target', target, '--now', scene.now, ...flags]);
-}
-
 /** The rows of a file of candles, with their times in microseconds. */
 function candlesOf(file: string): string {
   return `SELECT epoch_us(date) AS date, * EXCLUDE (date) FROM '${file}'`;
-}
-
-/** The files of an export without its record. */
-function filesOf(target: string): string[] {
-  return filesBelow(target).filter((path) => !path.startsWith('.cryptodl-export/'));
-}
-
-function csvOf(target: string, path: string): string[] {
-  return gunzipSync(readFileSync(join(target, path)))
-    .toString('utf8')
-    .trimEnd()
-    .split('\n');
 }
 
 const KLINES = '--interval 1h --symbols BTCUSDT,ETHUSDT';
@@ -115,8 +91,7 @@ describe('export freqtrade', () => {
       `-m um --dataset fundingRate -s BTCUSDT ${RANGE}`,
       `-m um --dataset aggTrades,metrics -s BTCUSDT --from 2024-01-01 --to 2024-01-03`,
     );
-    const target = newTarget();
-    const result = await exported('freqtrade', lake, target);
+    const { target, ...result } = await newExport('freqtrade', lake);
     expect([result.code, result.stdout]).toEqual([0, '']);
     expect(filesOf(target)).toEqual([
       'ADA_EUR-1h.parquet',
@@ -170,8 +145,7 @@ describe('export freqtrade', () => {
     const lake = await lakeOf(
       '-m um --dataset markPriceKlines -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-31',
     );
-    const target = newTarget();
-    await exported('freqtrade', lake, target, '--from', '2024-01-02', '--to', '2024-01-03');
+    const { target } = await newExport('freqtrade', lake, '--from', '2024-01-02', '--to', '2024-01-03');
     const made = await sql(candlesOf(`${target}/futures/BTC_USDT_USDT-8h-mark.parquet`));
     const hours = await sql(
       `SELECT epoch_us(open_time) AS date, open, high, low, close, volume FROM '${lake}/binance/um/markPriceKlines/interval=1h/symbol=BTCUSDT/*.parquet' WHERE open_time >= '2024-01-02' AND open_time < '2024-01-04' ORDER BY open_time`,
@@ -189,11 +163,9 @@ describe('export freqtrade', () => {
       };
     });
     expect(made).toEqual(expected);
-    const other = newTarget();
-    await exported(
+    const { target: other } = await newExport(
       'freqtrade',
       lake,
-      other,
       ...'--mark-interval 1h,20h --from 2024-01-02 --to 2024-01-03'.split(' '),
     );
     // 2024-01-02 00:00 is no start of 20 hours since 1970, and the last 20 hours are not complete.
@@ -216,8 +188,7 @@ describe('export freqtrade', () => {
     const lake = await lakeOf(
       '-m spot --dataset aggTrades,trades -s BTCUSDT --from 2024-01-01 --to 2024-01-03',
     );
-    const target = newTarget();
-    const refused = await exported('freqtrade', lake, target);
+    const { target, ...refused } = await newExport('freqtrade', lake);
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain('for trades, name them: --dataset aggTrades');
     expect((await exported('freqtrade', lake, target, '--dataset', 'all')).code).toBe(2);
@@ -243,8 +214,7 @@ describe('export freqtrade', () => {
 
   it('leaves out a settled contract with a line, and takes assets of --exchange-info', async () => {
     const lake = await lakeOf(`-m um -i 1h -s CVCUSDTSETTLED,BTCUSDT ${RANGE}`);
-    const target = newTarget();
-    const result = await exported('freqtrade', lake, target);
+    const { target, ...result } = await newExport('freqtrade', lake);
     expect(result.code).toBe(0);
     expect(result.stderr).toContain(
       'left out: um klines 1h CVCUSDTSETTLED: a settled contract has no pair\n',
@@ -257,8 +227,7 @@ describe('export freqtrade', () => {
       info,
       JSON.stringify({ symbols: [{ symbol: 'BTCUSDT', baseAsset: 'BTCU', quoteAsset: 'SDT' }] }),
     );
-    const named = newTarget();
-    await exported('freqtrade', lake, named, '--exchange-info', info, '-s', 'BTCUSDT');
+    const { target: named } = await newExport('freqtrade', lake, '--exchange-info', info, '-s', 'BTCUSDT');
     expect(filesOf(named)).toEqual(['futures/BTCU_SDT_SDT-1h-futures.parquet']);
     writeFileSync(info, '{"symbols": []}');
     const wrong = await exported('freqtrade', lake, named, '--exchange-info', info);
@@ -273,8 +242,7 @@ describe('export freqtrade', () => {
     const info = join(scene.newFolder(), 'info.json');
     const assets = { baseAsset: 'BTC', quoteAsset: 'USDT' };
     writeFileSync(info, JSON.stringify({ symbols: [{ symbol: 'ETHUSDT', ...assets }] }));
-    const target = newTarget();
-    const { stderr } = await exported('freqtrade', lake, target, '--exchange-info', info);
+    const { target, stderr } = await newExport('freqtrade', lake, '--exchange-info', info);
     const file = 'futures/BTC_USDT_USDT-1h-futures.parquet';
     expect(stderr).toContain(`left out: um klines 1h ETHUSDT: another symbol has files with the same names`);
     expect(filesOf(target)).toEqual([file]);
@@ -329,8 +297,14 @@ describe('export tardis', () => {
       `-m um --dataset fundingRate -s BTCUSDT --from 2024-01-01 --to 2024-01-31`,
       `-m um --dataset markPriceKlines,indexPriceKlines -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-31`,
     );
-    const target = newTarget();
-    const result = await exported('tardis', lake, target, '--from', '2024-01-01', '--to', '2024-01-03');
+    const { target, ...result } = await newExport(
+      'tardis',
+      lake,
+      '--from',
+      '2024-01-01',
+      '--to',
+      '2024-01-03',
+    );
     expect([result.code, result.stdout]).toEqual([0, '']);
     expect(result.stderr).toContain('local_timestamp is the same as timestamp');
     const dates = ['01', '02', '03'].map((day) => `2024/01/${day}/BTCUSDT.csv.gz`);
@@ -339,7 +313,7 @@ describe('export tardis', () => {
         dates.map((date) => `binance-futures/${type}/${date}`),
       ),
     );
-    const [header, ...trades] = csvOf(target, 'binance-futures/trades/2024/01/02/BTCUSDT.csv.gz');
+    const [header, ...trades] = linesOf(target, 'binance-futures/trades/2024/01/02/BTCUSDT.csv.gz');
     expect(header).toBe('exchange,symbol,timestamp,local_timestamp,id,side,price,amount');
     const own = await sql(
       `SELECT agg_trade_id AS id, epoch_us(transact_time) AS us, if(is_buyer_maker, 'sell', 'buy') AS side, price, quantity FROM '${lake}/binance/um/aggTrades/symbol=BTCUSDT/2024-01-02.parquet' ORDER BY agg_trade_id`,
@@ -349,7 +323,7 @@ describe('export tardis', () => {
         ['binance-futures', 'BTCUSDT', us, us, id, side, plain(price), plain(quantity)].join(','),
       ),
     );
-    const [ofQuotes, ...quotes] = csvOf(target, 'binance-futures/quotes/2024/01/02/BTCUSDT.csv.gz');
+    const [ofQuotes, ...quotes] = linesOf(target, 'binance-futures/quotes/2024/01/02/BTCUSDT.csv.gz');
     expect(ofQuotes).toBe(
       'exchange,symbol,timestamp,local_timestamp,ask_amount,ask_price,bid_price,bid_amount',
     );
@@ -370,9 +344,8 @@ describe('export tardis', () => {
       `-m um --dataset markPriceKlines -i 8h -s BTCUSDT --from 2024-01-01 --to 2024-01-31`,
       `-m um --dataset markPriceKlines,indexPriceKlines -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-01-31`,
     );
-    const target = newTarget();
-    await exported('tardis', lake, target, '--from', '2024-01-01', '--to', '2024-01-02');
-    const [header = '', ...lines] = csvOf(
+    const { target } = await newExport('tardis', lake, '--from', '2024-01-01', '--to', '2024-01-02');
+    const [header = '', ...lines] = linesOf(
       target,
       'binance-futures/derivative_ticker/2024/01/02/BTCUSDT.csv.gz',
     );
@@ -411,9 +384,8 @@ describe('export tardis', () => {
     expect([first?.['timestamp'], first?.['mark_price']]).toEqual([String(start), plain(mark?.['close'])]);
     expect([count('predicted_funding_rate'), count('last_price')]).toEqual([0, 0]);
     // The last candle of January ends with the first moment of February.
-    const whole = newTarget();
-    await exported('tardis', lake, whole);
-    const [, ...next] = csvOf(whole, 'binance-futures/derivative_ticker/2024/02/01/BTCUSDT.csv.gz');
+    const { target: whole } = await newExport('tardis', lake);
+    const [, ...next] = linesOf(whole, 'binance-futures/derivative_ticker/2024/02/01/BTCUSDT.csv.gz');
     expect(next.map((line) => line.split(',')[2])).toEqual([String(Date.UTC(2024, 1, 1) * 1000)]);
     expect(filesOf(whole)).toHaveLength(32);
   });
@@ -422,9 +394,8 @@ describe('export tardis', () => {
     const lake = await lakeOf(
       '-m spot --dataset aggTrades,trades -s BTCUSDT --from 2024-01-01 --to 2024-01-03 --numbers string',
     );
-    const target = newTarget();
-    await exported('tardis', lake, target);
-    const [, ...lines] = csvOf(target, 'binance/trades/2024/01/03/BTCUSDT.csv.gz');
+    const { target } = await newExport('tardis', lake);
+    const [, ...lines] = linesOf(target, 'binance/trades/2024/01/03/BTCUSDT.csv.gz');
     const own = await sql(
       `SELECT concat_ws(',', 'binance', 'BTCUSDT', epoch_us(time), epoch_us(time), id, if(is_buyer_maker, 'sell', 'buy'), price, qty) AS line FROM '${lake}/binance/spot/trades/symbol=BTCUSDT/2024-01-03.parquet' ORDER BY id`,
     );
@@ -449,8 +420,7 @@ describe('export lean', () => {
       '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-01 --to 2024-01-01',
       `-m um --dataset fundingRate -s BTCUSDT ${RANGE}`,
     );
-    const target = newTarget();
-    const result = await exported('lean', lake, target);
+    const { target, ...result } = await newExport('lean', lake);
     expect([result.code, result.stdout]).toEqual([0, '']);
     expect(result.stderr).toContain('left out: um klines 1mo BTCUSDT: Lean has no resolution of 1mo');
     expect(filesOf(target)).toEqual([
@@ -491,15 +461,14 @@ describe('export lean', () => {
       '-m um --dataset bookTicker -s BTCUSDT --from 2024-01-02 --to 2024-01-02',
       '-m spot --dataset aggTrades,trades -s BTCUSDT --from 2024-01-02 --to 2024-01-02',
     );
-    const target = newTarget();
-    const result = await exported('lean', lake, target);
+    const { target, ...result } = await newExport('lean', lake);
     expect(result.stderr).not.toContain('left out');
     expect(filesOf(target)).toEqual([
       'crypto/binance/tick/btcusdt/20240102_trade.zip',
       'cryptofuture/binance/minute/btcusdt/20240102_trade.zip',
       'cryptofuture/binance/tick/btcusdt/20240102_quote.zip',
     ]);
-    const linesOf = (path: string): string[] =>
+    const rowsIn = (path: string): string[] =>
       firstMember(readFileSync(join(target, path)))
         .toString('utf8')
         .trimEnd()
@@ -511,16 +480,16 @@ describe('export lean', () => {
       );
       return rows.map(({ t, ...numbers }) => [t, ...Object.values(numbers).map(plain)].join(','));
     };
-    expect(linesOf('crypto/binance/tick/btcusdt/20240102_trade.zip')).toEqual(
+    expect(rowsIn('crypto/binance/tick/btcusdt/20240102_trade.zip')).toEqual(
       await rowsOf('trades', 'transact_time', 'price, quantity', 'agg_trade_id'),
     );
-    const minutes = linesOf('cryptofuture/binance/minute/btcusdt/20240102_trade.zip');
+    const minutes = rowsIn('cryptofuture/binance/minute/btcusdt/20240102_trade.zip');
     expect(minutes).toHaveLength(1440);
     expect(minutes).toEqual(
       await rowsOf('minutes', 'open_time', 'open, high, low, close, volume', 'open_time'),
     );
     const quote = 'best_bid_price, best_bid_qty, best_ask_price, best_ask_qty';
-    expect(linesOf('cryptofuture/binance/tick/btcusdt/20240102_quote.zip')).toEqual(
+    expect(rowsIn('cryptofuture/binance/tick/btcusdt/20240102_quote.zip')).toEqual(
       await rowsOf('quotes', 'transaction_time', quote, 'transaction_time, update_id'),
     );
   });
@@ -536,14 +505,11 @@ describe('export csv', () => {
       iso: "strftime(calc_time, '%Y-%m-%dT%H:%M:%S.%fZ')",
     };
     for (const [form, text] of Object.entries(forms)) {
-      const target = newTarget();
-      await exported('csv', lake, target, '--columns', 'calc_time', '--time-format', form);
+      const { target } = await newExport('csv', lake, '--columns', 'calc_time', '--time-format', form);
       const rows = await sql(
         `SELECT ${text} AS t FROM '${lake}/binance/um/fundingRate/symbol=BTCUSDT/*.parquet' ORDER BY calc_time`,
       );
-      const [, ...lines] = readFileSync(join(target, 'um_fundingRate/BTCUSDT.csv'), 'utf8')
-        .trimEnd()
-        .split('\n');
+      const [, ...lines] = linesOf(target, 'um_fundingRate/BTCUSDT.csv');
       expect(lines).toEqual(rows.map(({ t }) => String(t)));
       // All are equally long, so that pandas reads them with one format.
       expect(new Set(lines.map((line) => line.length)).size).toBe(1);
@@ -569,10 +535,17 @@ describe('export csv', () => {
 
   it('writes one file of all symbols, ordered by time and symbol', async () => {
     const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
-    const target = newTarget();
-    await exported('csv', lake, target, '--one-file', '--columns', 'open_time,symbol', '--time-format', 'ms');
+    const { target } = await newExport(
+      'csv',
+      lake,
+      '--one-file',
+      '--columns',
+      'open_time,symbol',
+      '--time-format',
+      'ms',
+    );
     expect(filesOf(target)).toEqual(['um_klines_1h.csv']);
-    const lines = readFileSync(join(target, 'um_klines_1h.csv'), 'utf8').trimEnd().split('\n');
+    const lines = linesOf(target, 'um_klines_1h.csv');
     const start = Date.UTC(2024, 0, 1);
     expect(lines.slice(0, 4)).toEqual([
       'open_time,symbol',
@@ -583,7 +556,7 @@ describe('export csv', () => {
     expect(lines).toHaveLength(1 + 2880);
     const trades = await lakeOf(`-m um --dataset aggTrades -s BTCUSDT,ETHUSDT ${RANGE}`);
     await exported('csv', trades, target, '--one-file', '--columns', 'transact_time,symbol');
-    const times = readFileSync(join(target, 'um_aggTrades.csv'), 'utf8').trimEnd().split('\n').slice(1);
+    const times = linesOf(target, 'um_aggTrades.csv').slice(1);
     expect(times).toEqual(times.toSorted());
   });
 
@@ -591,26 +564,22 @@ describe('export csv', () => {
     const lake = await lakeOf(
       '-m um --dataset metrics -s BTCUSDT --from 2024-01-01 --to 2024-01-03 --partition day',
     );
-    const target = newTarget();
-    await exported('csv', lake, target);
+    const { target } = await newExport('csv', lake);
     const [{ n, last } = {}] = await sql(
       `SELECT count(*) AS n, strftime(max(create_time), '%Y-%m-%dT%H:%M:%S.%fZ') AS last FROM '${lake}/binance/um/metrics/symbol=BTCUSDT/*.parquet'`,
     );
-    const lines = readFileSync(join(target, 'um_metrics/BTCUSDT.csv'), 'utf8').trimEnd().split('\n');
+    const lines = linesOf(target, 'um_metrics/BTCUSDT.csv');
     expect(lines).toHaveLength(Number(n) + 1);
     expect(lines.at(-1)?.split(',')[0]).toBe(last);
     expect(last).toBe('2024-01-04T00:00:00.000000Z');
     // Of a day without an object, the lake has the row at its start.
     const next = newTarget();
     expect((await exported('csv', lake, next, '--from', '2024-01-04', '--to', '2024-01-04')).code).toBe(0);
-    const own = readFileSync(join(next, 'um_metrics/BTCUSDT.csv'), 'utf8').trimEnd().split('\n');
+    const own = linesOf(next, 'um_metrics/BTCUSDT.csv');
     expect(own.slice(1)).toEqual(lines.slice(-1));
     // The first row of a day is in the object of the day before.
-    const day = newTarget();
-    await exported('csv', lake, day, '--from', '2024-01-03', '--to', '2024-01-03');
-    const times = readFileSync(join(day, 'um_metrics/BTCUSDT.csv'), 'utf8')
-      .trimEnd()
-      .split('\n')
+    const { target: day } = await newExport('csv', lake, '--from', '2024-01-03', '--to', '2024-01-03');
+    const times = linesOf(day, 'um_metrics/BTCUSDT.csv')
       .slice(1)
       .map((line) => line.split(',')[0]);
     expect([times.length, times[0], times.at(-1)]).toEqual([
@@ -648,8 +617,7 @@ describe('export csv', () => {
 describe('a repeated export', () => {
   it('writes only files whose sources have changed', async () => {
     const lake = await lakeOf(`-m um ${KLINES} --from 2024-01 --to 2024-01`);
-    const target = newTarget();
-    await exported('freqtrade', lake, target);
+    const { target } = await newExport('freqtrade', lake);
     const again = await exported('freqtrade', lake, target, '--json');
     expect(outcomes(again)).toEqual({
       'futures/BTC_USDT_USDT-1h-futures.parquet': 'unchanged',
@@ -710,8 +678,7 @@ describe('a repeated export', () => {
 
   it('writes a file again that another rule makes, or that is gone', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
-    const target = newTarget();
-    await exported('csv', lake, target);
+    const { target } = await newExport('csv', lake);
     const other = await exported('csv', lake, target, '--delimiter', ';', '--json');
     expect(outcomes(other)).toEqual({ 'um_klines_1h/BTCUSDT.csv': 'written' });
     rmSync(join(target, 'um_klines_1h/BTCUSDT.csv'));
@@ -792,8 +759,7 @@ describe('a repeated export', () => {
 
   it('has provenance: the files of the lake with their digests', async () => {
     const lake = await lakeOf(`-m um -i 1h -s BTCUSDT ${RANGE}`);
-    const target = newTarget();
-    await exported('freqtrade', lake, target);
+    const { target } = await newExport('freqtrade', lake);
     const line = stateOf(target, 'futures/BTC_USDT_USDT-1h-futures.parquet');
     const folder = 'binance/um/klines/interval=1h/symbol=BTCUSDT';
     const digestOf = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');
@@ -823,8 +789,7 @@ function outcomes({ events }: CliResult): Record<string, unknown> {
 describe('the state of the target', () => {
   it('may have a damaged state of a file, which then counts as foreign', async () => {
     const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
-    const target = newTarget();
-    await exported('csv', lake, target);
+    const { target } = await newExport('csv', lake);
     for (const text of ['', 'null', '{"v":1,"sha256":"to']) {
       writeFileSync(join(target, '.cryptodl-export/um_klines_1h/BTCUSDT.csv.json'), text);
       const result = await exported('csv', lake, target, '--json');
@@ -904,8 +869,7 @@ describe('data that the lake lacks', () => {
       '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-01 --to 2024-01-01',
       '-m um --dataset aggTrades -s BTCUSDT --from 2024-01-03 --to 2024-01-03 --recheck-days 0',
     );
-    const target = newTarget();
-    const refused = await exported('tardis', lake, target, '--require-complete');
+    const { target, ...refused } = await newExport('tardis', lake, '--require-complete');
     expect(refused.code).toBe(4);
     expect(refused.stderr).toContain('the lake lacks um aggTrades BTCUSDT: 2024-01-02');
     expect(refused.stderr).toContain('nothing is exported, because --require-complete is given');
@@ -918,8 +882,7 @@ describe('data that the lake lacks', () => {
 
   it('includes series that are held only as zips, and files that are gone', async () => {
     const zips = await lakeOf(`-m um -i 1h -s BTCUSDT --from 2024-01 --to 2024-01 --format zip`);
-    const target = newTarget();
-    const result = await exported('csv', zips, target, '--require-complete');
+    const { target, ...result } = await newExport('csv', zips, '--require-complete');
     expect([result.code, result.stderr]).toEqual([
       4,
       expect.stringContaining('no Parquet or CSV files') as string,
@@ -968,8 +931,7 @@ describe('a damaged file of the lake', () => {
 
   it('of another size, or missing, leaves the earlier export of its series, and ends with exit code 4', async () => {
     const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
-    const target = newTarget();
-    await exported('csv', lake, target);
+    const { target } = await newExport('csv', lake);
     const before = readFileSync(join(target, 'um_klines_1h/BTCUSDT.csv'), 'utf8');
     appendFileSync(join(lake, FILE), 'x');
     for (const flags of [[], ['--force'], ['--quiet']]) {
@@ -980,8 +942,7 @@ describe('a damaged file of the lake', () => {
       );
       expect(readFileSync(join(target, 'um_klines_1h/BTCUSDT.csv'), 'utf8')).toBe(before);
     }
-    const other = newTarget();
-    const complete = await exported('csv', lake, other, '--require-complete');
+    const { target: other, ...complete } = await newExport('csv', lake, '--require-complete');
     expect([complete.code, existsSync(other)]).toEqual([4, false]);
     rmSync(join(lake, FILE));
     expect((await exported('freqtrade', lake, other)).code).toBe(4);
@@ -991,8 +952,7 @@ describe('a damaged file of the lake', () => {
   it('of the same size is named, and the other series are exported', async () => {
     const lake = await lakeOf(`-m um ${KLINES} ${RANGE}`);
     flipByte(join(lake, FILE), 300);
-    const target = newTarget();
-    const result = await exported('freqtrade', lake, target);
+    const { target, ...result } = await newExport('freqtrade', lake);
     expect([result.code, result.stderr]).toEqual([4, expect.not.stringContaining('unexpected') as string]);
     expect(result.stdout).toContain('unreadable\tfutures/BTC_USDT_USDT-1h-futures.parquet\t');
     expect(result.stdout).toContain(
@@ -1007,8 +967,7 @@ describe('a damaged file of the lake', () => {
       join(lake, '_manifests/binance/um/klines/interval=1h/symbol=BTCUSDT.jsonl'),
       '{"v":7}\n[]\n',
     );
-    const target = newTarget();
-    const result = await exported('freqtrade', lake, target);
+    const { target, ...result } = await newExport('freqtrade', lake);
     expect(result.code).toBe(4);
     expect(result.stderr).toContain('left out: um klines 1h BTCUSDT');
     expect(filesOf(target)).toEqual(['futures/ETH_USDT_USDT-1h-futures.parquet']);
