@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { cryptodl, cryptodlOk, FAST, found } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { manifestOf, filesBelow, journalOf, leftInternally, manifestLines } from '../helpers/lake.js';
 import type { TestJournal } from '../helpers/lake.js';
@@ -82,14 +82,6 @@ const repair = (lake: string): Promise<CliResult> => cryptodl(['repair', ...plac
 const coverage = (lake: string): Promise<CliResult> =>
   cryptodl(['coverage', '--out', lake, '--now', '2026-10-06T08:00:00Z', '--json']);
 const sql = (lake: string, query: string): Promise<CliResult> => cryptodl(['sql', query, '--out', lake]);
-
-/** `link binance/…` per finding. */
-function found({ events }: CliResult): string[] {
-  return events
-    .filter(({ event }) => event === 'finding')
-    .map(({ kind, path }) => `${String(kind)} ${String(path)}`)
-    .sort();
-}
 
 describe('a commit journal', () => {
   /** What a run leaves that is killed before it takes four day files away and publishes their month. */

@@ -150,6 +150,14 @@ function checked(args: readonly string[], result: CliResult): CliResult {
   throw new Error(`cryptodl ${args.join(' ')} ended with ${result.code ?? result.signal}\n${result.stderr}`);
 }
 
+/** `damaged binance/…` per finding of `--json`. */
+export function found({ events }: CliResult): string[] {
+  return events
+    .filter(({ event }) => event === 'finding')
+    .map(({ kind, path }) => `${String(kind)} ${String(path)}`)
+    .sort();
+}
+
 /** Words of a command line: the text is split at its blanks; a value stays one word, and a list gives all of its words. */
 export function argv(
   texts: TemplateStringsArray,

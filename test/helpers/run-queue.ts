@@ -5,6 +5,7 @@ import type { PartitionPlan, Task } from '../../src/model/task.js';
 import type { DeferredPlans, Download, QueueWork } from '../../src/queue/run-queue.js';
 import { Places } from '../../src/queue/places.js';
 import { RunQueue } from '../../src/queue/run-queue.js';
+import { SETTINGS } from './conversion.js';
 
 const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' } as const;
 
@@ -17,15 +18,7 @@ export function task(key: string, kind: 'fetch' | 'skip' = 'fetch'): Task {
 }
 
 export function plan(label: string, tasks: readonly Task[]): PartitionPlan {
-  const settings = {
-    format: 'parquet',
-    partition: 'month',
-    cadence: 'auto',
-    numbers: 'double',
-    timestamps: 'us',
-    asPublished: false,
-  } as const;
-  return { series: SERIES, settings, label, tasks };
+  return { series: SERIES, settings: SETTINGS, label, tasks };
 }
 
 class MemorySpool implements DeferredPlans {

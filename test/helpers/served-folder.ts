@@ -62,7 +62,8 @@ export interface Page {
   readonly CommonPrefixes?: readonly { Prefix: string }[];
 }
 
-const parser = new XMLParser({
+/** As S3 writes listings and errors. */
+export const parser = new XMLParser({
   parseTagValue: false,
   trimValues: false,
   htmlEntities: true,

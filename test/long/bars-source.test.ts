@@ -92,11 +92,15 @@ const expectedVolumes = (seed: number, days = DAYS): number[] =>
 
 const first = writeArchive(1);
 const revised = writeArchive(2);
+const lakeOfMinutes = async (): Promise<string> => {
+  const lake = newFolder('lake');
+  await download(first, lake, '-i', '1m');
+  return lake;
+};
 
 describe('the source of bars', () => {
   it('stays when all of its objects were revised, and with --force', async () => {
-    const lake = newFolder('lake');
-    await download(first, lake, '-i', '1m');
+    const lake = await lakeOfMinutes();
     expect((await bars(lake, '1h')).stderr).toContain('made from klines 1m');
     expect(manifestLines(folderOf(lake, BARS_1H)).map(({ source }) => source)).toEqual(
       DAYS.map(() => 'klines 1m'),
@@ -110,8 +114,7 @@ describe('the source of bars', () => {
   });
 
   it('changes with flags for whole months, and with --force if it lacks days of them', async () => {
-    const lake = newFolder('lake');
-    await download(first, lake, '-i', '1m');
+    const lake = await lakeOfMinutes();
     await bars(lake, '1h');
     await download(revised, lake, '--dataset', 'aggTrades', '--to', '2024-01-30');
     const range = ['--from', '2024-01-29', '--to', '2024-01-29'];
@@ -137,8 +140,7 @@ describe('the source of bars', () => {
   });
 
   it('changes when the lake no longer has it', async () => {
-    const lake = newFolder('lake');
-    await download(first, lake, '-i', '1m');
+    const lake = await lakeOfMinutes();
     await bars(lake, '1h');
     await download(first, lake, '-i', '5m');
     rmSync(manifestOf(folderOf(lake, KLINES_1M)));
@@ -315,8 +317,7 @@ describe('bars of trades at the same time', () => {
 
 describe('a damaged file of bars with days that no source has', () => {
   it('loses these days with --force, also in its manifest', async () => {
-    const lake = newFolder('lake');
-    await download(first, lake, '-i', '1m');
+    const lake = await lakeOfMinutes();
     await bars(lake, '1h');
     rmSync(manifestOf(folderOf(lake, KLINES_1M)));
     rmSync(folderOf(lake, KLINES_1M), { recursive: true });
@@ -353,8 +354,7 @@ describe('a symbolic link in place of the folder of bars', () => {
 
 describe('a source with other settings', () => {
   it('makes whole months again, and none if it lacks days of them', async () => {
-    const lake = newFolder('lake');
-    await download(first, lake, '-i', '1m');
+    const lake = await lakeOfMinutes();
     await bars(lake, '1h');
     const replaceSource = async (...flags: readonly string[]): Promise<void> => {
       rmSync(manifestOf(folderOf(lake, KLINES_1M)));
@@ -398,8 +398,7 @@ describe('times with a zone', () => {
 
 describe('a lost lock', () => {
   it('ends the command before it writes to the lake, without a temporary file', async () => {
-    const lake = newFolder('lake');
-    await download(first, lake, '-i', '1m');
+    const lake = await lakeOfMinutes();
     const { code, stderr } = await whileLosingLock(join(lake, '.cryptodl'), () => bars(lake, '1h'));
     expect([code, stderr]).toEqual([6, expect.stringContaining('has lost the lock') as string]);
     expect(existsSync(folderOf(lake, BARS_1H))).toBe(false);

@@ -17,7 +17,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, cryptodlProcess, FAST } from '../helpers/cli.js';
+import { cryptodl, cryptodlOk, cryptodlProcess, FAST, found } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, parquetDigests } from '../helpers/lake.js';
@@ -57,10 +57,14 @@ function places(lake: string): string[] {
   return ['--out', lake, '--now', NOW, '--archive-url', archive.url, ...FAST];
 }
 
+function newLake(): string {
+  lakes += 1;
+  return join(scratch, `lake-${lakes}`);
+}
+
 /** A copy of the sound lake to be harmed. */
 function copy(): string {
-  lakes += 1;
-  const lake = join(scratch, `lake-${lakes}`);
+  const lake = newLake();
   cpSync(sound, lake, { recursive: true });
   return lake;
 }
@@ -74,14 +78,6 @@ function verify(lake: string, ...flags: string[]): Promise<CliResult> {
 
 function repair(lake: string, ...flags: string[]): Promise<CliResult> {
   return cryptodl(['repair', ...places(lake), '--json', ...flags]);
-}
-
-/** `damaged binance/…` per finding. */
-function found({ events }: CliResult): string[] {
-  return events
-    .filter(({ event }) => event === 'finding')
-    .map(({ kind, path }) => `${String(kind)} ${String(path)}`)
-    .sort();
 }
 
 function flipBit(file: string, at: number): void {
@@ -333,8 +329,7 @@ describe('verify', () => {
     ['--partition', 'day'],
     ['--format', 'zip'],
   ])('finds and mends damage in a series with %s %s, also without its manifest', async (...flags) => {
-    lakes += 1;
-    const lake = join(scratch, `lake-${lakes}`);
+    const lake = newLake();
     await cryptodlOk([...vision(lake), '--from', '2026-10-01', ...flags]);
     const ending = flags[1] === 'csv' ? '.csv' : flags[1] === 'zip' ? '.zip' : '.parquet';
     const content = (): string[] =>
@@ -357,8 +352,7 @@ describe('verify', () => {
   });
 
   it('--fix writes sidecars of zips that are missing or name another digest', async () => {
-    lakes += 1;
-    const lake = join(scratch, `lake-${lakes}`);
+    const lake = newLake();
     await cryptodlOk([...vision(lake), '--from', '2026-10-01', '--format', 'zip']);
     const sidecars = (): string[] =>
       filesBelow(lake, '.CHECKSUM')
@@ -429,8 +423,7 @@ describe('verify --upstream', () => {
         copyFileSync(join(folder, keyOf('2026-10-03') + ending), join(other, keyOf('2026-10-03') + ending));
       expect((await repair(lake, '--upstream', ...at)).code).toBe(0);
       expect(found(await verify(lake, '--upstream', '--deep', ...at))).toEqual([]);
-      lakes += 1;
-      const fresh = join(scratch, `lake-${lakes}`);
+      const fresh = newLake();
       await cryptodlOk([...vision(fresh), '--from', '2026-09-28', ...at]);
       expect(await parquetDigests(lake)).toEqual(await parquetDigests(fresh));
     } finally {
@@ -441,8 +434,7 @@ describe('verify --upstream', () => {
 
 describe('repair', () => {
   it('fetches the missing days between the first and the last held day, once', async () => {
-    lakes += 1;
-    const lake = join(scratch, `lake-${lakes}`);
+    const lake = newLake();
     await cryptodlOk([...vision(lake), '--from', '2026-09-28', '--to', '2026-09-28']);
     await cryptodlOk([...vision(lake), '--from', '2026-10-05', '--to', '2026-10-05']);
     const planned = await cryptodl(['repair', ...places(lake), '--dry-run']);
@@ -454,8 +446,7 @@ describe('repair', () => {
   });
 
   it('reports a day that neither the archive nor REST has, and keeps the other days', async () => {
-    lakes += 1;
-    const lake = join(scratch, `lake-${lakes}`);
+    const lake = newLake();
     archive.fault = (path, _request, response) => {
       if (!path.includes('2026-10-02')) return false;
       response.writeHead(404).end();

@@ -40,13 +40,17 @@ function open(path: string, mode: 'new' | 'overwrite' | 'replace' = 'overwrite')
   return createFailureReport({ path, header: HEADER, mode });
 }
 
+async function begun(): Promise<{ path: string; report: FailureReport }> {
+  const path = await newPath();
+  return { path, report: open(path) };
+}
+
 const ERROR = new CryptodlError('checksum-mismatch', 'expected "a"\n got b');
 ERROR.attempts = 3;
 
 describe('a report', () => {
   it('has the details of each failure, and can be read back', async () => {
-    const path = await newPath();
-    const report = open(path);
+    const { path, report } = await begun();
     await report.add(PLAN, taskOf('2024-01-15'), ERROR, AT);
     await report.add(PLAN, taskOf('2024-01'), new CryptodlError('zip-broken', 'no'), AT);
     expect(await report.close(true)).toBe(path);
@@ -76,16 +80,14 @@ describe('a report', () => {
   });
 
   it('is written as failures happen', async () => {
-    const path = await newPath();
-    const report = open(path);
+    const { path, report } = await begun();
     await report.add(PLAN, taskOf('2024-01-15'), ERROR, AT);
     expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(3);
     await report.close(true);
   });
 
   it('keeps its lines whole when failures come at once', async () => {
-    const path = await newPath();
-    const report = open(path);
+    const { path, report } = await begun();
     const labels = Array.from({ length: 28 }, (_, index) => `2024-01-${String(index + 1).padStart(2, '0')}`);
     await Promise.all(labels.map((label) => report.add(PLAN, taskOf(label), ERROR, AT)));
     await report.close(true);
@@ -94,16 +96,14 @@ describe('a report', () => {
   });
 
   it('is not made when nothing failed, not even for holes', async () => {
-    const path = await newPath();
-    const report = open(path);
+    const { path, report } = await begun();
     report.addHole(PLAN, taskOf('2024-01-15'), AT);
     expect(await report.close(true)).toBeUndefined();
     expect(existsSync(path)).toBe(false);
   });
 
   it('names the holes from before and after the first failure', async () => {
-    const path = await newPath();
-    const report = open(path);
+    const { path, report } = await begun();
     report.addHole(PLAN, taskOf('2024-01-01'), AT);
     await report.add(PLAN, taskOf('2024-01-02'), ERROR, AT);
     report.addHole(PLAN, taskOf('2024-01-03'), AT);
@@ -119,8 +119,7 @@ describe('a report', () => {
 
 /** A report of one failure. */
 async function earlier(): Promise<string> {
-  const path = await newPath();
-  const report = open(path);
+  const { path, report } = await begun();
   await report.add(PLAN, taskOf('2024-01-15'), ERROR, AT);
   await report.close(true);
   return path;
@@ -222,8 +221,7 @@ describe('reading', () => {
   });
 
   it('is not retried when a failure has a market that the exchange does not have', async () => {
-    const path = await newPath();
-    const report = open(path);
+    const { path, report } = await begun();
     await report.add({ ...PLAN, series: { ...SERIES, market: '../um' } }, taskOf('2024-01-15'), ERROR, AT);
     await report.close(true);
     await expect(readReport(path, loadBinance())).rejects.toThrow(

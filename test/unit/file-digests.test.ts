@@ -5,23 +5,16 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FileDigests, UnreadableFile } from '../../src/catalogue/file-digests.js';
 import type { LakeFile } from '../../src/catalogue/read-series.js';
+import { SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
 
 /** A file of the lake with the digest of this text. */
 function fileOf(name: string, text: string): LakeFile {
-  const settings = {
-    format: 'parquet',
-    partition: 'month',
-    cadence: 'auto',
-    numbers: 'double',
-    timestamps: 'us',
-    asPublished: false,
-  } as const;
   return {
     path: join(scratch, name),
-    settings,
+    settings: SETTINGS,
     bytes: text.length,
     sha256: createHash('sha256').update(text).digest('hex'),
     days: { from: 0, to: 1 },

@@ -1,15 +1,8 @@
 import * as fc from 'fast-check';
-import { XMLParser } from 'fast-xml-parser';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { parseListing } from '../../src/source/s3-listing.js';
-
-const reader = new XMLParser({
-  parseTagValue: false,
-  trimValues: false,
-  htmlEntities: true,
-  isArray: (name) => name === 'Contents' || name === 'CommonPrefixes',
-});
+import { parser } from '../helpers/served-folder.js';
 
 interface Read {
   readonly ListBucketResult: {
@@ -23,7 +16,7 @@ interface Read {
 
 /** The page as an XML library reads it. */
 function oracle(xml: string): ReturnType<typeof parseListing> {
-  const { ListBucketResult: page } = reader.parse(xml) as Read;
+  const { ListBucketResult: page } = parser.parse(xml) as Read;
   return {
     objects: (page.Contents ?? []).map((object) => ({
       key: object.Key,

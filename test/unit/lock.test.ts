@@ -295,16 +295,21 @@ describe('a heartbeat', () => {
     expect(check()).toBe(true);
   }
 
-  it('renews the lock every 15 seconds, until it is released', async () => {
-    const clock = new VirtualClock();
-    const lock = await acquireLock(directory, { ...ME, clock });
-    const text = readFileSync(lockFile, 'utf8');
+  /** The lock is renewed every 15 seconds. */
+  async function renewedThrice(clock: VirtualClock): Promise<void> {
     for (let beat = 0; beat < 3; beat += 1) {
       old();
       await clock.advance(15_000);
       await until(() => age() < 60_000);
       await until(() => clock.waiting === 1);
     }
+  }
+
+  it('renews the lock every 15 seconds, until it is released', async () => {
+    const clock = new VirtualClock();
+    const lock = await acquireLock(directory, { ...ME, clock });
+    const text = readFileSync(lockFile, 'utf8');
+    await renewedThrice(clock);
     expect(readFileSync(lockFile, 'utf8')).toBe(text);
     await lock.release();
     expect(clock.waiting).toBe(0);
@@ -372,12 +377,7 @@ describe('a heartbeat', () => {
   it('that came in time spares a commit the look at the lock file', async () => {
     const clock = new VirtualClock();
     const lock = await acquireLock(directory, { ...ME, clock, onLost: () => undefined });
-    for (let beat = 0; beat < 3; beat += 1) {
-      old();
-      await clock.advance(15_000);
-      await until(() => age() < 60_000);
-      await until(() => clock.waiting === 1);
-    }
+    await renewedThrice(clock);
     // Renewed a moment ago: nothing is read.
     writeFileSync(lockFile, JSON.stringify({ ...readLock(), nonce: 'theirs' }));
     await expect(lock.confirm()).resolves.toBeUndefined();

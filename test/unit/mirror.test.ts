@@ -19,6 +19,7 @@ import { FileCopies } from '../../src/mirror/file-copies.js';
 import { joinManifests, zipFolders } from '../../src/mirror/manifest-text.js';
 import { Mirror } from '../../src/mirror/mirror.js';
 import { bucketOf, s3Server } from '../helpers/bucket.js';
+import { SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 import type { S3Server } from '../helpers/s3-server.js';
 
@@ -46,14 +47,7 @@ function lineOf(day: number): ObjectLine {
     fileBytes: 1,
     fileSha256: digest,
     fileRows: 24,
-    settings: {
-      format: 'parquet',
-      partition: 'day',
-      numbers: 'double',
-      timestamps: 'us',
-      asPublished: false,
-      cadence: 'auto',
-    },
+    settings: { ...SETTINGS, partition: 'day' },
     at: '2026-11-10T00:00:00.000Z',
     tool: 'test',
   };

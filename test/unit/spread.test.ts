@@ -82,6 +82,15 @@ function open(labels: readonly string[]): Opened {
   return { world, spread, send, ask };
 }
 
+/** Holds back the answers of `a`, until the result is called. */
+function hold({ held }: World): () => void {
+  let release: () => void = () => undefined;
+  held.set('a', new Promise((resolve) => (release = resolve)));
+  return () => {
+    release();
+  };
+}
+
 describe('a proxy that does not work', () => {
   it('is left out, and gets one request after 1 s, 2 s, 4 s, … and 5 min at most', async () => {
     const { world, ask } = open(['a', 'b']);
@@ -119,8 +128,7 @@ describe('a proxy that does not work', () => {
     world.faults.set('a', 'proxy-unreachable');
     await ask();
     world.nowMs = 1000;
-    let release: () => void = () => undefined;
-    world.held.set('a', new Promise((resolve) => (release = resolve)));
+    const release = hold(world);
     world.asked.length = 0;
     const all = Promise.all(Array.from({ length: 20 }, ask));
     await new Promise((resolve) => setImmediate(resolve));
@@ -148,8 +156,7 @@ describe('a proxy that does not work', () => {
   it('stays out after a late answer to a request that it got before', async () => {
     const { world, ask } = open(['a', 'b']);
     world.pauses.set('b', 60_000);
-    let release: () => void = () => undefined;
-    world.held.set('a', new Promise((resolve) => (release = resolve)));
+    const release = hold(world);
     const answered = ask();
     await new Promise((resolve) => setImmediate(resolve));
     world.held.clear();
@@ -169,8 +176,7 @@ describe('a proxy that does not work', () => {
 
   it('is not taken out again by a late failure of a request that it got before', async () => {
     const { world, ask } = open(['a']);
-    let release: () => void = () => undefined;
-    world.held.set('a', new Promise((resolve) => (release = resolve)));
+    const release = hold(world);
     const late = ask();
     await new Promise((resolve) => setImmediate(resolve));
     world.held.clear();
@@ -215,8 +221,7 @@ it('the error of all proxies says when the next one gets a request', async () =>
 it('a cancelled request says nothing about its proxy', async () => {
   const { world, spread } = open(['a', 'b']);
   world.faults.set('a', 'proxy-unreachable');
-  let release: () => void = () => undefined;
-  world.held.set('a', new Promise((resolve) => (release = resolve)));
+  const release = hold(world);
   const stop = new AbortController();
   const sent = spread.fetch(REQUEST, { signal: stop.signal } as unknown as FetchContext);
   await new Promise((resolve) => setImmediate(resolve));
@@ -278,8 +283,7 @@ it('requests are spread evenly, and those without a proxy go directly', async ()
 
 it('a proxy with requests in flight gets no further one while others have none', async () => {
   const { world, ask } = open(['a', 'b', 'c']);
-  let release: () => void = () => undefined;
-  world.held.set('a', new Promise((resolve) => (release = resolve)));
+  const release = hold(world);
   const held = ask();
   await new Promise((resolve) => setImmediate(resolve));
   for (let request = 0; request < 6; request += 1) await ask();

@@ -7,19 +7,12 @@ import type { SeriesRequest } from '../../src/plan/series-request.js';
 import { waitForPublication } from '../../src/download/wait-for-publication.js';
 import type { Waiting } from '../../src/download/wait-for-publication.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
+import { SETTINGS } from '../helpers/conversion.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const venue = loadBinance();
 const NOW = Date.parse('2026-11-21T07:00:00Z');
 const TODAY = parseDay('2026-11-21') ?? 0;
-const SETTINGS = {
-  format: 'parquet',
-  partition: 'month',
-  cadence: 'auto',
-  numbers: 'double',
-  timestamps: 'us',
-  asPublished: false,
-} as const;
 
 function requestOf(symbol: string, more: Partial<SeriesRequest> = {}): SeriesRequest {
   return {
