@@ -142,7 +142,6 @@ describe('user name and password in an address', () => {
       expect(refused.stderr).toContain(': archive-url holds a user name or a password');
       expect(refused.stderr).not.toContain(PASSWORD);
     }
-    const { code } = await cryptodl(['retry', path, ...place, ...FAST]);
-    expect(code).toBe(0);
+    await cryptodlOk(['retry', path, ...place, ...FAST]);
   });
 });

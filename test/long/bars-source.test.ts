@@ -386,8 +386,7 @@ describe('times with a zone', () => {
       const lake = newFolder('lake');
       await download(first, lake, '-i', '1m', '--timestamps', timestamps);
       const range = ['--from', '2024-01-30', '--to', '2024-01-30'];
-      const { code } = await cryptodl(['bars', '1h', ...range, '--out', lake, '--now', NOW], { env: { TZ } });
-      expect(code).toBe(0);
+      await cryptodlOk(['bars', '1h', ...range, '--out', lake, '--now', NOW], { env: { TZ } });
       made.push(await rowsIn(lake, BARS_1H));
     }
     expect(made[0]).toHaveLength(72);

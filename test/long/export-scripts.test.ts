@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cryptodl } from '../helpers/cli.js';
+import { cryptodl, cryptodlOk } from '../helpers/cli.js';
 import { useScene } from '../helpers/scene.js';
 
 const PYTHON = process.env['CRYPTODL_TEST_PYTHON'] ?? 'python3';
@@ -123,8 +123,7 @@ function run(script: string, failure = ''): string {
 
 async function loaded(lake: string, ...flags: readonly string[]): Promise<string> {
   const words = ['export', 'nautilus-loader', '--out', lake, '--now', scene.now, ...flags];
-  const { code, stdout } = await cryptodl(words);
-  expect(code).toBe(0);
+  const { stdout } = await cryptodlOk(words);
   return run(stdout);
 }
 

@@ -44,9 +44,7 @@ describe.skipIf(!HAS_REDIS)(`a queue on a server with faults${NEEDS_REDIS}`, { t
   };
 
   beforeAll(async () => {
-    const { lake, code } = await scene.vision(WHAT);
-    if (code !== 0) throw new Error('the local run failed');
-    local = lake;
+    local = await scene.lakeOf([WHAT]);
     localZips = zips();
   });
   beforeEach(() => {

@@ -86,9 +86,7 @@ describe.skipIf(!HAS_REDIS)(`a queue${NEEDS_REDIS}`, { timeout: 300_000 }, () =>
 
   beforeAll(async () => {
     buckets = await inBuckets(scene.scratch);
-    const { lake, code } = await scene.vision(WHAT);
-    if (code !== 0) throw new Error('the local run failed');
-    local = lake;
+    local = await scene.lakeOf([WHAT]);
     localZips = zips();
     scene.reset();
   });

@@ -24,9 +24,7 @@ describe.skipIf(!HAS_REDIS)(`roles of workers${NEEDS_REDIS}`, { timeout: 300_000
   const zips = (): number => scene.archive.requests.filter((path) => isZip(path)).length;
 
   beforeAll(async () => {
-    const { lake, code } = await scene.vision(WHAT);
-    if (code !== 0) throw new Error('the local run failed');
-    local = lake;
+    local = await scene.lakeOf([WHAT]);
     localZips = zips();
     second = await startArchive(scene.folder);
   });

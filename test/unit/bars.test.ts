@@ -6,6 +6,7 @@ import type { BarSource, TimeRule } from '../../src/bars/source.js';
 import { barColumns, barsOf, sourceRows } from '../../src/bars/make-bars.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { findDataset } from '../../src/source/venue.js';
+import { SETTINGS as MONTHLY } from '../helpers/conversion.js';
 import { useSql } from '../helpers/sql.js';
 
 const DAY_MS = 86_400_000;
@@ -13,14 +14,7 @@ const MONDAY = 19_723; // 2024-01-01
 const BARS = ['1m', '7m', '15m', '90m', '2h', '5h', '1d', '3d', '1w', '2w', '28d'];
 const timeRule = (text: string): TimeRule => parseBar(text) as TimeRule;
 
-const SETTINGS = {
-  format: 'parquet',
-  partition: 'day',
-  cadence: 'auto',
-  numbers: 'double',
-  timestamps: 'us',
-  asPublished: false,
-} as const;
+const SETTINGS = { ...MONTHLY, partition: 'day' } as const;
 
 /** A source with a file for each day. */
 function sourceOf(days: readonly number[], interval = '1m'): BarSource {
