@@ -229,21 +229,24 @@ export function firstDayOf(
   return parseDay(asked ?? '');
 }
 
-/** The order with the days from which these symbols are asked for, if only REST has their rows. `reach`: the first day that it has now. */
+/** The order with the days from which these symbols are asked for. `reach`: the first day that REST has now, if only it has their rows. */
 export function withStarts(
   order: Order,
   symbols: readonly string[],
   reach: string | undefined,
   before?: Order,
 ): Order {
-  if (reach === undefined) return order;
-  const starts = { ...order.starts };
-  for (const symbol of symbols) {
+  if (reach === undefined && order.first === null) return order;
+  const own = new Set(symbols);
+  const starts = new Map(Object.entries(order.starts ?? {}).filter(([symbol]) => !own.has(symbol)));
+  for (const symbol of own) {
+    if (reach === undefined) break;
     const known = before?.symbols.includes(symbol) === true ? firstDayOf(before, symbol) : undefined;
-    const start = known === undefined ? reach : earliest(dayText(known), reach);
-    if (start > (order.first ?? '')) starts[symbol] = start;
+    const start = known !== undefined && dayText(known) < reach ? dayText(known) : reach;
+    if (start > (order.first ?? '')) starts.set(symbol, start);
   }
-  return Object.keys(starts).length === 0 ? order : { ...order, starts };
+  const { starts: _, ...rest } = order;
+  return starts.size === 0 ? rest : { ...rest, starts: Object.fromEntries(starts) };
 }
 
 /** The layers of the lake and the settings that make two orders the same kind. */
@@ -310,10 +313,7 @@ function selectsAll(words: readonly string[], others: readonly string[]): boolea
 }
 
 function earlier(one: string | null, other: string | null): string | null {
-  return one === null || other === null ? null : earliest(one, other);
-}
-
-function earliest(one: string, other: string): string {
+  if (one === null || other === null) return null;
   return one < other ? one : other;
 }
 

@@ -1,4 +1,7 @@
 /** The orders of a run: what it asks for, and the first days of the orders that it continues. */
+import { join } from 'node:path';
+import { seriesFolder } from '../lake/layout.js';
+import { hasManifest } from '../lake/manifest-place.js';
 import { firstDayOf, isOrderedBy, joinOrders, readOrders } from '../lake/orders.js';
 import type { AskedOrder, Order, OrderChange, OrderTerms } from '../lake/orders.js';
 import { areOfFormat } from '../lake/settings.js';
@@ -12,11 +15,8 @@ import type { Options } from '../options/flags.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { isCheckDay } from '../plan/choose-objects.js';
 import type { SeriesRequest } from '../plan/series-request.js';
-import { mapOrdered } from '../queue/in-order.js';
 import type { Range } from './date-range.js';
 import type { LakeContext, RunSelection } from './selection.js';
-
-const SERIES_AT_ONCE = 32;
 
 /** A range that ends at a date is closed. One that moves with the current day is open. */
 export function orderTerms(
@@ -46,9 +46,8 @@ export async function continueOrders(
   if (unreadable.length > 0) observer.warn(`no orders, left out: ${listText(unreadable, 3)}`);
   const formatsOf = orderedFormats(held.filter(({ exchange }) => exchange === venue.name));
   const formatted: SeriesRequest[] = [];
-  const known = (request: SeriesRequest): Promise<SeriesRequest> =>
-    withKnownFormat(context, request, formatsOf);
-  for await (const request of mapOrdered(selection.requests, SERIES_AT_ONCE, known)) formatted.push(request);
+  for (const request of selection.requests)
+    formatted.push(await withKnownFormat(context, request, formatsOf));
   const asked = askedOrders(context, { ...selection, requests: formatted });
   const { orders: all, changed: joined } = joinOrders(held, asked, new Date(nowMs).toISOString());
   const orders = { held, changed: [...joined, ...(selection.grown ?? [])] };
@@ -67,8 +66,9 @@ async function withKnownFormat(
   const { series, settings, given } = request;
   if (given === undefined || given.has('format')) return request;
   const ordered = orderedOf(series);
+  const isHeld = ordered.length === 0 && (await hasManifest(join(root, seriesFolder(venue.name, series))));
   // The plan reports a manifest that cannot be read.
-  const held = ordered.length > 0 ? undefined : await readHeld(root, venue, series).catch(() => undefined);
+  const held = isHeld ? await readHeld(root, venue, series).catch(() => undefined) : undefined;
   const formats = held === undefined ? ordered : FORMATS.filter((one) => held[one].size > 0);
   const format = formats.find((one) => areOfFormat(given, one));
   if (format === undefined || formats.includes(settings.format)) return request;

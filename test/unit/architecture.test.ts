@@ -47,7 +47,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
 
   // from options to partitions
   plan: [...list('catalogue files lake queue source'), ...BASE],
-  select: [...list('catalogue http lake options plan queue report source'), ...BASE],
+  select: [...list('catalogue http lake options plan report source'), ...BASE],
 
   // a run
   report: [...list('files http'), ...BASE],

@@ -87,6 +87,19 @@ describe('an open order', () => {
     expect([order?.symbols, order?.first, order?.at]).toEqual([['A', 'B'], '2026-11-01', AT]);
   });
 
+  it('begins with the first day that REST had when a symbol joined, and no longer once the archive is joined', () => {
+    const [run, later] = [
+      asked('A 2026-11-01', { reach: '2026-11-05' }),
+      asked('A,B 2026-12-01', { reach: '2026-12-20' }),
+    ];
+    const orders = [[run], [run, later], [run, later, asked('A,B 2026-11-01', { join: 'archive' })]];
+    expect(orders.map((runs) => ordersAfter(...runs)[0]?.starts)).toEqual([
+      { A: '2026-11-05' },
+      { A: '2026-11-05', B: '2026-12-20' },
+      undefined,
+    ]);
+  });
+
   it('does not begin earlier by a clock that was set back', () => {
     const held = ordersAfter(asked('A 2026-11-01'));
     expect(joinOrders(held, [asked('A 2020-01-01')], '2020-01-08T00:00:00.000Z').changed).toEqual([]);
