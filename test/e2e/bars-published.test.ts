@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
-import { cryptodlOk, FAST } from '../helpers/cli.js';
+import { argv, cryptodlOk, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, readParquet } from '../helpers/lake.js';
 import { publish } from '../helpers/published.js';
@@ -108,19 +108,7 @@ const HOURS = `7195.24,7196.25,7175.46,7177.02,511.814901
 7215.52,7244.87,7211.41,7242.85,655.156809
 7242.66,7245.00,7220.00,7225.01,783.724867`;
 
-const COLUMNS = [
-  'open_time',
-  'open',
-  'high',
-  'low',
-  'close',
-  'volume',
-  'close_time',
-  'quote_volume',
-  'count',
-  'taker_buy_volume',
-  'taker_buy_quote_volume',
-];
+const COLUMNS = argv`open_time open high low close volume close_time quote_volume count taker_buy_volume taker_buy_quote_volume`;
 
 /** Rows of comma-separated numbers as objects. */
 const published = (text: string, columns: readonly string[]): Record<string, number>[] =>

@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cryptodl } from '../helpers/cli.js';
+import { argv, cryptodl } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { publishFunding, publishKlines } from '../helpers/metrics-archive.js';
 import { closing, daysBetween, joinedScene, NOW, rowsOf } from '../helpers/metrics-scene.js';
@@ -13,6 +13,7 @@ import type { Asked, VenueSymbol } from '../helpers/rest-venue-types.js';
 
 const scratch = scratchFolder();
 const BTC: VenueSymbol = { symbol: 'BTCUSDT', host: 'fapi' };
+const A: VenueSymbol = { symbol: 'AUSDT', host: 'fapi' };
 const FROM = '2026-09-01';
 const LINE = ['vision', '--symbols', 'AUSDT', '--interval', '1d', '--from', FROM];
 const WITH_REST = [...LINE, '--fill', 'rest'];
@@ -110,22 +111,15 @@ it('REST is asked for the days before the first ones of the archive', async () =
 });
 
 describe('an order of rows that only REST has', () => {
-  const LINE_OF = (symbols: string): string[] => [
-    'metrics',
-    '--dataset',
-    'openInterestHist',
-    '--symbols',
-    symbols,
-  ];
+  const LINE_OF = (symbols: string): string[] =>
+    argv`metrics --dataset openInterestHist --symbols ${symbols}`;
   const verdictOf = async (lake: string, now: string): Promise<unknown[]> => {
     const { code, events } = await cryptodl(['check', '--out', lake, '--now', now, '--json']);
     return [code, events[0]?.['verdict']];
   };
 
   it('expects no days of a symbol that joins it from before those that REST has then', async () => {
-    const { run, lake, setNow } = await closing(
-      joinedScene(scratch, { symbols: [BTC, { symbol: 'AUSDT', host: 'fapi' }] }),
-    );
+    const { run, lake, setNow } = await closing(joinedScene(scratch, { symbols: [BTC, A] }));
     await run([...LINE_OF('BTCUSDT'), '--days', '29']);
     setNow('2026-12-15T08:00:00Z');
     await run([...LINE_OF('BTCUSDT,AUSDT'), '--days', '29']);
@@ -133,9 +127,7 @@ describe('an order of rows that only REST has', () => {
   });
 
   it('lacks days that it has lost, also when a run asks for all days', async () => {
-    const { run, lake, setNow } = await closing(
-      joinedScene(scratch, { symbols: [BTC, { symbol: 'AUSDT', host: 'fapi' }] }),
-    );
+    const { run, lake, setNow } = await closing(joinedScene(scratch, { symbols: [BTC, A] }));
     await run([...LINE_OF('BTCUSDT'), '--days', '29']);
     setNow('2027-01-10T08:00:00Z');
     await run([...LINE_OF('BTCUSDT'), '--to', 'yesterday']);
@@ -181,9 +173,7 @@ describe('an order of rows that only REST has', () => {
   });
 
   it('that begins with the first days begins with them for a symbol that joins it too', async () => {
-    const { run, lake } = await closing(
-      joinedScene(scratch, { symbols: [BTC, { symbol: 'AUSDT', host: 'fapi' }] }),
-    );
+    const { run, lake } = await closing(joinedScene(scratch, { symbols: [BTC, A] }));
     await run([...LINE_OF('BTCUSDT'), '--to', 'yesterday']);
     await run([...LINE_OF('BTCUSDT,AUSDT'), '--days', '7']);
     expect(await verdictOf(lake, NOW)).toEqual([0, 'complete']);

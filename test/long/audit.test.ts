@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeCsv } from '../../scripts/synthetic-archive.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { argv, cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { filesBelow, manifestLines, parquetDigests } from '../helpers/lake.js';
@@ -211,15 +211,8 @@ describe('an object that fails', () => {
     };
     const temp = join(scratch, 'spool');
     mkdirSync(temp);
-    const { code, events, stderr } = await audit(
-      'none',
-      'DIFFUSDT,SHORTUSDT',
-      '--json',
-      '--temp-dir',
-      temp,
-      '--retries',
-      '1',
-    );
+    const flags = argv`--json --temp-dir ${temp} --retries 1`;
+    const { code, events, stderr } = await audit('none', 'DIFFUSDT,SHORTUSDT', ...flags);
     archive.fault = undefined;
     expect(code).toBe(3);
     expect(events.map(({ event, kind, code: why }) => kind ?? why ?? event)).toEqual([

@@ -479,17 +479,7 @@ describe('numbers', () => {
 });
 
 describe('symbols', () => {
-  const NAMES = [
-    '1000SHIBUSDT',
-    '42USDT',
-    'BTCUSDT_240329',
-    'CVCUSDTSETTLED',
-    'ICPUSDT_SETTLED',
-    'ICPUSDT_SETTLED1',
-    '币安人生USDT',
-    '我踏马来了USDT',
-    '龙虾USDT',
-  ];
+  const NAMES = argv`1000SHIBUSDT 42USDT BTCUSDT_240329 CVCUSDTSETTLED ICPUSDT_SETTLED ICPUSDT_SETTLED1 币安人生USDT 我踏马来了USDT 龙虾USDT`;
   const seriesOf = (symbol: string): Series => ({
     market: 'um',
     dataset: 'markPriceKlines',

@@ -276,15 +276,9 @@ describe('missing data', () => {
     ]) {
       const { stdout, stderr } = await universe('--out', lake, ...range);
       const april = rowsOf(stdout).filter(({ period }) => period === '2024-04-01');
-      expect(april.map(({ symbol }) => symbol)).toEqual([
-        'BTCUSDT',
-        'NEWUSDT',
-        'ETHUSDC',
-        'ETHUSDT',
-        'HOLEUSDT',
-        'TIEAUSDT',
-        'TIEBUSDT',
-      ]);
+      expect(april.map(({ symbol }) => symbol).join(' ')).toBe(
+        'BTCUSDT NEWUSDT ETHUSDC ETHUSDT HOLEUSDT TIEAUSDT TIEBUSDT',
+      );
       expect(stderr).toContain('no um klines of any symbol on 1 day of the windows: 2024-03-31');
     }
     // The other symbols of the market show that the market was open on the day before May.

@@ -2,7 +2,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { cryptodl, cryptodlOk } from '../helpers/cli.js';
+import { argv, cryptodl, cryptodlOk } from '../helpers/cli.js';
 import { filesBelow, manifestLines, manifestOf } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 
@@ -31,13 +31,7 @@ const swapped = (one: Line, other: Line, names: readonly string[]): Line => ({
 });
 const repair = (lake: string, verb = 'repair') =>
   cryptodl([
-    verb,
-    '--out',
-    lake,
-    '--archive-url',
-    scene.archive.url,
-    '--now',
-    scene.now,
+    ...argv`${verb} --out ${lake} --archive-url ${scene.archive.url} --now ${scene.now}`,
     // Days after the last object are asked from REST: the archive's server stands in for it, and knows no such path.
     ...(verb === 'repair' ? ['--fapi-url', scene.archive.url] : []),
   ]);

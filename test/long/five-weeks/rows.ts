@@ -1,4 +1,5 @@
 /** Rows of the simulation: as the archive publishes them, and as a lake must hold them. */
+import { argv } from '../../helpers/cli.js';
 import { randoms } from '../../helpers/randoms.js';
 
 const DAY_MS = 86_400_000;
@@ -32,38 +33,9 @@ export interface Shape {
 
 /** The columns of a lake, in the order of `cells`. */
 export const COLUMNS: Readonly<Record<Dataset, readonly string[]>> = {
-  klines: [
-    'epoch_us(open_time)',
-    'open',
-    'high',
-    'low',
-    'close',
-    'volume',
-    'epoch_us(close_time)',
-    'quote_volume',
-    'count',
-    'taker_buy_volume',
-    'taker_buy_quote_volume',
-    '"ignore"',
-  ],
-  aggTrades: [
-    'agg_trade_id',
-    'price',
-    'quantity',
-    'first_trade_id',
-    'last_trade_id',
-    'epoch_us(transact_time)',
-    'is_buyer_maker',
-  ],
-  metrics: [
-    'epoch_us(create_time)',
-    'sum_open_interest',
-    'sum_open_interest_value',
-    'count_toptrader_long_short_ratio',
-    'sum_toptrader_long_short_ratio',
-    'count_long_short_ratio',
-    'sum_taker_long_short_vol_ratio',
-  ],
+  klines: argv`epoch_us(open_time) open high low close volume epoch_us(close_time) quote_volume count taker_buy_volume taker_buy_quote_volume "ignore"`,
+  aggTrades: argv`agg_trade_id price quantity first_trade_id last_trade_id epoch_us(transact_time) is_buyer_maker`,
+  metrics: argv`epoch_us(create_time) sum_open_interest sum_open_interest_value count_toptrader_long_short_ratio sum_toptrader_long_short_ratio count_long_short_ratio sum_taker_long_short_vol_ratio`,
 };
 
 const HEADERS: Readonly<Record<Dataset, string>> = {
