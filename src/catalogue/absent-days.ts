@@ -147,11 +147,9 @@ export function reasons(held: Spans, known: SeriesFacts): (day: number) => DayRe
  * evidence only beside rows of the series.
  */
 function emptyBefore(firstHeld: number, absences: Absences): number {
-  let first = firstHeld;
-  for (;;) {
+  for (let first = firstHeld; ; first -= 1) {
     const { reason, rest } = absences.ofDay(first - 1) ?? {};
     if (reason !== 'unknown' || rest?.isEmpty !== true) return first;
-    first -= 1;
   }
 }
 

@@ -124,6 +124,7 @@ export class RestDownloads {
     if (!(error instanceof CryptodlError)) throw error;
     const none = NONE[error.code];
     if (fills !== true && none !== undefined) return none;
+    if (error.code === 'symbol-unknown' && reasonIfEmpty === 'delisted') return reasonIfEmpty;
     // When REST fills a gap of the archive, further codes count as no rows: REST drops old symbols and refuses some countries.
     if (fills !== true || !NOT_IN_REST.has(error.code)) throw error;
     if (error.code === 'location-restricted' && !this.#hasWarned) this.#session.observer.warn(error.message);

@@ -147,7 +147,7 @@ async function chosenPeriods(
   const ofSeries = { series, held, isRecentlyAbsent, reasonIfGone: reasonsIfGone(absences) };
   const fromRest = rest === undefined ? undefined : { ...ofSeries, offer: rest };
   if (fromRest?.offer.mode === 'only') {
-    const end = await endInArchive(context, series, known);
+    const end = await endInArchive(context, series, { known, absences });
     return chooseFromRest(fromRest, ranges).map((choice) => withProven({ absences, known, end }, choice));
   }
   const spec = findDataset(context.venue, series.market, series.dataset);

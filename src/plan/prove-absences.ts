@@ -95,14 +95,15 @@ function provenBefore(
     .find(isEnd);
 }
 
-/** The end of a symbol of which the lake has had no new row of REST for weeks, if the archive proves one. REST itself forgets the symbol. */
+/** The end of a symbol that REST did not know in an earlier run, weeks after its last row, if the archive proves one. */
 export async function endInArchive(
   { life, today }: Pick<PlanContext, 'life' | 'today'>,
   series: Series,
-  known: ChooseContext['known'],
+  { known, absences }: Pick<ProofContext, 'absences' | 'known'>,
 ): Promise<number | undefined> {
-  const heldTo = known.end();
-  if (heldTo === undefined || today - heldTo < LONGEST_DELAY_DAYS.daily) return undefined;
+  const heldTo = known.end() ?? Infinity;
+  const isForgotten = absences.failed().some((one) => absences.failureOf(one) === 'symbol-unknown');
+  if (!isForgotten || today - heldTo < LONGEST_DELAY_DAYS.daily) return undefined;
   return unlessListingFault(life.end(series, 'daily', heldTo));
 }
 
