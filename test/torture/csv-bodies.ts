@@ -10,18 +10,7 @@ export interface SoundCsv {
 }
 
 const SYMBOL = 'BTCUSDT_240329';
-const NUMBERS = [
-  '42283.58',
-  '0.1',
-  '-1.8E-7',
-  '2E3',
-  '12345678901.12345678',
-  '.5',
-  '7.',
-  '0E-8',
-  '1271',
-  '-0.00',
-];
+const NUMBERS = '42283.58 0.1 -1.8E-7 2E3 12345678901.12345678 .5 7. 0E-8 1271 -0.00'.split(' ');
 const FLAGS = ['true', 'false', 'True', 'False'];
 
 function cellOf(column: ColumnSpec, row: number, at: number): string {
