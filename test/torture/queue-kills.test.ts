@@ -31,21 +31,20 @@ it.skipIf(!HAS_REDIS)(`${KILLS} kills of each kind lose nothing${NEEDS_REDIS}`, 
   const port = Number(new URL(bucket.url).port);
   expect((await runs.enqueue(WHAT)).code).toBe(0);
   const workers: StartedWorker[] = [];
-  /** A worker that begins while a server is away ends; a service starts it again. */
+  /** As a service does, starts a killed worker again, and one that began while a server was away. */
   const start = (at: number): void => {
     const started = runs.work(['--lease', '5s']);
     workers[at] = started;
-    void started.ended.then(({ code }) => {
-      if (code === 3) start(at);
+    void started.ended.then(({ code, signal }) => {
+      if (code === 3 || signal === 'SIGKILL') start(at);
     });
   };
   for (const at of [0, 1, 2]) start(at);
   const acts = {
     worker: async () => {
-      const at = Math.floor(random() * workers.length);
-      workers[at]?.process.kill('SIGKILL');
-      await workers[at]?.ended;
-      start(at);
+      const started = workers[Math.floor(random() * workers.length)];
+      started?.process.kill('SIGKILL');
+      await started?.ended;
     },
     redis: async () => {
       await redis.kill();
