@@ -6,12 +6,15 @@ import type { Gap } from '../catalogue/gap.js';
 import { DoubtSums } from '../catalogue/doubts.js';
 import { percentOf } from '../coverage/amounts.js';
 import { ExcusedAmounts } from '../coverage/gap-groups.js';
+import { lakePaths } from '../lake/layout.js';
 import { isOrderedBy } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
 import type { CryptodlError } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
-import type { LastFailures } from '../select/select-failures.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import { readVerbLake } from '../select/held-series.js';
+import { readLastFailures } from '../select/select-failures.js';
 import { firstDayOfRest } from '../select/rest-offer.js';
 import { daysOfSymbol, orderedDays } from '../catalogue/ordered-series.js';
 import type { OrderedDays } from '../catalogue/ordered-series.js';
@@ -43,21 +46,14 @@ export interface JudgedOrder {
   readonly doubts: DoubtSums;
 }
 
-interface JudgeRequest {
-  readonly root: string;
-  readonly venue: Source;
-  readonly held: readonly Series[];
-  readonly failures: LastFailures | undefined;
-  readonly nowMs: number;
-  readonly signal: AbortSignal;
-  readonly onRefused: (error: CryptodlError) => void;
-}
-
+/** Judges by the series that the lake holds, and by its last failure report. */
 export async function judgeOrders(
-  request: JudgeRequest,
+  request: VerbRequest,
   orders: readonly Order[],
+  onRefused: (error: CryptodlError) => void,
 ): Promise<readonly JudgedOrder[]> {
-  const { root, venue, held, failures, nowMs, signal, onRefused } = request;
+  const { source: venue, resolved, clock, signal, observer } = request;
+  const nowMs = resolved.options.nowMs ?? clock.now();
   const judged = orders.map((order) => {
     const range = orderedDays(order, venue, nowMs);
     return { order, range, isOwn: isOrderedBy(order), states: new Map<string, SeriesStates>() };
@@ -71,23 +67,23 @@ export async function judgeOrders(
     owners.set(range, one);
     return range;
   };
-  const states = openCatalogue(root, venue, signal).states(
-    held.filter((series) => ofSeries(series).length > 0),
-    {
-      rangesOf: (series) => ofSeries(series).map((one) => rangeOf(one, series.symbol)),
-      orderedOf: (series) =>
-        Object.fromEntries(
-          ofSeries(series).map(({ order, range }) => [
-            order.settings.format,
-            daysOfSymbol(order, range, series.symbol),
-          ]),
-        ),
-      nowMs,
-      failures: failures?.bySeries,
-      keepsStates: true,
-      onRefused,
-    },
-  );
+  const { root, held } = await readVerbLake(request);
+  const failures = await readLastFailures(lakePaths(root), observer.warn.bind(observer));
+  const ordered = held.filter((series) => ofSeries(series).length > 0);
+  const states = openCatalogue(root, venue, signal).states(ordered, {
+    rangesOf: (series) => ofSeries(series).map((one) => rangeOf(one, series.symbol)),
+    orderedOf: (series) =>
+      Object.fromEntries(
+        ofSeries(series).map(({ order, range }) => [
+          order.settings.format,
+          daysOfSymbol(order, range, series.symbol),
+        ]),
+      ),
+    nowMs,
+    failures: failures?.bySeries,
+    keepsStates: true,
+    onRefused,
+  });
   for await (const one of states) {
     const own = owners.get(one.range);
     if (one.format === undefined || one.format === own?.order.settings.format)

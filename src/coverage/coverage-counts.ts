@@ -10,7 +10,7 @@ import { DoubtSums } from '../catalogue/doubts.js';
 import type { Doubts } from '../catalogue/doubts.js';
 import { ExcusedAmounts } from './gap-groups.js';
 import { percentOf } from './amounts.js';
-import { amountText, percentText, unitOf } from './series-table.js';
+import { amountsText, percentText, unitOf } from './series-table.js';
 
 /** The counts as plain data. */
 export interface CoverageSummary extends Doubts {
@@ -50,10 +50,9 @@ export class CoverageCounts {
     const name = printable(seriesName(covered.series));
     this.#doubts.add(name, covered.doubts);
     if (percent === undefined) return;
-    if (percent < (this.#least?.percent ?? Infinity))
-      this.#least = { percent, text: `${name} (${percentText(covered)})` };
-    if (minPercent !== undefined && percent < minPercent)
-      this.below.push(`${name} (${percentText(covered)})`);
+    const text = `${name} (${percentText(covered)})`;
+    if (percent < (this.#least?.percent ?? Infinity)) this.#least = { percent, text };
+    if (percent < (minPercent ?? 0)) this.below.push(text);
   }
 
   get exitCode(): ExitCode {
@@ -78,20 +77,15 @@ export class CoverageCounts {
   /** The line of `--summary`. */
   line(): string {
     const count = `${numberText(this.#series)} series`;
-    const { rows, days } = this.#missing;
-    const missing = [
-      ...(rows > 0 ? [amountText(rows, 'rows')] : []),
-      ...(days > 0 ? [amountText(days, 'days')] : []),
-    ].join(' and ');
     const unread = this.refused.length + this.skipped.length;
     const notes = [
+      this.#incomplete === 0
+        ? `complete: nothing is missing in ${count}`
+        : `incomplete: ${numberText(this.#incomplete)} of ${count} lack ${amountsText(this.#missing)}; the least complete is ${this.#least?.text ?? ''}`,
       this.#excused.text(),
       ...this.#doubts.lines(),
       unread === 0 ? '' : `${numberText(unread)} manifests or lines could not be read`,
     ];
-    const more = notes.map((note) => (note === '' ? '' : `; ${note}`)).join('');
-    return this.#incomplete === 0
-      ? `complete: nothing is missing in ${count}${more}`
-      : `incomplete: ${numberText(this.#incomplete)} of ${count} lack ${missing}; the least complete is ${this.#least?.text ?? ''}${more}`;
+    return notes.filter(Boolean).join('; ');
   }
 }

@@ -8,7 +8,7 @@ import { amountText, spanText, unitOf } from './series-table.js';
 
 type Of = Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>;
 
-export interface GapGroup extends Omit<Gap, 'isMissing' | 'state'>, Of {
+export interface GapGroup extends Gap, Of {
   /** The labels of the first series. */
   readonly labels: readonly string[];
   readonly series: number;
@@ -45,33 +45,26 @@ export class ExcusedAmounts {
 
 /** The gaps of one dataset. Without `isAll`, only the worst are kept when there are very many. */
 export class GapGroups {
-  readonly #isAll: boolean;
   #groups = new Map<string, GapGroup>();
   #dropped = 0;
   readonly #excused = new ExcusedAmounts();
 
-  constructor(isAll: boolean) {
-    this.#isAll = isAll;
-  }
+  constructor(private readonly isAll: boolean) {}
 
   add(label: string, coverage: Of, gaps: readonly Gap[]): void {
     for (const gap of gaps) {
       if (gap.isMissing) this.#addMissing(label, coverage, gap);
       else this.#excused.add(coverage, gap);
     }
-    if (!this.#isAll && this.#groups.size > MOST_KEPT) this.#dropSmall();
+    if (!this.isAll && this.#groups.size > MOST_KEPT) this.#dropSmall();
   }
 
   #addMissing(label: string, { rowSeconds, dayStartSeconds }: Of, gap: Gap): void {
-    const { from, to, reason, amount, isLoose } = gap;
-    const name = `${from} ${to} ${isLoose === true} ${unitOf({ rowSeconds })} ${reason}`;
-    const { labels = [], series = 0, amount: before = 0 } = this.#groups.get(name) ?? {};
+    const name = `${gap.from} ${gap.to} ${gap.isLoose === true} ${unitOf({ rowSeconds })} ${gap.reason}`;
+    const { labels = [], series = 0, amount = 0 } = this.#groups.get(name) ?? {};
     this.#groups.set(name, {
-      from,
-      to,
-      reason,
-      amount: before + amount,
-      ...(isLoose === undefined ? {} : { isLoose }),
+      ...gap,
+      amount: amount + gap.amount,
       rowSeconds,
       dayStartSeconds,
       labels: labels.length < MOST_LABELS ? [...labels, label] : labels,
@@ -98,7 +91,7 @@ export class GapGroups {
 
   /** The worst gaps first, then the excused amounts. */
   lines(): string[] {
-    const { shown, more } = this.worst(this.#isAll ? Infinity : MOST_SHOWN);
+    const { shown, more } = this.worst(this.isAll ? Infinity : MOST_SHOWN);
     const excused = this.#excused.text();
     return [
       ...(shown.length === 0 ? [] : [shown.length > 1 ? 'missing, worst first:' : 'missing:']),
@@ -116,21 +109,11 @@ export class GapGroups {
 }
 
 /** The parts of the text of a group. */
-export function gapTexts({
-  from,
-  to,
-  reason,
-  amount,
-  isLoose,
-  rowSeconds,
-  dayStartSeconds,
-  ...of
-}: GapGroup): { readonly span: string; readonly symbols: string; readonly missing: string } {
-  const stepSeconds = reason === 'cut' ? 60 : rowSeconds;
-  const missing = amountText(amount, unitOf({ rowSeconds }));
+export function gapTexts(group: GapGroup): Readonly<Record<'span' | 'symbols' | 'missing', string>> {
+  const { amount, isLoose, series, labels } = group;
   return {
-    span: spanText(from, to, stepSeconds, dayStartSeconds),
-    symbols: of.series > MOST_LABELS ? `${numberText(of.series)} symbols` : of.labels.join(' '),
-    missing: `${missing}${isLoose === true ? ' somewhere' : ''}`,
+    span: spanText(group, group),
+    symbols: series > MOST_LABELS ? `${numberText(series)} symbols` : labels.join(' '),
+    missing: `${amountText(amount, unitOf(group))}${isLoose === true ? ' somewhere' : ''}`,
   };
 }

@@ -31,7 +31,6 @@ interface Download {
 }
 
 export class NextStep {
-  readonly #context: Context;
   readonly #downloads = new Map<string, Download>();
   /** Gaps within the own days of their series: those of the last failure report, and the others. */
   #reported = 0;
@@ -39,18 +38,16 @@ export class NextStep {
   /** The lengths of bars with missing days. */
   readonly #bars = new Set<string>();
 
-  constructor(context: Context) {
-    this.#context = context;
-  }
+  constructor(private readonly context: Context) {}
 
   add(states: SeriesStates): void {
     const { own, series, gaps } = states;
-    const spec = findDataset(this.#context.venue, series.market, series.dataset);
+    const spec = findDataset(this.context.venue, series.market, series.dataset);
     if (spec !== undefined && isMade(spec)) {
       if (gaps.some(({ isMissing }) => isMissing)) this.#bars.add(series.interval ?? '');
       return;
     }
-    const isReported = this.#context.failures?.bySeries.has(seriesName(series)) === true;
+    const isReported = this.context.failures?.bySeries.has(seriesName(series)) === true;
     for (const gap of gaps) {
       if (!gap.isMissing) continue;
       if (gap.from < own.from * DAY_SECONDS || gap.to > own.to * DAY_SECONDS) {
@@ -63,7 +60,7 @@ export class NextStep {
   /** Patterns would also select symbols that the lake does not have. So with `--symbols`, each dataset has a command that names its symbols. */
   #addDownload(series: Series, gap: Gap): void {
     const { symbol: _, ...of } = series;
-    const spec = findDataset(this.#context.venue, of.market, of.dataset);
+    const spec = findDataset(this.context.venue, of.market, of.dataset);
     const verb = spec !== undefined && !isArchived(spec) ? 'metrics' : 'vision';
     const name = this.#isNamed ? JSON.stringify([verb, of]) : verb;
     const from = Math.floor(gap.from / DAY_SECONDS);
@@ -76,12 +73,12 @@ export class NextStep {
   }
 
   get #isNamed(): boolean {
-    return this.#context.resolved.texts.symbols !== undefined;
+    return this.context.resolved.texts.symbols !== undefined;
   }
 
   /** A line for a shell; undefined if nothing is missing. */
   line(): string | undefined {
-    const { failures } = this.#context;
+    const { failures } = this.context;
     if (this.#downloads.size > 0)
       return [...this.#downloads.values()].map((one) => commandLine(this.#fetching(one))).join(' && ');
     if (this.#others > 0) return commandLine(['repair', ...this.#given('repair', SELECTION)]);
@@ -97,7 +94,7 @@ export class NextStep {
     const valuesOf = (name: 'market' | 'dataset' | 'interval' | 'symbol'): string =>
       [...new Set(series.flatMap((one) => one[name] ?? []))].join(',');
     const layer = (['market', 'dataset', 'interval'] as const).flatMap((name) => {
-      const isWanted = this.#isNamed || this.#context.resolved.texts[name] !== undefined;
+      const isWanted = this.#isNamed || this.context.resolved.texts[name] !== undefined;
       return isWanted && valuesOf(name) !== '' ? [`--${name}`, valuesOf(name)] : [];
     });
     return [
@@ -114,7 +111,7 @@ export class NextStep {
   }
 
   #given(verb: Verb, names: readonly FlagName[]): string[] {
-    return givenWords(this.#context.resolved, verb, names);
+    return givenWords(this.context.resolved, verb, names);
   }
 }
 

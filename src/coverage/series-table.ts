@@ -3,7 +3,7 @@ import { DAY_SECONDS } from '../catalogue/gap.js';
 import type { Amounts, SeriesStates } from '../catalogue/day-states.js';
 import type { Gap } from '../catalogue/gap.js';
 import { dayText } from '../model/calendar.js';
-import { numberText } from '../model/units.js';
+import { countText, numberText } from '../model/units.js';
 import { table } from '../text/table.js';
 import type { TableColumn } from '../text/table.js';
 import { percentOf } from './amounts.js';
@@ -21,24 +21,19 @@ export function excusedText({ expected, excused }: Pick<SeriesStates, 'expected'
   return `${(Math.ceil((10_000 * excused) / (expected + excused)) / 100).toFixed(2)} %`;
 }
 
-const number = (title: string, rank?: number): TableColumn => ({
-  title,
-  isNumber: true,
-  ...(rank === undefined ? {} : { rank }),
-});
 const COLUMNS: readonly TableColumn[] = [
   { title: 'series' },
-  number('percent'),
-  number('excused', 0),
-  number('held'),
-  number('expected', 1),
+  { title: 'percent', isNumber: true },
+  { title: 'excused', isNumber: true, rank: 0 },
+  { title: 'held', isNumber: true },
+  { title: 'expected', isNumber: true, rank: 1 },
   { title: '' },
   { title: 'first', rank: 2 },
   { title: 'last' },
-  number('objects', 3),
-  number('rest', 4),
-  number('dropped', 5),
-  number('revised', 6),
+  { title: 'objects', isNumber: true, rank: 3 },
+  { title: 'rest', isNumber: true, rank: 4 },
+  { title: 'dropped', isNumber: true, rank: 5 },
+  { title: 'revised', isNumber: true, rank: 6 },
 ];
 
 /** `rows`: the cells of each series. `width`: columns of the terminal; Infinity for a pipe, which gets all columns. */
@@ -71,9 +66,12 @@ export function unitOf({ rowSeconds }: Pick<SeriesStates, 'rowSeconds'>): 'rows'
 }
 
 /** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. Times of rows are in UTC. */
-export function spanText(from: number, to: number, rowSeconds = DAY_SECONDS, dayStartSeconds = 0): string {
+export function spanText(
+  { from, to, reason }: Pick<Gap, 'from' | 'to' | 'reason'>,
+  { rowSeconds = DAY_SECONDS, dayStartSeconds }: Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>,
+): string {
   const isDays = from % DAY_SECONDS === 0 && to % DAY_SECONDS === 0;
-  const last = isDays ? to - DAY_SECONDS : Math.max(from, to - rowSeconds);
+  const last = isDays ? to - DAY_SECONDS : Math.max(from, to - (reason === 'cut' ? 60 : rowSeconds));
   const text = (seconds: number): string =>
     isDays ? dayText(seconds / DAY_SECONDS) : timeText(seconds + dayStartSeconds);
   if (last <= from) return text(from);
@@ -82,11 +80,8 @@ export function spanText(from: number, to: number, rowSeconds = DAY_SECONDS, day
 }
 
 /** `2024-01-12 … 2024-01-14 (hole)` */
-export function gapText(
-  { from, to, reason }: Gap,
-  { rowSeconds, dayStartSeconds }: Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>,
-): string {
-  return `${spanText(from, to, reason === 'cut' ? 60 : rowSeconds, dayStartSeconds)} (${reason})`;
+export function gapText(gap: Gap, states: Parameters<typeof spanText>[1]): string {
+  return `${spanText(gap, states)} (${gap.reason})`;
 }
 
 /** `2024-01-15 03:00`; with seconds unless they are zero. */
@@ -101,5 +96,11 @@ function instantText(iso: string | undefined): string {
 
 /** `1,440 rows` */
 export function amountText(amount: number, unit: 'rows' | 'days'): string {
-  return `${numberText(amount)} ${amount === 1 ? unit.slice(0, -1) : unit}`;
+  return countText(amount, unit.slice(0, -1));
+}
+
+/** `1,440 rows and 2 days`, without zeros. */
+export function amountsText({ rows, days }: Readonly<Record<'rows' | 'days', number>>): string {
+  const texts = [rows > 0 ? amountText(rows, 'rows') : '', days > 0 ? amountText(days, 'days') : ''];
+  return texts.filter(Boolean).join(' and ');
 }

@@ -28,7 +28,7 @@ import { nextStep } from '../report/tally.js';
 import type { PastFailures } from '../select/select-failures.js';
 import { openNotices } from '../notify/run-notices.js';
 import type { EndedRun } from '../notify/run-notices.js';
-import { shownPath, tabbed, absolutePath } from '../text/printable.js';
+import { shownPath, tabbed } from '../text/printable.js';
 import type { Job } from './jobs.js';
 import { recordedOptions } from './open-report.js';
 import { openMonitors } from './open-monitors.js';
@@ -36,7 +36,6 @@ import type { Follower, Monitors } from './open-monitors.js';
 import { planOnly, startRun } from './run.js';
 import type { RunRequest } from './run.js';
 import { judgeLake, summaryOfVerdict } from '../check/judge-lake.js';
-import { lakePaths } from '../lake/layout.js';
 import type { Options } from '../options/flags.js';
 
 interface Download extends LookUp {
@@ -288,18 +287,12 @@ function wantsVerdict(options: Options): boolean {
 
 /** Undefined for a lake without orders, and after a warning for one that cannot be read. */
 async function verdictAfter(request: VerbRequest): Promise<VerdictSummary | undefined> {
-  const { source: venue, resolved, surroundings, observer, clock } = request;
-  const { options } = resolved;
-  const warn = observer.warn.bind(observer);
   try {
-    const paths = lakePaths(absolutePath(options.out, surroundings.home));
-    const nowMs = options.nowMs ?? clock.now();
     // Also after a signal: the message about the run needs it.
-    const { signal } = new AbortController();
-    const judged = await judgeLake({ paths, venue, nowMs, clock, signal, warn });
+    const judged = await judgeLake({ ...request, signal: new AbortController().signal });
     return judged === undefined ? undefined : summaryOfVerdict(judged);
   } catch (error) {
-    warn(`the lake has no verdict: ${toCryptodlError(error).message}`);
+    request.observer.warn(`the lake has no verdict: ${toCryptodlError(error).message}`);
     return undefined;
   }
 }

@@ -35,7 +35,7 @@ export async function report(command: LookUp): Promise<ExitCode> {
   const { io, resolved } = command;
   const { options } = resolved;
   return runVerb(command, async (request) => {
-    const home = io.environment['HOME'];
+    const { home } = request.surroundings;
     const path = absolutePath(options.html ?? USUAL_FILE, home);
     const page: OwnFile = {
       flag: 'html',
@@ -53,11 +53,9 @@ export async function report(command: LookUp): Promise<ExitCode> {
     const paths = lakePaths(absolutePath(options.out, home));
     refuseFile(paths.root);
     const found = await readRuns(paths);
-    const lake = await coverSelected(
-      { ...request, observer: { ...request.observer, warn } },
-      // The first run of a lake may have failed.
-      { mayBeEmpty: found.runs.length > 0 },
-    );
+    const noted = { ...request, observer: { ...request.observer, warn } };
+    // The first run of a lake may have failed.
+    const lake = await coverSelected(noted, { mayBeEmpty: found.runs.length > 0 });
     if (found.warning !== undefined) warn(found.warning);
     const run = chosenRun(found, options.run);
     const say = progressPrinter(options, io);
@@ -70,11 +68,10 @@ export async function report(command: LookUp): Promise<ExitCode> {
         yield one;
       }
     };
-    const nowMs = options.nowMs ?? io.clock.now();
-    const judged = await judgeLake({ ...request, paths, venue: request.source, nowMs, warn });
+    const judged = await judgeLake(noted);
     const head = {
       verdict: judged === undefined ? null : summaryOfVerdict(judged),
-      made: new Date(nowMs).toISOString(),
+      made: new Date(options.nowMs ?? io.clock.now()).toISOString(),
       version: TOOL_VERSION,
       lake: paths.root,
       ...runData(run, found.runs),
@@ -111,17 +108,13 @@ async function* pageParts(
   { lake, notes }: { readonly lake: LakeCoverage; readonly notes: readonly string[] },
 ): AsyncGenerator<string> {
   const shell = pageShell('report');
-  const data = dataElement('report');
+  const { before, after } = dataElement('report');
   yield shell.before;
   yield* coverageElements(covered);
   // The counts are complete after the last series.
-  const { refused, skipped } = lake.found.record();
-  const all = [...notes, ...(skipped ?? []).filter((text) => !notes.includes(text)), ...refused];
+  const all = [...notes, ...lake.found.refused.map(({ message }) => message)];
   const rest = { notes: all.slice(0, MOST_NOTES), moreNotes: Math.max(0, all.length - MOST_NOTES) };
-  yield data.before;
-  yield embedded({ ...head, ...rest });
-  yield data.after;
-  yield shell.after;
+  yield before + embedded({ ...head, ...rest }) + after + shell.after;
 }
 
 // The data of runs in the page: the chosen run, the history of the lake, and the delays of publication.

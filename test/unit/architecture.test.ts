@@ -155,7 +155,7 @@ const LINES: Readonly<Record<string, number>> = {
   catalogue: 2350,
   cli: 1400,
   convert: 3800,
-  check: 550,
+  check: 450,
   coverage: 1150,
   debug: 300,
   doctor: 800,
