@@ -20,7 +20,7 @@ import {
   sourceName,
   sourceOf,
 } from './source.js';
-import type { BarMonth, BarRule, BarSource, Recipe, SymbolSeries } from './source.js';
+import type { BarMonth, BarRule, SymbolSeries } from './source.js';
 import { join } from 'node:path';
 import { openCatalogue } from '../catalogue/catalogue.js';
 import type { HeldSeries } from '../catalogue/catalogue.js';
@@ -50,7 +50,6 @@ async function buildAndPrint(
   { io, operand = '', resolved }: Command,
   request: VerbRequest,
 ): Promise<ExitCode> {
-  const rule = parseBar(operand);
   const { dryRun, json, quiet } = resolved.options;
   const startedAt = io.clock.monotonic();
   const progress = progressPrinter(resolved.options, io);
@@ -59,7 +58,8 @@ async function buildAndPrint(
     months += 1;
     progress(() => countText(months, 'month'));
   };
-  const summary = await forEachItem(buildBars(rule, request, onMonth), async (series) => {
+  const items = buildBars(parseBar(operand), request, onMonth);
+  const summary = await forEachItem(items, async (series) => {
     if (json) return writeData(io, [{ event: 'series', ...series }]);
     if (dryRun && series.outcome === 'made')
       return writeData(
@@ -128,7 +128,7 @@ interface Amounts extends MonthFigures {
 }
 
 /** The result for a series of bars. */
-export interface BuiltSeries extends Series, Amounts {
+interface BuiltSeries extends Series, Amounts {
   /**
    * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no whole bar in
    * the range.
@@ -141,7 +141,7 @@ export interface BuiltSeries extends Series, Amounts {
   readonly months: readonly string[];
 }
 
-export interface BuildSummary extends Readonly<Record<BuiltSeries['outcome'], number>>, Amounts {
+interface BuildSummary extends Readonly<Record<BuiltSeries['outcome'], number>>, Amounts {
   readonly months: number;
   readonly exitCode: ExitCode;
 }
@@ -164,7 +164,7 @@ interface Build extends Pick<BarTools, 'catalogue'> {
  * Yields each symbol in the order of the lake. Rejects with usage errors, with `locked` while another run writes, and with errors of the
  * disk. `onMonth` is called for each month that is made.
  */
-export async function* buildBars(
+async function* buildBars(
   rule: BarRule,
   request: VerbRequest,
   onMonth: () => void,
@@ -211,7 +211,7 @@ async function buildSymbol(
   build: Build,
   { bars: series, spec, held: all }: SymbolSeries,
 ): Promise<BuiltSeries> {
-  const { catalogue, rule, session } = build;
+  const { catalogue, rule, session, writing } = build;
   const nothing = { ...series, ...NOTHING, months: [] };
   const failed = (text: string): BuiltSeries => ({ ...nothing, outcome: 'failed', text });
   const sources = all.filter((one) => canMake(rule, one));
@@ -221,14 +221,14 @@ async function buildSymbol(
   if (found.length === 0) return { ...nothing, outcome: 'empty', text: 'the lake has no rows of its source' };
   try {
     const folder = join(session.paths.root, seriesFolder(session.venue.name, series));
-    const { parquet: held } = await (build.writing?.lake ?? session).manifests.of(folder);
+    const { parquet: held } = await (writing?.lake ?? session).manifests.of(folder);
     const source = chooseSource(found.flatMap(sourceOf), held);
     if (source === undefined) return failed(`${sources.map(seriesName).join(', ')}: no files`);
     const name = sourceName(source.series);
     if (source.fault !== undefined) return { ...failed(`${name}: ${source.fault}`), source: name };
     // A candle without trades is a row of klines, so klines have nothing to fill.
     const isFilled = session.options.fillEmpty && source.series.dataset !== 'klines';
-    return await buildSeries(build, { rule, source, isFilled }, { series, spec, folder, held });
+    return await buildSeries(build, { rule, source, isFilled, series, spec, folder, held });
   } catch (error) {
     if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
     return failed(error.message);
@@ -236,14 +236,14 @@ async function buildSymbol(
 }
 
 /** Makes the months that are not up to date. Rejects with errors of the disk, and when interrupted. */
-async function buildSeries(build: Build, recipe: Recipe, target: BarTarget): Promise<BuiltSeries> {
-  const { isChosen, rule, session } = build;
-  const { source } = recipe;
+async function buildSeries(build: Build, target: BarTarget): Promise<BuiltSeries> {
+  const { isChosen, rule, session, writing } = build;
+  const { series, source } = target;
   const name = sourceName(source.series);
-  const all = planMonths(recipe);
-  const months = await monthsToMake(build, all, name, target);
+  const all = planMonths(target);
+  const months = await monthsToMake(build, all, target);
   const missing = missingDays(source).filter((day) => isChosen(monthOf(day)));
-  const nothing = { ...target.series, ...NOTHING, missingDays: missing.length, source: name, months: [] };
+  const nothing = { ...series, ...NOTHING, missingDays: missing.length, source: name, months: [] };
   // A month is made as a whole, and would lose days that the source no longer has.
   const lost = session.options.force ? [] : months.flatMap((month) => lostDays(target, month));
   if (lost.length > 0) {
@@ -251,7 +251,12 @@ async function buildSeries(build: Build, recipe: Recipe, target: BarTarget): Pro
     const text = `its bars have days that ${name} does not have: ${days}; --force makes their months again without them`;
     return { ...nothing, outcome: 'failed', text };
   }
-  if (months.length > 0) return { ...nothing, ...(await makeMonths(build, target, recipe, months)) };
+  if (months.length > 0 && writing !== undefined)
+    return { ...nothing, ...(await makeMonths(build, writing, target, months)) };
+  if (months.length > 0) {
+    const days = months.reduce((sum, month) => sum + month.days.length, 0);
+    return { ...nothing, outcome: 'made', days, months: months.map(({ label }) => label) };
+  }
   if (all.some(({ month }) => isChosen(month))) return { ...nothing, outcome: 'skipped' };
   const span = `${dayText(source.from)} … ${dayText(source.to - 1)}`;
   const text = `no bar of ${rule.interval} of the range lies within ${span}, the days of ${name}`;
@@ -262,67 +267,55 @@ async function buildSeries(build: Build, recipe: Recipe, target: BarTarget): Pro
 async function monthsToMake(
   { isChosen, session }: Build,
   all: readonly BarMonth[],
-  source: string,
-  { held, folder }: BarTarget,
+  { held, folder, source }: BarTarget,
 ): Promise<BarMonth[]> {
   const months: BarMonth[] = [];
   for (const month of all) {
     const last = held.inFile(month.file).length === 0 ? undefined : held.lastOfFile(month.file);
     const isUpToDate =
       last?.sha256 === month.sha256 && (await fileSize(join(folder, month.file))) === last.fileBytes;
-    const isConcerned = isChosen(month.month) || (last !== undefined && last.source !== source);
+    const isConcerned =
+      isChosen(month.month) || (last !== undefined && last.source !== sourceName(source.series));
     if (isConcerned && (session.options.force || !isUpToDate)) months.push(month);
   }
   return months;
 }
 
-/** Each month is a commit of its own. Months before one whose rows cannot be read stay made. */
+/**
+ * Each month is a commit of its own. Months before one whose rows cannot be read, or of whose rows no bars can be made, stay made. Rejects with
+ * errors that do not concern the rows.
+ */
 async function makeMonths(
-  { onMonth, session, writing }: Build,
+  { onMonth, session }: Build,
+  { tools, lake }: NonNullable<Build['writing']>,
   target: BarTarget,
-  recipe: Recipe,
   months: readonly BarMonth[],
 ): Promise<Pick<BuiltSeries, 'outcome' | 'months' | 'text' | 'days' | keyof MonthFigures>> {
+  const { paths, stop, venue } = session;
   const sums = { days: 0, ...NO_FIGURES };
   const made: string[] = [];
-  let text: string | undefined;
+  const { series } = target.source;
+  let unreadable: Error | undefined;
   for (const month of months) {
-    session.stop.signal.throwIfAborted();
-    text =
-      writing && (await faultOf(makeBars(writing.tools, recipe, month), recipe.source, session.paths.root));
-    if (text !== undefined) break;
-    const figures =
-      writing === undefined
-        ? NO_FIGURES
-        : await writeMonth(writing.tools.engine, writing.lake, target, { recipe, month });
+    stop.signal.throwIfAborted();
+    try {
+      await makeBars(tools, target, month);
+    } catch (error) {
+      unreadable = unreadableFile(error, paths.root);
+      if (unreadable === undefined) throw error;
+      break;
+    }
+    const figures = await writeMonth(tools.engine, lake, target, month);
     onMonth();
     if (figures === undefined) continue;
     made.push(month.label);
     sums.days += month.days.length;
     for (const name of ['bars', 'short', 'bytes'] as const) sums[name] += figures[name];
   }
-  if (writing !== undefined) {
-    await writing.lake.manifests.published(target.folder);
-    const { paths, venue } = session;
-    const read = join(paths.root, seriesFolder(venue.name, recipe.source.series));
-    await backingOf(read)?.release([read, target.folder]);
-  }
-  if (text !== undefined) return { ...sums, months: made, outcome: 'failed', text };
-  return { ...sums, months: made, outcome: made.length > 0 ? 'made' : 'skipped' };
-}
-
-/** Why rows cannot be read, or why no bars can be made from them. Rejects with errors that do not concern the rows. */
-async function faultOf(
-  making: Promise<void>,
-  { series }: BarSource,
-  root: string,
-): Promise<string | undefined> {
-  try {
-    await making;
-    return undefined;
-  } catch (error) {
-    const unreadable = unreadableFile(error, root);
-    if (unreadable === undefined) throw error;
-    return `the rows of ${sourceName(series)}: ${unreadable.message}`;
-  }
+  await lake.manifests.published(target.folder);
+  const read = join(paths.root, seriesFolder(venue.name, series));
+  await backingOf(read)?.release([read, target.folder]);
+  const result = { ...sums, months: made };
+  if (unreadable === undefined) return { ...result, outcome: made.length > 0 ? 'made' : 'skipped' };
+  return { ...result, outcome: 'failed', text: `the rows of ${sourceName(series)}: ${unreadable.message}` };
 }

@@ -3,13 +3,14 @@
  * source lacks all of their rows have `is_made` false. `is_short`: the source lacks rows of the bar.
  */
 import type { Catalogue } from '../catalogue/catalogue.js';
+import type { DayRange } from '../catalogue/spans.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteName, quoteText } from '../convert/sql.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import { findDataset, intervalMs } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import { missingDays, nextStart } from './source.js';
-import type { BarMonth, BarSource, Recipe, Span, TimeRule, TradeRule } from './source.js';
+import type { BarMonth, BarSource, Recipe, TimeRule, TradeRule } from './source.js';
 
 export interface BarTools {
   readonly engine: DuckDbSession;
@@ -37,7 +38,7 @@ async function rowsOf(
   { catalogue }: BarTools,
   source: BarSource,
   { from: files }: BarMonth,
-  days: Span,
+  days: DayRange,
 ): Promise<string> {
   const rows = await catalogue.relation([{ series: source.series, files }], days);
   if (rows === undefined) throw new RangeError('no file has rows of these days');
@@ -83,7 +84,7 @@ function inclusiveEnd(venue: Venue, { series }: BarSource): string {
 }
 
 /** True for a bar of this length with time in one of these days that the source does not have. */
-function lackingDays(source: BarSource, { from, to }: Span, lengthMs: number): string {
+function lackingDays(source: BarSource, { from, to }: DayRange, lengthMs: number): string {
   const missing = missingDays(source)
     .filter((day) => day >= from && day < to)
     .map((day) => {
@@ -98,7 +99,7 @@ async function tradeBars(
   tools: BarTools,
   { rule, source }: Recipe & { readonly rule: TradeRule },
   month: BarMonth,
-  day: Span,
+  day: DayRange,
 ): Promise<string> {
   const rows = await rowsOf(tools, source, month, day);
   await tools.engine.run(`CREATE OR REPLACE TEMP TABLE day_rows AS

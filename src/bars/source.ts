@@ -1,5 +1,6 @@
 /** The symbols whose bars are made, and their sources: series of klines, aggTrades or trades. */
 import type { HeldSeries } from '../catalogue/catalogue.js';
+import type { DayRange } from '../catalogue/spans.js';
 import { hasTextNumbers, hasZonedTimes } from '../catalogue/views.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } from '../model/calendar.js';
@@ -19,12 +20,6 @@ import type { LakeFile } from '../catalogue/read-series.js';
 const DATASETS = ['klines', 'aggTrades', 'trades'];
 /** The dataset of bars. */
 const BARS = 'bars';
-
-/** Half-open: days, or epoch milliseconds. */
-export interface Span {
-  readonly from: number;
-  readonly to: number;
-}
 
 export interface SymbolSeries {
   /** The series of the bars. */
@@ -162,10 +157,10 @@ export interface BarMonth {
   readonly file: string;
   /** The days that have bars or lie within a bar, ascending. */
   readonly days: readonly number[];
-  /** The starts of its bars in milliseconds. Undefined for bars by trades. */
-  readonly starts: Span | undefined;
+  /** The starts of its bars, in epoch milliseconds. Undefined for bars by trades. */
+  readonly starts: DayRange | undefined;
   /** The days whose rows are read, and the files of the source with these days. */
-  readonly rows: Span;
+  readonly rows: DayRange;
   readonly from: readonly LakeFile[];
   /** Of the rule, the starts and the files of the source: months with the same digest have the same bars. */
   readonly sha256: string;
@@ -206,7 +201,7 @@ function planMonth(recipe: Recipe, month: number): BarMonth | undefined {
 }
 
 /** The starts of the whole bars that begin on these days; by default on all days of the source. */
-function startsIn(rule: TimeRule, { from, to, spec }: BarSource, days: Span = { from, to }): Span {
+function startsIn(rule: TimeRule, { from, to, spec }: BarSource, days: DayRange = { from, to }): DayRange {
   const startOn = (day: number): number => nextStart(rule, startOfDay(day, spec));
   return {
     from: startOn(Math.max(from, days.from)),
@@ -227,7 +222,7 @@ function isOfBars({ rule, source }: Recipe, day: number): boolean {
   return rule.lengthMs > DAY_MS && [begin, end - 1].some((at) => hasRows(barStart(rule, at)));
 }
 
-function daysOf({ from, to }: Span, { spec }: BarSource): Span {
+function daysOf({ from, to }: DayRange, { spec }: BarSource): DayRange {
   return { from: dayOf(from, spec), to: dayOf(to - 1, spec) + 1 };
 }
 

@@ -24,8 +24,8 @@ import { fileMetadata } from '../write/make-file.js';
 import { ruleText, sourceName } from './source.js';
 import type { BarMonth, Recipe } from './source.js';
 
-/** The series of bars in the lake. */
-export interface BarTarget {
+/** The series of bars in the lake, and what they are made of. */
+export interface BarTarget extends Recipe {
   readonly series: Series;
   readonly spec: DatasetSpec;
   /** Absolute. */
@@ -45,9 +45,9 @@ export async function writeMonth(
   engine: DuckDbSession,
   { clock, lock, manifests, paths, venue }: Session & LakeParts,
   target: BarTarget,
-  { recipe, month }: { readonly recipe: Recipe; readonly month: BarMonth },
+  month: BarMonth,
 ): Promise<MonthFigures | undefined> {
-  const { folder, held, series, spec } = target;
+  const { folder, held, series, spec, source } = target;
   const byDay = await engine.rows(
     'SELECT day, count_if(is_made) AS rows, count_if(is_short) AS short, min(open_time) FILTER (is_made) AS first, max(open_time) FILTER (is_made) AS last FROM made GROUP BY day',
   );
@@ -57,8 +57,8 @@ export async function writeMonth(
   try {
     // Bars by trades may have equal times, so `seq` has their order.
     const rows = '(SELECT * FROM made WHERE is_made ORDER BY open_time, seq)';
-    const written = { spec, settings: recipe.source.settings, targetPath: staged };
-    await engine.run(copyTo(written, rows, metadataOf(venue, target, recipe, month)));
+    const written = { spec, settings: source.settings, targetPath: staged };
+    await engine.run(copyTo(written, rows, metadataOf(venue, target, month)));
     const { bytes, sha256, tail } = await fileFacts(staged, FOOTER_BYTES);
     const { rows: fileRows } = await readFooter(staged, { bytes, tail });
     const path = join(folder, month.file);
@@ -66,7 +66,7 @@ export async function writeMonth(
     if ((await fileSize(path)) !== held.fileBefore(month.file)?.bytes)
       await moveToQuarantine(paths, path, 'damaged: cryptodl bars makes this file again', nowMs);
     const ofFile = { at: new Date(nowMs).toISOString(), fileBytes: bytes, fileSha256: sha256, fileRows };
-    const lines = linesOf(target, recipe, { month, byDay }, ofFile);
+    const lines = linesOf(target, { month, byDay }, ofFile);
     await lock.confirm();
     // Checked again: a symbolic link may have replaced a folder since the rows were read.
     await paths.folder(seriesFolder(venue.name, series));
@@ -87,11 +87,10 @@ export function lostDays({ held }: BarTarget, { file, days }: BarMonth): ObjectL
 /** The lines that differ from the held ones, and the last one: the last line of a file has the digest of its month. */
 function linesOf(
   target: BarTarget,
-  { source }: Recipe,
   { month, byDay }: { readonly month: BarMonth; readonly byDay: readonly Row[] },
   { at, ...ofFile }: Pick<ObjectLine, 'at' | 'fileBytes' | 'fileSha256' | 'fileRows'>,
 ): ManifestLine[] {
-  const { held, series } = target;
+  const { held, series, source } = target;
   const { days, file, from, sha256 } = month;
   const fileBefore = held.fileBefore(file);
   const lines = days.map((day): ObjectLine => {
@@ -130,17 +129,13 @@ function contentOf({ file, rows, first, last, source, settings }: ObjectLine): s
   return JSON.stringify([file, rows, first, last, source, settings]);
 }
 
-function metadataOf(
-  venue: Venue,
-  { series, spec }: BarTarget,
-  recipe: Recipe,
-  { label, from }: BarMonth,
-): FileMetadata {
+function metadataOf(venue: Venue, target: BarTarget, { label, from }: BarMonth): FileMetadata {
+  const { series, spec, source } = target;
   const files = from.map(({ path, sha256 }) => [basename(path), sha256]);
   return fileMetadata(
-    { venue, tool: TOOL_VERSION, series, spec, settings: recipe.source.settings, label },
+    { venue, tool: TOOL_VERSION, series, spec, settings: source.settings, label },
     {
-      entry: { made: { rule: ruleText(recipe), files } },
+      entry: { made: { rule: ruleText(target), files } },
       hasArchive: true,
       hasRest: from.some(({ hasRest }) => hasRest),
     },
