@@ -5,7 +5,7 @@ import { hasTextNumbers } from '../catalogue/views.js';
 import { instantExpression } from '../convert/columns.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { quoteName, quoteText } from '../convert/sql.js';
-import { DAY_MS, dayOf, dayText } from '../model/calendar.js';
+import { DAY_MS, dayOf, dayText, eachDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import { countText, listText } from '../model/units.js';
 import type { Measure } from '../options/periods.js';
@@ -15,9 +15,8 @@ import { CryptodlError, usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { Market, Series } from '../model/task.js';
 import type { Options } from '../options/flags.js';
-import type { SymbolPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import { filterHeldSeries } from '../select/held-series.js';
+import { selectGiven } from '../select/held-series.js';
 import { oneMarket } from '../select/select-datasets.js';
 import { pairOf } from '../source/pairs.js';
 import { lakeFlag } from '../text/printable.js';
@@ -101,11 +100,9 @@ async function withoutKnownDays(
   const known = new Set(rows.map(({ symbol, day }) => `${String(symbol)} ${String(day)}`));
   return parts.map(({ series, files }) => {
     const isNeeded = (day: number): boolean => !known.has(`${series.symbol} ${day}`);
-    const needed = files.filter(({ days }) => {
-      const first = Math.max(days.from, from);
-      const length = Math.max(0, Math.min(days.to, to) - first);
-      return Array.from({ length }, (_, at) => first + at).some(isNeeded);
-    });
+    const needed = files.filter(({ days }) =>
+      eachDay({ from: Math.max(days.from, from), to: Math.min(days.to, to) }).some(isNeeded),
+    );
     return { series, files: needed };
   });
 }
@@ -226,13 +223,13 @@ export function isUsable({ market, dataset, interval = '' }: Series, of: Univers
 }
 
 /** The symbols that --symbols, --quote and --contract select. Throws usage errors for names that the lake does not have, and if none is left. */
-export function selectedSymbols(
+export async function selectedSymbols(
   usable: readonly Series[],
-  patterns: SymbolPatterns | undefined,
-  { resolved, source: venue, observer }: VerbRequest,
-): ReadonlySet<string> {
+  request: VerbRequest,
+): Promise<ReadonlySet<string>> {
+  const { resolved, source: venue } = request;
   const { contract } = resolved.options;
-  const chosen = filterHeldSeries(usable, resolved, patterns, observer.warn.bind(observer)).filter(
+  const chosen = (await selectGiven(usable, request)).filter(
     ({ market, symbol }) =>
       contract === 'all' || (pairOf(venue, market, symbol)?.expiry !== undefined) === (contract === 'dated'),
   );
@@ -242,12 +239,8 @@ export function selectedSymbols(
 }
 
 /** Text about sums that are in different units for different symbols; empty without any. */
-export function unitWarning(
-  symbols: ReadonlySet<string>,
-  { market }: UniverseMarket,
-  { by, venue }: { readonly by: string; readonly venue: Venue },
-): string[] {
-  const quotes = new Set([...symbols].flatMap((symbol) => pairOf(venue, market, symbol)?.quote ?? []));
+export function unitWarning({ by, market, selected }: Ranking, venue: Venue): string[] {
+  const quotes = new Set([...selected].flatMap((symbol) => pairOf(venue, market, symbol)?.quote ?? []));
   if (by !== 'quote_volume' || quotes.size < 2) return [];
   return [
     `quote_volume is in the quote asset of each symbol, and the symbols have ${listText([...quotes].sort())}; --quote USDT selects symbols with one unit`,
@@ -300,10 +293,8 @@ export async function readHeldSymbols(
 function daysOf(parts: readonly SeriesFilesPart[], dayStart: DayStart): number[] {
   const ofFile = ({ first, last, missing }: LakeFile): number[] => {
     if (first === undefined || last === undefined) return [];
-    const [from, to] = [dayOf(Date.parse(first), dayStart), dayOf(Date.parse(last), dayStart)];
-    return Array.from({ length: to - from + 1 }, (_, at) => from + at).filter(
-      (day) => !missing.includes(day),
-    );
+    const [from, to] = [dayOf(Date.parse(first), dayStart), dayOf(Date.parse(last), dayStart) + 1];
+    return eachDay({ from, to }).filter((day) => !missing.includes(day));
   };
   return inOrder(parts.flatMap(({ files }) => files.flatMap(ofFile)));
 }

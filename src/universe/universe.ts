@@ -10,11 +10,8 @@ import type { CalendarPeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { countText } from '../model/units.js';
-import { surroundingsOf } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import { MEASURES } from '../options/periods.js';
-import { readLists, readPatterns } from '../options/symbols.js';
-import type { SymbolPatterns } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { readVerbLake } from '../select/held-series.js';
 import { refuseInLake } from '../select/refuse-in-lake.js';
@@ -40,27 +37,27 @@ interface Checked extends UniverseMarket, Pick<Ranking, 'by' | 'window' | 'minAg
   /** Days of the first and the last period. */
   readonly from: number | undefined;
   readonly to: number | undefined;
-  readonly patterns: SymbolPatterns | undefined;
   /** Absolute; empty for the forms that are printed. */
   readonly target: string;
 }
 
 /** Throws usage errors. */
 export async function universe(command: Command): Promise<ExitCode> {
-  const checked = await check(command);
-  return runVerb(command, (request) => rankAndPrint(command, request, checked));
+  return runVerb(command, async (request) => {
+    const checked = await check(request);
+    return rankAndPrint(command, request, checked);
+  });
 }
 
-async function check({ resolved, source, io }: Command): Promise<Checked> {
+async function check({ resolved, source, clock, surroundings: { home } }: VerbRequest): Promise<Checked> {
   const { options } = resolved;
-  const { as, by, every, from, minAgeMs = 0, nowMs, symbols, target, to, windowMs } = options;
+  const { as, by, every, from, minAgeMs = 0, nowMs, target, to, windowMs } = options;
   const chosen = universeMarket(options, source);
   if (target === undefined && (as === 'parquet' || as === 'freqtrade'))
     throw usage(`--as ${as} needs --target`, `for example --as ${as} --target universe`);
-  const { home } = surroundingsOf(io.environment);
   const file = target === undefined ? '' : absolutePath(target, home);
   if (file !== '') await refuseInLake(file, absolutePath(options.out, home), source.name);
-  const today = dayOf(nowMs ?? io.clock.now(), chosen.spec);
+  const today = dayOf(nowMs ?? clock.now(), chosen.spec);
   return {
     ...chosen,
     by: MEASURES.find((measure) => measure === by) ?? MEASURES[0],
@@ -70,9 +67,11 @@ async function check({ resolved, source, io }: Command): Promise<Checked> {
     from: from?.kind === 'word' ? today - from.daysAgo : from?.first,
     to: to?.kind === 'word' ? today - Math.max(1, to.daysAgo) : to?.last,
     target: file,
-    patterns: symbols === undefined ? undefined : await readPatterns(symbols, readLists(io)),
   };
 }
+
+/** Sums that exceed the memory limit go to the temporary folder. */
+const MOST_MEMORY = 2e9;
 
 async function rankAndPrint({ io }: Command, request: VerbRequest, checked: Checked): Promise<ExitCode> {
   const { source: venue, resolved, observer } = request;
@@ -80,32 +79,39 @@ async function rankAndPrint({ io }: Command, request: VerbRequest, checked: Chec
   const { root, held } = await readVerbLake(request);
   const usable = held.filter((series) => isUsable(series, checked));
   if (usable.length === 0) throw noKlines(checked.market, root, options.out);
-  const selected = selectedSymbols(usable, checked.patterns, request);
+  const selected = await selectedSymbols(usable, request);
   const catalogue = openCatalogue(root, venue, request.signal);
   const symbols = await readHeldSymbols(catalogue, usable, checked.spec);
-  const listings = symbols.flatMap(({ symbol, listings: own }) => (selected.has(symbol) ? own : []));
-  if (listings.length === 0) throw noKlines(checked.market, root, options.out);
+  if (!symbols.some(({ symbol }) => selected.has(symbol))) throw noKlines(checked.market, root, options.out);
   const starts = periodStarts(checked, symbols, options);
   const ranking = { ...checked, top: options.top, symbols, selected, starts };
-  return withSession<ExitCode>(request, async (session) => {
+  const warn = observer.warn.bind(observer);
+  const engine = verbEngine('universe', request, MOST_MEMORY);
+  try {
+    const session = await engine.session();
+    await session.run("SET TimeZone = 'UTC'; SET enable_external_file_cache = false");
     await loadDailySums(session, catalogue, ranking);
     await rankSymbols(session, ranking);
-    const warn = observer.warn.bind(observer);
-    for (const text of unitWarning(selected, checked, { by: checked.by, venue })) warn(text);
+    for (const text of unitWarning(ranking, venue)) warn(text);
     for (const text of await missingTexts(session, ranking)) warn(text);
     const more = await printUniverse(session, ranking, { io, options, venue, target: checked.target, warn });
-    const [row] = await session.rows(
-      'SELECT count(*) AS members, count(DISTINCT symbol) AS symbols FROM member',
-    );
-    const [first = 0] = starts;
-    const days = `${dayText(first)} … ${dayText(starts.at(-1) ?? first)}`;
-    const counts = `${countText(Number(row?.['members']), 'member')} of ${countText(Number(row?.['symbols']), 'symbol')}`;
-    if (!options.quiet)
-      printLines(io.stderr, [
-        [`${countText(starts.length, 'period')}, ${days}: ${counts}`, ...more].join('; '),
-      ]);
+    const counts = await countsOf(session, starts);
+    if (!options.quiet) printLines(io.stderr, [[counts, ...more].join('; ')]);
     return 0;
-  });
+  } catch (error) {
+    throw unreadableFile(error, root) ?? error;
+  } finally {
+    await engine.end();
+  }
+}
+
+async function countsOf(session: DuckDbSession, starts: readonly number[]): Promise<string> {
+  const [row] = await session.rows(
+    'SELECT count(*) AS members, count(DISTINCT symbol) AS symbols FROM member',
+  );
+  const [first = 0] = starts;
+  const counts = `${countText(Number(row?.['members']), 'member')} of ${countText(Number(row?.['symbols']), 'symbol')}`;
+  return `${countText(starts.length, 'period')}, ${dayText(first)} … ${dayText(starts.at(-1) ?? first)}: ${counts}`;
 }
 
 /**
@@ -136,25 +142,4 @@ function periodStarts(
   const starts: number[] = [];
   for (let start = first; start <= last; start = nextCalendarStart(start, every)) starts.push(start);
   return starts;
-}
-
-const MOST_MEMORY = 2e9;
-
-/** Sums that exceed the memory limit go to the temporary folder. */
-async function withSession<Result>(
-  request: VerbRequest,
-  act: (session: DuckDbSession) => Promise<Result>,
-): Promise<Result> {
-  const { resolved, surroundings } = request;
-  const engine = verbEngine('universe', request, MOST_MEMORY);
-  try {
-    const session = await engine.session();
-    await session.run("SET TimeZone = 'UTC'");
-    await session.run('SET enable_external_file_cache = false');
-    return await act(session);
-  } catch (error) {
-    throw unreadableFile(error, absolutePath(resolved.options.out, surroundings.home)) ?? error;
-  } finally {
-    await engine.end();
-  }
 }
