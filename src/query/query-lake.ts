@@ -48,7 +48,9 @@ export async function queryLake(text: string, request: VerbRequest, shown?: Show
     const tables = await tablesOf(root, request, { series: named.length > 0 ? named : held, range });
     const isEmpty = tables.length === 0;
     if (isEmpty && LISTS_OF_VIEWS.some((name) => names.has(name))) throw noViews(root, held.map(tableName));
-    const answer = await runQuery(session, { root, text, tables, range }).catch((error: unknown) => {
+    for (const table of tables) await session.run(await viewOf(table, range));
+    await restrictAccess(session, root);
+    const answer = await runQuery(session, text, root).catch((error: unknown) => {
       const isUnknown = error instanceof Error && error.message.startsWith('Table with name ');
       throw isEmpty && isUnknown ? noViews(root, held.map(tableName)) : error;
     });
@@ -115,20 +117,20 @@ async function tablesOf(
   }
 }
 
-interface PreparedQuery {
-  readonly root: string;
-  readonly text: string;
-  readonly tables: readonly LakeTable[];
-  readonly range: Partial<DayRange>;
-}
-
 /** Rejects, also while rows are read: with usage errors for faults of the query, and with errors of disk, memory or interruption. */
-async function runQuery(session: DuckDbSession, query: PreparedQuery): Promise<QueryResult> {
-  for (const table of query.tables) await session.run(await viewOf(table, query.range));
-  await restrictAccess(session, query.root);
-  const answer = await withExplainedErrors(query, () => session.select(query.text));
+async function runQuery(session: DuckDbSession, text: string, root: string): Promise<QueryResult> {
+  const explained = async function* ({ batches }: QueryResult) {
+    try {
+      yield* batches;
+    } catch (error) {
+      throw queryError(error, text, root);
+    }
+  };
+  const answer = await session.select(text).catch((error: unknown) => {
+    throw queryError(error, text, root);
+  });
   if (answer === undefined) throw notOneSelect();
-  return { columns: answer.columns, batches: batchesWithExplainedErrors(query, answer) };
+  return { columns: answer.columns, batches: explained(answer) };
 }
 
 /** Forbids the network and files outside the lake, and locks these settings. */
@@ -142,28 +144,6 @@ async function restrictAccess(session: DuckDbSession, root: string): Promise<voi
     'lock_configuration = true',
   ])
     await session.run(`SET ${setting}`);
-}
-
-type Batch = QueryResult['batches'] extends AsyncIterable<infer T> ? T : never;
-
-async function* batchesWithExplainedErrors(
-  query: PreparedQuery,
-  { batches }: QueryResult,
-): AsyncGenerator<Batch> {
-  const rows = batches[Symbol.asyncIterator]();
-  for (;;) {
-    const { done, value } = await withExplainedErrors(query, () => rows.next());
-    if (done === true) return;
-    yield value;
-  }
-}
-
-async function withExplainedErrors<T>(query: PreparedQuery, act: () => Promise<T>): Promise<T> {
-  try {
-    return await act();
-  } catch (error) {
-    throw queryError(error, query.text, query.root);
-  }
 }
 
 const READS =
