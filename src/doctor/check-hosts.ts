@@ -1,11 +1,10 @@
 /** Sends one request to each host, as a run sends it but without retries. The error of a request has the cause and the next step. */
 import type { Bans } from '../http/bans.js';
 import type { Fetch } from '../http/fetch.js';
-import type { Clock } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import { durationText, instantText } from '../model/units.js';
-import type { Options } from '../options/flags.js';
+import type { VerbRequest } from '../options/verb-request.js';
 import { keyPath } from '../source/keys.js';
 import type { Source } from '../source/source.js';
 import { checkResult } from './check-result.js';
@@ -19,12 +18,8 @@ export interface ServerDate {
   readonly receivedAt: number;
 }
 
-export interface HostChecks {
-  readonly source: Source;
-  readonly options: Options;
+export interface HostChecks extends Pick<VerbRequest, 'source' | 'resolved' | 'clock' | 'signal'> {
   readonly fetch: Fetch;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
   /** Gets the time of each host that answers. */
   readonly dates: ServerDate[];
 }
@@ -45,7 +40,10 @@ interface Probe {
 
 /** The archive, the listing and each REST host that the exchange has, in this order. */
 export function checkHosts(context: HostChecks): Promise<CheckResult>[] {
-  const { source, options } = context;
+  const {
+    source,
+    resolved: { options },
+  } = context;
   const keys: string[] = [];
   const listing = probe(context, listingProbe(source, options.listingUrl, keys));
   const archive = listing.then(() => probe(context, archiveProbe(context, keys)));
@@ -64,9 +62,8 @@ export function checkHosts(context: HostChecks): Promise<CheckResult>[] {
 
 /** One of several proxies, through which `fetch` sends a request for the listing. */
 export function checkProxy(context: HostChecks, label: string): Promise<CheckResult> {
-  const { source, options } = context;
   return probe(context, {
-    ...listingProbe(source, options.listingUrl, []),
+    ...listingProbe(context.source, context.resolved.options.listingUrl, []),
     check: 'proxy',
     of: label,
     flag: '--proxy',
@@ -99,12 +96,12 @@ function listingProbe({ archive }: Source, address: string, keys: string[]): Pro
 }
 
 /** A sidecar that the listing names, or one that each archive should have. */
-function archiveProbe({ source, options }: HostChecks, keys: readonly string[]): Probe {
+function archiveProbe({ source, resolved }: HostChecks, keys: readonly string[]): Probe {
   const { sidecar, known } = source.archive;
   const suffix = sidecar?.suffix ?? '';
   return {
     check: 'archive',
-    address: options.archiveUrl,
+    address: resolved.options.archiveUrl,
     flag: '--archive-url',
     path: `/${keyPath(keys.find((key) => key.endsWith(suffix)) ?? known.key + suffix)}`,
     bucket: 'archive',

@@ -18,7 +18,7 @@ import { shownRedis } from '../redis/redis-errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { shownPath } from '../text/printable.js';
 import { checkResult } from './check-result.js';
-import type { CheckResult, Status } from './check-result.js';
+import type { CheckResult } from './check-result.js';
 
 /** Memory of a run: received bodies (512 MiB at most), DuckDB (300 MB) and the process itself. */
 const MEMORY_BYTES = 1e9;
@@ -95,21 +95,14 @@ export async function checkRedis(
 
 // The folders of a lake, and its lock.
 
-export interface FolderInput {
-  readonly check: string;
-  readonly path: string;
-  readonly flag: string;
-  /** A folder in it for the probe file; default: `path`. */
-  readonly within?: string;
-  /** The result when the folder is not writable. */
-  readonly unwritable: { readonly status: Status; readonly next: string };
-}
-
 const LITTLE_ROOM_BYTES = 1e9;
 
-/** Resolves with `unwritable` when the folder cannot be written; warns when it has less than 1 GB free. */
-export async function checkFolder(input: FolderInput): Promise<CheckResult> {
-  const { check, path, unwritable, flag, within = path } = input;
+/** Warns when the folder has less than 1 GB free, and when a state folder cannot be written; fails for others. `within`: for the probe file. */
+export async function checkFolder(
+  check: 'out' | 'temp' | 'state',
+  path: string,
+  within = path,
+): Promise<CheckResult> {
   const shown = shownPath(path);
   try {
     const there = await nearest(path);
@@ -121,12 +114,18 @@ export async function checkFolder(input: FolderInput): Promise<CheckResult> {
     else await access(there, constants.W_OK | constants.X_OK);
     const found = `${shown} ${there === path ? 'can be written' : 'does not exist yet; the first run creates it'}${free}`;
     if ((room ?? Infinity) >= LITTLE_ROOM_BYTES) return checkResult(check, 'ok', found);
-    return checkResult(check, 'warn', found, { next: `free some space, or choose another ${flag}` });
+    return checkResult(check, 'warn', found, {
+      next: `free some space, or choose another ${check === 'out' ? '--out' : `--${check}-dir`}`,
+    });
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'unknown error') throw error;
     const found = `${shown} is not writable: ${reasonOf(code)} (${code})`;
-    return checkResult(check, unwritable.status, found, { next: unwritable.next });
+    if (check !== 'state')
+      return checkResult(check, 'fail', found, { next: 'choose another folder, or make this one writable' });
+    return checkResult(check, 'warn', found, {
+      next: 'choose a writable --state-dir: without one, runs do not share bans, request limits and cached answers',
+    });
   }
 }
 

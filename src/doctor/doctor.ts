@@ -36,7 +36,6 @@ import {
   checkVersions,
   checkRedis,
 } from './check-machine.js';
-import type { FolderInput } from './check-machine.js';
 
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
 export async function doctor(run: LookUp): Promise<ExitCode> {
@@ -177,7 +176,6 @@ async function checkNetwork(
 ): Promise<readonly CheckResult[]> {
   const contextOf = ({ stack }: Requests): HostChecks => ({
     ...request,
-    options: request.resolved.options,
     fetch: stack.fetch,
     dates: [],
   });
@@ -198,12 +196,8 @@ async function checkNetwork(
 }
 
 /** The folders of a run, then the lock. */
-async function checkDisks({
-  resolved,
-  surroundings,
-  clock,
-  signal,
-}: VerbRequest): Promise<readonly CheckResult[]> {
+async function checkDisks(request: VerbRequest): Promise<readonly CheckResult[]> {
+  const { resolved, surroundings, clock, signal } = request;
   const { options } = resolved;
   const { home } = surroundings;
   const paths = lakePaths(absolutePath(options.out, home));
@@ -215,15 +209,14 @@ async function checkDisks({
     await inside;
     const trial = await backingOf(root)?.tryOut();
     if (trial !== undefined) return bucketResult(shownPath(root), trial);
-    const within = paths.staging;
-    return checkFolder({ check: 'out', path: root, flag: '--out', within, unwritable: FAIL });
+    return checkFolder('out', root, paths.staging);
   };
-  const folder = (check: string, path: string, unwritable: FolderInput['unwritable']): Promise<CheckResult> =>
-    of(check, checkFolder({ check, path, flag: `--${check}-dir`, unwritable }));
+  const temp = (folder: string): Promise<CheckResult> =>
+    of('temp', checkFolder('temp', absolutePath(folder, home)));
   const found = await Promise.all([
     of('out', out()),
-    ...(options.tempDir === undefined ? [] : [folder('temp', absolutePath(options.tempDir, home), FAIL)]),
-    folder('state', stateFolder(options, surroundings), NO_STATE),
+    ...(options.tempDir === undefined ? [] : [temp(options.tempDir)]),
+    of('state', checkFolder('state', stateFolder(options, surroundings))),
   ]);
   const lock = await of(
     'lock',
@@ -231,9 +224,3 @@ async function checkDisks({
   );
   return [...found, lock];
 }
-
-const FAIL = { status: 'fail', next: 'choose another folder, or make this one writable' } as const;
-const NO_STATE = {
-  status: 'warn',
-  next: 'choose a writable --state-dir: without one, runs do not share bans, request limits and cached answers',
-} as const;

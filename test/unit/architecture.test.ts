@@ -158,7 +158,7 @@ const LINES: Readonly<Record<string, number>> = {
   check: 450,
   coverage: 1150,
   debug: 300,
-  doctor: 800,
+  doctor: 700,
   download: 4000,
   export: 1600,
   files: 500,
