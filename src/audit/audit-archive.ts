@@ -1,5 +1,5 @@
 /** Downloads the monthly and daily objects of each month into a spool folder, audits them and deletes them. */
-import { dayOf, dayPeriod, dayText, monthOf, monthStart, monthText } from '../model/calendar.js';
+import { dayOf, dayPeriod, dayText, eachDay, monthOf, monthStart, monthText } from '../model/calendar.js';
 import type { DuckDbSession, Engine, VerbEngine } from '../convert/duckdb.js';
 import { toCryptodlError, usage } from '../model/errors.js';
 import { AUDITED, compareRows, dayExpression, withRows } from './compare-rows.js';
@@ -13,6 +13,7 @@ import { cadencesOf } from '../source/keys.js';
 import { archivedColumns, findDataset, isArchived, rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
+import type { ReadObjects } from '../convert/read-objects.js';
 import { downloadObject, releaseBodies } from '../download/download-object.js';
 import type { Session } from '../download/session.js';
 import { quoteName } from '../convert/sql.js';
@@ -37,7 +38,8 @@ export async function* auditArchive(
     for await (const month of downloads) {
       try {
         const compared = await compareMonth(engine, month);
-        const days = new Set(month.daily.map(({ period }) => period.from));
+        const daily = month.objects.filter(({ period }) => period.cadence === 'daily');
+        const days = new Set(daily.map(({ period }) => period.from));
         yield { series: one.series, month: month.text, failed: month.failed, days, ...compared };
       } finally {
         await Promise.all(month.received.map(releaseBodies));
@@ -46,12 +48,11 @@ export async function* auditArchive(
   }
 }
 
-/** A month with its received objects. */
 interface Month extends AuditedObjects {
   /** `2024-01` */
   readonly text: string;
-  readonly monthly: ArchiveObject | undefined;
-  readonly daily: readonly ArchiveObject[];
+  /** The monthly one, then the daily ones. */
+  readonly objects: readonly ArchiveObject[];
   /** The days of the month that are before today. */
   readonly days: readonly number[];
   /** Those without a daily object between days that have one. */
@@ -60,15 +61,16 @@ interface Month extends AuditedObjects {
 
 /** The months for which the archive has an object. Nothing is received yet. */
 async function monthsOf(
-  { listing, nowMs, venue }: Pick<Session, 'listing' | 'nowMs' | 'venue'>,
+  { listing, nowMs, venue }: Session,
   { series, from, to }: AuditedSeries,
   folder: string,
 ): Promise<Month[]> {
   const spec = findDataset(venue, series.market, series.dataset);
   if (spec === undefined) return [];
   const today = dayOf(nowMs, venue);
-  const start = from === undefined ? {} : { from: monthStart(from) };
-  const selected = { ...start, to: Math.min(monthStart(to), today), today };
+  const end = monthOf(to - 1) + 1;
+  const start = from === undefined ? {} : { from: monthStart(monthOf(from)) };
+  const selected = { ...start, to: Math.min(monthStart(end), today), today };
   const listings = new Map<Cadence, SeriesListing>();
   for (const cadence of cadencesOf(spec, series.interval))
     listings.set(cadence, await listSeries(listing, venue, series, cadence, selected));
@@ -78,15 +80,18 @@ async function monthsOf(
   const isHole = (day: number): boolean =>
     listed?.objects.has(day) === false && absenceReason(listed, dayPeriod(day), spec.spans.daily) === 'hole';
   const months: Month[] = [];
-  for (let month = Math.max(first, from ?? 0); month < to; month += 1) {
+  for (let month = Math.max(first, monthOf(from ?? 0)); month < end; month += 1) {
     const begin = monthStart(month);
-    const length = Math.min(monthStart(month + 1), today) - begin;
-    const days = Array.from({ length }, (_, index) => begin + index);
+    const days = eachDay({ from: begin, to: Math.min(monthStart(month + 1), today) });
     const monthly = listings.get('monthly')?.objects.get(begin);
-    const daily = days.flatMap((day) => listed?.objects.get(day) ?? []);
-    if (monthly === undefined && daily.length === 0) continue;
-    const holes = new Set(days.filter(isHole));
-    const listedMonth = { text: monthText(month), days, holes, monthly, daily };
+    const ofMonth = [monthly ?? [], ...days.map((day) => listed?.objects.get(day) ?? [])].flat();
+    if (ofMonth.length === 0) continue;
+    const listedMonth = {
+      text: monthText(month),
+      days,
+      holes: new Set(days.filter(isHole)),
+      objects: ofMonth,
+    };
     months.push({ spec, series, ...listedMonth, received: [], failed: new Map(), folder });
   }
   return months;
@@ -94,24 +99,20 @@ async function monthsOf(
 
 /** The month with its objects. Rejects with fatal errors. */
 async function download(session: Session, month: Month): Promise<Month> {
-  const { series, text, monthly, daily, failed, folder } = month;
+  const { series, text, objects, failed, folder } = month;
   const plan: PartitionPlan = { series, settings: AUDITED, label: text, tasks: [] };
   const context = { ...session, runFolder: folder };
-  const arrivals = mapOrdered(
-    [...(monthly === undefined ? [] : [monthly]), ...daily],
-    session.concurrency.places,
-    async (object) => {
-      try {
-        const arrived = await downloadObject(context, plan, object);
-        return 'received' in arrived ? [arrived.received] : [];
-      } catch (error) {
-        const known = toCryptodlError(error);
-        if (known.fatal) throw known;
-        failed.set(object.key, known);
-        return [];
-      }
-    },
-  );
+  const arrivals = mapOrdered(objects, session.concurrency.places, async (object) => {
+    try {
+      const arrived = await downloadObject(context, plan, object);
+      return 'received' in arrived ? [arrived.received] : [];
+    } catch (error) {
+      const known = toCryptodlError(error);
+      if (known.fatal) throw known;
+      failed.set(object.key, known);
+      return [];
+    }
+  });
   const received: ReceivedObject[] = [];
   for await (const arrived of arrivals) received.push(...arrived);
   return { ...month, received };
@@ -132,10 +133,11 @@ const UNBROKEN_IDS: ReadonlySet<string> = new Set(['aggTrades']);
 async function compareMonth(engine: Engine, month: Month): Promise<Comparison> {
   const session = await engine.session();
   try {
-    const compared = await withRows(session, month, ordinalOf, ({ inputs }) => {
+    const compare = ({ inputs }: ReadObjects): Promise<Comparison> => {
       const keys = inputs.map(({ received: { object } }) => [ordinalOf(object), object.key] as const);
       return compareObjects(session, month, new Map(keys));
-    });
+    };
+    const compared = await withRows(session, month, compare, ordinalOf);
     return compared ?? { findings: [], rows: 0, rowsWithoutDay: 0 };
   } finally {
     session.close();
@@ -173,16 +175,15 @@ async function compareObjects(
     : [];
   // Rows of a hole are rows that only the monthly object has; a day before the first daily object proves nothing.
   const uncompared = withoutDay.filter((one) => !holes.has(one));
-  const daily = `rows WHERE NOT ${OF_MONTH}`;
   const all = `rows WHERE ${OF_MONTH}`;
   const ofMonth = `${all} AND NOT list_contains([${uncompared.join(', ')}], ${day})`;
-  const sides = [
-    { name: 'monthly', rows: ofMonth, all },
-    { name: 'daily', rows: daily, all: daily },
-  ] as const;
   const isComparable = rows > 0 || holes.size > 0;
-  const comparison = { key, spec, columns: archivedColumns(spec), sides };
-  const found = isComparable ? await compareRows(session, comparison) : [];
+  const found = isComparable
+    ? await compareRows(session, { key, spec }, archivedColumns(spec), [
+        { name: 'monthly', rows: ofMonth, all },
+        { name: 'daily', rows: `rows WHERE NOT ${OF_MONTH}` },
+      ])
+    : [];
   return {
     findings: [...found, ...short, ...ids],
     rows,
@@ -214,7 +215,7 @@ async function missingIds(
 
 export interface AuditedSeries {
   readonly series: Series;
-  /** Months `[from, to)`. Undefined: from the first object of the series. */
+  /** Days `[from, to)`, whose months are audited. Undefined: from the first object of the series. */
   readonly from: number | undefined;
   readonly to: number;
 }
@@ -226,17 +227,13 @@ export async function selectAudit(session: Session, request: VerbRequest): Promi
   // By default, the last complete month.
   const options = isRangeGiven(session.options) ? session.options : { ...session.options, months: 1 };
   const { requests } = await selectSeries({ ...session, options }, { ...resolved, options }, read, 'vision');
-  return requests.map(({ series, ranges }) => {
-    const from = ranges[0]?.from;
-    return {
-      series,
-      from: from === undefined ? undefined : monthOf(from),
-      to: monthOf((ranges.at(-1)?.to ?? 0) - 1) + 1,
-    };
-  });
+  return requests.map(({ series, ranges }) => ({
+    series,
+    from: ranges[0]?.from,
+    to: ranges.at(-1)?.to ?? 0,
+  }));
 }
 
-/** The months for which the lake holds data. */
 async function heldMonths(session: Session, request: VerbRequest): Promise<AuditedSeries[]> {
   const { options, venue, nowMs } = session;
   const range = givenRange(options, nowMs, venue);
@@ -249,7 +246,7 @@ async function heldMonths(session: Session, request: VerbRequest): Promise<Audit
     const spans = FORMATS.flatMap((format) => manifest[format].spans());
     const first = Math.max(Math.min(...spans.map((span) => span.from)), range?.from ?? 0);
     const end = Math.min(Math.max(...spans.map((span) => span.to)), range?.to ?? Infinity);
-    if (first < end) audited.push({ series, from: monthOf(first), to: monthOf(end - 1) + 1 });
+    if (first < end) audited.push({ series, from: first, to: end });
   }
   if (audited.length > 0) return audited;
   throw usage(

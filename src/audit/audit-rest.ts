@@ -54,7 +54,7 @@ export async function* auditRest(
     compared += 1;
     if (one.fault !== undefined) {
       const failed = new Map([[seriesName(one.series), new CryptodlError('disk', one.fault)]]);
-      yield { series: one.series, month: '', failed, days: new Set(), rowsWithoutDay: 0, ...NOTHING };
+      yield { ...NOTHING, series: one.series, month: '', failed };
     }
     yield* auditSeries(session, catalogue, drawn(periods, sample), engine);
   }
@@ -101,10 +101,10 @@ function drawn(periods: readonly HeldPeriod[], sample: Sample | undefined): read
     createHash('sha256')
       .update(JSON.stringify([sample.seed, seriesName(series), periodText(period)]))
       .digest('hex');
-  const ranks = new Map(periods.map((one) => [one, rankOf(one)]));
-  const chosen = new Set(
-    periods.toSorted((a, b) => ((ranks.get(a) ?? '') < (ranks.get(b) ?? '') ? -1 : 1)).slice(0, sample.count),
-  );
+  const ranked = periods
+    .map((one) => ({ one, rank: rankOf(one) }))
+    .sort((a, b) => (a.rank < b.rank ? -1 : 1));
+  const chosen = new Set(ranked.slice(0, sample.count).map(({ one }) => one));
   return periods.filter((one) => chosen.has(one));
 }
 
@@ -118,11 +118,12 @@ async function* auditSeries(
   engine: VerbEngine,
 ): AsyncGenerator<AuditedMonth> {
   const downloads = new RestDownloads(session);
-  const answers = mapOrdered(periods, PERIODS_AT_ONCE, async (one) => ({
-    one,
-    answer: await ask(downloads, one),
-  }));
-  for await (const { one, answer } of answers) {
+  const answers = mapOrdered(
+    periods,
+    PERIODS_AT_ONCE,
+    async (one) => [one, await ask(downloads, one)] as const,
+  );
+  for await (const [one, answer] of answers) {
     const { series } = one.held;
     if (answer === 'refused') {
       session.observer.warn(`${seriesName(series)} is not compared: REST does not have the symbol`);
@@ -141,7 +142,7 @@ async function* auditSeries(
     } finally {
       duck.close();
     }
-    yield { series, month: periodText(one.period), failed, days: new Set(), rowsWithoutDay: 0, ...result };
+    yield { ...NOTHING, ...result, series, month: periodText(one.period), failed };
   }
 }
 
@@ -177,32 +178,19 @@ async function comparePeriod(
   await duck.run(`CREATE TEMP TABLE held AS ${select(`(${relation.sql})`)}`);
   const compare = async (answered: string): Promise<Pick<AuditedMonth, 'findings' | 'rows'>> => {
     await duck.run(`CREATE TEMP TABLE answered AS ${answered}`);
-    const key = restKey(held.series, period);
-    const findings = await compareRows(duck, {
-      key,
-      spec,
-      columns,
-      sides: [
-        { name: 'lake', rows: 'held', all: 'held' },
-        { name: 'rest', rows: 'answered', all: 'answered' },
-      ],
-    });
+    const findings = await compareRows(duck, { key: restKey(held.series, period), spec }, columns, [
+      { name: 'lake', rows: 'held' },
+      { name: 'rest', rows: 'answered' },
+    ]);
     const [counted] = await duck.rows('SELECT count(*) AS n FROM held');
     return { findings, rows: Number(counted?.['n']) };
   };
   if (answer === 'none') return compare('FROM held LIMIT 0');
   const objects = { spec, series: held.series, received: [answer], folder, failed };
-  return (
-    (await withRows(
-      duck,
-      objects,
-      () => 0,
-      () => compare(select('rows')),
-    )) ?? NOTHING
-  );
+  return (await withRows(duck, objects, () => compare(select('rows')))) ?? NOTHING;
 }
 
-const NOTHING = { findings: [], rows: 0 } as const;
+const NOTHING = { findings: [], rows: 0, days: new Set<number>(), rowsWithoutDay: 0 };
 
 /** Files with other settings have numbers as text, or times with a zone. */
 function comparedValue({ name, type }: ColumnSpec): string {

@@ -49,16 +49,13 @@ export interface AuditSummary {
 /** Counts for the summary and the exit code. */
 export class AuditTally {
   readonly rebuilds: SeriesRequest[] = [];
-  readonly #sample: Sample | undefined;
   readonly #series = new Set<string>();
   readonly #findings: Partial<Record<AuditFinding['kind'], number>> = {};
   readonly #errors: CryptodlError[] = [];
   readonly #counts = { months: 0, compared: 0, rows: 0, rebuildable: 0 };
   #mended = 0;
 
-  constructor(sample?: Sample) {
-    this.#sample = sample;
-  }
+  constructor(private readonly sample?: Sample) {}
 
   add({ series, findings, failed, rows }: AuditedMonth, { requests, mended }: Rebuild): void {
     const counts = this.#counts;
@@ -90,7 +87,7 @@ export class AuditTally {
       findings: { ...this.#findings },
       failed: this.#errors.length,
       mended,
-      ...(this.#sample === undefined ? {} : { sample: this.#sample.text }),
+      ...(this.sample === undefined ? {} : { sample: this.sample.text }),
       exitCode: exitCodeOfJobs([code, rebuilt ?? 0], undefined),
     };
   }
@@ -158,10 +155,7 @@ export interface Rebuild {
 }
 
 /** Requests that rebuild the month from daily objects if these have all rows of the monthly object, and more rows or other values. */
-async function rebuildOf(
-  { paths, venue }: Pick<Session, 'paths' | 'venue'>,
-  month: AuditedMonth,
-): Promise<Rebuild> {
+async function rebuildOf({ paths, venue }: Session, month: AuditedMonth): Promise<Rebuild> {
   const { series, findings } = month;
   const mended = findings.filter(({ kind }) => MENDED_BY_DAYS.has(kind)).length;
   const period = parsePeriod('monthly', month.month);

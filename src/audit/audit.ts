@@ -34,10 +34,8 @@ export async function audit(run: LookUp): Promise<ExitCode> {
 async function printItems({ io, resolved }: LookUp, request: VerbRequest): Promise<AuditTally> {
   const { options } = resolved;
   const printProgress = progressPrinter(options, io);
-  const items = auditSelected(request, (tally) => {
-    printProgress(() => textOf(tally.summary(), options));
-  });
-  return forEachItem(items, async (item) => {
+  const onProgress = (tally: AuditTally): void => printProgress(() => textOf(tally.summary(), options));
+  return forEachItem(auditSelected(request, onProgress), async (item) => {
     if (item.event === 'failed') printLines(io.stderr, [`failed  ${item.key}: ${item.message}`]);
     if (options.json) await writeData(io, [item]);
     else if (item.event === 'finding')

@@ -16,17 +16,15 @@ import { listText, numberText } from '../model/units.js';
 
 // The result of an audit as data, and the texts of its findings.
 
-/**
- * - `rows-missing`: rows that only the daily objects have. `rows-extra`: rows that only the monthly object has.
- * - `rows-differ`: rows with the same key and different values.
- * - `short-month`: the monthly object lacks days between its first and last row, and they have no daily object.
- * - `ids-missing`: ids that no object has.
- * Against REST, `rows-missing` are rows that only REST has, and `rows-extra` rows that only the lake has.
- */
-type AuditFindingKind = 'rows-missing' | 'rows-extra' | 'rows-differ' | 'short-month' | 'ids-missing';
-
 export interface AuditFinding {
-  readonly kind: AuditFindingKind;
+  /**
+   * - `rows-missing`: rows that only the daily objects have. `rows-extra`: rows that only the monthly object has.
+   * - `rows-differ`: rows with the same key and different values.
+   * - `short-month`: the monthly object lacks days between its first and last row, and they have no daily object.
+   * - `ids-missing`: ids that no object has.
+   * Against REST, `rows-missing` are rows that only REST has, and `rows-extra` rows that only the lake has.
+   */
+  readonly kind: 'rows-missing' | 'rows-extra' | 'rows-differ' | 'short-month' | 'ids-missing';
   /** Key of the affected object. */
   readonly key: string;
   /** Number of affected rows (or ids). */
@@ -88,19 +86,11 @@ function findingText({ kind, rows, days = [], columns = {}, example }: AuditFind
   return `${parts.filter(Boolean).join(', ')}${first}`;
 }
 
-/** One side of a comparison. `rows`: what is compared, as the text after FROM; `all`: the rows that the other side need not have more of. */
+/** One side of a comparison. `rows`: what is compared, as the text after FROM; `all`: the rows that the other side need not have more of, by default `rows`. */
 interface Side {
   readonly name: string;
   readonly rows: string;
-  readonly all: string;
-}
-
-interface Comparison {
-  /** Key of the affected object. */
-  readonly key: string;
-  readonly spec: DatasetSpec;
-  readonly columns: readonly ColumnSpec[];
-  readonly sides: readonly [Side, Side];
+  readonly all?: string;
 }
 
 /** The number of the day of a row. */
@@ -111,10 +101,14 @@ export function dayExpression(spec: DatasetSpec): string {
 /** In the order of the findings. `rows-missing`: only the second side has them; `rows-extra`: only the first one. */
 const KINDS = ['rows-differ', 'rows-missing', 'rows-extra'] as const;
 
-/** Compares these columns. EXCEPT drops repeated rows, which are not a difference. */
-export async function compareRows(session: DuckDbSession, comparison: Comparison): Promise<AuditFinding[]> {
-  const { key, spec, sides } = comparison;
-  const names = comparison.columns.filter(({ type }) => type !== 'symbol').map(({ name }) => name);
+/** Compares these columns. EXCEPT drops repeated rows, which are not a difference. `key`: that of the affected object. */
+export async function compareRows(
+  session: DuckDbSession,
+  { key, spec }: { readonly key: string; readonly spec: DatasetSpec },
+  columns: readonly ColumnSpec[],
+  sides: readonly [Side, Side],
+): Promise<AuditFinding[]> {
+  const names = columns.filter(({ type }) => type !== 'symbol').map(({ name }) => name);
   const values = names.filter((name) => !spec.sort.includes(name));
   const ofSide = (name: string): string[] => sides.map((side) => `${side.name}.${name}`);
   const counts = values.map(
@@ -149,7 +143,7 @@ function differences(
   const columns = names.map(quoteName).join(', ');
   const day = dayExpression(spec);
   const only = (one: Side, other: Side): string =>
-    `(SELECT *, ${day} AS ".day" FROM (SELECT ${columns} FROM ${one.rows} EXCEPT SELECT ${columns} FROM ${other.all}))`;
+    `(SELECT *, ${day} AS ".day" FROM (SELECT ${columns} FROM ${one.rows} EXCEPT SELECT ${columns} FROM ${other.all ?? other.rows}))`;
   const isSame = sort.map(quoteName).map((name) => `one.${name} IS NOT DISTINCT FROM other.${name}`);
   const selected = names.map((name) =>
     sort.includes(name)
@@ -191,8 +185,8 @@ export interface AuditedObjects extends Pick<Conversion, 'spec' | 'series' | 're
 export async function withRows<T>(
   session: DuckDbSession,
   { folder, failed, ...objects }: AuditedObjects,
-  ordinalOf: (object: ArchiveObject) => number,
   act: (read: ReadObjects) => Promise<T>,
+  ordinalOf: (object: ArchiveObject) => number = () => 0,
 ): Promise<T | undefined> {
   const targetPath = join(folder, randomUUID());
   const conversion: Conversion = {
