@@ -7,7 +7,7 @@ import type { ArchiveObject, Cadence, Market, Series, Period } from '../model/ta
 import { bytesText } from '../model/units.js';
 import type { ListName } from '../options/periods.js';
 import { readPatterns } from '../options/symbols.js';
-import type { SymbolPatterns } from '../options/symbols.js';
+import type { ReadList } from '../options/symbols.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import { listSeries } from '../plan/series-listing.js';
 import { mapOrdered } from '../queue/in-order.js';
@@ -72,7 +72,6 @@ interface Extent {
   readonly bytes: number;
 }
 
-/** An object of the archive. */
 interface PeriodItem
   extends Series, Pick<ArchiveObject, 'key' | 'bytes' | 'etag' | 'lastModified' | 'sidecarEtag'> {
   readonly cadence: Cadence;
@@ -80,24 +79,25 @@ interface PeriodItem
   readonly period: string;
 }
 
-/** The generator of a list returns further texts about the items. */
-type Lister<Name extends ListName> = (
-  request: VerbRequest,
-) =>
-  | Generator<ListItem<ListFields[Name]>, readonly string[]>
-  | AsyncGenerator<ListItem<ListFields[Name]>, readonly string[]>;
+/** Returns further texts about the items. */
+type ArchiveItems<Fields> = AsyncGenerator<ListItem<Fields>, readonly string[]>;
+type KnownItems<Fields> = Generator<ListItem<Fields>, readonly string[]>;
 
-const LISTERS: { readonly [Name in ListName]: Lister<Name> } = { markets, datasets, symbols, periods };
+const LISTERS: {
+  readonly [Name in ListName]: (
+    request: VerbRequest,
+  ) => ArchiveItems<ListFields[Name]> | KnownItems<ListFields[Name]>;
+} = { markets, datasets, symbols, periods };
 
 /** Yields the items of a list. Throws usage errors, and `unreachable` if the listing of the archive is not available. */
 export async function* listItems<Name extends ListName>(
   name: Name,
   request: VerbRequest,
-): AsyncGenerator<ListItem<ListFields[Name]>, readonly string[]> {
+): ArchiveItems<ListFields[Name]> {
   return yield* LISTERS[name](request);
 }
 
-function* markets({ source }: VerbRequest): Generator<ListItem<MarketItem>, readonly string[]> {
+function* markets({ source }: VerbRequest): KnownItems<MarketItem> {
   for (const [market, { title, datasets: has }] of Object.entries(source.markets)) {
     const names = Object.keys(has);
     yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
@@ -106,7 +106,7 @@ function* markets({ source }: VerbRequest): Generator<ListItem<MarketItem>, read
 }
 
 /** Datasets of the markets of `--market`, else of all markets. */
-function* datasets({ source, resolved }: VerbRequest): Generator<ListItem<DatasetItem>, readonly string[]> {
+function* datasets({ source, resolved }: VerbRequest): KnownItems<DatasetItem> {
   const { options, origins } = resolved;
   for (const market of origins.market === 'default' ? marketNames(source) : marketsOf(source, options)) {
     for (const spec of datasetsOf(source, market)) {
@@ -146,18 +146,16 @@ function datasetFields(market: Market, spec: DatasetSpec): DatasetItem {
   };
 }
 
-type ArchiveItems<Fields> = AsyncGenerator<ListItem<Fields>, readonly string[]>;
-
-/** The items of `act`, with a session for the listing of the archive. */
+/** The items of `act`, with a session for the listing of the archive, and the selected symbols. */
 async function* inArchive<Fields>(
   request: VerbRequest,
-  act: (session: Session, chosen: readonly ChosenDataset[]) => ArchiveItems<Fields>,
+  act: (session: Session, chosen: readonly ChosenDataset[], names: readonly string[]) => ArchiveItems<Fields>,
 ): ArchiveItems<Fields> {
   const chosen = chooseDatasets(request.source, request.resolved.options);
   const session = openSession(request);
   try {
     await session.refuseBanned('list');
-    return yield* act(session, chosen);
+    return yield* act(session, chosen, await symbolsIn(session, chosen, request.read));
   } catch (error) {
     throw asUnreachable(error);
   } finally {
@@ -166,10 +164,8 @@ async function* inArchive<Fields>(
 }
 
 function symbols(request: VerbRequest): ArchiveItems<SymbolItem> {
-  const { symbols: given, long } = request.resolved.options;
-  return inArchive(request, async function* (session, chosen) {
-    const patterns = given === undefined ? undefined : await readPatterns(given, request.read);
-    const names = await symbolsIn(session, chosen, patterns);
+  const { long } = request.resolved.options;
+  return inArchive(request, async function* (session, chosen, names) {
     if (long)
       yield* mapOrdered(names, SERIES_AT_ONCE, async (symbol) => {
         const extent = await extentOf(session, chosen, symbol);
@@ -184,16 +180,13 @@ function symbols(request: VerbRequest): ArchiveItems<SymbolItem> {
 /** Returns their range and size, and which of the datasets have ended. */
 function periods(request: VerbRequest): ArchiveItems<PeriodItem> {
   const { options } = request.resolved;
-  const given = options.symbols;
-  if (given === undefined)
+  if (options.symbols === undefined)
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");
-  return inArchive(request, async function* (session, chosen) {
-    const patterns = await readPatterns(given, request.read);
+  return inArchive(request, async function* (session, chosen, names) {
     const range = givenRange(options, session.nowMs, session.venue) ?? ALWAYS;
     let bytes = 0;
     let first = Number.POSITIVE_INFINITY;
     let last = 0;
-    const names = await symbolsIn(session, chosen, patterns);
     for (const dataset of chosen) {
       const listed = mapOrdered(names, SERIES_AT_ONCE, (symbol) =>
         periodsOf(session, dataset, symbol, range),
@@ -221,9 +214,6 @@ function periods(request: VerbRequest): ArchiveItems<PeriodItem> {
 
 // Symbols and objects from the listing of the archive.
 
-/** The archive of a session. */
-type Catalog = Pick<Session, 'listing' | 'observer' | 'options' | 'venue'>;
-
 /** No limit in time. */
 const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER };
 
@@ -234,19 +224,20 @@ const SERIES_AT_ONCE = 16;
  * datasets together; for unknown symbols, unless `skipUnknown`; and if the patterns select nothing.
  */
 async function symbolsIn(
-  session: Catalog,
+  session: Session,
   chosen: readonly ChosenDataset[],
-  patterns: SymbolPatterns | undefined,
+  read: ReadList,
 ): Promise<readonly string[]> {
+  const { quote = [], skipUnknown, symbols: given } = session.options;
+  const every = { names: [], globs: ['*'], exclusions: [] };
+  const patterns = given === undefined ? every : await readPatterns(given, read);
   const listed = await listedSymbols(session, chosen);
   for (const dataset of chosen)
     if (listed.get(dataset.spec)?.size === 0 && dataset.spec.removed) refuseEnded(session.venue, dataset);
   const found = inKeyOrderOf(listed);
   const what = chosen.map(datasetName).join(', ');
   if (found.length === 0) throw usage(`the archive lists no symbol of ${what}`);
-  const all = patterns ?? { names: [], globs: ['*'], exclusions: [] };
-  const { quote = [], skipUnknown } = session.options;
-  const selected = selectSymbols(all, quote, found, { what, skipUnknown });
+  const selected = selectSymbols(patterns, quote, found, { what, skipUnknown });
   for (const warning of selected.warnings) session.observer.warn(warning);
   return selected.symbols;
 }
@@ -255,39 +246,36 @@ function textOf(period: Period | undefined): string | null {
   return period === undefined ? null : periodText(period);
 }
 
-async function extentOf(session: Catalog, chosen: readonly ChosenDataset[], symbol: string): Promise<Extent> {
-  let first: ArchiveObject | undefined;
-  let last: ArchiveObject | undefined;
-  let objects = 0;
-  let bytes = 0;
-  for (const dataset of chosen) {
-    for (const { object } of await periodsOf(session, dataset, symbol, ALWAYS)) {
-      if (first === undefined || object.period.from < first.period.from) first = object;
-      if (last === undefined || object.period.to > last.period.to) last = object;
-      objects += 1;
-      bytes += object.bytes ?? 0;
-    }
-  }
-  return { first: textOf(first?.period), last: textOf(last?.period), objects, bytes };
+async function extentOf(session: Session, chosen: readonly ChosenDataset[], symbol: string): Promise<Extent> {
+  const objects: ArchiveObject[] = [];
+  for (const dataset of chosen)
+    for (const { object } of await periodsOf(session, dataset, symbol, ALWAYS)) objects.push(object);
+  const listed = objects.map(({ period }) => period);
+  return {
+    first: textOf(listed.toSorted((a, b) => a.from - b.from)[0]),
+    last: textOf(listed.toSorted((a, b) => b.to - a.to)[0]),
+    objects: objects.length,
+    bytes: objects.reduce((sum, object) => sum + (object.bytes ?? 0), 0),
+  };
 }
 
 async function periodsOf(
-  session: Catalog,
+  session: Session,
   { market, spec, interval, cadences }: ChosenDataset,
   symbol: string,
   range: Pick<Range, 'from' | 'to'>,
 ): Promise<{ series: Series; object: ArchiveObject }[]> {
   const ofInterval = interval === undefined ? {} : { interval };
   const series: Series = { market, dataset: spec.name, ...ofInterval, symbol };
-  const { from, to } = range;
+  const { from = 0, to } = range;
   const found: { series: Series; object: ArchiveObject }[] = [];
   for (const cadence of cadences) {
     // `today` serves reasons of absence, which are not needed here: with the largest day, the walk begins no earlier for them.
-    const want = { ...(from === undefined ? {} : { from }), to, today: Number.MAX_SAFE_INTEGER };
+    const want = { ...range, today: Number.MAX_SAFE_INTEGER };
     const listing = await listSeries(session.listing, session.venue, series, cadence, want);
     // The walk begins with the month of `from`, and ends with one object after the range.
     for (const object of listing.objects.values()) {
-      if (object.period.to > (from ?? 0) && object.period.from < to) found.push({ series, object });
+      if (object.period.to > from && object.period.from < to) found.push({ series, object });
     }
   }
   return found;
