@@ -1,5 +1,7 @@
 /** `cryptodl plot`: draws a series of the lake on the terminal or as a page. */
 import { writeFile } from 'node:fs/promises';
+import type { SeriesStates } from '../catalogue/day-states.js';
+import type { Gap } from '../catalogue/gap.js';
 import { runVerb } from '../cli/look-up.js';
 import type { Command } from '../cli/look-up.js';
 import { hasColour, writeData, writeText } from '../cli/write-data.js';
@@ -35,7 +37,9 @@ export async function plot(command: Command): Promise<ExitCode> {
   return runVerb(command, async (request) => {
     const { html, quiet, force } = command.resolved.options;
     const page =
-      html === undefined ? undefined : { ...PAGE, path: absolutePath(html, io.environment['HOME']), force };
+      html === undefined
+        ? undefined
+        : { ...PAGE, path: absolutePath(html, request.surroundings.home), force };
     if (page !== undefined) await refuseForeignFile(page);
     const style = styleOf(io);
     const most = page === undefined ? plotColumns(style.columns) : MOST_STEPS;
@@ -77,39 +81,38 @@ const ENOUGH_BARS = 100;
  * read. Throws a usage error if no interval has rows in the given range.
  */
 function chooseInterval(
-  all: readonly SeriesFacts[],
+  found: Iterable<SeriesStates>,
   { source, resolved, clock }: VerbRequest,
   { series, spec }: ChosenDataset,
-): { readonly facts: SeriesFacts; readonly range: TimeRange } {
+): { readonly states: SeriesStates; readonly range: TimeRange } {
   const { options } = resolved;
   const given = givenRange(options, options.nowMs ?? clock.now(), source);
-  const limit = {
-    from: given?.from === undefined ? -Infinity : startOfDay(given.from, spec),
-    to: given === undefined ? Infinity : startOfDay(given.to, spec),
-  };
-  const found = all
-    .map((facts) => ({
-      facts,
-      range: { from: Math.max(facts.from, limit.from), to: Math.min(facts.to, limit.to) },
-    }))
-    .filter(({ range }) => range.from < range.to);
-  const newest = Math.max(...found.map(({ range }) => dayOf(range.to - 1, spec)));
-  const barsOf = ({ facts, range }: (typeof found)[number]): number =>
-    (range.to - range.from) / lengthOf(facts.series);
-  const ranked = found
-    .filter(({ range }) => dayOf(range.to - 1, spec) === newest)
-    .sort((a, b) => lengthOf(b.facts.series) - lengthOf(a.facts.series));
-  const best = ranked.find((one) => barsOf(one) >= ENOUGH_BARS) ?? ranked.at(-1);
-  if (best !== undefined) return best;
-  const [first] = series;
-  const what = first === undefined ? '' : `${first.symbol} ${first.market} ${first.dataset}`;
+  const first = given?.from === undefined ? -Infinity : startOfDay(given.from, spec);
+  const end = given === undefined ? Infinity : startOfDay(given.to, spec);
+  // A series of zips has no rows that a query reads.
+  const all = [...found].flatMap((states) => {
+    if (states.first === undefined || states.last === undefined) return [];
+    return [{ states, from: Date.parse(states.first), to: Date.parse(states.last) + 1 }];
+  });
+  const within = all
+    .map(({ states, from, to }) => ({ states, from: Math.max(from, first), to: Math.min(to, end) }))
+    .filter(({ from, to }) => from < to);
+  const newest = Math.max(...within.map(({ to }) => dayOf(to - 1, spec)));
+  const ranked = within
+    .filter(({ to }) => dayOf(to - 1, spec) === newest)
+    .map((one) => ({ ...one, length: lengthOf(one.states.series) }))
+    .sort((a, b) => b.length - a.length);
+  const best = ranked.find(({ from, to, length }) => (to - from) / length >= ENOUGH_BARS) ?? ranked.at(-1);
+  if (best !== undefined) return { states: best.states, range: { from: best.from, to: best.to } };
+  const [one] = series;
+  const what = one === undefined ? '' : `${one.symbol} ${one.market} ${one.dataset}`;
   if (all.length === 0)
     throw usage(
       `${options.out} holds no Parquet or CSV rows of ${what}`,
       'cryptodl coverage shows what the lake holds',
     );
-  const from = dayText(dayOf(Math.min(...all.map((facts) => facts.from)), spec));
-  const to = dayText(dayOf(Math.max(...all.map((facts) => facts.to)) - 1, spec));
+  const from = dayText(dayOf(Math.min(...all.map((each) => each.from)), spec));
+  const to = dayText(dayOf(Math.max(...all.map((each) => each.to)) - 1, spec));
   throw usage(
     `${what} has no rows in ${given?.text ?? 'the range'}; ${options.out} holds ${from} … ${to}`,
     `--from ${from} --to ${to}`,
@@ -127,9 +130,10 @@ async function chartOf(operand: string | undefined, request: VerbRequest, most: 
   const { root, held } = await readVerbLake(request);
   const chosen = chooseDataset(held, operand, request.resolved, request.source);
   const { spec, columns } = chosen;
-  const all = await readFacts(root, chosen.series, request);
-  const { facts, range } = chooseInterval(all, request, chosen);
-  const { series, breaks } = facts;
+  // Each interval has gaps of its own. No data file is read.
+  const found = await readableStates(root, chosen.series, request);
+  const { states, range } = chooseInterval(found.values(), request, chosen);
+  const { series, gaps } = states;
   const { interval = '' } = series;
   const grid = timeGrid(range, { most, interval, dayStartMs: spec.dayStartMs });
   const bars = await readBars({ series, spec, columns, grid, range }, request);
@@ -138,7 +142,8 @@ async function chartOf(operand: string | undefined, request: VerbRequest, most: 
   const others = [...chosen.series.filter((one) => one !== series), ...chosen.others];
   const notes = request.resolved.options.quiet
     ? []
-    : [...missingLines(facts, range, root), ...othersLine(others)];
+    : [...missingLines(states, range, root), ...othersLine(others)];
+  const breaks = gaps.filter(({ isLoose }) => isLoose !== true).map((gap) => timesOf(gap, states));
   return makeChart({ series, columns, bars, grid, breaks, notes });
 }
 
@@ -147,49 +152,24 @@ function othersLine(others: readonly Series[]): string[] {
   return [`also held: ${listText(others.map(layerName), 4)} (--market, --dataset, --interval)`];
 }
 
-// The extent of a series and the times without rows, from its manifest. No data file is read.
-
-/** Times in epoch milliseconds. */
-export interface SeriesFacts extends TimeRange {
-  readonly series: Series;
-  /** Times without rows, ascending. */
-  readonly breaks: readonly TimeRange[];
-  /** Breaks in which rows are expected, with a text: `2024-01-12 … 2024-01-14 (hole)`. */
-  readonly missing: readonly (TimeRange & { readonly text: string })[];
-}
-
-/** The facts of each series that holds rows in files that a query reads: zips have none. */
-export async function readFacts(
-  root: string,
-  series: readonly Series[],
-  request: Omit<VerbRequest, 'read' | 'surroundings'>,
-): Promise<SeriesFacts[]> {
-  const found = await readableStates(root, series, request);
-  return [...found.values()].flatMap((states) => {
-    const { first, last, gaps, dayStartSeconds } = states;
-    if (first === undefined || last === undefined) return [];
-    const rangeOf = ({ from, to }: TimeRange): TimeRange => ({
-      from: (from + dayStartSeconds) * 1000,
-      to: (to + dayStartSeconds) * 1000,
-    });
-    const breaks = gaps.filter(({ isLoose }) => isLoose !== true).map(rangeOf);
-    const missing = gaps
-      .filter(({ isMissing }) => isMissing)
-      .map((gap) => ({ ...rangeOf(gap), text: gapText(gap, states) }));
-    return [{ series: states.series, from: Date.parse(first), to: Date.parse(last) + 1, breaks, missing }];
-  });
+/** The time of a gap in epoch milliseconds. */
+function timesOf({ from, to }: Gap, { dayStartSeconds }: SeriesStates): TimeRange {
+  return { from: (from + dayStartSeconds) * 1000, to: (to + dayStartSeconds) * 1000 };
 }
 
 const MOST_NAMED = 2;
 
 /** Lines about missing rows within the range, and the command that fetches them. */
-export function missingLines({ series, missing }: SeriesFacts, range: TimeRange, root: string): string[] {
-  const within = missing.filter(({ from, to }) => from < range.to && to > range.from);
+function missingLines(states: SeriesStates, range: TimeRange, root: string): string[] {
+  const within = states.gaps.filter((gap) => {
+    const { from, to } = timesOf(gap, states);
+    return gap.isMissing && from < range.to && to > range.from;
+  });
   if (within.length === 0) return [];
-  const { market, dataset, interval, symbol } = series;
+  const { market, dataset, interval, symbol } = states.series;
   const ofInterval = interval === undefined ? [] : ['-i', interval];
   const words = ['-m', market, '--dataset', dataset, ...ofInterval, '-s', symbol].map(shellWord);
-  const texts = within.map(({ text }) => text);
+  const texts = within.map((gap) => gapText(gap, states));
   return [
     `missing: ${listText(texts, MOST_NAMED)}`,
     `to fetch them: cryptodl repair${lakeFlag(root)} ${words.join(' ')}`,

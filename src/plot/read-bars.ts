@@ -1,4 +1,5 @@
 /** Reads a series as bars: one for each step of a time grid, made from all rows of the step. Memory depends on the grid only. */
+import { instantExpression } from '../convert/columns.js';
 import { quoteName, quoteText } from '../convert/sql.js';
 import { dayOf } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
@@ -66,7 +67,7 @@ export function barQuery({ series, spec, columns, grid, range }: BarRequest): st
       ? ['open', 'high', 'low', 'close'].map(numberSql)
       : Array.from({ length: 4 }, () => numberSql(columns.column.name));
   const volume = columns.kind === 'candles' && columns.hasVolume ? numberSql('volume') : '0';
-  const time = timeSql(spec);
+  const time = instantExpression(spec);
   const conditions = [
     `symbol = ${quoteText(series.symbol)}`,
     ...(series.interval === undefined ? [] : [`"interval" = ${quoteText(series.interval)}`]),
@@ -90,15 +91,6 @@ function numberSql(name: string): string {
 /** False for NULL, NaN and infinities, and for numbers whose differences and sums could be infinite. */
 function isNumber(name: string): string {
   return `abs(${name}) < 1e200`;
-}
-
-function timeSql({ columns }: DatasetSpec): string {
-  const time = columns.find(({ type }) => type === 'time' || type === 'datetime');
-  if (time !== undefined) return quoteName(time.name);
-  const date = columns.find(({ type }) => type === 'date');
-  const hour = columns.find(({ type }) => type === 'hour');
-  const midnight = `CAST(${quoteName(date?.name ?? '')} AS TIMESTAMP)`;
-  return hour === undefined ? midnight : `${midnight} + to_hours(${quoteName(hour.name)})`;
 }
 
 /** Columns may have times with or without a time zone; DuckDB compares both with this literal. */
