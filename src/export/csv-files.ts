@@ -1,12 +1,11 @@
 /** CSV files for any program: chosen columns, delimiter and form of times, one file per symbol or one per dataset. */
-import { instantExpression } from '../convert/columns.js';
 import { quoteName, quoteText } from '../convert/sql.js';
 import { safeName } from '../lake/layout.js';
 import { usage } from '../model/errors.js';
 import type { ColumnSpec } from '../source/facts.js';
 import type { DatasetSpec } from '../source/venue.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import { csvForm } from './export-file.js';
+import { csvForm, rowOrder } from './export-file.js';
 import type { Engine, EngineInput, EngineSettings, ExportFile } from './export-file.js';
 
 /** `datasets` is empty: all. */
@@ -30,9 +29,7 @@ function filesOf({ sources, settings }: EngineInput): ExportFile[] {
     // `um_klines_1h`
     const folder = [market, dataset, interval].filter(Boolean).map(safeName).join('_');
     const rows = set.map((_, at) => `(FROM r${at})`).join(' UNION ALL BY NAME ');
-    const keys = [...spec.sort, ...(oneFile ? ['symbol'] : [])].map(quoteName);
-    // The ids of a symbol begin anew after a second listing, and those of several symbols tell nothing about time.
-    const order = [...new Set([instantExpression(spec), ...keys])].join(', ');
+    const order = [rowOrder(spec), ...(oneFile ? [quoteName('symbol')] : [])].join(', ');
     return [
       {
         path: oneFile ? `${folder}.csv` : `${folder}/${safeName(symbol)}.csv`,

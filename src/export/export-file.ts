@@ -2,6 +2,8 @@
 import { filesOfRange } from '../catalogue/catalogue.js';
 import type { LakeFile } from '../catalogue/read-series.js';
 import type { DayRange } from '../catalogue/spans.js';
+import { instantExpression } from '../convert/columns.js';
+import { quoteName } from '../convert/sql.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { FlagName, Options } from '../options/flags.js';
@@ -87,6 +89,11 @@ export interface Engine {
 /** Options of COPY for a CSV file. */
 export function csvForm({ header = true, delimiter = "','", compression = 'none' } = {}): string {
   return `FORMAT csv, HEADER ${header}, DELIMITER ${delimiter}, COMPRESSION ${compression}`;
+}
+
+/** SQL. The ids of a symbol begin anew after a second listing, and those of several symbols tell nothing about time, so the time comes first. */
+export function rowOrder(spec: DatasetSpec): string {
+  return [...new Set([instantExpression(spec), ...spec.sort.map(quoteName)])].join(', ');
 }
 
 /** The days of the ranges on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */

@@ -2,9 +2,10 @@
  * Files of Lean (QuantConnect): zips with one CSV each, and funding rates as margin interest. Layout: Data/crypto/readme.md of Lean; of futures
  * Data/cryptofuture, and Common/Data/Market/MarginInterestRate.cs.
  */
+import { instantExpression } from '../convert/columns.js';
 import { safeName } from '../lake/layout.js';
 import { dayText } from '../model/calendar.js';
-import { csvForm, daysOf, onDay } from './export-file.js';
+import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';
 import type { Engine, ExportFile, Refused, RowSource } from './export-file.js';
 
 /** The resolutions of Lean, by interval. */
@@ -15,19 +16,14 @@ const RESOLUTIONS: Readonly<Record<string, string>> = {
   '1d': 'daily',
 };
 
-const CANDLE = ['open_time', 'open, high, low, close, volume', 'open_time'] as const;
-/** The time, the numbers and the order of the rows. */
-const COLUMNS: Readonly<Record<string, readonly [string, string, string]>> = {
-  klines: CANDLE,
-  bars: CANDLE,
-  bookTicker: [
-    'transaction_time',
-    'best_bid_price, best_bid_qty, best_ask_price, best_ask_qty',
-    'transaction_time, update_id',
-  ],
-  fundingRate: ['calc_time', 'last_funding_rate', 'calc_time'],
-  aggTrades: ['transact_time', 'price, quantity', 'transact_time, agg_trade_id'],
-  trades: ['time', 'price, qty', 'time, id'],
+/** The numbers behind the time of a row. */
+const COLUMNS: Readonly<Record<string, string>> = {
+  klines: 'open, high, low, close, volume',
+  bars: 'open, high, low, close, volume',
+  bookTicker: 'best_bid_price, best_bid_qty, best_ask_price, best_ask_qty',
+  fundingRate: 'last_funding_rate',
+  aggTrades: 'price, quantity',
+  trades: 'price, qty',
 };
 
 export const LEAN: Engine = {
@@ -49,12 +45,12 @@ function filesOf(source: RowSource, venue: string): ExportFile[] {
   const { market, dataset, interval = '', symbol } = source.series;
   const root = `${market === 'spot' ? 'crypto' : 'cryptofuture'}/${venue}`;
   const name = safeName(symbol.replace(/_PERP$/, '').toLowerCase());
-  const [time, numbers, order] = COLUMNS[dataset] ?? CANDLE;
-  const values = numbers.replaceAll(/\w+/g, 'num($&)');
+  const time = instantExpression(source.spec);
+  const values = COLUMNS[dataset]?.replaceAll(/\w+/g, 'num($&)') ?? '';
   const fileOf = (path: string, of: RowSource, timeText: string, member?: string): ExportFile => ({
     path: `${root}/${path}`,
     sources: [of],
-    select: `SELECT ${timeText}, ${values} FROM r0 ORDER BY ${order}`,
+    select: `SELECT ${timeText}, ${values} FROM r0 ORDER BY ${rowOrder(source.spec)}`,
     form: { copy: csvForm({ header: false }), ...(member === undefined ? {} : { member }) },
   });
   const type = dataset === 'bookTicker' ? 'quote' : 'trade';

@@ -2,6 +2,7 @@
  * CSV files in the schema of Tardis, one per type, UTC day and symbol: trades, quotes and derivative_ticker. Read by nautilus_trader and
  * hftbacktest, which take columns by their order.
  */
+import { instantExpression } from '../convert/columns.js';
 import { quoteText } from '../convert/sql.js';
 import { safeName } from '../lake/layout.js';
 import { DAY_MS, dayText, parseDay } from '../model/calendar.js';
@@ -9,7 +10,7 @@ import type { Series } from '../model/task.js';
 import { isSettled } from '../source/pairs.js';
 import { intervalsOf } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { csvForm, daysOf, onDay } from './export-file.js';
+import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';
 import type { Engine, ExportFile, RowSource } from './export-file.js';
 
 /** Names of exchanges at Tardis. */
@@ -20,35 +21,12 @@ const EXCHANGES: Readonly<Record<string, string>> = {
   option: 'binance-options',
 };
 
-interface Events {
-  readonly type: string;
-  readonly time: string;
-  /** The columns behind the times. */
-  readonly columns: string;
-  readonly order: string;
-}
-
-/** In a file of trades, those of the first dataset. */
-const EVENTS: Readonly<Record<string, Events>> = {
-  trades: {
-    type: 'trades',
-    time: 'time',
-    columns: 'id, side(is_buyer_maker) AS side, num(price) AS price, num(qty) AS amount',
-    order: 'time, id',
-  },
-  aggTrades: {
-    type: 'trades',
-    time: 'transact_time',
-    columns: 'agg_trade_id AS id, side(is_buyer_maker) AS side, num(price) AS price, num(quantity) AS amount',
-    order: 'transact_time, agg_trade_id',
-  },
-  bookTicker: {
-    type: 'quotes',
-    time: 'transaction_time',
-    columns:
-      'num(best_ask_qty) AS ask_amount, num(best_ask_price) AS ask_price, num(best_bid_price) AS bid_price, num(best_bid_qty) AS bid_amount',
-    order: 'transaction_time, update_id',
-  },
+/** The columns behind the times. In a file of trades, those of the first dataset. */
+const EVENTS: Readonly<Record<string, string>> = {
+  trades: 'id, side(is_buyer_maker) AS side, num(price) AS price, num(qty) AS amount',
+  aggTrades: 'agg_trade_id AS id, side(is_buyer_maker) AS side, num(price) AS price, num(quantity) AS amount',
+  bookTicker:
+    'num(best_ask_qty) AS ask_amount, num(best_ask_price) AS ask_price, num(best_bid_price) AS bid_price, num(best_bid_qty) AS bid_amount',
 };
 
 /** The close price of a candle is known at its end. Its close time is the last millisecond of the candle. */
@@ -113,13 +91,12 @@ function fileOf(
 
 /** The files of trades or quotes of a series. */
 function eventFiles(source: RowSource): ExportFile[] {
-  const events = EVENTS[source.series.dataset];
-  if (events === undefined) return [];
-  const { type, columns, order } = events;
-  const from = `${columns} FROM r0 ORDER BY ${order}`;
-  const time = `epoch_us(${events.time})`;
+  const { series, spec } = source;
+  const type = series.dataset === 'bookTicker' ? 'quotes' : 'trades';
+  const from = `${EVENTS[series.dataset] ?? ''} FROM r0 ORDER BY ${rowOrder(spec)}`;
+  const time = `epoch_us(${instantExpression(spec)})`;
   return daysOf([source]).map((day) =>
-    fileOf(type, source.series, day, { sources: [onDay(source, day)], time, from }),
+    fileOf(type, series, day, { sources: [onDay(source, day)], time, from }),
   );
 }
 
