@@ -33,7 +33,6 @@ export async function makeBars(tools: BarTools, recipe: Recipe, month: BarMonth)
   }
 }
 
-/** The rows of the source within these days, as a subquery. */
 async function rowsOf(
   { catalogue }: BarTools,
   source: BarSource,

@@ -16,9 +16,7 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { LakeFile } from '../catalogue/read-series.js';
 
-/** The datasets of sources. */
 const DATASETS = ['klines', 'aggTrades', 'trades'];
-/** The dataset of bars. */
 const BARS = 'bars';
 
 export interface SymbolSeries {
@@ -256,44 +254,37 @@ export interface TradeRule {
 
 export type BarRule = TimeRule | TradeRule;
 
-const UNITS = { w: 7 * DAY_MS, d: DAY_MS, h: 3_600_000, m: 60_000 } as const;
+const UNITS: Readonly<Record<string, number>> = { w: 7 * DAY_MS, d: DAY_MS, h: 3_600_000, m: 60_000 };
 /** Monday 1970-01-05. */
 const FIRST_MONDAY_MS = 4 * DAY_MS;
 /** Each month has the start of a bar of this length, so each month with bars has a file. */
 const LONGEST_MS = 28 * DAY_MS;
-const TIME = /^(\d{1,7})([mhdw])$/;
 
 const FORMS =
   'a number with m, h, d or w up to 28d (15m, 7m, 2h, 3d, 1w), or tick:500, volume:1000 or dollar:1000000 for bars by trades';
 
 /** Throws a usage error for a text that is no rule. */
 export function parseBar(text: string): BarRule {
-  const time = TIME.exec(text);
-  if (time !== null) return timeRule(text, time);
-  const trades = /^(tick|volume|dollar)[:-](\d{1,18})(?:\.(\d{1,8}))?$/.exec(text);
-  if (trades !== null) return tradeRule(text, trades);
-  throw noBar(text);
-}
-
-function noBar(text: string): Error {
-  return usage(`bars: "${text}" is no bar`, `a bar is ${FORMS}`);
-}
-
-function timeRule(text: string, [, number, unit]: RegExpExecArray): TimeRule {
-  const lengthMs = Number(number) * UNITS[unit as keyof typeof UNITS];
-  if (lengthMs === 0 || lengthMs > LONGEST_MS) throw noBar(text);
-  if (unit === 'w')
-    return { kind: 'time', lengthMs, originMs: FIRST_MONDAY_MS, interval: `${lengthMs / UNITS.w}w` };
-  // In the largest unit: 60m are 1h, and 24h are 1d. Seven days are no week, because weeks begin on a Monday.
-  const largest = (['d', 'h'] as const).find((one) => lengthMs % UNITS[one] === 0) ?? 'm';
-  return { kind: 'time', lengthMs, originMs: 0, interval: `${lengthMs / UNITS[largest]}${largest}` };
-}
-
-function tradeRule(text: string, [, kind, whole = '', fraction = '']: RegExpExecArray): TradeRule {
+  const [, number = '', unit = ''] = /^(\d{1,7})([mhdw])$/.exec(text) ?? [];
+  const lengthMs = Number(number) * (UNITS[unit] ?? 0);
+  if (lengthMs > 0 && lengthMs <= LONGEST_MS) return timeRule(lengthMs, unit === 'w');
+  const [, kind, whole = '', fraction = ''] =
+    /^(tick|volume|dollar)[:-](\d{1,18})(?:\.(\d{1,8}))?$/.exec(text) ?? [];
   const digits = fraction.replace(/(?<!0)0+$/, '');
   const size = `${whole.replace(/^0+(?=\d)/, '')}${digits === '' ? '' : `.${digits}`}`;
-  if (size === '0' || (kind === 'tick' && digits !== '')) throw noBar(text);
-  return { kind: kind as TradeRule['kind'], size, interval: `${kind ?? ''}-${size}` };
+  if (kind === undefined || size === '0' || (kind === 'tick' && digits !== ''))
+    throw usage(`bars: "${text}" is no bar`, `a bar is ${FORMS}`);
+  return { kind: kind as TradeRule['kind'], size, interval: `${kind}-${size}` };
+}
+
+/** In the largest unit: 60m are 1h, and 24h are 1d. Seven days are no week, because weeks begin on a Monday. */
+function timeRule(lengthMs: number, isOfWeeks: boolean): TimeRule {
+  const units = isOfWeeks ? ['w'] : ['d', 'h', 'm'];
+  const [interval = ''] = units.flatMap((unit) => {
+    const number = lengthMs / (UNITS[unit] ?? 1);
+    return Number.isInteger(number) ? [`${number}${unit}`] : [];
+  });
+  return { kind: 'time', lengthMs, originMs: isOfWeeks ? FIRST_MONDAY_MS : 0, interval };
 }
 
 /** The start of the bar that has this time, in epoch milliseconds. */
