@@ -6,6 +6,7 @@ import type { Gap } from '../catalogue/gap.js';
 import { DoubtSums } from '../catalogue/doubts.js';
 import { percentOf } from '../coverage/amounts.js';
 import { ExcusedAmounts } from '../coverage/gap-groups.js';
+import { unitOf } from '../coverage/series-table.js';
 import { lakePaths } from '../lake/layout.js';
 import { isOrderedBy } from '../lake/orders.js';
 import type { Order } from '../lake/orders.js';
@@ -92,22 +93,18 @@ export async function judgeOrders(
   return judged.map((one) => summed(one.order, one.range, one.states, sourcesOf(one.order, venue, nowMs)));
 }
 
-/** Where missing rows of an order may come from. */
-interface Sources {
-  readonly hasArchive: boolean;
-  /** The archive has daily objects, which a run takes in place of a month that lacks whole days. */
-  readonly hasDays: boolean;
-  /** The second from which rows of REST may fill gaps; Infinity if it has none, or none for zips and bars above a day. */
-  readonly restFrom: number;
-}
+type Sources = ReturnType<typeof sourcesOf>;
 
-function sourcesOf({ market, dataset, interval, settings }: Order, venue: Source, nowMs: number): Sources {
+/** Where missing rows of an order may come from. */
+function sourcesOf({ market, dataset, interval, settings }: Order, venue: Source, nowMs: number) {
   const spec = findDataset(venue, market, dataset);
   const layer = interval === undefined ? {} : { interval };
   const series = { market, dataset, ...layer, symbol: '' };
   return {
     hasArchive: spec !== undefined && isArchived(spec),
+    // A run takes them in place of a month that lacks whole days.
     hasDays: spec?.cadences.includes('daily') === true,
+    // The second from which rows of REST may fill gaps.
     restFrom:
       spec?.rest === undefined || settings.format === 'zip' || hasLongBars(spec, interval)
         ? Infinity
@@ -121,54 +118,46 @@ function summed(
   states: ReadonlyMap<string, SeriesStates>,
   sources: Sources,
 ): JudgedOrder {
-  let lacking = 0;
-  let rows = 0;
-  let days = 0;
-  let behind = 0;
-  let isBehind = true;
-  const percents: number[] = [];
-  const mends = new Set<Mend>();
-  for (const symbol of order.symbols) {
+  const all = order.symbols.map((symbol) => {
     const one = states.get(symbol);
     const amounts: Amounts = one ?? emptyAmounts(daysOfSymbol(order, range, symbol));
-    const percent = percentOf(amounts);
-    if (percent !== undefined) percents.push(percent);
-    if (amounts.missing === 0) continue;
-    lacking += 1;
-    if (one?.rowSeconds === undefined) days += amounts.missing;
-    else rows += amounts.missing;
-    const missing = one?.gaps.filter(({ isMissing }) => isMissing) ?? [];
-    const late = order.last === null ? lateDays(missing, range.to) : undefined;
-    isBehind &&= late !== undefined;
-    behind = Math.max(behind, late ?? 0);
-    if (one === undefined) mends.add('run');
-    for (const gap of missing) for (const mend of mendsOf(gap, sources)) mends.add(mend);
-  }
+    return {
+      ...amounts,
+      unit: unitOf(one ?? { rowSeconds: undefined }),
+      gaps: one?.gaps.filter(({ isMissing }) => isMissing),
+    };
+  });
+  const percents = all.flatMap((one) => percentOf(one) ?? []);
+  const lacking = all.filter(({ missing }) => missing > 0);
+  const missingIn = (unit: 'rows' | 'days'): number =>
+    lacking.filter((one) => one.unit === unit).reduce((sum, { missing }) => sum + missing, 0);
+  const late = lacking.map(({ gaps = [] }) => (order.last === null ? lateDays(gaps, range.to) : 0));
   const [excused, doubts] = [new ExcusedAmounts(), new DoubtSums()];
   for (const one of states.values()) {
     for (const gap of one.gaps) if (!gap.isMissing) excused.add(one, gap);
     doubts.add(printable(seriesName(one.series)), one.doubts);
   }
-  const percent = percents.length === 0 ? undefined : percents.reduce((a, b) => a + b, 0) / percents.length;
   return {
     order,
     to: range.to,
     series: order.symbols.length,
-    lacking,
-    rows,
-    days,
-    percent,
-    behind: isBehind ? behind : 0,
-    mends,
+    lacking: lacking.length,
+    rows: missingIn('rows'),
+    days: missingIn('days'),
+    percent: percents.length === 0 ? undefined : percents.reduce((a, b) => a + b, 0) / percents.length,
+    behind: late.includes(0) ? 0 : Math.max(0, ...late),
+    mends: new Set(
+      lacking.flatMap(({ gaps }) => gaps?.flatMap((gap) => mendsOf(gap, sources)) ?? (['run'] as const)),
+    ),
     excused,
     doubts,
   };
 }
 
-/** The number of days at the end that a series lacks; undefined if it lacks something else. */
-function lateDays([gap, other]: readonly Gap[], end: number): number | undefined {
+/** The number of days at the end that a series lacks; 0 if it lacks something else. */
+function lateDays([gap, other]: readonly Gap[], end: number): number {
   const isLate = other === undefined && gap?.reason === 'not-fetched' && gap.to >= end * DAY_SECONDS;
-  return isLate ? Math.ceil((gap.to - gap.from) / DAY_SECONDS) : undefined;
+  return isLate ? Math.ceil((gap.to - gap.from) / DAY_SECONDS) : 0;
 }
 
 /** A symbol that the lake lacks has 0 %, once a day of the order must be published. */

@@ -23,7 +23,7 @@ export async function coverage(run: LookUp): Promise<ExitCode> {
   if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
   return runVerb(run, async (request) => {
     const lake = await coverSelected(request);
-    const next = new NextStep({ venue, resolved, failures: lake.failures });
+    const next = new NextStep(venue, resolved, lake.failures);
     await write(run, lake, next);
     return conclude(run, lake.found, next);
   });
@@ -41,15 +41,12 @@ async function write(
       yield one;
     }
   };
-  if (options.summary) {
-    for await (const _ of toNext());
-    await writeData(io, [options.json ? { event: 'summary', ...found.record() } : found.line()]);
-  } else if (options.json) {
+  if (options.summary || options.json) {
     for await (const one of toNext()) {
       const record = { event: 'series', ...seriesRecord(one, periodOf(one)) };
-      if (!(await writeData(io, [record]))) return;
+      if (!options.summary && !(await writeData(io, [record]))) return;
     }
-    await writeData(io, [{ event: 'summary', ...found.record() }]);
+    await writeData(io, [options.json ? { event: 'summary', ...found.record() } : found.line()]);
   } else if (options.csv) {
     if (!(await writeExact(io, CSV_HEAD))) return;
     for await (const one of toNext())
@@ -60,7 +57,6 @@ async function write(
   }
 }
 
-/** Prints faults and the next step on stderr. */
 function conclude(
   { io, resolved }: LookUp,
   { refused, below, exitCode }: CoverageCounts,

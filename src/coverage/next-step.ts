@@ -13,14 +13,8 @@ import type { Resolved } from '../options/resolve.js';
 import type { LastFailures } from '../select/select-failures.js';
 import { barOfInterval } from '../source/keys.js';
 import { findDataset, isArchived, isMade } from '../source/venue.js';
-import type { Venue } from '../source/venue.js';
+import type { DatasetSpec, Venue } from '../source/venue.js';
 import { commandLine, shownPath } from '../text/printable.js';
-
-interface Context {
-  readonly venue: Venue;
-  readonly resolved: Resolved;
-  readonly failures: LastFailures | undefined;
-}
 
 /** Series that lack days before or after their own. */
 interface Download {
@@ -38,29 +32,32 @@ export class NextStep {
   /** The lengths of bars with missing days. */
   readonly #bars = new Set<string>();
 
-  constructor(private readonly context: Context) {}
+  constructor(
+    private readonly venue: Venue,
+    private readonly resolved: Resolved,
+    private readonly failures: LastFailures | undefined,
+  ) {}
 
   add(states: SeriesStates): void {
     const { own, series, gaps } = states;
-    const spec = findDataset(this.context.venue, series.market, series.dataset);
+    const spec = findDataset(this.venue, series.market, series.dataset);
     if (spec !== undefined && isMade(spec)) {
       if (gaps.some(({ isMissing }) => isMissing)) this.#bars.add(series.interval ?? '');
       return;
     }
-    const isReported = this.context.failures?.bySeries.has(seriesName(series)) === true;
+    const isReported = this.failures?.bySeries.has(seriesName(series)) === true;
     for (const gap of gaps) {
       if (!gap.isMissing) continue;
       if (gap.from < own.from * DAY_SECONDS || gap.to > own.to * DAY_SECONDS) {
-        if (isExactName(series.symbol)) this.#addDownload(series, gap);
+        if (isExactName(series.symbol)) this.#addDownload(series, spec, gap);
       } else if (gap.reason.startsWith('failed:') && isReported) this.#reported += 1;
       else this.#others += 1;
     }
   }
 
   /** Patterns would also select symbols that the lake does not have. So with `--symbols`, each dataset has a command that names its symbols. */
-  #addDownload(series: Series, gap: Gap): void {
+  #addDownload(series: Series, spec: DatasetSpec | undefined, gap: Gap): void {
     const { symbol: _, ...of } = series;
-    const spec = findDataset(this.context.venue, of.market, of.dataset);
     const verb = spec !== undefined && !isArchived(spec) ? 'metrics' : 'vision';
     const name = this.#isNamed ? JSON.stringify([verb, of]) : verb;
     const from = Math.floor(gap.from / DAY_SECONDS);
@@ -73,12 +70,12 @@ export class NextStep {
   }
 
   get #isNamed(): boolean {
-    return this.context.resolved.texts.symbols !== undefined;
+    return this.resolved.texts.symbols !== undefined;
   }
 
   /** A line for a shell; undefined if nothing is missing. */
   line(): string | undefined {
-    const { failures } = this.context;
+    const { failures } = this;
     if (this.#downloads.size > 0)
       return [...this.#downloads.values()].map((one) => commandLine(this.#fetching(one))).join(' && ');
     if (this.#others > 0) return commandLine(['repair', ...this.#given('repair', SELECTION)]);
@@ -94,7 +91,7 @@ export class NextStep {
     const valuesOf = (name: 'market' | 'dataset' | 'interval' | 'symbol'): string =>
       [...new Set(series.flatMap((one) => one[name] ?? []))].join(',');
     const layer = (['market', 'dataset', 'interval'] as const).flatMap((name) => {
-      const isWanted = this.#isNamed || this.context.resolved.texts[name] !== undefined;
+      const isWanted = this.#isNamed || this.resolved.texts[name] !== undefined;
       return isWanted && valuesOf(name) !== '' ? [`--${name}`, valuesOf(name)] : [];
     });
     return [
@@ -111,7 +108,7 @@ export class NextStep {
   }
 
   #given(verb: Verb, names: readonly FlagName[]): string[] {
-    return givenWords(this.context.resolved, verb, names);
+    return givenWords(this.resolved, verb, names);
   }
 }
 

@@ -22,19 +22,6 @@ import { cellsOf, percentText, seriesTable, unitOf } from './series-table.js';
 /** Ranges of more days are shown by month. */
 export const MOST_DAYS = 60;
 
-/** A series without its gaps, to save memory in large lakes. */
-interface Row {
-  readonly label: string;
-  readonly from: number;
-  readonly to: number;
-  readonly percent: string;
-  readonly cells: readonly string[];
-  /** Undefined if the heat-map cannot be by day. */
-  readonly days: readonly Amounts[] | undefined;
-  /** Undefined if the heat-map cannot be by month. */
-  readonly months: readonly Amounts[] | undefined;
-}
-
 /** Of a heat-map in a pipe. */
 const USUAL_WIDTH = 100;
 
@@ -46,7 +33,7 @@ interface Style extends Omit<HeatStyle, 'by'> {
 /** The series of one dataset and interval. */
 interface Group {
   readonly name: string;
-  readonly rows: Row[];
+  readonly rows: ReturnType<typeof rowOf>[];
   readonly gaps: GapGroups;
   readonly doubts: DoubtSums;
 }
@@ -78,7 +65,8 @@ export async function* coverageTexts(
   yield `${fitted(legend(style.hasColour), style.width).join('\n')}\n`;
 }
 
-function rowOf(states: SeriesStates, by: CoveragePeriod | undefined): Row {
+/** A series without its gaps, to save memory in large lakes. `days` or `months` are undefined if the heat-map cannot be by them. */
+function rowOf(states: SeriesStates, by: CoveragePeriod | undefined) {
   const { from, to } = states;
   const label = labelOf(states);
   const isShort = to - from <= MOST_DAYS;

@@ -18,9 +18,7 @@ export async function readableStates(
   const found = new Map<Series, SeriesStates>();
   const terms = {
     nowMs: resolved.options.nowMs ?? clock.now(),
-    onRefused: (error: Error) => {
-      observer.warn(error.message);
-    },
+    onRefused: ({ message }: Error) => observer.warn(message),
     rangesOf: () => [range],
     formats: ['parquet', 'csv'],
   } as const;

@@ -64,7 +64,7 @@ function nextOf(lacks: readonly Lacks[], given: Given = {}): string | undefined 
   const values = { out: [OUT], now: [NOW], ...flags };
   const layer = { origin: 'flag', values, nameOf: (name: string) => `--${name}` } as const;
   const resolved = resolveOptions('coverage', [layer], VENUE);
-  const next = new NextStep({ venue: VENUE, resolved, failures });
+  const next = new NextStep(VENUE, resolved, failures);
   for (const one of lacks) next.add(covered(one));
   const line = next.line();
   for (const command of line?.split(' && ') ?? []) {
