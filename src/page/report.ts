@@ -7,8 +7,7 @@ import type { SeriesStates } from '../catalogue/day-states.js';
 import { judgeLake, summaryOfVerdict } from '../check/judge-lake.js';
 import { coverSelected } from '../coverage/cover-selected.js';
 import type { LakeCoverage } from '../coverage/cover-selected.js';
-import { beginsWith, refuseForeignFile, writeOwnFile } from '../files/own-file.js';
-import type { OwnFile } from '../files/own-file.js';
+import { refuseForeignFile, writeOwnFile } from '../files/own-file.js';
 import { FOLDERS, lakePaths, refuseFile } from '../lake/layout.js';
 import type { LakePaths } from '../lake/layout.js';
 import { toCryptodlError, usage } from '../model/errors.js';
@@ -19,7 +18,7 @@ import { readRuns } from '../monitor/run-record.js';
 import type { FoundRuns, RunRecord } from '../monitor/run-record.js';
 import { absolutePath, printLines, shownPath } from '../text/printable.js';
 import { coverageElements } from './coverage-data.js';
-import { dataElement, embedded, pageShell, pageStart } from './shell.js';
+import { dataElement, embedded, pageFile, pageShell } from './shell.js';
 import { basename, join, sep } from 'node:path';
 import { backingOf, bringIn } from '../lake/backing.js';
 import { newestReport, readFailureReport } from '../report/failure-report.js';
@@ -37,13 +36,7 @@ export async function report(command: LookUp): Promise<ExitCode> {
   return runVerb(command, async (request) => {
     const { home } = request.surroundings;
     const path = absolutePath(options.html ?? USUAL_FILE, home);
-    const page: OwnFile = {
-      flag: 'html',
-      path,
-      what: 'a report',
-      isOwn: beginsWith(pageStart('report')),
-      force: options.force,
-    };
+    const page = pageFile('report', path, options.force);
     await refuseForeignFile(page);
     const notes: string[] = [];
     const warn = (message: string): void => {
@@ -119,7 +112,6 @@ async function* pageParts(
 
 // The data of runs in the page: the chosen run, the history of the lake, and the delays of publication.
 
-/** Runs in the history, at most. */
 const MOST_HISTORY = 100;
 
 /** `runs`: oldest first, as the history in the result. Without a record of a run, `run` is null. */
@@ -153,10 +145,7 @@ function publications(runs: readonly RunRecord[]) {
     const figures = all.filter((one) => nameOf(one) === name);
     const delays = figures.flatMap(({ publicationDelayMs }) => publicationDelayMs ?? []);
     const sorted = delays.toSorted((a, b) => a - b);
-    const newest = figures
-      .filter(({ newestEndMs }) => newestEndMs !== null)
-      .toSorted((a, b) => (a.newestEndMs ?? 0) - (b.newestEndMs ?? 0))
-      .at(-1);
+    const newest = figures.toSorted((a, b) => (a.newestEndMs ?? 0) - (b.newestEndMs ?? 0)).at(-1);
     return {
       market: figures[0]?.market ?? '',
       dataset: figures[0]?.dataset ?? '',

@@ -1,14 +1,20 @@
 /** The page around the data: markup, style and script, without any text from a lake; and data that cannot become markup. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { beginsWith } from '../files/own-file.js';
+import type { OwnFile } from '../files/own-file.js';
 import { jsonText } from '../text/printable.js';
 
 /** The verb that writes the page. */
 export type PageVerb = 'report' | 'plot';
 
-/** The beginning of each page of a verb. A file that begins so may be replaced. */
-export function pageStart(verb: PageVerb): string {
+function pageStart(verb: PageVerb): string {
   return `<!doctype html>\n<!-- cryptodl ${verb} -->\n`;
+}
+
+/** The file of --html. A file that begins like a page of the verb may be replaced. */
+export function pageFile(verb: PageVerb, path: string, force: boolean): OwnFile {
+  return { flag: 'html', path, what: `a ${verb}`, isOwn: beginsWith(pageStart(verb)), force };
 }
 
 /** `scripts/make-page.js` makes the assets from `assets/` and uPlot. */

@@ -4,7 +4,6 @@ import { extremes, isUp } from './chart.js';
 import type { Bar } from './read-bars.js';
 import { timeTicks } from './time-grid.js';
 import { amountText, LONGEST_TEXT, shortText, valueScale } from './value-scale.js';
-import type { ValueScale } from './value-scale.js';
 
 export interface TextStyle {
   /** Of the terminal. The picture leaves the last line to the prompt of the shell. */
@@ -47,23 +46,15 @@ export function chartText(chart: Chart, style: TextStyle): string[] {
   // The axis takes two lines, the prompt one.
   const room = Math.max(FEWEST_PRICE_ROWS, style.rows - taken - 3);
   const volumeRows = chart.hasVolume && room >= 10 ? Math.max(2, Math.round(room * 0.2)) : 0;
-  const area = areaOf(chart, style, { priceRows: room - volumeRows, volumeRows });
+  const steps = chart.grid.count;
+  const stepWidth = Math.max(1, Math.min(WIDEST_STEP, Math.floor(plotColumns(style.columns) / steps)));
+  const width = Math.max(FEWEST_COLUMNS, steps * stepWidth);
+  const grid = new CharacterGrid(width + AXIS, room + 2, style.hasColour);
+  const area = { chart, style, grid, stepWidth, width, priceRows: room - volumeRows, volumeRows };
   drawAxes(area);
   drawBars(area);
   drawVolumes(area);
-  return [...heads, ...area.grid.lines, ...below];
-}
-
-function areaOf(
-  chart: Chart,
-  style: TextStyle,
-  rows: { readonly priceRows: number; readonly volumeRows: number },
-): Area {
-  const room = plotColumns(style.columns);
-  const stepWidth = Math.max(1, Math.min(WIDEST_STEP, Math.floor(room / chart.grid.count)));
-  const width = Math.max(FEWEST_COLUMNS, chart.grid.count * stepWidth);
-  const grid = new CharacterGrid(width + AXIS, rows.priceRows + rows.volumeRows + 2, style.hasColour);
-  return { chart, style, grid, stepWidth, width, ...rows };
+  return [...heads, ...grid.lines, ...below];
 }
 
 /** Title, range and figures, filled to the width of the terminal. */
@@ -105,7 +96,11 @@ function drawAxes({ chart, grid, stepWidth, width, priceRows, volumeRows }: Area
 function drawScale({ chart, grid, width, priceRows }: Area): (value: number) => number {
   const { low, high } = extremes(chart.bars);
   const scale = valueScale(low, high, Math.max(2, Math.ceil(priceRows / 3)));
-  const position = (value: number): number => placeOf(scale, value, priceRows * 2);
+  const lowest = priceRows * 2 - 1;
+  const position = (value: number): number => {
+    const share = (scale.high - value) / (scale.high - scale.low);
+    return Math.max(0, Math.min(lowest, Math.round(share * lowest)));
+  };
   const rowOf = (value: number): number => Math.floor(position(value) / 2);
   for (const tick of scale.ticks) {
     grid.put(width, rowOf(tick), '┤', 'grey');
@@ -116,11 +111,6 @@ function drawScale({ chart, grid, width, priceRows }: Area): (value: number) => 
   const last = chart.bars.at(-1)?.close ?? 0;
   grid.put(width + 1, rowOf(last), `<${shortText(last, 8)}`.padEnd(LONGEST_TEXT + 1), 'bold');
   return position;
-}
-
-function placeOf({ low, high }: ValueScale, value: number, places: number): number {
-  const share = (high - value) / (high - low);
-  return Math.max(0, Math.min(places - 1, Math.round(share * (places - 1))));
 }
 
 /** Characters by the upper and the lower half of a row: nothing, wick or body. */
@@ -175,21 +165,22 @@ type Colour = 'green' | 'red' | 'cyan' | 'grey' | 'bold';
 
 const CODES: Readonly<Record<Colour, number>> = { green: 32, red: 31, cyan: 36, grey: 90, bold: 1 };
 
-/** A picture of characters with colours. */
 class CharacterGrid {
   readonly #rows: string[][];
-  readonly #hasColour: boolean;
 
-  constructor(width: number, height: number, hasColour: boolean) {
+  constructor(
+    width: number,
+    height: number,
+    private readonly hasColour: boolean,
+  ) {
     this.#rows = Array.from({ length: height }, () => Array.from({ length: width }, () => ' '));
-    this.#hasColour = hasColour;
   }
 
   /** Writes a text from this column on. Parts outside of the grid are left out. */
   put(column: number, row: number, text: string, colour?: Colour): void {
     const cells = this.#rows[row] ?? [];
     for (const [at, character] of Array.from(text).entries()) {
-      const isPlain = !this.#hasColour || colour === undefined || character === ' ';
+      const isPlain = !this.hasColour || colour === undefined || character === ' ';
       if (column + at < cells.length)
         cells[column + at] = isPlain ? character : `\u001b[${CODES[colour]}m${character}\u001b[0m`;
     }

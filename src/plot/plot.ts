@@ -15,8 +15,8 @@ import type { VerbRequest } from '../options/verb-request.js';
 import { givenRange } from '../select/date-range.js';
 import { readVerbLake } from '../select/held-series.js';
 import { bytesText, listText } from '../model/units.js';
-import { beginsWith, refuseForeignFile, writeOwnFile } from '../files/own-file.js';
-import { pageStart } from '../page/shell.js';
+import { refuseForeignFile, writeOwnFile } from '../files/own-file.js';
+import { pageFile } from '../page/shell.js';
 import { intervalMs } from '../source/venue.js';
 import { absolutePath, lakeFlag, shellWord, shownPath } from '../text/printable.js';
 import { MOST_STEPS, chartHtml, makeChart } from './chart.js';
@@ -36,10 +36,8 @@ export async function plot(command: Command): Promise<ExitCode> {
   const { io, operand } = command;
   return runVerb(command, async (request) => {
     const { html, quiet, force } = command.resolved.options;
-    const page =
-      html === undefined
-        ? undefined
-        : { ...PAGE, path: absolutePath(html, request.surroundings.home), force };
+    const { home } = request.surroundings;
+    const page = html === undefined ? undefined : pageFile('plot', absolutePath(html, home), force);
     if (page !== undefined) await refuseForeignFile(page);
     const style = styleOf(io);
     const most = page === undefined ? plotColumns(style.columns) : MOST_STEPS;
@@ -53,8 +51,6 @@ export async function plot(command: Command): Promise<ExitCode> {
     return 0;
   });
 }
-
-const PAGE = { flag: 'html', what: 'a plot', isOwn: beginsWith(pageStart('plot')) };
 
 const [USUAL_COLUMNS, USUAL_ROWS] = [80, 24];
 const MOST_COLUMNS = 400;

@@ -1,5 +1,6 @@
 /** Reads a series as bars: one for each step of a time grid, made from all rows of the step. Memory depends on the grid only. */
 import { instantExpression } from '../convert/columns.js';
+import type { Cell } from '../convert/duckdb.js';
 import { quoteName, quoteText } from '../convert/sql.js';
 import { dayOf } from '../model/calendar.js';
 import type { Series } from '../model/task.js';
@@ -40,23 +41,15 @@ export async function readBars(request: BarRequest, verb: VerbRequest): Promise<
   const result = await queryLake(barQuery(request), verb, { series: [series], range: days });
   const bars: Bar[] = [];
   try {
-    for await (const rows of result.batches) for (const row of rows) bars.push(barOf(row.map(Number)));
+    for await (const rows of result.batches) for (const row of rows) bars.push(barOf(row));
   } finally {
     await result.close();
   }
   return bars;
 }
 
-function barOf([
-  at = 0,
-  first = 0,
-  last = 0,
-  open = 0,
-  high = 0,
-  low = 0,
-  close = 0,
-  volume = 0,
-]: readonly number[]): Bar {
+function barOf(row: readonly Cell[]): Bar {
+  const [at = 0, first = 0, last = 0, open = 0, high = 0, low = 0, close = 0, volume = 0] = row.map(Number);
   return { at, first, last, open, high, low, close, volume };
 }
 

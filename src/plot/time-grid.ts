@@ -54,12 +54,9 @@ export interface TimeRange {
  */
 export function timeGrid(
   range: TimeRange,
-  {
-    most,
-    interval,
-    dayStartMs,
-  }: { readonly most: number; readonly interval: string; readonly dayStartMs: number },
+  terms: { readonly most: number; readonly interval: string; readonly dayStartMs: number },
 ): TimeGrid {
+  const { most, interval, dayStartMs } = terms;
   const grids = STEPS.filter((step) => holdsWhole(step, interval)).map((step) =>
     gridOf(step, range, dayStartMs),
   );
@@ -110,7 +107,7 @@ function originOf({ length }: Step): number {
 }
 
 /** A label of the time axis at the start of a step. */
-export interface TimeTick {
+interface TimeTick {
   readonly index: number;
   readonly text: string;
 }

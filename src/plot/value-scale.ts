@@ -1,16 +1,10 @@
 /** The value axis of a chart: its range, its round numbers, and numbers as short text. */
 
-export interface ValueScale {
-  readonly low: number;
-  readonly high: number;
-  /** Round numbers within the range, ascending. */
-  readonly ticks: readonly number[];
-  /** The text of a tick. */
-  readonly text: (value: number) => string;
-}
-
-/** A scale for values from `low` to `high` with at most `most` ticks. Equal values get a range around them. */
-export function valueScale(low: number, high: number, most: number): ValueScale {
+/**
+ * A scale for values from `low` to `high` with at most `most` ticks: round numbers within the range, ascending, and the text of a tick. Equal
+ * values get a range around them.
+ */
+export function valueScale(low: number, high: number, most: number) {
   const [bottom, top] = spread(low, high);
   let step = niceStep((top - bottom) / Math.max(1, most));
   // A range of n steps may have n + 1 ticks, because both of its ends may be ticks.
@@ -19,7 +13,7 @@ export function valueScale(low: number, high: number, most: number): ValueScale 
     low: bottom,
     high: top,
     ticks: ticksOf(bottom, top, step),
-    text: (value) => tickText(value, step),
+    text: (value: number) => tickText(value, step),
   };
 }
 

@@ -202,7 +202,6 @@ const LONG_FUNCTIONS: readonly string[] = [
   'download/session.ts openSession',
   'download/write-objects.ts writeObjects',
   'page/report.ts report',
-  'page/report.ts without a name',
   'plan/series-listing.ts listSeries',
   'select/continue-lake.ts continueLake',
   'verify/select-repairs.ts selectRepairs',
