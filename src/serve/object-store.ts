@@ -102,22 +102,15 @@ const READ_AT_ONCE_BYTES = 1024 * 1024;
 
 /** Digests of files, each computed once per revision (size, modification time, inode). */
 export class DigestCache {
-  readonly #known = new Map<string, { readonly revision: string; readonly digest: Promise<string> }>();
+  readonly #known = new Map<string, Promise<string>>();
 
   /** Hex digest of the file's content. Rejects with the file system's error. */
-  async digest(algorithm: Algorithm, { path, stats }: StoredObject): Promise<string> {
-    const id = `${algorithm}:${path}`;
-    const revision = `${stats.size}:${stats.mtimeNs}:${stats.ino}`;
-    const known = this.#known.get(id);
-    if (known?.revision === revision) return known.digest;
-    const digest = digestOf(algorithm, path, stats.size);
-    this.#known.set(id, { revision, digest });
-    try {
-      return await digest;
-    } catch (error) {
-      this.#known.delete(id);
-      throw error;
-    }
+  digest(algorithm: Algorithm, { path, stats }: StoredObject): Promise<string> {
+    const revision = [algorithm, path, stats.size, stats.mtimeNs, stats.ino].join(':');
+    const digest = this.#known.get(revision) ?? digestOf(algorithm, path, stats.size);
+    this.#known.set(revision, digest);
+    digest.catch(() => this.#known.delete(revision));
+    return digest;
   }
 }
 
