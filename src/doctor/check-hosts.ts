@@ -24,7 +24,6 @@ export interface HostChecks extends Pick<VerbRequest, 'source' | 'resolved' | 'c
   readonly dates: ServerDate[];
 }
 
-/** One request to a host. */
 interface Probe {
   readonly check: string;
   /** The host by default. */

@@ -150,7 +150,6 @@ async function nearest(path: string): Promise<string> {
   }
 }
 
-/** Writes and removes a probe file. */
 async function writeProbe(folder: string): Promise<void> {
   const file = await stagedBeside(join(folder, 'probe'));
   try {

@@ -102,9 +102,7 @@ export async function* exportLake(
   const { request, root } = given;
   const { source, clock, resolved } = request;
   const stop = new AbortController();
-  const onLost = (error: CryptodlError): void => {
-    stop.abort(error);
-  };
+  const onLost = (error: CryptodlError): void => stop.abort(error);
   const lock = resolved.options.dryRun ? undefined : await lockTarget(target, { clock, onLost });
   const signal = AbortSignal.any([request.signal, stop.signal]);
   const database = verbEngine('export', { ...request, signal }, memoryLimitBytes() / 4);
@@ -236,7 +234,6 @@ async function write(
   }
 }
 
-/** Size, time of change and inode of each file. */
 async function statesOf(paths: readonly string[]): Promise<string> {
   const states = await Promise.all(paths.map((path) => stat(path).catch(() => undefined)));
   return JSON.stringify(states.map((entry) => entry && [entry.size, entry.mtimeMs, entry.ino]));

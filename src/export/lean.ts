@@ -8,7 +8,6 @@ import { dayText } from '../model/calendar.js';
 import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';
 import type { Engine, ExportFile, Refused, RowSource } from './export-file.js';
 
-/** The resolutions of Lean, by interval. */
 const RESOLUTIONS: Readonly<Record<string, string>> = {
   '1s': 'second',
   '1m': 'minute',

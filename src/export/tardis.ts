@@ -13,7 +13,6 @@ import type { DatasetSpec } from '../source/venue.js';
 import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';
 import type { Engine, ExportFile, RowSource } from './export-file.js';
 
-/** Names of exchanges at Tardis. */
 const EXCHANGES: Readonly<Record<string, string>> = {
   spot: 'binance',
   um: 'binance-futures',
@@ -89,7 +88,6 @@ function fileOf(
   };
 }
 
-/** The files of trades or quotes of a series. */
 function eventFiles(source: RowSource): ExportFile[] {
   const { series, spec } = source;
   const type = series.dataset === 'bookTicker' ? 'quotes' : 'trades';

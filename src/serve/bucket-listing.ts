@@ -47,7 +47,6 @@ export function readListingQuery(query: Pick<URLSearchParams, 'get'>): ListingQu
   };
 }
 
-/** An entry of the listing. */
 interface ListedObject {
   readonly key: string;
   readonly lastModified: Date;
@@ -64,7 +63,6 @@ export interface ListingPage {
   readonly resumeAfter: string | undefined;
 }
 
-/** Number of files that are read at the same time. */
 const CONCURRENCY = 16;
 
 /** The page of a query. A folder that does not exist gives an empty page. Rejects with file system errors. */
@@ -139,7 +137,6 @@ async function* walkEntries(entries: readonly BucketEntry[], range: Range): Asyn
   }
 }
 
-/** The objects and folders in a folder. */
 async function entriesIn(folder: BucketEntry): Promise<BucketEntry[]> {
   const found = (await missingAsUndefined(() => readdir(folder.path, { withFileTypes: true }))) ?? [];
   const files = new Set(found.filter((entry) => entry.isFile()).map(({ name }) => name));

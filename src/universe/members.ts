@@ -110,7 +110,6 @@ async function withoutKnownDays(
 /** DuckDB keeps a reader for each file of a statement. */
 const MOST_FILES = 1000;
 
-/** Batches of whole series. */
 function batchesOf(parts: readonly SeriesFilesPart[]): SeriesFilesPart[][] {
   const batches: SeriesFilesPart[][] = [];
   let count = Infinity;

@@ -19,7 +19,6 @@ import type { Venue } from '../source/venue.js';
 import { shownPath } from '../text/printable.js';
 import type { Ranking } from './members.js';
 
-/** Mark of the files of this verb. */
 const MARK = 'cryptodl universe';
 
 type Printed = Pick<Ranking, 'by' | 'market' | 'starts'>;
@@ -82,7 +81,6 @@ TO ${quoteText(staged)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, K
   return [`wrote ${shownPath(target)}`];
 }
 
-/** Whether a file is a Parquet file of this verb. */
 async function isOwnParquet(session: DuckDbSession, path: string): Promise<boolean> {
   const rows = await session
     .rows(

@@ -43,10 +43,7 @@ interface Checked extends UniverseMarket, Pick<Ranking, 'by' | 'window' | 'minAg
 
 /** Throws usage errors. */
 export async function universe(command: Command): Promise<ExitCode> {
-  return runVerb(command, async (request) => {
-    const checked = await check(request);
-    return rankAndPrint(command, request, checked);
-  });
+  return runVerb(command, async (request) => rankAndPrint(command, request, await check(request)));
 }
 
 async function check({ resolved, source, clock, surroundings: { home } }: VerbRequest): Promise<Checked> {
