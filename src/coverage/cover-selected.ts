@@ -16,32 +16,19 @@ import { readLastFailures } from '../select/select-failures.js';
 import { daysOfSymbol, orderedDays, seriesOf } from '../catalogue/ordered-series.js';
 import type { OrderedDays } from '../catalogue/ordered-series.js';
 import type { Source } from '../source/source.js';
-import type { LastFailures } from '../select/select-failures.js';
 import { CoverageCounts } from './coverage-counts.js';
 import type { CoveragePeriod } from './amounts.js';
 import { MOST_DAYS } from './print-coverage.js';
 
-export interface LakeCoverage {
-  /** Can be read once. */
-  readonly covered: AsyncGenerator<SeriesStates>;
-  /** The counts of the series that were read so far. */
-  readonly found: CoverageCounts;
-  readonly failures: LastFailures | undefined;
-  /** The value of `--by`; undefined for `auto`. */
-  readonly by: CoveragePeriod | undefined;
-  /** The period of the amounts of a series: that of `by`; for `auto`, a day or a month, depending on the length of the range. */
-  readonly periodOf: (covered: SeriesStates) => CoveragePeriod;
-}
+export type LakeCoverage = Awaited<ReturnType<typeof coverSelected>>;
 
 /** Rejects with usage errors, also for a lake without series, unless it `mayBeEmpty`. */
-export async function coverSelected(
-  request: VerbRequest,
-  { mayBeEmpty = false } = {},
-): Promise<LakeCoverage> {
+export async function coverSelected(request: VerbRequest, { mayBeEmpty = false } = {}) {
   const { source: venue, resolved, observer, clock } = request;
   const { options, origins } = resolved;
   const nowMs = options.nowMs ?? clock.now();
   const range: Partial<DayRange> = givenRange(options, nowMs, venue) ?? {};
+  // Undefined for `auto`.
   const by = options.by === 'day' || options.by === 'month' ? options.by : undefined;
   const found = new CoverageCounts();
   const warn = observer.warn.bind(observer);
@@ -69,11 +56,15 @@ export async function coverSelected(
     onRefused: (error) => found.refused.push(error),
   });
   return {
+    // Can be read once.
     covered: counted(covered, found, options.minPercent),
+    // The counts of the series that were read so far.
     found,
     failures,
     by,
-    periodOf: ({ from, to }) => by ?? (to - (range.from ?? from) <= MOST_DAYS ? 'day' : 'month'),
+    // The period of the amounts of a series. For `auto`, it depends on the length of the range.
+    periodOf: ({ from, to }: SeriesStates): CoveragePeriod =>
+      by ?? (to - (range.from ?? from) <= MOST_DAYS ? 'day' : 'month'),
   };
 }
 

@@ -6,7 +6,6 @@ import { unreadableFile } from '../catalogue/file-digests.js';
 import { verbEngine } from '../convert/duckdb.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { DAY_MS, calendarStart, dayOf, dayText, nextCalendarStart } from '../model/calendar.js';
-import type { CalendarPeriod } from '../model/calendar.js';
 import { usage } from '../model/errors.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { countText } from '../model/units.js';
@@ -28,25 +27,18 @@ import {
   unitWarning,
   universeMarket,
 } from './members.js';
-import type { HeldSymbol, Ranking, UniverseMarket } from './members.js';
+import type { HeldSymbol } from './members.js';
 import { printUniverse } from './print-universe.js';
 
-/** Everything that is known before the lake is read. */
-interface Checked extends UniverseMarket, Pick<Ranking, 'by' | 'window' | 'minAge'> {
-  readonly every: CalendarPeriod;
-  /** Days of the first and the last period. */
-  readonly from: number | undefined;
-  readonly to: number | undefined;
-  /** Absolute; empty for the forms that are printed. */
-  readonly target: string;
-}
+type Checked = Awaited<ReturnType<typeof check>>;
 
 /** Throws usage errors. */
 export async function universe(command: Command): Promise<ExitCode> {
   return runVerb(command, async (request) => rankAndPrint(command, request, await check(request)));
 }
 
-async function check({ resolved, source, clock, surroundings: { home } }: VerbRequest): Promise<Checked> {
+/** Everything that is known before the lake is read. */
+async function check({ resolved, source, clock, surroundings: { home } }: VerbRequest) {
   const { options } = resolved;
   const { as, by, every, from, minAgeMs = 0, nowMs, target, to, windowMs } = options;
   const chosen = universeMarket(options, source);
@@ -58,11 +50,13 @@ async function check({ resolved, source, clock, surroundings: { home } }: VerbRe
   return {
     ...chosen,
     by: MEASURES.find((measure) => measure === by) ?? MEASURES[0],
-    every: every?.kind === 'calendar' ? every.period : 'month',
+    every: every?.kind === 'calendar' ? every.period : ('month' as const),
     window: windowMs / DAY_MS,
     minAge: minAgeMs / DAY_MS,
+    // Days of the first and the last period.
     from: from?.kind === 'word' ? today - from.daysAgo : from?.first,
     to: to?.kind === 'word' ? today - Math.max(1, to.daysAgo) : to?.last,
+    // Absolute; empty for the forms that are printed.
     target: file,
   };
 }
