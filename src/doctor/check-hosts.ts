@@ -159,7 +159,7 @@ async function probe(context: HostChecks, request: Probe): Promise<CheckResult> 
     return checkResult(check, 'ok', found, { of });
   } catch (error) {
     signal.throwIfAborted();
-    const result = errorResult(toCryptodlError(error), { ...request, of }, host);
+    const result = errorResult(toCryptodlError(error), request, host);
     // Without a request, the host may work.
     return error === wait.signal.reason ? { ...result, status: 'warn' } : result;
   } finally {
@@ -170,21 +170,15 @@ async function probe(context: HostChecks, request: Probe): Promise<CheckResult> 
 /** REST refuses some countries and networks for good; the archive has the same data a day or a month later. */
 const REFUSED_HERE: ReadonlySet<ErrorCode> = new Set(['location-restricted', 'address-blocked']);
 
-function errorResult(
-  { code, message, hint }: CryptodlError,
-  { check, of, flag }: { readonly check: string; readonly of: string; readonly flag: string },
-  host: string,
-): CheckResult {
+function errorResult({ code, message, hint }: CryptodlError, request: Probe, host: string): CheckResult {
+  const { check, of = host, flag } = request;
   // The printed line begins with the host.
   const cause = message.startsWith(host) ? message.slice(host.length).replace(/^:? /, '') : message;
   const isElsewhere = check === 'rest' && REFUSED_HERE.has(code);
   const next = isElsewhere
     ? 'use cryptodl vision: the archive publishes funding rates and metrics a day or a month later'
     : (hint ?? `check the network, firewalls, --proxy and ${flag}`);
-  return checkResult(check, isElsewhere ? 'warn' : 'fail', `${cause} (${code})`, {
-    of,
-    next,
-  });
+  return checkResult(check, isElsewhere ? 'warn' : 'fail', `${cause} (${code})`, { of, next });
 }
 
 // The clock, compared with the `Date` headers of the hosts.
