@@ -140,10 +140,8 @@ export async function rankSymbols(session: DuckDbSession, ranking: Ranking): Pro
           `(${quoteText(symbol)}, ${first}, ${last}, ${own[at + 1]?.first ?? 2 ** 31 - 1})`,
       ),
     );
-  await session.run(
-    'CREATE TEMP TABLE listing (symbol VARCHAR, first_day INTEGER, last_day INTEGER, until INTEGER)',
-  );
-  await session.run(`INSERT INTO listing VALUES ${listings.join(', ')}`);
+  await session.run(`CREATE TEMP TABLE listing AS
+FROM (VALUES ${listings.join(', ')}) AS given(symbol, first_day, last_day, until)`);
   await session.run(`CREATE TEMP TABLE used AS
 SELECT period, CAST(unnest(range(period - ${window}, period)) AS INTEGER) AS day
 FROM (VALUES ${starts.map((start) => `(${start})`).join(', ')}) AS given(period)`);
