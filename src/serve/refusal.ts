@@ -20,15 +20,10 @@ export function sendRefusal(
   { key, headers = {} }: { readonly key?: string; readonly headers?: Readonly<Record<string, string>> } = {},
 ): void {
   const [status, message] = REFUSALS[code];
-  const elements = [
-    element('Code', code),
-    element('Message', message),
-    key === undefined ? '' : element('Key', key),
-  ];
-  const body =
-    `${XML_DECLARATION}<Error>${elements.join('')}` +
-    '<RequestId>0000000000000000</RequestId><HostId>cryptodl</HostId></Error>';
-  sendXml(response, status, body, headers);
+  const named = key === undefined ? '' : element('Key', key);
+  const facts = element('Code', code) + element('Message', message) + named;
+  const ids = '<RequestId>0000000000000000</RequestId><HostId>cryptodl</HostId>';
+  sendXml(response, status, `${XML_DECLARATION}<Error>${facts}${ids}</Error>`, headers);
 }
 
 /** Sends a complete XML document. */
