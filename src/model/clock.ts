@@ -22,6 +22,7 @@ interface TimerOptions {
 }
 
 export interface Timer {
+  /** Does nothing after `cancel`. */
   restart(): void;
   cancel(): void;
 }
@@ -39,6 +40,7 @@ function lateTimer(delayMs: number, callback: () => void, { keepsAlive = true }:
   };
   let dueAt = performance.now() + delayMs;
   let isGraced = false;
+  let isCancelled = false;
   const fire = (): void => {
     if (isGraced || performance.now() - dueAt <= LATE_MS) {
       callback();
@@ -50,6 +52,7 @@ function lateTimer(delayMs: number, callback: () => void, { keepsAlive = true }:
   let timer = start(delayMs);
   return {
     restart: () => {
+      if (isCancelled) return;
       dueAt = performance.now() + delayMs;
       if (!isGraced) {
         timer.refresh();
@@ -60,8 +63,22 @@ function lateTimer(delayMs: number, callback: () => void, { keepsAlive = true }:
       timer = start(delayMs);
     },
     cancel: () => {
+      isCancelled = true;
       clearTimeout(timer);
     },
+  };
+}
+
+/** The same clock, set forward so that it does not begin before `ms`, if it is behind by at most `mostMs`. */
+export function notBefore(clock: Clock, ms: number, mostMs: number): Clock {
+  const behindMs = ms - clock.now();
+  if (!(behindMs > 0 && behindMs <= mostMs)) return clock;
+  return {
+    now: () => clock.now() + behindMs,
+    monotonic: () => clock.monotonic(),
+    random: () => clock.random(),
+    sleep: (delayMs, signal) => clock.sleep(delayMs, signal),
+    timer: (delayMs, callback, options) => clock.timer(delayMs, callback, options),
   };
 }
 

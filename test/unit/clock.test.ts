@@ -1,7 +1,7 @@
 import { createServer, connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/model/clock.js';
+import { notBefore, systemClock } from '../../src/model/clock.js';
 
 /** The process stands still, as after SIGSTOP or on a machine that has other things to do. */
 function standStill(ms: number): void {
@@ -58,5 +58,31 @@ describe('a timer of the system clock', () => {
     standStill(600);
     await new Promise((resolve) => setTimeout(resolve, 200));
     expect(fired).toBe(0);
+  });
+
+  it('does not begin again once it is cancelled, also after it fired late', async () => {
+    let fired = 0;
+    const timer = systemClock.timer(20, () => {
+      fired += 1;
+      timer.cancel();
+      timer.restart();
+    });
+    standStill(600);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(fired).toBe(1);
+  });
+});
+
+describe('a clock that is not before a time', () => {
+  const [now, most] = [1_000_000, 5000];
+  const clock = { ...systemClock, now: () => now };
+
+  it.each([
+    ['is set forward by the difference', now + 5000, now + 5000],
+    ['stays when it is ahead', now - 1, now],
+    ['stays when the time is too far ahead to be one of a clock', now + 5001, now],
+    ['stays without a time', Number.NaN, now],
+  ])('%s', (_, ms, expected) => {
+    expect(notBefore(clock, ms, most).now()).toBe(expected);
   });
 });
