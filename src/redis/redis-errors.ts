@@ -32,11 +32,15 @@ export function isForeignData(error: unknown): boolean {
 
 /** The error for an error of ioredis. `redis-unreachable` may pass by itself, `redis-refused` does not. */
 export function redisProblem(address: string, error: unknown): CryptodlError {
-  const { message: told = '', code = '' } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
-  const message = told.replace(IN_SCRIPT, '');
+  const { message: said = '', code = '' } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  const message = said.replace(IN_SCRIPT, '');
   const refused = REFUSED.find(([pattern]) => pattern.test(message) || pattern.test(code));
   // A general error may repeat the words of a command, and so a password.
-  const words = message.startsWith('ERR ') ? (message.split(/['"`]/)[0] ?? '').trimEnd() : message;
+  const told = message.startsWith('ERR ') ? (message.split(/['"`]/)[0] ?? '').trimEnd() : message;
+  const { username, password } = new URL(address);
+  const words = [password, username]
+    .flatMap((secret) => (secret === '' ? [] : [secret, decodeURIComponent(secret)]))
+    .reduce((text, secret) => text.replaceAll(secret, '***'), told);
   const isForeign = isForeignData(error);
   const known = isForeign ? 'a key of cryptodl has data of another program' : refused?.[1];
   const what = known ?? (words === '' ? 'the connection was lost' : words);

@@ -1,5 +1,7 @@
 /** Opens a queue for a verb: connects, and checks that the server keeps the jobs. */
 import { CryptodlError, usage } from '../model/errors.js';
+import type { Clock } from '../model/clock.js';
+import { exitCodeOfSignal } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { watchSignals } from '../model/io.js';
 import type { Io } from '../model/io.js';
@@ -84,12 +86,61 @@ export async function withQueue(
   };
   const open = await openQueue(options, verb, warn);
   const signals = watchSignals(io);
+  const loss = watchLoss(open, io.clock, signals.signal);
   try {
-    return await act({ open, warn, signals });
+    const acting = act({ open, warn, signals });
+    // A worker waits for the server as long as it takes, and gives its jobs back after a signal.
+    acting.catch(() => undefined);
+    return await (verb === 'worker' ? acting : Promise.race([acting, loss.ended]));
+  } catch (error) {
+    const signal = signals.signalled();
+    if (signal !== undefined && error === signals.signal.reason) return exitCodeOfSignal(signal);
+    throw error instanceof Error && error.name === 'ReplyError' ? redisProblem(open.address, error) : error;
   } finally {
+    loss.release();
     signals.release();
     await open.close();
   }
+}
+
+/** Commands of BullMQ wait for the next connection. A server that is away for so long is given up. */
+const LONGEST_LOSS_MS = 2 * 60_000;
+/** After a signal, a command that the server does not answer is left. */
+const GRACE_MS = 5000;
+
+/** `ended` rejects when the server has been away for too long, and some time after a signal, with its reason. */
+function watchLoss({ connection: { client, problem } }: OpenQueue, clock: Clock, signal: AbortSignal) {
+  const released = new AbortController();
+  let isAway: AbortController | undefined;
+  const ended = new Promise<never>((_, reject) => {
+    const endAfter = (delayMs: number, error: () => unknown, until: AbortSignal): void => {
+      clock.sleep(delayMs, until).then(
+        () => {
+          reject(error());
+        },
+        () => undefined,
+      );
+    };
+    client.on('close', () => {
+      if (isAway !== undefined || released.signal.aborted) return;
+      isAway = new AbortController();
+      endAfter(LONGEST_LOSS_MS, problem, AbortSignal.any([isAway.signal, released.signal]));
+    });
+    client.on('ready', () => {
+      isAway?.abort();
+      isAway = undefined;
+    });
+    signal.addEventListener('abort', () => {
+      endAfter(GRACE_MS, () => signal.reason, released.signal);
+    });
+  });
+  ended.catch(() => undefined);
+  return {
+    ended,
+    release: () => {
+      released.abort();
+    },
+  };
 }
 
 /**

@@ -2,6 +2,8 @@
 import { rm, writeFile } from 'node:fs/promises';
 import type { ReceivedZip, ZipStore } from '../download/session.js';
 import type { StagedZips, ZipRecord } from '../mirror/staged-zips.js';
+import { DAY_MS } from '../model/calendar.js';
+import { notBefore } from '../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import type { SharedResources } from '../model/io.js';
 import { isLakeAddress } from '../model/lake-address.js';
@@ -18,6 +20,8 @@ import type { AttemptReport } from './waits.js';
 
 /** A job that this worker may not do waits this long for another worker. */
 const PUT_BACK_MS = 30_000;
+/** The time of a job that is further ahead is no time of a clock. */
+const MOST_BEHIND_MS = 31 * DAY_MS;
 
 /** The lake of a worker, and whether its --out was given. */
 export interface OwnLake {
@@ -91,7 +95,12 @@ export async function processJob(
   }
   let failed: AttemptEnd;
   try {
-    const jobContext = { ...context, signal: AbortSignal.any([signal, leaseSignal]) };
+    const jobContext = {
+      ...context,
+      // A machine whose clock is behind would leave out the last days.
+      clock: notBefore(context.clock, job.timestamp, MOST_BEHIND_MS),
+      signal: AbortSignal.any([signal, leaseSignal]),
+    };
     const end = await doPart(data, jobContext, job, work);
     if (end === undefined) return { counts: context.newRequests(), isFetched: true };
     if (end.failed.length === 0) {

@@ -37,6 +37,11 @@ describe('--redis', () => {
     expect(error.message).toBe('Redis at rediss://queue:6380/2: WRONGPASS invalid');
     expect(error.cause).toBeUndefined();
   });
+
+  it('does not show the password when the server repeats the command', () => {
+    const error = redisProblem(ADDRESS, new Error('ERR bad request *3 $4 auth $3 joe $11 open-sesame'));
+    expect(error.message).not.toMatch(/joe|open-sesame/);
+  });
 });
 
 describe('a server for --redis', () => {
