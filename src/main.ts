@@ -1,12 +1,11 @@
 /** Runs a command line: arguments in, exit code out. `run` may be called several times in one process. */
 import type { Command, OptionsCommand } from './cli/look-up.js';
 import { parseCommandLine } from './cli/program.js';
-import type { Invocation } from './cli/program.js';
 import { toCryptodlError } from './model/errors.js';
 import type { ExitCode } from './model/exit-code.js';
 import type { Io } from './model/io.js';
 import type { Verb } from './options/flag-spec.js';
-import type { OptionSources, RawLayer, Resolved } from './options/resolve.js';
+import type { Invocation, OptionSources, RawLayer, Resolved } from './options/resolve.js';
 import type { RunVerb } from './select/selection.js';
 import type { Source } from './source/source.js';
 import { printLines } from './text/printable.js';
@@ -47,8 +46,12 @@ async function printingErrors(
   try {
     return await work();
   } catch (error) {
-    const { printError } = await import('./cli/print-error.js');
-    return printError(toCryptodlError(error), io, sources);
+    const [{ printError }, { nameOptions }] = await Promise.all([
+      import('./cli/print-error.js'),
+      import('./options/flags.js'),
+    ]);
+    const inNames = sources && ((message: string) => nameOptions(message, sources.nameOf));
+    return printError(toCryptodlError(error), io, inNames);
   }
 }
 
@@ -67,7 +70,9 @@ const COMMANDS: Readonly<Record<Verb, Start>> = {
   repair: startDownload('repair'),
   run: runFile,
   retry,
-  schedule: withSource(async (command) => (await import('./schedule/schedule.js')).schedule(command)),
+  schedule: withSource(async (command) =>
+    (await import('./schedule/schedule.js')).schedule(command, parseCommandLine),
+  ),
   remove: withSource(async (command) => (await import('./remove/remove.js')).remove(command)),
   verify: withSource(async (command) => (await import('./verify/verify.js')).verify(command)),
   list: withSource(async (command) => (await import('./catalog/list.js')).list(command)),

@@ -3,11 +3,10 @@ import type { Io } from '../model/io.js';
 import type { Verb } from '../options/flag-spec.js';
 import { environmentName, FLAG_NAMES, flagFor, flagsOf, isSwitch, optionName } from '../options/flags.js';
 import { environmentLayer } from '../options/resolve.js';
-import type { RawLayer, Resolved } from '../options/resolve.js';
+import type { Invocation, RawLayer, Resolved } from '../options/resolve.js';
 import { sharedText } from '../options/value-text.js';
 import { nearest } from '../text/did-you-mean.js';
 import { printLines } from '../text/printable.js';
-import type { Invocation } from './program.js';
 
 /** Flags, environment and config file of an invocation, in order of precedence. */
 export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {

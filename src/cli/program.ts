@@ -11,20 +11,11 @@ import { FLAG_NAMES, flagsOf, flagSpec, isSwitch } from '../options/flags.js';
 import type { FlagName } from '../options/flags.js';
 import { OTHER_FLAGS } from '../options/other-flags.js';
 import type { OtherFlag } from '../options/other-flags.js';
-import type { RawValues } from '../options/resolve.js';
+import type { Invocation, RawValues } from '../options/resolve.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { helpText } from './help.js';
 import type { Tier } from './help.js';
 import { VERB_TEXTS } from './verbs.js';
-
-/** A parsed command line. */
-export interface Invocation {
-  readonly verb: Verb;
-  readonly operand: string | undefined;
-  readonly values: RawValues;
-  /** The command line that `schedule` repeats. */
-  readonly behind: readonly string[];
-}
 
 /** Parses a command line. Undefined after help or the version was printed. Throws usage errors. */
 export function parseCommandLine(

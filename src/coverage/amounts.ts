@@ -10,6 +10,9 @@ export function percentOf({ expected, missing }: Amounts): number | undefined {
   return expected === 0 ? undefined : (100 * (expected - missing)) / expected;
 }
 
+/** Ranges of more days are shown by month. */
+export const MOST_DAYS = 60;
+
 /** The length of the periods of the heat-map, `--json` and `--csv`, see `--by`. */
 export type CoveragePeriod = 'day' | 'month';
 

@@ -17,8 +17,8 @@ import { daysOfSymbol, orderedDays, seriesOf } from '../catalogue/ordered-series
 import type { OrderedDays } from '../catalogue/ordered-series.js';
 import type { Source } from '../source/source.js';
 import { CoverageCounts } from './coverage-counts.js';
+import { MOST_DAYS } from './amounts.js';
 import type { CoveragePeriod } from './amounts.js';
-import { MOST_DAYS } from './print-coverage.js';
 
 export type LakeCoverage = Awaited<ReturnType<typeof coverSelected>>;
 

@@ -10,17 +10,14 @@ import type { Format, Series } from '../model/task.js';
 import { csvLine } from '../text/csv.js';
 import { printable } from '../text/printable.js';
 import { fitted, widthOf } from '../text/wrap.js';
-import { percentOf, periodsOf } from './amounts.js';
+import { MOST_DAYS, percentOf, periodsOf } from './amounts.js';
 import type { CoveragePeriod } from './amounts.js';
 import { DoubtSums } from '../catalogue/doubts.js';
 import type { Doubts } from '../catalogue/doubts.js';
 import { GapGroups } from './gap-groups.js';
 import { heatMap, legend } from './heat-map.js';
 import type { HeatStyle } from './heat-map.js';
-import { cellsOf, percentText, seriesTable, unitOf } from './series-table.js';
-
-/** Ranges of more days are shown by month. */
-export const MOST_DAYS = 60;
+import { cellsOf, labelOf, percentText, seriesTable, unitOf } from './series-table.js';
 
 /** Of a heat-map in a pipe. */
 const USUAL_WIDTH = 100;
@@ -83,11 +80,6 @@ function rowOf(states: SeriesStates, by: CoveragePeriod | undefined) {
 
 function amountsBy(states: SeriesStates, by: CoveragePeriod): Amounts[] {
   return periodsOf(states, by).map(({ expected, missing }) => ({ expected, missing }));
-}
-
-/** `BTCUSDT`, with the format if it is not Parquet. */
-export function labelOf({ series, format }: Pick<SeriesStates, 'series' | 'format'>): string {
-  return `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
 }
 
 function section({ name, rows, gaps, doubts }: Group, { by, width, hasColour: isColoured }: Style): string {

@@ -4,6 +4,7 @@ import type { Amounts, SeriesStates } from '../catalogue/day-states.js';
 import type { Gap } from '../catalogue/gap.js';
 import { dayText } from '../model/calendar.js';
 import { countText, numberText } from '../model/units.js';
+import { printable } from '../text/printable.js';
 import { table } from '../text/table.js';
 import type { TableColumn } from '../text/table.js';
 import { percentOf } from './amounts.js';
@@ -103,4 +104,9 @@ export function amountText(amount: number, unit: 'rows' | 'days'): string {
 export function amountsText({ rows, days }: Readonly<Record<'rows' | 'days', number>>): string {
   const texts = [rows > 0 ? amountText(rows, 'rows') : '', days > 0 ? amountText(days, 'days') : ''];
   return texts.filter(Boolean).join(' and ');
+}
+
+/** `BTCUSDT`, with the format if it is not Parquet. */
+export function labelOf({ series, format }: Pick<SeriesStates, 'series' | 'format'>): string {
+  return `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
 }

@@ -228,7 +228,7 @@ function refuse(
 ): void {
   const signal = signalled();
   reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
-  if (signal === undefined) printError(known, io, resolved);
+  if (signal === undefined) printError(known, io, (message) => nameOptions(message, resolved.nameOf));
   reporter.event('summary', {
     outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
     error: { code: known.code, message: known.message },

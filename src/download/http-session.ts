@@ -107,7 +107,10 @@ export function openHttp(
     refuseBanned: async (verb: Verb) => {
       // Bans of this machine's address do not apply to proxies, and one of several may be banned.
       if (hasLanes) return;
-      await refuseBanned(bans, source, options, { verb, markets: marketsOf(source, options) });
+      await refuseBanned(bans, source, options, {
+        isRest: verb === 'metrics',
+        markets: marketsOf(source, options),
+      });
     },
     failover,
   };

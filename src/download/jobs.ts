@@ -1,6 +1,5 @@
 /** `cryptodl run FILE`: reads the jobs of a file and checks the options of all chosen jobs before the first job begins. */
 import { flagLayer } from '../cli/option-layers.js';
-import type { Invocation } from '../cli/program.js';
 import type { Clock } from '../model/clock.js';
 import { toCryptodlError, usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
@@ -9,7 +8,7 @@ import { readConfigFile } from '../options/config-file.js';
 import { JOBS_HINT, jobsFile } from '../options/jobs-file.js';
 import type { JobEntry } from '../options/jobs-file.js';
 import { environmentLayer, resolveOptions } from '../options/resolve.js';
-import type { RawLayer, Resolved } from '../options/resolve.js';
+import type { Invocation, RawLayer, Resolved } from '../options/resolve.js';
 import { readPatterns, readSymbolFile } from '../options/symbols.js';
 import type { ReadList } from '../options/symbols.js';
 import type { PastFailures } from '../select/select-failures.js';

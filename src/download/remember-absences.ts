@@ -4,7 +4,8 @@ import { dayPeriod, monthOf, monthPeriod, periodText } from '../model/calendar.j
 import { ERROR_TRAITS } from '../model/error-codes.js';
 import type { CryptodlError, ErrorCode } from '../model/errors.js';
 import { isDue, isRestDue } from '../lake/absences.js';
-import type { Absence, Absences, AbsentLine, RefusedRevision, RestAnswer } from '../lake/absences.js';
+import type { Absence, Absences } from '../lake/absences.js';
+import type { AbsentLine, RefusedRevision, RestAnswer } from '../lake/manifest-line.js';
 import { isSupportedPeriod } from '../lake/check-manifest-line.js';
 import { checkedFolder } from '../lake/path-checks.js';
 import { seriesFolder } from '../lake/layout.js';

@@ -1,5 +1,4 @@
 /** The types of one request, which its layers pass on and return. */
-import type { Expiry } from './transport/expiry.js';
 
 /** Decides the order of requests when permits are scarce. */
 export type Priority = 'high' | 'normal' | 'low';
@@ -93,7 +92,7 @@ export interface FetchContext {
   readonly again?: 'retry' | 'pause' | 'breaker' | undefined;
   readonly onWait?: OnWait;
   /** The end of this attempt by a deadline or by `signal`. Set by the timeout layer; layers inside of it use it instead of `signal`. */
-  readonly expiry?: Pick<Expiry, 'onOver'>;
+  readonly expiry?: { onOver(act: (reason: unknown) => void): void };
   /** Set by the timeout layer. `value`: the status for the sign `headers`, the length of the received chunk for `bytes`. */
   readonly onActivity?: (sign: Sign, value?: number) => void;
 }

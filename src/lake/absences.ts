@@ -5,47 +5,8 @@ import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
+import type { AbsentLine, RestAnswer, RefusedRevision } from './manifest-line.js';
 import type { ArchiveObject, Cadence, Format, Period } from '../model/task.js';
-
-/** A manifest line: consecutive periods of one cadence that are absent for one reason. */
-export interface AbsentLine {
-  readonly v: 1;
-  readonly kind: 'absent';
-  readonly cadence: Cadence;
-  /** First and last period, included: `2024-01-15` or `2024-01`. */
-  readonly first: string;
-  readonly last: string;
-  readonly reason: AbsenceReason;
-  /** The object exists, but fetching it failed with this code. Earlier programs ignore this field and read the reason `hole`. */
-  readonly failed?: ErrorCode;
-  /**
-   * A revision that was fetched and rejected. By default, the same program version does not fetch it again. The line then has
-   * one period.
-   */
-  readonly refused?: RefusedRevision;
-  /** The number of requests without result; `at`: the last of them, ISO. */
-  readonly asked: number;
-  readonly at: string;
-  /** The same for requests to REST. The line may then have held periods that lack rows. */
-  readonly rest?: { readonly asked: number; readonly at: string } & RestAnswer;
-  readonly tool: string;
-}
-
-/** An answer of REST about the rows that the archive lacks. Without an answer, for example for a symbol that REST no longer knows, both are undefined. */
-export interface RestAnswer {
-  /** REST has no rows of the period. */
-  readonly isEmpty?: true;
-  /** The digest of the held object that lacks rows, of which REST has none. */
-  readonly lacksToo?: string;
-}
-
-/** One version of an object and its sidecar in the listing. */
-export interface RefusedRevision {
-  readonly format: Format;
-  readonly etag: string;
-  /** Empty if the listing had no sidecar. */
-  readonly sidecarEtag: string;
-}
 
 /** A line with a rejected revision. */
 export interface RefusedLine extends AbsentLine {

@@ -3,13 +3,13 @@
  * are empty files of the right size, in place of the files that were not read yet.
  */
 import { sep } from 'node:path';
-import type { RequestCounts } from '../http/request-counts.js';
+import type { FollowedRequests } from '../model/observer.js';
 
 /** The other side of a mirror. All paths are absolute paths in the mirror. */
 export interface Backing {
   readonly root: string;
   /** The requests to the other side. */
-  readonly requests: RequestCounts;
+  readonly requests: FollowedRequests;
   /** Makes the files of a series known. Call before the manifest or the folder of a series is read. */
   openSeries(seriesFolder: string): Promise<void>;
   /** Forgets what is known about a series, because another writer has changed it. The next call opens it again. */

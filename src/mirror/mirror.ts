@@ -7,7 +7,7 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Backing, BackingTrial } from '../lake/backing.js';
 import { FOLDERS } from '../lake/layout.js';
-import type { RequestCounts } from '../http/request-counts.js';
+import type { FollowedRequests } from '../model/observer.js';
 import type { Clock } from '../model/clock.js';
 import { SharedResources } from '../model/io.js';
 import { changedElsewhere } from '../s3/bucket.js';
@@ -29,7 +29,7 @@ export interface MirrorOptions {
   /** The folders of the exchange that the command needs, relative to the folder of the exchange; none: all. */
   readonly parts?: readonly string[];
   readonly clock: Pick<Clock, 'monotonic'>;
-  readonly requests: RequestCounts;
+  readonly requests: FollowedRequests;
   readonly warn: (message: string) => void;
   /** Called before each publication. */
   readonly onPublication?: () => void;
@@ -46,7 +46,7 @@ const DOCUMENT_MAX_BYTES = 512 * 1024 * 1024;
 
 export class Mirror implements Backing {
   readonly root: string;
-  readonly requests: RequestCounts;
+  readonly requests: FollowedRequests;
   readonly #options: MirrorOptions;
   readonly #bucket: LakeBucket;
   readonly #known: KnownFiles;

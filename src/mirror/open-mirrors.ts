@@ -11,7 +11,8 @@ import type { Clock, Timer } from '../model/clock.js';
 import { CryptodlError, errnoOf, toCryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
-import { stateFolder, surroundingsOf } from '../options/environment.js';
+import { bucketPlace } from '../options/addresses.js';
+import { proxiesOf, stateFolder, surroundingsOf } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
 import { HELD, TELLING } from '../options/flag-spec.js';
 import type { Verb } from '../options/flag-spec.js';
@@ -134,7 +135,15 @@ export class Mirrors {
     const observer = { ...SILENT_OBSERVER, warn };
     const counts = new RequestCounts();
     const signals = graceAfterSignals(caller, stop);
-    const bucket = new Bucket({ ...caller, counts, address, options, observer, signal });
+    const bucket = new Bucket({
+      ...caller,
+      counts,
+      address,
+      options: { ...options, ...bucketPlace(options, caller.environment) },
+      proxies: proxiesOf(options.proxy, surroundings),
+      observer,
+      signal,
+    });
     const root = await makeMirrorFolder(options, surroundings);
     const isReader = READERS.has(this.#verb);
     const copies = isReader ? copiesOf(address, options, surroundings) : undefined;

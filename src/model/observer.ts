@@ -1,5 +1,5 @@
 /** Notifications of a run in progress. Outcomes are reported separately. */
-import type { CryptodlError } from './errors.js';
+import type { CryptodlError, ErrorCode } from './errors.js';
 import type { AttemptEnd } from '../http/fetch.js';
 import type { PlanTotals } from './task.js';
 
@@ -50,6 +50,32 @@ export interface Observer {
   attempt(attempt: AttemptEnd): void;
   /** An event for `--json` only. */
   event(name: string, fields: object): void;
+}
+
+/** The requests to a host that is no host of the exchange. */
+export interface RequestCount {
+  /** Host and port. */
+  readonly host: string;
+  /** Ended attempts by method. `LIST`: a GET of a listing. */
+  readonly requests: Readonly<Record<string, number>>;
+  /** Ended attempts by HTTP status; `none` for those without an answer. */
+  readonly statuses: Readonly<Record<string, number>>;
+  /** Repeated attempts by the error of the attempt before, also those after a refusal. */
+  readonly retries: Readonly<Partial<Record<ErrorCode, number>>>;
+  /** Failed attempts by code. */
+  readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
+  /** Bytes of the bodies of answered attempts, and of their answers. */
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
+}
+
+/** Requests that a run follows. */
+export interface FollowedRequests {
+  /** The requests since the end of the last run, also those before this call. `watcher` learns of attempts and retries until `end`: the run has ended. */
+  follow(watcher: Pick<Observer, 'attempt' | 'retry'>): {
+    readonly figures: () => RequestCount;
+    readonly end: () => void;
+  };
 }
 
 /** Notifies each observer in turn. */

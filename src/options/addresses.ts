@@ -95,6 +95,22 @@ export const region: Parse<string> = (value, where) => {
   throw usage(`${where} is not the name of a region`, given(where, 'eu-central-1'));
 };
 
+/** The server and the region of a bucket: those of the flags, or else those of the variables that the tools of AWS read. Throws a usage error for an invalid variable. */
+export function bucketPlace(
+  given: { readonly s3Endpoint: string | undefined; readonly s3Region: string | undefined },
+  environment: Readonly<Record<string, string | undefined>>,
+) {
+  /** The first of these variables that is set, without blanks and line breaks at its ends. */
+  const setting = (names: readonly string[], parse: Parse<string>): string | undefined => {
+    const name = names.find((each) => (environment[each] ?? '').trim() !== '');
+    return name === undefined ? undefined : parse((environment[name] ?? '').trim(), name);
+  };
+  return {
+    s3Endpoint: given.s3Endpoint ?? setting(['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'], url),
+    s3Region: given.s3Region ?? setting(['AWS_REGION', 'AWS_DEFAULT_REGION'], region),
+  };
+}
+
 // Where monitoring finds a run.
 
 /** The address at which a server listens. */

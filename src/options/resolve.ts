@@ -16,6 +16,15 @@ type Origin =
 /** Texts as given: several for a repeated flag, or for a list or a map in a file. */
 export type RawValues = Partial<Record<FlagName, readonly string[]>>;
 
+/** A parsed command line. */
+export interface Invocation {
+  readonly verb: Verb;
+  readonly operand: string | undefined;
+  readonly values: RawValues;
+  /** The command line that `schedule` repeats. */
+  readonly behind: readonly string[];
+}
+
 export interface RawLayer {
   readonly origin: Origin;
   readonly values: RawValues;

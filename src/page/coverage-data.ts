@@ -4,10 +4,9 @@ import type { SeriesStates } from '../catalogue/day-states.js';
 import { overlap } from '../catalogue/spans.js';
 import { percentOf, periodsOf } from '../coverage/amounts.js';
 import { GapGroups, gapTexts } from '../coverage/gap-groups.js';
-import { labelOf } from '../coverage/print-coverage.js';
 import { layerName } from '../model/task.js';
 import { printable } from '../text/printable.js';
-import { excusedText, percentText, unitOf } from '../coverage/series-table.js';
+import { excusedText, labelOf, percentText, unitOf } from '../coverage/series-table.js';
 import { dataElement, embedded } from './shell.js';
 
 /** Groups of gaps in the page, at most, per group of series. */

@@ -10,7 +10,7 @@ import type { AttemptEnd } from '../http/fetch.js';
 import type { OpenBreaker, Settled } from '../http/host-states.js';
 import type { BreakerState } from '../http/retry/breaker.js';
 import type { ProxyFigures } from '../http/proxies/spread.js';
-import type { RequestCount } from '../http/request-counts.js';
+import type { RequestCount } from '../model/observer.js';
 import type { ThrottleFigures } from '../http/throttle/throttle.js';
 import type { DnsFigures } from '../http/transport/dns-cache.js';
 import type { PoolUse } from '../http/transport/pool.js';

@@ -12,10 +12,6 @@ import type { LakeAddress } from '../model/lake-address.js';
 import type { Observer } from '../model/observer.js';
 import { loadOptional } from '../model/optional-package.js';
 import { durationText } from '../model/units.js';
-import { region as parseRegion, url as parseUrl } from '../options/addresses.js';
-import { proxiesOf } from '../options/environment.js';
-import type { Surroundings } from '../options/environment.js';
-import type { Options } from '../options/flags.js';
 import { CREDENTIALS, errorName, hideIn, HINTS, readRefusals } from './refusals.js';
 
 export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
@@ -33,8 +29,13 @@ export type FindCredentials = () => Promise<Credentials>;
 
 export interface ClientOptions {
   readonly address: LakeAddress;
-  readonly options: Options;
-  readonly surroundings: Surroundings;
+  readonly options: Omit<StackOptions['options'], 'mostInFlight'> & {
+    /** Undefined: the address of AWS, or that of a profile. */
+    readonly s3Endpoint: string | undefined;
+    /** Undefined: the region of a profile. */
+    readonly s3Region: string | undefined;
+  };
+  readonly proxies: StackOptions['proxies'];
   readonly clock: Clock;
   readonly observer: Observer;
   readonly signal: AbortSignal;
@@ -92,7 +93,6 @@ const DEFAULT_REGION = 'us-east-1';
 export class S3Access {
   readonly #options: ClientOptions;
   readonly #stack: Stack;
-  readonly #endpoint: string | undefined;
   #region: string | undefined;
   /** Undefined before the first call, and when the client has a wrong region or old credentials. */
   #opened: Promise<readonly [Client, Sdk]> | undefined;
@@ -101,15 +101,10 @@ export class S3Access {
   #hasAnswered = false;
   #hasWarned = false;
 
-  /** Sends no request. Throws a usage error for a wrong address or region. */
+  /** Sends no request. */
   constructor(options: ClientOptions) {
-    const { environment } = options;
     this.#options = options;
-    this.#endpoint =
-      options.options.s3Endpoint ??
-      setting(environment, ['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'], parseUrl);
-    this.#region =
-      options.options.s3Region ?? setting(environment, ['AWS_REGION', 'AWS_DEFAULT_REGION'], parseRegion);
+    this.#region = options.options.s3Region;
     this.#stack = createStack(this.#stackOptions());
   }
 
@@ -145,7 +140,8 @@ export class S3Access {
   async #open(): Promise<readonly [Client, Sdk]> {
     const sdk = await loadSdk();
     const { credentials = ofEnvironment(this.#options.environment) } = this.#options;
-    const endpoint = this.#endpoint === undefined ? {} : { endpoint: this.#endpoint };
+    const { s3Endpoint } = this.#options.options;
+    const endpoint = s3Endpoint === undefined ? {} : { endpoint: s3Endpoint };
     const config = {
       ...endpoint,
       ...(credentials === undefined ? {} : { credentials }),
@@ -285,7 +281,7 @@ export class S3Access {
   }
 
   #stackOptions(): StackOptions {
-    const { options, surroundings, counts, ...more } = this.#options;
+    const { options, counts, ...more } = this.#options;
     const url = options.s3Endpoint ?? 'https://s3.amazonaws.com';
     return {
       ...more,
@@ -317,7 +313,6 @@ export class S3Access {
         }),
       },
       sign: this.#sign,
-      proxies: proxiesOf(options.proxy, surroundings),
       bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
       concurrency: NO_LOAD,
       figures: counts,
@@ -338,16 +333,6 @@ export class S3Access {
       throw hideIn(error, secrets['x-amz-security-token']);
     }
   };
-}
-
-/** The first of these variables that is set, without blanks and line breaks at its ends. */
-function setting<T>(
-  environment: Environment,
-  names: readonly string[],
-  parse: (text: string, where: string) => T,
-): T | undefined {
-  const name = names.find((each) => trimmed(environment[each]) !== undefined);
-  return name === undefined ? undefined : parse(trimmed(environment[name]) ?? '', name);
 }
 
 /** Files with one secret often end with a line break. */

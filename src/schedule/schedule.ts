@@ -4,8 +4,6 @@ import { basename, resolve } from 'node:path';
 import type { Command } from '../cli/look-up.js';
 import { layersOf } from '../cli/option-layers.js';
 import { printError } from '../cli/print-error.js';
-import { parseCommandLine } from '../cli/program.js';
-import type { Invocation } from '../cli/program.js';
 import { writeText } from '../cli/write-data.js';
 import { checkRequest, readJobs } from '../download/jobs.js';
 import { pastRun, readReport } from '../download/past-runs.js';
@@ -17,7 +15,7 @@ import type { Verb } from '../options/flag-spec.js';
 import { environmentName, flagsOf, isSwitch } from '../options/flags.js';
 import type { FlagName, Options } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
-import type { Resolved } from '../options/resolve.js';
+import type { Invocation, Resolved } from '../options/resolve.js';
 import { readSymbolFile } from '../options/symbols.js';
 import { SECRET_ADDRESSES } from '../options/value-text.js';
 import type { Source } from '../source/source.js';
@@ -28,12 +26,15 @@ import type { ScheduledCommand } from './timers.js';
 /** Each run starts after a random delay up to this, so that the runs of many users do not send requests in the same second. */
 const DELAY = { systemd: '10min', flag: '10m' };
 
-/** Prints the schedule of a command. A mistake of the command gives the same error as the command itself. */
-export async function schedule({ resolved: { options }, io, source, behind }: Command): Promise<ExitCode> {
+/** Prints the schedule of a command, which `parse` reads. A mistake of the command gives the same error as the command itself. */
+export async function schedule(
+  { resolved: { options }, io, source, behind }: Command,
+  parse: (argv: readonly string[], io: Io) => Invocation | undefined,
+): Promise<ExitCode> {
   const typed = behind[0] === 'cryptodl' ? behind.slice(1) : behind;
   if (typed.length === 0)
     throw usage('schedule needs a command', 'for example: cryptodl schedule -- vision -s BTCUSDT -d 7');
-  const invocation = parseCommandLine(typed, io);
+  const invocation = parse(typed, io);
   if (invocation === undefined) return 0;
   try {
     const resolved = await checkCommand(invocation, io, source);

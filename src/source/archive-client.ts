@@ -1,8 +1,7 @@
 /** Requests to the archive, except downloads of objects: pages of its listing, sidecars, and tests whether it answers. */
 import { randomUUID } from 'node:crypto';
 import { CryptodlError, NO_CONNECTION } from '../model/errors.js';
-import type { Expectation, Fetch, FetchResponse } from '../http/fetch.js';
-import type { Options } from '../options/flags.js';
+import type { Expectation, Fetch, FetchResponse, Priority } from '../http/fetch.js';
 import type { Failover } from '../http/retry/fallback-host.js';
 import { keyPath } from './keys.js';
 import type { Archive, ListingPage, Sidecar } from './source.js';
@@ -10,7 +9,7 @@ import type { Archive, ListingPage, Sidecar } from './source.js';
 /** The parts of a run that these requests need. */
 export interface ArchiveAccess {
   readonly fetch: Fetch;
-  readonly options: Pick<Options, 'archiveUrl' | 'priority'>;
+  readonly options: { readonly archiveUrl: string; readonly priority: Priority };
   readonly archive: Pick<Archive, 'listing' | 'sidecar' | 'known'>;
   readonly failover: Failover;
   readonly signal: AbortSignal;

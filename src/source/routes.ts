@@ -4,11 +4,9 @@ import type { Bans } from '../http/bans.js';
 import type { ExchangeHosts } from '../http/exchange-hosts.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import type { Market, Period, Series } from '../model/task.js';
-import type { Verb } from '../options/flag-spec.js';
-import type { Options } from '../options/flags.js';
 import type { RouteSpec } from './facts.js';
 import type { Span } from './rest-rows.js';
-import type { Source } from './source.js';
+import type { Addresses, Source } from './source.js';
 import { findDataset, intervalMs } from './venue.js';
 import type { DatasetSpec, Venue } from './venue.js';
 
@@ -70,18 +68,18 @@ export function takesSymbol(
 // The addresses of a run.
 
 export function exchangeHosts(
-  options: Options,
+  addresses: Addresses,
   { hosts, buckets, answers, rest }: Pick<Source, 'hosts' | 'buckets' | 'answers' | 'rest'>,
 ): ExchangeHosts {
   return {
     ...answers,
     buckets,
-    archiveUrl: options.archiveUrl,
-    listingUrl: options.listingUrl,
-    fallbackUrl: options.fallbackUrl,
-    restUrls: rest.urls(options),
+    archiveUrl: addresses.archiveUrl,
+    listingUrl: addresses.listingUrl,
+    fallbackUrl: addresses.fallbackUrl,
+    restUrls: rest.urls(addresses),
     knownUrls: Object.values(hosts),
-    bannedWith: (url) => rest.bannedWith(options, url),
+    bannedWith: (url) => rest.bannedWith(addresses, url),
   };
 }
 
@@ -89,12 +87,12 @@ export function exchangeHosts(
 export async function refuseBanned(
   bans: Pick<Bans, 'refuse'>,
   source: Source,
-  options: Options,
-  { verb, markets }: { readonly verb: Verb; readonly markets: readonly Market[] },
+  options: Addresses & { readonly fill?: unknown; readonly join?: unknown },
+  { isRest, markets }: { readonly isRest: boolean; readonly markets: readonly Market[] },
 ): Promise<void> {
   const rest = markets.flatMap((market) => source.rest.places(options, market));
   const archive = [placeOf('archive', options.archiveUrl), placeOf('listing', options.listingUrl)];
-  const [first, other] = verb === 'metrics' ? [rest, archive] : [archive, rest];
+  const [first, other] = isRest ? [rest, archive] : [archive, rest];
   const isReplaced = options.fill !== undefined || options.join !== undefined;
   try {
     await bans.refuse(first);

@@ -1,11 +1,10 @@
 /** The interface of an exchange: its facts, archive, listing and REST. main.ts passes one to each command that needs it. */
 import type { AnswerRules } from '../http/exchange-hosts.js';
-import type { Body, BodyFormat, Fetch } from '../http/fetch.js';
+import type { Body, BodyFormat, Fetch, Priority } from '../http/fetch.js';
 import type { Copies } from '../http/response-cache.js';
 import type { Throttle } from '../http/throttle/throttle.js';
 import type { Observer } from '../model/observer.js';
 import type { Cadence, Market, Period, Series } from '../model/task.js';
-import type { Options } from '../options/flags.js';
 import type { HaltFacts, RouteSpec } from './facts.js';
 import type { Page, Span } from './rest-rows.js';
 import type { Venue } from './venue.js';
@@ -106,21 +105,31 @@ export interface ListingFormat {
   parse(body: Buffer, address: string): ListingPage;
 }
 
+/** The options with addresses of the exchange. */
+export interface Addresses {
+  readonly archiveUrl: string;
+  readonly listingUrl: string;
+  readonly fallbackUrl: string | undefined;
+  readonly fapiUrl: string;
+  readonly dapiUrl: string;
+  readonly spotUrl: string;
+}
+
 /** REST of an exchange: its hosts and its contracts. */
 export interface RestApi {
   /** Address of each host, by the name of the option that replaces it: `fapi-url`. */
-  urls(options: Options): Readonly<Record<string, string>>;
+  urls(addresses: Addresses): Readonly<Record<string, string>>;
   /** The names under which bans of a market's REST are recorded: `futures fapi.binance.com`. */
-  places(options: Options, market: Market): readonly string[];
+  places(addresses: Addresses, market: Market): readonly string[];
   /** The addresses that are banned together with this one, itself included. */
-  bannedWith(options: Options, url: string): readonly string[];
+  bannedWith(addresses: Addresses, url: string): readonly string[];
   open(session: RestSessionOptions): Rest;
   /** Whether a symbol is the perpetual contract of its pair. */
   isPerpetual(market: Market, symbol: string): boolean;
 }
 
 export interface RestSessionOptions {
-  readonly options: Options;
+  readonly options: Addresses & { readonly priority: Priority };
   readonly fetch: Fetch;
   readonly throttle: Pick<Throttle, 'setBudget'>;
   readonly copies: Copies;

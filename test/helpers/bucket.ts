@@ -5,7 +5,7 @@ import { systemClock } from '../../src/model/clock.js';
 import type { Clock } from '../../src/model/clock.js';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
 import type { Observer } from '../../src/model/observer.js';
-import { surroundingsOf } from '../../src/options/environment.js';
+import { proxiesOf, surroundingsOf } from '../../src/options/environment.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import type { RawValues } from '../../src/options/resolve.js';
 import type { FindCredentials } from '../../src/s3/client.js';
@@ -40,7 +40,7 @@ export function bucketOf({ address = 's3://lake/data', environment, ...more }: B
   const bucket = new LakeBucket({
     address,
     options,
-    surroundings: surroundingsOf(environment),
+    proxies: proxiesOf(undefined, surroundingsOf(environment)),
     environment,
     clock: more.clock ?? systemClock,
     observer: { ...SILENT_OBSERVER, warn: (message) => warnings.push(message), ...more.observer },

@@ -7,7 +7,7 @@ import { format, resolveConfig } from 'prettier';
 import { describe, expect, it } from 'vitest';
 import { datasetsDocument, faultsDocument, flagsDocument } from '../../scripts/documents.js';
 import { parseCommandLine } from '../../src/cli/program.js';
-import type { Invocation } from '../../src/cli/program.js';
+import type { Invocation } from '../../src/options/resolve.js';
 import type { Io } from '../../src/model/io.js';
 import { environmentName, FLAG_NAMES, flagSpec } from '../../src/options/flags.js';
 import { describeDataset } from '../../src/source/describe.js';

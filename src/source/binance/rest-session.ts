@@ -6,11 +6,10 @@ import { DAY_MS } from '../../model/calendar.js';
 import { CryptodlError, isNoAnswer } from '../../model/errors.js';
 import type { Market, Series } from '../../model/task.js';
 import { agoText } from '../../model/units.js';
-import type { Options } from '../../options/flags.js';
 import type { RouteSpec } from '../facts.js';
 import { shownValue } from '../rest-rows.js';
 import type { Page, Row, Span } from '../rest-rows.js';
-import type { RestApi, RestSessionOptions } from '../source.js';
+import type { Addresses, RestApi, RestSessionOptions } from '../source.js';
 import { intervalMs } from '../venue.js';
 import type { Venue } from '../venue.js';
 import { exchangeInfo, isPerpetual, pairOf, parseHeldInfo, weightBucket } from './exchange-info.js';
@@ -49,7 +48,7 @@ export function binanceRest({ spot, spotPublic }: Venue['hosts']): RestApi {
   };
 }
 
-function restUrls(options: Options): Record<string, string> {
+function restUrls(options: Addresses): Record<string, string> {
   return {
     'fapi-url': options.fapiUrl,
     'dapi-url': options.dapiUrl,
@@ -82,14 +81,14 @@ async function infoOf(
 const FUTURES: readonly string[] = ['futures', 'futuresData', 'funding'];
 
 /** The places of a market's REST, one per bucket. Bans are recorded by place. */
-function restPlaces(options: Options, market: Market): string[] {
+function restPlaces(options: Addresses, market: Market): string[] {
   if (market === 'spot') return [placeOf('spot', options.spotUrl)];
   const url = market === 'cm' ? options.dapiUrl : options.fapiUrl;
   return FUTURES.map((bucket) => placeOf(bucket, url));
 }
 
 /** The hosts of USD-margined and coin-margined futures share their limits, so a ban of one applies to both. */
-function bannedWith(options: Options, url: string): string[] {
+function bannedWith(options: Addresses, url: string): string[] {
   const futures = [options.fapiUrl, options.dapiUrl];
   const isOf = (base: string): boolean => new URL(base).host === new URL(url).host;
   return futures.some(isOf) ? [...new Set([url, ...futures])] : [url];
