@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { SourceMap } from 'node:module';
 import type { SourceMapPayload } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { packageFile } from '../files/package-file.js';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
@@ -27,7 +28,7 @@ export function printError(
 
 /** A place in the bundle, whose files have these names for V8 (bin/load-bundle.js). */
 const PLACE = /\bcryptodl-bundle\/([a-z-]+\.cjs):(\d+):(\d+)/g;
-const BUNDLE = new URL('../bundle/', import.meta.url);
+const BUNDLE = packageFile('dist/bundle/');
 
 /** The stack with the files that the bundle was made from. A place without a source map stays as it is. */
 function originalStack(stack: string): string {

@@ -1,12 +1,13 @@
 /** Makes an Io from this process. No other file touches its streams, signals and exit code. */
 import { fileURLToPath } from 'node:url';
+import { packageFile } from '../files/package-file.js';
 import { systemClock } from '../model/clock.js';
 import type { Io } from '../model/io.js';
 import { cores } from '../model/machine.js';
 import { run } from '../main.js';
 import { printLines } from '../text/printable.js';
 
-const BIN = fileURLToPath(new URL('../../bin/cryptodl.js', import.meta.url));
+const BIN = fileURLToPath(packageFile('bin/cryptodl.js'));
 
 export async function main(): Promise<void> {
   restrictUmask();

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { LakeFile } from '../catalogue/read-series.js';
+import { packageFile } from '../files/package-file.js';
 import { dayText } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
@@ -48,7 +49,7 @@ function noInstrument({ market, symbol, interval }: Series, venue: Source): stri
   return isLong ? `nautilus_trader has no bar type for ${interval}` : undefined;
 }
 
-const PROGRAM = new URL('../../config/nautilus-loader.py', import.meta.url);
+const PROGRAM = packageFile('config/nautilus-loader.py');
 
 /** The program. Each source has a file. */
 function nautilusScript(sources: readonly RowSource[], venue: Source): string {

@@ -1,5 +1,6 @@
 /** Checks the content of the file of `cryptodl run`: jobs and their shared defaults. Usage errors name file, job and key. */
 import { fileURLToPath } from 'node:url';
+import { packageFile } from '../files/package-file.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
 import { fileLayer, helpHint } from './config-file.js';
@@ -34,7 +35,7 @@ const SHARED: readonly FlagName[] = [
 /** Flags for the command line only. */
 const COMMAND_LINE_ONLY: readonly FlagName[] = ['config', 'dry-run', 'only', 'print-options'];
 
-const EXAMPLE = fileURLToPath(new URL('../../config/jobs.example.yaml', import.meta.url));
+const EXAMPLE = fileURLToPath(packageFile('config/jobs.example.yaml'));
 
 /** Names the example in the package, which is not in the working directory of a user. */
 export const JOBS_HINT = `${shownPath(EXAMPLE)} is an example of a file of jobs`;

@@ -1,8 +1,9 @@
 /** The page around the data: markup, style and script, without any text from a lake; and data that cannot become markup. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { beginsWith } from '../files/own-file.js';
+
 import type { OwnFile } from '../files/own-file.js';
+import { packageFile } from '../files/package-file.js';
 import { jsonText } from '../text/printable.js';
 
 /** The verb that writes the page. */
@@ -19,7 +20,7 @@ export function pageFile(verb: PageVerb, path: string, force: boolean): OwnFile 
 
 /** `scripts/make-page.js` makes the assets from `assets/` and uPlot. */
 function asset(verb: PageVerb, name: string): string {
-  return readFileSync(new URL(`../../dist/${verb}-page/${name}`, import.meta.url), 'utf8');
+  return readFileSync(packageFile(`dist/${verb}-page/${name}`), 'utf8');
 }
 
 export interface Shell {

@@ -3,6 +3,7 @@
  * everything else in `--help`. A command that uses the facts validates them (facts.ts).
  */
 import { readFileSync } from 'node:fs';
+import { packageFile } from '../files/package-file.js';
 import type { Cadence, Market } from '../model/task.js';
 
 /** Selects every market, dataset or interval. */
@@ -60,10 +61,8 @@ export interface BucketLimit {
 
 type PresetWords = Readonly<Record<(typeof PRESETS)[number], { retries: number; baseDelayMs: number }>>;
 
-const CONFIG = new URL('../../config/', import.meta.url);
-
 export function readConfig(name: string): unknown {
-  return JSON.parse(readFileSync(new URL(name, CONFIG), 'utf8')) as unknown;
+  return JSON.parse(readFileSync(packageFile(`config/${name}`), 'utf8')) as unknown;
 }
 
 /** Hosts and limits, and the datasets and intervals of all markets, each once. */
