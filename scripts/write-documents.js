@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { toJsonSchema } from '@valibot/to-json-schema';
 import { format, resolveConfig } from 'prettier';
 import { datasetsDocument, faultsDocument, flagsDocument } from './documents.js';
 
@@ -11,6 +12,7 @@ const at = (path) => new URL(`../${path}`, import.meta.url);
 const built = (path) => import(at(`dist/${path}`).href);
 
 const { loadBinance } = await built('source/binance/binance.js');
+const { FACTS } = await built('source/facts.js');
 const { MARKETS } = await built('source/names.js');
 const { describeDataset } = await built('source/describe.js');
 const { FLAG_NAMES, environmentName, flagSpec } = await built('options/flags.js');
@@ -47,10 +49,16 @@ function faultTitles() {
  */
 async function write(path, text) {
   const options = await resolveConfig(at(path));
-  writeFileSync(at(path), await format(text, { ...options, parser: 'markdown' }));
+  writeFileSync(at(path), await format(text, { ...options, filepath: path }));
   console.log(`wrote ${path}`);
 }
 
 await write('docs/datasets.md', datasetsDocument(descriptions));
 await write('docs/flags.md', flagsDocument(flags));
 await write('docs/faults.md', faultsDocument(faultTitles()));
+
+for (const [name, schema] of Object.entries(FACTS)) {
+  // The check of a halt that ends before it begins has no form in a JSON schema.
+  const text = toJsonSchema(schema, { typeMode: 'input', errorMode: 'ignore' });
+  await write(`config/${name.replace('.json', '.schema.json')}`, JSON.stringify(text));
+}

@@ -249,26 +249,40 @@ export type DatasetFacts = v.InferOutput<typeof Dataset>;
 export type OfferFacts = v.InferOutput<typeof Offer>;
 export type VenueFacts = v.InferOutput<typeof VenueFacts>;
 
-/** Throws if the shipped file does not fit its schema, which is a bug of the package. */
+/** The schema of each file of `config/` with facts. `npm run docs` writes a JSON schema beside each file. */
+export const FACTS = {
+  'binance.json': VenueFacts,
+  'binance-datasets.json': v.record(v.string(), Dataset),
+  'halts.json': v.array(Halt),
+  'retry-presets.json': RetryPresets,
+} as const;
+
+/** Throws with the file and the place of the first wrong value. In the shipped files, that is a bug of the package. */
+export function parseFacts<Name extends keyof typeof FACTS>(name: Name, content: unknown) {
+  const schema: (typeof FACTS)[Name] = FACTS[name];
+  const { success, output, issues } = v.safeParse(schema, content);
+  if (success) return output;
+  throw new Error(`config/${name}: ${v.getDotPath(issues[0]) ?? 'the file'}: ${issues[0].message}`);
+}
+
+function readFacts<Name extends keyof typeof FACTS>(name: Name) {
+  return parseFacts(name, readConfig(name));
+}
+
 export function readVenueFacts(): VenueFacts {
-  return v.parse(VenueFacts, readConfig('binance.json'));
+  return readFacts('binance.json');
 }
 
 export function readDatasetFacts(): Readonly<Record<string, DatasetFacts>> {
-  return v.parse(v.record(v.string(), Dataset), readConfig('binance-datasets.json'));
-}
-
-/** Throws for a halt without a source, and for a halt that ends before it begins. */
-export function parseHalts(content: unknown): HaltFacts[] {
-  return v.parse(v.array(Halt), content);
+  return readFacts('binance-datasets.json');
 }
 
 export function readHalts(): HaltFacts[] {
-  return parseHalts(readConfig('halts.json'));
+  return readFacts('halts.json');
 }
 
 export type RetryPreset = v.InferOutput<typeof RetryPreset>;
 
 export function loadRetryPresets(): v.InferOutput<typeof RetryPresets> {
-  return v.parse(RetryPresets, readConfig('retry-presets.json'));
+  return readFacts('retry-presets.json');
 }

@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { PassThrough } from 'node:stream';
+import { toJsonSchema } from '@valibot/to-json-schema';
 import { format, resolveConfig } from 'prettier';
 import { describe, expect, it } from 'vitest';
 import { datasetsDocument, faultsDocument, flagsDocument } from '../../scripts/documents.js';
@@ -10,6 +11,7 @@ import { parseCommandLine } from '../../src/cli/program.js';
 import type { Invocation } from '../../src/options/resolve.js';
 import type { Io } from '../../src/model/io.js';
 import { environmentName, FLAG_NAMES, flagSpec } from '../../src/options/flags.js';
+import { FACTS } from '../../src/source/facts.js';
 import { describeDataset } from '../../src/source/describe.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { MARKETS } from '../../src/source/names.js';
@@ -54,6 +56,11 @@ describe('generated documents (npm run docs writes them)', () => {
 
   it('docs/flags.md', async () => {
     expect(read('docs/flags.md')).toBe(await formatted(flagsDocument(flags)));
+  });
+
+  it.each(Object.entries(FACTS))('the schema of config/%s', (name, schema) => {
+    const written: unknown = JSON.parse(read(`config/${name.replace('.json', '.schema.json')}`));
+    expect(written).toEqual(toJsonSchema(schema, { typeMode: 'input', errorMode: 'ignore' }));
   });
 
   it('docs/faults.md', async () => {

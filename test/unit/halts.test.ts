@@ -7,7 +7,7 @@ import { applyLine, emptyManifest } from '../../src/lake/manifest.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
 import { dayText } from '../../src/model/calendar.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
-import { parseHalts, readHalts } from '../../src/source/facts.js';
+import { parseFacts, readHalts } from '../../src/source/facts.js';
 import { findDataset } from '../../src/source/venue.js';
 
 const DAY = 86_400;
@@ -108,7 +108,9 @@ describe('config/halts.json', () => {
   const line = { market: 'spot', from: '2024-01-01T03:00:00Z', to: '2024-01-01T04:00:00Z', source: 'a page' };
 
   it('is read', () => {
-    expect(parseHalts([line])).toEqual([{ ...line, datasets: ['klines', 'trades', 'aggTrades'] }]);
+    expect(parseFacts('halts.json', [line])).toEqual([
+      { ...line, datasets: ['klines', 'trades', 'aggTrades'] },
+    ]);
   });
 
   it('has the maintenance of the spot market with sources, in order', () => {
@@ -134,6 +136,8 @@ describe('config/halts.json', () => {
     ['a time that is not UTC', { ...line, from: '2024-01-01T03:00:00+09:00' }],
     ['a key too many', { ...line, symbol: 'BTCUSDT' }],
   ])('is refused when it has %s', (_, wrong) => {
-    expect(() => parseHalts([wrong])).toThrow(/Invalid|not UTC|ends before/);
+    expect(() => parseFacts('halts.json', [wrong])).toThrow(
+      /^config\/halts\.json: 0.*(?:Invalid|not UTC|ends before)/,
+    );
   });
 });
