@@ -2,7 +2,7 @@
 import { usage } from '../model/errors.js';
 import { isLakeAddress, parseLake } from '../model/lake-address.js';
 import { HOST_AND_PORT, readProxy } from './environment.js';
-import { given, text, parser } from './parsers.js';
+import { text, parser } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** A folder, or the address of a lake in a bucket. */
@@ -14,18 +14,40 @@ export const localFolder: Parse<string> = (value, where) => {
   throw usage(`${where} takes a local folder, and no bucket`, 'copy the folder from the bucket, or into it');
 };
 
+/** An address of one of these protocols, without line breaks and tabs, which the parser of addresses leaves out. Undefined for any other text. */
+function addressIn(value: string, ...protocols: readonly string[]): URL | undefined {
+  const address = /\p{Cc}/u.test(value) || !URL.canParse(value) ? undefined : new URL(value);
+  return address !== undefined && protocols.includes(address.protocol) ? address : undefined;
+}
+
 /** An http(s) address that may have a query. Its path is a secret, so the errors contain only its host. */
 export function secretUrl(example: string): Parse<string> {
   return (value, where) => {
-    const address = URL.canParse(value) ? new URL(value) : undefined;
-    const isAddress = address !== undefined && ['http:', 'https:'].includes(address.protocol);
-    const hasUserInfo = isAddress ? address.username + address.password !== '' : value.includes('@');
-    if (isAddress && address.hash === '' && !hasUserInfo) return value;
-    const problem = hasUserInfo
-      ? 'holds a user name or a password; only --proxy may have them'
-      : 'is not an http(s) address';
-    throw usage(`${where} ${hiddenAddress(value)} ${problem}`, given(where, example));
+    const address = addressIn(value, 'http:', 'https:');
+    if (address !== undefined && address.hash + address.username + address.password === '') return value;
+    throw noAddress(value, where, 'user name and password', example);
   };
+}
+
+/** An http(s) address without query → the address without a slash at its end. `host:port` is http: for this machine, else https:. */
+export const url: Parse<string> = (value, where) => {
+  const scheme = /^(?:localhost|127\.|\[::1\])/.test(value) ? 'http' : 'https';
+  const isBare =
+    /^(?:localhost|[\w-]+\.[\w.-]+|[\w-]+(?=:)|\[[\da-f:]+\])(?::\d{1,5})?(?:\/[\w./-]*)?$/i.test(value);
+  const whole = isBare ? `${scheme}://${value}` : value;
+  const address = addressIn(whole, 'http:', 'https:');
+  const isPlain =
+    address !== undefined && address.search + address.hash + address.username + address.password === '';
+  if (isPlain) return whole.replace(/(?<!\/)\/+$/, '');
+  throw noAddress(value, where, 'user name, password and query', 'http://127.0.0.1:8090');
+};
+
+/** The error has only the host: a query may contain a signature, and a second line another secret. */
+function noAddress(value: string, where: string, left: string, example: string): Error {
+  return usage(
+    `${where} ${hiddenAddress(value)} is not an http(s) address without ${left}`,
+    `for example ${example}`,
+  );
 }
 
 /** Stands for a secret address in texts that users pass on. */
@@ -34,31 +56,6 @@ export function hiddenAddress(value: string): string {
   return host === '' ? '(not shown)' : `(not shown; host ${host})`;
 }
 
-const EXAMPLE = 'http://127.0.0.1:8090';
-
-/** An http(s) address without query → the address without a slash at its end. `host:port` is http: for this machine, else https:. */
-export const url: Parse<string> = (value, where) => {
-  const scheme = /^(?:localhost|127\.|\[::1\])/.test(value) ? 'http' : 'https';
-  const isBare =
-    /^(?:localhost|[\w-]+\.[\w.-]+|[\w-]+(?=:)|\[[\da-f:]+\])(?::\d{1,5})?(?:\/[\w./-]*)?$/i.test(value);
-  const address = isBare ? `${scheme}://${value}` : value;
-  const parsed = URL.canParse(address) ? new URL(address) : undefined;
-  // The parser of addresses leaves line breaks and tabs out.
-  const isPlain = !/\p{Cc}/u.test(value);
-  const isHttp = isPlain && parsed !== undefined && ['http:', 'https:'].includes(parsed.protocol);
-  if (value.includes('@') && (!isHttp || parsed.username + parsed.password !== ''))
-    throw usage(
-      `${where} holds a user name or a password; only --proxy may have them`,
-      given(where, EXAMPLE),
-    );
-  if (isHttp && parsed.search + parsed.hash === '') return address.replace(/(?<!\/)\/+$/, '');
-  // A query may contain a signature, and a second line another secret.
-  throw usage(
-    `${where}: "${value.replace(/[?#\p{Cc}].*/su, '…')}" is not an http(s) address without a query`,
-    given(where, EXAMPLE),
-  );
-};
-
 /**
  * An address, possibly with user and password, `host:port`, `none`, or `@FILE` with addresses. The error does not contain the value,
  * because of the password.
@@ -66,16 +63,15 @@ export const url: Parse<string> = (value, where) => {
 export const proxy: Parse<string> = (value, where) => {
   const address = value === 'none' || /^@./.test(value) ? value : readProxy(value);
   if (address !== undefined) return address;
-  throw usage(`${where} is not the address of a proxy`, given(where, 'http://127.0.0.1:3128'));
+  throw usage(`${where} is not the address of a proxy`, 'for example http://127.0.0.1:3128');
 };
 
 /** The address of a Redis server, possibly with user, password and number of the database. The errors do not contain the value. */
 export const redis: Parse<string> = (written, where) => {
   const value = HOST_AND_PORT.test(written) ? `redis://${written}` : written;
-  const address = URL.canParse(value) ? new URL(value) : undefined;
-  const isRedis = address !== undefined && ['redis:', 'rediss:'].includes(address.protocol);
+  const address = addressIn(value, 'redis:', 'rediss:');
   if (
-    isRedis &&
+    address !== undefined &&
     address.hostname !== '' &&
     (address.username === '' || address.password !== '') &&
     /^\/?\d{0,4}$/.test(address.pathname) &&
@@ -84,7 +80,7 @@ export const redis: Parse<string> = (written, where) => {
     return value;
   throw usage(
     `${where} is not the address of a Redis server`,
-    `${given(where, 'redis://127.0.0.1:6379')}, or with user, password and number of the database: redis://USER:PASSWORD@HOST:6379/0`,
+    'for example redis://127.0.0.1:6379, or with user, password and number of the database: redis://USER:PASSWORD@HOST:6379/0',
   );
 };
 
@@ -92,7 +88,7 @@ export const redis: Parse<string> = (written, where) => {
 export const region: Parse<string> = (value, where) => {
   if (/^[a-zA-Z0-9-]{1,40}$/.test(value)) return value;
   // The value of a variable may be a secret in the wrong place.
-  throw usage(`${where} is not the name of a region`, given(where, 'eu-central-1'));
+  throw usage(`${where} is not the name of a region`, 'for example eu-central-1');
 };
 
 /** The server and the region of a bucket: those of the flags, or else those of the variables that the tools of AWS read. Throws a usage error for an invalid variable. */

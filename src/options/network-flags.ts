@@ -44,15 +44,11 @@ export function limit(known: Readonly<Record<string, BucketLimit>>): parse.Parse
     const permits = Math.max(1, Math.floor((Number(amount) / givenMs) * windowMs));
     if (permits / windowMs > most.permits / most.windowMs)
       throw usage(
-        `${where}: ${text} is above the limit of ${bucket}, ${limitText(most)}`,
-        parse.given(where, `${bucket}=${limitText(most)}`),
+        `${where}: ${text} is above the limit of ${bucket}`,
+        `at most ${bucket}=${most.permits}/${windowText(most.windowMs)}`,
       );
     return { text: `${bucket}=${permits}/${windowText(windowMs)}`, bucket, permits, windowMs };
   };
-}
-
-function limitText({ permits, windowMs }: BucketLimit): string {
-  return `${permits}/${windowText(windowMs)}`;
 }
 
 /** `s`, `m` or `5m`. */

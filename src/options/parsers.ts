@@ -21,19 +21,9 @@ export interface ExchangeNames {
 /** `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. */
 export type Parse<T> = (text: string, where: string, exchange?: ExchangeNames) => T;
 
-/** An option with its value in the syntax of its source: `--days 7`, `CRYPTODL_DAYS=7`, `days: 7`. */
-export function given(where: string, value: string): string {
-  if (where.startsWith('--')) return `${where} ${value}`;
-  const key = where.split(': ').at(-1) ?? where;
-  return key === where ? `${where}=${value}` : `${key}: ${value}`;
-}
-
 /** The usage error for a value that is not `what`, with valid values. */
 export function invalid(value: string, where: string, what: string, ...valid: readonly string[]): Error {
-  const examples = valid.map((text) => given(where, text));
-  const first = examples.slice(0, -1).join(', ');
-  const hint = [first, examples.at(-1)].filter((part) => part !== '').join(' or ');
-  return usage(`${where}: "${value}" is not ${what}`, hint);
+  return usage(`${where}: "${value}" is not ${what}`, `for example ${valid.join(' or ')}`);
 }
 
 /** The parser of texts that `read` understands. The others are not `what`. */

@@ -3,7 +3,6 @@ import { errnoOf, usage } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { reasonOf } from '../text/path-faults.js';
 import { readText } from '../text/read-text.js';
-import { given } from './parsers.js';
 import type { Parse } from './parsers.js';
 
 /** A file name has at most 255 bytes: up to three for each character of the symbol, the others for interval, date and ending. */
@@ -40,8 +39,7 @@ export const symbols: Parse<SymbolsOption> = (text, where) => {
     .flatMap((part) => (isList(part) ? part : part.split(/\s+/)))
     .filter((part) => part !== '');
   const lists = parts.filter(isList).map((part) => (part === '-' ? 'stdin' : { file: part.slice(1) }));
-  if (parts.includes('@'))
-    throw usage(`${where}: "@" needs the name of a file`, given(where, '@universe.txt'));
+  if (parts.includes('@')) throw usage(`${where}: "@" needs the name of a file`, 'for example @universe.txt');
   const patterns = patternsOf(
     parts.filter((part) => !isList(part)),
     where,
@@ -89,7 +87,7 @@ function unique(words: readonly string[]): string[] {
 /** Throws a usage error if no word selects symbols. */
 function refuseNothing({ names, globs }: SymbolPatterns, where: string): void {
   if (names.length + globs.length > 0) return;
-  throw usage(`${where} names no symbol`, `${given(where, 'BTCUSDT,ETHUSDT')} or ${given(where, "'*USDT'")}`);
+  throw usage(`${where} names no symbol`, "for example BTCUSDT,ETHUSDT or '*USDT'");
 }
 
 /** Throws a usage error for a word that cannot be part of an archive key, and for the name of a file. */
@@ -106,7 +104,7 @@ function refuseUnsafe(word: string, where: string): void {
   throw usage(
     `${where}: ${JSON.stringify(word)} is not a symbol`,
     isListFile
-      ? `@ reads a list of symbols: ${given(where, `@${word}`)}`
+      ? `@ reads a list of symbols: @${word}`
       : 'symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT',
   );
 }

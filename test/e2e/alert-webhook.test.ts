@@ -222,11 +222,15 @@ describe('the addresses of --ping and --alert-webhook', () => {
       '--ping (not shown; host h) is not an http(s) address',
     ],
     ['no protocol', ['vision', '--ping', 'h/secret'], '--ping (not shown) is not an http(s) address'],
-    ['a user', ['vision', '--ping', 'http://u:p@h/secret'], '--ping (not shown; host h) holds a user name'],
+    [
+      'a user',
+      ['vision', '--ping', 'http://u:p@h/secret'],
+      '--ping (not shown; host h) is not an http(s) address without user name',
+    ],
     [
       'a user, no protocol',
       ['vision', '--alert-webhook', 'u:secret@h'],
-      '--alert-webhook (not shown) holds a user',
+      '--alert-webhook (not shown) is not an http(s) address without user name',
     ],
     [
       'a flag of a job',

@@ -87,9 +87,11 @@ describe('user name and password in an address', () => {
         const { code, stdout, stderr } = await cryptodl(asked);
         expect(code).toBe(2);
         expect(stderr).toMatch(
-          new RegExp(`^cryptodl: --${flag} holds a user name or a password; only --proxy may have them\\n`),
+          new RegExp(
+            `^cryptodl: --${flag} .*is not an http\\(s\\) address without user name, password and query\\n`,
+          ),
         );
-        expect(stderr).toMatch(new RegExp(`  --${flag} https?://[\\w.:]+\\n`));
+        expect(stderr).toMatch(/ {2}for example https?:\/\/[\w.:]+\n/);
         expect(stdout + stderr).not.toContain(PASSWORD);
         expect(stdout + stderr).not.toContain('***');
       }
@@ -139,7 +141,7 @@ describe('user name and password in an address', () => {
       );
       const refused = await cryptodl(['retry', path, ...FAST]);
       expect(refused.code).toBe(2);
-      expect(refused.stderr).toContain(': archive-url holds a user name or a password');
+      expect(refused.stderr).toContain('is not an http(s) address without user name, password and query');
       expect(refused.stderr).not.toContain(PASSWORD);
     }
     await cryptodlOk(['retry', path, ...place, ...FAST]);

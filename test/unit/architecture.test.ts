@@ -170,7 +170,7 @@ const LINES: Readonly<Record<string, number>> = {
   model: 1600,
   monitor: 1300,
   notify: 250,
-  options: 3000,
+  options: 2900,
   page: 450,
   plan: 2600,
   plot: 1050,

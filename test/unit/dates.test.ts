@@ -75,7 +75,7 @@ it.each([
     expect.objectContaining({
       code: 'usage',
       message: `CRYPTODL_FROM: "${text}" is not a date`,
-      hint: 'CRYPTODL_FROM=2024-01-31, CRYPTODL_FROM=2024-01, CRYPTODL_FROM=2024 or CRYPTODL_FROM=yesterday',
+      hint: 'for example 2024-01-31 or 2024-01 or 2024 or yesterday',
     }),
   );
 });

@@ -195,7 +195,7 @@ describe('lists', () => {
     const named = environment({ CRYPTODL_SYMBOLS: '!A' });
     expect(refusal(() => resolveOptions('vision', [named]))).toEqual([
       'CRYPTODL_SYMBOLS names no symbol',
-      "CRYPTODL_SYMBOLS=BTCUSDT,ETHUSDT or CRYPTODL_SYMBOLS='*USDT'",
+      "for example BTCUSDT,ETHUSDT or '*USDT'",
     ]);
     expect(refusal(() => resolveOptions('vision', [config({ symbols: '../B' })]))[0]).toBe(
       'my.yaml: symbols: "../B" is not a symbol',
