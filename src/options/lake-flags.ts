@@ -28,12 +28,8 @@ export const LAKE_FLAGS = {
       short: 'o',
       verbs: OF_LAKE,
       value: 'DIR',
-      doc: 'folder or s3:// address of the lake',
+      doc: 'folder of the lake; of most commands, also an s3:// address',
       docOf: {
-        run: 'folder of the lake',
-        report: 'folder of the lake, which is read; --html names the file of the report',
-        export: 'folder of the lake, which is read; --target names the folder of the files',
-        remove: 'folder of the lake',
         worker:
           'the only lake that the jobs may write to; without it, also lakes in buckets that the jobs name',
       },
@@ -139,26 +135,13 @@ export const LAKE_FLAGS = {
     force: {
       isCarried: true,
       verbs: ['vision', 'metrics', 'report', 'plot', 'bars', 'export', 'universe'],
-      doc: 'fetch and write everything again; the settings may differ from those of the series in the lake',
-      docOf: {
-        report: 'also replace a file that is not a report',
-        plot: 'also replace a file that is not a plot',
-        export:
-          'write all files again; also replace files that export did not write or that another program has changed',
-        universe: 'also replace a file that cryptodl universe did not write',
-        bars: 'make all bars again',
-      },
+      doc: 'write everything again; downloads fetch it again, also with other settings than those of the lake; export, report, plot and universe also replace files of other programs',
       aka: ['overwrite', 'refresh', 'erase'],
     },
     'dry-run': {
       short: 'n',
       verbs: [...DOWNLOADS_AND_JOBS, 'bars', 'enqueue', 'export'],
-      doc: 'print the plan and download nothing; the plan has a line per object: fetch, skip or absent, bytes and key',
-      docOf: {
-        enqueue: 'print how many jobs there are, and add none',
-        export: 'print the files that would be written, and write none',
-        bars: 'print the months that would be made, and change nothing',
-      },
+      doc: 'print the plan and do nothing; the plan of a download has a line per object: fetch, skip or absent, bytes and key',
       aka: ['plan', 'simulate'],
     },
     kind: {

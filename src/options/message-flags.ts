@@ -21,12 +21,7 @@ export const MESSAGE_FLAGS = {
     json: {
       verbs: [...ONLINE_AND_JOBS, ...ANSWERING, 'bars'],
       usual: [...ONLINE_AND_JOBS, ...TELLING, 'status', 'bars'],
-      doc: 'print NDJSON; an object per event, finding, item or file, then a summary',
-      docOf: {
-        universe: 'print NDJSON; an object per period and symbol, or per file; sums are text with all digits',
-        schema: 'print JSON',
-        sql: 'print NDJSON: an object per row; decimals, times and integers above 2^53 are text',
-      },
+      doc: 'print NDJSON; an object per event, finding, item, row or file, then a summary, if there is one; decimals, times and integers above 2^53 are text',
     },
     last: {
       verbs: ['runs'],
@@ -47,12 +42,7 @@ export const MESSAGE_FLAGS = {
       short: 'q',
       verbs: [...EXAMINED, 'sql', 'check', 'coverage', 'report', 'plot', 'bars', 'export', 'universe'],
       usual: EXAMINED,
-      doc: 'print only problems',
-      docOf: {
-        check: 'print only the verdict',
-        coverage: 'leave out the next command',
-        plot: 'leave out the lines below the chart',
-      },
+      doc: 'print only problems and results',
       aka: ['silent'],
     },
     ping: {

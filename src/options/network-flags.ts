@@ -83,8 +83,7 @@ export const NETWORK_FLAGS = {
     priority: {
       verbs: ONLINE_AND_JOBS,
       value: 'LEVEL',
-      doc: 'order of the jobs of one process that wait for the same rate limit: high, normal or low',
-      docOf: { enqueue: 'order of jobs: high, normal or low; a job gains on later ones as it waits' },
+      doc: 'order of jobs that wait for the same rate limit or in a queue: high, normal or low',
       ...oneOf(['high', 'normal', 'low']),
       default: 'normal',
     },

@@ -109,11 +109,7 @@ export const OUTPUT_FLAGS = {
     csv: {
       verbs: ['sql', 'coverage'],
       usual: ['coverage'],
-      doc: 'print CSV',
-      docOf: {
-        sql: 'print CSV with all rows; also on a terminal, where the default is a table of the first 40 rows',
-        coverage: 'print CSV; a line per series and period, with the reason of each gap',
-      },
+      doc: 'print CSV with all rows; coverage has a line per series and period, with the reason of each gap',
     },
     'fill-empty': {
       verbs: ['bars'],

@@ -73,11 +73,7 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, usual: [
     isCarried: false,
     verbs: ['run', 'worker'],
     usual: ['run', 'worker'],
-    doc: 'number of jobs at the same time; jobs of the same lake run one after the other, and limits apply to all jobs together',
-    docOf: {
-      worker:
-        'number of jobs of the queue at the same time, and as many conversions; limits and --concurrency apply to all of them together',
-    },
+    doc: 'number of jobs at the same time; run: jobs of the same lake run one after the other; worker: as many conversions run too; limits apply to all jobs together',
     ...COUNT,
     default: '1',
     defaultOf: { worker: '8' },

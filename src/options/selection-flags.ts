@@ -21,11 +21,6 @@ import { symbols } from './symbols.js';
 
 const venue = readVenueWords();
 
-const LAST_DAYS = 'the last N complete UTC days; --symbols without a range selects the last day';
-
-const SYMBOLS =
-  "names or globs like '*USDT', separated by commas; '!BUSD*' excludes, @FILE reads a file, - reads stdin, all selects all";
-
 /** Statistics that only REST has. `metrics` downloads them by default. */
 const STATISTICS = [
   'openInterestHist',
@@ -52,13 +47,7 @@ export const SELECTION_FLAGS = {
       usual: [...QUOTED, ...SELECTING],
       value: 'LIST',
       list: 'joined',
-      doc: `${SYMBOLS}; without this flag, the series of the lake`,
-      docOf: {
-        plot: 'the symbol; the same as the argument',
-        enqueue: SYMBOLS,
-        list: `${SYMBOLS}; without this flag, list symbols shows all`,
-        universe: `${SYMBOLS}; without this flag, all symbols of the market`,
-      },
+      doc: "names or globs like '*USDT', separated by commas; '!BUSD*' excludes, @FILE reads a file, - reads stdin, all selects all; without this flag, the series of the lake, or all symbols (list, universe)",
       parse: symbols,
       aka: ['symbol', 'p', 'pair', 'pairs', 'ticker', 'tickers', 'coin', 'coins', 'instrument'],
     },
@@ -71,9 +60,7 @@ export const SELECTION_FLAGS = {
       docOf: {
         metrics: 'um (USD-margined futures) or cm (coin-margined futures)',
         schema: 'spot, um (USD-margined futures), cm (coin-margined futures) or option',
-        plot: 'spot, um (USD-margined futures), cm (coin-margined futures) or option; without this flag, um if the lake has it',
         universe: 'spot, um or cm; one market',
-        list: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; list datasets shows all without this flag',
       },
       parse: parse.market(MARKETS),
       parseOf: { universe: rankedMarket },
@@ -88,7 +75,6 @@ export const SELECTION_FLAGS = {
       narrows: ['sql', 'coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
       doc: 'datasets, separated by commas, or all; cryptodl list datasets shows them',
       docOf: {
-        plot: 'one dataset; without this flag, klines if the lake has them',
         bars: 'the source: klines, aggTrades or trades; without this flag, the first of them that the symbol has',
       },
       parse: parse.dataset('any'),
@@ -115,10 +101,6 @@ export const SELECTION_FLAGS = {
       ...LIST,
       narrows: ['sql', 'coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
       doc: 'intervals, separated by commas, or all; only for klines and statistics: other datasets ignore them',
-      docOf: {
-        plot: 'one interval; without this flag, the one with the newest rows',
-        bars: 'interval of the klines that are the source',
-      },
       parse: parse.interval(venue.intervals),
       default: '1m',
       defaultOf: { metrics: '5m' },
@@ -178,8 +160,7 @@ export const SELECTION_FLAGS = {
       short: 'd',
       verbs: PLOTTED,
       value: 'N',
-      doc: 'the last N complete UTC days',
-      docOf: { vision: LAST_DAYS, metrics: LAST_DAYS },
+      doc: 'the last N complete UTC days; a download with --symbols and without a range selects the last day',
       parse: parse.days,
       aka: ['last'],
     },
@@ -194,7 +175,6 @@ export const SELECTION_FLAGS = {
       value: 'DATE',
       doc: 'first day, for example 2024-01-31, 2024-01 or yesterday; a month (2024-01) or a year (2024) begins with its first day; --to without --from begins at the first day of each series',
       docOf: {
-        bars: 'the first day whose month of bars is made, for example 2024-01-31, 2024-01 or yesterday; months are made as a whole; --to without --from begins at the first day of each series',
         universe:
           'the first period is that of this date; for example 2023-01-01 or 2023-01; without this flag, it is the first one with a full window before it',
       },
@@ -206,7 +186,6 @@ export const SELECTION_FLAGS = {
       value: 'DATE',
       doc: 'last day, inclusive; a month (2024-01) or a year (2024) ends with its last day; yesterday and today are the last complete day; --from without --to ends yesterday',
       docOf: {
-        bars: 'the last day whose month of bars is made, inclusive; a month (2024-01) or a year (2024) ends with its last day; --from without --to ends yesterday',
         universe:
           'the last period is that of this date; without this flag, it is the last one of which the lake has all days before it',
       },

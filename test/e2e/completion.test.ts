@@ -167,8 +167,8 @@ describe('__complete', () => {
   });
 
   it('describes verbs and flags as their help does', async () => {
-    const { stdout } = await cryptodlOk(['__complete', 'plot', '--quiet']);
-    expect(stdout).toBe('--quiet\tleave out the lines below the chart\n');
+    const { stdout } = await cryptodlOk(['__complete', 'plot', '--html']);
+    expect(stdout).toBe('--html\twrite a page with a zoomable chart instead\n');
     expect((await cryptodlOk(['__complete', 'mer'])).stdout).toBe('');
   });
 });
