@@ -1,7 +1,7 @@
 /** A client for REST: sends requests through the layers of http/ and checks each JSON answer. */
-import { randomUUID } from 'node:crypto';
 import { CryptodlError } from '../../model/errors.js';
 import type { Fetch, Priority } from '../../http/fetch.js';
+import { fetchDocument } from '../archive-client.js';
 import type { REST_HOSTS } from '../facts.js';
 
 export type RestHost = (typeof REST_HOSTS)[number];
@@ -63,36 +63,21 @@ export class RestClient {
     }
   }
 
-  async #request<T>(base: string, request: RestRequest, read: Read<T>): Promise<T> {
-    const { fetch, priority, signal } = this.#options;
+  #request<T>(base: string, request: RestRequest, read: Read<T>): Promise<T> {
     const query = Object.entries(request.query).map(
       ([name, value]) => `${name}=${encodeURIComponent(value)}`,
     );
     const url = `${base}${request.path}${query.length === 0 ? '' : `?${query.join('&')}`}`;
-    let result: { readonly value: T } | undefined;
     const { bucket, weight } = request;
-    await fetch(
-      {
-        url,
-        bucket,
-        weight,
-        priority,
-        maxBytes: MAX_BYTES,
-        spoolAboveBytes: MAX_BYTES,
-        expect: {
-          check: ({ status, body, headers }) => {
-            if (status === 404 || body.kind === 'file')
-              throw new CryptodlError('http-refused', `${new URL(base).host} has no ${request.path}`, {
-                hint: `check --${request.host}-url`,
-              });
-            result = { value: read(parsed(body.bytes, request.path), Date.parse(headers['date'] ?? '')) };
-          },
-        },
-      },
-      { signal, traceId: randomUUID() },
+    return fetchDocument(
+      this.#options,
+      { url, bucket, weight, priority: this.#options.priority, maxBytes: MAX_BYTES },
+      (bytes, headers) => read(parsed(bytes, request.path), Date.parse(headers['date'] ?? '')),
+      () =>
+        new CryptodlError('http-refused', `${new URL(base).host} has no ${request.path}`, {
+          hint: `check --${request.host}-url`,
+        }),
     );
-    if (result === undefined) throw new CryptodlError('bug', 'an answer of REST was not checked');
-    return result.value;
   }
 }
 
