@@ -11,12 +11,19 @@ import { TOOL_VERSION } from '../model/version.js';
 import { stateFolder } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
 import { absolutePath, jsonText, printLines, shownPath } from '../text/printable.js';
-import { DebuggedRun } from './debugged-run.js';
-import type { DebuggedRunOptions } from './debugged-run.js';
 import type { LiveRun } from '../report/live-run.js';
 import type { Reporter } from '../report/reporter.js';
 import { fstatSync, readdirSync } from 'node:fs';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
+
+/** A run, as its dumps name it. */
+export interface NamedRun {
+  readonly verb: string;
+  /** The name of the job, if the run is one of several. */
+  readonly job: string | undefined;
+  /** The given options, without private addresses. */
+  readonly options: Readonly<Record<string, readonly string[]>>;
+}
 
 export interface DebugOptions {
   readonly debugDump: string | undefined;
@@ -33,6 +40,8 @@ type Command = Pick<Io, 'clock' | 'onDebugSignal' | 'startedAt' | 'stderr'> & {
 const PROFILE_MS = 10_000;
 /** Debug files that the state folder keeps, at most. */
 const MOST_FILES = 20;
+/** For a run with ten thousand pieces of work, a list of all would be no help. */
+const MOST_PIECES = 500;
 const NAME = /^debug-\d{8}T\d{9}Z-\d+\.(?:json|cpuprofile)$/;
 /** The first characters of each dump. */
 const DUMP_START = '{\n  "cryptodlDebugDump": 1,';
@@ -54,7 +63,7 @@ export class DebugDumps {
   readonly #file: string | undefined;
   readonly #folder: () => string;
   readonly #command: Command;
-  readonly #runs: DebuggedRun[] = [];
+  readonly #runs: { readonly run: NamedRun; readonly live: LiveRun }[] = [];
   #release: (() => void) | undefined;
   #output: DebugOutput;
   #spaces: Readonly<Record<string, number>> | undefined;
@@ -80,16 +89,14 @@ export class DebugDumps {
   }
 
   /** Listens to SIGUSR2 from now on. The lines of dumps go to `output` from now on. */
-  follow(run: DebuggedRunOptions, live: LiveRun, output: DebugOutput): DebuggedRun {
+  follow(run: NamedRun, live: LiveRun, output: DebugOutput): void {
     this.#output = output;
     this.#release ??= this.#command.onDebugSignal(() => {
       this.#pending ??= this.#onSignal().finally(() => {
         this.#pending = undefined;
       });
     });
-    const followed = new DebuggedRun(run, live);
-    this.#runs.push(followed);
-    return followed;
+    this.#runs.push({ run, live });
   }
 
   /** Ends the CPU profile, and writes the dump of --debug-dump. Later calls do nothing. */
@@ -163,7 +170,7 @@ export class DebugDumps {
       node: process.versions.node,
       platform: `${process.platform} ${process.arch}`,
       pid: process.pid,
-      runs: this.#runs.map(({ state }) => state),
+      runs: this.#runs.map(({ run, live }) => runState(run, live)),
       memory: memoryState(),
       heapSpacesBytes: spaces,
       heapGrowthBytes:
@@ -173,6 +180,36 @@ export class DebugDumps {
     };
     return `${jsonText(dump, 2)}\n`;
   }
+}
+
+/** Plain data for JSON. */
+function runState({ verb, job, options }: NamedRun, live: LiveRun): object {
+  const { pieces } = live;
+  return {
+    verb,
+    job,
+    ...live.phase,
+    options,
+    queue: queueState(live),
+    workInProgress: pieces.slice(0, MOST_PIECES),
+    moreWorkInProgress: Math.max(0, pieces.length - MOST_PIECES),
+    ...live.hosts?.(),
+    network: live.network?.(),
+    exitCode: live.end?.exitCode,
+  };
+}
+
+function queueState({ plan, objects, network, active, phase }: LiveRun): object | undefined {
+  if (plan === undefined) return undefined;
+  const { tally, state } = plan;
+  return {
+    plannedObjects: objects.planned,
+    outcomes: tally.outcomes,
+    failedBy: tally.failedBy,
+    objectsWithoutOutcome: objects.undone,
+    concurrencyLimit: network?.().concurrency,
+    ...(phase.phase === 'working' ? { ...state(), stages: active } : {}),
+  };
 }
 
 /** Removes the oldest debug files. Other files, folders and links stay. */

@@ -15,22 +15,13 @@ import { publishedDigest } from '../source/archive-client.js';
 import { keyPath } from '../source/keys.js';
 import { beginsWithHeader } from '../convert/csv-input.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
-import type { WriterContext } from '../write/writer.js';
 import type { ReceivedZip, Session } from './session.js';
 import { isLabel } from '../text/label.js';
 
 /** The session of a run. Temporary files are made in `runFolder`. */
-export interface DownloadContext extends Pick<
-  Session,
-  'fetch' | 'runFolder' | 'times' | 'venue' | 'work' | 'zips'
-> {
+export interface DownloadContext extends Pick<Session, 'fetch' | 'runFolder' | 'live' | 'venue' | 'zips'> {
   readonly options: Pick<Options, 'archiveUrl' | 'priority' | 'staleChecksum' | 'verify'>;
   readonly stop: Pick<AbortController, 'signal'>;
-}
-
-/** Adds the duration of a stage to the times of the run, and tells the followers of the run. */
-export function timedWork({ times, work }: Pick<Session, 'times' | 'work'>): WriterContext['timed'] {
-  return (stage, subject, act) => work.during(stage, subject, () => times.timed(stage, act));
 }
 
 /** Zips and CSVs above this go to a spool file. */
@@ -153,7 +144,7 @@ async function unpack(
     signal: context.stop.signal,
   };
   try {
-    return await timedWork(context)('check', { plan, object }, () => packing.unpack(zip, name, options));
+    return await context.live.during('check', { plan, object }, () => packing.unpack(zip, name, options));
   } catch (error) {
     if (!(error instanceof CryptodlError)) throw error;
     const evidence = { status: 200, headers: {}, body: zip, sha256 } as const;

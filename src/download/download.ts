@@ -32,7 +32,7 @@ import { shownPath, tabbed } from '../text/printable.js';
 import type { Job } from './jobs.js';
 import { recordedOptions } from './open-report.js';
 import { openMonitors } from './open-monitors.js';
-import type { Follower, Monitors } from './open-monitors.js';
+import type { Monitors } from './open-monitors.js';
 import { planOnly, startRun } from './run.js';
 import type { RunRequest } from './run.js';
 import { judgeLake, summaryOfVerdict } from '../check/judge-lake.js';
@@ -51,7 +51,7 @@ export async function download(command: Download): Promise<ExitCode> {
     const monitors = await openMonitors(options, { ...io, surroundings: request.surroundings });
     const log = openLogOf(options, io);
     try {
-      const run = { ...request, startedAt: io.startedAt, verb, failures };
+      const run = { ...request, verb, failures };
       return (await runAndPrint(run, { io, log, signalled, monitors })).exitCode;
     } finally {
       await monitors.close();
@@ -85,9 +85,8 @@ export async function runAndPrint(
   const { options } = resolved;
   const reporter = openReporter(resolved, io, log, job?.name, given.common !== undefined);
   const request = { ...given, resolved, observer: reporter };
-  const live = new LiveRun(request.clock);
+  const live = new LiveRun(request.clock, job === undefined ? io.startedAt : undefined);
   let endNotices: ReturnType<typeof openNotices> | undefined;
-  let followers: readonly Follower[] = [];
   const onSignal = (): void => {
     reporter.ending(ENDING);
   };
@@ -95,7 +94,7 @@ export async function runAndPrint(
   const tellEnd = async (run: EndedRun): Promise<void> => {
     const verdict = wantsVerdict(options) ? await verdictAfter(request) : undefined;
     await endNotices?.({ ...run, verdict });
-    for (const follower of followers) follower.ended(run.exitCode, verdict);
+    live.ended(run.exitCode, verdict);
     // The command ends with its only run.
     if (job !== undefined) return;
     const warning = await monitors?.close();
@@ -104,20 +103,15 @@ export async function runAndPrint(
   try {
     const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };
     const place = { venue: request.source, out: options.out, reporter, live };
-    followers = (await monitors?.follow(named, place)) ?? [];
+    await monitors?.follow(named, place);
     if (options.dryRun) {
-      await printPlan(planOnly({ ...request, live, monitors: followers }), io, options.json, job?.name);
-      for (const follower of followers) follower.ended(0);
+      await printPlan(planOnly({ ...request, live }), io, options.json, job?.name);
+      live.ended(0);
       return { exitCode: 0 };
     }
     endNotices = openNotices({ ...request, options, job: job?.name });
-    const run = startRun({
-      ...request,
-      job: job?.name,
-      signalled,
-      live,
-      monitors: [reporter.monitor, ...followers, ...(request.monitors ?? [])],
-    });
+    live.follow(reporter.follower);
+    const run = startRun({ ...request, job: job?.name, signalled, live });
     const end = await forEachItem(run, (outcome) => {
       reporter.outcome(outcome);
     });

@@ -24,7 +24,7 @@ import { createPartitionWriter } from '../write/partition-writer.js';
 import type { PartitionWriter, WriterContext } from '../write/writer.js';
 import { createZipWriter } from '../write/zip-writer.js';
 import { CutDays } from './cut-days.js';
-import { countObjectRows, downloadObject, memoryOf, timedWork } from './download-object.js';
+import { countObjectRows, downloadObject, memoryOf } from './download-object.js';
 import type { DownloadContext } from './download-object.js';
 import { memoryOfRest, RestDownloads } from './download-rest.js';
 import { MonthsFromDays } from './months-from-days.js';
@@ -89,10 +89,10 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const queue = new RunQueue<ReceivedObject>(
     {
       prepare: (plan) => writers.of(plan).prepare(plan),
-      begin: (plan) => session.work.begin('partition', { plan }),
+      begin: (plan) => session.live.begin('partition', { plan }),
       download: async (plan, { object }) => {
         const { rest } = object;
-        const arrived = await session.work.during('download', { plan, object }, () =>
+        const arrived = await session.live.during('download', { plan, object }, () =>
           rest === undefined
             ? downloadObject(source, plan, object)
             : fromRest.download(plan.series, object, rest),
@@ -106,7 +106,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       write: (plan, received, missing) =>
         isFetchOnly
           ? leftInStore(session, plan, received)
-          : session.work.during('write', { plan }, () =>
+          : session.live.during('write', { plan }, () =>
               writeObjects(session, { writer: writers.of(plan), months, cutDays }, plan, received, missing),
             ),
       onFailed: (plan, task, error) => recordFailure(session, notes, plan, task, error),
@@ -121,10 +121,10 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       beforeRound: (round) => beforeRound(session, round),
     },
   );
-  const { live, tally, monitors } = session;
+  const { live, tally } = session;
   const { totals, spool, proveEdges } = run.plan;
   live.plan = { totals, tally, state: () => places.state };
-  for (const monitor of monitors) monitor.begin?.(live);
+  live.enter('working');
   const figures = tellFigures(session);
   try {
     try {
@@ -146,7 +146,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       await cutDays.tell();
     }
   } finally {
-    for (const monitor of monitors) monitor.end?.();
+    live.enter('ending');
     figures.cancel();
     workshop.release();
     await writers.close();
@@ -207,7 +207,7 @@ function createWriters(
     tool: TOOL_VERSION,
     serialize,
     lock,
-    timed: timedWork(session),
+    timed: session.live.during,
     acceptsShorter: session.options.revisions === 'take',
     countRows: (zip, key) => countObjectRows(zip, key, session),
   };
@@ -228,7 +228,7 @@ async function beforeRound(session: Session, round: number): Promise<void> {
   // No other source has the data of the remaining tasks, so requests now wait for their host instead of failing at once.
   session.failover.isPossible = false;
   const delayMs = Math.min(retryDelayMs * 10 * 4 ** (round - 1), 30_000);
-  await session.times.pause(() => session.deadline.sleep(delayMs));
+  await session.live.pause(() => session.deadline.sleep(delayMs));
 }
 
 /** The plan with REST in place of the archive. Undefined if the archive answers again and another round follows. */
@@ -281,7 +281,7 @@ async function refuseFull(folder: string, neededBytes: number, flag: string): Pr
 // The end of a run: its status, its numbers, and the paths that its last lines name.
 
 function concludeRun(
-  session: Pick<Session, 'network' | 'options' | 'paths' | 'tally' | 'times' | 'venue'>,
+  session: Pick<Session, 'live' | 'network' | 'options' | 'paths' | 'tally' | 'venue'>,
   { plan: { totals }, isCut }: PlannedRun,
   ended: CryptodlError | undefined,
   reportPath: string | undefined,
@@ -300,7 +300,7 @@ function concludeRun(
     },
     tally,
     network: session.network(),
-    times: session.times.figures,
+    times: session.live.times,
     ended,
     undone: ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled),
     shard: options.shard?.text,

@@ -10,7 +10,6 @@ import { createStack } from '../http/stack.js';
 import type { Stack } from '../http/stack.js';
 import { egressGroupOf } from '../http/throttle/group.js';
 import type { Clock } from '../model/clock.js';
-import type { Counters } from '../model/counters.js';
 import { usage } from '../model/errors.js';
 import { openFiles } from '../model/machine.js';
 import type { Observer } from '../model/observer.js';
@@ -24,9 +23,8 @@ import type { Probe } from '../plan/series-listing.js';
 import { Concurrency, allowedInFlight, mostInFlight } from '../queue/concurrency.js';
 import { Costs, LoopDelay } from '../report/costs.js';
 import { Figures } from '../report/figures.js';
-import type { RunCount, NetworkFigures } from '../report/figures.js';
-import type { StageTimes } from '../report/stage-times.js';
-import type { WorkTracker } from '../report/live-run.js';
+import type { NetworkFigures } from '../report/figures.js';
+import type { LiveRun } from '../report/live-run.js';
 import { marketsOf } from '../select/select-datasets.js';
 import { archiveAnswers, probeSidecar } from '../source/archive-client.js';
 import { openListing } from '../source/listing.js';
@@ -61,10 +59,8 @@ export interface HttpRequest {
   readonly wire?: Fetch | undefined;
   /** Resources that the jobs of the process share. */
   readonly common?: SharedResources | undefined;
-  readonly times: StageTimes;
-  readonly work: WorkTracker;
-  /** Counts of the requests. Default: the session has its own. */
-  readonly counts?: Counters<RunCount> | undefined;
+  /** Takes the counts, times and waits of the requests. */
+  readonly live: LiveRun;
   /** Epoch milliseconds. */
   readonly nowMs: number;
   /** The number of objects in flight. Default: the run has its own. */
@@ -151,7 +147,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   const warn = (text: string): void => {
     observer.warn(text);
   };
-  const figures = new Figures(request.counts);
+  const figures = new Figures(request.live.counts);
   const costs = new Costs(clock);
   const concurrency =
     request.concurrency ?? new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
@@ -168,7 +164,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
     hosts: exchangeHosts(options, request.source),
     observer,
     figures,
-    followers: [request.times, costs, request.work],
+    followers: [request.live, costs],
     concurrency,
     bans,
     failover,

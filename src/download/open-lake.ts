@@ -21,7 +21,7 @@ import { makeFolder } from '../files/disk.js';
 
 type LakeRequest = Pick<
   Session,
-  'clock' | 'deadline' | 'observer' | 'options' | 'paths' | 'stop' | 'tempFolder' | 'times' | 'venue'
+  'clock' | 'deadline' | 'live' | 'observer' | 'options' | 'paths' | 'stop' | 'tempFolder' | 'venue'
 >;
 
 /**
@@ -112,7 +112,7 @@ async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
         observer.waiting(`waiting up to ${durationText(leftMs)} (--wait-lock): ${error.message}`);
       shown = error.message;
       try {
-        await session.times.pause(() => clock.sleep(Math.min(leftMs, POLL_MS), stop.signal));
+        await session.live.pause(() => clock.sleep(Math.min(leftMs, POLL_MS), stop.signal));
       } catch (ended) {
         // --max-duration ends the wait.
         throw deadline.isEarly ? error : ended;

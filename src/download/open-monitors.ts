@@ -1,22 +1,16 @@
 /** Followers of the runs of a command: metrics of Prometheus, and debug dumps. */
 import { openDebugDumps } from '../debug/debug-dumps.js';
-import type { DebuggedRunOptions } from '../debug/debugged-run.js';
+import type { NamedRun } from '../debug/debug-dumps.js';
 import { refuseForeignFile } from '../files/own-file.js';
 import { lakePaths } from '../lake/layout.js';
-import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { Reporter } from '../report/reporter.js';
-import type { LiveRun, RunMonitor } from '../report/live-run.js';
-import type { VerdictSummary } from '../report/run-summary.js';
+import type { LiveRun } from '../report/live-run.js';
 import { findDataset } from '../source/venue.js';
 import type { Venue } from '../source/venue.js';
 import { absolutePath } from '../text/printable.js';
-
-export interface Follower extends RunMonitor {
-  ended(exitCode: ExitCode, verdict?: VerdictSummary): void;
-}
 
 interface Place {
   readonly venue: Venue;
@@ -27,7 +21,7 @@ interface Place {
 }
 
 export interface Monitors {
-  follow(run: DebuggedRunOptions, place: Place): Promise<readonly Follower[]>;
+  follow(run: NamedRun, place: Place): Promise<void>;
   /** Ends the outputs. Resolves with a warning about an output that failed. Later calls do nothing. */
   close(): Promise<string | undefined>;
 }
@@ -41,10 +35,10 @@ export async function openMonitors(options: Options, command: Command): Promise<
   const debug = await openDebugDumps(options, command);
   const prometheus = await openPrometheus(options, command);
   return {
-    follow: async (run, place) => [
-      debug.follow(run, place.live, place.reporter),
-      ...((await prometheus?.follow(run, place)) ?? []),
-    ],
+    follow: async (run, place) => {
+      debug.follow(run, place.live, place.reporter);
+      await prometheus?.follow(run, place);
+    },
     close: async () => {
       const warning = await prometheus?.close();
       await debug.close();
@@ -77,7 +71,7 @@ async function openPrometheus(
       const history = await readHistory(lakePaths(absolutePath(out, home)), run, isKnown).catch(
         () => NO_HISTORY,
       );
-      return [figures.follow(run.job ?? run.verb, history, live)];
+      figures.follow(run.job ?? run.verb, history, live);
     },
     close: async () => {
       if (isClosed) return undefined;

@@ -11,7 +11,6 @@ import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
 import { LiveRun } from '../report/live-run.js';
 import type { RunEnd } from '../report/run-summary.js';
-import { StageTimes } from '../report/stage-times.js';
 import { shownPath } from '../text/printable.js';
 import type { PartitionPlan } from '../model/task.js';
 import { bytesText, countText, durationText } from '../model/units.js';
@@ -33,9 +32,7 @@ import { findDataset } from '../source/venue.js';
 
 /** When the signal aborts, committed files stay, and the result counts the tasks without an outcome as undone. */
 export interface RunRequest
-  extends VerbRequest, ReportedRun, Pick<SessionRequest, 'live' | 'monitors' | 'pipeline' | 'wire' | 'zips'> {
-  /** Start of the command in ms of the monotonic clock. Default: the start of the run. */
-  readonly startedAt?: number;
+  extends VerbRequest, ReportedRun, Pick<SessionRequest, 'live' | 'pipeline' | 'wire' | 'zips'> {
   /** Selects the objects in place of the options. */
   readonly select?: (session: Session) => RunSelection;
   /** Orders of a command whose jobs do the work: the run of the first job leaves them in the lake. */
@@ -71,13 +68,11 @@ export async function* startRun(request: RunRequest): Run {
 
 async function work(request: RunRequest, outcomes: PassThrough, stop: AbortController): Promise<RunEnd> {
   const signal = AbortSignal.any([request.signal, stop.signal]);
-  const times = new StageTimes(request.clock, request.startedAt);
   const live = request.live ?? new LiveRun(request.clock);
-  await times.pause(() => beginLater(request, live, signal));
+  await live.pause(() => beginLater(request, live, signal));
   const session = await sessionOf({
     ...request,
     signal,
-    times,
     live,
     tell: async (outcome) => {
       if (!outcomes.write(outcome)) await once(outcomes, 'drain');
@@ -168,7 +163,6 @@ async function execute(
     const report = openReport(session, request);
     const { totals } = plan;
     session.deadline.beginWork();
-    session.times.beginWork();
     // DuckDB is loaded before the first download, because it may be missing, and only if rows will be converted.
     if (
       totals.fetch > 0 &&
@@ -178,9 +172,7 @@ async function execute(
       (await import('../convert/duckdb.js')).loadDuckDb();
     const { executePlan } = await import('./execute-plan.js');
     const isCut = request.failures?.cut !== undefined;
-    session.live.enter('working');
     const executed = await executePlan(session, { plan, report, isCut });
-    session.live.enter('ending');
     const end = session.options.strict ? await judgedStrictly(session, selection, executed) : executed;
     // A queue may have a million jobs: they leave no record each.
     return session.pipeline === undefined ? await leaveRecord(session, { ...request, start }, end) : end;
@@ -302,7 +294,7 @@ async function waitUntilPublished(session: Session, selection: RunSelection): Pr
   if (session.options.waitForPublication === undefined) return;
   session.live.enter('waiting-for-publication');
   const { waitForPublication } = await import('./wait-for-publication.js');
-  await session.times.pause(() => waitForPublication(session, selection));
+  await session.live.pause(() => waitForPublication(session, selection));
 }
 
 /** The plan of a run, partition by partition. Writes nothing in the lake and takes no lock. */

@@ -16,10 +16,7 @@ import { taskOutcome } from '../model/outcome.js';
 import type { ArchiveObject, PartitionPlan } from '../model/task.js';
 import type { Options } from '../options/flags.js';
 import { Timeline } from '../monitor/timeline.js';
-import type { NetworkFigures } from '../report/figures.js';
 import { LiveRun } from '../report/live-run.js';
-import type { RunMonitor, WorkTracker } from '../report/live-run.js';
-import { StageTimes } from '../report/stage-times.js';
 import { Tally } from '../report/tally.js';
 import type { Source } from '../source/source.js';
 import { absolutePath } from '../text/printable.js';
@@ -37,12 +34,9 @@ export interface Session extends HttpSession {
   /** `nowMs` plus the time since the run began. Epoch milliseconds. */
   readonly currentMs: () => number;
   readonly observer: Observer;
-  readonly monitors: readonly RunMonitor[];
   readonly live: LiveRun;
   readonly timeline: Timeline;
   readonly tally: Tally;
-  readonly times: StageTimes;
-  readonly work: WorkTracker;
   /** Counts the end of a task and reports it; resolves when there is room for the next one. */
   readonly tell: (plan: PartitionPlan, object: ArchiveObject, outcome: Outcome) => Promise<void>;
   readonly stop: AbortController;
@@ -87,29 +81,22 @@ export interface SharedParts {
 /** A lake that is open for writing. */
 export type LakeParts = Required<Pick<Session, 'lock' | 'manifests' | 'runFolder'>>;
 
-export interface SessionRequest extends Omit<
-  HttpRequest,
-  'nowMs' | 'times' | 'work' | 'counts' | 'concurrency'
-> {
+export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'live' | 'concurrency'> {
   /** The parts that the jobs of a worker share. */
   readonly pipeline?: SharedParts | undefined;
   /** For a job that one worker fetches and another converts. */
   readonly zips?: ZipStore | undefined;
   readonly signal: AbortSignal;
   readonly tell?: (outcome: TaskOutcome) => Promise<void>;
-  readonly monitors?: readonly RunMonitor[] | undefined;
   /** For followers of the run; by default it has none. */
   readonly live?: LiveRun | undefined;
-  /** Times of the command; by default they begin now. */
-  readonly times?: StageTimes;
 }
 
 export function openSession(request: SessionRequest): Session {
-  const { clock, source, times = new StageTimes(clock), live = new LiveRun(clock), tell } = request;
+  const { clock, source, live = new LiveRun(clock), tell } = request;
   const timeline = new Timeline(clock);
-  const monitors: readonly RunMonitor[] = [timeline, ...(request.monitors ?? [])];
-  const observer = joinObservers([request.observer, live.observer, ...monitors]);
-  const { work, counts } = live;
+  live.follow(timeline);
+  const observer = joinObservers([request.observer, live.observer]);
   const { options } = request.resolved;
   const { home } = request.surroundings;
   const paths = lakePaths(absolutePath(options.out, home));
@@ -127,28 +114,26 @@ export function openSession(request: SessionRequest): Session {
   const nowMs = options.nowMs ?? clock.now();
   const openedAt = clock.monotonic();
   const { pipeline } = request;
-  const wired = { ...request, observer, times, work, counts, nowMs };
+  const wired = { ...request, observer, live, nowMs };
   const signals = { signal: stop.signal, waitSignal: deadline.waitSignal };
   const { http, close } = pipeline?.http(wired, signals) ?? openHttp(wired, signals);
-  const lake = followLake(paths.root, http.network, request.observer, monitors);
-  live.network = lake.network;
+  // The requests to the bucket of the lake since the last run of the command.
+  const lake = backingOf(paths.root)?.requests.follow(observer);
+  const network = lake === undefined ? http.network : () => ({ ...http.network(), lake: lake.figures() });
+  live.network = network;
   live.hosts = http.hosts;
-  for (const monitor of monitors) monitor.opened?.(live);
   return {
     ...http,
-    network: lake.network,
+    network,
     options,
     venue: source,
     clock,
     nowMs,
     currentMs: () => nowMs + clock.monotonic() - openedAt,
     observer,
-    monitors,
     live,
     timeline,
     tally,
-    times,
-    work,
     tell: (plan, object, outcome) => {
       tally.count(plan.series, object, outcome);
       if (outcome.kind === 'ok' || outcome.kind === 'partial')
@@ -166,31 +151,10 @@ export function openSession(request: SessionRequest): Session {
     close: async () => {
       deadline.close();
       stop.abort(new CryptodlError('interrupted', 'the run is over'));
-      lake.close();
+      lake?.end();
       await close();
     },
   };
-}
-
-/** Tells the log and the monitors of each request to the bucket of a lake. `network`: also the requests since the last run of the command. */
-function followLake(
-  root: string,
-  network: () => NetworkFigures,
-  observer: Pick<Observer, 'attempt' | 'retry'>,
-  monitors: readonly RunMonitor[],
-): { readonly network: () => NetworkFigures; readonly close: () => void } {
-  const requests = backingOf(root)?.requests;
-  if (requests === undefined) return { network, close: () => undefined };
-  const { figures, end } = requests.follow({
-    attempt: (attempt) => {
-      observer.attempt(attempt);
-      for (const monitor of monitors) monitor.attempt?.(attempt);
-    },
-    retry: (event) => {
-      observer.retry(event);
-    },
-  });
-  return { network: () => ({ ...network(), lake: figures() }), close: end };
 }
 
 /** Aborts with a typed error when `signal` aborts for any reason. */

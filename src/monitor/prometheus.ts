@@ -5,13 +5,11 @@ import { hostOf } from '../http/fetch.js';
 import type { ProxyFigures } from '../http/proxies/spread.js';
 import type { BreakerState } from '../http/retry/breaker.js';
 import type { Clock } from '../model/clock.js';
-import type { ExitCode } from '../model/exit-code.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { DatasetFigures } from '../report/tally.js';
 import type { HostFigures, NetworkFigures } from '../report/figures.js';
 import { LATENCY_BOUNDS_S } from '../report/figures.js';
-import type { LiveRun, WorkState } from '../report/live-run.js';
-import type { VerdictSummary } from '../report/run-summary.js';
+import type { LiveRun } from '../report/live-run.js';
 import { METRICS } from './prometheus-metrics.js';
 import type { Labels, MetricName } from './prometheus-metrics.js';
 import { latest } from './run-history.js';
@@ -19,29 +17,11 @@ import type { RunHistory } from './run-history.js';
 
 const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2, stopped: 3 };
 
-/** The figures of one run at a moment. */
-interface RunState {
-  /** False before its first request and after its end. */
-  readonly isLive: boolean;
-  readonly network: NetworkFigures | undefined;
-  readonly work: WorkState | undefined;
-  readonly failedBy: Readonly<Record<string, number>>;
-  readonly datasets: readonly DatasetFigures[];
-  /** Objects of the plan without an outcome. */
-  readonly undone: number;
-  readonly receivedBytes: number;
-  readonly history: RunHistory;
+interface FollowedRun {
   /** The name of the job, else the verb. */
   readonly job: string;
-  readonly end: RunEnd | undefined;
-}
-
-interface RunEnd {
-  readonly exitCode: ExitCode;
-  readonly verdict: VerdictSummary | undefined;
-  readonly atS: number;
-  /** Undefined for a run that began no downloads. */
-  readonly failed: number | undefined;
+  readonly history: RunHistory;
+  readonly live: LiveRun;
 }
 
 type CountName = Exclude<MetricName, 'cryptodl_request_duration_seconds'>;
@@ -53,8 +33,7 @@ export class PrometheusFigures {
   readonly #registry = new Registry();
   readonly #metrics = new Map<CountName, Counter | Gauge>();
   readonly #latency: Histogram;
-  readonly #latencyOf = new Map<string, { observe(seconds: number): void }>();
-  readonly #runs: (() => RunState)[] = [];
+  readonly #runs: FollowedRun[] = [];
 
   /** `startedAt`: start of the command on the monotonic clock. */
   constructor(clock: Clock, startedAt: number) {
@@ -76,32 +55,10 @@ export class PrometheusFigures {
     return this.#registry.contentType;
   }
 
-  /** `job`: the name of the job, else the verb. `ended` keeps the figures and releases the run. */
-  follow(job: string, history: RunHistory, live: LiveRun) {
-    let followed: LiveRun | undefined = live;
-    const stateNow = (end?: RunEnd): RunState => ({
-      isLive: followed?.network !== undefined,
-      network: followed?.network?.(),
-      work: followed?.plan?.state(),
-      failedBy: followed?.plan?.tally.failedBy ?? {},
-      datasets: followed?.plan?.tally.datasets ?? [],
-      undone: followed?.objects.undone ?? 0,
-      receivedBytes: followed?.counts.of('bytes') ?? 0,
-      history,
-      job,
-      end,
-    });
-    let ended: RunState | undefined;
-    this.#runs.push(() => ended ?? stateNow());
-    return {
-      attempt: this.#onAttempt,
-      ended: (exitCode: ExitCode, verdict?: VerdictSummary): void => {
-        const failed = followed?.plan?.tally.of('outcome.failed');
-        const end = { exitCode, verdict, failed, atS: this.#clock.now() / 1000 };
-        ended ??= { ...stateNow(end), isLive: false, work: undefined };
-        followed = undefined;
-      },
-    };
+  /** `job`: the name of the job, else the verb. */
+  follow(job: string, history: RunHistory, live: LiveRun): void {
+    this.#runs.push({ job, history, live });
+    live.follow({ attempt: this.#onAttempt });
   }
 
   /** The page of all metrics at this moment. `labels` are added to each of them. */
@@ -109,28 +66,23 @@ export class PrometheusFigures {
     this.#registry.setDefaultLabels(labels);
     for (const metric of this.#metrics.values()) metric.reset();
     this.#addProcess();
-    const runs = this.#runs.map((state) => state());
-    for (const run of runs) this.#addRun(run);
-    const live = runs.filter(({ isLive }) => isLive);
+    for (const run of this.#runs) this.#addRun(run);
+    const runs = this.#runs.map(({ live }) => live);
+    const current = runs.filter(({ network, end }) => network !== undefined && end === undefined);
     // The levels of ended runs are over; without a run in progress, the page shows those of the last one.
-    const current = live.length > 0 ? live : runs.slice(-1);
-    for (const { network, work } of current) this.#addLevels(network, work);
-    this.#setProxies(current.flatMap(({ network }) => network?.proxies ?? []));
-    this.#addLoopDelay(runs.flatMap(({ network }) => network?.loopDelayMs ?? []));
-    this.#addHosts(runs.flatMap(({ network }) => Object.entries(network?.hosts ?? {})));
-    this.#addDatasets(runs);
+    if (current.length === 0) current.push(...runs.slice(-1));
+    for (const live of current) this.#addLevels(live);
+    const figures = runs.flatMap(({ network }) => network?.() ?? []);
+    this.#setProxies(current.flatMap(({ network }) => network?.().proxies ?? []));
+    this.#addLoopDelay(figures.map(({ loopDelayMs }) => loopDelayMs));
+    this.#addHosts(figures.flatMap(({ hosts }) => Object.entries(hosts)));
+    this.#addDatasets();
     return this.#registry.metrics();
   }
 
   readonly #onAttempt = ({ request, sentAt, endedAt, error }: AttemptEnd): void => {
     if (error !== undefined) return;
-    const host = hostOf(request.url);
-    let latency = this.#latencyOf.get(host);
-    if (latency === undefined) {
-      latency = this.#latency.labels(host);
-      this.#latencyOf.set(host, latency);
-    }
-    latency.observe((endedAt - sentAt) / 1000);
+    this.#latency.observe({ host: hostOf(request.url) }, (endedAt - sentAt) / 1000);
   };
 
   #addProcess(): void {
@@ -141,11 +93,13 @@ export class PrometheusFigures {
     this.#add('cryptodl_resident_memory_bytes', rss);
   }
 
-  #addRun({ network, failedBy, undone, receivedBytes, ...run }: RunState): void {
-    this.#add('cryptodl_queue_objects', undone);
-    this.#add('cryptodl_received_bytes_total', receivedBytes);
-    this.#addEach('cryptodl_object_failures_total', 'code', failedBy);
+  #addRun(run: FollowedRun): void {
+    const { objects, counts, plan, network: networkNow } = run.live;
+    this.#add('cryptodl_queue_objects', objects.undone);
+    this.#add('cryptodl_received_bytes_total', counts.of('bytes'));
+    this.#addEach('cryptodl_object_failures_total', 'code', plan?.tally.failedBy ?? {});
     this.#setEnd(run);
+    const network = networkNow?.();
     if (network === undefined) return;
     const { retries, limiter, proxies } = network;
     this.#addEach('cryptodl_request_errors_total', 'code', network.errors);
@@ -166,20 +120,18 @@ export class PrometheusFigures {
   }
 
   /** The end of this or the last run. */
-  #setEnd({ job, history, end }: Pick<RunState, 'job' | 'history' | 'end'>): void {
+  #setEnd({ job, history, live: { end, plan } }: FollowedRun): void {
     const { lastSuccessMs, failedInARow } = history;
-    const lastSuccessS = lastSuccessMs && lastSuccessMs / 1000;
-    const inARow = end?.failed === 0 ? 0 : failedInARow + (end?.failed === undefined ? 0 : 1);
+    const successMs = end?.exitCode === 0 ? end.atMs : lastSuccessMs;
+    // A run that began no downloads changes nothing.
+    const failed = end && plan?.tally.of('outcome.failed');
+    const inARow = failed === 0 ? 0 : failedInARow + (failed === undefined ? 0 : 1);
     const labels = { run_job: job };
     this.#set('cryptodl_check_exit_code', end?.verdict?.exitCode, labels);
     this.#set('cryptodl_check_lacking_series', end?.verdict?.lacking, labels);
     this.#set('cryptodl_failed_runs_in_a_row', inARow, labels);
-    this.#set(
-      'cryptodl_last_success_timestamp_seconds',
-      end?.exitCode === 0 ? end.atS : lastSuccessS,
-      labels,
-    );
-    this.#set('cryptodl_last_run_timestamp_seconds', end?.atS, labels);
+    this.#set('cryptodl_last_success_timestamp_seconds', successMs && successMs / 1000, labels);
+    this.#set('cryptodl_last_run_timestamp_seconds', end && end.atMs / 1000, labels);
     this.#set('cryptodl_last_run_exit_code', end?.exitCode, labels);
   }
 
@@ -193,10 +145,12 @@ export class PrometheusFigures {
     this.#add('cryptodl_lake_received_bytes_total', receivedBytes);
   }
 
-  #addLevels(network: NetworkFigures | undefined, work: WorkState | undefined): void {
-    this.#add('cryptodl_objects_in_flight', work?.inFlight ?? 0);
-    this.#add('cryptodl_files_writing', work?.writing ?? 0);
-    this.#add('cryptodl_files_waiting', work?.toWrite ?? 0);
+  #addLevels(live: LiveRun): void {
+    const { inFlight = 0, writing = 0, toWrite = 0 } = live.plan?.state() ?? {};
+    this.#add('cryptodl_objects_in_flight', inFlight);
+    this.#add('cryptodl_files_writing', writing);
+    this.#add('cryptodl_files_waiting', toWrite);
+    const network = live.network?.();
     if (network === undefined) return;
     const { pool } = network;
     this.#add('cryptodl_requests_in_flight', network.inFlight);
@@ -243,8 +197,8 @@ export class PrometheusFigures {
     for (const [host, state] of breakers) this.#set('cryptodl_breaker_state', state, { host });
   }
 
-  #addDatasets(runs: readonly RunState[]): void {
-    const own = runs.flatMap(({ datasets }) => datasets);
+  #addDatasets(): void {
+    const own = this.#runs.flatMap(({ live }) => live.plan?.tally.datasets ?? []);
     for (const { market, dataset, outcomes, rows, bytes } of own) {
       for (const [outcome, count] of Object.entries(outcomes))
         this.#add('cryptodl_objects_total', count, { market, dataset, outcome });
@@ -252,7 +206,7 @@ export class PrometheusFigures {
       this.#add('cryptodl_bytes_total', bytes, { market, dataset });
     }
     // Records of earlier runs count for datasets that this process has no figures of.
-    const all = [...runs.flatMap(({ history }) => history.datasets), ...own];
+    const all = [...this.#runs.flatMap(({ history }) => history.datasets), ...own];
     for (const name of new Set(all.map(nameOf))) {
       const same = all.filter((figures) => nameOf(figures) === name);
       const ofProcess = same.filter((figures) => own.includes(figures));

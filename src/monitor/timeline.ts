@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../model/clock.js';
 import type { Counts } from '../model/counters.js';
 import { LATENCY_BOUNDS_S } from '../report/figures.js';
 import type { RunCount } from '../report/figures.js';
-import type { LiveRun, RunMonitor } from '../report/live-run.js';
+import type { LiveRun, RunFollower } from '../report/live-run.js';
 import type { RunRecord } from './run-record.js';
 
 type TimelineFigures = RunRecord['timeline'];
@@ -16,13 +16,12 @@ const MOST_POINTS = 240;
 const COUNTED = ['objects', 'bytes', 'attempts', 'failed', 'retries'] as const;
 type Counted = (typeof COUNTED)[number];
 
-export class Timeline implements RunMonitor {
+export class Timeline implements RunFollower {
   readonly #clock: Pick<Clock, 'monotonic' | 'timer'>;
   #points: TimelinePoint[] = [];
   #intervalMs = INTERVAL_MS;
   /** The counts at the end of the last interval. */
   #before: Counts<RunCount> = {};
-  #live: LiveRun | undefined;
   #beganAt = 0;
   #timer: Timer | undefined;
 
@@ -30,29 +29,28 @@ export class Timeline implements RunMonitor {
     this.#clock = clock;
   }
 
-  begin(live: LiveRun): void {
-    this.#live = live;
-    this.#beganAt = this.#clock.monotonic();
-    // Attempts before this moment were for the listing.
-    this.#before = live.counts.all;
-    this.#schedule();
-  }
-
-  end(): void {
-    this.#timer?.cancel();
-    if (this.#live === undefined) return;
-    this.#add(this.#live);
-    this.#live = undefined;
+  entered(live: LiveRun): void {
+    const { phase } = live.phase;
+    if (phase === 'working') {
+      this.#beganAt = this.#clock.monotonic();
+      // Attempts before this moment were for the listing.
+      this.#before = live.counts.all;
+      this.#schedule(live);
+    } else if (this.#timer !== undefined) {
+      this.#timer.cancel();
+      this.#timer = undefined;
+      this.#add(live);
+    }
   }
 
   get figures(): TimelineFigures {
     return { boundsS: LATENCY_BOUNDS_S, points: [...this.#points] };
   }
 
-  #schedule(): void {
+  #schedule(live: LiveRun): void {
     this.#timer = this.#clock.timer(this.#intervalMs, () => {
-      if (this.#live !== undefined) this.#add(this.#live);
-      this.#schedule();
+      this.#add(live);
+      this.#schedule(live);
     });
   }
 

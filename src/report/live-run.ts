@@ -1,70 +1,18 @@
-/** A run at this moment: its phase, its counts and its work in progress. All views of a run in progress read them here. */
+/** A run at this moment: its phase, its counts, its times and its work in progress. All views of a run read them here. */
 import type { AttemptEnd, FetchRequest, Wait } from '../http/fetch.js';
 import type { HostStates } from '../http/host-states.js';
+import type { RequestFollower } from '../http/transport/measure.js';
 import type { Clock } from '../model/clock.js';
 import { Counters } from '../model/counters.js';
+import type { ExitCode } from '../model/exit-code.js';
 import type { Observer } from '../model/observer.js';
 import type { PlanTotals } from '../model/task.js';
-import type { RunCount, NetworkFigures } from './figures.js';
-import type { Tally } from './tally.js';
-import type { RequestFollower } from '../http/transport/measure.js';
 import type { Work, WorkStage, WorkSubject } from '../model/work.js';
-
-/** It holds only what is in progress, so its memory is bounded by the concurrency of the run. */
-export class WorkTracker implements RequestFollower {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #pieces = new Set<{ readonly work: Work; readonly begunAt: number }>();
-
-  constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#clock = clock;
-  }
-
-  /** In the order of their beginning. `forMs`: milliseconds since then. */
-  get pieces(): readonly (Work & { readonly forMs: number })[] {
-    const now = this.#clock.monotonic();
-    return [...this.#pieces].map(({ work, begunAt }) => ({ ...work, forMs: Math.round(now - begunAt) }));
-  }
-
-  /** The number of pieces by stage, without requests and waits: the figures of the network count them. */
-  get active(): Readonly<Record<Exclude<WorkStage, 'request' | 'wait'>, number>> {
-    const counts = { partition: 0, download: 0, write: 0, check: 0, convert: 0, commit: 0 };
-    for (const {
-      work: { stage },
-    } of this.#pieces)
-      if (stage !== 'request' && stage !== 'wait') counts[stage] += 1;
-    return counts;
-  }
-
-  /** Returns the function to call at the end of the work. */
-  begin(stage: WorkStage, { plan, object, label }: WorkSubject): () => void {
-    return this.#add({ stage, name: object?.key ?? label ?? plan.label, series: plan.series });
-  }
-
-  async during<T>(stage: WorkStage, subject: WorkSubject, act: () => Promise<T>): Promise<T> {
-    const end = this.begin(stage, subject);
-    try {
-      return await act();
-    } finally {
-      end();
-    }
-  }
-
-  onRequest({ url }: FetchRequest): () => void {
-    return this.#add({ stage: 'request', name: url });
-  }
-
-  onWait(reason: Wait, { url }: FetchRequest): () => void {
-    return this.#add({ stage: 'wait', name: `${reason}: ${url}` });
-  }
-
-  #add(work: Work): () => void {
-    const piece = { work, begunAt: this.#clock.monotonic() };
-    this.#pieces.add(piece);
-    return () => {
-      this.#pieces.delete(piece);
-    };
-  }
-}
+import type { RunCount, NetworkFigures } from './figures.js';
+import type { VerdictSummary } from './run-summary.js';
+import { STAGES } from './stage-times.js';
+import type { Stage, TimeFigures } from './stage-times.js';
+import type { Tally } from './tally.js';
 
 /** The objects and files of a run that are in progress. */
 export interface WorkState {
@@ -90,30 +38,69 @@ export type RunPhase =
   | 'ending'
   | 'ended';
 
-export class LiveRun {
+/** A follower of a run that does something of its own at the moments of the run. */
+export interface RunFollower {
+  /** The run has entered a phase. From `selecting` on it can send requests. */
+  entered?(live: LiveRun): void;
+  /** An attempt of a request has ended: to the exchange, or to the bucket of the lake. */
+  attempt?(attempt: AttemptEnd): void;
+}
+
+/** It holds only what is in progress, so its memory is bounded by the concurrency of the run. */
+export class LiveRun implements RequestFollower {
   /** The layers of requests count into it, too. */
   readonly counts = new Counters<RunCount>();
-  readonly work: WorkTracker;
   /** Both are set when the run can send requests: first those of its plan. */
   network: (() => NetworkFigures) | undefined;
   hosts: (() => HostStates) | undefined;
   /** Set when the downloads begin. */
   plan: { readonly totals: PlanTotals; readonly tally: Tally; readonly state: () => WorkState } | undefined;
-  readonly #clock: Pick<Clock, 'monotonic'>;
+  /** `atMs`: epoch milliseconds. */
+  end:
+    | {
+        readonly exitCode: ExitCode;
+        readonly verdict: VerdictSummary | undefined;
+        readonly atMs: number;
+      }
+    | undefined;
+  readonly #clock: Pick<Clock, 'monotonic' | 'now'>;
+  readonly #startedAt: number;
+  readonly #followers: RunFollower[] = [];
+  readonly #pieces = new Set<{ readonly work: Work; readonly begunAt: number }>();
+  readonly #stagesMs = new Counters<Stage | WorkStage>();
+  readonly #pausedMs = { plan: 0, work: 0 };
   #phase: RunPhase = 'starting';
   #phaseAt: number;
+  #workAt: number | undefined;
   #waitingFor: string | undefined;
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
+  /** `startedAt`: the beginning of the command, on the monotonic clock. */
+  constructor(clock: Pick<Clock, 'monotonic' | 'now'>, startedAt = clock.monotonic()) {
     this.#clock = clock;
+    this.#startedAt = startedAt;
     this.#phaseAt = clock.monotonic();
-    this.work = new WorkTracker(clock);
+  }
+
+  follow(follower: RunFollower): void {
+    this.#followers.push(follower);
   }
 
   enter(phase: RunPhase): void {
     this.#phase = phase;
     this.#phaseAt = this.#clock.monotonic();
     this.#waitingFor = undefined;
+    if (phase === 'working') this.#workAt = this.#phaseAt;
+    for (const follower of this.#followers) follower.entered?.(this);
+  }
+
+  /** Keeps the last figures, and releases the parts of the run that give them. */
+  ended(exitCode: ExitCode, verdict?: VerdictSummary): void {
+    this.end = { exitCode, verdict, atMs: this.#clock.now() };
+    const [network, hosts] = [this.network?.(), this.hosts?.()];
+    this.network = network && (() => network);
+    this.hosts = hosts && (() => hosts);
+    this.plan &&= { ...this.plan, state: () => ({ inFlight: 0, writing: 0, toWrite: 0 }) };
+    this.enter('ended');
   }
 
   get phase(): {
@@ -142,17 +129,101 @@ export class LiveRun {
     waiting: (message: string): void => {
       this.#waitingFor = message;
     },
+    attempt: (attempt: AttemptEnd): void => {
+      for (const follower of this.#followers) follower.attempt?.(attempt);
+    },
   } satisfies Partial<Observer>;
-}
 
-/** A follower of a run that does something of its own at the moments of the run. */
-export interface RunMonitor {
-  /** The run can send requests. */
-  opened?(live: LiveRun): void;
-  /** The downloads begin. */
-  begin?(live: LiveRun): void;
-  /** An attempt of a request has ended: to the exchange, or to the bucket of the lake. */
-  attempt?(attempt: AttemptEnd): void;
-  /** The downloads have ended, also after an error. */
-  end?(): void;
+  // The work in progress.
+
+  /** In the order of their beginning. `forMs`: milliseconds since then. */
+  get pieces(): readonly (Work & { readonly forMs: number })[] {
+    const now = this.#clock.monotonic();
+    return [...this.#pieces].map(({ work, begunAt }) => ({ ...work, forMs: Math.round(now - begunAt) }));
+  }
+
+  /** The number of pieces by stage, without requests and waits: the figures of the network count them. */
+  get active(): Readonly<Record<Exclude<WorkStage, 'request' | 'wait'>, number>> {
+    const counts = { partition: 0, download: 0, write: 0, check: 0, convert: 0, commit: 0 };
+    for (const {
+      work: { stage },
+    } of this.#pieces)
+      if (stage !== 'request' && stage !== 'wait') counts[stage] += 1;
+    return counts;
+  }
+
+  /** Returns the function to call at the end of the work. */
+  begin(stage: WorkStage, { plan, object, label }: WorkSubject): () => void {
+    return this.#add({ stage, name: object?.key ?? label ?? plan.label, series: plan.series }, stage);
+  }
+
+  /** Adds the duration to the stage, also after an error. */
+  readonly during = async <T>(stage: WorkStage, subject: WorkSubject, act: () => Promise<T>): Promise<T> => {
+    const end = this.begin(stage, subject);
+    try {
+      return await act();
+    } finally {
+      end();
+    }
+  };
+
+  /** From the request of an object to its arrival. `onAttempt` subtracts the time in flight. */
+  onRequest(request: FetchRequest): () => void {
+    const stage = this.#isOfWork(request) ? 'wait' : undefined;
+    return this.#add({ stage: 'request', name: request.url }, stage);
+  }
+
+  onWait(reason: Wait, { url }: FetchRequest): () => void {
+    return this.#add({ stage: 'wait', name: `${reason}: ${url}` });
+  }
+
+  onAttempt(request: FetchRequest): (attempt: Pick<AttemptEnd, 'sentAt' | 'endedAt'>) => void {
+    return ({ sentAt, endedAt }) => {
+      if (!this.#isOfWork(request)) return;
+      this.#stagesMs.add('transfer', endedAt - sentAt);
+      this.#stagesMs.add('wait', sentAt - endedAt);
+    };
+  }
+
+  #add(work: Work, stage?: Stage | WorkStage): () => void {
+    const piece = { work, begunAt: this.#clock.monotonic() };
+    this.#pieces.add(piece);
+    return () => {
+      this.#pieces.delete(piece);
+      if (stage !== undefined) this.#stagesMs.add(stage, this.#clock.monotonic() - piece.begunAt);
+    };
+  }
+
+  // The times.
+
+  /** Measures a wait of the whole run. */
+  async pause<T>(act: () => Promise<T>): Promise<T> {
+    const phase = this.#workAt === undefined ? 'plan' : 'work';
+    const begunAt = this.#clock.monotonic();
+    try {
+      return await act();
+    } finally {
+      this.#pausedMs[phase] += this.#clock.monotonic() - begunAt;
+    }
+  }
+
+  get times(): TimeFigures {
+    const now = this.#clock.monotonic();
+    const workAt = this.#workAt ?? now;
+    const { plan, work } = this.#pausedMs;
+    return {
+      elapsedMs: Math.round(now - this.#startedAt),
+      planMs: Math.round(workAt - this.#startedAt - plan),
+      pausedMs: Math.round(plan + work),
+      workMs: Math.round(now - workAt - work),
+      stagesMs: Object.fromEntries(
+        STAGES.map((stage) => [stage, Math.max(0, Math.round(this.#stagesMs.of(stage)))]),
+      ) as TimeFigures['stagesMs'],
+    };
+  }
+
+  /** Only objects count: sidecars are requested beside their objects, and the listing is no object. */
+  #isOfWork({ bucket, expect }: FetchRequest): boolean {
+    return this.#workAt !== undefined && expect !== undefined && bucket !== 'listing';
+  }
 }

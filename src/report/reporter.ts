@@ -9,7 +9,7 @@ import { printLines } from '../text/printable.js';
 import { row } from './closing-block.js';
 import { logAttempt, logRetry } from './log.js';
 import type { Log } from './log.js';
-import type { RunMonitor } from './live-run.js';
+import type { RunFollower } from './live-run.js';
 import { RunProgress } from './run-progress.js';
 import type { ProgressOptions } from './run-progress.js';
 
@@ -61,7 +61,7 @@ export class Reporter implements Observer {
   }
 
   /** Shows the progress of the run. */
-  get monitor(): RunMonitor {
+  get follower(): RunFollower {
     return this.#progress;
   }
 

@@ -4,7 +4,7 @@ import { Counters } from '../model/counters.js';
 import type { Io, OutputStream } from '../model/io.js';
 import { liveLines, progressFields, progressText } from './progress-state.js';
 import type { ProgressState } from './progress-state.js';
-import type { LiveRun, RunMonitor } from './live-run.js';
+import type { LiveRun, RunFollower } from './live-run.js';
 
 export interface ProgressOptions {
   readonly mode: 'bar' | 'plain' | 'json' | 'none';
@@ -44,7 +44,7 @@ const PLAN_SHOWN_AFTER_MS = 1000;
 const SPEED_MS = 10_000;
 const SAMPLE_MS = 1000;
 
-export class RunProgress implements RunMonitor {
+export class RunProgress implements RunFollower {
   readonly #options: ProgressOptions;
   readonly #screen: LiveScreen;
   #live: LiveRun | undefined;
@@ -60,26 +60,22 @@ export class RunProgress implements RunMonitor {
     this.#speed = new Speed(options.clock.monotonic());
   }
 
-  /** Lines of a log begin with the downloads: a plan has no total. */
-  opened(live: LiveRun): void {
-    this.#live = live;
-    this.#beganAt = this.#options.clock.monotonic();
-    if (this.#options.mode !== 'plain') this.#start();
-  }
-
-  begin(live: LiveRun): void {
-    this.#live = live;
-    this.#beganAt = this.#options.clock.monotonic();
-    this.#retriedBefore = live.counts.of('retries');
-    this.#speed = new Speed(this.#beganAt);
-    this.#start();
-  }
-
-  end(): void {
-    // The last event has the counts of the whole run.
-    if (this.#options.mode === 'json' && this.#timer !== undefined) this.#show();
-    this.stop();
-    this.#live = undefined;
+  entered(live: LiveRun): void {
+    const { phase } = live.phase;
+    const isBegun = this.#live !== undefined;
+    if (phase === 'working' || (phase === 'selecting' && !isBegun)) {
+      this.#live = live;
+      this.#beganAt = this.#options.clock.monotonic();
+      this.#retriedBefore = live.counts.of('retries');
+      this.#speed = new Speed(this.#beganAt);
+      // Lines of a log begin with the downloads: a plan has no total.
+      if (phase === 'working' || this.#options.mode !== 'plain') this.#start();
+    } else if (phase === 'ending' && isBegun) {
+      // The last event has the counts of the whole run.
+      if (this.#options.mode === 'json' && this.#timer !== undefined) this.#show();
+      this.stop();
+      this.#live = undefined;
+    }
   }
 
   /** Erases the live view for other lines. It is drawn again within 200 ms. */
@@ -119,11 +115,11 @@ export class RunProgress implements RunMonitor {
 
   #state(): ProgressState | undefined {
     if (this.#live === undefined) return undefined;
-    const { plan, counts, work, network, hosts } = this.#live;
+    const { plan, counts, active, network, hosts } = this.#live;
     const now = this.#options.clock.monotonic();
     const { concurrency = 0, settled } = network?.() ?? {};
     const { inFlight = 0, writing = 0, toWrite = 0 } = plan?.state() ?? {};
-    const { commit } = work.active;
+    const { commit } = active;
     const bytes = counts.of('bytes');
     return {
       phase: plan === undefined ? 'plan' : 'work',

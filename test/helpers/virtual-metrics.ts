@@ -5,6 +5,7 @@ import { SILENT_OBSERVER } from '../../src/model/observer.js';
 import type { RawValues } from '../../src/options/resolve.js';
 import { resolveOptions } from '../../src/options/resolve.js';
 import { NO_PROXIES } from '../../src/options/environment.js';
+import { LiveRun } from '../../src/report/live-run.js';
 import { summaryOf } from '../../src/report/run-summary.js';
 import type { RunSummary } from '../../src/report/run-summary.js';
 import { forEachItem } from '../../src/cli/look-up.js';
@@ -51,7 +52,7 @@ export function virtualMetrics(folder: string, { now = NOW, ...options }: Virtua
       ...flags,
     };
     let told = 0;
-    let inFlight = (): number => 0;
+    const live = new LiveRun(clock);
     const tell = (): void => {
       told += 1;
     };
@@ -67,13 +68,7 @@ export function virtualMetrics(folder: string, { now = NOW, ...options }: Virtua
         arrived: tell,
         event: tell,
       },
-      monitors: [
-        {
-          begin: ({ plan }) => {
-            inFlight = () => plan?.state().inFlight ?? 0;
-          },
-        },
-      ],
+      live,
       clock,
       signal,
       wire: wire.fetch,
@@ -82,7 +77,7 @@ export function virtualMetrics(folder: string, { now = NOW, ...options }: Virtua
       forEachItem(started, () => undefined),
       {
         progress: () => told + wire.events(),
-        isFull: () => inFlight() >= PLACES,
+        isFull: () => (live.plan?.state().inFlight ?? 0) >= PLACES,
       },
     );
     return summaryOf(await end);

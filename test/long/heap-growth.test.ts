@@ -19,7 +19,6 @@ import { openLogOf } from '../../src/report/log.js';
 import type { NetworkFigures } from '../../src/report/figures.js';
 import { Reporter } from '../../src/report/reporter.js';
 import { LiveRun } from '../../src/report/live-run.js';
-import type { RunMonitor } from '../../src/report/live-run.js';
 import { Tally } from '../../src/report/tally.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { cryptodl, FAST } from '../helpers/cli.js';
@@ -58,14 +57,8 @@ function growthOf([before, after]: readonly LiveHeap[]): number {
 }
 
 /** The notifications of objects with two requests, a retry, a failure of every third object, and a second for every fourth. */
-function follower(
-  live: LiveRun,
-  monitor: RunMonitor = {},
-  more: Partial<Observer> = {},
-  tally = new Tally(loadBinance()),
-) {
-  const observer = joinObservers([live.observer, monitor, more]);
-  const tracker = live.work;
+function follower(live: LiveRun, more: Partial<Observer> = {}, tally = new Tally(loadBinance())) {
+  const observer = joinObservers([live.observer, more]);
   const figures = new Figures(live.counts);
   const costs = new Costs(clock);
   const network = (): NetworkFigures =>
@@ -77,9 +70,8 @@ function follower(
   };
   live.network = network;
   live.hosts = () => ({ buckets: [], breakers: [], retryBudgets: {} });
-  live.enter('working');
   return async (from: number, to: number): Promise<void> => {
-    if (from === 0) monitor.begin?.(live);
+    if (from === 0) live.enter('working');
     for (let index = from; index < to; index += 1) {
       const symbol = `S${index % 50}USDT`;
       const series = { market: 'um', dataset: 'klines', interval: '1m', symbol };
@@ -88,9 +80,9 @@ function follower(
       const plan: PartitionPlan = { series, settings: SETTINGS, label: '2024-01', tasks: [] };
       const url = `http://archive.test/${object.key}`;
       const bad = new CryptodlError('http-server-error', `${url} answered 500`);
-      const end = tracker.begin('partition', { plan });
-      await tracker.during('download', { plan, object }, async () => {
-        const fetch = follow([tracker])((request, { onWait }) => {
+      const end = live.begin('partition', { plan });
+      await live.during('download', { plan, object }, async () => {
+        const fetch = follow([live])((request, { onWait }) => {
           for (const attempt of [1, 2]) {
             const at = clock.monotonic();
             const ended: AttemptEnd = {
@@ -121,7 +113,7 @@ function follower(
         index % 3 === 0
           ? { kind: 'failed', error: bad }
           : { kind: 'ok', bytes: 100, rows: 1, unverified: false };
-      await tracker.during('write', { plan }, () => Promise.resolve());
+      await live.during('write', { plan }, () => Promise.resolve());
       tally.count(series, object, outcome);
       end();
       if (index % 4 === 0) await clock.advance(1000);
@@ -142,24 +134,34 @@ const reporterOf = (progress: 'bar' | 'plain' | 'json'): Reporter =>
   });
 
 describe(`grows by less than ${MOST_BYTES_PER_OBJECT} bytes per object:`, () => {
-  it.each<[string, (live: LiveRun) => RunMonitor, Partial<Observer>?]>([
-    ['the counts of a run, and its work in progress', () => ({})],
-    ['the timeline', () => new Timeline(clock)],
+  it.each<[string, (live: LiveRun) => void, Partial<Observer>?]>([
+    ['the counts of a run, and its work in progress', () => undefined],
+    [
+      'the timeline',
+      (live) => {
+        live.follow(new Timeline(clock));
+      },
+    ],
     [
       'the metrics of Prometheus',
-      (live) => new PrometheusFigures(clock, 0).follow('vision', NO_HISTORY, live),
+      (live) => {
+        new PrometheusFigures(clock, 0).follow('vision', NO_HISTORY, live);
+      },
     ],
     ...(['bar', 'plain', 'json'] as const).map(
-      (progress): [string, (live: LiveRun) => RunMonitor, Partial<Observer>] => {
+      (progress): [string, (live: LiveRun) => void, Partial<Observer>] => {
         const reporter = reporterOf(progress);
-        return [`the reporter with ${progress}`, () => reporter.monitor, reporter];
+        const followWith = (live: LiveRun): void => {
+          live.follow(reporter.follower);
+        };
+        return [`the reporter with ${progress}`, followWith, reporter];
       },
     ),
-  ])('%s', async (_name, monitorOf, observer) => {
+  ])('%s', async (_name, followWith, observer) => {
     const live = new LiveRun(clock);
-    const monitor = monitorOf(live);
-    expect(await growth(follower(live, monitor, observer))).toBeLessThan(MOST_BYTES_PER_OBJECT);
-    monitor.end?.();
+    followWith(live);
+    expect(await growth(follower(live, observer))).toBeLessThan(MOST_BYTES_PER_OBJECT);
+    live.enter('ending');
   });
 
   it('the queue, with bodies, and with errors that have evidence', async () => {

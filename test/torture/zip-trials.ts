@@ -9,8 +9,7 @@ import { verify } from '../../src/http/transport/verify-body.js';
 import { unzip } from '../../src/convert/unzip/unzip.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
 import { systemClock } from '../../src/model/clock.js';
-import { StageTimes } from '../../src/report/stage-times.js';
-import { WorkTracker } from '../../src/report/live-run.js';
+import { LiveRun } from '../../src/report/live-run.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { answer } from '../helpers/requests.js';
@@ -66,8 +65,7 @@ async function download(folder: string, published: Published): Promise<ReceivedO
     },
     runFolder: folder,
     stop: new AbortController(),
-    times: new StageTimes(systemClock),
-    work: new WorkTracker(systemClock),
+    live: new LiveRun(systemClock),
     zips: undefined,
   };
   const arrived = await downloadObject(context, PLAN, object);

@@ -128,7 +128,7 @@ describe('SIGUSR2', () => {
     await lineOf(said, /^CPU profile: /m);
     run.enter('working');
     const plan: PartitionPlan = { series: SERIES, settings: SETTINGS, label: '2024-01', tasks: [] };
-    for (let count = 0; count < 507; count += 1) run.work.begin('download', { plan });
+    for (let count = 0; count < 507; count += 1) run.begin('download', { plan });
     const [working] = readDump(await dump()).runs;
     expect(working).toMatchObject({ phase: 'working', inPhaseForMs: 0, moreWorkInProgress: 7 });
     expect(working).not.toHaveProperty('waitingFor');

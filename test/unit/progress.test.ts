@@ -160,15 +160,16 @@ function followed(mode: ProgressOptions['mode'], label = '') {
   const progress = new RunProgress({ mode, stream, label, clock, emit });
   const state: { hosts: HostStates } = { hosts: NO_HOSTS };
   const live = new LiveRun(clock);
+  live.follow(progress);
   const figures = new Figures(live.counts);
   live.network = () => ({ concurrency: 8 }) as NetworkFigures;
   live.hosts = () => state.hosts;
   const tally = new Tally();
   const begin = (): void => {
-    live.work.begin('commit', { plan: { label: '2024-01' } as PartitionPlan });
+    live.begin('commit', { plan: { label: '2024-01' } as PartitionPlan });
     const totals = { fetch: 480, fetchBytes: 40_000_000 } as PlanTotals;
     live.plan = { totals, tally, state: () => ({ inFlight: 4, writing: 2, toWrite: 3 }) };
-    progress.begin(live);
+    live.enter('working');
   };
   const arrive = (objects: number): void => {
     for (let object = 0; object < objects; object += 1) live.observer.arrived(1000);
@@ -189,8 +190,8 @@ function followed(mode: ProgressOptions['mode'], label = '') {
 
 describe('the progress of a run', () => {
   it('plain: a line every ten seconds, with the speed of the last ten, and none after the end', async () => {
-    const { clock, sent, progress, live, begin, arrive } = followed('plain', '[job] ');
-    progress.opened(live);
+    const { clock, sent, live, begin, arrive } = followed('plain', '[job] ');
+    live.enter('selecting');
     await clock.advance(60_000);
     expect(sent()).toBe('');
     begin();
@@ -201,7 +202,7 @@ describe('the progress of a run', () => {
     expect(sent()).toBe('[job] 120/480 objects, 120 kB of 40 MB, 12 kB/s, ETA 30s, 4 in flight\n');
     await clock.advance(10_000);
     expect(sent()).toBe('[job] 120/480 objects, 120 kB of 40 MB, 0 B/s, ETA 60s, 4 in flight\n');
-    progress.end();
+    live.enter('ending');
     await clock.advance(60_000);
     expect(sent()).toBe('');
     expect(clock.waiting).toBe(0);
@@ -209,7 +210,7 @@ describe('the progress of a run', () => {
 
   it('json: an event every second from the plan on, and one at the end', async () => {
     const { clock, sent, events, progress, live, begin, arrive, retry } = followed('json');
-    progress.opened(live);
+    live.enter('selecting');
     await clock.advance(1000);
     expect(events).toMatchObject([{ phase: 'plan', elapsedMs: 1000, leftMs: null, totalObjects: 0 }]);
     // Of the listing: it is no retry of an object.
@@ -243,7 +244,7 @@ describe('the progress of a run', () => {
       buckets: [],
     });
     arrive(360);
-    progress.end();
+    live.enter('ending');
     progress.stop();
     expect(events).toHaveLength(5);
     expect(events.at(-1)).toMatchObject({ objects: 480, leftMs: 0 });
@@ -281,7 +282,7 @@ describe('the progress of a run', () => {
 
   it('bar: at most five frames a second, none without a change, and nothing left at the end', async () => {
     const { clock, sent, progress, live, begin, arrive } = followed('bar');
-    progress.opened(live);
+    live.enter('selecting');
     await clock.advance(999);
     expect(sent()).toBe('');
     begin();

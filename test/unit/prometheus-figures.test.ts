@@ -95,12 +95,13 @@ async function pageOfTwoRuns() {
     const live = new LiveRun(clock);
     begin(live, networkOf(by, by === 1 ? 'closed' : 'open'), by, outcomes);
     live.observer.arrived(1000 * by);
-    return figures.follow(job, NO_HISTORY, live);
+    figures.follow(job, NO_HISTORY, live);
+    return live;
   };
   const first = follow('bars', 1, [ok, ok, { kind: 'absent', reason: 'hole' }]);
   const second = follow('trades', 10, [failed]);
   const attempt = (ms: number, error?: CryptodlError): void => {
-    first.attempt({
+    first.observer.attempt({
       request: REQUEST,
       attemptId: 'a/1',
       begunAt: 0,

@@ -3,8 +3,7 @@ import type { Fetch } from '../../src/http/fetch.js';
 import { downloadObject } from '../../src/download/download-object.js';
 import { verify } from '../../src/http/transport/verify-body.js';
 import { systemClock } from '../../src/model/clock.js';
-import { StageTimes } from '../../src/report/stage-times.js';
-import { WorkTracker } from '../../src/report/live-run.js';
+import { LiveRun } from '../../src/report/live-run.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { makeZip } from '../../scripts/make-zip.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
@@ -31,8 +30,7 @@ async function verifiedBy(sidecar: string): Promise<string | undefined> {
       },
       runFolder: folder,
       stop: new AbortController(),
-      times: new StageTimes(systemClock),
-      work: new WorkTracker(systemClock),
+      live: new LiveRun(systemClock),
       zips: undefined,
     },
     {

@@ -12,7 +12,7 @@ import { Concurrency, mostInFlight } from '../../src/queue/concurrency.js';
 import type { ConcurrencyChoice } from '../../src/queue/concurrency.js';
 import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
-import { StageTimes } from '../../src/report/stage-times.js';
+import { LiveRun } from '../../src/report/live-run.js';
 import { layersOver } from '../../src/http/stack.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { randoms } from '../helpers/randoms.js';
@@ -120,7 +120,7 @@ async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outco
       },
     },
     figures,
-    followers: [new Costs(clock), new StageTimes(clock)],
+    followers: [new Costs(clock), new LiveRun(clock)],
     concurrency,
     bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
     proxies: NO_PROXIES,

@@ -10,7 +10,7 @@ import type { RawValues } from '../../src/options/resolve.js';
 import { Concurrency, mostInFlight } from '../../src/queue/concurrency.js';
 import { Costs } from '../../src/report/costs.js';
 import { Figures } from '../../src/report/figures.js';
-import { StageTimes } from '../../src/report/stage-times.js';
+import { LiveRun } from '../../src/report/live-run.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { exchangeHosts } from '../../src/source/routes.js';
 import { answer } from '../helpers/requests.js';
@@ -42,7 +42,7 @@ function layersOf(
     hosts: exchangeHosts(options, loadBinance()),
     observer: SILENT_OBSERVER,
     figures: new Figures(),
-    followers: [new Costs(clock), new StageTimes(clock)],
+    followers: [new Costs(clock), new LiveRun(clock)],
     concurrency: new Concurrency({ choice: options.concurrency, start: 30 }),
     bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
     proxies: NO_PROXIES,

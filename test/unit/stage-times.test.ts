@@ -2,8 +2,11 @@ import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
 import { describe, expect, it } from 'vitest';
 import type { FetchContext, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
 import { follow } from '../../src/http/transport/measure.js';
-import { StageTimes, timeText } from '../../src/report/stage-times.js';
+import type { PartitionPlan } from '../../src/model/task.js';
+import { LiveRun } from '../../src/report/live-run.js';
+import { timeText } from '../../src/report/stage-times.js';
 import type { TimeFigures } from '../../src/report/stage-times.js';
+import { SETTINGS } from '../helpers/conversion.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const CONTEXT: FetchContext = { signal: new AbortController().signal, traceId: 'trace' };
@@ -13,17 +16,20 @@ const ZIP: FetchRequest = {
   expect: { format: ZIP_FORMAT },
 };
 
+const series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
+const plan: PartitionPlan = { series, settings: SETTINGS, label: '2024-01', tasks: [] };
+
 /** A request that waits for `waitMs` and is on the wire for `wireMs`. */
 async function ask(
-  times: StageTimes,
+  live: LiveRun,
   clock: VirtualClock,
   { request = ZIP, waitMs = 0, wireMs = 0 }: { request?: FetchRequest; waitMs?: number; wireMs?: number },
 ): Promise<void> {
-  const asked = follow([times])(async () => {
+  const asked = follow([live])(async () => {
     await clock.sleep(waitMs);
     const sentAt = clock.monotonic();
     await clock.sleep(wireMs);
-    times.onAttempt(request)({ sentAt, endedAt: clock.monotonic() });
+    live.onAttempt(request)({ sentAt, endedAt: clock.monotonic() });
     return {} as FetchResponse;
   })(request, CONTEXT);
   await clock.advance(waitMs);
@@ -40,46 +46,46 @@ async function pass(clock: VirtualClock, ms: number, act: (sleep: () => Promise<
 describe('the phases of a run', () => {
   it('add up to the time since the command began, pauses of the whole run apart', async () => {
     const clock = new VirtualClock();
-    const times = new StageTimes(clock, clock.monotonic() - 400);
-    await pass(clock, 5000, (sleep) => times.pause(sleep));
+    const live = new LiveRun(clock, clock.monotonic() - 400);
+    await pass(clock, 5000, (sleep) => live.pause(sleep));
     await clock.advance(600);
-    times.beginWork();
+    live.enter('working');
     await clock.advance(3000);
-    await pass(clock, 700, (sleep) => times.pause(sleep));
-    expect(times.figures).toMatchObject({ elapsedMs: 9700, planMs: 1000, pausedMs: 5700, workMs: 3000 });
+    await pass(clock, 700, (sleep) => live.pause(sleep));
+    expect(live.times).toMatchObject({ elapsedMs: 9700, planMs: 1000, pausedMs: 5700, workMs: 3000 });
   });
 });
 
 describe('the stages of objects', () => {
   it('are the waits and transfers of requests, and stages measured by name; parallel ones are added', async () => {
     const clock = new VirtualClock();
-    const times = new StageTimes(clock);
-    times.beginWork();
-    await ask(times, clock, { waitMs: 30, wireMs: 70 });
-    await ask(times, clock, { waitMs: 5, wireMs: 10 });
+    const live = new LiveRun(clock);
+    live.enter('working');
+    await ask(live, clock, { waitMs: 30, wireMs: 70 });
+    await ask(live, clock, { waitMs: 5, wireMs: 10 });
     await pass(clock, 20, async (sleep) => {
-      await Promise.all([times.timed('convert', sleep), times.timed('convert', sleep)]);
+      await Promise.all([live.during('convert', { plan }, sleep), live.during('convert', { plan }, sleep)]);
     });
     await pass(clock, 3, async (sleep) => {
       await expect(
-        times.timed('check', () => sleep().then(() => Promise.reject(new Error('bad')))),
+        live.during('check', { plan }, () => sleep().then(() => Promise.reject(new Error('bad')))),
       ).rejects.toThrow('bad');
     });
-    expect(times.figures.stagesMs).toEqual({ wait: 35, transfer: 80, check: 3, convert: 40, commit: 0 });
+    expect(live.times.stagesMs).toEqual({ wait: 35, transfer: 80, check: 3, convert: 40, commit: 0 });
   });
 
   it('do not count sidecars, the listing, and requests of the plan', async () => {
     const clock = new VirtualClock();
-    const times = new StageTimes(clock);
-    await ask(times, clock, { waitMs: 30, wireMs: 70 });
-    times.beginWork();
-    await ask(times, clock, {
+    const live = new LiveRun(clock);
+    await ask(live, clock, { waitMs: 30, wireMs: 70 });
+    live.enter('working');
+    await ask(live, clock, {
       request: { url: `${ZIP.url}.CHECKSUM`, bucket: 'archive' },
       waitMs: 1,
       wireMs: 1,
     });
-    await ask(times, clock, { request: { ...ZIP, bucket: 'listing' }, waitMs: 1, wireMs: 1 });
-    expect(times.figures.stagesMs).toMatchObject({ wait: 0, transfer: 0 });
+    await ask(live, clock, { request: { ...ZIP, bucket: 'listing' }, waitMs: 1, wireMs: 1 });
+    expect(live.times.stagesMs).toMatchObject({ wait: 0, transfer: 0 });
   });
 });
 

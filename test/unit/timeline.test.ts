@@ -14,6 +14,7 @@ function timelineOf() {
   const timeline = new Timeline(clock);
   const state = { inFlight: 0, writing: 0, toWrite: 0, concurrency: 30 };
   const live = new LiveRun(clock);
+  live.follow(timeline);
   const figures = new Figures(live.counts);
   live.network = () => ({ concurrency: state.concurrency }) as NetworkFigures;
   live.plan = { totals: {} as PlanTotals, tally: new Tally(), state: () => ({ ...state }) };
@@ -31,7 +32,7 @@ describe('the timeline of a run', () => {
     const { clock, timeline, state, live, attempt, retry } = timelineOf();
     // The listing, before the downloads.
     attempt(7);
-    timeline.begin(live);
+    live.enter('working');
     live.observer.arrived(500);
     live.observer.arrived(700);
     attempt(30);
@@ -44,7 +45,7 @@ describe('the timeline of a run', () => {
     Object.assign(state, { inFlight: 1, writing: 0, toWrite: 0, concurrency: 21 });
     live.observer.arrived(1);
     await clock.advance(400);
-    timeline.end();
+    live.enter('ending');
     const none = LATENCY_BOUNDS_S.map(() => 0);
     const latency = [...none, 0];
     latency[latencyBucketOf(0.03)] = 1;
@@ -81,13 +82,13 @@ describe('the timeline of a run', () => {
 
   it('stays below 240 points for a run of any length, and loses no count', async () => {
     const { clock, timeline, live, attempt } = timelineOf();
-    timeline.begin(live);
+    live.enter('working');
     for (let second = 0; second < 3000; second += 1) {
       live.observer.arrived(10);
       attempt(20);
       await clock.advance(1000);
     }
-    timeline.end();
+    live.enter('ending');
     const { points } = timeline.figures;
     expect(points.length).toBeLessThanOrEqual(240);
     expect(points.length).toBeGreaterThan(100);
@@ -104,10 +105,10 @@ describe('the timeline of a run', () => {
 
   it('has no points without downloads, and no timer after the end', async () => {
     const { clock, timeline, live } = timelineOf();
-    timeline.end();
+    live.enter('ending');
     expect(timeline.figures.points).toEqual([]);
-    timeline.begin(live);
-    timeline.end();
+    live.enter('working');
+    live.enter('ending');
     await clock.advance(10_000);
     expect(timeline.figures.points.length).toBe(1);
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { FetchContext, FetchResponse } from '../../src/http/fetch.js';
 import { follow as followed } from '../../src/http/transport/measure.js';
 import type { ArchiveObject, PartitionPlan } from '../../src/model/task.js';
-import { WorkTracker } from '../../src/report/live-run.js';
+import { LiveRun } from '../../src/report/live-run.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { SETTINGS } from '../helpers/conversion.js';
 
@@ -14,7 +14,7 @@ const answered = Promise.resolve({} as FetchResponse);
 
 function follow() {
   const clock = new VirtualClock();
-  const tracker = new WorkTracker(clock);
+  const tracker = new LiveRun(clock);
   const names = (): string[] => tracker.pieces.map(({ stage, name }) => `${stage} ${name}`);
   return { tracker, names, clock };
 }

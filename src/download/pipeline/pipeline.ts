@@ -7,8 +7,7 @@ import { tempFolderOf, tempPath } from '../../files/temp-files.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
 import { Concurrency } from '../../queue/concurrency.js';
 import type { NetworkFigures } from '../../report/figures.js';
-import { StageTimes } from '../../report/stage-times.js';
-import { WorkTracker } from '../../report/live-run.js';
+import { LiveRun } from '../../report/live-run.js';
 import { ARCHIVE_START, openHttp } from '../http-session.js';
 import type { HttpRequest } from '../http-session.js';
 import { newRunFolder, openLake } from '../open-lake.js';
@@ -16,7 +15,7 @@ import type { LakeParts, Session, SharedParts } from '../session.js';
 import { openWorkshop } from './workshop.js';
 import type { Workshop } from './workshop.js';
 
-export type PipelineRequest = Omit<HttpRequest, 'nowMs' | 'times' | 'work' | 'observer' | 'concurrency'> & {
+export type PipelineRequest = Omit<HttpRequest, 'nowMs' | 'live' | 'observer' | 'concurrency'> & {
   /** Whether the lakes of the runs are in buckets. */
   readonly isToBucket: boolean;
   /** Ends all runs. */
@@ -86,12 +85,7 @@ export class Pipeline implements SharedParts {
     const known = this.#http;
     if (known !== undefined && clock.monotonic() - known.openedAt < RENEW_MS) return known;
     const nowMs = this.#request.resolved.options.nowMs ?? clock.now();
-    const parts = {
-      observer: SILENT_OBSERVER,
-      nowMs,
-      times: new StageTimes(clock),
-      work: new WorkTracker(clock),
-    };
+    const parts = { observer: SILENT_OBSERVER, nowMs, live: new LiveRun(clock) };
     const opened = openHttp(
       { ...this.#request, ...parts, concurrency: this.#concurrency },
       { signal: stop.signal, waitSignal: undefined },
