@@ -23,18 +23,16 @@ import { lakeFlag, shellWord, shownPath } from '../text/printable.js';
 import { createPartitionWriter } from '../write/partition-writer.js';
 import type { PartitionWriter, WriterContext } from '../write/writer.js';
 import { createZipWriter } from '../write/zip-writer.js';
-import { CutDays } from './cut-days.js';
 import { countObjectRows, downloadObject, memoryOf } from './download-object.js';
 import type { DownloadContext } from './download-object.js';
 import { memoryOfRest, RestDownloads } from './download-rest.js';
-import { MonthsFromDays } from './months-from-days.js';
+import type { MonthsFromDays } from './months-from-days.js';
 import { writable } from './open-lake.js';
-import { AbsenceNotes } from './remember-absences.js';
 import type { HttpSession } from './http-session.js';
 import type { Session } from './session.js';
 import { openWorkshop } from './pipeline/workshop.js';
 import type { Workshop } from './pipeline/workshop.js';
-import { recordFailure, recordSettled, tellFailure, writeObjects } from './write-objects.js';
+import { Outcomes } from './write-objects.js';
 
 export interface PlannedRun {
   readonly plan: Plan;
@@ -78,13 +76,8 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const { places } = workshop;
   const writers = createWriters(session, workshop, folder);
   let source: DownloadContext = session;
-  const absences = new AbsenceNotes(session);
   const fromRest = new RestDownloads(session);
-  const months = new MonthsFromDays(session, (plan, object, error) =>
-    tellFailure(session, { report: run.report, absences }, plan, object, error),
-  );
-  const cutDays = new CutDays(session);
-  const notes = { report: run.report, absences, months };
+  const outcomes = new Outcomes(session, run.report);
   const isFetchOnly = session.zips?.isLast === true;
   const queue = new RunQueue<ReceivedObject>(
     {
@@ -107,10 +100,10 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
         isFetchOnly
           ? leftInStore(session, plan, received)
           : session.live.during('write', { plan }, () =>
-              writeObjects(session, { writer: writers.of(plan), months, cutDays }, plan, received, missing),
+              outcomes.write(writers.of(plan), plan, received, missing),
             ),
-      onFailed: (plan, task, error) => recordFailure(session, notes, plan, task, error),
-      onSettled: (plan, task) => recordSettled(session, notes, plan, task),
+      onFailed: (plan, task, error) => outcomes.failed(plan, task, error),
+      onSettled: (plan, task) => outcomes.settled(plan, task),
       substituted: (plan, hasRounds) => substituted(session, plan, hasRounds),
     },
     {
@@ -133,17 +126,17 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
         // The run that converts the zips judges its months and notes what is absent.
         if (isFetchOnly) return;
         source = { ...source, zips: undefined };
-        await takeDays(months, totals, (plans) => queue.run(plans));
+        await takeDays(outcomes.months, totals, (plans) => queue.run(plans));
       } finally {
-        await months.tell();
+        await outcomes.months.tell();
       }
       await proveEdges((...noted) => {
-        absences.note(...noted);
+        outcomes.absences.note(...noted);
       });
       await session.lock?.confirm();
-      await absences.write();
+      await outcomes.absences.write();
     } finally {
-      await cutDays.tell();
+      await outcomes.cutDays.tell();
     }
   } finally {
     live.enter('ending');

@@ -8,7 +8,7 @@ import type { Options } from '../options/flags.js';
 import type { RawValues, Resolved } from '../options/resolve.js';
 import { SECRET_ADDRESSES } from '../options/value-text.js';
 import { createFailureReport, refuseBadFolder, refuseBadPath } from '../report/failure-report.js';
-import type { FailureReport, RunHeader, ShareReport, ReportFileOptions } from '../report/failure-report.js';
+import type { FailureReport, RunHeader, ReportFileOptions } from '../report/failure-report.js';
 import type { PastFailures } from '../select/select-failures.js';
 import { absolutePath } from '../text/printable.js';
 import type { Session } from './session.js';
@@ -59,7 +59,7 @@ export interface ReportedRun {
   /** The failures to repeat. Default: the options select the objects. */
   readonly failures?: PastFailures | undefined;
   /** Opens this run's part of a shared failure report. Default: the run has its own report. */
-  readonly shareReport?: ShareReport;
+  readonly shareReport?: (header: RunHeader) => FailureReport;
 }
 
 /** The options of the report that all jobs of one command share. `earlier`: the report that a retry repeats. */

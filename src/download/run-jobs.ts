@@ -11,7 +11,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import { SharedResources } from '../model/io.js';
 import type { Signalled } from '../model/io.js';
 import { jobsBlock } from '../report/closing-block.js';
-import { createJobsReport } from '../report/failure-report.js';
+import { createFailureReport } from '../report/failure-report.js';
 import { openLogOf } from '../report/log.js';
 import type { Log } from '../report/log.js';
 import type { ReadReport } from '../report/failure-report.js';
@@ -25,6 +25,7 @@ import type { PrintedRun } from './download.js';
 import type { Job } from './jobs.js';
 import { openMonitors } from './open-monitors.js';
 import { refuseBadReport, sharedReport } from './open-report.js';
+import type { ReportedRun } from './open-report.js';
 
 /** Its options are those of the command as a whole. */
 export interface JobsRun extends LookUp {
@@ -48,7 +49,7 @@ export async function runJobs(command: JobsRun): Promise<ExitCode> {
     const { home } = surroundings;
     const shared = sharedReport(options, home, earlier?.file, io.clock.now());
     await refuseBadReport(options.failures, earlier?.file, dirname(shared.path));
-    const report = createJobsReport(shared);
+    const report = createFailureReport(shared);
     const monitors = await openMonitors(options, { ...io, surroundings });
     const log = openLogOf(options, io);
     const most = options.dryRun ? 1 : options.jobs;
@@ -58,7 +59,8 @@ export async function runJobs(command: JobsRun): Promise<ExitCode> {
       const { name, verb, resolved, failures } = job;
       const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
       const read = endedBySignals(io, readSymbolFile);
-      const shareReport = report.ofJob({ job: name, verb });
+      const shareReport: ReportedRun['shareReport'] = (header) =>
+        report.ofJob({ job: name, verb, options: header.options });
       const run = { ...request, resolved, read, verb, shareReport, failures, common };
       printed.set(job, await runAndPrint(run, { io, log: ofJob, signalled, monitors, job }));
     };

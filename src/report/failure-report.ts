@@ -3,7 +3,7 @@ import { periodText } from '../model/calendar.js';
 import { errnoOf, usage } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import { jsonText } from '../text/printable.js';
-import type { PartitionPlan, Task } from '../model/task.js';
+import type { ArchiveObject, PartitionPlan } from '../model/task.js';
 import { constants } from 'node:fs';
 import { access, open, rename, rm, stat, lstat, readdir, readFile, realpath } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -150,9 +150,10 @@ function refuseStrays(path: string, jobs: readonly JobHeader[], entries: readonl
 /** Holes that wait in memory for the first failure, at most. */
 const PENDING_HOLES = 1000;
 
+/** The failures of a run, or of one of its jobs. */
 export interface FailureReport {
-  add(plan: PartitionPlan, task: Pick<Task, 'object'>, error: CryptodlError, at: string): Promise<void>;
-  addHole(plan: PartitionPlan, task: Task, at: string): void;
+  add(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError, at: string): Promise<void>;
+  addHole(plan: PartitionPlan, object: ArchiveObject, at: string): void;
   /** Returns the path of the report, if there is one. A run that ends early keeps the report that it would replace. */
   close(isComplete: boolean): Promise<string | undefined>;
 }
@@ -162,39 +163,29 @@ export type RunHeader = Omit<ReportHeader, 'v' | 'kind' | 'verb'> & {
   readonly verb: Exclude<ReportHeader['verb'], 'run'>;
 };
 
+/** The report of one run, or of several jobs: it then has a line for each job with failures, which name their job. */
+export interface WholeReport extends FailureReport {
+  ofJob(job: Pick<JobHeader, 'job' | 'verb' | 'options'>): FailureReport;
+}
+
 /** The first failure creates the file. Holes are written to it, but do not create it. */
-export function createFailureReport(options: ReportFileOptions): FailureReport {
-  const file = createReportFile(options);
-  return { ...failuresInto(file.append), close: file.close };
-}
-
-/** Returns the report of one job, which is a part of the common report. `header`: the header of that job. */
-export type ShareReport = (header: RunHeader) => FailureReport;
-
-/** One report of several jobs: a line for each job with failures. The failures name their job. */
-export interface JobsReport {
-  ofJob(job: Pick<JobHeader, 'job' | 'verb'>): ShareReport;
-  /** Returns the path of the report, if there is one. `isComplete`: every job reached its end. */
-  close: FailureReport['close'];
-}
-
-export function createJobsReport(options: ReportFileOptions): JobsReport {
+export function createFailureReport(options: ReportFileOptions): WholeReport {
   const file = createReportFile(options);
   return {
-    ofJob: (job) => (header) => {
-      let hasFailed = false;
-      const line = `${jsonText({ v: 1, kind: 'job', ...job, options: header.options })}\n`;
+    ...failuresInto(file.append),
+    close: file.close,
+    ofJob: (job) => {
+      let begin = `${jsonText({ v: 1, kind: 'job', ...job })}\n`;
       const append = (lines: string): Promise<void> => {
-        const first = hasFailed ? '' : line;
-        hasFailed = true;
+        const first = begin;
+        begin = '';
         return file.append(`${first}${lines}`);
       };
       return {
         ...failuresInto(append, job.job),
-        close: () => Promise.resolve(hasFailed ? options.path : undefined),
+        close: () => Promise.resolve(begin === '' ? options.path : undefined),
       };
     },
-    close: (isComplete) => file.close(isComplete),
   };
 }
 
@@ -205,32 +196,20 @@ function failuresInto(
   let holes: string[] = [];
   let hasFailed = false;
   return {
-    add: (plan, task, error, at) => {
-      const line = lineOf(plan, task, job, {
-        kind: 'failed',
-        code: error.code,
-        retryable: error.retryable,
-        attempts: error.attempts,
-        message: error.message,
-        at,
-      });
+    add: (plan, object, { code, retryable, attempts, message }, at) => {
+      const line = lineOf(plan, object, { job, kind: 'failed', code, retryable, attempts, message, at });
       const lines = [...holes, line].join('');
       holes = [];
       hasFailed = true;
       return append(lines);
     },
-    addHole: (plan, task, at) => {
-      const line = lineOf(plan, task, job, {
-        kind: 'absent',
-        code: 'hole',
-        retryable: true,
-        attempts: 1,
-        message:
-          task.object.rest === undefined
-            ? 'the archive does not have it, but has periods before and after it'
-            : 'REST has no row of this period',
-        at,
-      });
+    addHole: (plan, object, at) => {
+      const message =
+        object.rest === undefined
+          ? 'the archive does not have it, but has periods before and after it'
+          : 'REST has no row of this period';
+      const facts = { kind: 'absent', code: 'hole', retryable: true, attempts: 1 } as const;
+      const line = lineOf(plan, object, { job, ...facts, message, at });
       if (hasFailed) append(line).catch(() => undefined);
       else if (holes.length < PENDING_HOLES) holes.push(line);
     },
@@ -238,23 +217,16 @@ function failuresInto(
 }
 
 function lineOf(
-  plan: PartitionPlan,
-  task: Pick<Task, 'object'>,
-  job: string | undefined,
-  result: Pick<WrittenEntry, 'kind' | 'code' | 'retryable' | 'attempts' | 'message' | 'at'>,
-): string {
-  const { series, settings } = plan;
-  const { period, key } = task.object;
-  const entry: WrittenEntry = {
-    v: 1,
+  { series, settings }: PartitionPlan,
+  { period, key }: ArchiveObject,
+  {
     job,
-    ...series,
-    cadence: period.cadence,
-    period: periodText(period),
-    key,
-    settings,
-    ...result,
-  };
+    ...result
+  }: Pick<WrittenEntry, 'job' | 'kind' | 'code' | 'retryable' | 'attempts' | 'message' | 'at'>,
+): string {
+  const { cadence } = period;
+  const own = { ...series, cadence, period: periodText(period), key, settings };
+  const entry: WrittenEntry = { v: 1, job, ...own, ...result };
   return `${jsonText(entry)}\n`;
 }
 

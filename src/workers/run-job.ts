@@ -125,8 +125,8 @@ async function runIn(
 /** Failures go to the queue instead of a file of the lake. */
 function reportInto(failed: FailedObject[]): FailureReport {
   return {
-    add: (_, { object }, error) => {
-      failed.push({ key: object.key, error });
+    add: (_, { key }, error) => {
+      failed.push({ key, error });
       return Promise.resolve();
     },
     addHole: () => undefined,

@@ -7,7 +7,7 @@ import { stagedBeside } from '../../src/files/temp-files.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { createFailureReport, readFailureReport } from '../../src/report/failure-report.js';
 import type { FailureReport } from '../../src/report/failure-report.js';
-import type { PartitionPlan, Task } from '../../src/model/task.js';
+import type { PartitionPlan, ArchiveObject } from '../../src/model/task.js';
 import { loadBinance } from '../../src/source/binance/binance.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -24,12 +24,8 @@ const HEADER = {
 const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: '币安人生USDT' } as const;
 const PLAN: PartitionPlan = { series: SERIES, settings: SETTINGS, label: '2024-01', tasks: [] };
 
-function taskOf(label: string): Task {
-  return {
-    series: SERIES,
-    object: { key: `${label}.zip`, period: period(label) },
-    action: { kind: 'fetch' },
-  };
+function objectOf(label: string): ArchiveObject {
+  return { key: `${label}.zip`, period: period(label) };
 }
 
 async function newPath(): Promise<string> {
@@ -51,8 +47,8 @@ ERROR.attempts = 3;
 describe('a report', () => {
   it('has the details of each failure, and can be read back', async () => {
     const { path, report } = await begun();
-    await report.add(PLAN, taskOf('2024-01-15'), ERROR, AT);
-    await report.add(PLAN, taskOf('2024-01'), new CryptodlError('zip-broken', 'no'), AT);
+    await report.add(PLAN, objectOf('2024-01-15'), ERROR, AT);
+    await report.add(PLAN, objectOf('2024-01'), new CryptodlError('zip-broken', 'no'), AT);
     expect(await report.close(true)).toBe(path);
     const { header, entries } = await readFailureReport(path);
     expect(header).toEqual({ v: 1, kind: 'header', ...HEADER });
@@ -81,7 +77,7 @@ describe('a report', () => {
 
   it('is written as failures happen', async () => {
     const { path, report } = await begun();
-    await report.add(PLAN, taskOf('2024-01-15'), ERROR, AT);
+    await report.add(PLAN, objectOf('2024-01-15'), ERROR, AT);
     expect(readFileSync(path, 'utf8').split('\n')).toHaveLength(3);
     await report.close(true);
   });
@@ -89,7 +85,7 @@ describe('a report', () => {
   it('keeps its lines whole when failures come at once', async () => {
     const { path, report } = await begun();
     const labels = Array.from({ length: 28 }, (_, index) => `2024-01-${String(index + 1).padStart(2, '0')}`);
-    await Promise.all(labels.map((label) => report.add(PLAN, taskOf(label), ERROR, AT)));
+    await Promise.all(labels.map((label) => report.add(PLAN, objectOf(label), ERROR, AT)));
     await report.close(true);
     const { entries } = await readFailureReport(path);
     expect(entries.map((entry) => entry.period)).toEqual(labels);
@@ -97,16 +93,16 @@ describe('a report', () => {
 
   it('is not made when nothing failed, not even for holes', async () => {
     const { path, report } = await begun();
-    report.addHole(PLAN, taskOf('2024-01-15'), AT);
+    report.addHole(PLAN, objectOf('2024-01-15'), AT);
     expect(await report.close(true)).toBeUndefined();
     expect(existsSync(path)).toBe(false);
   });
 
   it('names the holes from before and after the first failure', async () => {
     const { path, report } = await begun();
-    report.addHole(PLAN, taskOf('2024-01-01'), AT);
-    await report.add(PLAN, taskOf('2024-01-02'), ERROR, AT);
-    report.addHole(PLAN, taskOf('2024-01-03'), AT);
+    report.addHole(PLAN, objectOf('2024-01-01'), AT);
+    await report.add(PLAN, objectOf('2024-01-02'), ERROR, AT);
+    report.addHole(PLAN, objectOf('2024-01-03'), AT);
     await report.close(true);
     const { entries } = await readFailureReport(path);
     expect(entries.map(({ kind, code, period: of }) => `${of} ${kind} ${code}`)).toEqual([
@@ -120,7 +116,7 @@ describe('a report', () => {
 /** A report of one failure. */
 async function earlier(): Promise<string> {
   const { path, report } = await begun();
-  await report.add(PLAN, taskOf('2024-01-15'), ERROR, AT);
+  await report.add(PLAN, objectOf('2024-01-15'), ERROR, AT);
   await report.close(true);
   return path;
 }
@@ -128,7 +124,7 @@ async function earlier(): Promise<string> {
 it('a new report never takes the place of an earlier one', async () => {
   const path = await earlier();
   const report = open(path, 'new');
-  await expect(report.add(PLAN, taskOf('2024-01-31'), ERROR, AT)).rejects.toThrow('EEXIST');
+  await expect(report.add(PLAN, objectOf('2024-01-31'), ERROR, AT)).rejects.toThrow('EEXIST');
   expect((await readFailureReport(path)).entries[0]?.period).toBe('2024-01-15');
 });
 
@@ -163,7 +159,7 @@ describe('a report that replaces an earlier one', () => {
   it('leaves the earlier one until its run has reached its end', async () => {
     const path = await earlier();
     const report = open(path, 'replace');
-    await report.add(PLAN, taskOf('2024-01-31'), ERROR, AT);
+    await report.add(PLAN, objectOf('2024-01-31'), ERROR, AT);
     expect((await readFailureReport(path)).entries[0]?.period).toBe('2024-01-15');
     await report.close(true);
     expect((await readFailureReport(path)).entries.map((entry) => entry.period)).toEqual(['2024-01-31']);
@@ -172,7 +168,7 @@ describe('a report that replaces an earlier one', () => {
   it('leaves it for good when the run was cut short, and nothing beside it', async () => {
     const path = await earlier();
     const report = open(path, 'replace');
-    await report.add(PLAN, taskOf('2024-01-31'), ERROR, AT);
+    await report.add(PLAN, objectOf('2024-01-31'), ERROR, AT);
     expect(await report.close(false)).toBe(path);
     expect((await readFailureReport(path)).entries[0]?.period).toBe('2024-01-15');
     expect(readdirSync(dirname(path))).toEqual([basename(path)]);
@@ -222,7 +218,7 @@ describe('reading', () => {
 
   it('is not retried when a failure has a market that the exchange does not have', async () => {
     const { path, report } = await begun();
-    await report.add({ ...PLAN, series: { ...SERIES, market: '../um' } }, taskOf('2024-01-15'), ERROR, AT);
+    await report.add({ ...PLAN, series: { ...SERIES, market: '../um' } }, objectOf('2024-01-15'), ERROR, AT);
     await report.close(true);
     await expect(readReport(path, loadBinance())).rejects.toThrow(
       'line 2 is not a failure ("../um" is not one of',

@@ -1,19 +1,20 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { writeObjects } from '../../src/download/write-objects.js';
+import { Outcomes } from '../../src/download/write-objects.js';
+import type { Session } from '../../src/download/session.js';
 import { lakePaths } from '../../src/lake/layout.js';
 import { Counters } from '../../src/model/counters.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { PartitionPlan } from '../../src/model/task.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
-import type { WriteResult } from '../../src/write/writer.js';
+import type { PartitionWriter, WriteResult } from '../../src/write/writer.js';
+import type { FailureReport } from '../../src/report/failure-report.js';
+import { loadBinance } from '../../src/source/binance/binance.js';
 import { received } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
-
-type Arguments = Parameters<typeof writeObjects>;
 
 /** Passes the objects to a writer that refuses the given keys, and resolves with the lake's paths. */
 async function write(
@@ -31,21 +32,14 @@ async function write(
   };
   const session = {
     paths,
+    venue: loadBinance(),
     tally: new Counters(),
     options: { verify: 'none' },
     tell: () => Promise.resolve(),
   };
-  const recipients = {
-    writer: { write: () => Promise.resolve(result) },
-    cutDays: { doubt: () => Promise.resolve(false) },
-  };
-  await writeObjects(
-    session as unknown as Arguments[0],
-    recipients as unknown as Arguments[1],
-    { series: {} } as PartitionPlan,
-    objects,
-    new Map(),
-  );
+  const outcomes = new Outcomes(session as unknown as Session, undefined as unknown as FailureReport);
+  const writer = { write: () => Promise.resolve(result) } as unknown as PartitionWriter;
+  await outcomes.write(writer, { series: {} } as PartitionPlan, objects, new Map());
   return paths;
 }
 
