@@ -5,6 +5,8 @@ import { dirname, join } from 'node:path';
 import { beginsWith, refuseForeignFile, writeOwnFile } from '../files/own-file.js';
 import type { OwnFile } from '../files/own-file.js';
 import type { Timer } from '../model/clock.js';
+import { Counters } from '../model/counters.js';
+import type { Counts } from '../model/counters.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -242,15 +244,15 @@ function heapSpaces(): Readonly<Record<string, number>> {
 }
 
 /** The number of open descriptors by kind. Systems without /proc count the resources of Node. */
-export function openFiles(): Readonly<Record<string, number>> {
+export function openFiles(): Counts {
   try {
-    return counted(readdirSync('/proc/self/fd').map(kindOfDescriptor));
+    return counted(readdirSync('/proc/self/fd').flatMap((name) => kindOfDescriptor(name) ?? []));
   } catch {
     return counted(process.getActiveResourcesInfo());
   }
 }
 
-function kindOfDescriptor(name: string): string {
+function kindOfDescriptor(name: string): string | undefined {
   try {
     const facts = fstatSync(Number(name));
     if (facts.isSocket()) return 'sockets';
@@ -261,12 +263,10 @@ function kindOfDescriptor(name: string): string {
     return 'others';
   } catch {
     // The descriptor of the listing itself is closed by now.
-    return '';
+    return undefined;
   }
 }
 
-function counted(kinds: readonly string[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const kind of kinds) if (kind !== '') counts[kind] = (counts[kind] ?? 0) + 1;
-  return counts;
+function counted(kinds: readonly string[]): Counts {
+  return new Counters(...kinds.map((kind) => ({ [kind]: 1 }))).all;
 }

@@ -44,12 +44,12 @@ export function memoryOfRest(venue: Source, series: Series, { cadence, from, to 
 
 /** Downloads periods of REST. Consecutive periods of a series share their pages. */
 export class RestDownloads {
-  readonly #session: Pick<Session, 'venue' | 'rest' | 'observer'>;
+  readonly #session: Session;
   /** By the name of the series. */
   readonly #running = new Map<string, Running>();
   #hasWarned = false;
 
-  constructor(session: Pick<Session, 'venue' | 'rest' | 'observer'>) {
+  constructor(session: Session) {
     this.#session = session;
   }
 

@@ -28,7 +28,6 @@ import type { DownloadContext } from './download-object.js';
 import { memoryOfRest, RestDownloads } from './download-rest.js';
 import type { MonthsFromDays } from './months-from-days.js';
 import { writable } from './open-lake.js';
-import type { HttpSession } from './http-session.js';
 import type { Session } from './session.js';
 import { openWorkshop } from './pipeline/workshop.js';
 import type { Workshop } from './pipeline/workshop.js';
@@ -46,7 +45,6 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ru
   let ended: CryptodlError | undefined;
   try {
     try {
-      await refuseFullDisk(session, run.plan.totals);
       await runAll(session, run);
     } finally {
       // Before the report is written, which may need the space.
@@ -122,6 +120,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   try {
     try {
       try {
+        await refuseFullDisk(session, totals);
         await queue.run(spool.plans());
         // The run that converts the zips judges its months and notes what is absent.
         if (isFetchOnly) return;
@@ -148,7 +147,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
 
 /** The objects of a run that only fetches have no outcome of their own. */
 async function leftInStore(
-  { tell }: Pick<Session, 'tell'>,
+  { tell }: Session,
   plan: PartitionPlan,
   received: readonly ReceivedObject[],
 ): Promise<ReadonlyMap<string, CryptodlError>> {
@@ -176,7 +175,7 @@ async function takeDays(
 const FIGURES_EVERY_MS = 10_000;
 
 /** Reports the figures of the network at intervals, for programs. */
-function tellFigures({ clock, observer, network }: Pick<Session, 'clock' | 'network' | 'observer'>): Timer {
+function tellFigures({ clock, observer, network }: Session): Timer {
   const timer = clock.timer(FIGURES_EVERY_MS, () => {
     observer.event('network', network());
     timer.restart();
@@ -226,7 +225,7 @@ async function beforeRound(session: Session, round: number): Promise<void> {
 
 /** The plan with REST in place of the archive. Undefined if the archive answers again and another round follows. */
 async function substituted(
-  { failover, archiveAnswers }: Pick<HttpSession, 'archiveAnswers' | 'failover'>,
+  { failover, archiveAnswers }: Session,
   plan: PartitionPlan,
   hasRounds: boolean,
 ): Promise<PartitionPlan | undefined> {
@@ -244,10 +243,7 @@ const CSV_GROWTH = 4;
 const SPOOL_GROWTH = 8;
 
 /** Rejects with `disk-full` if the plan needs more space than is free. */
-async function refuseFullDisk(
-  session: Pick<Session, 'options' | 'paths' | 'runFolder'>,
-  totals: PlanTotals,
-): Promise<void> {
+async function refuseFullDisk(session: Session, totals: PlanTotals): Promise<void> {
   if (totals.fetch === 0) return;
   await writable(session.runFolder, '--temp-dir', () => makeTempFolder(session.runFolder));
   const lakeBytes = totals.fetchBytes * (totals.formats.includes('csv') ? CSV_GROWTH : 1);
@@ -274,13 +270,12 @@ async function refuseFull(folder: string, neededBytes: number, flag: string): Pr
 // The end of a run: its status, its numbers, and the paths that its last lines name.
 
 function concludeRun(
-  session: Pick<Session, 'live' | 'network' | 'options' | 'paths' | 'tally' | 'venue'>,
+  session: Session,
   { plan: { totals }, isCut }: PlannedRun,
   ended: CryptodlError | undefined,
   reportPath: string | undefined,
 ): RunEnd {
   const { tally, options } = session;
-  const settled = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
   const hasFailed = tally.of('outcome.failed') > 0;
   return {
     status: {
@@ -295,7 +290,7 @@ function concludeRun(
     network: session.network(),
     times: session.live.times,
     ended,
-    undone: ended === undefined ? 0 : Math.max(0, totals.fetch + totals.skip + totals.absent - settled),
+    undone: ended === undefined ? 0 : session.live.objects.undone,
     shard: options.shard?.text,
     dataPath: shownPath(dataPath(session, totals)),
     reportPath: hasFailed ? reportPath : undefined,
@@ -306,10 +301,7 @@ function concludeRun(
 }
 
 /** The folder that contains the data of this run. */
-function dataPath(
-  { paths: { root }, venue }: Pick<Session, 'paths' | 'venue'>,
-  { formats, fetchBy }: PlanTotals,
-): string {
+function dataPath({ paths: { root }, venue }: Session, { formats, fetchBy }: PlanTotals): string {
   if (formats.length === 1 && formats[0] === 'zip') return join(root, venue.archive.topFolder);
   const [first = [], ...others] = Object.keys(fetchBy).map((name) => name.split(' '));
   const same = first.filter((_, at) =>

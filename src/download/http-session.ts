@@ -7,7 +7,6 @@ import { Copies } from '../http/response-cache.js';
 import { Failover } from '../http/retry/fallback-host.js';
 import type { RetryBudget } from '../http/retry/budget.js';
 import { createStack } from '../http/stack.js';
-import type { Stack } from '../http/stack.js';
 import { egressGroupOf } from '../http/throttle/group.js';
 import type { Clock } from '../model/clock.js';
 import { usage } from '../model/errors.js';
@@ -28,24 +27,8 @@ import type { LiveRun } from '../report/live-run.js';
 import { marketsOf } from '../select/select-datasets.js';
 import { archiveAnswers, probeSidecar } from '../source/archive-client.js';
 import { openListing } from '../source/listing.js';
-import type { Listing } from '../source/listing.js';
 import { exchangeHosts, refuseBanned } from '../source/routes.js';
-import type { Rest, Source } from '../source/source.js';
-
-export interface HttpSession {
-  readonly fetch: Fetch;
-  readonly listing: Listing;
-  readonly probe: Probe;
-  /** Whether the archive or its fallback host now answers a request for the sidecar of an object (the object itself, if there are no sidecars), also with 404. */
-  readonly archiveAnswers: (key: string) => Promise<boolean>;
-  readonly rest: Rest;
-  /** Rejects while a host that the run needs is banned. */
-  readonly refuseBanned: (verb: Verb) => Promise<void>;
-  readonly concurrency: Concurrency;
-  readonly failover: Failover;
-  readonly network: () => NetworkFigures;
-  readonly hosts: () => HostStates;
-}
+import type { Source } from '../source/source.js';
 
 export interface HttpRequest {
   readonly source: Source;
@@ -73,10 +56,7 @@ interface Signals {
   readonly waitSignal: AbortSignal | undefined;
 }
 
-export function openHttp(
-  request: HttpRequest,
-  signals: Signals,
-): { http: HttpSession; close: () => Promise<void> } {
+export function openHttp(request: HttpRequest, signals: Signals) {
   const { clock, observer, nowMs, source, surroundings } = request;
   const { options } = request.resolved;
   const failover = new Failover(options.fill !== undefined || options.join !== undefined);
@@ -97,10 +77,12 @@ export function openHttp(
     ...figures,
     fetch,
     listing: openListing({ access, url: options.listingUrl, copies, nowMs, clock, observer }),
-    probe: (key: string) => probeSidecar(access, key),
+    probe: ((key) => probeSidecar(access, key)) satisfies Probe,
+    /** Whether the archive or its fallback host now answers a request for the sidecar of an object (the object itself, if there are no sidecars), also with 404. */
     archiveAnswers: (key: string) => archiveAnswers(access, key),
     rest: source.rest.open({ options, fetch, throttle, copies, nowMs, observer, signal }),
-    refuseBanned: async (verb: Verb) => {
+    /** Rejects while a host that the run needs is banned. */
+    refuseBanned: async (verb: Verb): Promise<void> => {
       // Bans of this machine's address do not apply to proxies, and one of several may be banned.
       if (hasLanes) return;
       await refuseBanned(bans, source, options, {
@@ -112,7 +94,7 @@ export function openHttp(
   };
   return {
     http,
-    close: async () => {
+    close: async (): Promise<void> => {
       await copies.close();
       await close();
     },
@@ -122,16 +104,7 @@ export function openHttp(
 /** The first level of `--concurrency auto`. The archive answers 30 to 50 objects in flight well. */
 export const ARCHIVE_START = 30;
 
-interface OpenStack {
-  readonly stack: Stack;
-  readonly bans: Bans;
-  readonly figures: Pick<HttpSession, 'concurrency' | 'network' | 'hosts'>;
-  /** Whether several proxies share the requests. */
-  readonly hasLanes: boolean;
-  readonly close: () => Promise<void>;
-}
-
-function openStack(request: HttpRequest, signals: Signals, failover: Failover): OpenStack {
+function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
   const { clock, observer, surroundings } = request;
   const { options } = request.resolved;
   warnOfMany(request.verb, options, observer);
@@ -214,9 +187,10 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover): 
   return {
     stack,
     bans,
+    /** Whether several proxies share the requests. */
     hasLanes,
     figures: { concurrency, network, hosts },
-    close: async () => {
+    close: async (): Promise<void> => {
       loopDelay.stop();
       await bans.written();
       await stack.close();

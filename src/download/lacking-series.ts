@@ -15,7 +15,7 @@ import type { Session } from './session.js';
  * them.
  */
 export async function countLacking(
-  { paths, venue, nowMs, observer, stop }: Pick<Session, 'paths' | 'venue' | 'nowMs' | 'observer' | 'stop'>,
+  { paths, venue, nowMs, observer, stop }: Session,
   { requests, verb }: RunSelection,
 ): Promise<number> {
   const ofRest = verb === 'metrics' ? ({ hasRest: true } as const) : {};

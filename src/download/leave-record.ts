@@ -13,8 +13,11 @@ import { runHeader } from './open-report.js';
 import type { ReportedRun } from './open-report.js';
 import type { Session } from './session.js';
 
-/** The record of a run from its start on: a run that is killed, or cannot begin, leaves one too. */
-export class StartRecord {
+/**
+ * The record of a run from its start on: a run that is killed, or cannot begin, leaves one too. A failed write is only a warning: the data
+ * of the run is safe. A queue may have a million jobs: they leave no record each.
+ */
+export class Recorder {
   readonly #session: Session;
   readonly #run: ReportedRun;
   #start: RunStart | undefined;
@@ -24,7 +27,7 @@ export class StartRecord {
     this.#run = run;
   }
 
-  /** Writes the start, unless there is no lake yet: a command with wrong options creates none. A failed write is only a warning. */
+  /** Writes the start, unless there is no lake yet: a command with wrong options creates none. */
   async begin(): Promise<void> {
     const { clock, paths, pipeline } = this.#session;
     if (this.#start !== undefined || pipeline !== undefined || !existsSync(paths.internal)) return;
@@ -32,82 +35,70 @@ export class StartRecord {
     const startedAtMs = clock.now();
     const startedAt = new Date(startedAtMs).toISOString();
     const { job } = this.#run;
-    const start: RunStart = { v: 1, id: runId(startedAtMs), verb, job, tool, startedAt, options };
-    this.#start = start;
-    await this.#guard(() => writeStart(paths, start));
+    await this.#writeStart({ v: 1, id: runId(startedAtMs), verb, job, tool, startedAt, options });
   }
 
   /** Notes that the orders of the run are in the lake. */
   async ordered(): Promise<void> {
-    if (this.#start === undefined) return;
-    const start: RunStart = { ...this.#start, isOrdered: true };
-    this.#start = start;
-    await this.#guard(() => writeStart(this.#session.paths, start));
+    if (this.#start !== undefined) await this.#writeStart({ ...this.#start, isOrdered: true });
   }
 
   /** Writes why the run could not begin. Wrong options leave nothing. */
-  async fail(error: CryptodlError): Promise<void> {
+  async fail({ code, message }: CryptodlError): Promise<void> {
     const start = this.#start;
     if (start === undefined) return;
-    const { code, message } = error;
-    if (code === 'usage') return this.replaced();
     const { clock, paths } = this.#session;
     const ended = { at: new Date(clock.now()).toISOString(), code, message };
-    await this.#guard(() => writeStart(paths, { ...start, ended }));
+    if (code !== 'usage') await this.#writeStart({ ...start, ended });
+    else await this.#guard('start', () => removeStart(paths, start.id));
   }
 
-  /** Removes the start: the record of the whole run is there, or the run is none. */
-  async replaced(): Promise<void> {
-    const start = this.#start;
-    this.#start = undefined;
-    if (start !== undefined) await this.#guard(() => removeStart(this.#session.paths, start.id));
+  /** Judges the run, and replaces its start by its record. The end of the run with its alerts. */
+  async end(end: RunEnd): Promise<RunEnd> {
+    const { clock, currentMs, paths, pipeline, timeline } = this.#session;
+    if (pipeline !== undefined) return end;
+    const summary = summaryOf(end, this.#run.signalled?.());
+    const endedAtMs = clock.now();
+    const startedAtMs = endedAtMs - summary.elapsedMs;
+    const run: WrittenRun = {
+      ...runHeader(this.#session, this.#run),
+      v: 1,
+      id: runId(startedAtMs),
+      job: this.#run.job,
+      startedAt: new Date(startedAtMs).toISOString(),
+      endedAt: new Date(endedAtMs).toISOString(),
+      node: process.versions.node,
+      platform: `${process.platform} ${process.arch}`,
+      summary,
+      timeline: timeline.figures,
+    };
+    const alerts = alertsOf(run, {
+      earlier: needsEarlier(run) ? await earlierRuns(paths, run) : [],
+      nowMs: currentMs(),
+      lakeFlag: lakeFlag(paths.root),
+    });
+    await this.#guard('record', async () => {
+      await writeRun(paths, { ...run, summary: { ...summary, alerts } });
+      const start = this.#start;
+      this.#start = undefined;
+      if (start !== undefined) await removeStart(paths, start.id);
+    });
+    return { ...end, alerts };
   }
 
-  async #guard(act: () => Promise<void>): Promise<void> {
+  #writeStart(start: RunStart): Promise<void> {
+    this.#start = start;
+    return this.#guard('start', () => writeStart(this.#session.paths, start));
+  }
+
+  async #guard(what: 'start' | 'record', act: () => Promise<void>): Promise<void> {
     try {
       await act();
     } catch (error) {
-      this.#session.observer.warn(
-        `the start of this run cannot be recorded: ${toCryptodlError(error).message}`,
-      );
+      const { message } = toCryptodlError(error);
+      this.#session.observer.warn(`the ${what} of this run cannot be written: ${message}`);
     }
   }
-}
-
-/** The end of the run with its alerts. A record that cannot be written is only a warning: the data of the run is safe. */
-export async function leaveRecord(
-  session: Session,
-  run: ReportedRun & { readonly start: Pick<StartRecord, 'replaced'> },
-  end: RunEnd,
-): Promise<RunEnd> {
-  const { clock, observer, paths, timeline } = session;
-  const summary = summaryOf(end, run.signalled?.());
-  const endedAtMs = clock.now();
-  const startedAtMs = endedAtMs - summary.elapsedMs;
-  const written: WrittenRun = {
-    ...runHeader(session, run),
-    v: 1,
-    id: runId(startedAtMs),
-    job: run.job,
-    startedAt: new Date(startedAtMs).toISOString(),
-    endedAt: new Date(endedAtMs).toISOString(),
-    node: process.versions.node,
-    platform: `${process.platform} ${process.arch}`,
-    summary,
-    timeline: timeline.figures,
-  };
-  const alerts = alertsOf(written, {
-    earlier: needsEarlier(written) ? await earlierRuns(paths, written) : [],
-    nowMs: session.currentMs(),
-    lakeFlag: lakeFlag(paths.root),
-  });
-  try {
-    await writeRun(paths, { ...written, summary: { ...summary, alerts } });
-    await run.start.replaced();
-  } catch (error) {
-    observer.warn(`the record of this run cannot be written: ${toCryptodlError(error).message}`);
-  }
-  return { ...end, alerts };
 }
 
 /** None if they cannot be read: the warning about the own record names the reason. */

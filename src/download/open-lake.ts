@@ -19,17 +19,12 @@ import { shellWord, shownPath } from '../text/printable.js';
 import { durationText } from '../model/units.js';
 import { makeFolder } from '../files/disk.js';
 
-type LakeRequest = Pick<
-  Session,
-  'clock' | 'deadline' | 'live' | 'observer' | 'options' | 'paths' | 'stop' | 'tempFolder' | 'venue'
->;
-
 /**
  * Takes the lake's lock, finishes the commits of a killed run, and clears its temporary files. The manifests are read anew: before this
  * run had the lock, another process could change them. The run folder does not exist. Rejects with `locked`, with `usage` if
  * the root is a file, with the error of a stop, or with a disk error.
  */
-export async function openLake(session: LakeRequest, command: string): Promise<LakeParts> {
+export async function openLake(session: Session, command: string): Promise<LakeParts> {
   const { internal, root, staging } = session.paths;
   await refuseLinkedFolders(session.paths);
   await writable(root, '--out', () => makeFolder(internal));
@@ -54,10 +49,7 @@ export async function openLake(session: LakeRequest, command: string): Promise<L
 }
 
 /** Removes the temporary files of a run, and releases the lock. */
-export async function closeLake(
-  paths: LakePaths,
-  { lock, runFolder }: Pick<LakeParts, 'lock' | 'runFolder'>,
-): Promise<void> {
+export async function closeLake(paths: LakePaths, { lock, runFolder }: LakeParts): Promise<void> {
   try {
     await removeRunFolder(paths, runFolder);
   } finally {
@@ -66,11 +58,7 @@ export async function closeLake(
 }
 
 /** The new folder of a run for its temporary files: in --temp-dir, else in the lake. Nothing is created. */
-export function newRunFolder({
-  options,
-  paths,
-  tempFolder,
-}: Pick<Session, 'options' | 'paths' | 'tempFolder'>): string {
+export function newRunFolder({ options, paths, tempFolder }: Session): string {
   return tempPath(options.tempDir === undefined ? paths.staging : tempFolder, runFolderKind(paths));
 }
 
@@ -87,7 +75,7 @@ function runFolderKind({ root, internal }: LakePaths): string {
 const POLL_MS = 1000;
 
 /** Takes the lock, and waits for it as long as --wait-lock allows. Rejects with `locked`. */
-async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
+async function takeLock(session: Session, command: string): Promise<Lock> {
   const { clock, deadline, options, observer, paths, stop } = session;
   const allowedMs = options.waitLockMs;
   const begunAt = clock.monotonic();
@@ -122,7 +110,7 @@ async function takeLock(session: LakeRequest, command: string): Promise<Lock> {
 }
 
 /** Removes the temporary files in the lake. Warns if the permissions of a file forbid that. */
-async function clearStaging({ observer, paths: { staging } }: LakeRequest): Promise<void> {
+async function clearStaging({ observer, paths: { staging } }: Session): Promise<void> {
   try {
     await rm(staging, { recursive: true, force: true });
   } catch (error) {

@@ -17,7 +17,7 @@ import { bytesText, countText, durationText } from '../model/units.js';
 import { dayText } from '../model/calendar.js';
 import { ofShard, requestNotes } from '../select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
-import { leaveRecord, StartRecord } from './leave-record.js';
+import { Recorder } from './leave-record.js';
 import { closeLake, openLake } from './open-lake.js';
 import { openReport, refuseBadReport } from './open-report.js';
 import type { ReportedRun } from './open-report.js';
@@ -78,14 +78,14 @@ async function work(request: RunRequest, outcomes: PassThrough, stop: AbortContr
       if (!outcomes.write(outcome)) await once(outcomes, 'drain');
     },
   });
-  const start = new StartRecord(session, request);
+  const recorder = new Recorder(session, request);
   try {
-    await start.begin();
+    await recorder.begin();
     await session.refuseBanned(request.verb);
-    return await workIn(session, request, start);
+    return await workIn(session, { ...request, recorder });
   } catch (thrown) {
     const error = session.deadline.asEarlyEnd(thrown);
-    await start.fail(toCryptodlError(error));
+    await recorder.fail(toCryptodlError(error));
     throw error;
   } finally {
     await session.close();
@@ -106,13 +106,17 @@ async function beginLater(
   await clock.sleep(delayMs, signal);
 }
 
-async function workIn(session: Session, request: RunRequest, start: StartRecord): Promise<RunEnd> {
+interface BegunRun extends RunRequest {
+  readonly recorder: Recorder;
+}
+
+async function workIn(session: Session, request: BegunRun): Promise<RunEnd> {
   if (request.verb === 'repair' && request.failures === undefined) {
     // A lake can be checked only while no other run writes to it.
     await refuseBadReport(session.options.failures, undefined, session.paths.failures);
     return locked(session, 'repair', async (open) => {
       open.live.enter('selecting');
-      return execute(open, request, await selectionOf(open, request), { start });
+      return execute(open, request, await selectionOf(open, request));
     });
   }
   await refuseBadReport(session.options.failures, request.failures?.file, session.paths.failures);
@@ -121,11 +125,11 @@ async function workIn(session: Session, request: RunRequest, start: StartRecord)
   return locked(session, selected.verb, async (open) => {
     if (session.pipeline !== undefined) {
       await addOrders(session.paths, request.asked ?? [], session.nowMs);
-      return execute(open, request, selected, { start });
+      return execute(open, request, selected);
     }
-    await start.begin();
+    await request.recorder.begin();
     const { selection, orders } = await continueOrders(open, selected);
-    return execute(open, request, selection, { start, orders });
+    return execute(open, request, selection, orders);
   });
 }
 
@@ -147,13 +151,13 @@ async function locked(
 
 async function execute(
   session: Session,
-  request: RunRequest,
+  request: BegunRun,
   selection: RunSelection,
-  { start, orders = NO_ORDERS }: { readonly start: StartRecord; readonly orders?: OrderChange },
+  orders: OrderChange = { held: [], changed: [] },
 ): Promise<RunEnd> {
   session.live.enter('planning');
   const plan = await withOrders(session.paths, orders, async () => {
-    await start.ordered();
+    await request.recorder.ordered();
     return acceptedPlan(session, selection);
   });
   try {
@@ -174,8 +178,7 @@ async function execute(
     const isCut = request.failures?.cut !== undefined;
     const executed = await executePlan(session, { plan, report, isCut });
     const end = session.options.strict ? await judgedStrictly(session, selection, executed) : executed;
-    // A queue may have a million jobs: they leave no record each.
-    return session.pipeline === undefined ? await leaveRecord(session, { ...request, start }, end) : end;
+    return await request.recorder.end(end);
   } finally {
     await plan.spool.close();
   }
@@ -188,8 +191,6 @@ async function judgedStrictly(session: Session, selection: RunSelection, end: Ru
   const holes = await countLacking(session, selection);
   return { ...end, status: { ...end.status, holes, partial: 0 } };
 }
-
-const NO_ORDERS: OrderChange = { held: [], changed: [] };
 
 /** Rejects with a usage error for a plan that is refused. */
 async function acceptedPlan(session: Session, selection: RunSelection): Promise<Plan> {
@@ -206,9 +207,9 @@ async function acceptedPlan(session: Session, selection: RunSelection): Promise<
 
 /** Throws a usage error if all objects of a download with symbols are absent because their dataset has ended. */
 function refuseAllEnded(
-  { venue }: Pick<Session, 'venue'>,
+  { venue }: Session,
   { order, requests: [first] }: RunSelection,
-  { totals }: Pick<Plan, 'totals'>,
+  { totals }: Plan,
 ): void {
   const isAll = totals.absent > 0 && totals.fetch + totals.skip === 0 && order !== undefined;
   if (!isAll || first === undefined || totals.absentBy['dataset-ended'] !== totals.absent) return;
@@ -218,7 +219,7 @@ function refuseAllEnded(
 }
 
 /** Throws a usage error if the plan downloads more than --max-bytes. */
-function refuseLargePlan(session: Pick<Session, 'options'>, plan: Pick<Plan, 'totals'>): void {
+function refuseLargePlan(session: Session, plan: Plan): void {
   const limit = session.options.maxBytes;
   if (limit === undefined || plan.totals.fetchBytes <= limit) return;
   throw usage(
@@ -228,7 +229,7 @@ function refuseLargePlan(session: Pick<Session, 'options'>, plan: Pick<Plan, 'to
 }
 
 function announcement(
-  session: Pick<Session, 'options' | 'paths' | 'venue'>,
+  session: Session,
   { what, requests, range, idle, notes, order }: RunSelection,
   { totals }: Plan,
 ): Announcement {

@@ -2,59 +2,28 @@
 import { setMaxListeners } from 'node:events';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import { backingOf } from '../lake/backing.js';
-import type { LakePaths } from '../lake/layout.js';
 import { tempFolderOf, tempPath } from '../files/temp-files.js';
 import { lakePaths } from '../lake/layout.js';
 import type { Lock } from '../lake/lock.js';
 import { Manifests } from '../lake/manifests.js';
-import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
 import { joinObservers } from '../model/observer.js';
-import type { Observer } from '../model/observer.js';
 import type { Outcome, TaskOutcome } from '../model/outcome.js';
 import { taskOutcome } from '../model/outcome.js';
 import type { ArchiveObject, PartitionPlan } from '../model/task.js';
-import type { Options } from '../options/flags.js';
 import { Timeline } from '../monitor/timeline.js';
 import { LiveRun } from '../report/live-run.js';
 import { Tally } from '../report/tally.js';
-import type { Source } from '../source/source.js';
 import { absolutePath } from '../text/printable.js';
 import { Deadline } from './deadline.js';
 import { openHttp } from './http-session.js';
-import type { HttpRequest, HttpSession } from './http-session.js';
+import type { HttpRequest } from './http-session.js';
 import type { Workshop } from './pipeline/workshop.js';
 
-export interface Session extends HttpSession {
-  readonly options: Options;
-  readonly venue: Source;
-  readonly clock: Clock;
-  /** The time at which the run began: the wall clock, or `--now`. Epoch milliseconds. */
-  readonly nowMs: number;
-  /** `nowMs` plus the time since the run began. Epoch milliseconds. */
-  readonly currentMs: () => number;
-  readonly observer: Observer;
-  readonly live: LiveRun;
-  readonly timeline: Timeline;
-  readonly tally: Tally;
-  /** Counts the end of a task and reports it; resolves when there is room for the next one. */
-  readonly tell: (plan: PartitionPlan, object: ArchiveObject, outcome: Outcome) => Promise<void>;
-  readonly stop: AbortController;
-  readonly deadline: Deadline;
-  /** Set for a job of a worker. */
-  readonly pipeline: SharedParts | undefined;
-  /** Set for a job that one worker fetches and another converts. */
-  readonly zips: ZipStore | undefined;
-  readonly paths: LakePaths;
-  readonly manifests: Manifests;
-  /** The folder in which the user wants temporary files. */
-  readonly tempFolder: string;
-  /** The folder of the temporary files of this run. It does not exist before the first of them. */
-  readonly runFolder: string;
+export type Session = Readonly<ReturnType<typeof openSession>> & {
   /** Absent while the lake is only read. */
   readonly lock?: Lock;
-  close(): Promise<void>;
-}
+};
 
 /** An object without its rows. */
 export type ReceivedZip = Omit<ReceivedObject, 'object' | 'csv' | 'name'>;
@@ -74,12 +43,16 @@ export interface ZipStore {
 /** The parts that the jobs of a worker share (`pipeline/pipeline.ts`). */
 export interface SharedParts {
   readonly workshop: Workshop;
-  http(...opening: Parameters<typeof openHttp>): ReturnType<typeof openHttp>;
+  readonly http: typeof openHttp;
   lake(session: Session, command: string): Promise<LakeParts>;
 }
 
 /** A lake that is open for writing. */
-export type LakeParts = Required<Pick<Session, 'lock' | 'manifests' | 'runFolder'>>;
+export interface LakeParts {
+  readonly lock: Lock;
+  readonly manifests: Manifests;
+  readonly runFolder: string;
+}
 
 export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'live' | 'concurrency'> {
   /** The parts that the jobs of a worker share. */
@@ -92,7 +65,7 @@ export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'live' | 'co
   readonly live?: LiveRun | undefined;
 }
 
-export function openSession(request: SessionRequest): Session {
+export function openSession(request: SessionRequest) {
   const { clock, source, live = new LiveRun(clock), tell } = request;
   const timeline = new Timeline(clock);
   live.follow(timeline);
@@ -128,13 +101,16 @@ export function openSession(request: SessionRequest): Session {
     options,
     venue: source,
     clock,
+    /** The time at which the run began: the wall clock, or `--now`. Epoch milliseconds. */
     nowMs,
+    /** `nowMs` plus the time since the run began. Epoch milliseconds. */
     currentMs: () => nowMs + clock.monotonic() - openedAt,
     observer,
     live,
     timeline,
     tally,
-    tell: (plan, object, outcome) => {
+    /** Counts the end of a task and reports it; resolves when there is room for the next one. */
+    tell: (plan: PartitionPlan, object: ArchiveObject, outcome: Outcome): Promise<void> => {
       tally.count(plan.series, object, outcome);
       if (outcome.kind === 'ok' || outcome.kind === 'partial')
         tally.written ??= { series: plan.series, format: plan.settings.format };
@@ -146,9 +122,11 @@ export function openSession(request: SessionRequest): Session {
     zips: request.zips,
     paths,
     manifests: new Manifests(source.archive),
+    /** The folder in which the user wants temporary files. */
     tempFolder,
+    /** The folder of the temporary files of this run. It does not exist before the first of them. */
     runFolder: tempPath(tempFolder, 'run'),
-    close: async () => {
+    close: async (): Promise<void> => {
       deadline.close();
       stop.abort(new CryptodlError('interrupted', 'the run is over'));
       lake?.end();

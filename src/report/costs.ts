@@ -3,6 +3,7 @@ import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import type { AttemptEnd, Wait } from '../http/fetch.js';
 import type { RequestFollower } from '../http/transport/measure.js';
 import type { Clock } from '../model/clock.js';
+import { Counters } from '../model/counters.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 
@@ -28,9 +29,8 @@ export class Costs implements RequestFollower {
   /** Milliseconds of a request that has been in flight or waiting since the beginning. */
   #shareMs = 0;
   #at: number;
-  readonly #waiting: Partial<Record<Wait, number>> = {};
-  readonly #waits: Partial<Record<Wait, number>> = {};
-  readonly #failures: Partial<Record<ErrorCode, number>> = {};
+  readonly #waiting = new Counters<Wait>();
+  readonly #ms = new Counters<`waits.${Wait}` | `failures.${ErrorCode}`>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
     this.#clock = clock;
@@ -39,11 +39,11 @@ export class Costs implements RequestFollower {
 
   /** Number of requests that wait now, for this reason. */
   waiting(reason: Wait): number {
-    return this.#waiting[reason] ?? 0;
+    return this.#waiting.of(reason);
   }
 
   get figures(): CostFigures {
-    return { waits: rounded(this.#waits), failures: rounded(this.#failures) };
+    return { waits: rounded(this.#ms.by('waits')), failures: rounded(this.#ms.by('failures')) };
   }
 
   onAttempt(): (attempt: Pick<AttemptEnd, 'error'>) => void {
@@ -51,16 +51,16 @@ export class Costs implements RequestFollower {
     return ({ error }) => {
       const ms = end();
       if (error instanceof CryptodlError && !NO_FAILURES.has(error.code))
-        this.#failures[error.code] = (this.#failures[error.code] ?? 0) + ms;
+        this.#ms.add(`failures.${error.code}`, ms);
     };
   }
 
   onWait(reason: Wait): () => void {
     const end = this.#begin();
-    this.#waiting[reason] = this.waiting(reason) + 1;
+    this.#waiting.add(reason);
     return () => {
-      this.#waiting[reason] = this.waiting(reason) - 1;
-      this.#waits[reason] = (this.#waits[reason] ?? 0) + end();
+      this.#waiting.add(reason, -1);
+      this.#ms.add(`waits.${reason}`, end());
     };
   }
 
@@ -84,10 +84,8 @@ export class Costs implements RequestFollower {
 }
 
 /** Only the costs above zero. */
-function rounded<Key extends string>(costs: Partial<Record<Key, number>>): Partial<Record<Key, number>> {
-  const entries = (Object.entries(costs) as [Key, number][]).map(
-    ([key, ms]) => [key, Math.round(ms)] as const,
-  );
+function rounded<Key extends string>(costs: Record<Key, number>): Partial<Record<Key, number>> {
+  const entries = Object.entries<number>(costs).map(([key, ms]) => [key, Math.round(ms)] as const);
   return Object.fromEntries(entries.filter(([, ms]) => ms > 0)) as Partial<Record<Key, number>>;
 }
 

@@ -165,7 +165,7 @@ function withRemedy(finding: LakeFinding): LakeFinding {
 }
 
 async function checkLoosePath(
-  { paths, clock, lock }: Pick<Session, 'clock' | 'lock' | 'paths'>,
+  { paths, clock, lock }: Session,
   { fix }: CheckRequest,
   { kind, path }: LoosePath,
 ): Promise<LakeCheck> {
@@ -185,12 +185,9 @@ async function checkLoosePath(
 
 const SIDECARS_AT_ONCE = 16;
 
-/** The parts of a session that reach the archive. */
-type Upstream = Pick<Session, 'fetch' | 'listing' | 'nowMs' | 'options' | 'stop' | 'venue'>;
-
 /** Leaves out rows from REST and rows that the program made. Rejects if the listing or a sidecar cannot be fetched. */
 async function upstreamFindings(
-  session: Upstream,
+  session: Session,
   series: Series,
   manifest: Manifest,
 ): Promise<LakeFinding[]> {
@@ -214,7 +211,7 @@ async function upstreamFindings(
 
 /** The listed objects of the held periods. Rejects with `unreachable` if only a copy of the listing can be had. */
 async function listedByKey(
-  { listing, venue, nowMs }: Upstream,
+  { listing, venue, nowMs }: Session,
   series: Series,
   cadence: Cadence,
   held: readonly ObjectLine[],
@@ -235,7 +232,7 @@ async function listedByKey(
 }
 
 async function findingOf(
-  session: Upstream,
+  session: Session,
   series: Series,
   line: ObjectLine,
   listed: ArchiveObject | undefined,

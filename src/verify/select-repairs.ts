@@ -108,7 +108,7 @@ function foundNotes(found: Partial<Record<LakeFindingKind, number>>, hasEvidence
 
 /** Empty when there is nothing to repair, or when the settings of the files are not known. `revised`: keys of revised objects. */
 function requestOf(
-  session: Pick<Session, 'nowMs' | 'venue'>,
+  session: Session,
   check: SeriesCheck,
   { spec, format, revised }: { spec: DatasetSpec; format: Format; revised: readonly string[] },
 ): SeriesRequest[] {
@@ -151,7 +151,7 @@ function requestOf(
 
 /** REST repairs series that came only from REST. For other series, it fills gaps of the archive. */
 function restOf(
-  { venue, nowMs }: Pick<Session, 'nowMs' | 'venue'>,
+  { venue, nowMs }: Session,
   series: Series,
   spec: DatasetSpec,
   held: HeldObjects,
