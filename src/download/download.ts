@@ -102,8 +102,7 @@ export async function runAndPrint(
   };
   try {
     const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };
-    const place = { venue: request.source, out: options.out, reporter, live };
-    await monitors?.follow(named, place);
+    await monitors?.follow(named, { ...request, live });
     if (options.dryRun) {
       await printPlan(planOnly({ ...request, live }), io, options.json, job?.name);
       live.ended(0);

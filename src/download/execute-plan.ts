@@ -188,17 +188,12 @@ function createWriters(
   { engine, serialize }: Workshop,
   tempFolder: string,
 ): { of: (plan: PartitionPlan) => PartitionWriter; close: () => Promise<void> } {
-  const { venue, paths, manifests, clock, lock } = session;
   const context: WriterContext = {
-    venue,
-    paths,
-    manifests,
+    ...session,
     tempFolder,
     engine,
-    clock,
     tool: TOOL_VERSION,
     serialize,
-    lock,
     timed: session.live.during,
     acceptsShorter: session.options.revisions === 'take',
     countRows: (zip, key) => countObjectRows(zip, key, session),

@@ -8,16 +8,13 @@ import { Failover } from '../http/retry/fallback-host.js';
 import type { RetryBudget } from '../http/retry/budget.js';
 import { createStack } from '../http/stack.js';
 import { egressGroupOf } from '../http/throttle/group.js';
-import type { Clock } from '../model/clock.js';
 import { usage } from '../model/errors.js';
 import { openFiles } from '../model/machine.js';
 import type { Observer } from '../model/observer.js';
-import type { SharedResources } from '../model/io.js';
 import { proxiesOf, stateFolder } from '../options/environment.js';
-import type { Surroundings } from '../options/environment.js';
 import type { Verb } from '../options/flag-spec.js';
 import type { Options } from '../options/flags.js';
-import type { Resolved } from '../options/resolve.js';
+import type { VerbRequest } from '../options/verb-request.js';
 import type { Probe } from '../plan/series-listing.js';
 import { Concurrency, allowedInFlight, mostInFlight } from '../queue/concurrency.js';
 import { Costs, LoopDelay } from '../report/costs.js';
@@ -28,20 +25,12 @@ import { marketsOf } from '../select/select-datasets.js';
 import { archiveAnswers, probeSidecar } from '../source/archive-client.js';
 import { openListing } from '../source/listing.js';
 import { exchangeHosts, refuseBanned } from '../source/routes.js';
-import type { Source } from '../source/source.js';
 
-export interface HttpRequest {
-  readonly source: Source;
-  readonly resolved: Pick<Resolved, 'options'>;
-  readonly surroundings: Surroundings;
-  readonly observer: Observer;
-  readonly clock: Clock;
+export interface HttpRequest extends Omit<VerbRequest, 'read' | 'signal'> {
   /** Undefined for verbs that run no plan. */
   readonly verb?: Verb | undefined;
   /** Sends one attempt of a request. Default: over sockets. */
   readonly wire?: Fetch | undefined;
-  /** Resources that the jobs of the process share. */
-  readonly common?: SharedResources | undefined;
   /** Takes the counts, times and waits of the requests. */
   readonly live: LiveRun;
   /** Epoch milliseconds. */

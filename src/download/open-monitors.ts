@@ -6,22 +6,19 @@ import { lakePaths } from '../lake/layout.js';
 import type { Io } from '../model/io.js';
 import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
+import type { VerbRequest } from '../options/verb-request.js';
 import type { Reporter } from '../report/reporter.js';
 import type { LiveRun } from '../report/live-run.js';
 import { findDataset } from '../source/venue.js';
-import type { Venue } from '../source/venue.js';
 import { absolutePath } from '../text/printable.js';
 
-interface Place {
-  readonly venue: Venue;
-  /** The lake of the run. */
-  readonly out: string;
-  readonly reporter: Pick<Reporter, 'note' | 'warnOfOutput'>;
+interface Followed extends VerbRequest {
+  readonly observer: Reporter;
   readonly live: LiveRun;
 }
 
 export interface Monitors {
-  follow(run: NamedRun, place: Place): Promise<void>;
+  follow(run: NamedRun, request: Followed): Promise<void>;
   /** Ends the outputs. Resolves with a warning about an output that failed. Later calls do nothing. */
   close(): Promise<string | undefined>;
 }
@@ -35,9 +32,9 @@ export async function openMonitors(options: Options, command: Command): Promise<
   const debug = await openDebugDumps(options, command);
   const prometheus = await openPrometheus(options, command);
   return {
-    follow: async (run, place) => {
-      debug.follow(run, place.live, place.reporter);
-      await prometheus?.follow(run, place);
+    follow: async (run, request) => {
+      debug.follow(run, request.live, request.observer);
+      await prometheus?.follow(run, request);
     },
     close: async () => {
       const warning = await prometheus?.close();
@@ -64,13 +61,12 @@ async function openPrometheus(
   const endServer = prometheusPort === undefined ? undefined : await servePage(figures, prometheusPort);
   let isClosed = false;
   return {
-    follow: async (run, { venue, out, live }) => {
+    follow: async (run, { source, resolved, live }) => {
       const isKnown = (market: string, dataset: string): boolean =>
-        findDataset(venue, market, dataset) !== undefined;
+        findDataset(source, market, dataset) !== undefined;
       // A lake whose records cannot be read has no history: the run itself warns of it.
-      const history = await readHistory(lakePaths(absolutePath(out, home)), run, isKnown).catch(
-        () => NO_HISTORY,
-      );
+      const paths = lakePaths(absolutePath(resolved.options.out, home));
+      const history = await readHistory(paths, run, isKnown).catch(() => NO_HISTORY);
       figures.follow(run.job ?? run.verb, history, live);
     },
     close: async () => {

@@ -34,10 +34,9 @@ export interface JobsRun extends LookUp {
   readonly earlier?: Pick<ReadReport, 'path' | 'file' | 'cut'>;
 }
 
-interface Ended {
+/** It has only the job if this did not begin because of a signal. */
+interface Ended extends Partial<PrintedRun> {
   readonly job: Job;
-  /** Undefined for a job that did not begin because of a signal. */
-  readonly printed: PrintedRun | undefined;
 }
 
 /** Runs all jobs. If a job ends early, the others still run; after a signal, no further job begins. */
@@ -71,10 +70,8 @@ export async function runJobs(command: JobsRun): Promise<ExitCode> {
       };
       const settled = await Promise.allSettled(Array.from({ length: most }, work));
       for (const end of settled) if (end.status === 'rejected') throw end.reason;
-      const ended = jobs.map((job) => ({ job, printed: printed.get(job) }));
-      const isWhole = ended.every(
-        ({ printed: { end } = {} }) => end !== undefined && end.ended === undefined,
-      );
+      const ended = jobs.map((job) => ({ job, ...printed.get(job) }));
+      const isWhole = ended.every(({ end }) => end !== undefined && end.ended === undefined);
       const reportPath = options.dryRun ? undefined : await report.close(isWhole);
       const elapsedMs = io.clock.monotonic() - io.startedAt;
       const warning = await monitors.close();
@@ -118,29 +115,25 @@ function conclude(
   const { options } = resolved;
   // The cut line of the report may be a failure that still has to be repeated.
   const cutCodes = earlier?.cut === undefined ? [] : [3 as const];
-  const codes = [...ended.flatMap(({ printed }) => printed?.exitCode ?? []), ...cutCodes];
+  const codes = [...ended.flatMap((one) => one.exitCode ?? []), ...cutCodes];
   const exitCode = exitCodeOfJobs(codes, signal);
   if (options.dryRun) return exitCode;
-  const jobs = ended.map(({ job, printed }) => {
-    const { tally, undone = 0 } = printed?.end ?? {};
-    return { name: job.name, exitCode: printed?.exitCode, tally, undone };
-  });
-  const counts = new Counters(...jobs.flatMap(({ tally }) => tally?.all ?? []));
+  const counts = new Counters(...ended.flatMap(({ end }) => end?.tally.all ?? []));
   const hasFailed = counts.of('outcome.failed') > 0;
   const shown = reportPath === undefined || !hasFailed ? undefined : shownPath(reportPath);
   const reporter = openReporter(resolved, io, log);
-  const query = ended.findLast(({ printed }) => printed?.end?.query !== undefined)?.printed?.end?.query;
+  const query = ended.findLast(({ end }) => end?.query !== undefined)?.end?.query;
   const next = signal !== undefined ? CONTINUE : shown === undefined && exitCode === 0 ? query : undefined;
-  const lines = jobsBlock({ jobs, elapsedMs, reportPath: shown, counts, next });
+  const lines = jobsBlock({ jobs: ended, elapsedMs, reportPath: shown, counts, next });
   if (earlier?.cut !== undefined) reporter.warn(cutWarning(earlier.path, earlier.cut));
   if (warning !== undefined) reporter.warnOfOutput(warning);
   reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
   reporter.event('summary', {
-    jobs: ended.map(({ job, printed }) => ({
-      job: job.name,
-      verb: job.verb,
-      outcomes: printed?.end?.tally.outcomes ?? null,
-      exitCode: printed?.exitCode ?? null,
+    jobs: ended.map(({ job: { name, verb }, end, exitCode: ofJob = null }) => ({
+      job: name,
+      verb,
+      outcomes: end?.tally.outcomes ?? null,
+      exitCode: ofJob,
     })),
     outcomes: outcomesOf(counts),
     failures: hasFailed ? (reportPath ?? null) : null,

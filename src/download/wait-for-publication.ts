@@ -1,4 +1,5 @@
 /** `--wait-for-publication`: checks less and less often whether the archive has the newest selected period of each series. */
+import { grouped } from '../model/by-name.js';
 import { dayOf, dayPeriod, monthOf, monthPeriod, periodText, startOfDay, UTC } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Period, Series } from '../model/task.js';
@@ -127,10 +128,10 @@ async function unpublished(context: PublicationContext, awaited: readonly Awaite
   const looks: Look[] = [];
   for await (const look of mapOrdered(awaited, SERIES_AT_ONCE, (one) => lookAt(context, one)))
     looks.push(look);
-  const front = new Map<string, number>();
-  for (const look of looks)
-    front.set(groupOf(look), Math.max(front.get(groupOf(look)) ?? look.before, look.before));
-  return looks.filter((look) => look.isMissing && look.before === front.get(groupOf(look)));
+  return [...grouped(looks, groupOf).values()].flatMap((group) => {
+    const front = Math.max(...group.map(({ before }) => before));
+    return group.filter(({ isMissing, before }) => isMissing && before === front);
+  });
 }
 
 interface Look extends Awaited {

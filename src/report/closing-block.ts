@@ -173,13 +173,11 @@ function named(tally: Tally, title: string, key: string, count: number): string[
 // The lines at the end of `cryptodl run`: the end of each job.
 
 interface EndedJob {
-  readonly name: string;
+  readonly job: { readonly name: string };
   /** Undefined for a job that was not started. */
-  readonly exitCode: number | undefined;
+  readonly exitCode?: number;
   /** Undefined for a job that began no object. */
-  readonly tally: Tally | undefined;
-  /** Objects that were not begun, because the job ended early. */
-  readonly undone: number;
+  readonly end?: Pick<RunEnd, 'tally' | 'undone'>;
 }
 
 export interface JobsClosing {
@@ -194,14 +192,14 @@ export interface JobsClosing {
 
 export function jobsBlock({ jobs, elapsedMs, reportPath, counts, next }: JobsClosing): string[] {
   const succeeded = jobs.filter(({ exitCode }) => exitCode === 0).length;
-  const width = Math.max(10, ...jobs.map(({ name }) => name.length));
+  const width = Math.max(10, ...jobs.map(({ job }) => job.name.length));
   const all =
     succeeded === jobs.length ? 'all succeeded' : `${succeeded} succeeded, ${jobs.length - succeeded} failed`;
   const step = next ?? (reportPath === undefined ? undefined : nextStep(counts, reportPath));
   return [
     `${countText(jobs.length, 'job')}: ${all}, in ${durationText(elapsedMs)}`,
-    ...jobs.map(({ name, exitCode, tally, undone }) => {
-      const counted = tally === undefined ? 'nothing done' : countsText(tally, undone);
+    ...jobs.map(({ job: { name }, exitCode, end }) => {
+      const counted = end === undefined ? 'nothing done' : countsText(end.tally, end.undone);
       const code = exitCode === 0 ? '' : ` (exit code ${exitCode})`;
       return `  ${name.padEnd(width)} ${exitCode === undefined ? 'not started' : counted + code}`;
     }),

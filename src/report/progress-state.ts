@@ -1,35 +1,46 @@
 /** The progress of a run at a moment: as one line for logs, and as an event for programs. */
-import type { HostStates, BucketState, OpenBreaker } from '../http/host-states.js';
-import type { ErrorCode } from '../model/errors.js';
+import type { BucketState, OpenBreaker } from '../http/host-states.js';
+import { Counters } from '../model/counters.js';
 import { bytesText, durationText, numberText, countText } from '../model/units.js';
 import cliProgress from 'cli-progress';
+import type { LiveRun } from './live-run.js';
 
-export interface ProgressState {
-  /** `plan`: before the first object is requested. */
-  readonly phase: 'plan' | 'work';
-  readonly elapsedMs: number;
-  /** Attempts of requests that have ended. */
-  readonly requests: number;
-  /** Objects that have arrived, and those of the plan. */
-  readonly objects: number;
-  readonly totalObjects: number;
-  readonly bytes: number;
-  readonly totalBytes: number;
-  /** Of the last seconds. */
-  readonly bytesPerSecond: number;
-  readonly inFlight: number;
-  /** The limit of objects in flight, and whether the search for it has ended below its maximum. */
-  readonly places: number;
-  readonly isSettled: boolean;
-  /** Files that are converted, complete ones that wait for a writer, and files that are committed. */
-  readonly converting: number;
-  readonly toWrite: number;
-  readonly committing: number;
-  readonly retried: number;
-  readonly failed: number;
-  /** Retries by the error before them, and failed objects by their error. */
-  readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
-  readonly hosts: HostStates;
+export type ProgressState = ReturnType<typeof progressState>;
+
+/** `retriedBefore`: retries of the listing. `bytesPerSecond`: of the last seconds. */
+export function progressState(
+  { plan, counts, active, network, hosts }: LiveRun,
+  times: { readonly elapsedMs: number; readonly bytesPerSecond: number; readonly retriedBefore: number },
+) {
+  const { concurrency = 0, settled } = network?.() ?? {};
+  const { inFlight = 0, writing = 0, toWrite = 0 } = plan?.state() ?? {};
+  const { elapsedMs, bytesPerSecond, retriedBefore } = times;
+  return {
+    /** `plan`: before the first object is requested. */
+    phase: plan === undefined ? ('plan' as const) : ('work' as const),
+    elapsedMs,
+    /** Attempts of requests that have ended. */
+    requests: counts.of('attempts'),
+    /** Objects that have arrived, and those of the plan. */
+    objects: counts.of('objects'),
+    totalObjects: plan?.totals.fetch ?? 0,
+    bytes: counts.of('bytes'),
+    totalBytes: plan?.totals.fetchBytes ?? 0,
+    bytesPerSecond,
+    inFlight,
+    /** The limit of objects in flight, and whether the search for it has ended below its maximum. */
+    places: concurrency,
+    isSettled: settled !== undefined,
+    /** Files that are converted, complete ones that wait for a writer, and files that are committed. */
+    converting: Math.max(0, writing - active.commit),
+    toWrite,
+    committing: active.commit,
+    retried: counts.of('retries') - retriedBefore,
+    failed: plan?.tally.of('outcome.failed') ?? 0,
+    /** Retries by the error before them, and failed objects by their error. */
+    errors: new Counters<string>(counts.by('reasons'), plan?.tally.failedBy ?? {}).all,
+    hosts: hosts?.() ?? { buckets: [], breakers: [], retryBudgets: {} },
+  };
 }
 
 /** The share of the objects that have an end, between 0 and 1. */
@@ -166,7 +177,7 @@ function bucketText({ name, waiting, nextMs, pausedMs }: BucketState): string {
 
 /** `all retried: 3 connection-lost, 1 checksum-mismatch` */
 function errorLines({ errors, failed }: ProgressState): Line[] {
-  const kinds = Object.entries(errors).toSorted(([, one], [, other]) => other - one);
+  const kinds = (Object.entries(errors) as [string, number][]).toSorted(([, one], [, other]) => other - one);
   if (kinds.length === 0) return [];
   const texts = kinds.map(([code, count]) => `${numberText(count)} ${code}`);
   const end = failed === 0 ? 'all retried' : `${countText(failed, 'object')} failed`;

@@ -1,9 +1,7 @@
 /** The progress of a run: a live view on a terminal, a line now and then in logs, or events for programs. */
 import type { Clock, Timer } from '../model/clock.js';
-import { Counters } from '../model/counters.js';
 import type { Io, OutputStream } from '../model/io.js';
-import { liveLines, progressFields, progressText } from './progress-state.js';
-import type { ProgressState } from './progress-state.js';
+import { liveLines, progressFields, progressState, progressText } from './progress-state.js';
 import type { LiveRun, RunFollower } from './live-run.js';
 
 export interface ProgressOptions {
@@ -104,43 +102,19 @@ export class RunProgress implements RunFollower {
   }
 
   #show(): void {
-    const state = this.#state();
-    const { mode, stream, label, emit } = this.#options;
-    if (state === undefined) return;
+    const live = this.#live;
+    if (live === undefined) return;
+    const { mode, stream, label, emit, clock } = this.#options;
+    const now = clock.monotonic();
+    const state = progressState(live, {
+      elapsedMs: now - this.#beganAt,
+      bytesPerSecond: this.#speed.of(now, live.counts.of('bytes')),
+      retriedBefore: this.#retriedBefore,
+    });
     if (mode === 'json') emit(progressFields(state));
     else if (mode === 'plain') stream.write(`${label}${progressText(state)}\n`);
     else if (state.phase === 'work' || state.elapsedMs >= PLAN_SHOWN_AFTER_MS)
       this.#screen.draw(liveLines(state, this.#screen));
-  }
-
-  #state(): ProgressState | undefined {
-    if (this.#live === undefined) return undefined;
-    const { plan, counts, active, network, hosts } = this.#live;
-    const now = this.#options.clock.monotonic();
-    const { concurrency = 0, settled } = network?.() ?? {};
-    const { inFlight = 0, writing = 0, toWrite = 0 } = plan?.state() ?? {};
-    const { commit } = active;
-    const bytes = counts.of('bytes');
-    return {
-      phase: plan === undefined ? 'plan' : 'work',
-      elapsedMs: now - this.#beganAt,
-      requests: counts.of('attempts'),
-      objects: counts.of('objects'),
-      bytes,
-      retried: counts.of('retries') - this.#retriedBefore,
-      failed: plan?.tally.of('outcome.failed') ?? 0,
-      totalObjects: plan?.totals.fetch ?? 0,
-      totalBytes: plan?.totals.fetchBytes ?? 0,
-      bytesPerSecond: this.#speed.of(now, bytes),
-      inFlight,
-      places: concurrency,
-      isSettled: settled !== undefined,
-      converting: Math.max(0, writing - commit),
-      toWrite,
-      committing: commit,
-      errors: new Counters<string>(counts.by('reasons'), plan?.tally.failedBy ?? {}).all,
-      hosts: hosts?.() ?? { buckets: [], breakers: [], retryBudgets: {} },
-    };
   }
 }
 

@@ -203,10 +203,7 @@ async function sidecarFindings(
 /** Errno values with which the file system refuses to read a file. */
 const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO']);
 
-interface FileCheck {
-  readonly kind: 'missing' | 'damaged' | 'unreadable';
-  readonly text: string;
-}
+type FileCheck = Pick<LakeFinding, 'kind' | 'text'>;
 
 /**
  * Compares a file with its last commit: size, digest, and the row counts of its manifest lines; with an engine also the rows. Of a zip,

@@ -210,13 +210,17 @@ it.each<[string, boolean, readonly RegExp[]]>([
 });
 
 it('the closing block of several jobs has the open objects of each job', () => {
-  const job = { exitCode: 0, tally: new Tally(), undone: 0 };
+  const jobOf = (name: string, exitCode: number, undone = 0, tally = new Tally()) => ({
+    job: { name },
+    exitCode,
+    end: { tally, undone },
+  });
   const jobs = [
-    { ...job, name: 'full', exitCode: 1, undone: 63 },
-    { ...job, name: 'stopped', exitCode: 130, tally: new Tally(UTC, { 'outcome.ok': 58 }), undone: 1005 },
-    { ...job, name: 'held' },
-    { ...job, name: 'refused', exitCode: 1, tally: undefined },
-    { ...job, name: 'waiting', exitCode: undefined, tally: undefined },
+    jobOf('full', 1, 63),
+    jobOf('stopped', 130, 1005, new Tally(UTC, { 'outcome.ok': 58 })),
+    jobOf('held', 0),
+    { job: { name: 'refused' }, exitCode: 1 },
+    { job: { name: 'waiting' } },
   ];
   expect(
     jobsBlock({ jobs, elapsedMs: 2500, reportPath: undefined, counts: new Tally(), next: 'cryptodl sql' }),
