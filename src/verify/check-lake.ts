@@ -2,17 +2,15 @@
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { tempPath } from '../files/temp-files.js';
-import { moveToQuarantine } from '../lake/quarantine.js';
 import { backingOf } from '../lake/backing.js';
 import { refuseLinkedFolders } from '../lake/layout.js';
 import { refuseIfLocked } from '../lake/lock.js';
 import { mapOrdered } from '../queue/in-order.js';
-import { shownPath } from '../text/printable.js';
 import { checkSeries, pathInLake } from './check-series.js';
 import type { CheckContext, SeriesCheck } from './check-series.js';
 import { NOT_IN_MANIFEST, REMEDIES, asRegular, linkFinding } from './lake-finding.js';
 import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
-import { fixSeries } from './fix-series.js';
+import { evidenceOf, fixSeries } from './fix-series.js';
 import { listSeries, walkLake } from '../lake/walk-lake.js';
 import type { LoosePath, SeriesFolder } from '../lake/walk-lake.js';
 import { createEngine } from '../convert/duckdb.js';
@@ -29,12 +27,6 @@ import { FORMATS, seriesName } from '../model/task.js';
 import type { ArchiveObject, Cadence, Series } from '../model/task.js';
 import { publishedDigest } from '../source/archive-client.js';
 
-interface CheckRequest {
-  readonly selection: HeldSelection;
-  /** Whether to change the lake, which needs the lock. */
-  readonly fix: boolean;
-}
-
 export interface LakeCheck {
   readonly findings: readonly LakeFinding[];
   /** Undefined for a file or link that belongs to no series. */
@@ -47,21 +39,22 @@ const SERIES_AT_ONCE = 4;
  * Yields the checks of series, files and links in path order. Rejects with `locked`: without `fix`, if a series has findings while a run
  * writes the lake; with `fix`, if another run has taken over the lake.
  */
-export async function* checkLake(session: Session, request: CheckRequest): AsyncGenerator<LakeCheck> {
+export async function* checkLake(
+  session: Session,
+  { selection, fix }: { readonly selection: HeldSelection; readonly fix: boolean },
+): AsyncGenerator<LakeCheck> {
   const { paths, venue, stop } = session;
   await refuseLinkedFolders(paths);
   // A check without --fix must not write into the lake.
   const tempFolder = tempPath(session.tempFolder, 'verify');
   const engine = createEngine({ tempFolder, signal: stop.signal });
   try {
-    const { format } = request.selection;
-    const context = { root: paths.root, venue, engine: session.options.deep ? engine : undefined, format };
-    const found = selected(walkLake(paths.root, venue), request.selection);
+    const { format } = selection;
+    const context = { session, fix, engine: session.options.deep ? engine : undefined, format };
+    const found = selected(walkLake(paths.root, venue), selection);
     yield* mapOrdered(found, SERIES_AT_ONCE, (one) => {
       stop.signal.throwIfAborted();
-      return one.kind === 'series'
-        ? checkOneSeries(session, request, context, one)
-        : checkLoosePath(session, request, one);
+      return one.kind === 'series' ? checkOneSeries(context, one) : checkLoosePath(context, one);
     });
   } finally {
     engine.close();
@@ -79,17 +72,12 @@ async function* selected(
 }
 
 /** Checks a series, and again after each change by another writer. Then releases the files that the check has read. */
-async function checkOneSeries(
-  session: Session,
-  request: CheckRequest,
-  context: CheckContext,
-  folder: SeriesFolder,
-): Promise<LakeCheck> {
-  const { paths } = session;
+async function checkOneSeries(context: CheckContext, folder: SeriesFolder): Promise<LakeCheck> {
+  const { paths } = context.session;
   let check: SeriesCheck | undefined;
   try {
     const checked = await withoutConflict(
-      () => checkAndFix(session, request, context, folder),
+      () => checkAndFix(context, folder),
       () => backingOf(paths.root)?.reopenSeries(folder.path),
     );
     check = checked.check;
@@ -100,14 +88,9 @@ async function checkOneSeries(
   }
 }
 
-async function checkAndFix(
-  session: Session,
-  request: CheckRequest,
-  context: CheckContext,
-  folder: SeriesFolder,
-): Promise<LakeCheck> {
-  const { paths, venue } = session;
-  const { fix } = request;
+async function checkAndFix(context: CheckContext, folder: SeriesFolder): Promise<LakeCheck> {
+  const { session, fix } = context;
+  const { paths } = session;
   const backing = backingOf(paths.root);
   let check = await checkSeries(context, await listSeries(paths.root, folder));
   if (check.findings.length > 0) {
@@ -124,7 +107,7 @@ async function checkAndFix(
   const others = [...recent, ...upstream.map(withRemedy)];
   if (!fix) return { check: settled, findings: [...settled.findings.map(withRemedy), ...others] };
   await session.lock?.confirm();
-  const fixed = await fixSeries({ venue, paths, nowMs: session.clock.now() }, settled);
+  const fixed = await fixSeries(session, settled);
   // A fix may move files without a change of the manifest. Also then, this call begins to publish the series.
   if (settled.findings.length > 0) await backing?.changeManifest(folder.path, () => Promise.resolve());
   await backing?.published(folder.path);
@@ -164,21 +147,17 @@ function withRemedy(finding: LakeFinding): LakeFinding {
   return { ...finding, left: REMEDIES[finding.kind] };
 }
 
-async function checkLoosePath(
-  { paths, clock, lock }: Session,
-  { fix }: CheckRequest,
-  { kind, path }: LoosePath,
-): Promise<LakeCheck> {
+async function checkLoosePath({ session, fix }: CheckContext, { kind, path }: LoosePath): Promise<LakeCheck> {
+  const { root } = session.paths;
   if (kind === 'link') return { findings: [withRemedy(linkFinding(path))] };
-  const finding = await asRegular(paths.root, { kind: 'unlisted', path, text: NOT_IN_MANIFEST });
-  const recent = asRecent(paths.root, finding);
+  const finding = await asRegular(root, { kind: 'unlisted', path, text: NOT_IN_MANIFEST });
+  const recent = asRecent(root, finding);
   if (recent !== undefined) return { findings: [recent] };
   if (!fix || finding.kind !== 'unlisted') return { findings: [withRemedy(finding)] };
-  await lock?.confirm();
-  const cause = `unlisted: ${finding.text}`;
-  const kept = await moveToQuarantine(paths, join(paths.root, path), cause, clock.now());
+  await session.lock?.confirm();
+  const kept = await evidenceOf(session, finding);
   if (kept === undefined) return { findings: [{ ...finding, left: 'nothing-known' }] };
-  return { findings: [{ ...finding, done: `kept in ${shownPath(kept)}` }] };
+  return { findings: [{ ...finding, done: `kept in ${kept}` }] };
 }
 
 // `verify --upstream`: compares held objects with the listing of the archive and with the digests in its sidecars.

@@ -1,6 +1,7 @@
 /** Checks one series: each manifest line, each file against its lines, and files that no line names. */
 import { basename, dirname, join } from 'node:path';
 import type { Engine } from '../convert/duckdb.js';
+import type { Session } from '../download/session.js';
 import { inspectRows } from '../convert/inspect-rows.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import type { ObjectKeys } from '../lake/check-manifest-line.js';
@@ -34,8 +35,9 @@ export interface SeriesCheck {
 }
 
 export interface CheckContext {
-  readonly root: string;
-  readonly venue: Source;
+  readonly session: Session;
+  /** Whether to change the lake, which needs the lock. */
+  readonly fix: boolean;
   /** For the rows of files; undefined if they are not read. */
   readonly engine: Engine | undefined;
   /** Undefined: every format. */
@@ -44,12 +46,14 @@ export interface CheckContext {
 
 /** Reads the manifest and checks each file. An unreadable file is a finding; other disk errors reject. */
 export async function checkSeries(context: CheckContext, folder: ListedSeries): Promise<SeriesCheck> {
-  const relativePath = folder.path.slice(context.root.length + 1).replaceAll('\\', '/');
+  const { paths, venue } = context.session;
+  const { root } = paths;
+  const relativePath = folder.path.slice(root.length + 1).replaceAll('\\', '/');
   const manifestPath = folder.manifest?.path ?? relativePath;
   const inspected =
     folder.manifest?.isLink === true
       ? linkFinding(manifestPath, folder.series)
-      : await readManifest(folder, manifestPath, context.venue.archive);
+      : await readManifest(folder, manifestPath, venue.archive);
   const broken: ObjectLine[] = [];
   const found = { folder, relativePath, files: 0, bytes: 0, broken };
   if ('kind' in inspected) return { ...found, inspected: new InspectedManifest(), findings: [inspected] };
@@ -67,7 +71,7 @@ export async function checkSeries(context: CheckContext, folder: ListedSeries): 
       found.bytes += held.lastOfFile(file)?.fileBytes ?? 0;
       const path = format === 'zip' ? file : `${relativePath}/${file}`;
       const { series } = folder;
-      const wrong = await checkFile(context, series, join(context.root, path), lines, held);
+      const wrong = await checkFile(context, series, join(root, path), lines, held);
       if (wrong === undefined) continue;
       broken.push(...lines);
       const periods = lines.map((line) => line.period);
@@ -76,7 +80,7 @@ export async function checkSeries(context: CheckContext, folder: ListedSeries): 
   }
   const zips = linked.length > 0 ? [] : await zipFindings(context, folder.series, inspected);
   const others = [...fileFindings(context, folder, relativePath, inspected), ...zips];
-  findings.push(...(await Promise.all(others.map((finding) => asRegular(context.root, finding)))));
+  findings.push(...(await Promise.all(others.map((finding) => asRegular(root, finding)))));
   return { ...found, inspected, findings };
 }
 
@@ -146,12 +150,12 @@ function zipFolders(venue: Source, series: Series): string[] {
 
 /** Symbolic links on the paths to the zip folders of the series. */
 function linkedZipFolders(
-  { root, venue }: CheckContext,
+  { session: { paths, venue } }: CheckContext,
   series: Series,
   { exists, manifest: { zip } }: InspectedManifest,
 ): string[] {
   if (exists && zip.size === 0) return [];
-  const links = zipFolders(venue, series).map((relativePath) => firstSymlink(root, relativePath));
+  const links = zipFolders(venue, series).map((relativePath) => firstSymlink(paths.root, relativePath));
   return [...new Set(links)].flatMap((link) => link ?? []);
 }
 
@@ -160,11 +164,12 @@ function linkedZipFolders(
  * such a folder, and its files do not belong to the lake.
  */
 async function zipFindings(
-  { root, venue, format }: CheckContext,
+  { session: { paths, venue }, format }: CheckContext,
   series: Series,
   { exists, manifest: { zip } }: InspectedManifest,
 ): Promise<LakeFinding[]> {
   if ((exists && zip.size === 0) || (format !== undefined && format !== 'zip')) return [];
+  const { root } = paths;
   const { sidecar } = venue.archive;
   const suffix = sidecar?.suffix ?? '';
   const named = new Set(zip.lines().flatMap(({ file }) => [file, file + suffix]));
@@ -210,7 +215,7 @@ type FileCheck = Pick<LakeFinding, 'kind' | 'text'>;
  * only size and digest. `lines` are the manifest lines of the objects in the file. Resolves with undefined when nothing differs.
  */
 async function checkFile(
-  { engine, venue }: CheckContext,
+  { engine, session: { venue } }: CheckContext,
   series: Series,
   path: string,
   lines: readonly ObjectLine[],
@@ -226,13 +231,13 @@ async function checkFile(
     const { settings } = committed;
     const spec = findDataset(venue, series.market, series.dataset);
     if (engine === undefined || spec === undefined || settings.format === 'zip') return undefined;
-    const session = await engine.session();
+    const rows = await engine.session();
     try {
       const { interval } = series;
-      const wrong = await inspectRows(session, { path, spec, settings, interval, lines });
+      const wrong = await inspectRows(rows, { path, spec, settings, interval, lines });
       return wrong.length === 0 ? undefined : { kind: 'damaged', text: wrong.join('; ') };
     } finally {
-      session.close();
+      rows.close();
     }
   } catch (error) {
     const errno = errnoOf(error);
