@@ -196,20 +196,14 @@ function expectation(
   return context.options.verify === 'etag' ? { ...listed, md5 } : { ...listed, md5, ...sha256 };
 }
 
-interface Published {
-  readonly ask: (bypassCache: boolean) => Promise<string | undefined>;
-  /** The digest of the last request; undefined if none was made or the archive has none. */
-  readonly last: () => Promise<string | undefined>;
-}
-
 /** The published digest. It is requested once, and again only to bypass caches or after a failed request. A malformed sidecar counts as none. */
-function publishedOf(context: DownloadContext, object: ArchiveObject): Published | undefined {
+function publishedOf(context: DownloadContext, object: ArchiveObject) {
   const { sidecar } = context.venue.archive;
   if (sidecar === undefined) return undefined;
   const access = { fetch: context.fetch, options: context.options, signal: context.stop.signal };
   let last: Promise<string | undefined> | undefined;
   return {
-    ask: (bypassCache) => {
+    ask: (bypassCache: boolean): Promise<string | undefined> => {
       if (last === undefined || bypassCache) {
         const asked = publishedDigest(access, sidecar, object.key, bypassCache);
         last = asked;
@@ -220,7 +214,8 @@ function publishedOf(context: DownloadContext, object: ArchiveObject): Published
       }
       return last;
     },
-    last: () => last ?? Promise.resolve(undefined),
+    /** The digest of the last request; undefined if none was made or the archive has none. */
+    last: () => last,
   };
 }
 

@@ -16,14 +16,8 @@ import { parseDownload } from '../select/select-series.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import type { Source } from '../source/source.js';
 
-export interface Jobs {
-  /** Options of the command as a whole. */
-  readonly resolved: Resolved;
-  readonly jobs: readonly Job[];
-}
-
-/** Throws a usage error for a missing or invalid file, for an unknown name in `--only`, or for the first job with invalid options. */
-export async function readJobs(invocation: Invocation, io: Io, source: Source): Promise<Jobs> {
+/** `resolved`: the options of the command as a whole. Throws a usage error for a missing or invalid file, for an unknown name in `--only`, or for the first job with invalid options. */
+export async function readJobs(invocation: Invocation, io: Io, source: Source) {
   const path = invocation.operand ?? '';
   if (path === '') throw usage('run needs a file with jobs', JOBS_HINT);
   const { jobs: entries, defaults } = jobsFile(path, await readConfigFile(path, 'run', JOBS_HINT));

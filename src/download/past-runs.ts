@@ -4,21 +4,14 @@ import { lakeOfReport } from '../lake/layout.js';
 import { CryptodlError, usage } from '../model/errors.js';
 import { flagFor } from '../options/flags.js';
 import { resolveOptions } from '../options/resolve.js';
-import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../options/resolve.js';
+import type { ExchangeWords, RawLayer, RawValues } from '../options/resolve.js';
 import { readFailureReport } from '../report/failure-report.js';
 import type { ReadReport } from '../report/failure-report.js';
 import { carriedOptions } from '../select/select-failures.js';
 import type { PastFailures } from '../select/select-failures.js';
-import type { RunVerb } from '../select/selection.js';
 import { marketNames } from '../source/venue.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import type { Job } from './jobs.js';
-
-interface PastRun {
-  readonly verb: RunVerb;
-  readonly resolved: Resolved;
-  readonly failures: PastFailures;
-}
 
 /**
  * The recorded paths of a report in a lake are those in this lake, which may be a copy or may have been moved since. Rejects with a usage
@@ -56,7 +49,7 @@ export function pastRun(
   { path, file, header, entries, cut }: ReadReport,
   layers: readonly RawLayer[],
   exchange: ExchangeWords,
-): PastRun {
+) {
   const { options } = header;
   // Each job of a shared report has a verb of its own.
   const verb = header.verb === 'run' ? 'vision' : header.verb;
@@ -69,11 +62,8 @@ export function pastRun(
   const paths = Object.entries(ofReport.values).filter(([name]) => ['out', 'temp-dir'].includes(name));
   const ofLake = { ...ofReport, values: Object.fromEntries(paths) };
   const ordered = [...layers.slice(0, 1), ofLake, ...layers.slice(1), ofReport];
-  return {
-    verb,
-    resolved: resolveOptions('retry', ordered, exchange),
-    failures: { path, file, entries, cut, options },
-  };
+  const failures: PastFailures = { path, file, entries, cut, options };
+  return { verb, resolved: resolveOptions('retry', ordered, exchange), failures };
 }
 
 /** The jobs of a shared report that have failures, each with its own options. */

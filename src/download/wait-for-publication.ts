@@ -74,7 +74,7 @@ function epochOf(until: Until, nowMs: number): number {
 }
 
 /** `um klines 1m BTCUSDT 2026-11-20 and 3 more` */
-function described(awaited: readonly Awaited[]): string {
+function described(awaited: readonly Expected[]): string {
   const [first] = awaited;
   if (first === undefined) return 'nothing';
   const more = awaited.length > 1 ? ` and ${numberText(awaited.length - 1)} more` : '';
@@ -88,7 +88,7 @@ function instantText(epochMs: number): string {
 // The series to wait for: the archive still publishes them, but does not have their newest selected period yet.
 
 /** One series, and the newest selected period that can be published by now. */
-interface Awaited {
+interface Expected {
   readonly series: Series;
   readonly period: Period;
 }
@@ -102,7 +102,7 @@ interface PublicationContext {
 const SERIES_AT_ONCE = 16;
 
 /** Leaves out series from REST, because REST publishes nothing, and bars longer than a day, because they have no object per day. */
-function awaitedOf({ venue, today }: PublicationContext, requests: readonly SeriesRequest[]): Awaited[] {
+function awaitedOf({ venue, today }: PublicationContext, requests: readonly SeriesRequest[]): Expected[] {
   return requests.flatMap(({ series, cadences, ranges, rest }) => {
     const last = ranges.at(-1);
     const spec = findDataset(venue, series.market, series.dataset);
@@ -124,8 +124,8 @@ function lastWholeMonth(day: number, today: number): Period {
  * Series whose period is not published yet but will be. A series that ended before the others of its dataset does not count:
  * otherwise, each delisted symbol would cost the whole wait for two weeks.
  */
-async function unpublished(context: PublicationContext, awaited: readonly Awaited[]): Promise<Awaited[]> {
-  const looks: Look[] = [];
+async function unpublished(context: PublicationContext, awaited: readonly Expected[]): Promise<Expected[]> {
+  const looks: Awaited<ReturnType<typeof lookAt>>[] = [];
   for await (const look of mapOrdered(awaited, SERIES_AT_ONCE, (one) => lookAt(context, one)))
     looks.push(look);
   return [...grouped(looks, groupOf).values()].flatMap((group) => {
@@ -134,21 +134,11 @@ async function unpublished(context: PublicationContext, awaited: readonly Awaite
   });
 }
 
-interface Look extends Awaited {
-  /** Whether the period is not published yet, judged by the listing of this series alone. */
-  readonly isMissing: boolean;
-  /** First day of the last published period before the expected one; -Infinity if the listing has none. */
-  readonly before: number;
-}
-
-function groupOf({ series: { market, dataset, interval }, period }: Awaited): string {
+function groupOf({ series: { market, dataset, interval }, period }: Expected): string {
   return [market, dataset, interval ?? '', period.from].join(' ');
 }
 
-async function lookAt(
-  { venue, today, listSeries }: PublicationContext,
-  { series, period }: Awaited,
-): Promise<Look> {
+async function lookAt({ venue, today, listSeries }: PublicationContext, { series, period }: Expected) {
   // The previous period shows whether the series is still published, even if only sidecars can be requested.
   const before = period.cadence === 'daily' ? period.from - 1 : monthPeriod(monthOf(period.from) - 1).from;
   const listing = await listSeries(series, period.cadence, { from: before, to: period.to, today });
@@ -157,10 +147,12 @@ async function lookAt(
   return {
     series,
     period,
+    /** Whether the period is not published yet, judged by the listing of this series alone. */
     isMissing:
       !listing.objects.has(period.from) &&
       absenceReason(listing, period, span) === 'not-published-yet' &&
       (listing.last?.to ?? 0) >= today - LONGEST_DELAY_DAYS[period.cadence],
+    /** First day of the last published period before the expected one; -Infinity if the listing has none. */
     before: Math.max(Number.NEGATIVE_INFINITY, ...earlier),
   };
 }

@@ -80,13 +80,11 @@ function countedBy(of: (name: Counted) => number): Record<Counted, number> {
 
 /** Joins each two neighbouring intervals to one. */
 function pairs(points: readonly TimelinePoint[]): TimelinePoint[] {
-  const joined: TimelinePoint[] = [];
-  for (let at = 0; at < points.length; at += 2) {
-    const [first, second] = points.slice(at, at + 2);
-    if (first === undefined) break;
-    joined.push(second === undefined ? first : join(first, second));
-  }
-  return joined;
+  return points.flatMap((first, at) => {
+    if (at % 2 === 1) return [];
+    const second = points[at + 1];
+    return second === undefined ? first : join(first, second);
+  });
 }
 
 function join(first: TimelinePoint, second: TimelinePoint): TimelinePoint {

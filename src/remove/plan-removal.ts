@@ -38,18 +38,9 @@ export interface RemovedFile {
   readonly bytes: number;
 }
 
-interface SeriesRemoval {
-  readonly series: Series;
-  readonly data: readonly RemovedFile[];
-  /** Undefined for an ordered series without one. */
-  readonly manifest: RemovedFile | undefined;
-  /** Entries in the folder that no manifest line names, and names of files that are no files. They stay. */
-  readonly kept: readonly string[];
-}
-
 export interface RemovalPlan {
   readonly orders: readonly OrderChange[];
-  readonly series: readonly SeriesRemoval[];
+  readonly series: readonly Awaited<ReturnType<typeof planSeries>>[];
 }
 
 /** The selection of a command line, from the series of the lake and those of its orders. Rejects with usage errors. */
@@ -96,7 +87,7 @@ export async function planRemoval(paths: LakePaths, venue: Source, removed: Remo
           own.map(({ symbol }) => symbol),
         );
   });
-  const series: SeriesRemoval[] = [];
+  const series = [];
   for (const one of removed.series) series.push(await planSeries(paths, venue, one));
   return { orders: changes, series };
 }
@@ -119,7 +110,8 @@ function withoutSymbols(order: Order, symbols: readonly string[]): OrderChange {
   return { order, left: rest.length === 0 ? undefined : left, symbols };
 }
 
-async function planSeries(paths: LakePaths, venue: Source, series: Series): Promise<SeriesRemoval> {
+/** `manifest` is undefined for an ordered series without one. `kept`: entries in the folder that no manifest line names, and names of files that are no files. They stay. */
+async function planSeries(paths: LakePaths, venue: Source, series: Series) {
   const folder = seriesFolder(venue.name, series);
   const path = await paths.folder(folder);
   const manifestPath = `${FOLDERS.manifests}/${folder}${MANIFEST_ENDING}`;

@@ -1,5 +1,5 @@
 /** The structured log of a run (pino), for `--log-file` and `--log-level`. */
-import { appendFileSync, closeSync, openSync } from 'node:fs';
+import { closeSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { destination, pino } from 'pino';
 import type { Logger } from 'pino';
@@ -15,11 +15,6 @@ export interface Log {
   close(): void;
 }
 
-interface Output {
-  write(text: string): void;
-  close(): void;
-}
-
 /** The log of `--log-file` and `--log-level`; without a file, a level other than info goes to stderr. Its warnings go to stderr. */
 export function openLogOf(
   { logFile, logLevel: level }: { readonly logFile: string | undefined; readonly logLevel: string },
@@ -27,63 +22,41 @@ export function openLogOf(
 ): Log {
   if (logFile === undefined && level === 'info')
     return { logger: pino({ level: 'silent' }), close: () => undefined };
-  const warn = (message: string): void => {
-    printLines(stderr, [`warning: ${message}`]);
+  const file = logFile === undefined ? undefined : openForAppend(logFile);
+  const output = destination({ dest: file ?? 2, sync: true });
+  let isBroken = false;
+  // The first failed write ends the log; the run goes on.
+  const onError = (error: unknown): void => {
+    if (isBroken) return;
+    isBroken = true;
+    const why = reasonOf(errnoOf(error));
+    printLines(stderr, [`warning: --log-file ${logFile} cannot be written (${why}): the log ends here`]);
   };
-  const output = logFile === undefined ? standardError() : fileOutput(logFile, warn);
+  if (file !== undefined) output.on('error', onError);
+  // linesText masks passwords and escapes control characters.
+  const write = (line: string): void => {
+    if (!isBroken) output.write(linesText([JSON.parse(line) as object]));
+  };
   return {
-    logger: pino(
-      { level, base: null },
-      {
-        write: (line) => {
-          // linesText masks passwords and escapes control characters.
-          output.write(linesText([JSON.parse(line) as object]));
-        },
-      },
-    ),
+    logger: pino({ level, base: null }, { write }),
     close: () => {
-      output.close();
+      if (!isBroken) output.flushSync();
+      if (file !== undefined) closeSync(file);
     },
   };
 }
 
-function standardError(): Output {
-  const stream = destination({ dest: 2, sync: true });
-  return {
-    write: (text) => void stream.write(text),
-    close: () => {
-      stream.flushSync();
-    },
-  };
-}
-
-/** Throws a usage error if the file cannot be opened. The first failed write warns and ends the log; the run goes on. */
-function fileOutput(path: string, warn: (message: string) => void): Output {
-  let file: number;
+/** Throws a usage error if the file cannot be opened. */
+function openForAppend(path: string): number {
   try {
     makeFolderSync(dirname(path));
-    file = openSync(path, 'a');
+    return openSync(path, 'a');
   } catch (error) {
     throw usage(
       `--log-file ${shownPath(path)} cannot be written (${reasonOf(errnoOf(error))})`,
       'choose another --log-file, or leave it out',
     );
   }
-  let isBroken = false;
-  return {
-    write: (text) => {
-      if (isBroken) return;
-      try {
-        appendFileSync(file, text);
-      } catch (error) {
-        isBroken = true;
-        warn(`--log-file ${path} cannot be written (${reasonOf(errnoOf(error))}): the log ends here`);
-      }
-    },
-    close: () => {
-      closeSync(file);
-    },
-  };
 }
 
 // The lines about requests: one per attempt, and one per retry.

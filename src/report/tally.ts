@@ -328,17 +328,14 @@ export class Tally extends Counters<CountName> {
   }
 
   /** The counts on which the exit code depends. */
-  get status(): Pick<
-    RunStatus,
-    'waitedTooLong' | 'failedRetryable' | 'failedPermanent' | 'holes' | 'partial'
-  > {
+  get status() {
     return {
       waitedTooLong: this.of('waitedTooLong'),
       failedRetryable: this.of('failedRetryable'),
       failedPermanent: this.of('failedPermanent') + this.of('skippedPaths'),
       holes: this.of('absentBy.hole'),
       partial: this.of('outcome.partial'),
-    };
+    } satisfies Partial<RunStatus>;
   }
 }
 

@@ -5,16 +5,9 @@ import type { Clock, Timer } from '../../model/clock.js';
 import { cores, withinOpenFiles } from '../../model/machine.js';
 import type { Concurrency } from '../../queue/concurrency.js';
 import { createSerializer } from '../../queue/in-order.js';
-import type { Serialize } from '../../queue/in-order.js';
 import { Places } from '../../queue/places.js';
 
-export interface Workshop {
-  readonly engine: Engine;
-  readonly places: Places;
-  readonly serialize: Serialize;
-  /** To be called by each run at its end. */
-  readonly release: () => void;
-}
+export type Workshop = Readonly<ReturnType<typeof openWorkshop>>;
 
 /** More writers than cores, because a writer also waits for the disk and for the event loop. */
 const WRITERS_PER_CORE = 2;
@@ -31,7 +24,7 @@ export function openWorkshop(
   spillFolder: string,
   { isToBucket, boundsUnwritten }: { readonly isToBucket: boolean; readonly boundsUnwritten: boolean },
   { clock, stop, concurrency }: { clock: Clock; stop: AbortController; concurrency: Concurrency },
-): Workshop {
+) {
   const engine = createEngine({ tempFolder: spillFolder });
   const writers = isToBucket
     ? withinOpenFiles(WRITERS_TO_BUCKET)
@@ -45,7 +38,8 @@ export function openWorkshop(
     engine,
     places,
     serialize: createSerializer(),
-    release: () => {
+    /** To be called by each run at its end. */
+    release: (): void => {
       endDrain();
       engine.close();
     },
