@@ -12,14 +12,7 @@ import { printable } from '../text/printable.js';
 /** The parts of a run that tell which selection it has. */
 export type SelectedRun = Pick<RunRecord, 'verb' | 'job' | 'options'>;
 
-export interface RunHistory {
-  /** End of the last run of the selection with exit code 0, in epoch milliseconds. */
-  readonly lastSuccessMs: number | undefined;
-  /** The number of latest runs of the selection that had failed objects. */
-  readonly failedInARow: number;
-  /** By market and dataset: the newest figures in the records that were read of this verb and job. The two latest times may be of older records. */
-  readonly datasets: readonly DatasetFigures[];
-}
+export type RunHistory = Readonly<ReturnType<typeof historyOf>>;
 
 export const NO_HISTORY: RunHistory = { lastSuccessMs: undefined, failedInARow: 0, datasets: [] };
 
@@ -45,7 +38,7 @@ export async function readHistory(paths: LakePaths, run: SelectedRun, isKnown: I
 }
 
 /** `runs`: newest first. */
-function historyOf(runs: readonly RunRecord[], run: SelectedRun, isKnown: IsKnown): RunHistory {
+function historyOf(runs: readonly RunRecord[], run: SelectedRun, isKnown: IsKnown) {
   const own = runs.filter((each) => each.verb === run.verb && each.job === run.job);
   const same = own.filter((each) => isSame(each, run));
   const success = same.find(isSuccess);
@@ -63,8 +56,11 @@ function historyOf(runs: readonly RunRecord[], run: SelectedRun, isKnown: IsKnow
     }
   }
   return {
+    /** End of the last run of the selection with exit code 0, in epoch milliseconds. */
     lastSuccessMs: success === undefined ? undefined : Date.parse(success.endedAt),
+    /** The number of latest runs of the selection that had failed objects. */
     failedInARow: runsSinceWell < 0 ? same.length : runsSinceWell,
+    /** By market and dataset: the newest figures in the records that were read of this verb and job. The two latest times may be of older records. */
     datasets: [...datasets.values()],
   };
 }

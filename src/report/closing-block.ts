@@ -9,7 +9,6 @@ import type { AbsenceReason } from '../model/absence-reasons.js';
 import { bytesText, countText, durationText, numberText } from '../model/units.js';
 import type { NetworkTotals } from './figures.js';
 import type { RunEnd } from './run-summary.js';
-import { timeText } from './stage-times.js';
 import { NOTES, nextStep } from './tally.js';
 import type { CountName, Note, Tally } from './tally.js';
 
@@ -67,6 +66,29 @@ export function closingBlock(closing: Closing, isQuiet = false): string[] {
     ...row('quarantine', closing.quarantinePath),
     ...row('next', closing.next),
   ];
+}
+
+/** Shorter runs get no line with their times. */
+const TIMES_AFTER_MS = 10_000;
+
+/** For example `plan 18s, work 38.5s; of the objects' time 5 % wait, 95 % transfer`; undefined for a short run. */
+export function timeText({
+  elapsedMs,
+  planMs,
+  pausedMs,
+  workMs,
+  stagesMs,
+}: RunEnd['times']): string | undefined {
+  if (elapsedMs <= TIMES_AFTER_MS) return undefined;
+  const phases = [
+    `plan ${durationText(planMs)}`,
+    ...(pausedMs < 1000 ? [] : [`pauses ${durationText(pausedMs)}`]),
+    `work ${durationText(workMs)}`,
+  ].join(', ');
+  const stages = Object.entries(stagesMs).filter(([, ms]) => ms > 0);
+  const sum = stages.reduce((total, [, ms]) => total + ms, 0);
+  const shares = stages.map(([stage, ms]) => `${Math.round((ms / sum) * 100)} % ${stage}`);
+  return shares.length === 0 ? phases : `${phases}; of the objects' time ${shares.join(', ')}`;
 }
 
 /** Counts of objects by outcome, of objects that were not begun, and of jobs that have not ended. */

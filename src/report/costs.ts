@@ -7,13 +7,6 @@ import { Counters } from '../model/counters.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 
-/** Whole milliseconds. Their sum is at most the time in which a request was in flight or waited. */
-export interface CostFigures {
-  readonly waits: Readonly<Partial<Record<Wait, number>>>;
-  /** Time of failed attempts. */
-  readonly failures: Readonly<Partial<Record<ErrorCode, number>>>;
-}
-
 /** Error codes that are no failures of the connection: the run ended, or the host asked for a pause. */
 const NO_FAILURES: ReadonlySet<ErrorCode> = new Set(['interrupted', 'rate-limited', 'banned']);
 
@@ -42,7 +35,8 @@ export class Costs implements RequestFollower {
     return this.#waiting.of(reason);
   }
 
-  get figures(): CostFigures {
+  /** Whole milliseconds. Their sum is at most the time in which a request was in flight or waited. */
+  get figures() {
     return { waits: rounded(this.#ms.by('waits')), failures: rounded(this.#ms.by('failures')) };
   }
 

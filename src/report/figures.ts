@@ -14,47 +14,9 @@ import type { RequestCount } from '../model/observer.js';
 import type { ThrottleFigures } from '../http/throttle/throttle.js';
 import type { DnsFigures } from '../http/transport/dns-cache.js';
 import type { PoolUse } from '../http/transport/pool.js';
-import type { CostFigures, LoopDelay } from './costs.js';
+import type { Costs, LoopDelay } from './costs.js';
 
-interface Percentiles {
-  readonly p50: number;
-  readonly p95: number;
-  readonly p99: number;
-}
-
-export interface WireFigures {
-  /** Attempts that were sent, including sidecars and listing pages. */
-  readonly requests: number;
-  readonly inFlight: number;
-  readonly mostInFlight: number;
-  readonly retries: Percentiles & {
-    /** Retries. The percentiles are of retries per request. */
-    readonly total: number;
-    /** Requests with retries, and those of them that succeeded. */
-    readonly requests: number;
-    readonly succeeded: number;
-    /** Retries by the error of the attempt before. */
-    readonly reasons: Readonly<Partial<Record<ErrorCode, number>>>;
-  };
-  /** Requests with a result of their first attempt. `failed`: the first attempt failed, even if a retry succeeded. */
-  readonly firstAttempts: { readonly requests: number; readonly failed: number };
-  /** From the request to the first byte of the answer, in milliseconds. */
-  readonly firstByteMs: Percentiles;
-  /** From the request to the end of an answered attempt, in milliseconds. */
-  readonly attemptMs: Percentiles;
-  /** Failed attempts by code. */
-  readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
-  /** By host and port. */
-  readonly hosts: Readonly<Record<string, HostFigures>>;
-}
-
-export interface HostFigures {
-  /** Ended attempts by HTTP status; `none` for those without an answer. */
-  readonly statuses: Readonly<Record<string, number>>;
-  /** From the request to the end of an answered attempt, in milliseconds. */
-  readonly attemptMs: Percentiles;
-  readonly breaker: BreakerState;
-}
+export type HostFigures = ReturnType<typeof hostFigures>;
 
 /** Upper bounds in seconds. The archive answers most requests in less than 0.1 s. */
 export const LATENCY_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10] as const;
@@ -154,32 +116,39 @@ export class Figures {
     if (isOk) this.#counts.add('retriedOk');
   }
 
-  get figures(): WireFigures {
+  get figures() {
     const counts = this.#counts;
     const { p50, p95, p99 } = percentiles(this.#perRequest);
+    const reasons: ByCode = counts.by('reasons');
+    const errors: ByCode = counts.by('errors');
+    const hosts = [...this.#hosts].map(([name, host]) => [name, hostFigures(host)] as const);
     return {
+      /** Attempts that were sent, including sidecars and listing pages. */
       requests: counts.of('requests'),
       inFlight: this.#inFlight,
       mostInFlight: this.#mostInFlight,
       retries: {
+        /** Retries. The percentiles are of retries per request. */
         total: counts.of('retries'),
+        /** Requests with retries, and those of them that succeeded. */
         requests: counts.of('retried'),
         succeeded: counts.of('retriedOk'),
         p50: Math.max(0, p50 - 1),
         p95: Math.max(0, p95 - 1),
         p99: Math.max(0, p99 - 1),
-        reasons: counts.by('reasons'),
+        /** Retries by the error of the attempt before. */
+        reasons,
       },
+      /** Requests with a result of their first attempt. `failed`: the first attempt failed, even if a retry succeeded. */
       firstAttempts: { requests: counts.of('first'), failed: counts.of('firstFailed') },
+      /** From the request to the first byte of the answer, in milliseconds. */
       firstByteMs: percentiles(this.#firstByte),
+      /** From the request to the end of an answered attempt, in milliseconds. */
       attemptMs: percentiles(this.#attempt),
-      errors: counts.by('errors'),
-      hosts: Object.fromEntries(
-        [...this.#hosts].map(([name, { statuses, attemptMs, breaker }]) => [
-          name,
-          { statuses: { ...statuses }, attemptMs: percentiles(attemptMs), breaker },
-        ]),
-      ),
+      /** Failed attempts by code. */
+      errors,
+      /** By host and port. */
+      hosts: Object.fromEntries(hosts),
     };
   }
 
@@ -196,6 +165,18 @@ export class Figures {
   }
 }
 
+type ByCode = Readonly<Partial<Record<ErrorCode, number>>>;
+
+function hostFigures({ statuses, attemptMs, breaker }: Host) {
+  return {
+    /** Ended attempts by HTTP status; `none` for those without an answer. */
+    statuses: { ...statuses },
+    /** From the request to the end of an answered attempt, in milliseconds. */
+    attemptMs: percentiles(attemptMs),
+    breaker,
+  };
+}
+
 interface Host {
   readonly statuses: Record<string, number>;
   readonly attemptMs: RecordableHistogram;
@@ -209,13 +190,13 @@ function record(histogram: RecordableHistogram, value: number): void {
 }
 
 /** All 0 without values. */
-function percentiles(histogram: RecordableHistogram): Percentiles {
+function percentiles(histogram: RecordableHistogram) {
   if (histogram.count === 0) return { p50: 0, p95: 0, p99: 0 };
   return { p50: histogram.percentile(50), p95: histogram.percentile(95), p99: histogram.percentile(99) };
 }
 
 /** The requests of a run, in numbers. */
-export interface NetworkFigures extends WireFigures {
+export interface NetworkFigures extends Readonly<Figures['figures']> {
   /** Objects that may be in flight now, and how often failures lowered this number. */
   readonly concurrency: number;
   readonly retreats: number;
@@ -229,7 +210,7 @@ export interface NetworkFigures extends WireFigures {
   /** Present for a lake in a bucket: the requests to it since the last run of the command. */
   readonly lake?: RequestCount | undefined;
   /** Wall time of waits and failures, in milliseconds. */
-  readonly costMs: CostFigures;
+  readonly costMs: Costs['figures'];
   /** Delay of the event loop of this process. */
   readonly loopDelayMs: LoopDelay['figures'];
 }

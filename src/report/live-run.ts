@@ -9,10 +9,18 @@ import type { Observer } from '../model/observer.js';
 import type { PlanTotals } from '../model/task.js';
 import type { Work, WorkStage, WorkSubject } from '../model/work.js';
 import type { RunCount, NetworkFigures } from './figures.js';
-import type { VerdictSummary } from './run-summary.js';
-import { STAGES } from './stage-times.js';
-import type { Stage, TimeFigures } from './stage-times.js';
 import type { Tally } from './tally.js';
+
+/**
+ * `wait`: a requested object is not in flight: permits, sockets, retries, an open breaker, a late sidecar ·
+ * `transfer`: its attempts in flight · `check`: unpacking of zips, reading back of files · `convert`: rows become a file ·
+ * `commit`: publishing of files and manifest lines.
+ */
+const STAGES = ['wait', 'transfer', 'check', 'convert', 'commit'] as const;
+type Stage = (typeof STAGES)[number];
+
+/** The verdict about the lake after the run, as the page of metrics shows it. */
+type Verdict = { readonly exitCode: ExitCode; readonly lacking: number } | undefined;
 
 /** The objects and files of a run that are in progress. */
 export interface WorkState {
@@ -59,7 +67,7 @@ export class LiveRun implements RequestFollower {
   end:
     | {
         readonly exitCode: ExitCode;
-        readonly verdict: VerdictSummary | undefined;
+        readonly verdict: Verdict;
         readonly atMs: number;
       }
     | undefined;
@@ -94,7 +102,7 @@ export class LiveRun implements RequestFollower {
   }
 
   /** Keeps the last figures, and releases the parts of the run that give them. */
-  ended(exitCode: ExitCode, verdict?: VerdictSummary): void {
+  ended(exitCode: ExitCode, verdict?: Verdict): void {
     this.end = { exitCode, verdict, atMs: this.#clock.now() };
     const [network, hosts] = [this.network?.(), this.hosts?.()];
     this.network = network && (() => network);
@@ -207,18 +215,23 @@ export class LiveRun implements RequestFollower {
     }
   }
 
-  get times(): TimeFigures {
+  /** Whole milliseconds. Apart from rounding, `planMs`, `pausedMs` and `workMs` add up to `elapsedMs`. */
+  get times() {
     const now = this.#clock.monotonic();
     const workAt = this.#workAt ?? now;
     const { plan, work } = this.#pausedMs;
     return {
+      /** Since the command began. */
       elapsedMs: Math.round(now - this.#startedAt),
+      /** From the beginning to the first object, without pauses: start-up, listing, plan, opening of the lake. */
       planMs: Math.round(workAt - this.#startedAt - plan),
+      /** Waits of the whole run: `--jitter`, `--wait-for-publication`, `--wait-lock`, and between rounds. */
       pausedMs: Math.round(plan + work),
       workMs: Math.round(now - workAt - work),
+      /** Sums over concurrent objects and files. They are no wall time; only their shares have a meaning. */
       stagesMs: Object.fromEntries(
         STAGES.map((stage) => [stage, Math.max(0, Math.round(this.#stagesMs.of(stage)))]),
-      ) as TimeFigures['stagesMs'],
+      ) as Record<Stage, number>,
     };
   }
 

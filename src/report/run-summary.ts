@@ -2,10 +2,10 @@
 import type { CryptodlError } from '../model/errors.js';
 import { exitCode } from '../model/exit-code.js';
 import type { ExitCode, RunStatus } from '../model/exit-code.js';
-import type { DatasetFigures, Tally } from './tally.js';
+import type { Tally } from './tally.js';
 import type { NetworkFigures } from './figures.js';
 import { SUMMED } from './tally.js';
-import type { TimeFigures } from './stage-times.js';
+import type { LiveRun } from './live-run.js';
 
 /** A figure of a run beyond its threshold. */
 export interface Alert {
@@ -35,7 +35,7 @@ export interface RunEnd {
   readonly status: Omit<RunStatus, 'signal'>;
   readonly tally: Tally;
   readonly network: NetworkFigures;
-  readonly times: TimeFigures;
+  readonly times: LiveRun['times'];
   /** The error that ended the run early. */
   readonly ended: CryptodlError | undefined;
   /** Tasks without an outcome, because the run ended early. */
@@ -53,31 +53,7 @@ export interface RunEnd {
 type Summed = Readonly<Record<(typeof SUMMED)[number], number>>;
 
 /** The numbers of a run as plain data. */
-export interface RunSummary extends Summed {
-  readonly outcomes: Readonly<Tally['outcomes']>;
-  readonly absent: Readonly<Tally['absentBy']>;
-  readonly failed: Readonly<Tally['failedBy']>;
-  readonly undone: number;
-  readonly requests: number;
-  readonly retries: number;
-  readonly network: NetworkFigures;
-  /** Objects for which the archive did not answer: `fromRest` in this run, `held` from REST since an earlier run. */
-  readonly archiveFailed: { readonly fromRest: number; readonly held: number };
-  /** From the start of the command, planning and pauses included. */
-  readonly elapsedMs: number;
-  /** `elapsedMs` by phase, and the time of the objects by stage, in ms. */
-  readonly times: Omit<TimeFigures, 'elapsedMs'>;
-  /** Peak resident memory of this process. */
-  readonly peakMemoryBytes: number;
-  /** `3/12`: the part of the selection that the run did. */
-  readonly shard: string | null;
-  /** Path of the failure report. */
-  readonly failures: string | null;
-  /** Counts by market and dataset. */
-  readonly datasets: readonly DatasetFigures[];
-  readonly alerts: readonly Alert[];
-  readonly exitCode: ExitCode;
-}
+export type RunSummary = Readonly<ReturnType<typeof summaryOf>>;
 
 /** Peak resident memory of this process. Node gives it in KiB on every platform. */
 export function peakMemoryBytes(): number {
@@ -85,7 +61,7 @@ export function peakMemoryBytes(): number {
 }
 
 /** `signal`: the one that ended the command; calls of the library have none. */
-export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary {
+export function summaryOf(end: RunEnd, signal?: RunStatus['signal']) {
   const { tally, network } = end;
   const { elapsedMs, ...times } = end.times;
   return {
@@ -97,12 +73,19 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']): RunSummary
     requests: network.requests,
     retries: network.retries.total,
     network,
+    /** Objects for which the archive did not answer: `fromRest` in this run, `held` from REST since an earlier run. */
     archiveFailed: { fromRest: tally.of('archiveFailed.fromRest'), held: tally.of('archiveFailed.held') },
+    /** From the start of the command, planning and pauses included. */
     elapsedMs,
+    /** `elapsedMs` by phase, and the time of the objects by stage, in ms. */
     times,
+    /** Peak resident memory of this process. */
     peakMemoryBytes: peakMemoryBytes(),
+    /** `3/12`: the part of the selection that the run did. */
     shard: end.shard ?? null,
+    /** Path of the failure report. */
     failures: end.reportPath ?? null,
+    /** Counts by market and dataset. */
     datasets: tally.datasets,
     alerts: end.alerts,
     exitCode: exitCode({ ...end.status, signal }),

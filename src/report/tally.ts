@@ -13,33 +13,12 @@ import { OUTCOME_KINDS } from '../model/outcome.js';
 import { countText, listText, parseDurationMs } from '../model/units.js';
 import { LATE_MS } from '../model/absence-reasons.js';
 
-export interface DatasetFigures {
-  readonly market: string;
-  readonly dataset: string;
-  readonly outcomes: Readonly<Record<OutcomeKind, number>>;
-  /** Holes, which are also counted as absent. */
-  readonly holes: number;
-  /** The days of the objects that the lake holds, and of holes and failures. */
-  readonly days: { readonly held: number; readonly missing: number };
-  readonly rows: number;
-  readonly bytes: number;
-  /** The newest period of the run that the lake holds, `2024-01-15` or `2024-01`; null if it holds none. */
-  readonly newest: string | null;
-  /** The end of that period in epoch milliseconds. */
-  readonly newestEndMs: number | null;
-  /** From the end of the newest period that the archive had published to its publication, in milliseconds. */
-  readonly publicationDelayMs: number | null;
-  /** The oldest period after `newest` that the archive had not published, and its end in epoch milliseconds. */
-  readonly unpublished: string | null;
-  readonly unpublishedEndMs: number | null;
-  /** The time from which the publication of the period after `newest` is late; null if no further one is due. */
-  readonly freshUntilMs: number | null;
-}
+export type DatasetFigures = Readonly<DatasetTally['figures']>;
 
 /** The outcomes of one dataset of a market. */
 export class DatasetTally {
   readonly #counts = new Counters<CountName>();
-  readonly #name: Pick<DatasetFigures, 'market' | 'dataset'>;
+  readonly #name: Pick<Series, 'market' | 'dataset'>;
   readonly #dayStart: DayStart;
   #newest: Period | undefined;
   /** The newest held period of series that have each period. */
@@ -75,7 +54,7 @@ export class DatasetTally {
       this.#published = { to: period.to, atMs };
   }
 
-  get figures(): DatasetFigures {
+  get figures() {
     const counts = this.#counts;
     const [newest, published] = [this.#newest, this.#published];
     const next = [...this.#unpublished.values()]
@@ -84,15 +63,21 @@ export class DatasetTally {
     return {
       ...this.#name,
       outcomes: outcomesOf(counts),
+      /** Holes, which are also counted as absent. */
       holes: counts.of('absentBy.hole'),
+      /** The days of the objects that the lake holds, and of holes and failures. */
       days: { held: counts.of('days.held'), missing: counts.of('days.missing') },
       rows: counts.of('rows'),
       bytes: counts.of('bytes'),
+      /** The newest period of the run that the lake holds, `2024-01-15` or `2024-01`, and its end in epoch milliseconds; null if it holds none. */
       newest: newest === undefined ? null : periodText(newest),
       newestEndMs: this.#endOf(newest),
+      /** The oldest period after `newest` that the archive had not published, and its end in epoch milliseconds. */
       unpublished: next === undefined ? null : periodText(next),
       unpublishedEndMs: this.#endOf(next),
+      /** The time from which the publication of the period after `newest` is late; null if no further one is due. */
       freshUntilMs: this.#lateFrom(next ?? this.#dueNext()),
+      /** From the end of the newest period that the archive had published to its publication, in milliseconds. */
       publicationDelayMs:
         published === undefined
           ? null

@@ -178,7 +178,7 @@ const LINES: Readonly<Record<string, number>> = {
   queue: 1300,
   redis: 250,
   remove: 350,
-  report: 2600,
+  report: 2500,
   runs: 150,
   s3: 950,
   schedule: 300,

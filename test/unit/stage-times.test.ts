@@ -3,9 +3,8 @@ import { describe, expect, it } from 'vitest';
 import type { FetchContext, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
 import { follow } from '../../src/http/transport/measure.js';
 import type { PartitionPlan } from '../../src/model/task.js';
+import { timeText } from '../../src/report/closing-block.js';
 import { LiveRun } from '../../src/report/live-run.js';
-import { timeText } from '../../src/report/stage-times.js';
-import type { TimeFigures } from '../../src/report/stage-times.js';
 import { SETTINGS } from '../helpers/conversion.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
@@ -90,7 +89,7 @@ describe('the stages of objects', () => {
 });
 
 describe('the line of times', () => {
-  const figures: TimeFigures = {
+  const figures: LiveRun['times'] = {
     elapsedMs: 10_001,
     planMs: 1000,
     pausedMs: 0,
