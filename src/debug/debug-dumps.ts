@@ -12,6 +12,7 @@ import type { Io } from '../model/io.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { stateFolder } from '../options/environment.js';
 import type { Surroundings } from '../options/environment.js';
+import type { Options } from '../options/flags.js';
 import { absolutePath, jsonText, printLines, shownPath } from '../text/printable.js';
 import type { LiveRun } from '../report/live-run.js';
 import type { Reporter } from '../report/reporter.js';
@@ -25,11 +26,6 @@ export interface NamedRun {
   readonly job: string | undefined;
   /** The given options, without private addresses. */
   readonly options: Readonly<Record<string, readonly string[]>>;
-}
-
-export interface DebugOptions {
-  readonly debugDump: string | undefined;
-  readonly stateDir: string | undefined;
 }
 
 /** Prints lines of a run without damage to its progress line. */
@@ -49,7 +45,10 @@ const NAME = /^debug-\d{8}T\d{9}Z-\d+\.(?:json|cpuprofile)$/;
 const DUMP_START = '{\n  "cryptodlDebugDump": 1,';
 
 /** Rejects with a usage error if --debug-dump would replace a file of another kind. */
-export async function openDebugDumps(options: DebugOptions, command: Command): Promise<DebugDumps> {
+export async function openDebugDumps(
+  options: Pick<Options, 'debugDump' | 'stateDir'>,
+  command: Command,
+): Promise<DebugDumps> {
   const { debugDump } = options;
   const path = debugDump === undefined ? undefined : absolutePath(debugDump, command.surroundings.home);
   if (path !== undefined) await refuseForeignFile(dumpAt(path, 'debug-dump'));

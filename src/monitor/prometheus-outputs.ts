@@ -1,4 +1,5 @@
 /** Where Prometheus finds the metrics: a server during the run, and a file for node_exporter. */
+import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
@@ -51,17 +52,15 @@ export async function servePage(
     });
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error) => {
-      const code = errnoOf(error);
-      const why = code === 'EADDRINUSE' ? 'another program listens there' : reasonOf(code);
-      reject(
-        usage(`--prometheus-port: cannot listen on ${host} port ${port} (${why})`, 'choose another port'),
-      );
-    });
-    server.listen(port, host, resolve);
-  });
+async function listen(server: Server, host: string, port: number): Promise<void> {
+  server.listen(port, host);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const code = errnoOf(error);
+    const why = code === 'EADDRINUSE' ? 'another program listens there' : reasonOf(code);
+    throw usage(`--prometheus-port: cannot listen on ${host} port ${port} (${why})`, 'choose another port');
+  }
 }
 
 /** The file of --prometheus-textfile. The user of node_exporter must be able to read it, whatever the umask is. */

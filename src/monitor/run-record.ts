@@ -197,15 +197,8 @@ async function namesOf(folder: string, form: RegExp): Promise<string[]> {
   }
 }
 
-export interface FoundRuns {
-  /** Oldest first. */
-  readonly runs: readonly RunRecord[];
-  /** A text about the files that are no records; undefined without such files. */
-  readonly warning: string | undefined;
-}
-
-/** Reads the newest records. Rejects with `disk` for a link in the path of their folder, and with errors of the system. */
-export async function readRuns(paths: LakePaths, most = MOST_RECORDS): Promise<FoundRuns> {
+/** Reads the newest records, oldest first. `warning`: a text about the files that are no records. Rejects with `disk` for a link in the path of their folder, and with errors of the system. */
+export async function readRuns(paths: LakePaths, most = MOST_RECORDS) {
   const folder = await paths.folder(FOLDER);
   await backingOf(folder)?.openFolders([folder]);
   const runs: RunRecord[] = [];

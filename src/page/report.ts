@@ -15,7 +15,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import { bytesText, countText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { readRuns } from '../monitor/run-record.js';
-import type { FoundRuns, RunRecord } from '../monitor/run-record.js';
+import type { RunRecord } from '../monitor/run-record.js';
 import { absolutePath, printLines, shownPath } from '../text/printable.js';
 import { coverageElements } from './coverage-data.js';
 import { dataElement, embedded, pageFile, pageShell } from './shell.js';
@@ -50,7 +50,7 @@ export async function report(command: LookUp): Promise<ExitCode> {
     // The first run of a lake may have failed.
     const lake = await coverSelected(noted, { mayBeEmpty: found.runs.length > 0 });
     if (found.warning !== undefined) warn(found.warning);
-    const run = chosenRun(found, options.run);
+    const run = chosenRun(found.runs, options.run);
     const say = progressPrinter(options, io);
     let series = 0;
     const counted = async function* (): AsyncGenerator<SeriesStates> {
@@ -83,7 +83,7 @@ export async function report(command: LookUp): Promise<ExitCode> {
   });
 }
 
-function chosenRun({ runs }: FoundRuns, id: string): RunRecord | undefined {
+function chosenRun(runs: readonly RunRecord[], id: string): RunRecord | undefined {
   if (id === 'last') return runs.at(-1);
   const run = runs.find((each) => each.id === id);
   if (run !== undefined) return run;

@@ -62,25 +62,14 @@ type WrittenEntry = v.InferOutput<typeof EntrySchema>;
 /** A failure or a hole, with the number of its line, from 1. */
 type ReportEntry = WrittenEntry & { readonly line: number };
 
-export interface ReadReport {
-  /** As given. */
-  readonly path: string;
-  /** Path of the file, or of the target if the file is a symbolic link; undefined for a pipe. */
-  readonly file: string | undefined;
-  readonly header: ReportHeader;
-  /** Empty for the report of a single run. */
-  readonly jobs: readonly JobHeader[];
-  readonly entries: readonly ReportEntry[];
-  /** The number of the last line, if that line is cut: its failure is not known. */
-  readonly cut: number | undefined;
-}
+export type ReadReport = Readonly<Awaited<ReturnType<typeof readFailureReport>>>;
 
 /** The hint for a file that is no report. */
 export const GIVE_REPORT =
   'a run with failures writes its report to _failures of the lake: cryptodl retry data/_failures/NAME.jsonl';
 
 /** Reads a report. Throws a usage error if the file cannot be read, and for the first line that is not part of a report. */
-export async function readFailureReport(path: string): Promise<ReadReport> {
+export async function readFailureReport(path: string) {
   const { lines, cut } = await linesOf(path);
   const [first, ...others] = lines;
   const header = v.safeParse(HeaderSchema, first?.content);
@@ -101,8 +90,18 @@ export async function readFailureReport(path: string): Promise<ReadReport> {
   }
   refuseStrays(path, jobs, entries);
   const target = (await lstat(path)).isSymbolicLink() ? await realpath(path) : path;
-  const file = (await stat(path)).isFile() ? target : undefined;
-  return { path, file, header: header.output, jobs, entries, cut };
+  return {
+    /** As given. */
+    path,
+    /** Path of the file, or of the target if the file is a symbolic link; undefined for a pipe. */
+    file: (await stat(path)).isFile() ? target : undefined,
+    header: header.output,
+    /** Empty for the report of a single run. */
+    jobs,
+    entries,
+    /** The number of the last line, if that line is cut: its failure is not known. */
+    cut,
+  };
 }
 
 /** The name of the newest report in a folder; undefined if the folder has none. */

@@ -111,11 +111,7 @@ export class LiveRun implements RequestFollower {
     this.enter('ended');
   }
 
-  get phase(): {
-    readonly phase: RunPhase;
-    readonly inPhaseForMs: number;
-    readonly waitingFor: string | undefined;
-  } {
+  get phase() {
     const inPhaseForMs = Math.round(this.#clock.monotonic() - this.#phaseAt);
     return { phase: this.#phase, inPhaseForMs, waitingFor: this.#waitingFor };
   }
