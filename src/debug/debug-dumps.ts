@@ -31,7 +31,8 @@ export interface NamedRun {
 /** Prints lines of a run without damage to its progress line. */
 type DebugOutput = Pick<Reporter, 'note' | 'warnOfOutput'>;
 
-type Command = Pick<Io, 'clock' | 'onDebugSignal' | 'startedAt' | 'stderr'> & {
+/** A command whose runs are followed. */
+export type Command = Pick<Io, 'clock' | 'onDebugSignal' | 'startedAt' | 'stderr'> & {
   readonly surroundings: Surroundings;
 };
 

@@ -23,7 +23,8 @@ export class Deadline {
   readonly #waitEnd = new AbortController();
   #timer: Timer | undefined;
   #isAtWork = false;
-  #isEarly = false;
+  /** Whether the deadline stopped the run before its work began. */
+  isEarly = false;
 
   constructor(options: DeadlineOptions) {
     this.#options = options;
@@ -63,15 +64,10 @@ export class Deadline {
 
   /** The `time-over` error for a run that the deadline stopped before its work began. Other errors come back unchanged. */
   asEarlyEnd(error: unknown): unknown {
-    if (!this.#isEarly || !(error instanceof CryptodlError) || error.code !== 'interrupted') return error;
+    if (!this.isEarly || !(error instanceof CryptodlError) || error.code !== 'interrupted') return error;
     return new CryptodlError('time-over', `${this.#what()} ended before the work started`, {
       hint: 'try again, or with a longer --max-duration',
     });
-  }
-
-  /** The deadline stopped the run before its work began. */
-  get isEarly(): boolean {
-    return this.#isEarly;
   }
 
   /** Ends early at the deadline. Rejects when the run is stopped. */
@@ -92,7 +88,7 @@ export class Deadline {
     const { clock, stop } = this.#options;
     if (stop.signal.aborted) return;
     if (!this.#isAtWork) {
-      this.#isEarly = true;
+      this.isEarly = true;
       stop.abort(new CryptodlError('interrupted', `${this.#what()} ended`));
       return;
     }

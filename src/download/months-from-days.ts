@@ -69,7 +69,7 @@ export class MonthsFromDays {
     if (this.#session.deadline.refusal() !== undefined) return undefined;
     const requests: SeriesRequest[] = [];
     for (const month of this.#doubtful) {
-      const attempt = await attemptOf(this.#session, month);
+      const attempt = await this.#attemptOf(month);
       if (attempt === undefined) continue;
       this.#attempts.set(idOf(month.plan), attempt);
       const { plan, object, emptyDays } = attempt;
@@ -119,59 +119,61 @@ export class MonthsFromDays {
     const refusal = this.#session.deadline.refusal();
     for (const month of doubtful) {
       const attempt = this.#attempts.get(idOf(month.plan));
-      if (isComplete && attempt?.isWhole === true) await tellTaken(this.#session, attempt);
+      if (isComplete && attempt?.isWhole === true) await this.#tellTaken(attempt);
       else if (isComplete && refusal !== undefined && month.error === undefined)
         await this.#onRefused(month.plan, month.object, refusal);
       else {
-        if (isComplete && month.error === undefined) await settle(this.#session, month);
+        if (isComplete && month.error === undefined) await this.#settle(month);
         await month.tell();
       }
     }
     this.#attempts.clear();
+  }
+
+  /** Undefined if only a new revision of a held month is broken: the held file is better. For a short month, the plan of its days compares the rows. */
+  async #attemptOf(month: DoubtfulMonth): Promise<Attempt | undefined> {
+    const { venue } = this.#session;
+    const { plan, object, error, gaps } = month;
+    const { period } = object;
+    const { held } = await this.#heldOf(plan);
+    const isHeld = held.ofMonth(monthOf(period.from)) !== undefined;
+    const empty = error === undefined ? daysWithin(period, gaps, venue) : [];
+    if (error !== undefined && isHeld && plan.rebuild !== 'damaged') return undefined;
+    const before = (held.first() ?? period.from) < period.from;
+    const after = (held.end() ?? period.to) > period.to;
+    return { ...month, emptyDays: empty, goesOn: { before, after }, isWhole: false };
+  }
+
+  async #tellTaken({ plan, object, error, emptyDays }: Attempt): Promise<void> {
+    const why =
+      error === undefined
+        ? `its monthly object has no rows of ${countText(emptyDays.length, 'day')}`
+        : `${object.key}: ${error.message}`;
+    await this.#session.tell(plan, object, { kind: 'skipped' });
+    this.#session.observer.warn(
+      `${seriesName(plan.series)} ${plan.label} is taken from its daily objects: ${why}`,
+    );
+  }
+
+  /** Removes `daysPending` from the line of a short month, so that later runs do not request its days again. Rejects with `locked` if the lock is lost. */
+  async #settle({ plan, object }: DoubtfulMonth): Promise<void> {
+    const { lock, manifests } = this.#session;
+    await lock?.confirm();
+    const { folder, held } = await this.#heldOf(plan);
+    const line = held.ofMonth(monthOf(object.period.from));
+    if (line?.daysPending !== true) return;
+    const { daysPending: _, ...settled } = repeatLine(held, line);
+    await manifests.append(folder, [settled]);
+  }
+
+  async #heldOf({ series, settings }: PartitionPlan) {
+    const { paths, manifests, venue } = this.#session;
+    const folder = await paths.folder(seriesFolder(venue.name, series));
+    return { folder, held: (await manifests.of(folder))[settings.format] };
   }
 }
 
 /** Identifies the series, format and month of a plan. The label of a day file has the day too. */
 function idOf({ series, settings, label }: PartitionPlan): string {
   return JSON.stringify([series, settings.format, label.slice(0, 'YYYY-MM'.length)]);
-}
-
-/** Undefined if only a new revision of a held month is broken: the held file is better. For a short month, the plan of its days compares the rows. */
-async function attemptOf(
-  { paths, manifests, venue }: Session,
-  month: DoubtfulMonth,
-): Promise<Attempt | undefined> {
-  const { plan, object, error, gaps } = month;
-  const { period } = object;
-  const folder = await paths.folder(seriesFolder(venue.name, plan.series));
-  const held = (await manifests.of(folder))[plan.settings.format];
-  const isHeld = held.ofMonth(monthOf(period.from)) !== undefined;
-  const empty = error === undefined ? daysWithin(period, gaps, venue) : [];
-  if (error !== undefined && isHeld && plan.rebuild !== 'damaged') return undefined;
-  const before = (held.first() ?? period.from) < period.from;
-  const after = (held.end() ?? period.to) > period.to;
-  return { ...month, emptyDays: empty, goesOn: { before, after }, isWhole: false };
-}
-
-async function tellTaken(session: Session, { plan, object, error, emptyDays }: Attempt): Promise<void> {
-  const why =
-    error === undefined
-      ? `its monthly object has no rows of ${countText(emptyDays.length, 'day')}`
-      : `${object.key}: ${error.message}`;
-  await session.tell(plan, object, { kind: 'skipped' });
-  session.observer.warn(`${seriesName(plan.series)} ${plan.label} is taken from its daily objects: ${why}`);
-}
-
-/** Removes `daysPending` from the line of a short month, so that later runs do not request its days again. Rejects with `locked` if the lock is lost. */
-async function settle(
-  { paths, manifests, venue, lock }: Session,
-  { plan, object }: DoubtfulMonth,
-): Promise<void> {
-  const folder = await paths.folder(seriesFolder(venue.name, plan.series));
-  await lock?.confirm();
-  const held = (await manifests.of(folder))[plan.settings.format];
-  const line = held.ofMonth(monthOf(object.period.from));
-  if (line?.daysPending !== true) return;
-  const { daysPending: _, ...settled } = repeatLine(held, line);
-  await manifests.append(folder, [settled]);
 }

@@ -1,10 +1,8 @@
 /** Followers of the runs of a command: metrics of Prometheus, and debug dumps. */
 import { openDebugDumps } from '../debug/debug-dumps.js';
-import type { NamedRun } from '../debug/debug-dumps.js';
+import type { Command, NamedRun } from '../debug/debug-dumps.js';
 import { refuseForeignFile } from '../files/own-file.js';
 import { lakePaths } from '../lake/layout.js';
-import type { Io } from '../model/io.js';
-import type { Surroundings } from '../options/environment.js';
 import type { Options } from '../options/flags.js';
 import type { VerbRequest } from '../options/verb-request.js';
 import type { Reporter } from '../report/reporter.js';
@@ -21,10 +19,6 @@ export interface Monitors {
   follow(run: NamedRun, request: Followed): Promise<void>;
   /** Ends the outputs. Resolves with a warning about an output that failed. Later calls do nothing. */
   close(): Promise<string | undefined>;
-}
-
-interface Command extends Pick<Io, 'clock' | 'onDebugSignal' | 'startedAt' | 'stderr'> {
-  readonly surroundings: Surroundings;
 }
 
 /** Rejects with a usage error if a port or a file cannot be used. */

@@ -11,7 +11,6 @@ import { absenceReason, LONGEST_DELAY_DAYS } from '../plan/series-listing.js';
 import { mapOrdered } from '../queue/in-order.js';
 import type { RunSelection } from '../select/selection.js';
 import { findDataset, hasLongBars } from '../source/venue.js';
-import type { Venue } from '../source/venue.js';
 import type { Session } from './session.js';
 
 const FIRST_DELAY_MS = 60_000;
@@ -93,11 +92,7 @@ interface Expected {
   readonly period: Period;
 }
 
-interface PublicationContext {
-  readonly venue: Venue;
-  readonly today: number;
-  readonly listSeries: PlanContext['listSeries'];
-}
+type PublicationContext = Pick<PlanContext, 'venue' | 'today' | 'listSeries'>;
 
 const SERIES_AT_ONCE = 16;
 
