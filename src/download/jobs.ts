@@ -2,7 +2,6 @@
 import { flagLayer } from '../cli/option-layers.js';
 import type { Clock } from '../model/clock.js';
 import { toCryptodlError, usage } from '../model/errors.js';
-import type { CryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import { readConfigFile } from '../options/config-file.js';
 import { JOBS_HINT, jobsFile } from '../options/jobs-file.js';
@@ -63,14 +62,10 @@ function chosen(
 }
 
 /** One run of `cryptodl run`, or of `cryptodl retry` for the report of such a command. */
-export interface Job {
-  readonly name: string;
-  readonly verb: 'vision' | 'metrics';
+export interface Job extends Omit<JobEntry, 'layer'> {
   readonly resolved: Resolved;
   /** The failures to repeat. Default: the options select the objects. */
   readonly failures?: PastFailures | undefined;
-  /** Names this job in an error. */
-  readonly explain: (error: CryptodlError) => CryptodlError;
 }
 
 /** Throws the usage errors that the options and symbol files of a run cause. Sends no request and does not read the lake. */
