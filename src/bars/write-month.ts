@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import type { FileMetadata } from '../convert/conversion.js';
 import type { DuckDbSession, Row } from '../convert/duckdb.js';
 import { isoInstant } from '../convert/row-times.js';
-import { FOOTER_BYTES, readFooter } from '../convert/parquet-footer.js';
+import { readFooter } from '../convert/parquet-footer.js';
 import { copyTo } from '../convert/statements.js';
 import type { LakeParts, Session } from '../download/session.js';
 import { commitFiles } from '../lake/commit-journal.js';
@@ -59,8 +59,8 @@ export async function writeMonth(
     const rows = '(SELECT * FROM made WHERE is_made ORDER BY open_time, seq)';
     const written = { spec, settings: source.settings, targetPath: staged };
     await engine.run(copyTo(written, rows, metadataOf(venue, target, month)));
-    const { bytes, sha256, tail } = await fileFacts(staged, FOOTER_BYTES);
-    const { rows: fileRows } = await readFooter(staged, { bytes, tail });
+    const { bytes, sha256 } = await fileFacts(staged);
+    const { rows: fileRows } = await readFooter(staged);
     const path = join(folder, month.file);
     const nowMs = clock.now();
     if ((await fileSize(path)) !== held.fileBefore(month.file)?.bytes)

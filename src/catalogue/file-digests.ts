@@ -86,7 +86,7 @@ export class FileDigests {
     const name = `${path}\n${sha256}`;
     const known = this.#checked.get(name);
     if (known !== undefined) return known;
-    const checked = fileFacts(path, 0, this.#signal).then((facts) => facts.sha256 === sha256);
+    const checked = fileFacts(path, this.#signal).then((facts) => facts.sha256 === sha256);
     this.#checked.set(name, checked);
     return checked;
   }

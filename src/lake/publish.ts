@@ -120,40 +120,27 @@ export interface FileFacts {
 
 const READ_BYTES = 1024 * 1024;
 
-/**
- * Reads a file once and returns its facts. Rejects with `disk` for anything but a regular file, and with the
- * reason of the signal when it aborts. `tail`: its last bytes, `tailBytes` of them if it is not shorter.
- */
-export async function fileFacts(
-  path: string,
-  tailBytes = 0,
-  signal?: AbortSignal,
-): Promise<FileFacts & { readonly tail: Buffer }> {
+/** Reads a file once. Rejects with `disk` for anything but a regular file, and with the reason of the signal when it aborts. */
+export async function fileFacts(path: string, signal?: AbortSignal): Promise<FileFacts> {
   const file = await openRegularFile(path, constants.O_RDONLY);
   const hash = createHash('sha256');
   // A large buffer for each small file would make V8 collect garbage more often.
   const buffer = Buffer.allocUnsafe(Math.min(READ_BYTES, fstatSync(file.fd).size + 1));
   let bytes = 0;
   let newlines = 0;
-  let tail = Buffer.alloc(0);
   try {
     for (;;) {
       signal?.throwIfAborted();
       const { bytesRead } = await file.read(buffer, 0, buffer.length);
-      if (bytesRead === 0) return { bytes, sha256: hash.digest('hex'), newlines, tail };
+      if (bytesRead === 0) return { bytes, sha256: hash.digest('hex'), newlines };
       const chunk = buffer.subarray(0, bytesRead);
       hash.update(chunk);
       bytes += bytesRead;
       for (let at = chunk.indexOf(0x0a); at >= 0; at = chunk.indexOf(0x0a, at + 1)) newlines += 1;
-      tail = lastOf(Buffer.concat([tail, lastOf(chunk, tailBytes)]), tailBytes);
     }
   } finally {
     await file.close();
   }
-}
-
-function lastOf(bytes: Buffer, most: number): Buffer<ArrayBuffer> {
-  return Buffer.from(bytes.subarray(Math.max(0, bytes.length - most)));
 }
 
 /** The size of a regular file in bytes; undefined for a missing file, a symbolic link and anything else. */

@@ -7,7 +7,7 @@ import type { ConversionResult, FileMetadata } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
 import type { DuckDbSession } from '../convert/duckdb.js';
 import { isLarge } from '../convert/read-objects.js';
-import { FOOTER_BYTES, readFooter } from '../convert/parquet-footer.js';
+import { readFooter } from '../convert/parquet-footer.js';
 import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { bringIn } from '../lake/backing.js';
@@ -127,9 +127,9 @@ function comparableLines(
 
 /** Reads the staged file and compares its row count. Rejects with `disk` on a difference. */
 async function readBack(plan: PartitionPlan, staged: string, result: ConversionResult): Promise<FileFacts> {
-  const facts = await fileFacts(staged, FOOTER_BYTES);
+  const facts = await fileFacts(staged);
   const isCsv = plan.settings.format === 'csv';
-  const rows = isCsv ? facts.newlines - 1 : (await readFooter(staged, facts)).rows;
+  const rows = isCsv ? facts.newlines - 1 : (await readFooter(staged)).rows;
   if (rows === result.rows) return facts;
   throw new CryptodlError('disk', `${staged} has ${rows} rows when read back, ${result.rows} were written`);
 }
