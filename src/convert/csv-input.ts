@@ -52,10 +52,8 @@ export function receivedColumns({ verified }: ReceivedObject, spec: DatasetSpec)
   return verified === 'rest' ? spec.columns : archivedColumns(spec);
 }
 
-/** Receives rows as text, in order. */
-export interface RowSink {
-  appendFile(rows: Buffer | string): Promise<void>;
-}
+/** Receives rows as text, in order. A chunk of a file is valid only until the promise resolves, because all of them share one buffer. */
+export type RowSink = (rows: Buffer) => Promise<void>;
 
 /**
  * Reads a published CSV completely. `sink` receives its rows without header, byte order mark, cells of new columns, and carriage
@@ -80,8 +78,7 @@ export async function inspectCsv(
     scan.add(chunk);
     const rows =
       rowEnd === '\n' ? chunk : Buffer.from(chunk.toString('latin1').replaceAll('\n', rowEnd), 'latin1');
-    // Chunks of a file are copied, because their buffer is reused and a sink may keep them.
-    await sink?.appendFile(received.csv.kind === 'file' ? Buffer.from(rows) : rows);
+    await sink?.(rows);
   };
   for await (let chunk of readChunks(received.csv)) {
     if (opened === undefined) {
@@ -99,7 +96,7 @@ export async function inspectCsv(
     await write(cells.add(chunk));
   }
   await write(cells.end());
-  if (scan.end()) await sink?.appendFile(rowEnd);
+  if (scan.end()) await sink?.(Buffer.from(rowEnd));
   if (scan.rows === 0) throw new CryptodlError('file-empty', `${received.name} holds no row`);
   return {
     rows: scan.rows,

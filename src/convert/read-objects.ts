@@ -1,6 +1,5 @@
 /** Reads received objects into the relation `rows`, checks every cell, and finds the first invalid line of each invalid object. */
 import { open, rm } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
 import { periodText } from '../model/calendar.js';
 import type { DuckDbSession, Row } from './duckdb.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
@@ -181,48 +180,22 @@ export async function gatherSmall(
   failed: Map<string, CryptodlError>,
 ): Promise<Gathered> {
   const inputs: Input[] = [];
+  const chunks: Buffer[] = [];
+  for (const received of objects) {
+    const inspected = await inspectOrFail(conversion, received, failed, (rows) => {
+      chunks.push(received.csv.kind === 'file' ? Buffer.from(rows) : rows);
+      return Promise.resolve();
+    });
+    if (inspected !== undefined) inputs.push({ received, inspected });
+  }
   const file = await open(conversion.csvPath, 'w');
-  const sink = new GatheringSink(file);
   try {
-    for (const received of objects) {
-      const inspected = await inspectOrFail(conversion, received, failed, sink);
-      if (inspected !== undefined) inputs.push({ received, inspected });
-    }
-    await sink.flush();
+    // One write for dozens of CSVs, because each write is a round trip to the thread pool.
+    await writeAllChunks(file, chunks, 0);
   } finally {
     await file.close();
   }
   return { inputs, csvs: [{ path: conversion.csvPath, headerLines: 0 }] };
-}
-
-const WRITE_BYTES = 4 * 1024 * 1024;
-
-/** Buffers dozens of small CSVs for one write, because each write is a round trip to the thread pool. */
-class GatheringSink implements RowSink {
-  readonly #file: FileHandle;
-  #chunks: Buffer[] = [];
-  #bytes = 0;
-  #written = 0;
-
-  constructor(file: FileHandle) {
-    this.#file = file;
-  }
-
-  async appendFile(chunk: Buffer | string): Promise<void> {
-    const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-    this.#chunks.push(bytes);
-    this.#bytes += bytes.length;
-    if (this.#bytes >= WRITE_BYTES) await this.flush();
-  }
-
-  async flush(): Promise<void> {
-    const chunks = this.#chunks;
-    const from = this.#written;
-    this.#chunks = [];
-    this.#written += this.#bytes;
-    this.#bytes = 0;
-    await writeAllChunks(this.#file, chunks, from);
-  }
 }
 
 /** Plain CSVs in files are read directly; all others are written to new files first. */
@@ -244,7 +217,7 @@ async function gatherLarge(
     const path = `${conversion.csvPath}-${index}`;
     const file = await open(path, 'w');
     try {
-      await inspectCsv(received, conversion.spec, conversion.series.symbol, file);
+      await inspectCsv(received, conversion.spec, conversion.series.symbol, (rows) => file.appendFile(rows));
     } finally {
       await file.close();
     }
