@@ -80,28 +80,17 @@ export interface FollowedRequests {
 
 /** Notifies each observer in turn. */
 export function joinObservers(observers: readonly Partial<Observer>[]): Observer {
+  const tell = (act: (observer: Partial<Observer>) => void): void => {
+    for (const observer of observers) act(observer);
+  };
   return {
-    warn: (message) => {
-      for (const observer of observers) observer.warn?.(message);
-    },
-    waiting: (message) => {
-      for (const observer of observers) observer.waiting?.(message);
-    },
-    announce: (announcement) => {
-      for (const observer of observers) observer.announce?.(announcement);
-    },
-    arrived: (bytes) => {
-      for (const observer of observers) observer.arrived?.(bytes);
-    },
-    retry: (event) => {
-      for (const observer of observers) observer.retry?.(event);
-    },
-    attempt: (attempt) => {
-      for (const observer of observers) observer.attempt?.(attempt);
-    },
-    event: (name, fields) => {
-      for (const observer of observers) observer.event?.(name, fields);
-    },
+    warn: (message) => tell((one) => one.warn?.(message)),
+    waiting: (message) => tell((one) => one.waiting?.(message)),
+    announce: (announcement) => tell((one) => one.announce?.(announcement)),
+    arrived: (bytes) => tell((one) => one.arrived?.(bytes)),
+    retry: (event) => tell((one) => one.retry?.(event)),
+    attempt: (attempt) => tell((one) => one.attempt?.(attempt)),
+    event: (name, fields) => tell((one) => one.event?.(name, fields)),
   };
 }
 
