@@ -6,29 +6,32 @@ import { errnoOf } from '../model/errors.js';
 
 /**
  * Replacement for `mkdir -p`: `mkdir` with `recursive: true` loops forever where the kernel answers ENOENT although the parent
- * exists, for example below /proc (Node 20 to 24). `mode` is that of the last folder. Throws the error of the system.
+ * exists, for example below /proc (Node 20 to 24). `mode` is that of the last folder. Returns the folders that it has made. Throws the error of the
+ * system.
  */
-export function makeFolderSync(path: string, mode = 0o777): void {
+export function makeFolderSync(path: string, mode = 0o777): string[] {
+  let made: string[] = [];
   try {
     mkdirSync(path, { mode });
   } catch (error) {
-    if (isFolder(path)) return;
+    if (isFolder(path)) return [];
     if (errnoOf(error) !== 'ENOENT' || dirname(path) === path) throw error;
-    makeFolderSync(dirname(path));
+    made = makeFolderSync(dirname(path));
     try {
       mkdirSync(path, { mode });
     } catch (again) {
       // Another process has created it in the meantime.
-      if (!isFolder(path)) throw again;
+      if (isFolder(path)) return made;
+      throw again;
     }
   }
+  return [...made, path];
 }
 
 /** `makeFolderSync` that rejects. A few calls of the system are no reason to do it twice, in two ways. */
-export function makeFolder(path: string, mode?: number): Promise<void> {
+export function makeFolder(path: string, mode?: number): Promise<string[]> {
   return new Promise((resolve) => {
-    makeFolderSync(path, mode);
-    resolve();
+    resolve(makeFolderSync(path, mode));
   });
 }
 

@@ -1,10 +1,11 @@
 /** Publication of staged files: a file appears under its final name complete and synced, or not at all. */
+import { makeFolder } from '../files/disk.js';
 import { stagedBeside } from '../files/temp-files.js';
 import { errnoOf, withPath } from '../model/errors.js';
 import { createHash, randomUUID } from 'node:crypto';
 import { constants, fstatSync } from 'node:fs';
 import type { Stats } from 'node:fs';
-import { copyFile, lstat, mkdir, open, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, lstat, open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { entryAt, entryNow, openRegularFile } from './path-checks.js';
@@ -24,7 +25,7 @@ export async function publish(staged: string, target: string): Promise<void> {
 export async function publishText(staging: string, target: string, text: string): Promise<void> {
   const staged = join(staging, `${randomUUID()}.partial`);
   try {
-    await mkdir(staging, { recursive: true });
+    await makeFolder(staging);
     await writeFile(staged, text);
     await publish(staged, target);
   } catch (error) {
@@ -38,22 +39,16 @@ export async function renameAll(publications: readonly Publication[]): Promise<v
   const folders = new Set<string>();
   for (const { staged, target } of publications) {
     const folder = dirname(target);
-    if (!folders.has(folder)) for (const parent of await makeFolder(folder)) folders.add(parent);
+    if (!folders.has(folder)) for (const made of await makeFolder(folder)) folders.add(dirname(made));
     folders.add(folder);
     await rename(staged, target);
   }
   await Promise.all([...folders].map((folder) => syncDirectory(folder)));
 }
 
-/** Creates a folder and its parents. Resolves with the folders that must be synced afterwards. */
-async function makeFolder(folder: string): Promise<string[]> {
-  const created = await mkdir(folder, { recursive: true });
-  return createdFolders(folder, created).map((made) => dirname(made));
-}
-
 /** Creates a folder and its parents, and syncs their entries. */
 export async function makeSyncedFolder(folder: string): Promise<void> {
-  await Promise.all((await makeFolder(folder)).map((parent) => syncDirectory(parent)));
+  await Promise.all((await makeFolder(folder)).map((made) => syncDirectory(dirname(made))));
 }
 
 /**
@@ -70,15 +65,6 @@ export async function moveFile(from: string, to: string): Promise<void> {
     await publish(staged, to);
     await rm(from);
   }
-}
-
-/** The folders that one `mkdir` created, from the innermost to the outermost. The parent of each must be synced. */
-function createdFolders(innermost: string, first: string | undefined): string[] {
-  if (first === undefined) return [];
-  const made = [innermost];
-  for (let folder = innermost; folder !== first && folder !== dirname(folder); folder = dirname(folder))
-    made.push(dirname(folder));
-  return made;
 }
 
 export async function syncAll(publications: readonly Publication[]): Promise<void> {
