@@ -4,7 +4,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { lstat, open, rename, rm, writeFile } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { constants } from 'node:fs';
 import type { Clock } from '../model/clock.js';
@@ -132,17 +131,10 @@ export async function readState(path: string, maxBytes = Number.POSITIVE_INFINIT
     const facts = await file.stat();
     if (!facts.isFile()) throw refusal(path, 'not a regular file');
     if (facts.size > maxBytes) throw refusal(path, TOO_LARGE);
-    return await contentOf(file, facts.size);
+    return await file.readFile();
   } finally {
     await file.close();
   }
-}
-
-/** A read that is shorter than its buffer has found the end. `readFile` asks for the size once more, and reads once more. */
-async function contentOf(file: FileHandle, size: number): Promise<Buffer> {
-  const buffer = Buffer.allocUnsafe(size + 1);
-  const { bytesRead } = await file.read(buffer, 0, buffer.length, 0);
-  return bytesRead === size ? buffer.subarray(0, size) : file.readFile();
 }
 
 /** Has a `code` like errors of the system, because warnings show the code. */
