@@ -1,4 +1,5 @@
 /** The objects that a series holds, by the lines of its manifest. */
+import { grouped } from '../model/by-name.js';
 import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Period, Settings } from '../model/task.js';
@@ -164,13 +165,7 @@ export class HeldObjects {
 
   /** The objects of each file, in period order. */
   linesByFile(): Map<string, ObjectLine[]> {
-    const files = new Map<string, ObjectLine[]>();
-    for (const line of this.lines()) {
-      const lines = files.get(line.file);
-      if (lines === undefined) files.set(line.file, [line]);
-      else lines.push(line);
-    }
-    return files;
+    return grouped(this.lines(), ({ file }) => file);
   }
 
   /** The last line that names a file: it has the current size and digest of the file. */

@@ -4,6 +4,7 @@ import type { Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { memoized } from '../model/by-name.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
 import { bringIn } from './backing.js';
@@ -62,12 +63,8 @@ export function checkedFolder(root: string, path: string): Promise<string> {
 
 /** The same with a cache, for the files of one commit. */
 export function cachedFolderCheck(root: string): (path: string) => Promise<string> {
-  const known = new Map<string, Promise<string>>();
-  return (path) => {
-    const checked = known.get(path) ?? checkedFolder(root, path);
-    known.set(path, checked);
-    return checked;
-  };
+  const once = memoized<string>();
+  return (path) => once(path, () => checkedFolder(root, path));
 }
 
 /** Opens a regular file of the lake. Rejects with `disk` for a symbolic link, pipe, device or folder. */
