@@ -1,7 +1,7 @@
 /** Chooses the periods of a series that are requested from REST: all of them, or those that the archive lacks. */
 import { dayPeriod, eachDay, dayText, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
 import type { HeldObjects } from '../lake/held-objects.js';
-import { heldRevision, isFromRest } from '../lake/manifest-line.js';
+import { revisionOf, isFromRest } from '../lake/manifest-line.js';
 import { MAX_GAPS } from '../model/outcome.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
@@ -107,7 +107,7 @@ function standInOf(
   const { rows } = held;
   // At the maximum number, further gaps may be unknown, and the rows of REST cannot be compared with them.
   if (gaps.length >= MAX_GAPS) return undefined;
-  const keepsHeld = { ...heldRevision(held), rows, gaps };
+  const keepsHeld = { ...revisionOf(held), rows, gaps };
   const insteadOf = isFromRest(held) ? held.insteadOf : keepsHeld;
   const rest: RestPeriod = {
     from,

@@ -4,7 +4,7 @@ import { daysWithin, periodText } from '../model/calendar.js';
 import { moveToQuarantine } from '../lake/quarantine.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { HeldObjects } from '../lake/held-objects.js';
-import { heldRevision, isFromRest } from '../lake/manifest-line.js';
+import { revisionOf, isFromRest } from '../lake/manifest-line.js';
 import type { DroppedLine, ManifestLine, ObjectLine } from '../lake/manifest-line.js';
 import { fileFacts, fileSize } from '../lake/publish.js';
 import type { FileFacts } from '../lake/publish.js';
@@ -185,15 +185,7 @@ export function replacedRevision(
   { object, sha256 }: ReceivedObject,
 ): Revision | undefined {
   const line = heldLine(held, object);
-  return line === undefined || line.sha256 === sha256 || isFromRest(line) ? undefined : heldRevision(line);
-}
-
-/** `replacedRevision` of each received object, by key. */
-export function replacedRevisions(
-  held: HeldObjects,
-  received: readonly ReceivedObject[],
-): ReadonlyMap<string, Revision | undefined> {
-  return new Map(received.map((each) => [each.object.key, replacedRevision(held, each)]));
+  return line === undefined || line.sha256 === sha256 || isFromRest(line) ? undefined : revisionOf(line);
 }
 
 /** The manifest line of a received object, without the facts of its file. */

@@ -1,7 +1,7 @@
 /** Prevents writes that would lose held rows or store rows twice. */
 import { dayPeriod } from '../model/calendar.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
-import { areDisjoint } from '../lake/manifest-line.js';
+import { areDisjoint, revisionOf } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Format, PartitionPlan } from '../model/task.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
@@ -192,16 +192,6 @@ function lineWithShorter(
   { received, rows }: ShorterRevision,
   at: string,
 ): ObjectLine {
-  const { etag, lastModified, zipBytes, sha256 } = received;
-  return {
-    ...repeatLine(held, before),
-    shorter: {
-      ...(etag === undefined ? {} : { etag }),
-      ...(lastModified === undefined ? {} : { lastModified }),
-      bytes: zipBytes,
-      sha256,
-      rows,
-      at,
-    },
-  };
+  const shorter = { ...revisionOf({ ...received, bytes: received.zipBytes, at }), rows };
+  return { ...repeatLine(held, before), shorter };
 }

@@ -5,9 +5,9 @@ import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { isFromRest } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { seriesName } from '../model/task.js';
-import type { PartitionPlan, Revision } from '../model/task.js';
+import type { PartitionPlan } from '../model/task.js';
 import type { DatasetSpec } from '../source/venue.js';
-import { commit, replacedRevisions } from './commit.js';
+import { commit, replacedRevision } from './commit.js';
 import type { MadeFile } from './commit.js';
 import type { ObjectFacts } from '../convert/conversion.js';
 import type { ReceivedObject } from '../convert/csv-input.js';
@@ -109,14 +109,13 @@ async function convertAndCommit(
     // The commit removes these staged files, or leaves them for the run that completes it.
     const files = made.splice(0);
     const gone = findSuperseded(plan, existing, sound);
-    // Read before the commit, because the commit replaces the held lines.
-    const replaced = replacedRevisions(existing.objects, received);
+    // Before the commit, because the commit replaces the held lines.
+    const result = summarize(plan, datasetSpec(context, plan), { existing, received, made: files, failed });
     const quarantinePath = await context.serialize(existing.folder, () =>
       context.timed('commit', { plan }, () =>
         commit(context, plan, { existing, made: files, received, ...gone }),
       ),
     );
-    const result = summarize(plan, datasetSpec(context, plan), { replaced, received, made: files, failed });
     if (plan.rebuild === undefined)
       return { ...result, stillHeld, quarantined: quarantinePath === undefined ? 0 : 1 };
     return withLost(result, gone.lost, missing, quarantinePath);
@@ -237,9 +236,7 @@ function withLost(
   return { ...result, failed, quarantined: quarantinePath === undefined ? 0 : 1 };
 }
 
-interface Written {
-  readonly replaced: ReadonlyMap<string, Revision | undefined>;
-  readonly received: readonly ReceivedObject[];
+interface Written extends Pick<WriteInput, 'existing' | 'received'> {
   readonly made: readonly MadeFile[];
   readonly failed: ReadonlyMap<string, CryptodlError>;
 }
@@ -247,14 +244,15 @@ interface Written {
 function summarize(
   plan: PartitionPlan,
   spec: DatasetSpec,
-  { replaced, received, made, failed }: Written,
+  { existing, received, made, failed }: Written,
 ): WriteResult {
   const written = new Map<string, WrittenObject>();
-  for (const { object } of received) {
+  for (const each of received) {
+    const { object } = each;
     const facts = factsOf(made, object.key);
     if (facts === undefined) continue;
     const expected = facts.expectedRows ?? expectedRows(spec, plan.series, object);
-    const replaces = replaced.get(object.key);
+    const replaces = replacedRevision(existing.objects, each);
     written.set(object.key, {
       ...facts,
       ...(expected === undefined ? {} : { expectedRows: expected }),

@@ -10,7 +10,7 @@ import { manifestPlace } from '../../src/lake/manifest-place.js';
 import { HeldObjects } from '../../src/lake/held-objects.js';
 import { appendManifest, emptyManifest, foldManifest, readManifest } from '../../src/lake/manifest.js';
 import type { ReadLine } from '../../src/lake/manifest.js';
-import { heldObject, heldRevision } from '../../src/lake/manifest-line.js';
+import { heldObject, revisionOf } from '../../src/lake/manifest-line.js';
 import type { ManifestLine, ObjectLine } from '../../src/lake/manifest-line.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
 import { refuse, syncsOf } from '../helpers/file-handles.js';
@@ -316,9 +316,9 @@ describe('held objects', () => {
   it('is told from another revision by all that the archive said of it', () => {
     const told = { etag: 'e', lastModified: '2024-01-06T00:00:00.000Z', bytes: 7, sha256: 'c'.repeat(64) };
     const line = objectLine('2024-01-05', told);
-    expect(heldRevision(line)).toEqual({ ...told, at: line.at });
+    expect(revisionOf(line)).toEqual({ ...told, at: line.at });
     const { etag: _etag, lastModified: _lastModified, ...silent } = line;
-    expect(heldRevision(silent)).toEqual({ bytes: 7, sha256: told.sha256, at: line.at });
+    expect(revisionOf(silent)).toEqual({ bytes: 7, sha256: told.sha256, at: line.at });
   });
 });
 
