@@ -330,12 +330,12 @@ describe('D: checksums and zips', () => {
     {
       what: 'the only member named ../../x',
       zip: () => makeZip([{ name: '../../x', data: 'x' }]),
-      refusal: /^zip-broken: no member ".*\.csv" in the zip; it holds "\.\.\/\.\.\/x"/,
+      refusal: /^zip-broken: no member ".*\.csv" in the zip\n$/,
     },
     {
       what: 'the member named in other case',
       zip: (key) => makeZip([{ ...memberIn(key), name: memberOf(key).toLowerCase() }]),
-      refusal: /^zip-broken: no member .* it holds "ethusdt-metrics-/,
+      refusal: /^zip-broken: no member ".*\.csv" in the zip\n$/,
     },
   ]);
 

@@ -1,5 +1,6 @@
 /** A strict zip reader: unpacks one named member, in memory or to a file. */
-import { open, rm } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
@@ -56,13 +57,10 @@ async function spool(
   path: string,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const handle = await open(path, 'w');
   try {
-    const target = handle.createWriteStream({ highWaterMark: WRITE_BUFFER_BYTES });
+    const target = createWriteStream(path, { highWaterMark: WRITE_BUFFER_BYTES });
     await pipeline(chunks, target, { signal });
-    await handle.close();
   } catch (error) {
-    await handle.close().catch(() => undefined);
     await rm(path, { force: true }).catch(() => undefined);
     signal?.throwIfAborted();
     throw error;

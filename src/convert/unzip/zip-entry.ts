@@ -4,14 +4,11 @@ import { callbackify } from 'node:util';
 import yauzl, { type Entry, type LocalFileHeader, type ZipFile } from 'yauzl';
 import type { Body } from '../../http/fetch.js';
 import { CryptodlError } from '../../model/errors.js';
-import { listText } from '../../model/units.js';
 
 /** One member as described by the central directory (APPNOTE.TXT 4.3.12), with ZIP64 fields resolved. */
 export type ZipEntry = Entry;
 
 const MAX_MEMBERS = 65_535;
-const SHOWN_NAMES = 3;
-const SHOWN_CHARACTERS = 80;
 const FLAG_UTF8 = 0x0800;
 
 /**
@@ -66,20 +63,13 @@ class SourceReader extends yauzl.RandomAccessReader {
 
 async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry> {
   let found: ZipEntry | undefined;
-  const others: string[] = [];
   for await (const entry of zip.eachEntry()) {
     if (zip.entriesRead > MAX_MEMBERS) throw unsupported(`more than ${MAX_MEMBERS} members`);
-    const name = nameOf(entry);
-    if (name !== memberName) {
-      others.push(name);
-    } else if (found === undefined) {
-      found = entry;
-    } else {
-      throw brokenZip(`two members are named ${quoteMember(memberName)}`);
-    }
+    if (nameOf(entry) !== memberName) continue;
+    if (found !== undefined) throw brokenZip(`two members are named "${memberName}"`);
+    found = entry;
   }
-  if (found === undefined)
-    throw brokenZip(`no member ${quoteMember(memberName)} in the zip; ${describeMembers(others)}`);
+  if (found === undefined) throw brokenZip(`no member "${memberName}" in the zip`);
   return found;
 }
 
@@ -87,16 +77,6 @@ async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry
 function nameOf(entry: Entry): string {
   const flags = entry.generalPurposeBitFlag | FLAG_UTF8;
   return yauzl.getFileNameLowLevel(flags, entry.fileNameRaw, entry.extraFields, true);
-}
-
-function describeMembers(names: readonly string[]): string {
-  if (names.length === 0) return 'it is empty';
-  return `it holds ${listText(names.map(quoteMember), SHOWN_NAMES)}`;
-}
-
-function quoteMember(name: string): string {
-  const cut = name.length > SHOWN_CHARACTERS ? `${name.slice(0, SHOWN_CHARACTERS)}…` : name;
-  return `"${cut.replaceAll(/[\p{C}"]/gu, '?')}"`;
 }
 
 /** Rejects a central directory with more entries than the end record counts: two readers could see different members. */
