@@ -24,9 +24,7 @@ import {
   copySorted,
   copyTo,
   createKept,
-  hoursQuery,
   keysQuery,
-  scheduleQuery,
   sortRows,
   sortedCounts,
   timesQuery,
@@ -183,7 +181,7 @@ async function findIrregular(
   const times = new Map(ordinals.map((ordinal) => [ordinal, new Array<number>()]));
   const hours = new Map(ordinals.map((ordinal) => [ordinal, new Array<number>()]));
   // In batches, because a month of seconds has millions of rows.
-  const found = await session.select(timesOfRows(conversion, ordinals, isOrdered));
+  const found = await session.select(timesQuery(conversion, ordinals, isOrdered));
   for await (const rows of found?.batches ?? [])
     for (const [ordinal, us, sinceLast] of rows) {
       times.get(Number(ordinal))?.push(Number(us));
@@ -194,14 +192,6 @@ async function findIrregular(
     return [ordinal, timeFacts(sorted, { spec, series, object, hours: hours.get(ordinal) ?? [] })] as const;
   });
   return new Map(facts);
-}
-
-function timesOfRows({ spec, series }: Conversion, ordinals: readonly number[], isOrdered: boolean): string {
-  if (rowSeconds(spec, series.interval) !== undefined) return timesQuery(spec, ordinals, isOrdered);
-  const { hoursSinceLast } = spec;
-  return hoursSinceLast === undefined
-    ? hoursQuery(spec, ordinals)
-    : scheduleQuery(spec, hoursSinceLast, ordinals);
 }
 
 /** Adds the places of missing ids, or silences, to gaps, except those that overlap one of the gaps. All are in order of time. */

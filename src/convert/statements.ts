@@ -1,6 +1,7 @@
 /** The SQL of a conversion. Relations: `rows` (received objects), `kept` (rows of the existing file that stay). */
 import type { ObjectLine } from '../lake/manifest-line.js';
 import type { Format, Settings } from '../model/task.js';
+import { rowSeconds } from '../source/venue.js';
 import type { DatasetSpec } from '../source/venue.js';
 import type { Conversion, FileMetadata } from './conversion.js';
 import {
@@ -229,24 +230,31 @@ export function overlappingQuery(spec: DatasetSpec, ordinal: number): string {
   return `SELECT count(*) FILTER (WHERE missing < 0) AS overlapping FROM ${seamsOf(spec, ordinal, 'ranges')}`;
 }
 
-/** Ordinal and time of each row in microseconds since the epoch, without exact duplicates, which ordered rows do not have. */
-export function timesQuery(spec: DatasetSpec, ordinals: readonly number[], isOrdered: boolean): string {
-  const us = `CAST(epoch_us(${instantExpression(spec)}) AS DOUBLE) AS us`;
-  const cells = isOrdered ? us : `DISTINCT ${names(spec)}, ${us}`;
-  return `SELECT ord, us FROM (SELECT ${cells}, ${ORDINAL} AS ord FROM rows WHERE ${ORDINAL} IN (${ordinals.join(', ')}))`;
+/**
+ * Ordinal and time of the rows of these objects, in microseconds since the epoch. Regular times: without exact duplicates, which ordered rows do not have.
+ * A schedule: the scheduled minute, with the hours since the row before, in order of time. Others: the start of each hour with rows, because a month of trades has
+ * too many rows for memory.
+ */
+export function timesQuery(
+  { spec, series }: SqlContext,
+  ordinals: readonly number[],
+  isOrdered: boolean,
+): string {
+  const instant = instantExpression(spec);
+  const own = `FROM rows WHERE ${ORDINAL} IN (${ordinals.join(', ')})`;
+  if (rowSeconds(spec, series.interval) !== undefined) {
+    const us = usOf(`epoch_us(${instant})`);
+    return `SELECT ord, us FROM (SELECT ${isOrdered ? us : `DISTINCT ${names(spec)}, ${us}`}, ${ORDINAL} AS ord ${own})`;
+  }
+  const { hoursSinceLast } = spec;
+  if (hoursSinceLast === undefined)
+    return `SELECT DISTINCT ${ORDINAL} AS ord, ${usOf(`epoch_us(${instant}) // 3600000000 * 3600000000`)} ${own}`;
+  const hours = `max(CAST(${quoteName(hoursSinceLast)} AS DOUBLE)) AS hours`;
+  return `SELECT ${ORDINAL} AS ord, ${usOf(`epoch_us(${identityOf(spec, instant)})`)}, ${hours} ${own} GROUP BY ALL ORDER BY us`;
 }
 
-/** Ordinal and scheduled minute of the rows in microseconds since the epoch, and the hours since the row before, in order of time. */
-export function scheduleQuery(spec: DatasetSpec, hours: string, ordinals: readonly number[]): string {
-  const us = `CAST(epoch_us(${identityOf(spec, instantExpression(spec))}) AS DOUBLE) AS us`;
-  return `SELECT ${ORDINAL} AS ord, ${us}, max(CAST(${quoteName(hours)} AS DOUBLE)) AS hours
-    FROM rows WHERE ${ORDINAL} IN (${ordinals.join(', ')}) GROUP BY ALL ORDER BY us`;
-}
-
-/** Ordinal and start of each hour with rows in microseconds since the epoch: a month of trades has too many rows for memory. */
-export function hoursQuery(spec: DatasetSpec, ordinals: readonly number[]): string {
-  const us = `CAST(epoch_us(${instantExpression(spec)}) // 3600000000 * 3600000000 AS DOUBLE) AS us`;
-  return `SELECT DISTINCT ${ORDINAL} AS ord, ${us} FROM rows WHERE ${ORDINAL} IN (${ordinals.join(', ')})`;
+function usOf(time: string): string {
+  return `CAST(${time} AS DOUBLE) AS us`;
 }
 
 /** Rows of the file and distinct sort keys. Equal numbers mean that there are no duplicates. */
