@@ -1,7 +1,7 @@
 /** Writes the SELECT and the CREATE VIEW statement of a table: all of its files, with the same columns for each. */
-import { open } from 'node:fs/promises';
 import { sep } from 'node:path';
-import { identityOf, instantExpression, zonelessExpression } from '../convert/columns.js';
+import { identityOf, instantExpression, writtenColumns, zonelessExpression } from '../convert/columns.js';
+import { readHeader } from '../convert/inspect-rows.js';
 import { quoteName, quotePath, quoteText, timestampLiteral } from '../convert/sql.js';
 import { startOfDay } from '../model/calendar.js';
 import type { Market, Series } from '../model/task.js';
@@ -89,19 +89,24 @@ function layersOf(hasInterval: boolean): string[] {
 
 /** Undefined for a dataset that this version does not know; its columns then come from the files. */
 function columnsOf({ files, spec }: LakeTable): ViewColumn[] | undefined {
-  const isText = hasTextNumbers(files);
-  const isZoned = hasZonedTimes(files);
-  return spec?.columns.flatMap((column) =>
-    column.type === 'symbol'
-      ? []
-      : [
-          {
-            name: column.name,
-            isTime: column.type === 'time' || column.type === 'datetime',
-            type: typeOf(column, { isText, isZoned }),
-          },
-        ],
-  );
+  if (spec === undefined) return undefined;
+  const time = hasZonedTimes(files) ? 'TIMESTAMPTZ' : 'TIMESTAMP';
+  const types: Readonly<Record<ColumnSpec['type'], string>> = {
+    time,
+    datetime: time,
+    date: 'DATE',
+    hour: 'BIGINT',
+    integer: 'BIGINT',
+    flag: 'BOOLEAN',
+    number: hasTextNumbers(files) ? 'VARCHAR' : 'DOUBLE',
+    text: 'VARCHAR',
+    symbol: 'VARCHAR',
+  };
+  return writtenColumns(spec).map(({ name, type }) => ({
+    name,
+    isTime: type === 'time' || type === 'datetime',
+    type: types[type],
+  }));
 }
 
 /** Whether the relation of these files has numbers as text with every digit; else they are doubles. */
@@ -117,29 +122,6 @@ export function hasZonedTimes(files: readonly LakeFile[]): boolean {
 /** Whether the times of a file have a time zone. */
 function hasZone({ settings }: LakeFile): boolean {
   return settings.format === 'parquet' && settings.timestamps === 'utc';
-}
-
-function typeOf(
-  { type }: ColumnSpec,
-  { isText, isZoned }: { readonly isText: boolean; readonly isZoned: boolean },
-): string {
-  switch (type) {
-    case 'time':
-    case 'datetime':
-      return isZoned ? 'TIMESTAMPTZ' : 'TIMESTAMP';
-    case 'date':
-      return 'DATE';
-    case 'hour':
-    case 'integer':
-      return 'BIGINT';
-    case 'flag':
-      return 'BOOLEAN';
-    case 'number':
-      return isText ? 'VARCHAR' : 'DOUBLE';
-    case 'text':
-    case 'symbol':
-      return 'VARCHAR';
-  }
 }
 
 /** If only some files have times with a time zone, their times lose it: the columns of a view have one type. */
@@ -190,16 +172,6 @@ async function byShape(files: readonly LakeFile[]): Promise<Map<string, CsvShape
     shapes.set(id, shape);
   }
   return shapes;
-}
-
-async function readHeader(path: string): Promise<string> {
-  const file = await open(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(4096), 0, 4096, 0);
-    return buffer.toString('utf8', 0, bytesRead).split('\n')[0] ?? '';
-  } finally {
-    await file.close();
-  }
 }
 
 function csvPart({ header, files, timestamps }: CsvShape, columns: readonly ViewColumn[] | undefined): Part {

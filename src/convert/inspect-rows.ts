@@ -1,6 +1,5 @@
 /** Checks all rows of a file of the lake against its manifest lines. */
-import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
+import { open } from 'node:fs/promises';
 import { areDisjoint } from '../lake/manifest-line.js';
 import type { ObjectLine } from '../lake/manifest-line.js';
 import { parsePeriod } from '../model/calendar.js';
@@ -32,7 +31,9 @@ export interface InspectedFile {
 /** The problems as texts; empty when there are none. Rejects with typed errors, which do not concern the rows. */
 export async function inspectRows(session: DuckDbSession, file: InspectedFile): Promise<string[]> {
   const isCsv = file.settings.format === 'csv';
-  const columns = isCsv ? await columnsInCsv(file.path) : (await readFooter(file.path)).columns;
+  const columns = isCsv
+    ? new Set((await readHeader(file.path)).split(','))
+    : (await readFooter(file.path)).columns;
   const lacking = writtenColumns(file.spec).filter(({ name }) => !columns.has(name));
   // Older files lack columns that only REST has.
   const missing = lacking.filter(({ restOnly }) => !restOnly);
@@ -48,13 +49,14 @@ export async function inspectRows(session: DuckDbSession, file: InspectedFile): 
   return row === undefined ? [] : describeProblems(row, file);
 }
 
-async function columnsInCsv(path: string): Promise<Set<string>> {
-  const input = createReadStream(path);
+/** The first line of a CSV file of the lake, without its end. */
+export async function readHeader(path: string): Promise<string> {
+  const file = await open(path);
   try {
-    for await (const line of createInterface({ input })) return new Set(line.split(','));
-    return new Set();
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(4096), 0, 4096, 0);
+    return buffer.toString('utf8', 0, bytesRead).split('\n')[0] ?? '';
   } finally {
-    input.destroy();
+    await file.close();
   }
 }
 
