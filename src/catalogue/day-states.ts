@@ -146,11 +146,10 @@ function statesOfFormat(
   const from = range.from ?? Math.min(own.from, ordered?.from ?? own.from) - (terms.range.lookBack ?? 0);
   const ownEnd = Math.min(own.to, today, known.currentMonth ?? today);
   const to = Math.max(from, range.to ?? Math.max(ownEnd, ordered?.to ?? ownEnd));
+  const dayStartSeconds = (spec ?? UTC).dayStartMs / 1000;
+  const days = { from, to, rowSeconds: countedSeconds(series, format, spec), dayStartSeconds };
   const part: Part = {
-    from,
-    to,
-    rowSeconds: countedSeconds(series, format, spec),
-    dayStartSeconds: (spec ?? UTC).dayStartMs / 1000,
+    ...days,
     halts,
     rate: spec?.rate,
     heldDays,
@@ -165,7 +164,7 @@ function statesOfFormat(
     range: terms.range,
     own,
     revisions: (format && revisions[format]) ?? 0,
-    ...commonFields(part),
+    ...days,
     ...countsOf(within),
     doubts: doubtsOf(within, spec?.sequence !== undefined),
     gaps,
@@ -176,10 +175,6 @@ function statesOfFormat(
 function countedSeconds({ interval }: Series, format?: Format, spec?: DatasetSpec): number | undefined {
   const isCounted = format !== undefined && format !== 'zip' && spec !== undefined;
   return isCounted ? rowSeconds(spec, interval) : undefined;
-}
-
-function commonFields({ from, to, rowSeconds: seconds, dayStartSeconds }: Part) {
-  return { from, to, rowSeconds: seconds, dayStartSeconds };
 }
 
 function daysOf(objects: readonly DayRange[]): number[] {

@@ -13,18 +13,7 @@ import { isLongStretch, idsGoOn } from './cut-days.js';
 import type { EmptyStretch } from './cut-days.js';
 import { DAY_SECONDS } from './gap.js';
 import type { Gap, LackState } from './gap.js';
-import {
-  at,
-  clip,
-  eachSpan,
-  intersect,
-  inWholeRows,
-  overlap,
-  rowsIn,
-  subtract,
-  totalOf,
-  union,
-} from './spans.js';
+import { at, eachSpan, intersect, inWholeRows, overlap, rowsIn, subtract, totalOf, union } from './spans.js';
 import type { Spans } from './spans.js';
 
 /** What is asked of the part of a series that the range selects. */
@@ -63,13 +52,14 @@ export function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spa
       named.at(-1) === object.to * DAY_SECONDS && next?.from === object.to && idsGoOn(object, next);
     const spans = isWhole ? named.slice(0, -2) : named;
     if (spans.length === 0) continue;
-    if (isUnfetched(object, part))
+    if (unfetchedTime(object, part).length > 0)
       edges.push({ from: at(spans, 0), to: at(spans, 1), reason: 'not-fetched' });
     for (const second of spans) located.push(second);
     if (seconds !== undefined && known.isWholeInRest === true)
       notInRest.push(...gapsOfBoth(object, known.absences, spans, dayStartSeconds));
   }
-  const gaps = clip(located, part.from * DAY_SECONDS, part.to * DAY_SECONDS);
+  // Two neighbouring objects may both name the gap between them.
+  const gaps = intersect(union(located), [part.from * DAY_SECONDS, part.to * DAY_SECONDS]);
   if (gaps.length === 0) return gaps;
   edges.unshift(...edgesOf(part, gaps), ...pausesOf(part, gaps));
   edges.sort((a, b) => a.from - b.from);
@@ -105,10 +95,6 @@ function gapsWithin(object: HeldSpan, part: Part): readonly number[] {
   if (part.rate === undefined || facts.ids !== undefined) return all;
   // Silences of a part of a day are cuts.
   return all.filter((_, index) => at(all, index | 1) - at(all, index & ~1) >= DAY_SECONDS);
-}
-
-function isUnfetched(object: HeldSpan, part: Part): boolean {
-  return unfetchedTime(object, part).length > 0;
 }
 
 /** The time after the last row, in seconds, of a period that was fetched before it was over. */

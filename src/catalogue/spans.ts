@@ -88,11 +88,6 @@ export function rowsIn(spans: Spans, seconds: number): number {
   return rows;
 }
 
-/** The parts of spans in `[from, to)`. The spans may overlap: two neighbouring objects may both name the gap between them. */
-export function clip(spans: number[], from: number, to: number): number[] {
-  return intersect(union(spans), [from, to]);
-}
-
 /** Widens spans to whole rows of `rowSeconds`. */
 export function inWholeRows(spans: Spans, rowSeconds: number): number[] {
   const widened: number[] = [];

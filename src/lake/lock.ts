@@ -2,7 +2,6 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createHash } from 'node:crypto';
-import type { Server } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { makeFolder } from '../files/disk.js';
 import { processState } from '../files/running-process.js';
@@ -217,13 +216,12 @@ function listenOn(path: string): Promise<SocketLock> {
     server.listen({ path, exclusive: true }, () => {
       server.removeAllListeners('error').on('error', () => undefined);
       server.unref();
-      resolve({ release: () => close(server) });
+      resolve({
+        release: () =>
+          new Promise((closed) => {
+            server.close(() => closed());
+          }),
+      });
     });
-  });
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
   });
 }
