@@ -92,41 +92,39 @@ export class KnownStates {
   /** Replaces the file, if there is something new. A failure is no error. */
   async save(): Promise<void> {
     if ((await this.#start) === undefined) return;
-    const staged = this.#staged();
     try {
       if (!this.#isNew) {
-        await rm(staged);
+        await rm(this.#staged());
         return;
       }
       const text = JSON.stringify([...this.#now]);
-      const file = await openRegularFile(staged, constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC);
-      try {
-        await file.writeFile(`${headOf(text)}\n${text}\n`);
-      } finally {
-        await file.close();
-      }
-      await rename(staged, join(this.#folder, NAME));
+      await this.#writeStaged(`${headOf(text)}\n${text}`);
+      await rename(this.#staged(), join(this.#folder, NAME));
     } catch {
       // The next command computes the states again.
     }
   }
 
-  /** Two commands may write it at the same time; the digest in its first line tells. */
   #staged(): string {
     return join(this.#folder, `${NAME}.partial`);
   }
 
+  /** Resolves with its time. Two commands may write it at the same time; the digest in its first line tells. */
+  async #writeStaged(text: string): Promise<bigint> {
+    const { O_WRONLY, O_CREAT, O_TRUNC } = constants;
+    const file = await openRegularFile(this.#staged(), O_WRONLY | O_CREAT | O_TRUNC);
+    try {
+      await file.writeFile(`${text}\n`);
+      return (await file.stat({ bigint: true })).mtimeNs;
+    } finally {
+      await file.close();
+    }
+  }
+
   async #timeOfFiles(): Promise<bigint | undefined> {
     try {
-      const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC;
-      const file = await openRegularFile(this.#staged(), flags);
-      try {
-        await file.writeFile('\n');
-        const { mtimeNs } = await file.stat({ bigint: true });
-        return mtimeNs % COARSE_NS === 0n ? undefined : mtimeNs;
-      } finally {
-        await file.close();
-      }
+      const time = await this.#writeStaged('');
+      return time % COARSE_NS === 0n ? undefined : time;
     } catch {
       return undefined;
     }
