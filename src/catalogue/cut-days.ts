@@ -20,11 +20,6 @@ const LONG_TO_SHORT = 10;
 /** A day of a steady dataset with less than this share of the usual rows lacks rows. Must be below 10/12: bookDepth went from 10 to 12 bands on 2026-01-15. */
 const STEADY_SHARE = 0.75;
 
-/** Whether a dataset has rows at all hours of the day, but not at fixed times. */
-export function hasIrregularTimes(spec: DatasetSpec | undefined): boolean {
-  return spec?.rate !== undefined;
-}
-
 /** Number, first and last time of the rows of a day. */
 export interface DayRows extends Pick<ObjectLine, 'rows' | 'first' | 'last'> {
   readonly day: number;
@@ -78,7 +73,8 @@ export function silentStretches(
   dayStart: DayStart,
 ): EmptyStretch[] {
   if (ids !== undefined) return [];
-  return gaps.map(toMs).flatMap(([from, to]) => {
+  return gaps.flatMap(([start, until]) => {
+    const [from, to] = [Date.parse(start), Date.parse(until)];
     const day = dayOf(from, dayStart);
     if (to - from >= DAY_MS) return [];
     const isEnd = to === startOfDay(day + 1, dayStart);
@@ -91,10 +87,6 @@ function silentSides({ facts, from, to }: HeldSpan, dayStart: DayStart): EmptySt
   return (facts.ids?.silent ?? [])
     .map((at) => stretchAt(timesOf(at === 'begin' ? from : to - 1, facts), at, dayStart))
     .filter((stretch) => stretch.to - stretch.from < DAY_MS);
-}
-
-function toMs([from, to]: readonly [string, string]): readonly [number, number] {
-  return [Date.parse(from), Date.parse(to)];
 }
 
 /**

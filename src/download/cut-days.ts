@@ -1,7 +1,7 @@
 /** Days of tick data that may be cut off: their outcomes are reported after the days around them are held. */
 import { grouped } from '../model/by-name.js';
 import { dayOf } from '../model/calendar.js';
-import { hasIrregularTimes, longStretches, silentStretches } from '../catalogue/cut-days.js';
+import { longStretches, silentStretches } from '../catalogue/cut-days.js';
 import { heldCuts } from '../catalogue/day-states.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { WrittenOutcome } from '../model/outcome.js';
@@ -34,7 +34,7 @@ export class CutDays {
     const { period } = object;
     const { market, dataset } = plan.series;
     if (
-      !hasIrregularTimes(findDataset(this.#session.venue, market, dataset)) ||
+      findDataset(this.#session.venue, market, dataset)?.rate === undefined ||
       period.cadence !== 'daily' ||
       object.rest?.open === true
     )

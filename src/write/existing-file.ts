@@ -1,6 +1,6 @@
 /** The existing file that a partition plan writes to, as described by the manifest. */
 import { join } from 'node:path';
-import { parsePeriod } from '../model/calendar.js';
+import { eachDay, parsePeriod } from '../model/calendar.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { areDisjoint, heldObject } from '../lake/manifest-line.js';
@@ -176,11 +176,8 @@ export function overlappedFiles(file: ExistingFile, received: readonly Period[])
 
 function isCovered(line: ObjectLine, received: readonly Period[]): boolean {
   const period = parsePeriod(line.cadence, line.period);
-  if (period === undefined) return false;
-  for (let day = period.from; day < period.to; day += 1) {
-    if (!received.some((candidate) => candidate.from <= day && day < candidate.to)) return false;
-  }
-  return true;
+  const isReceived = (day: number): boolean => received.some(({ from, to }) => from <= day && day < to);
+  return period !== undefined && eachDay(period).every(isReceived);
 }
 
 export function overlaps(line: ObjectLine, period: Period): boolean {
