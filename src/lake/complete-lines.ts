@@ -79,16 +79,13 @@ const TAIL_BYTES = 64 * 1024;
 /** The number of bytes up to and including the last newline. */
 export async function completeLinesLength(file: FileHandle, size: number): Promise<number> {
   let end = size;
-  // Nearly all files end with a newline.
-  let length = 1;
   while (end > 0) {
-    const start = Math.max(0, end - length);
+    const start = Math.max(0, end - TAIL_BYTES);
     const buffer = Buffer.alloc(end - start);
     await file.read(buffer, 0, buffer.length, start);
     const newline = buffer.lastIndexOf(0x0a);
     if (newline >= 0) return start + newline + 1;
     end = start;
-    length = TAIL_BYTES;
   }
   return 0;
 }
