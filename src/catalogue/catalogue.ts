@@ -35,7 +35,6 @@ export interface HeldSeries extends LeftOut {
 /** Files of a series whose rows are read. `files` may be a part of the held ones. */
 export type SeriesFilesPart = Pick<HeldSeries, 'series' | 'files'>;
 
-/** Rows of a lake. */
 interface Relation {
   /** A SELECT: `symbol`, `interval` if the dataset has intervals, and the columns of the dataset. */
   readonly sql: string;
@@ -43,7 +42,6 @@ interface Relation {
   readonly files: readonly LakeFile[];
 }
 
-/** What the states of series are compared with. */
 interface JudgeTerms {
   /** The ranges of days to judge a series in. Without `from` or `to`, a range begins or ends with the own days of the series. */
   readonly rangesOf: (series: Series) => readonly Partial<OrderedDays>[];
@@ -76,7 +74,6 @@ export interface Catalogue {
   relation(parts: readonly SeriesFilesPart[], range?: Partial<DayRange>): Promise<Relation | undefined>;
 }
 
-/** Number of manifests that are read at the same time. */
 const AT_ONCE = 32;
 
 /** Reads nothing yet. `root`: the absolute path of the lake. */

@@ -145,7 +145,6 @@ function thinDays(days: ReadonlyMap<number, DayTimes>, dayStart: DayStart): Empt
   });
 }
 
-/** The held days at most a week before or after, without the day itself. */
 function nearDays(day: number, days: ReadonlyMap<number, DayTimes>): DayTimes[] {
   const near: DayTimes[] = [];
   for (let other = day - NEAR_DAYS; other <= day + NEAR_DAYS; other += 1) {
@@ -155,7 +154,6 @@ function nearDays(day: number, days: ReadonlyMap<number, DayTimes>): DayTimes[] 
   return near;
 }
 
-/** The day that begins at the midnight of a stretch. */
 function midnightOf({ day, at }: EmptyStretch): number {
   return at === 'begin' ? day : day + 1;
 }

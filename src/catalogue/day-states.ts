@@ -183,7 +183,6 @@ function daysOf(objects: readonly DayRange[]): number[] {
   return days;
 }
 
-/** The error codes by day. */
 function codesOf(failures: readonly ReportedFailure[]): Map<number, ErrorCode> {
   const codes = new Map<number, ErrorCode>();
   for (const { period, code } of failures)
@@ -262,7 +261,6 @@ function hasWholeHistory({ rest }: DatasetSpec): boolean {
   return rest !== undefined && !('joins' in rest) && rest.pager === 'start' && rest.reachHours === undefined;
 }
 
-/** Whether rates or ids can tell that days are cut. */
 function mayBeCut(held: readonly HeldSpan[], rate: DatasetSpec['rate']): boolean {
   return rate !== undefined || held.some(({ facts }) => facts.ids !== undefined);
 }
@@ -380,7 +378,6 @@ function gapsOf({ within, missing, cuts, quiet }: JudgedObjects, part: Part): Ga
   return joined(sorted.map((gap) => withCadence(gap, within)));
 }
 
-/** Marks rows that are missing in a monthly object. */
 function withCadence(gap: Gap, within: readonly HeldSpan[]): Gap {
   const isIn = ({ from, to }: HeldSpan): boolean =>
     from * DAY_SECONDS <= gap.from && gap.from < to * DAY_SECONDS;
@@ -395,7 +392,6 @@ function oldReason({ facts, from, to }: HeldSpan, absences: Absences): GapReason
   return (facts.shorter?.rows ?? 0) > (facts.rows ?? Infinity) ? 'unexplained' : undefined;
 }
 
-/** The state of days that are not held. */
 function stateOf(reason: GapReason): LackState {
   if (reason === 'not-published-yet') return 'unpublished';
   if (reason === 'not-fetched') return 'unasked';
@@ -421,7 +417,6 @@ function joined(gaps: readonly Gap[]): Gap[] {
   return all;
 }
 
-/** The expected, missing and excused rows (or days) of the whole range. */
 function amountsOf(
   { from, to, rowSeconds: seconds = DAY_SECONDS }: Part,
   gaps: readonly Gap[],

@@ -40,7 +40,6 @@ export function unreadableFile(error: unknown, root: string): UnreadableFile | u
   return new UnreadableFile(`${why}; cryptodl verify --deep${lakeFlag(root)} finds damaged files`);
 }
 
-/** Number of files that are read at the same time. */
 const AT_ONCE = 16;
 
 /** Errors of one file. Others, for example too many open files, concern the run. */

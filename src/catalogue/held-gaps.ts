@@ -128,7 +128,6 @@ function gapsOfBoth(
   return rest?.lacksToo === facts.sha256 ? located : [];
 }
 
-/** A gap at the start or the end of a series, in seconds. */
 type Edge = Pick<Gap, 'from' | 'to' | 'reason' | 'evidence'>;
 
 /**

@@ -119,7 +119,6 @@ export function hasZonedTimes(files: readonly LakeFile[]): boolean {
   return files.every(hasZone);
 }
 
-/** Whether the times of a file have a time zone. */
 function hasZone({ settings }: LakeFile): boolean {
   return settings.format === 'parquet' && settings.timestamps === 'utc';
 }
@@ -135,7 +134,6 @@ function parquetParts(files: readonly LakeFile[], columns: readonly ViewColumn[]
   ];
 }
 
-/** The value of a column with the type of the view. */
 function zonelessValue({ name, type }: ViewColumn): string {
   return type === 'TIMESTAMP' ? `${zonelessExpression(name)} AS ${quoteName(name)}` : quoteName(name);
 }
@@ -195,7 +193,6 @@ function csvPart({ header, files, timestamps }: CsvShape, columns: readonly View
   };
 }
 
-/** Expression for the time as TIMESTAMP, from the form that `--timestamps` wrote. */
 function instant(name: string, timestamps: CsvShape['timestamps']): string {
   if (timestamps === 'us') return `make_timestamp(${name})`;
   return timestamps === 'ms' ? `make_timestamp(${name} * 1000)` : `CAST(rtrim(${name}, 'Z') AS TIMESTAMP)`;

@@ -44,7 +44,6 @@ export async function findFirstError(
   return undefined;
 }
 
-/** The first fault of a line; undefined when it is valid. */
 function findLineError(
   columns: readonly ColumnSpec[],
   symbol: string,

@@ -113,7 +113,6 @@ export function instantExpression(spec: DatasetSpec): string {
   return `(CAST(${date} AS TIMESTAMP)${hour === undefined ? '' : ` + to_hours(CAST(${hour} AS BIGINT))`})`;
 }
 
-/** Whether the times of Parquet files have the time zone UTC. */
 function isZoned({ format, timestamps }: Settings): boolean {
   return format === 'parquet' && timestamps === 'utc';
 }

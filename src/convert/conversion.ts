@@ -14,7 +14,6 @@ export interface FileMetadata {
   readonly attribution?: string;
 }
 
-/** A file of the lake, by the objects of its rows. */
 interface ExistingRows {
   readonly file: string;
   /** Those whose rows stay, in period order. */

@@ -78,7 +78,6 @@ export function verbEngine(
   };
 }
 
-/** The part of a request that an engine needs. */
 interface EngineUser {
   readonly resolved: { readonly options: { readonly tempDir: string | undefined } };
   readonly surroundings: { readonly home: string | undefined };

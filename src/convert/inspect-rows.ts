@@ -90,7 +90,6 @@ function query({ path, spec, settings, lines }: InspectedFile): string {
                 FROM ${readStoredRows({ spec, settings }, path)}))`;
 }
 
-/** SQL expression that is true for a cell that cryptodl never writes. */
 function isWrong(column: ColumnSpec): string {
   const { name, type, nullable } = column;
   const cell = quoteName(name);

@@ -115,14 +115,12 @@ export function orderOf(objects: readonly RowTimes[]): TimeOrder {
   };
 }
 
-/** Whether each time is later than the one before. */
 function isAscending(times: RowTimes): boolean {
   for (let row = 1; row < times.length; row += 1)
     if (!((times[row] ?? 0) > (times[row - 1] ?? 0))) return false;
   return true;
 }
 
-/** All times, ascending. */
 function merged(objects: readonly RowTimes[]): RowTimes {
   const all = new Float64Array(objects.reduce((sum, { length }) => sum + length, 0));
   let from = 0;

@@ -88,7 +88,6 @@ export function silencesAmong(pauses: readonly Pause[], { rows, leastUs }: Rows)
   return [];
 }
 
-/** The lengths of the times with rows between each two silences. */
 function activeBetween(silences: readonly Pause[]): number[] {
   return silences.slice(1).map(([start], index) => start - (silences[index]?.[1] ?? start));
 }

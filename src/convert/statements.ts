@@ -113,7 +113,6 @@ export function readExisting(context: Pick<SqlContext, 'spec' | 'settings' | 'ex
   return readStoredRows(context, context.existing?.file ?? '');
 }
 
-/** These columns of the relations `rows` and `kept`. */
 function fromAll({ existing }: Pick<SqlContext, 'existing'>, columns: string): string {
   const relations = existing === undefined || existing.kept.length === 0 ? ['rows'] : ['rows', 'kept'];
   return relations.map((relation) => `SELECT ${columns} FROM ${relation}`).join(' UNION ALL ');
@@ -416,7 +415,6 @@ function checkedType({ type }: ColumnSpec): 'TIMESTAMP' | 'BIGINT' {
   return type === 'datetime' ? 'TIMESTAMP' : 'BIGINT';
 }
 
-/** The written columns with the types of the file. */
 function convertedList({ spec, settings }: SqlContext, proven?: Proven): string {
   return writtenColumns(spec)
     .map((column) => {

@@ -51,7 +51,6 @@ export function soundExpression(context: Context): string {
   return needed.length === 0 ? 'true' : `coalesce(${needed.map(({ sound }) => sound).join(' AND ')}, true)`;
 }
 
-/** The fewest rows of a day that are expected to differ. */
 const FEWEST_ROWS = 20;
 
 /** The suspicious rows of each object of the relation `rows`, by ordinal: their number, and the first one, for each kind. */
@@ -89,7 +88,6 @@ function isBroken(kind: Rule['kind'], value: unknown): boolean {
   return kind === 'order' || Number(value) < 0 || (kind === 'zero' && Number(value) === 0);
 }
 
-/** A row counts once per kind. */
 function countQuery(rules: readonly Rule[]): string {
   const parts = rules.map(
     ({ kind, broken }) =>

@@ -166,7 +166,6 @@ export function isEnd(reason: AbsenceReason): boolean {
   return at === 'end' && isProven;
 }
 
-/** The day or month of a period. */
 function numberOf({ cadence, from }: Period): number {
   return cadence === 'daily' ? from : monthOf(from);
 }

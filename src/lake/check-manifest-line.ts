@@ -82,7 +82,6 @@ function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
   return fieldProblem(line, OBJECT, OF_SOME_OBJECTS) ?? objectProblem(line as unknown as ObjectLine, keys);
 }
 
-/** Whether the value of a field is right. */
 type Check = (value: unknown) => boolean;
 type Checks = Readonly<Record<string, Check>>;
 
@@ -93,7 +92,6 @@ function fieldProblem(record: Fields, needed: Checks, optional: Checks = {}): st
   return undefined;
 }
 
-/** A record whose fields are right. */
 function fields(needed: Checks, optional?: Checks): Check {
   return (value) => isRecord(value) && fieldProblem(value, needed, optional) === undefined;
 }

@@ -70,7 +70,6 @@ interface JournalVenue extends Pick<VenueFolders, 'name' | 'markets'> {
   readonly archive: ObjectKeys;
 }
 
-/** A journal that was rejected and not applied. */
 interface RefusedCommit {
   /** Its name in `.cryptodl`. */
   readonly name: string;
@@ -79,7 +78,6 @@ interface RefusedCommit {
   readonly kept: string;
 }
 
-/** A journal, or an incomplete journal. */
 const JOURNAL = /^commit-[\w-]+\.json(\.partial)?$/;
 
 /**
@@ -122,7 +120,7 @@ async function isFileOf({ fileBytes, fileSha256 }: ObjectLine, path: string): Pr
   return (await fileSize(path)) === fileBytes && (await fileFacts(path)).sha256 === fileSha256;
 }
 
-/** The lines that the manifest does not have. A run that was killed during or after its append has left some or all of them. */
+/** A run that was killed during or after its append has left some or all of the lines. */
 async function missingLines({
   seriesFolder,
   lines,
@@ -230,7 +228,6 @@ async function buildJournal(
   };
 }
 
-/** Thrown with the reason for not applying a journal. */
 class JournalRefused extends Error {}
 
 /**

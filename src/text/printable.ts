@@ -15,7 +15,6 @@ const STEERING = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 const STEERING_IN_JSON = /[\u007f-\u009f\p{Zl}\p{Zp}\p{Bidi_Control}]/gu;
 const SHORT: Readonly<Record<string, string>> = { '\n': String.raw`\n`, '\r': String.raw`\r`, '\t': '\t' };
 
-/** A stream, and the width of its terminal. */
 type Output = Pick<NodeJS.WritableStream, 'write'> & Parameters<typeof widthOf>[0];
 
 /** Writes each element as one line, which a terminal that is narrower gets in several. */

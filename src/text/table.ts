@@ -15,7 +15,6 @@ interface Table {
   readonly hidden: number;
 }
 
-/** A column with the width of its cells. */
 interface Sized extends TableColumn {
   readonly at: number;
   /** The column is not made narrower than this: the width of its longest word, and at least NARROWEST. */

@@ -137,7 +137,6 @@ function rebuildPlan(
   return { ...plan, rebuild, tasks: withLines(plan, planned, others) };
 }
 
-/** The tasks plus a fetch of the object of each line, in period order. */
 function withLines({ series }: PartitionPlan, tasks: readonly Task[], lines: readonly ObjectLine[]): Task[] {
   const added = lines.flatMap((line): Task[] => {
     const period = parsePeriod(line.cadence, line.period);

@@ -130,12 +130,10 @@ async function convertAndCommit(
   }
 }
 
-/** The keys of absent objects whose rows the file has. */
 function keysStillHeld({ inFile }: ExistingFile, missing: Missing): ReadonlySet<string> {
   return new Set(inFile.map(({ key }) => key).filter((key) => missing.get(key) === 'absent'));
 }
 
-/** The held lines whose rows a received object replaces. */
 function replacedBy(
   { replaced }: ExistingFile,
   received: readonly ReceivedObject[],
