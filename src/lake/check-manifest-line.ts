@@ -42,29 +42,20 @@ export function createLineReader(seriesFolder: string, archive: ObjectKeys): (te
     const problem = plain && objectProblem(plain, keys);
     if (problem !== undefined) throw new TypeError(problem);
     if (plain !== undefined) return plain;
-    const line = checkedLine(parsed(text), keys);
+    const line = parsed(text);
+    const wrong = lineProblem(line, keys);
+    if (wrong !== undefined) throw new TypeError(wrong);
     return line.kind === 'object' ? Object.assign(line, { settings: shared(line.settings) }) : line;
   };
 }
 
-function parsed(text: string): unknown {
+/** Not checked yet. */
+function parsed(text: string): ManifestLine {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text) as ManifestLine;
   } catch (error) {
     throw new TypeError('the line is not JSON', { cause: error });
   }
-}
-
-/** Like `createLineReader`, for a line that is already parsed. */
-export function createLineCheck(seriesFolder: string, archive: ObjectKeys): (line: unknown) => ManifestLine {
-  const keys = createKeyCheck(seriesFolder, archive);
-  return (line) => checkedLine(line, keys);
-}
-
-function checkedLine(line: unknown, keys: KeyCheck): ManifestLine {
-  const problem = lineProblem(line, keys);
-  if (problem !== undefined) throw new TypeError(problem);
-  return line as ManifestLine;
 }
 
 function lineProblem(line: unknown, keys: KeyCheck): string | undefined {

@@ -8,7 +8,7 @@ import { lstat, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'no
 import { basename, join, relative, sep } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { completeLinesOf } from './complete-lines.js';
-import { createLineCheck } from './check-manifest-line.js';
+import { createLineReader } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { isPartitionFile, isPlainName, readRegularFile } from './path-checks.js';
 import type { LakePaths, VenueFolders } from './layout.js';
@@ -200,16 +200,11 @@ interface LakeIdentity {
   readonly inode: string;
 }
 
-/** All names are relative, and checked when a journal is read, because the lake may have been copied, restored or edited. */
-interface Journal {
+/** The files are names in their folders. All names are checked when a journal is read, because the lake may have been copied, restored or edited. */
+interface Journal extends Omit<FileCommit, 'seriesFolder'> {
   readonly lake: LakeIdentity;
   /** Relative to the lake's root, with `/`. */
   readonly series: string;
-  /** Names in the staging folder and in the folder of the series. */
-  readonly publications: readonly Publication[];
-  /** Names in the folder of the series. */
-  readonly dead: readonly string[];
-  readonly lines: readonly ManifestLine[];
 }
 
 async function buildJournal(
@@ -274,8 +269,8 @@ async function resolveJournal(
   if (!isInside) throw new JournalRefused('it names files that are not partitions of a series');
   if (dead.length > 0 && lines.length === 0) throw new JournalRefused('it has no lines for what it removes');
   const seriesFolder = await paths.folder(series);
-  const checked = createLineCheck(seriesFolder, venue.archive);
-  for (const line of lines) applyLine(emptyManifest(), checked(line));
+  const readLine = createLineReader(seriesFolder, venue.archive);
+  for (const line of lines) applyLine(emptyManifest(), readLine(JSON.stringify(line)));
   return {
     seriesFolder,
     publications: publications.map(({ staged, target }) => ({

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { klinesLine } from '../../scripts/synthetic-lake.js';
-import { createLineCheck, createLineReader, NewerVersion } from '../../src/lake/check-manifest-line.js';
+import { createLineReader, NewerVersion } from '../../src/lake/check-manifest-line.js';
 import { readPlainLine } from '../../src/lake/plain-line.js';
 import { areSettings } from '../../src/model/settings-schema.js';
 import type { ManifestLine } from '../../src/lake/manifest-line.js';
@@ -50,6 +50,10 @@ const ABSENT = {
   at: AT,
   tool: '0.1.0',
 };
+function createLineCheck(...where: Parameters<typeof createLineReader>): (line: unknown) => ManifestLine {
+  const read = createLineReader(...where);
+  return (line) => read(JSON.stringify(line));
+}
 const check = (line: unknown): ManifestLine => createLineCheck(FOLDER, ARCHIVE)(line);
 
 describe('a sound line', () => {
