@@ -1,6 +1,7 @@
 /** Compares files of the lake with the digests of their last commits, before their rows leave the lake. */
 import { isFileError } from '../convert/duckdb.js';
 import { fileFacts } from '../lake/publish.js';
+import { memoized } from '../model/by-name.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { listText } from '../model/units.js';
 import { reasonOf } from '../text/path-faults.js';
@@ -49,7 +50,7 @@ const FILE_ERRORS: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES',
 export class FileDigests {
   readonly #root: string;
   readonly #signal: AbortSignal;
-  readonly #checked = new Map<string, Promise<boolean>>();
+  readonly #once = memoized<boolean>();
 
   /** `root`: the lake. */
   constructor(root: string, signal: AbortSignal) {
@@ -82,11 +83,9 @@ export class FileDigests {
   }
 
   #isSound({ path, sha256 }: LakeFile): Promise<boolean> {
-    const name = `${path}\n${sha256}`;
-    const known = this.#checked.get(name);
-    if (known !== undefined) return known;
-    const checked = fileFacts(path, this.#signal).then((facts) => facts.sha256 === sha256);
-    this.#checked.set(name, checked);
-    return checked;
+    return this.#once(
+      `${path}\n${sha256}`,
+      async () => (await fileFacts(path, this.#signal)).sha256 === sha256,
+    );
   }
 }

@@ -140,7 +140,7 @@ export async function publishedOrFailed(
     const known = toCryptodlError(error);
     if (known.code !== 'lake-conflict') throw error;
     await context.manifests.reopen(folder);
-    return emptyResult(failAll(received, known).failed);
+    return failAll(received, known);
   }
 }
 
