@@ -186,13 +186,10 @@ export function pausesQuery(
 }
 
 /** Expressions for the id of a row, and for the first and last id of its range; undefined for a dataset whose ids prove nothing. */
-function idsOf({ sequence, columns }: DatasetSpec): { id: string; from: string; to: string } | undefined {
+function idsOf(spec: DatasetSpec): { id: string; from: string; to: string } | undefined {
+  const { sequence } = spec;
   if (sequence === undefined) return undefined;
-  const expression = (name: string): string => {
-    const column = columns.find((candidate) => candidate.name === name);
-    if (column === undefined) throw new RangeError(`id column ${name} is not declared`);
-    return sortExpression(column);
-  };
+  const expression = (name: string): string => sortExpression(columnOf(spec, name));
   const { id, range: [from, to] = [id, id] } = sequence;
   return { id: expression(id), from: expression(from), to: expression(to) };
 }
@@ -267,12 +264,14 @@ function sortKey(spec: DatasetSpec): string {
   return keys.length === 1 ? (keys[0] ?? '') : `row(${keys.join(', ')})`;
 }
 
-function sortColumns(spec: DatasetSpec): DatasetSpec['columns'] {
-  return spec.sort.map((name) => {
-    const column = spec.columns.find((candidate) => candidate.name === name);
-    if (column === undefined) throw new RangeError(`sort column ${name} is not declared`);
-    return column;
-  });
+function sortColumns(spec: DatasetSpec): ColumnSpec[] {
+  return spec.sort.map((name) => columnOf(spec, name));
+}
+
+function columnOf({ columns }: DatasetSpec, name: string): ColumnSpec {
+  const column = columns.find((candidate) => candidate.name === name);
+  if (column === undefined) throw new RangeError(`column ${name} is not declared`);
+  return column;
 }
 
 /** The quoted names of the written columns. */
