@@ -2,6 +2,7 @@
  * The slow, exact checker of lines. It searches a CSV for the first invalid line when the fast reader (DuckDB) rejects the
  * objects, or when the fast reader may accept invalid content of the CSV.
  */
+import { parseDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from '../source/facts.js';
 import { MS_RANGE, US_RANGE } from './columns.js';
@@ -110,7 +111,5 @@ function isDatetime(cell: string): boolean {
   const match = DATETIME.exec(cell);
   if (match === null) return false;
   const [, date = '', hour = '00', minute = '00', second = '00'] = match;
-  const epochMs = Date.parse(`${date}T00:00:00Z`);
-  if (Number.isNaN(epochMs) || new Date(epochMs).toISOString().slice(0, 10) !== date) return false;
-  return Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
+  return parseDay(date) !== undefined && Number(hour) < 24 && Number(minute) < 60 && Number(second) < 60;
 }

@@ -59,7 +59,7 @@ export function differingSettings(held: Iterable<Settings>, requested: Settings)
   return names
     .filter((name) => differs(other, name))
     .map((name) => ({
-      name: flagName(name),
+      name: name === 'asPublished' ? 'as-published' : name,
       held: String(valueOf(other, name)),
       requested: String(valueOf(requested, name)),
     }));
@@ -84,8 +84,4 @@ export function checkSettings(
     `${seriesName(series)} in ${folder} was written with ${texts.join(' and ')}`,
     `${differences.map((each) => (each.name === 'as-published' ? (each.held === 'true' ? '--as-published' : 'leave --as-published out') : `--${each.name} ${each.held}`)).join(' ')}, another --out, or --force to rewrite the series`,
   );
-}
-
-function flagName(name: keyof Settings): string {
-  return name === 'asPublished' ? 'as-published' : name;
 }
