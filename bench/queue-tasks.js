@@ -186,10 +186,22 @@ async function downloader(signal) {
   // With the exchange's own rates the run would wait for permits.
   const rate = { permitsPerSecond: 1e12, burst: 1e12 };
   const throttle = new Throttle({
+    options: { maxWaitMs: 1000 },
     clock: systemClock,
-    buckets: { archive: rate },
-    usedPermits: () => 0,
-    maxWaitMs: 1000,
+    hosts: {
+      buckets: { archive: rate },
+      archiveUrl: '',
+      listingUrl: '',
+      fallbackUrl: undefined,
+      restUrls: {},
+      knownUrls: [],
+      bannedWith: () => [],
+      usedPermits: () => 0,
+      readRefusal: () => ({}),
+    },
+    bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
+    observer: { warn: () => undefined },
+    stateFolder: undefined,
   });
   const fetch = throttle.layer(answer);
   return async (/** @type {Task} */ task) => {

@@ -125,9 +125,9 @@ export class Bans {
   }
 }
 
-/** The place of a ban: bucket, and host with port. */
-export function placeOf(bucket: string, url: string): string {
-  return `${bucket} ${hostOf(url)}`;
+/** The place of a ban: bucket, and host with port. A host bans the address that it sees, so each of several proxies (`via`) has places of its own. */
+export function placeOf(bucket: string, url: string, via?: string): string {
+  return `${via === undefined ? bucket : `${bucket}@${via}`} ${hostOf(url)}`;
 }
 
 /** The bucket of a place. */

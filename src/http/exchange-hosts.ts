@@ -1,7 +1,22 @@
 /** The facts of an exchange that requests need: the addresses of its hosts, their limits, and the form of their refusals. */
+import type { Rate } from './throttle/meter.js';
 import type { Pace } from './throttle/paces.js';
-import type { Quota } from './throttle/throttle.js';
 import type { ReadRefusal } from './transport/error-map.js';
+
+interface WindowQuota {
+  readonly permits: number;
+  readonly windowSeconds: number;
+  /** The user chose this limit: a higher limit that the server reports does not raise it. */
+  readonly isChosen?: boolean;
+}
+
+/** The limit of a bucket: a rate, or a number of permits per window of the server. */
+export type Quota = (Rate | WindowQuota) & {
+  /** Further limits, set by the user. */
+  readonly paces?: readonly Pace[];
+  /** A ban (418) applies to all buckets of one family. */
+  readonly family?: string | undefined;
+};
 
 /** The limits of the servers, by the name of the bucket. A server counts all requests of a bucket together. */
 type Buckets = Readonly<Record<string, Quota>>;

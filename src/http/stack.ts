@@ -1,25 +1,22 @@
 /** Puts the layers of one request together. Each attempt takes its own permit and has its own deadlines. */
-import type { Clock } from '../model/clock.js';
-import type { SharedResources } from '../model/io.js';
 import type { Observer, RetryEvent } from '../model/observer.js';
-import type { Bans } from './bans.js';
-import type { ExchangeHosts, LimitOptions } from './exchange-hosts.js';
+import { placeOf } from './bans.js';
+import type { ExchangeHosts } from './exchange-hosts.js';
+import { hostOf } from './fetch.js';
 import type { AttemptEnd, Fetch, FetchRequest, Layer } from './fetch.js';
 import { proxyLabels, proxyOf } from './proxies/no-proxy.js';
 import type { ProxyRules } from './proxies/no-proxy.js';
 import { Spread } from './proxies/spread.js';
 import type { ProxyFigures } from './proxies/spread.js';
 import { breaker } from './retry/breaker.js';
-import type { BreakerState } from './retry/breaker.js';
+import type { BreakerLimits, BreakerState } from './retry/breaker.js';
 import { retryBudget } from './retry/budget.js';
 import type { RetryBudget } from './retry/budget.js';
 import { fallbackHost } from './retry/fallback-host.js';
-import type { Failover } from './retry/fallback-host.js';
 import type { BackoffOptions } from './retry/retry.js';
 import { isBadContent, retry } from './retry/retry.js';
-import { banPlace, createThrottle } from './throttle/create-throttle.js';
-import type { EgressGroup } from './throttle/group.js';
-import type { Throttle, ThrottleFigures } from './throttle/throttle.js';
+import { Throttle } from './throttle/throttle.js';
+import type { ThrottleFigures, ThrottleSetup } from './throttle/throttle.js';
 import { follow, loadSignOf, measure } from './transport/measure.js';
 import type { LoadSign, RequestFollower } from './transport/measure.js';
 import { createPools } from './transport/pool.js';
@@ -28,24 +25,19 @@ import { redirect } from './transport/redirect.js';
 import { limitBandwidth, poolOptions, UNLIMITED, withSockets } from './transport/sockets.js';
 import type { SocketOptions } from './transport/sockets.js';
 import { timeout } from './transport/timeout.js';
+import type { Deadlines } from './transport/timeout.js';
 import { createTransport } from './transport/transport.js';
 import type { TransportOptions } from './transport/transport.js';
 import { verify } from './transport/verify-body.js';
 
-/** The options of requests. */
-interface HttpOptions extends LimitOptions, SocketOptions, BackoffOptions {
-  readonly retries: number;
-  readonly headersTimeoutMs: number;
-  readonly idleTimeoutMs: number;
-  readonly totalTimeoutMs: number;
-  /** The longest pause of a bucket, and the longest wait for a retry or a breaker. */
-  readonly maxWaitMs: number;
-  readonly breakerFailures: number;
-  readonly breakerSuccesses: number;
-  readonly breakerOpenMs: number;
-  readonly blockedWaitMs: number;
-  readonly bwlimitBytesPerSecond: number | undefined;
-}
+type HttpOptions = ThrottleSetup['options'] &
+  SocketOptions &
+  BackoffOptions &
+  Deadlines &
+  BreakerLimits & {
+    readonly retries: number;
+    readonly bwlimitBytesPerSecond: number | undefined;
+  };
 
 // The observers of the requests of a run: they count, measure, and set the concurrency.
 
@@ -60,7 +52,7 @@ export interface RequestFigures {
 }
 
 /** Sets the number of objects in flight from the results of attempts. */
-export interface LoadObserver {
+interface LoadObserver {
   /** Objects in flight, at most. */
   readonly limit: number;
   onBegun(): void;
@@ -71,30 +63,19 @@ export interface LoadObserver {
   onWaiting(change: 1 | -1): void;
 }
 
-export interface StackOptions {
+export interface StackOptions extends ThrottleSetup {
   readonly options: HttpOptions;
-  readonly clock: Clock;
-  readonly hosts: ExchangeHosts;
   readonly observer: Observer;
   readonly figures: RequestFigures;
   readonly followers: readonly RequestFollower[];
-  readonly concurrency: LoadObserver;
+  /** Undefined: nothing sets the number of requests at once. */
+  readonly concurrency?: LoadObserver;
   /** The retry budgets by host, for readers. */
   readonly budgets?: Map<string, RetryBudget>;
-  readonly bans: Pick<Bans, 'leftMs' | 'record'>;
-  readonly failover?: Failover;
   readonly proxies: ProxyRules & { readonly several: readonly string[] };
-  /** The proxy of these layers, if there are several. */
-  readonly via?: string | undefined;
-  /** The folder that the runs of this machine share. Undefined: this process counts alone, and writes no file. */
-  readonly stateFolder: string | undefined;
-  /** The programs that share the limits of one public address. */
-  readonly group?: EgressGroup | undefined;
   /** Whether the event loop of this process is late. */
   readonly isLate: () => boolean;
   readonly signal: AbortSignal;
-  /** Resources that the jobs of the process share. */
-  readonly common?: SharedResources | undefined;
   /** Aborts when the run may no longer wait. */
   readonly waitSignal?: AbortSignal | undefined;
   /** Signs each attempt, because a signature has a date. Innermost, so that no observer sees it. */
@@ -123,20 +104,19 @@ const LEAST_RETRIES_AT_ONCE = 5;
 /** The request stack of a run. `layersOver` has the order of its layers. */
 export function createStack(stack: StackOptions): Stack {
   if (stack.wire === undefined && stack.proxies.several.length > 1) return createLanes(stack);
-  const pools = createPools(poolOptions(stack));
-  const wire = stack.wire ?? createTransport({ ...wireOptions(stack), pools });
+  const { pools, wire } = openWire(stack);
   return stackOf(pools, layersOver(wire, stack));
 }
 
 /** The layers up to the breaker once per proxy, and once for the hosts without a proxy. */
 function createLanes(stack: StackOptions): Stack {
   const sockets = withSockets(stack);
-  const transport = wireOptions(stack);
+  const bandwidth = bandwidthOf(stack);
   const { several } = stack.proxies;
   const laneOf = (proxy: string, via?: string) => {
     const own = { ...stack, via, proxies: { http: proxy, https: proxy, except: '', several: [] } };
-    const pools = createPools(poolOptions(own));
-    return { label: via, pools, ...laneOver(createTransport({ ...transport, pools }), own, sockets) };
+    const { pools, wire } = openWire(own, bandwidth);
+    return { label: via, pools, ...laneOver(wire, own, sockets) };
   };
   const direct = laneOf('');
   const proxied = proxyLabels(several).map((via, at) => laneOf(several[at] ?? '', via));
@@ -149,7 +129,7 @@ function createLanes(stack: StackOptions): Stack {
       fetch,
       pauseMs: async ({ bucket, url }) => {
         const { pausedMs = 0 } = throttle.states.find(({ name }) => name === bucket) ?? {};
-        return Math.max(pausedMs, await stack.bans.leftMs(banPlace(label, bucket, url)));
+        return Math.max(pausedMs, await stack.bans.leftMs(placeOf(bucket, url, label)));
       },
     })),
     observer: stack.observer,
@@ -165,9 +145,11 @@ function stackOf(pools: Stack['pools'], layers: Pick<Stack, 'fetch' | 'throttle'
   return { ...layers, pools, proxies: () => [], close: () => pools.close() };
 }
 
-function wireOptions(stack: AttemptOptions): Omit<TransportOptions, 'pools'> {
+function openWire(stack: AttemptOptions, bandwidth = bandwidthOf(stack)): { pools: Pools; wire: Fetch } {
   const { clock, hosts } = stack;
-  return { clock, bandwidth: bandwidthOf(stack), readRefusal: hosts.readRefusal };
+  const pools = createPools(poolOptions(stack));
+  const own = createTransport({ clock, pools, bandwidth, readRefusal: hosts.readRefusal });
+  return { pools, wire: stack.wire ?? own };
 }
 
 export type AttemptOptions = Omit<
@@ -177,8 +159,7 @@ export type AttemptOptions = Omit<
 
 /** A stack without retries: each request is one attempt with its timeouts. */
 export function createAttempt(stack: AttemptOptions): Stack {
-  const pools = createPools(poolOptions(stack));
-  const wire = createTransport({ ...wireOptions(stack), pools });
+  const { pools, wire } = openWire(stack);
   return stackOf(
     pools,
     attemptOver(wire, stack, () => () => undefined),
@@ -192,13 +173,8 @@ function attemptOver(
   sockets = withSockets(stack),
 ): Layers {
   const { options, clock } = stack;
-  const throttle = createThrottle(stack);
-  const timed = timeout({
-    clock,
-    headersMs: options.headersTimeoutMs,
-    idleMs: options.idleTimeoutMs,
-    totalMs: options.totalTimeoutMs,
-  });
+  const throttle = new Throttle(stack);
+  const timed = timeout(clock, options);
   const measured = measure(clock, onAttempt);
   const signed = stack.sign?.(wire) ?? wire;
   const sent = timed(measured(redirect(knownHosts(stack.hosts))(signed)));
@@ -215,11 +191,8 @@ export function layersOver(wire: Fetch, stack: StackOptions): Layers {
 function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer): Layers {
   const { options, clock, observer, figures, followers, concurrency, via } = stack;
   const broken = breaker({
+    ...options,
     clock,
-    openMs: options.breakerOpenMs,
-    blockedMs: options.blockedWaitMs,
-    failuresToOpen: options.breakerFailures,
-    successesToClose: options.breakerSuccesses,
     onChange: (of, state, leftMs) => {
       const host = via === undefined ? of : `${of} via ${via}`;
       figures.onBreaker?.(host, state, leftMs);
@@ -231,11 +204,11 @@ function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer): Layers {
   const onAttempt = (request: FetchRequest): ((attempt: AttemptEnd) => void) => {
     const ends = followers.map((follower) => follower.onAttempt?.(request));
     figures.begun?.();
-    if (isOfArchive(request)) concurrency.onBegun();
+    if (isOfArchive(request)) concurrency?.onBegun();
     return (attempt) => {
       for (const end of ends) end?.(attempt);
       figures.ended?.(attempt);
-      if (isOfArchive(request)) concurrency.onEnded(loadSignOf(attempt, stack.isLate()));
+      if (isOfArchive(request)) concurrency?.onEnded(loadSignOf(attempt, stack.isLate()));
       observer.attempt(attempt);
     };
   };
@@ -250,28 +223,20 @@ function around(lanes: Fetch, stack: StackOptions): Fetch {
     {
       clock,
       maxWaitMs: options.maxWaitMs,
-      mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor(concurrency.limit / 10)),
+      mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor((concurrency?.limit ?? 0) / 10)),
       onWaiting: (change) => {
-        concurrency.onWaiting(change);
+        concurrency?.onWaiting(change);
       },
     },
     stack.budgets,
   );
-  const { archiveUrl: first, fallbackUrl: other } = stack.hosts;
-  const fallback = fallbackHost(other === undefined || other === first ? undefined : { first, other });
+  const fallback = fallbackHost(stack.hosts.archiveUrl, stack.hosts.fallbackUrl);
   const retried = retryLayer(stack)(verify(budgeted(fallback(lanes))));
   return follow(stack.followers)(retried);
 }
 
-function retryLayer({
-  options,
-  clock,
-  observer,
-  figures,
-  concurrency,
-  failover,
-  waitSignal,
-}: StackOptions): Layer {
+function retryLayer(stack: StackOptions): Layer {
+  const { options, clock, observer, figures, concurrency, failover, waitSignal } = stack;
   return retry({
     ...options,
     clock,
@@ -279,7 +244,7 @@ function retryLayer({
     waitSignal,
     onRetry: (event) => {
       figures.onRetry?.(event);
-      if (isBadContent(event.error)) concurrency.onBadContent(clock.monotonic());
+      if (isBadContent(event.error)) concurrency?.onBadContent(clock.monotonic());
       observer.retry(event);
     },
     onEnd: (retries, error) => {
@@ -302,16 +267,9 @@ function hintOf({ restUrls, hint }: ExchangeHosts, host: string): string {
   return `check the network and ${ofRest.map(([name]) => `--${name}`).join(', ')}`;
 }
 
-function knownHosts({
-  archiveUrl,
-  listingUrl,
-  fallbackUrl,
-  restUrls,
-  knownUrls,
-}: ExchangeHosts): ReadonlySet<string> {
-  const fallback = fallbackUrl === undefined ? [] : [fallbackUrl];
-  const urls = [archiveUrl, listingUrl, ...fallback, ...Object.values(restUrls), ...knownUrls];
-  return new Set(urls.map((url) => new URL(url).host));
+function knownHosts(hosts: ExchangeHosts): ReadonlySet<string> {
+  const { archiveUrl, listingUrl, fallbackUrl = archiveUrl, restUrls, knownUrls } = hosts;
+  return new Set([archiveUrl, listingUrl, fallbackUrl, ...Object.values(restUrls), ...knownUrls].map(hostOf));
 }
 
 /** Only attempts for objects and sidecars count for the concurrency. The listing and REST have other hosts and limits. */

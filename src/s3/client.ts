@@ -5,7 +5,7 @@ import type { S3Client } from '@aws-sdk/client-s3';
 import type { FetchRequest, FetchResponse, Layer } from '../http/fetch.js';
 import type { RequestCounts } from '../http/request-counts.js';
 import { createStack } from '../http/stack.js';
-import type { LoadObserver, Stack, StackOptions } from '../http/stack.js';
+import type { Stack, StackOptions } from '../http/stack.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, isNoAnswer } from '../model/errors.js';
 import type { LakeAddress } from '../model/lake-address.js';
@@ -314,7 +314,6 @@ export class S3Access {
       },
       sign: this.#sign,
       bans: { leftMs: () => Promise.resolve(0), record: () => undefined },
-      concurrency: NO_LOAD,
       figures: counts,
       followers: [counts],
       stateFolder: undefined,
@@ -370,14 +369,6 @@ export function statusOf(error: unknown): number | undefined {
     return undefined;
   return (error.$metadata as { readonly httpStatusCode?: number }).httpStatusCode ?? 0;
 }
-
-const NO_LOAD: LoadObserver = {
-  limit: MOST_AT_ONCE,
-  onBegun: () => undefined,
-  onEnded: () => undefined,
-  onBadContent: () => undefined,
-  onWaiting: () => undefined,
-};
 
 function requestOf(request: SdkRequest, { spoolPath, maxBytes }: Transfer): FetchRequest {
   const { method, protocol, hostname, port, path, query = {}, headers, body } = request;

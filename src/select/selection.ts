@@ -1,5 +1,5 @@
 /** The selection of a run: the contexts in which it is made, its parts, and its description. */
-import type { Quota } from '../http/throttle/throttle.js';
+import type { Quota } from '../http/exchange-hosts.js';
 import type { LakePaths } from '../lake/layout.js';
 import type { Order, OrderTerms } from '../lake/orders.js';
 import type { Observer } from '../model/observer.js';

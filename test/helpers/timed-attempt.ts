@@ -24,7 +24,7 @@ export function timedAttempt(expectedBytes?: number, outer = new AbortController
       });
     });
   };
-  const fetch = timeout({ clock, headersMs: 5000, idleMs: 3000, totalMs: 60_000 })(next);
+  const fetch = timeout(clock, { headersTimeoutMs: 5000, idleTimeoutMs: 3000, totalTimeoutMs: 60_000 })(next);
   const expects = expectedBytes === undefined ? {} : { expect: { format: ZIP_FORMAT, bytes: expectedBytes } };
   const response = fetch({ ...REQUEST, ...expects }, context(outer.signal));
   response.catch(() => undefined);

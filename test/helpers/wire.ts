@@ -57,8 +57,8 @@ export function wire(options: Partial<PoolOptions & TransportOptions> = {}): Fet
 
 /** The layer of timeouts with deadlines that no test reaches. The context of the test still gets each sign of progress. */
 export function withoutDeadlines(transport: Fetch): Fetch {
-  const [headersMs, idleMs, totalMs] = [Infinity, Infinity, Infinity];
-  const layer = timeout({ clock: systemClock, headersMs, idleMs, totalMs });
+  const [headersTimeoutMs, idleTimeoutMs, totalTimeoutMs] = [Infinity, Infinity, Infinity];
+  const layer = timeout(systemClock, { headersTimeoutMs, idleTimeoutMs, totalTimeoutMs });
   return (request, context) =>
     layer((sent, inner) =>
       transport(sent, {

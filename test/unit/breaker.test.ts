@@ -10,7 +10,12 @@ import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const OPEN_MS = 60_000;
 const BLOCKED_MS = 90_000;
-const SETTINGS = { openMs: OPEN_MS, blockedMs: BLOCKED_MS, failuresToOpen: 5, successesToClose: 3 };
+const SETTINGS = {
+  breakerOpenMs: OPEN_MS,
+  blockedWaitMs: BLOCKED_MS,
+  breakerFailures: 5,
+  breakerSuccesses: 3,
+};
 const OTHER_HOST = { ...REQUEST, url: 'http://listing.test/?prefix=data' };
 
 type Answer = ErrorCode | 200 | 404;
@@ -181,12 +186,12 @@ describe('breaker', () => {
     expect(await outcome()).toBe('breaker-open');
   });
 
-  it.each([1, 2, 7])('closes after %i successes when told so', async (successesToClose) => {
+  it.each([1, 2, 7])('closes after %i successes when told so', async (breakerSuccesses) => {
     const states: string[] = [];
-    const { clock, ask } = guarded({ successesToClose, onChange: (_, state) => states.push(state) });
+    const { clock, ask } = guarded({ breakerSuccesses, onChange: (_, state) => states.push(state) });
     await ask('http-server-error', 5);
     await clock.advance(OPEN_MS);
-    await ask(200, successesToClose - 1);
+    await ask(200, breakerSuccesses - 1);
     await ask('checksum-mismatch', 10);
     expect(states).toEqual(['open', 'half-open']);
     await ask(200);
@@ -206,13 +211,13 @@ describe('breaker', () => {
 
   it.each([1, 2, 5, 12])(
     'opens after %i failures in a row when told so, and then asks the host nothing',
-    async (failuresToOpen) => {
-      const { host, ask, outcome } = guarded({ failuresToOpen });
+    async (breakerFailures) => {
+      const { host, ask, outcome } = guarded({ breakerFailures });
       await ask(200);
-      await ask('http-server-error', failuresToOpen - 1);
+      await ask('http-server-error', breakerFailures - 1);
       host.says = 200;
       expect(await outcome()).toBe(200);
-      await ask('http-server-error', failuresToOpen);
+      await ask('http-server-error', breakerFailures);
       const { calls } = host;
       expect(await outcome()).toBe('breaker-open');
       expect(host.calls).toBe(calls);
@@ -253,7 +258,7 @@ describe('breaker', () => {
   });
 
   it('stays open when a probe is served after another one failed', async () => {
-    const { clock, flying, start, fail, trip } = held({ successesToClose: 1 });
+    const { clock, flying, start, fail, trip } = held({ breakerSuccesses: 1 });
     await trip();
     await clock.advance(OPEN_MS);
     start();
@@ -315,7 +320,7 @@ describe('breaker', () => {
   });
 
   it('is not opened again by a late probe when another one has closed it', async () => {
-    const { clock, flying, start, fail, trip } = held({ successesToClose: 1 });
+    const { clock, flying, start, fail, trip } = held({ breakerSuccesses: 1 });
     await trip();
     await clock.advance(OPEN_MS);
     start();

@@ -1,6 +1,5 @@
 /** What waits and failures cost: the layers of a request over simulated time. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -10,9 +9,9 @@ import { breaker } from '../../src/http/retry/breaker.js';
 import { retryBudget } from '../../src/http/retry/budget.js';
 import { retry } from '../../src/http/retry/retry.js';
 import { follow, measure } from '../../src/http/transport/measure.js';
-import { Throttle } from '../../src/http/throttle/throttle.js';
 import { limitInFlight } from '../../src/http/transport/sockets.js';
 import { REQUEST, answer, context } from '../helpers/requests.js';
+import { throttleOf } from '../helpers/throttles.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const HOUR_MS = 3_600_000;
@@ -117,16 +116,10 @@ describe('the costs of waits', () => {
   it('distinguish a limit of the program from one of the host, also if a pause begins or ends during the wait', async () => {
     const refused = new CryptodlError('rate-limited', '429', { retryAfterMs: 5000 });
     const slow = { permitsPerSecond: 0.1, burst: 2 };
-    const { clock, costs, ask } = costly(
-      (virtual) =>
-        new Throttle({
-          usedPermits: BINANCE_ANSWERS.usedPermits,
-          clock: virtual,
-          buckets: { archive: slow },
-          maxWaitMs: HOUR_MS,
-        }).layer,
-      { takesMs: [1000, 3000, 0], errors: [refused] },
-    );
+    const { clock, costs, ask } = costly((virtual) => throttleOf(virtual, { archive: slow }).layer, {
+      takesMs: [1000, 3000, 0],
+      errors: [refused],
+    });
     for (let request = 0; request < 3; request += 1) ask();
     await clock.advance(HOUR_MS);
     // Two on the wire and one waits for 1 s, then the host pauses all for 5 s, of which another request takes the first 2 s.
@@ -146,10 +139,10 @@ describe('the costs of waits', () => {
         retried(clock)(
           breaker({
             clock,
-            openMs: 9000,
-            blockedMs: 1,
-            failuresToOpen: 1,
-            successesToClose: 1,
+            breakerOpenMs: 9000,
+            blockedWaitMs: 1,
+            breakerFailures: 1,
+            breakerSuccesses: 1,
             onChange: () => undefined,
             hintOf: () => '',
           })(next),

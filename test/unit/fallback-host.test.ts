@@ -23,7 +23,7 @@ function hosts(first: Says, other: Says) {
     if (says === 200) return Promise.resolve(answer('x'));
     return Promise.reject(typeof says === 'string' ? new CryptodlError(says, 'said by the test') : says);
   };
-  const layer = fallbackHost({ first: FIRST, other: OTHER })(host);
+  const layer = fallbackHost(FIRST, OTHER)(host);
   const fetch = (url = URL_) => layer({ ...REQUEST, url }, context());
   return { asked, fetch, urls: () => asked.map(({ url }) => url) };
 }
@@ -90,7 +90,8 @@ describe('the other host of the same objects', () => {
 
   it('does not exist where none is configured', () => {
     const host: Fetch = () => Promise.reject(new CryptodlError('breaker-open', 'said by the test'));
-    expect(fallbackHost(undefined)(host)).toBe(host);
+    expect(fallbackHost(FIRST)(host)).toBe(host);
+    expect(fallbackHost(FIRST, FIRST)(host)).toBe(host);
   });
 
   it('each of the two has its own breaker, and the first is used again after its open time', async () => {
@@ -105,12 +106,12 @@ describe('the other host of the same objects', () => {
     };
     const guarded = breaker({
       clock,
-      openMs: 30_000,
-      blockedMs: 60_000,
-      failuresToOpen: 5,
-      successesToClose: 3,
+      breakerOpenMs: 30_000,
+      blockedWaitMs: 60_000,
+      breakerFailures: 5,
+      breakerSuccesses: 3,
     })(host);
-    const fetch = fallbackHost({ first: FIRST, other: OTHER })(guarded);
+    const fetch = fallbackHost(FIRST, OTHER)(guarded);
     const ask = () => fetch({ ...REQUEST, url: URL_ }, context()).catch(() => undefined);
     for (let time = 0; time < 8; time += 1) await ask();
     expect(asked).toEqual([

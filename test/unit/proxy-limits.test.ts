@@ -2,8 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createThrottle } from '../../src/http/throttle/create-throttle.js';
-import type { Throttle } from '../../src/http/throttle/throttle.js';
+import { Throttle } from '../../src/http/throttle/throttle.js';
+import type { ThrottleSetup } from '../../src/http/throttle/throttle.js';
 import { EgressGroup } from '../../src/http/throttle/group.js';
 import { Failover } from '../../src/http/retry/fallback-host.js';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -28,8 +28,8 @@ const HOSTS = {
   readRefusal: () => ({}),
 };
 
-function throttleOf(changes: Partial<Parameters<typeof createThrottle>[0]>) {
-  return createThrottle({
+function throttleOf(changes: Partial<ThrottleSetup>) {
+  return new Throttle({
     options: { maxWaitMs: 60_000 },
     clock,
     hosts: HOSTS,

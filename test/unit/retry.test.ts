@@ -1,4 +1,3 @@
-import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
 import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -8,16 +7,16 @@ import { retryBudget } from '../../src/http/retry/budget.js';
 import { Failover } from '../../src/http/retry/fallback-host.js';
 import { retry } from '../../src/http/retry/retry.js';
 import type { RetryOptions } from '../../src/http/retry/retry.js';
-import { Throttle } from '../../src/http/throttle/throttle.js';
 import { verify } from '../../src/http/transport/verify-body.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { RetryEvent } from '../../src/model/observer.js';
 import { REQUEST, answer, context, refusal } from '../helpers/requests.js';
+import { throttleOf } from '../helpers/throttles.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const DAY_MS = 86_400_000;
-const BREAKER = { failuresToOpen: 5, successesToClose: 3 };
+const BREAKER = { breakerFailures: 5, breakerSuccesses: 3 };
 
 interface Refusal {
   readonly code: ErrorCode;
@@ -177,11 +176,7 @@ describe('retry', () => {
       200,
     ]);
     const buckets = { archive: { permitsPerSecond: 1000, burst: 1000 } };
-    const paced = retry(options)(
-      new Throttle({ usedPermits: BINANCE_ANSWERS.usedPermits, clock, buckets, maxWaitMs: 60_000 }).layer(
-        host,
-      ),
-    );
+    const paced = retry(options)(throttleOf(clock, buckets).layer(host));
     const response = paced(REQUEST, context());
     await clock.advance(DAY_MS);
     expect((await response).status).toBe(200);
@@ -215,7 +210,9 @@ describe('retry', () => {
     const isDown = (): boolean => clock.monotonic() - started < outageMs;
     const down: Fetch = (request, inner) =>
       isDown() ? Promise.reject(new CryptodlError('http-server-error', 'down')) : host(request, inner);
-    const guarded = retry(options)(breaker({ clock, ...BREAKER, openMs: 10_000, blockedMs: 10_000 })(down));
+    const guarded = retry(options)(
+      breaker({ clock, ...BREAKER, breakerOpenMs: 10_000, blockedWaitMs: 10_000 })(down),
+    );
     const response = guarded(REQUEST, context());
     await clock.advance(DAY_MS);
     expect((await response).status).toBe(200);
@@ -471,7 +468,12 @@ describe('an address that is refused', () => {
   function refusing(times: number, maxWaitMs: number) {
     const script: Script = [...Array<ErrorCode>(times).fill('address-blocked'), 200];
     const made = retried(script, { maxWaitMs });
-    const guard = breaker({ clock: made.clock, ...BREAKER, openMs: 30_000, blockedMs: BLOCKED_MS });
+    const guard = breaker({
+      clock: made.clock,
+      ...BREAKER,
+      breakerOpenMs: 30_000,
+      blockedWaitMs: BLOCKED_MS,
+    });
     return { ...made, fetch: retry(made.options)(guard(made.host)) };
   }
 
@@ -522,7 +524,9 @@ describe('a request ahead of another source', () => {
   it('finds no network dead before the other source was asked', async () => {
     const clock = new VirtualClock();
     const dead: Fetch = () => Promise.reject(new CryptodlError('connect-failed', 'refused'));
-    const fetch = breaker({ clock, openMs: 30_000, blockedMs: 60_000, ...BREAKER, failover })(dead);
+    const fetch = breaker({ clock, breakerOpenMs: 30_000, blockedWaitMs: 60_000, ...BREAKER, failover })(
+      dead,
+    );
     const codes: string[] = [];
     for (let request = 0; request < 6; request += 1)
       await fetch(REQUEST, context()).catch((error: unknown) => codes.push((error as CryptodlError).code));

@@ -1,10 +1,9 @@
-import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fetch } from '../../src/http/fetch.js';
 import { ServerClock } from '../../src/http/throttle/server-clock.js';
-import { Throttle } from '../../src/http/throttle/throttle.js';
 import { REQUEST, answer, context } from '../helpers/requests.js';
+import { throttleOf } from '../helpers/throttles.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 /** A `Date` header: the second in which it was written. */
@@ -159,12 +158,7 @@ describe('a budget in windows of a clock that is only known by its dates', () =>
             return { ...answer(), headers };
           };
           const buckets = { weight: { permits: PERMITS, windowSeconds: 60 } };
-          const fetch = new Throttle({
-            usedPermits: BINANCE_ANSWERS.usedPermits,
-            clock,
-            buckets,
-            maxWaitMs: 1e9,
-          }).layer(host);
+          const fetch = throttleOf(clock, buckets, { options: { maxWaitMs: 1e9 } }).layer(host);
           // The first answer tells what time it is there.
           const first = fetch({ ...REQUEST, url: 'http://x.test/#-1', bucket: 'weight' }, context());
           await clock.advance(2 * WINDOW_MS);

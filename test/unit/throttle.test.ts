@@ -1,31 +1,19 @@
-import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
+import type { Quota } from '../../src/http/exchange-hosts.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
-import { Throttle } from '../../src/http/throttle/throttle.js';
-import type { Quota, ThrottleOptions } from '../../src/http/throttle/throttle.js';
+import { Failover } from '../../src/http/retry/fallback-host.js';
+import { EgressGroup } from '../../src/http/throttle/group.js';
+import type { ThrottleSetup } from '../../src/http/throttle/throttle.js';
 import { SharedResources } from '../../src/model/io.js';
 import { REQUEST, answer, context, refusal } from '../helpers/requests.js';
+import { NO_BANS, throttleOf } from '../helpers/throttles.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const LISTING = { ...REQUEST, bucket: 'listing' };
 const PLENTY = { permitsPerSecond: 1000, burst: 1000 };
-
-/** These buckets, with the headers of Binance and a long patience unless the test says otherwise. */
-const throttleOf = (
-  clock: VirtualClock,
-  buckets: ThrottleOptions['buckets'],
-  changes: Partial<ThrottleOptions> = {},
-): Throttle =>
-  new Throttle({
-    usedPermits: BINANCE_ANSWERS.usedPermits,
-    clock,
-    buckets,
-    maxWaitMs: 3_600_000,
-    ...changes,
-  });
 
 /** Two buckets in front of a host whose next refusals are told. */
 function throttled(refusals: Error[]) {
@@ -99,18 +87,20 @@ describe('throttle', () => {
       false,
     ],
   ])('tells whether the user chose the limit that requests wait for: %s', async (_, quota, isChosen) => {
-    const { clock, ask, throttle } = windowed(undefined, { buckets: { archive: quota } });
+    const requestIntervalMs = quota.paces?.[0]?.spanMs;
+    const options = { maxWaitMs: 3_600_000, requestIntervalMs };
+    const { clock, ask, throttle } = windowed(undefined, { buckets: { archive: quota }, options });
     ask('archive', 5);
     await clock.advance(600_000);
     expect(throttle.figures.buckets['archive']).toMatchObject({ waits: 4, isChosen });
   });
 
   it('lets each run of a shared bucket give up a long pause for itself', async () => {
-    const shared = new SharedResources();
+    const common = new SharedResources();
     const { clock, host } = throttled([said('rate-limited', 60_000)]);
-    const longestWaitMs = { archive: () => 10_000 };
-    const hasOther = throttleOf(clock, { archive: PLENTY }, { shared, longestWaitMs }).layer(host);
-    const hasNone = throttleOf(clock, { archive: PLENTY }, { shared }).layer(host);
+    const failover = new Failover(true);
+    const hasOther = throttleOf(clock, { archive: PLENTY }, { common, failover }).layer(host);
+    const hasNone = throttleOf(clock, { archive: PLENTY }, { common }).layer(host);
     expect(await refusal(hasOther(REQUEST, context()))).toMatchObject({ isGivenUp: true });
     expect(await refusal(hasOther(REQUEST, context()))).toMatchObject({ isGivenUp: true });
     const waiting = hasNone(REQUEST, context());
@@ -160,7 +150,14 @@ const FREE = { used: () => 0, take: () => 0, raise: () => undefined, giveBack: (
 type Says = (request: FetchRequest) => FetchResponse | CryptodlError | Promise<FetchResponse>;
 
 /** Buckets that count in windows, in front of a host whose clock is ours. */
-function windowed(says: Says = () => answer(), changes: Partial<ThrottleOptions> = {}) {
+function windowed(
+  says: Says = () => answer(),
+  {
+    buckets = WINDOWS,
+    ...changes
+  }: Partial<ThrottleSetup> & { readonly buckets?: ThrottleSetup['hosts']['buckets'] } = {},
+  countOf?: Parameters<typeof throttleOf>[3],
+) {
   const clock = new VirtualClock();
   const sent: { bucket: string; at: number }[] = [];
   const host: Fetch = async (request) => {
@@ -169,7 +166,7 @@ function windowed(says: Says = () => answer(), changes: Partial<ThrottleOptions>
     if (said instanceof CryptodlError) throw said;
     return said;
   };
-  const throttle = throttleOf(clock, WINDOWS, changes);
+  const throttle = throttleOf(clock, buckets, changes, countOf);
   const fetch = throttle.layer(host);
   const ask = (bucket: string, times = 1, more: Partial<FetchRequest> = {}): void => {
     for (let time = 0; time < times; time += 1)
@@ -222,10 +219,20 @@ describe('the states of the buckets', () => {
 });
 
 describe('an egress group', () => {
-  const group = { name: 'office', members: 3, isShared: true };
-
   it('is named by the figures, and by the states of the buckets that count in windows', async () => {
-    const { clock, ask, throttle } = windowed(() => answer(), { groupState: () => group });
+    const group = { name: 'office', members: 10, isShared: false };
+    const { clock, ask, throttle } = windowed(
+      () => answer(),
+      {
+        group: new EgressGroup({
+          address: 'redis://127.0.0.1:1',
+          name: 'office',
+          clock: new VirtualClock(),
+          warn: () => undefined,
+        }),
+      },
+      () => FREE,
+    );
     for (const bucket of ['futures', 'archive']) ask(bucket);
     await clock.advance(0);
     expect(throttle.figures).toMatchObject({ waits: 0, buckets: {}, group });
@@ -239,9 +246,11 @@ describe('an egress group', () => {
     let tell: () => void = () => undefined;
     let waitMs = Infinity;
     const count = { ...FREE, take: () => waitMs, onChange: (listener: () => void) => (tell = listener) };
-    const { clock, ask, sentTo } = windowed(() => answer(), {
-      countOf: (name) => (name === 'futures' ? count : FREE),
-    });
+    const { clock, ask, sentTo } = windowed(
+      () => answer(),
+      {},
+      (name) => (name === 'futures' ? count : FREE),
+    );
     ask('futures');
     await clock.advance(0);
     waitMs = 0;
@@ -311,11 +320,16 @@ describe('a ban (418)', () => {
   });
 
   it('is told for every bucket of the family, and a 429 that says for how long for its own', async () => {
-    const told: [string, ErrorCode, number][] = [];
+    const told: [string, string, number][] = [];
     const codes: ErrorCode[] = ['banned', 'rate-limited', 'rate-limited'];
     const waits = [5000, 7000, undefined];
-    const { clock, ask } = windowed(() => said(codes.shift() ?? 'bug', waits.shift()), {
-      onBan: ({ bucket }, { code }, delayMs) => told.push([bucket, code, delayMs]),
+    const refuse = (code: ErrorCode, retryAfterMs?: number): CryptodlError =>
+      new CryptodlError(code, code, retryAfterMs === undefined ? {} : { retryAfterMs });
+    const { clock, ask } = windowed(() => refuse(codes.shift() ?? 'bug', waits.shift()), {
+      bans: {
+        ...NO_BANS,
+        record: (place, { why, until }) => told.push([place, why, until - clock.now()]),
+      },
     });
     ask('futures');
     await clock.advance(MINUTE_MS);
@@ -324,15 +338,17 @@ describe('a ban (418)', () => {
     ask('archive', 1);
     await clock.advance(0);
     expect(told).toEqual([
-      ['futures', 'banned', 5000],
-      ['funding', 'banned', 5000],
-      ['spot', 'rate-limited', 7000],
+      ['futures archive.test', 'banned', 5000],
+      ['funding archive.test', 'banned', 5000],
+      ['spot archive.test', 'rate-limited', 7000],
     ]);
   });
 
   it('of another run of this machine is waited for before anything is sent', async () => {
     let leftMs = 20_000;
-    const { clock, ask, sentTo } = windowed(() => answer(), { banLeftMs: () => Promise.resolve(leftMs) });
+    const { clock, ask, sentTo } = windowed(() => answer(), {
+      bans: { ...NO_BANS, leftMs: () => Promise.resolve(leftMs) },
+    });
     ask('spot');
     await clock.advance(0);
     leftMs = 0;
@@ -465,7 +481,7 @@ describe('permits of requests that were aborted', () => {
       if (signal.aborted) sentLate += 1;
       return Promise.resolve(answer());
     };
-    const fetch = throttleOf(clock, { archive }, { maxWaitMs: 1e9 }).layer(host);
+    const fetch = throttleOf(clock, { archive }, { options: { maxWaitMs: 1e9 } }).layer(host);
     for (let ticks = 0; ticks < 12; ticks += 1) {
       const stop = new AbortController();
       const ended = fetch(REQUEST, context(stop.signal)).then(
@@ -501,7 +517,7 @@ describe('permits of requests that were aborted', () => {
               weightSent += weight;
               return answer();
             },
-            { buckets, maxWaitMs: 1e9 },
+            { buckets, options: { maxWaitMs: 1e9 } },
           );
           await toWindow();
           const ask = (weight: number, signal?: AbortSignal) =>

@@ -98,7 +98,7 @@ describe('a request with a body', () => {
 });
 
 describe('the deadlines of a request with a body', () => {
-  const OPTIONS = { headersMs: 1000, idleMs: 1000, totalMs: 5000 };
+  const OPTIONS = { headersTimeoutMs: 1000, idleTimeoutMs: 1000, totalTimeoutMs: 5000 };
 
   /** The answer to a request for which the test does this, on a clock of its own. */
   async function sent(
@@ -106,7 +106,10 @@ describe('the deadlines of a request with a body', () => {
     act: (tell: (sign: Sign, bytes?: number) => void, sleep: (ms: number) => Promise<void>) => Promise<void>,
   ) {
     const clock = new VirtualClock();
-    const fetch = timeout({ clock, ...OPTIONS })(async (_, { onActivity, expiry }) => {
+    const fetch = timeout(
+      clock,
+      OPTIONS,
+    )(async (_, { onActivity, expiry }) => {
       const tell = (sign: Sign, bytes?: number): void => onActivity?.(sign, bytes);
       tell('sent');
       const over = new AbortController();

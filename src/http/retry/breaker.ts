@@ -6,15 +6,18 @@ import { hostOf } from '../fetch.js';
 import type { Layer } from '../fetch.js';
 import type { Failover } from './fallback-host.js';
 
-export interface BreakerOptions {
-  readonly clock: Clock;
-  readonly openMs: number;
-  /** Least wait after a firewall refused this address, in milliseconds. A second refusal ends all requests to the host. */
-  readonly blockedMs: number;
+export interface BreakerLimits {
   /** Failures in a row that open the breaker. */
-  readonly failuresToOpen: number;
+  readonly breakerFailures: number;
   /** Successes in a row that close the breaker. */
-  readonly successesToClose: number;
+  readonly breakerSuccesses: number;
+  readonly breakerOpenMs: number;
+  /** Least wait after a firewall refused this address, in milliseconds. A second refusal ends all requests to the host. */
+  readonly blockedWaitMs: number;
+}
+
+export interface BreakerOptions extends BreakerLimits {
+  readonly clock: Clock;
   /** `leftMs`: milliseconds before an open breaker lets a request through. */
   readonly onChange?: (host: string, state: BreakerState, leftMs: () => number) => void;
   readonly failover?: Failover | undefined;
@@ -69,7 +72,7 @@ class Breaker {
       const state = `${this.#host} ${this.#isBlocked ? 'refuses this address' : 'keeps failing'}`;
       throw new CryptodlError('breaker-open', `${state}: the host gets no requests for now`, {
         ...(this.#isBlocked ? { cause: new CryptodlError('address-blocked', state) } : {}),
-        retryAfterMs: Math.max(waitMs, this.#options.openMs / 10),
+        retryAfterMs: Math.max(waitMs, this.#options.breakerOpenMs / 10),
         over: this.#over.signal,
       });
     }
@@ -96,8 +99,8 @@ class Breaker {
     const failsTooOften =
       recent.results >= LEAST_RESULTS && recent.failures >= recent.results * SHARE_TO_OPEN;
     if (result === 'blocked') this.#block();
-    else if (this.#failures >= this.#options.failuresToOpen || failsTooOften)
-      this.#open(this.#options.openMs);
+    else if (this.#failures >= this.#options.breakerFailures || failsTooOften)
+      this.#open(this.#options.breakerOpenMs);
   }
 
   /**
@@ -107,7 +110,7 @@ class Breaker {
    */
   #probeResult(result: Result, isAfterBlock: boolean): void {
     if (this.#state === 'closed' || this.#state === 'stopped' || result === 'neutral') return;
-    if (result === 'failure') this.#open(this.#options.openMs);
+    if (result === 'failure') this.#open(this.#options.breakerOpenMs);
     else if (result === 'blocked' && isAfterBlock && this.#isBlocked) this.#become('stopped');
     else if (result === 'blocked') this.#block();
     else if (this.#state === 'half-open') {
@@ -118,12 +121,12 @@ class Breaker {
 
   #onServed(): void {
     this.#successes += 1;
-    if (this.#successes >= this.#options.successesToClose) this.#close();
+    if (this.#successes >= this.#options.breakerSuccesses) this.#close();
   }
 
   #block(): void {
     this.#isBlocked = true;
-    this.#open(Math.max(this.#options.openMs, this.#options.blockedMs));
+    this.#open(Math.max(this.#options.breakerOpenMs, this.#options.blockedWaitMs));
   }
 
   #open(delayMs: number): void {
@@ -159,13 +162,11 @@ function stopped(host: string): CryptodlError {
 /** Error codes of requests that may not have reached the host. */
 const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([...NO_CONNECTION, 'interrupted', 'wait-too-long']);
 
-/** The breakers of a run, by host. */
 class Hosts {
   readonly #options: BreakerOptions;
   readonly #breakers = new Map<string, Breaker>();
   readonly #answered = new Set<string>();
   readonly #unknown = new Set<string>();
-  /** The errors of hosts whose proxy could not be reached, by host. */
   readonly #proxied = new Map<string, CryptodlError>();
 
   constructor(options: BreakerOptions) {

@@ -3,25 +3,22 @@ import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { Layer } from '../fetch.js';
 
-interface FallbackHost {
-  /** Base address of the objects, without a slash at its end. */
-  readonly first: string;
-  readonly other: string;
-}
-
 /** Error codes for a host that gets no requests now. */
 const NOT_SENT: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'wait-too-long']);
 
-/** This layer stands outside of the breaker, so that each of the two hosts has its own breaker. */
-export function fallbackHost(hosts: FallbackHost | undefined): Layer {
-  if (hosts === undefined) return (next) => next;
+/**
+ * This layer stands outside of the breaker, so that each of the two hosts has its own breaker. `first`, `other`: base addresses of the same
+ * objects, without a slash at their end.
+ */
+export function fallbackHost(first: string, other = first): Layer {
+  if (other === first) return (next) => next;
   return (next) => async (request, context) => {
     try {
       return await next(request, context);
     } catch (error) {
       const isNotSent = error instanceof CryptodlError && NOT_SENT.has(error.code);
-      if (!isNotSent || !request.url.startsWith(`${hosts.first}/`)) throw error;
-      const url = hosts.other + request.url.slice(hosts.first.length);
+      if (!isNotSent || !request.url.startsWith(`${first}/`)) throw error;
+      const url = other + request.url.slice(first.length);
       try {
         return await next({ ...request, url }, context);
       } catch (otherError) {
@@ -45,12 +42,8 @@ const SHORT_WAIT_MS = 10_000;
  * with `--join archive`. Requests then do not wait for such a host.
  */
 export class Failover {
-  /** The other source may still have the data. */
-  isPossible: boolean;
-
-  constructor(hasOtherSource: boolean) {
-    this.isPossible = hasOtherSource;
-  }
+  /** `isPossible`: the other source may still have the data. */
+  constructor(public isPossible: boolean) {}
 
   /** A host that asks for a longer wait counts as a host that does not answer. Milliseconds. */
   readonly longestWaitMs = (): number => (this.isPossible ? SHORT_WAIT_MS : Number.POSITIVE_INFINITY);

@@ -71,49 +71,41 @@ const SLOW_FROM = 0.8;
 export class WindowMeter implements Meter {
   readonly #serverTime: (nowMs: number) => ServerTime;
   readonly #count: WindowCount;
-  #budget: Budget;
+  /** The venue may tell a new one. */
+  budget: Budget;
   #window = Number.NaN;
   /** Beginning of the slow part of the current window. */
   #slowFrom: number | undefined;
 
   constructor(budget: Budget, serverTime: (nowMs: number) => ServerTime, count: WindowCount) {
-    this.#budget = budget;
+    this.budget = budget;
     this.#serverTime = serverTime;
     this.#count = count;
   }
 
   get most(): number {
-    return this.#budget.permits;
+    return this.budget.permits;
   }
 
   get isAsking(): boolean {
     return this.#count.isAsking === true;
   }
 
-  get windowMs(): number {
-    return this.#budget.windowMs;
-  }
-
   state(nowMs: number): WindowState {
     const { window, leftMs } = this.#enter(nowMs);
-    return { used: this.#count.used(window), permits: this.#budget.permits, leftMs: Math.round(leftMs) };
-  }
-
-  /** Takes a new limit from the venue. */
-  set budget(budget: Budget) {
-    this.#budget = budget;
+    return { used: this.#count.used(window), permits: this.budget.permits, leftMs: Math.round(leftMs) };
   }
 
   /** Whether the use stays below an even pace over the window, or too few permits are left for this request anyway. */
   isSpare(weight: number, nowMs: number): boolean {
-    const { permits, windowMs } = this.#budget;
+    const { permits, windowMs } = this.budget;
     const { window, at } = this.#enter(nowMs);
     const used = this.#count.used(window) + weight;
     return used > permits || used <= (permits * at) / windowMs;
   }
 
   take(weight: number, nowMs: number): number {
-    const { permits, windowMs } = this.#budget;
+    const { permits, windowMs } = this.budget;
     const { window, at, leftMs, isSure } = this.#enter(nowMs);
     // Near the boundary of a window, it is unknown in which window the server will count the request.
     if (!isSure) return leftMs;
@@ -127,7 +119,7 @@ export class WindowMeter implements Meter {
       const dueAt = this.#slowFrom + share * (windowMs - this.#slowFrom);
       if (dueAt > at && dueAt < windowMs) return dueAt - at;
     }
-    const delayMs = this.#count.take(window, weight, this.#budget, at);
+    const delayMs = this.#count.take(window, weight, this.budget, at);
     return Math.min(delayMs, leftMs);
   }
 
@@ -139,14 +131,14 @@ export class WindowMeter implements Meter {
   onUsed(used: number, dateMs: number, nowMs: number): void {
     const { window, isSure } = this.#enter(nowMs);
     // A count of the previous window is not valid for this one. A `Date` header has whole seconds; so have the windows.
-    const isOfThis = Number.isNaN(dateMs) ? isSure : Math.floor(dateMs / this.#budget.windowMs) === window;
+    const isOfThis = Number.isNaN(dateMs) ? isSure : Math.floor(dateMs / this.budget.windowMs) === window;
     // A count beyond the budget has no further meaning.
-    if (isOfThis) this.#count.raise(window, Math.min(used, this.#budget.permits));
+    if (isOfThis) this.#count.raise(window, Math.min(used, this.budget.permits));
   }
 
   onExhausted(nowMs: number): number {
     const { window, leftMs } = this.#enter(nowMs);
-    this.#count.raise(window, this.#budget.permits);
+    this.#count.raise(window, this.budget.permits);
     return leftMs;
   }
 
@@ -155,7 +147,7 @@ export class WindowMeter implements Meter {
    * until its end. `isSure`: the latest possible time of the server lies in the same window.
    */
   #enter(nowMs: number): { window: number; at: number; leftMs: number; isSure: boolean } {
-    const { windowMs } = this.#budget;
+    const { windowMs } = this.budget;
     const { from, to } = this.#serverTime(nowMs);
     const window = Math.floor(from / windowMs);
     if (window !== this.#window) {

@@ -3,50 +3,36 @@ import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { SharedResources } from '../../model/io.js';
+import type { Observer } from '../../model/observer.js';
+import { bucketOfPlace, placeOf } from '../bans.js';
+import type { Bans } from '../bans.js';
+import { limitedBuckets } from '../exchange-hosts.js';
+import type { ExchangeHosts, LimitOptions, Quota } from '../exchange-hosts.js';
 import type { FetchRequest, Layer } from '../fetch.js';
 import type { BucketState, GroupState } from '../host-states.js';
+import type { Failover } from '../retry/fallback-host.js';
+import type { EgressGroup } from './group.js';
+import { GroupCount } from './group-count.js';
 import { ProcessCount, RateMeter, WindowMeter } from './meter.js';
-import type { Budget, Rate, WindowCount } from './meter.js';
-import type { Pace } from './paces.js';
+import type { Budget, WindowCount } from './meter.js';
 import type { LongestWait } from './priority-queue.js';
 import { QuotaBucket } from './quota-bucket.js';
-import type { LimiterTally } from './quota-bucket.js';
+import type { LimiterTally, QuotaBucketOptions } from './quota-bucket.js';
 import { ServerClock } from './server-clock.js';
+import { SharedCount } from './shared-count.js';
 
-interface WindowQuota {
-  readonly permits: number;
-  readonly windowSeconds: number;
-  /** The user chose this limit: a higher limit that the server reports does not raise it. */
-  readonly isChosen?: boolean;
-}
-
-/** The limit of a bucket: a rate, or a number of permits per window of the server. */
-export type Quota = (Rate | WindowQuota) & {
-  /** Further limits, set by the user. */
-  readonly paces?: readonly Pace[];
-  /** A ban (418) applies to all buckets of one family. */
-  readonly family?: string | undefined;
-};
-
-export interface ThrottleOptions {
+export interface ThrottleSetup {
+  readonly options: LimitOptions & { readonly maxWaitMs: number };
   readonly clock: Clock;
-  /** Buckets by name. Each request names its bucket. */
-  readonly buckets: Readonly<Record<string, Quota>>;
-  readonly maxWaitMs: number;
-  /** Functions that return the longest pause of a bucket in milliseconds. A longer one is refused with `rate-limited`. */
-  readonly longestWaitMs?: Readonly<Record<string, LongestWait>>;
-  /** The count of a bucket; by default that of this process alone. */
-  readonly countOf?: (bucket: string) => WindowCount;
-  /** The state of the egress group that counts the windows. */
-  readonly groupState?: (() => GroupState) | undefined;
-  /** Permits that the server has counted in its current window of this length; 0 if no header reports them. */
-  readonly usedPermits: (headers: Readonly<Record<string, string>>, windowMs: number) => number;
-  /** Milliseconds that are left of a ban of this bucket and host, also of one that another run recorded. */
-  readonly banLeftMs?: (request: FetchRequest) => Promise<number>;
-  /** Buckets that several runs of this process share; by default the run has its own. */
-  readonly shared?: SharedResources | undefined;
-  /** Called for each refusal that has a duration: `delayMs`. */
-  readonly onBan?: (request: FetchRequest, error: CryptodlError, delayMs: number) => void;
+  readonly hosts: ExchangeHosts;
+  readonly bans: Pick<Bans, 'leftMs' | 'record'>;
+  readonly observer: Pick<Observer, 'warn'>;
+  readonly stateFolder: string | undefined;
+  readonly failover?: Failover | undefined;
+  readonly common?: SharedResources | undefined;
+  readonly group?: EgressGroup | undefined;
+  /** The proxy whose address the servers see, if there are several. */
+  readonly via?: string | undefined;
 }
 
 /** Waits and refusals of all buckets together. */
@@ -69,19 +55,26 @@ interface BucketFigures extends Readonly<LimiterTally> {
 
 /** All buckets of a run, by name. */
 export class Throttle {
-  readonly #options: ThrottleOptions;
+  readonly #setup: ThrottleSetup;
   readonly #buckets: ReadonlyMap<string, ServerBucket>;
   /** Waits and refusals of this run; the buckets may be shared with others. */
   readonly #tallies = new Map<string, LimiterTally>();
   #lastDate = { header: '', time: Number.NaN };
 
-  constructor(options: ThrottleOptions) {
-    this.#options = options;
-    const { shared = new SharedResources() } = options;
-    const quotas = Object.entries(options.buckets);
+  constructor(setup: ThrottleSetup, countOf = countsOf(setup)) {
+    const { clock, options, hosts, group } = setup;
+    this.#setup = setup;
+    const shared = sharedBuckets(setup);
+    const waits = { clock, maxWaitMs: options.maxWaitMs };
     this.#buckets = new Map(
-      quotas.map(([name, quota]) => [name, sharedBucket(name, quota, options, shared)]),
+      Object.entries(limitedBuckets(hosts, options)).map(([name, quota]) => [
+        name,
+        sharedBucket(quota, { ...waits, name }, countOf, shared),
+      ]),
     );
+    group?.bans.onBan(({ place, until }) => {
+      this.pause(bucketOfPlace(place), until - clock.monotonic());
+    });
   }
 
   get figures(): ThrottleFigures {
@@ -98,18 +91,22 @@ export class Throttle {
       waitedMs: sum('waitedMs'),
       refusals: sum('refusals'),
       buckets: Object.fromEntries(buckets),
-      ...(this.#options.groupState !== undefined && { group: this.#options.groupState() }),
+      ...this.#group,
     };
   }
 
   /** The buckets that this run has used, at this moment. */
   get states(): BucketState[] {
-    const now = this.#options.clock.monotonic();
+    const now = this.#setup.clock.monotonic();
     return [...this.#tallies.keys()].map((name) => {
       const { bucket, window } = this.#of(name);
-      const group = window === undefined ? undefined : this.#options.groupState?.();
-      return { name, ...bucket.state, window: window?.state(now), ...(group !== undefined && { group }) };
+      return { name, ...bucket.state, window: window?.state(now), ...(window && this.#group) };
     });
+  }
+
+  get #group(): { readonly group?: GroupState } {
+    const { group } = this.#setup;
+    return group === undefined ? {} : { group: group.state };
   }
 
   /** Takes the limit that the exchange reports. It replaces the configured limit, unless the user chose a lower one. */
@@ -132,12 +129,11 @@ export class Throttle {
 
   /** The layer: each attempt takes a permit of its bucket. A 429 pauses the whole bucket. */
   readonly layer: Layer = (next) => async (request, context) => {
-    const { clock } = this.#options;
+    const { clock, bans, hosts, via } = this.#setup;
     const { bucket, window, time } = this.#of(request.bucket);
     const { weight = 1, priority = 'normal' } = request;
-    const { banLeftMs } = this.#options;
-    const banMs = banLeftMs === undefined ? 0 : await banLeftMs(request);
-    const longestWaitMs = this.#options.longestWaitMs?.[request.bucket];
+    const banMs = await bans.leftMs(placeOf(request.bucket, request.url, via));
+    const longestWaitMs = this.#longestWaitOf(request.bucket);
     if (banMs > 0) bucket.pause(banMs, longestWaitMs);
     const { onWait } = context;
     await bucket.take(
@@ -157,7 +153,7 @@ export class Throttle {
       const now = clock.monotonic();
       const date = this.#timeOf(response.headers['date']);
       if (!Number.isNaN(date)) time.onAnswer(date, sentAt, now);
-      window?.onUsed(this.#options.usedPermits(response.headers, window.windowMs), date, now);
+      window?.onUsed(hosts.usedPermits(response.headers, window.budget.windowMs), date, now);
       return response;
     } catch (error) {
       if (error instanceof CryptodlError) this.#onError(request, error, sentAt);
@@ -176,10 +172,9 @@ export class Throttle {
     const { retryAfterMs } = error;
     // First all buckets of the family are paused. Only then an error for a too long pause is thrown.
     const tooLong = this.#refusedWith(request.bucket, error.code).flatMap((name) => {
-      if (retryAfterMs !== undefined)
-        this.#options.onBan?.({ ...request, bucket: name }, error, retryAfterMs);
+      if (retryAfterMs !== undefined) this.#recordBan(name, request.url, error.message, retryAfterMs);
       try {
-        const longestWaitMs = this.#options.longestWaitMs?.[name];
+        const longestWaitMs = this.#longestWaitOf(name);
         this.#of(name).bucket.onRefused(sentAt, retryAfterMs, this.#tallyOf(name), longestWaitMs);
         return [];
       } catch (longer) {
@@ -187,6 +182,17 @@ export class Throttle {
       }
     });
     if (tooLong[0] !== undefined) throw tooLong[0];
+  }
+
+  #recordBan(bucket: string, url: string, why: string, delayMs: number): void {
+    const { clock, bans, hosts, via } = this.#setup;
+    const until = clock.now() + delayMs;
+    for (const kin of hosts.bannedWith(url)) bans.record(placeOf(bucket, kin, via), { until, why });
+  }
+
+  /** Undefined for the buckets of REST, because a wait for its limits is usual. */
+  #longestWaitOf(bucket: string): LongestWait {
+    return ['archive', 'listing'].includes(bucket) ? this.#setup.failover?.longestWaitMs : undefined;
   }
 
   /** The buckets to which a refusal applies: a ban applies to the whole family. */
@@ -219,28 +225,55 @@ interface ServerBucket {
   readonly window: WindowMeter | undefined;
 }
 
+/** An egress group counts its windows in Redis, other runs of a machine count them in the state folder. */
+function countsOf({
+  observer,
+  stateFolder,
+  clock,
+  group,
+  via,
+}: ThrottleSetup): (bucket: string) => WindowCount {
+  const ofProxy = via === undefined ? '' : `-via-${via.replaceAll(/[^\w.-]/g, '_')}`;
+  const warn = (text: string): void => {
+    observer.warn(text);
+  };
+  return (bucket) => {
+    if (group !== undefined) return new GroupCount(group, bucket, clock);
+    if (stateFolder === undefined) return new ProcessCount();
+    return new SharedCount({ folder: stateFolder, name: bucket + ofProxy, warn });
+  };
+}
+
+/** Jobs of one process share their buckets if they have the same hosts. */
+function sharedBuckets({ common, hosts, stateFolder, group, via }: ThrottleSetup): SharedResources {
+  const urls = [hosts.archiveUrl, hosts.listingUrl, ...Object.values(hosts.restUrls)];
+  const name = `buckets ${JSON.stringify([stateFolder, group?.key, via, ...urls])}`;
+  return common?.once(name, () => new SharedResources()) ?? new SharedResources();
+}
+
 /**
  * A bucket that the runs of one process share. Buckets with equal options are one bucket. Buckets of one name with different
  * options share the count of permits, so that all runs together stay below the limit of the exchange.
  */
 function sharedBucket(
-  name: string,
   quota: Quota,
-  { clock, maxWaitMs, countOf }: ThrottleOptions,
+  waits: Pick<QuotaBucketOptions, 'clock' | 'maxWaitMs' | 'name'>,
+  countOf: (bucket: string) => WindowCount,
   shared: SharedResources,
 ): ServerBucket {
+  const { clock, maxWaitMs, name } = waits;
   return shared.once(`bucket ${JSON.stringify([name, quota, maxWaitMs])}`, () => {
-    const count = shared.once<WindowCount>(`count ${name}`, () => countOf?.(name) ?? new ProcessCount());
-    const waits = { clock, name, maxWaitMs, paces: quota.paces };
+    const count = shared.once(`count ${name}`, () => countOf(name));
     const localOffsetMs = clock.now() - clock.monotonic();
     const time = new ServerClock(() => count.offsetMs ?? localOffsetMs);
+    const { paces } = quota;
     if ('permitsPerSecond' in quota) {
       const meter = shared.once(`rate ${name}`, () => new RateMeter(quota, clock.monotonic()));
-      return { quota, time, window: undefined, bucket: new QuotaBucket({ ...waits, meter }) };
+      return { quota, time, window: undefined, bucket: new QuotaBucket({ ...waits, paces, meter }) };
     }
     const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
     const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
-    const bucket = new QuotaBucket({ ...waits, meter: window });
+    const bucket = new QuotaBucket({ ...waits, paces, meter: window });
     count.onChange?.(() => {
       bucket.wake();
     });

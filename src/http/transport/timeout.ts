@@ -7,12 +7,11 @@ import type { Layer, Sign } from '../fetch.js';
 import { Expiries } from './expiry.js';
 import { durationText } from '../../model/units.js';
 
-export interface TimeoutOptions {
-  readonly clock: Clock;
-  readonly headersMs: number;
-  readonly idleMs: number;
+export interface Deadlines {
+  readonly headersTimeoutMs: number;
+  readonly idleTimeoutMs: number;
   /** Base of the total timeout. For each 16 KiB of the expected and of the sent body, one second is added. */
-  readonly totalMs: number;
+  readonly totalTimeoutMs: number;
 }
 
 const SLOWEST_BYTES_PER_SECOND = 16 * 1024;
@@ -26,7 +25,7 @@ const NEVER = Number.POSITIVE_INFINITY;
  * The layer of timeouts. An attempt has four timeouts: for the headers, for silence within the body, for a slow body, and for the whole
  * attempt. That for the headers begins when the request is sent, after the wait for a socket, and again with each chunk of a sent body.
  */
-export function timeout(options: TimeoutOptions): Layer {
+export function timeout(clock: Clock, options: Deadlines): Layer {
   const expiries = new Expiries();
   return (next) => async (request, context) => {
     context.signal.throwIfAborted();
@@ -36,8 +35,8 @@ export function timeout(options: TimeoutOptions): Layer {
     };
     const sentBytes = request.sends?.length ?? 0;
     const expectedMs = (((request.expect?.bytes ?? 0) + sentBytes) / SLOWEST_BYTES_PER_SECOND) * 1000;
-    const totalMs = options.totalMs + expectedMs;
-    const watch = new Watch({ ...options, totalMs }, expire);
+    const totalTimeoutMs = options.totalTimeoutMs + expectedMs;
+    const watch = new Watch(clock, { ...options, totalTimeoutMs }, expire);
     const onActivity = (sign: Sign, value = 0): void => {
       watch.see(sign, value);
     };
@@ -52,7 +51,8 @@ export function timeout(options: TimeoutOptions): Layer {
 
 /** The deadlines of one attempt on the monotonic clock. `see` moves them when the attempt makes progress. */
 class Watch {
-  readonly #options: TimeoutOptions;
+  readonly #clock: Clock;
+  readonly #options: Deadlines;
   readonly #expire: (code: ErrorCode, text: string) => void;
   #totalAt: number;
   #headersAt = NEVER;
@@ -67,10 +67,11 @@ class Watch {
   /** When the timer ends, on the monotonic clock. */
   #wakesAt = NEVER;
 
-  constructor(options: TimeoutOptions, expire: (code: ErrorCode, text: string) => void) {
+  constructor(clock: Clock, options: Deadlines, expire: (code: ErrorCode, text: string) => void) {
+    this.#clock = clock;
     this.#options = options;
     this.#expire = expire;
-    this.#totalAt = options.clock.monotonic() + options.totalMs;
+    this.#totalAt = clock.monotonic() + options.totalTimeoutMs;
     this.#wakeAt(this.#totalAt);
   }
 
@@ -85,7 +86,7 @@ class Watch {
     if (atMs >= this.#wakesAt) return;
     this.#timer?.cancel();
     this.#wakesAt = atMs;
-    const { clock } = this.#options;
+    const clock = this.#clock;
     this.#timer = clock.timer(Math.max(0, atMs - clock.monotonic()), () => {
       this.#wakesAt = NEVER;
       this.#check(clock.monotonic());
@@ -95,10 +96,11 @@ class Watch {
 
   /** Ends the attempt if one of its deadlines has passed. */
   #check(now: number): void {
-    const { headersMs, idleMs, totalMs } = this.#options;
-    if (now >= this.#headersAt) this.#end('headers-timeout', `no headers within ${durationText(headersMs)}`);
+    const { headersTimeoutMs, idleTimeoutMs, totalTimeoutMs } = this.#options;
+    if (now >= this.#headersAt)
+      this.#end('headers-timeout', `no headers within ${durationText(headersTimeoutMs)}`);
     else if (now >= this.#idleAt)
-      this.#end('idle-timeout', `no byte of the body within ${durationText(idleMs)}`);
+      this.#end('idle-timeout', `no byte of the body within ${durationText(idleTimeoutMs)}`);
     else if (now >= this.#floorAt) this.#checkFloor(now);
     if (now < this.#totalAt) return;
     // Pauses of this machine are not the fault of the host.
@@ -106,7 +108,7 @@ class Watch {
     const heldUpMs = pausedMs - this.#grantedMs;
     this.#grantedMs = pausedMs;
     if (heldUpMs > 0) this.#totalAt = now + heldUpMs;
-    else this.#end('total-timeout', `not complete within ${durationText(totalMs)}`);
+    else this.#end('total-timeout', `not complete within ${durationText(totalTimeoutMs)}`);
   }
 
   see(sign: Sign, value: number): void {
@@ -127,11 +129,11 @@ class Watch {
         this.#bytes += value;
         // Bytes may arrive in a pause: not every body can be held back.
         if (this.#pausedSince === undefined)
-          this.#idleAt = this.#options.clock.monotonic() + this.#options.idleMs;
+          this.#idleAt = this.#clock.monotonic() + this.#options.idleTimeoutMs;
         return;
       case 'paused':
         // The disk is slow or `--bwlimit` applies, which is not the fault of the host.
-        this.#pausedSince ??= this.#options.clock.monotonic();
+        this.#pausedSince ??= this.#clock.monotonic();
         this.#headersAt = this.#idleAt = this.#floorAt = NEVER;
     }
   }
@@ -156,20 +158,20 @@ class Watch {
   }
 
   #endPause(): void {
-    this.#pausedMs = this.#pausedUntil(this.#options.clock.monotonic());
+    this.#pausedMs = this.#pausedUntil(this.#clock.monotonic());
     this.#pausedSince = undefined;
   }
 
   #waitForHeaders(): void {
-    this.#headersAt = this.#options.clock.monotonic() + this.#options.headersMs;
+    this.#headersAt = this.#clock.monotonic() + this.#options.headersTimeoutMs;
     this.#idleAt = this.#floorAt = NEVER;
     this.#wakeAt(this.#headersAt);
   }
 
   #watchBody(): void {
-    const now = this.#options.clock.monotonic();
+    const now = this.#clock.monotonic();
     this.#headersAt = NEVER;
-    this.#idleAt = now + this.#options.idleMs;
+    this.#idleAt = now + this.#options.idleTimeoutMs;
     this.#floorAt = now + FLOOR_MS;
     this.#bytes = 0;
     this.#wakeAt(Math.min(this.#idleAt, this.#floorAt));
