@@ -1,6 +1,5 @@
 /** The state of the hosts of a run at a moment: permits of the buckets, and breakers. */
 import type { BreakerState } from './retry/breaker.js';
-import type { RetryBudgetState } from './retry/budget.js';
 
 export interface BucketState {
   readonly name: string;
@@ -45,6 +44,14 @@ export interface Settled {
   readonly level: number;
   readonly most: number;
   readonly why: 'refused' | 'troubled' | 'no-faster-with-more';
+}
+
+export interface RetryBudgetState {
+  /** Retries that the budget allows at once now. */
+  readonly retriesLeft: number;
+  readonly runningRetries: number;
+  readonly mostRunningRetries: number;
+  readonly waitingRetries: number;
 }
 
 export interface HostStates {

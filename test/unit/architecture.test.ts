@@ -162,7 +162,7 @@ const LINES: Readonly<Record<string, number>> = {
   download: 4000,
   export: 1600,
   files: 500,
-  http: 5750,
+  http: 5700,
   lake: 3850,
   library: 700,
   main: 300,

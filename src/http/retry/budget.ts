@@ -2,10 +2,13 @@
  * The retry budget of a host: successes and time fill it, retries empty it. The number of retries in flight is limited too.
  * While the budget is empty, retries wait.
  */
-import type { Clock, Timer } from '../../model/clock.js';
+import type { Clock } from '../../model/clock.js';
 import { waitTooLong } from '../../model/errors.js';
 import { hostOf } from '../fetch.js';
 import type { Layer, OnWait } from '../fetch.js';
+import type { RetryBudgetState } from '../host-states.js';
+import { RateMeter } from '../throttle/meter.js';
+import { QuotaBucket } from '../throttle/quota-bucket.js';
 import { durationText } from '../../model/units.js';
 
 export interface BudgetOptions {
@@ -23,19 +26,6 @@ const RETRY_COST = 10;
 const SUCCESS_GAIN = 1;
 /** The budget gains one retry in each such time, even if no request succeeds. Otherwise a failing host would stop the run. */
 const GAIN_MS = 200;
-
-export interface RetryBudgetState {
-  /** Retries that the budget allows at once now. */
-  readonly retriesLeft: number;
-  readonly runningRetries: number;
-  readonly mostRunningRetries: number;
-  readonly waitingRetries: number;
-}
-
-interface Waiter {
-  readonly cost: number;
-  readonly grant: () => void;
-}
 
 /**
  * The layer that takes each retry from the budget of its host. It stands inside `verify`: while a retry waits for its sidecar, it
@@ -62,33 +52,48 @@ export function retryBudget(options: BudgetOptions, budgets = new Map<string, Re
   };
 }
 
-/** The budget of one host. */
+/** The budget of one host. Retries wait in a bucket. Attempts without cost do not wait behind them. */
 export class RetryBudget {
   readonly #options: BudgetOptions;
-  readonly #waiters = new Set<Waiter>();
-  #tokens = CAPACITY;
-  #filledAt: number;
+  readonly #rate: RateMeter;
+  readonly #bucket: QuotaBucket;
   #running = 0;
-  #timer: Timer | undefined;
 
   constructor(options: BudgetOptions) {
+    const { clock } = options;
+    const permitsPerSecond = (RETRY_COST * 1000) / GAIN_MS;
+    const rate = new RateMeter({ permitsPerSecond, burst: CAPACITY }, clock.monotonic());
+    const meter = {
+      most: CAPACITY,
+      isSpare: () => true,
+      take: (cost: number, now: number) => {
+        // The next one becomes free when a retry ends.
+        if (this.#running >= options.mostAtOnce()) return Number.POSITIVE_INFINITY;
+        const delayMs = rate.take(cost, now);
+        if (delayMs === 0) this.#running += 1;
+        return delayMs;
+      },
+      giveBack: (gain: number) => {
+        rate.giveBack(gain);
+      },
+    };
     this.#options = options;
-    this.#filledAt = options.clock.monotonic();
+    this.#rate = rate;
+    this.#bucket = new QuotaBucket({ clock, name: 'retries', meter, maxWaitMs: Number.POSITIVE_INFINITY });
   }
 
   get state(): RetryBudgetState {
     return {
-      retriesLeft: Math.floor(this.#filled(this.#options.clock.monotonic()) / RETRY_COST),
+      retriesLeft: Math.floor(this.#rate.permitsAt(this.#options.clock.monotonic()) / RETRY_COST),
       runningRetries: this.#running,
       mostRunningRetries: this.#options.mostAtOnce(),
-      waitingRetries: this.#waiters.size,
+      waitingRetries: this.#bucket.state.waiting,
     };
   }
 
   /** Takes the success of a request, and the cost that it paid. A successful retry gets its cost back, because its host has recovered. */
   onSuccess(cost = 0): void {
-    this.#tokens = Math.min(CAPACITY, this.#tokens + Math.max(cost, SUCCESS_GAIN));
-    this.#grant();
+    this.#bucket.giveBack(Math.max(cost, SUCCESS_GAIN));
   }
 
   /**
@@ -100,94 +105,32 @@ export class RetryBudget {
     cost = RETRY_COST,
     onWait?: () => ReturnType<OnWait> | undefined,
   ): Promise<() => void> {
-    signal.throwIfAborted();
-    if (this.#waiters.size > 0 || !this.#tryTake(cost)) {
+    const { clock, maxWaitMs, onWaiting } = this.#options;
+    const end = new AbortController();
+    const tooLong = clock.timer(maxWaitMs, () => {
+      const most = durationText(maxWaitMs);
+      end.abort(waitTooLong(`no retry was granted within --max-wait ${most}: too many retries fail`));
+    });
+    const priority = cost === 0 ? 'high' : 'normal';
+    const beginWait = (): (() => void) => {
+      onWaiting?.(1);
       const endWait = onWait?.();
-      this.#options.onWaiting?.(1);
-      try {
-        await this.#wait(signal, cost);
-      } finally {
-        this.#options.onWaiting?.(-1);
+      return () => {
+        onWaiting?.(-1);
         endWait?.();
-      }
+      };
+    };
+    // More may go at once than when the others were refused.
+    this.#bucket.wake();
+    try {
+      const permit = { weight: cost, priority, onWait: beginWait } as const;
+      await this.#bucket.take(permit, signal, AbortSignal.any([signal, end.signal]));
+    } finally {
+      tooLong.cancel();
     }
     return () => {
       this.#running -= 1;
-      this.#grant();
+      this.#bucket.wake();
     };
-  }
-
-  #wait(signal: AbortSignal, cost: number): Promise<void> {
-    const { clock, maxWaitMs } = this.#options;
-    return new Promise((resolve, reject) => {
-      const waiter: Waiter = {
-        cost,
-        grant: () => {
-          leave();
-          resolve();
-        },
-      };
-      const leave = (): void => {
-        tooLong.cancel();
-        signal.removeEventListener('abort', onAbort);
-        this.#waiters.delete(waiter);
-        if (this.#waiters.size === 0) this.#stopTimer();
-      };
-      const onAbort = (): void => {
-        leave();
-        reject(signal.reason as Error);
-      };
-      const tooLong = clock.timer(maxWaitMs, () => {
-        leave();
-        reject(
-          waitTooLong(
-            `no retry was granted within --max-wait ${durationText(maxWaitMs)}: too many retries fail`,
-          ),
-        );
-      });
-      signal.addEventListener('abort', onAbort);
-      this.#waiters.add(waiter);
-      this.#grant();
-    });
-  }
-
-  #tryTake(cost: number): boolean {
-    const now = this.#options.clock.monotonic();
-    this.#tokens = this.#filled(now);
-    this.#filledAt = now;
-    if (this.#tokens < cost || this.#running >= this.#options.mostAtOnce()) return false;
-    this.#tokens -= cost;
-    this.#running += 1;
-    return true;
-  }
-
-  #filled(now: number): number {
-    return Math.min(CAPACITY, this.#tokens + ((now - this.#filledAt) / GAIN_MS) * RETRY_COST);
-  }
-
-  #grant(): void {
-    // In the order of arrival. An attempt without cost overtakes retries that wait for the budget.
-    for (const waiter of this.#waiters) {
-      if (!this.#tryTake(waiter.cost)) continue;
-      this.#waiters.delete(waiter);
-      waiter.grant();
-    }
-    if (this.#waiters.size === 0) this.#stopTimer();
-    else this.#startTimer();
-  }
-
-  /** Sets the timer for the time at which the budget allows one retry. Without it, waiting retries would stay blocked until another request succeeds or ends. */
-  #startTimer(): void {
-    if (this.#timer !== undefined || this.#tokens >= RETRY_COST) return;
-    const delayMs = Math.ceil(((RETRY_COST - this.#tokens) / RETRY_COST) * GAIN_MS);
-    this.#timer = this.#options.clock.timer(Math.max(1, delayMs), () => {
-      this.#timer = undefined;
-      this.#grant();
-    });
-  }
-
-  #stopTimer(): void {
-    this.#timer?.cancel();
-    this.#timer = undefined;
   }
 }

@@ -41,10 +41,14 @@ export class RateMeter implements Meter {
     return true;
   }
 
-  take(weight: number, nowMs: number): number {
+  permitsAt(nowMs: number): number {
     const { permitsPerSecond, burst } = this.#rate;
-    const filled = this.#permits + ((nowMs - this.#filledAt) / 1000) * permitsPerSecond;
-    this.#permits = Math.min(burst, filled);
+    return Math.min(burst, this.#permits + ((nowMs - this.#filledAt) / 1000) * permitsPerSecond);
+  }
+
+  take(weight: number, nowMs: number): number {
+    const { permitsPerSecond } = this.#rate;
+    this.#permits = this.permitsAt(nowMs);
     this.#filledAt = nowMs;
     if (this.#permits < weight) return ((weight - this.#permits) / permitsPerSecond) * 1000;
     this.#permits -= weight;
