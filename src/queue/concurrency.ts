@@ -54,7 +54,8 @@ export class Concurrency {
   };
   /** Why the level is falling now. */
   #retreatWhy: FailureKind | undefined;
-  #limit: number;
+  /** The limit of objects in flight. On the way to a higher level it rises by one with each object that arrives. */
+  limit: number;
   #meter: RateMeter;
   /** Requests on the wire. */
   #flying = 0;
@@ -72,7 +73,7 @@ export class Concurrency {
     this.#least = Math.min(LEAST, this.#most);
     const level = this.#isFixed ? this.#most : Math.min(start, this.#most);
     this.#search = new LevelSearch(level, { least: this.#least, most: this.#most });
-    this.#limit = level;
+    this.limit = level;
     this.#meter = new RateMeter(level, this.#search.turns, 0);
   }
 
@@ -82,11 +83,6 @@ export class Concurrency {
     // No level is known before the first object has arrived.
     if (!this.#hasObject || why === undefined) return undefined;
     return { level: this.limit, most: this.#most, why };
-  }
-
-  /** The limit of objects in flight. On the way to a higher level it rises by one with each object that arrives. */
-  get limit(): number {
-    return this.#limit;
   }
 
   /**
@@ -114,7 +110,7 @@ export class Concurrency {
     if (sign.sentAt >= this.#since && this.#isFailing(sign)) return;
     if (sign.result !== 'good' || !sign.isObject) return;
     this.#hasObject = true;
-    if (this.#limit < this.#search.level) this.#set(this.#limit + 1);
+    if (this.limit < this.#search.level) this.#set(this.limit + 1);
     const measurement = this.#meter.add(sign.sentAt, sign.endedAt, sign.isLate);
     if (measurement !== undefined) this.#onMeasurement(measurement, sign.endedAt);
   }
@@ -201,7 +197,7 @@ export class Concurrency {
   }
 
   #set(limit: number): void {
-    this.#limit = limit;
+    this.limit = limit;
     this.onChange(this.places);
   }
 }

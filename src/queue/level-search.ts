@@ -59,7 +59,7 @@ const NONE: Measurement = { level: 1, perSecond: 0, meanMs: 0, refusedShare: 0, 
 export class LevelSearch {
   #mode: 'growing' | 'holding' | 'trying-more' | 'trying-fewer' = 'growing';
   readonly #bounds: LevelBounds;
-  #level: number;
+  level: number;
   /** The level of the last refusal. */
   #ceiling = Number.POSITIVE_INFINITY;
   #growTo = Number.POSITIVE_INFINITY;
@@ -83,17 +83,13 @@ export class LevelSearch {
   #unhinderedMs = Number.POSITIVE_INFINITY;
 
   constructor(level: number, bounds: LevelBounds) {
-    this.#level = level;
+    this.level = level;
     this.#bounds = bounds;
-  }
-
-  get level(): number {
-    return this.#level;
   }
 
   /** Why the level is not higher; undefined at the maximum, and while it grows without failures. */
   get heldBy(): 'refused' | 'troubled' | 'no-faster-with-more' | undefined {
-    if (this.#level >= this.#bounds.most) return undefined;
+    if (this.level >= this.#bounds.most) return undefined;
     if (this.#ceiling < Number.POSITIVE_INFINITY) return 'refused';
     if (this.#isTroubled) return 'troubled';
     return this.#mode === 'growing' ? undefined : 'no-faster-with-more';
@@ -145,13 +141,13 @@ export class LevelSearch {
     if (!isFlat) this.#scaling = measurement;
     if (this.#best === undefined || measurement.perSecond > this.#best.perSecond * BETTER)
       this.#best = measurement;
-    if (this.#flatLevels >= FLAT_LEVELS || this.#level >= this.#highest) {
+    if (this.#flatLevels >= FLAT_LEVELS || this.level >= this.#highest) {
       this.#startHolding(0);
       return this.#step(this.#best.level, 'most-objects-per-second');
     }
     this.#isTroubled = !this.#mayGrow;
     return this.#mayGrow
-      ? this.#step(Math.min(this.#level * GROWTH, this.#belowCeiling), 'growth')
+      ? this.#step(Math.min(this.level * GROWTH, this.#belowCeiling), 'growth')
       : undefined;
   }
 
@@ -163,42 +159,42 @@ export class LevelSearch {
     this.#measurementsHeld = 0;
     if (this.#isRefusing(measurement)) {
       this.#mode = 'trying-fewer';
-      return this.#step(Math.floor(this.#level * FEWER), 'trying-fewer');
+      return this.#step(Math.floor(this.level * FEWER), 'trying-fewer');
     }
     return this.#tryFewer(measurement) ?? (this.#mayGrow ? this.#tryMore() : undefined);
   }
 
   #isRefusing({ refusedShare }: Measurement): boolean {
-    return refusedShare > this.#usualRefusals * 2 && this.#level > this.#bounds.least;
+    return refusedShare > this.#usualRefusals * 2 && this.level > this.#bounds.least;
   }
 
   /** Tries a lower level: alternately with a higher one, and at once when the host seems to queue requests. */
   #tryFewer({ meanMs, isLocal }: Measurement): Step | undefined {
     // If the event loop of this machine was late, the measurement says nothing about the host.
-    if (isLocal || this.#level <= this.#bounds.least) return undefined;
-    const enough = (this.#level * ROOM * this.#unhinderedMs) / meanMs;
-    const isQueueing = enough < this.#level * QUEUEING;
+    if (isLocal || this.level <= this.#bounds.least) return undefined;
+    const enough = (this.level * ROOM * this.#unhinderedMs) / meanMs;
+    const isQueueing = enough < this.level * QUEUEING;
     if (this.#direction === undefined) this.#isTurnOfFewer = !this.#isTurnOfFewer;
     const isTurn = this.#direction === undefined ? this.#isTurnOfFewer : this.#direction === 'fewer';
     if (!isQueueing && !isTurn) return undefined;
     this.#mode = 'trying-fewer';
     return this.#step(
-      isQueueing ? Math.max(enough, this.#level * LARGEST_CUT) : this.#level * FEWER,
+      isQueueing ? Math.max(enough, this.level * LARGEST_CUT) : this.level * FEWER,
       'trying-fewer',
     );
   }
 
   #tryMore(): Step | undefined {
-    const to = Math.min(Math.max(this.#level + 1, Math.floor(this.#level * MORE)), this.#belowCeiling);
-    if (to <= this.#level) {
+    const to = Math.min(Math.max(this.level + 1, Math.floor(this.level * MORE)), this.#belowCeiling);
+    if (to <= this.level) {
       this.#measurementsBelowCeiling += this.#measurementsToHold;
       if (this.#measurementsBelowCeiling < MEASUREMENTS_BELOW_CEILING) return undefined;
       this.#measurementsBelowCeiling = 0;
       this.#ceiling = Number.POSITIVE_INFINITY;
     }
-    if (this.#level >= this.#bounds.most) return undefined;
+    if (this.level >= this.#bounds.most) return undefined;
     this.#mode = 'trying-more';
-    return this.#step(Math.max(to, this.#level + 1), 'trying-more');
+    return this.#step(Math.max(to, this.level + 1), 'trying-more');
   }
 
   #judgeFewer(measurement: Measurement): Step | undefined {
@@ -249,7 +245,7 @@ export class LevelSearch {
   }
 
   get #mayGrow(): boolean {
-    return this.#growTo > this.#level;
+    return this.#growTo > this.level;
   }
 
   get #highest(): number {
@@ -258,12 +254,12 @@ export class LevelSearch {
 
   /** At most half of the way to the refused level, and at most the highest allowed level. */
   get #belowCeiling(): number {
-    return Math.min(this.#highest, this.#growTo, Math.ceil((this.#level + this.#ceiling) / 2));
+    return Math.min(this.#highest, this.#growTo, Math.ceil((this.level + this.#ceiling) / 2));
   }
 
   #step(level: number, why: LevelReason): Step {
     const { least, most } = this.#bounds;
-    this.#level = Math.round(Math.min(most, Math.max(least, level)));
-    return { level: this.#level, why };
+    this.level = Math.round(Math.min(most, Math.max(least, level)));
+    return { level: this.level, why };
   }
 }

@@ -177,24 +177,20 @@ const RESULTS = 100;
 /** The share of bad results among the last 100. */
 class RecentShare {
   #results: boolean[] = [];
-  #bad = 0;
+  bad = 0;
 
   add(isBad: boolean): void {
     this.#results.push(isBad);
-    if (isBad) this.#bad += 1;
-    if (this.#results.length > RESULTS && this.#results.shift() === true) this.#bad -= 1;
+    if (isBad) this.bad += 1;
+    if (this.#results.length > RESULTS && this.#results.shift() === true) this.bad -= 1;
   }
 
   get results(): number {
     return this.#results.length;
   }
 
-  get bad(): number {
-    return this.#bad;
-  }
-
   get share(): number {
-    return this.#results.length === 0 ? 0 : this.#bad / this.#results.length;
+    return this.#results.length === 0 ? 0 : this.bad / this.#results.length;
   }
 
   /**
@@ -203,11 +199,11 @@ class RecentShare {
    */
   exceeds(usual: number, inFlight: number): boolean {
     const expected = Math.max(this.#results.length, Math.min(inFlight, RESULTS)) * usual;
-    return this.#bad > expected + 3 * Math.sqrt(expected) + 1;
+    return this.bad > expected + 3 * Math.sqrt(expected) + 1;
   }
 
   clear(): void {
     this.#results = [];
-    this.#bad = 0;
+    this.bad = 0;
   }
 }

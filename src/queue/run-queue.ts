@@ -66,17 +66,13 @@ interface Round {
 export class Deferrals {
   readonly #createSpool: () => DeferredPlans;
   #spool: DeferredPlans;
-  #count = 0;
+  count = 0;
   /** Rounds that ended before their last plan. */
   readonly #unfinished: Round[] = [];
 
   constructor(createSpool: () => DeferredPlans) {
     this.#createSpool = createSpool;
     this.#spool = createSpool();
-  }
-
-  get count(): number {
-    return this.#count;
   }
 
   /** Stores the plan with only these tasks. `prepare` checks its file again. */
@@ -87,14 +83,14 @@ export class Deferrals {
       failure: { code, message, attempts },
     }));
     await this.#spool.add({ ...rest, tasks });
-    this.#count += failures.size;
+    this.count += failures.size;
   }
 
   /** Plans that were deferred so far. Plans that are added from now on belong to the following round. */
   async *next(): AsyncGenerator<PartitionPlan> {
     const round: Round = { spool: this.#spool, taken: 0 };
     this.#spool = this.#createSpool();
-    this.#count = 0;
+    this.count = 0;
     let isFinished = false;
     try {
       for await (const plan of round.spool.plans()) {
@@ -126,7 +122,6 @@ export class Deferrals {
   }
 }
 
-/** The error of a deferred task. */
 function failureOf({ failure }: Task): CryptodlError {
   if (failure === undefined) return new CryptodlError('bug', 'a task was deferred without a reason');
   const error = new CryptodlError(failure.code, failure.message);
@@ -234,7 +229,7 @@ export class RunQueue<Received> {
     if (refusal !== undefined) return this.#refuse(plan, refusal);
     const needsFetch = plan.tasks.some((task) => task.action.kind === 'fetch');
     const prepared = needsFetch ? await this.#work.prepare(plan) : plan;
-    const downloads: Promise<Arrived<Received>>[] = [];
+    const downloads: Promise<Arrival<Received>[]>[] = [];
     for (const task of prepared.tasks)
       if (task.action.kind !== 'fetch') await this.#work.onSettled(prepared, task);
     const groups = this.#groups(prepared);
@@ -248,7 +243,9 @@ export class RunQueue<Received> {
         if (wait !== undefined) await wait;
       }
       // After an abort the remaining tasks end without a request.
-      downloads.push(this.#places.download(() => this.#arriveTogether(prepared, group)));
+      downloads.push(
+        this.#places.download(() => Promise.all(group.map((task) => this.#arrive(prepared, task)))),
+      );
     }
     const partition = this.#finish(prepared, downloads, mayDefer).catch(this.#stop);
     this.#partitions.add(partition);
@@ -264,13 +261,6 @@ export class RunQueue<Received> {
   #groups({ tasks }: PartitionPlan): Task[][] {
     const fetched = tasks.filter(({ action }) => action.kind === 'fetch');
     return [...grouped(fetched, (task) => this.#work.together(task) ?? task).values()];
-  }
-
-  #arriveTogether(plan: PartitionPlan, group: readonly Task[]): Promise<Arrived<Received>> {
-    const [task] = group;
-    return task !== undefined && group.length === 1
-      ? this.#arrive(plan, task)
-      : Promise.all(group.map((each) => this.#arrive(plan, each)));
   }
 
   async #arrive(plan: PartitionPlan, task: Task): Promise<Arrival<Received>> {
@@ -295,7 +285,7 @@ export class RunQueue<Received> {
 
   async #finish(
     plan: PartitionPlan,
-    downloads: readonly Promise<Arrived<Received>>[],
+    downloads: readonly Promise<Arrival<Received>[]>[],
     mayDefer: boolean,
   ): Promise<void> {
     const arrivals = (await Promise.all(downloads)).flat();
@@ -376,6 +366,3 @@ interface Arrival<Received> {
   readonly task: Task;
   readonly end: Download<Received> | { readonly error: CryptodlError };
 }
-
-/** The end of one task, or of a group of tasks that share one request. */
-type Arrived<Received> = Arrival<Received> | readonly Arrival<Received>[];

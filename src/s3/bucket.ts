@@ -68,7 +68,8 @@ export class LakeBucket {
   readonly #partBytes: number;
   readonly #observer: BucketOptions['observer'];
   readonly #warned = new Set<string>();
-  #hasConditions = true;
+  /** False after the server has refused a conditional write. Each object is then compared before a put, and another writer may come in between. */
+  hasConditions = true;
 
   /** Sends no request. Throws a usage error for an address that is not one of a bucket. */
   constructor({ partBytes = PART_BYTES, ...options }: BucketOptions) {
@@ -77,11 +78,6 @@ export class LakeBucket {
     this.#client = new S3Access({ ...options, address: this.#lake });
     this.#partBytes = partBytes;
     this.#observer = options.observer;
-  }
-
-  /** False after the server has refused a conditional write. Each object is then compared before a put, and another writer may come in between. */
-  get hasConditions(): boolean {
-    return this.#hasConditions;
   }
 
   /** The objects whose keys begin with `prefix`. Keys that cannot be paths of files are left out, with one warning. */
@@ -188,7 +184,7 @@ export class LakeBucket {
    * for this.
    */
   async remove(key: string, etag?: string): Promise<void> {
-    const condition = etag === undefined || !this.#hasConditions ? {} : { IfMatch: `"${etag}"` };
+    const condition = etag === undefined || !this.hasConditions ? {} : { IfMatch: `"${etag}"` };
     const status = await this.#remove(key, condition);
     if (status === 412) throw changedElsewhere(`${this.address}/${key}`, await this.head(key));
     // Some servers have conditions for puts only.
@@ -234,12 +230,12 @@ export class LakeBucket {
 
   /** Resolves with the ETag. Without conditional writes, the put is treated like one that was refused with 501: the object is compared here. */
   async #put(key: string, file: SentFile, replaces?: string | null): Promise<string> {
-    const isCompared = replaces !== undefined && !this.#hasConditions;
+    const isCompared = replaces !== undefined && !this.hasConditions;
     const stored = isCompared ? 501 : await this.#store(key, file, replaces);
     if (typeof stored === 'string') return stored;
     const name = `${this.address}/${key}`;
     if (stored === 501 && replaces !== undefined) {
-      this.#hasConditions = false;
+      this.hasConditions = false;
       this.#warnOnce(
         'the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)',
       );

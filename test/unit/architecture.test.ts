@@ -175,7 +175,7 @@ const LINES: Readonly<Record<string, number>> = {
   plan: 2600,
   plot: 1050,
   query: 500,
-  queue: 1300,
+  queue: 1200,
   redis: 250,
   remove: 350,
   report: 2500,

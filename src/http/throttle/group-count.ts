@@ -31,7 +31,7 @@ export class GroupCount implements WindowCount {
   #alone = 0;
   /** The count of the venue. */
   #ofVenue = 0;
-  #isAsking = false;
+  isAsking = false;
   #refused: { readonly until: number; readonly weight: number; readonly isFull: boolean } | undefined;
 
   constructor(group: EgressGroup, bucket: string, clock: Pick<Clock, 'monotonic'>) {
@@ -39,10 +39,6 @@ export class GroupCount implements WindowCount {
     this.#bucket = bucket;
     this.#clock = clock;
     group.watch(this);
-  }
-
-  get isAsking(): boolean {
-    return this.#isAsking;
   }
 
   get offsetMs(): number | undefined {
@@ -71,7 +67,7 @@ export class GroupCount implements WindowCount {
       this.#held -= weight;
       return 0;
     }
-    if (this.#isAsking || !this.#group.isJoined) return ANSWER_MS;
+    if (this.isAsking || !this.#group.isJoined) return ANSWER_MS;
     const refused = this.#refused;
     if (refused !== undefined && now < refused.until && weight >= refused.weight)
       return refused.isFull ? Infinity : refused.until - now;
@@ -108,7 +104,7 @@ export class GroupCount implements WindowCount {
 
   wake(): void {
     for (const listener of this.#listeners) listener();
-    if (this.#isAsking || this.#held === 0) return;
+    if (this.isAsking || this.#held === 0) return;
     this.giveBack(this.#window.window, this.#held);
     this.#held = 0;
   }
@@ -122,7 +118,7 @@ export class GroupCount implements WindowCount {
   }
 
   async #ask(weight: number, limit: number): Promise<void> {
-    this.#isAsking = true;
+    this.isAsking = true;
     const window = this.#window;
     const asked = weight - this.#held;
     try {
@@ -138,7 +134,7 @@ export class GroupCount implements WindowCount {
     } catch {
       // The group is lost, and has told it.
     } finally {
-      this.#isAsking = false;
+      this.isAsking = false;
     }
     this.wake();
   }

@@ -32,9 +32,6 @@ interface GroupCounter {
   wake(): void;
 }
 
-/** Permits that a window that is told wants, or gives back. */
-type GroupAsk = Pick<ToldWindow, 'key' | 'weight' | 'limit'>;
-
 /** Milliseconds between two signs of life of a member. A ban reaches all members within this time. */
 const BEAT_MS = 500;
 
@@ -54,8 +51,8 @@ export class EgressGroup {
   #members: ReadonlyMap<string, number> = new Map();
   /** The size that Redis knows of this member, unless a later call arrived and its answer was lost. */
   #toldSize = 0;
-  /** Time of Redis minus monotonic time of this machine. */
-  #offsetMs: number | undefined;
+  /** Time of Redis minus monotonic time of this machine; undefined before the first answer. */
+  offsetMs: number | undefined;
   #lost: { readonly at: number; readonly problem: CryptodlError } | undefined;
   /** The server will never accept this program. */
   #refusal: CryptodlError | undefined;
@@ -119,11 +116,6 @@ export class EgressGroup {
     return this.#lost && this.#lost.at + MISSING_MS;
   }
 
-  /** Time of Redis minus monotonic time of this machine; undefined before the first answer. */
-  get offsetMs(): number | undefined {
-    return this.#offsetMs;
-  }
-
   /** Each call tells the window of the counter: a Redis that has lost its data gets them from the members. */
   watch(counter: GroupCounter): void {
     this.#counters.add(counter);
@@ -133,7 +125,7 @@ export class EgressGroup {
    * Tells what this program knows, and perhaps asks for permits. A sign of life. Rejects if Redis cannot be used, and the group is
    * then lost; or if all runs have left the group.
    */
-  async call(ask?: GroupAsk): Promise<GroupAnswer[4]> {
+  async call(ask?: Pick<ToldWindow, 'key' | 'weight' | 'limit'>): Promise<GroupAnswer[4]> {
     const connection = this.#connected();
     const counters = [...this.#counters].flatMap((counter) => {
       const window = counter.tell();
@@ -209,7 +201,7 @@ export class EgressGroup {
   #onJoined(time: number, members: GroupAnswer[1]): void {
     const { clock, warn, name } = this.#options;
     const wasJoined = this.isJoined;
-    this.#offsetMs = time - clock.monotonic();
+    this.offsetMs = time - clock.monotonic();
     this.#members = new Map(members);
     if (this.#lost !== undefined) {
       this.#lost = undefined;
