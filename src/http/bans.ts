@@ -5,6 +5,7 @@ import { instantText } from '../model/units.js';
 import { hostOf } from './fetch.js';
 import { StateFile } from '../files/state-file.js';
 import type { StateFileOptions } from '../files/state-file.js';
+import { fieldsOf, isRecord } from '../text/json.js';
 import type { EgressGroup } from './throttle/group.js';
 
 export interface Ban {
@@ -141,14 +142,11 @@ function hostOfPlace(place: string): string {
 }
 
 function parseBans(content: unknown): BansByPlace | undefined {
-  if (typeof content !== 'object' || content === null || Array.isArray(content)) return undefined;
-  const bans = Object.entries(content as Record<string, unknown>);
-  return bans.every(([, ban]) => isBan(ban)) ? (content as BansByPlace) : undefined;
+  return isRecord(content) && Object.values(content).every(isBan) ? (content as BansByPlace) : undefined;
 }
 
 function isBan(ban: unknown): ban is Ban {
-  if (typeof ban !== 'object' || ban === null) return false;
-  const { until, why } = ban as Partial<Ban>;
+  const { until, why } = fieldsOf(ban);
   // A number beyond the dates of JavaScript is no time.
   return typeof until === 'number' && !Number.isNaN(new Date(until).getTime()) && typeof why === 'string';
 }

@@ -50,7 +50,6 @@ export interface BodyFormat {
 }
 
 export interface Expectation {
-  /** The format of the body. */
   readonly format?: BodyFormat;
   /** Throws an error for a wrong answer. Called for 404 too. */
   readonly check?: (response: FetchResponse) => void;

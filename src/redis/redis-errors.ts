@@ -7,7 +7,7 @@ export function shownRedis(address: string): string {
   return `${protocol}//${host}${pathname.replace(/^\/$/, '')}`;
 }
 
-/** Errors of commands and scripts that find a value of an unexpected type. */
+/** Errors of commands and scripts that find a value of an unexpected type: data that no program of ours wrote. */
 const FOREIGN = /^WRONGTYPE|^ERR .*(?:user_script|not an integer)|^the answer is not/;
 /** Redis 6 puts the error of a command into one of its script. */
 const IN_SCRIPT = /^ERR Error running script .*@user_script: ?\d+: -?(?=[A-Z]{2,} )/;
@@ -25,11 +25,6 @@ const HINT =
 const FOREIGN_HINT =
   'use another database of the server (redis://HOST/1), or another --egress-group or --queue';
 
-/** Whether a command found data that no program of ours wrote. It finds them again until they are removed. */
-export function isForeignData(error: unknown): boolean {
-  return error instanceof Error && FOREIGN.test(error.message.replace(IN_SCRIPT, ''));
-}
-
 /** The error for an error of ioredis. `redis-unreachable` may pass by itself, `redis-refused` does not. */
 export function redisProblem(address: string, error: unknown): CryptodlError {
   const { message: said = '', code = '' } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
@@ -41,7 +36,7 @@ export function redisProblem(address: string, error: unknown): CryptodlError {
   const words = [password, username]
     .flatMap((secret) => (secret === '' ? [] : [secret, decodeURIComponent(secret)]))
     .reduce((text, secret) => text.replaceAll(secret, '***'), told);
-  const isForeign = isForeignData(error);
+  const isForeign = FOREIGN.test(message);
   const known = isForeign ? 'a key of cryptodl has data of another program' : refused?.[1];
   const what = known ?? (words === '' ? 'the connection was lost' : words);
   return new CryptodlError(

@@ -145,7 +145,7 @@ export class S3Access {
     const config = {
       ...endpoint,
       ...(credentials === undefined ? {} : { credentials }),
-      region: (this.#region ??= await regionOfProfile(sdk)),
+      region: (this.#region ??= await new sdk.S3Client({}).config.region().catch(() => DEFAULT_REGION)),
       requestHandler: { handle: this.#handle.bind(this) },
       // The layers repeat requests.
       maxAttempts: 1,
@@ -194,7 +194,7 @@ export class S3Access {
     }
   }
 
-  #follow(region: string): void {
+  readonly #follow = (region: string): void => {
     if (region === this.#region) return;
     const { address, observer } = this.#options;
     observer.warn(
@@ -202,7 +202,7 @@ export class S3Access {
     );
     this.#region = region;
     this.#opened = undefined;
-  }
+  };
 
   /**
    * Resolves with 200, 404, 412 or 501. Rejects with `lake-refused` or `lake-unreachable`, which end the run, or with another
@@ -303,13 +303,8 @@ export class S3Access {
         bannedWith: (host) => [host],
         hint: HINT,
         usedPermits: () => 0,
-        readRefusal: readRefusals({
-          onRegion: (region) => {
-            this.#follow(region);
-          },
-          onExpired: () => {
-            this.#opened = undefined;
-          },
+        readRefusal: readRefusals(this.#follow, () => {
+          this.#opened = undefined;
         }),
       },
       sign: this.#sign,
@@ -337,10 +332,6 @@ export class S3Access {
 /** Files with one secret often end with a line break. */
 function trimmed(text = ''): string | undefined {
   return text.trim() === '' ? undefined : text.trim();
-}
-
-async function regionOfProfile({ S3Client }: Sdk): Promise<string> {
-  return new S3Client({}).config.region().catch(() => DEFAULT_REGION);
 }
 
 /** Undefined without both keys. */

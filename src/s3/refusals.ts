@@ -28,17 +28,13 @@ const SLOW_DOWN = /^(?:SlowDown\w*|TooManyRequests|RequestLimitExceeded)$/;
 const REPEATED =
   /^(?:RequestTimeout|OperationAborted|ConditionalRequestConflict|IncompleteBody|BadDigest|XAmzContentSHA256Mismatch)$/;
 
-/** Changes that an answer asks for. The request is then sent again. */
-export interface OnRefusal {
-  /** The bucket is in another region. */
-  readonly onRegion: (region: string) => void;
-  /** The session token has expired, or the request has waited for too long after it was signed. */
-  readonly onExpired: () => void;
-}
-
 const REGION = /^[a-z0-9-]{2,40}$/;
 
-export function readRefusals({ onRegion, onExpired }: OnRefusal): ReadRefusal {
+/**
+ * Calls back for changes that an answer asks for; the request is then sent again. `onRegion`: the bucket is in another region. `onExpired`: the
+ * session token has expired, or the request has waited for too long after it was signed.
+ */
+export function readRefusals(onRegion: (region: string) => void, onExpired: () => void): ReadRefusal {
   return ({ status, head, headers, receivedAt }): Refusal => {
     const name = errorName(head);
     const region = headers['x-amz-bucket-region'] ?? /<Region>([^<]{2,40})<\/Region>/.exec(head)?.[1];

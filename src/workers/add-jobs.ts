@@ -63,7 +63,6 @@ async function addBatch({ open, wait }: Adding, batch: NewJob[]): Promise<number
   }
 }
 
-/** Options of all jobs. */
 const KEPT_UNTIL_DONE = {
   attempts: ATTEMPTS,
   backoff: { type: 'cryptodl' },

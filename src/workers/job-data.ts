@@ -98,7 +98,6 @@ export function parseJob(data: unknown): JobData {
   return jobData(verb, options, orders);
 }
 
-/** Whether a value has the options of one series with a range. */
 function areOptions(value: unknown, verb: JobVerb): value is RawValues {
   const options = fieldsOf(value);
   const names: readonly string[] = JOB_FLAGS.filter((name) => flagsOf(verb).includes(name));

@@ -41,7 +41,6 @@ export interface FailedObject {
 
 /** What a job does if its zips are staged between two workers. */
 export interface JobPart {
-  /** The name of the job. */
   readonly name: string;
   readonly zips: (staged: StagedZips) => ZipStore;
   /** Called when the run has ended by itself. */

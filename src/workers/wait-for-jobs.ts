@@ -19,7 +19,6 @@ import type { Wait } from './waits.js';
 export interface Waiting {
   readonly open: OpenQueue;
   readonly wait: Wait;
-  /** Jobs that were enqueued. */
   readonly jobs: number;
   readonly options: Options;
   readonly io: Io;

@@ -35,7 +35,6 @@ export class Wait {
     this.#key = `${PREFIX}:${open.name}:cryptodl:wait:${randomUUID()}`;
   }
 
-  /** The counts of the jobs so far. */
   get counts(): Counts {
     return this.#counts.all;
   }
@@ -83,7 +82,6 @@ export class Wait {
     return jobs.filter((job) => job !== '');
   }
 
-  /** Counts the end of a job. */
   async end(job: string, counts: Counts): Promise<void> {
     if ((await this.#open.connection.client.srem(this.#key, job)) === 1) this.#count(counts);
   }

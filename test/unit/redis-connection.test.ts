@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { redis } from '../../src/options/addresses.js';
 import { connectRedis } from '../../src/redis/connection.js';
-import { isForeignData, redisProblem, refusedServer, shownRedis } from '../../src/redis/redis-errors.js';
+import { redisProblem, refusedServer, shownRedis } from '../../src/redis/redis-errors.js';
 
 const ADDRESS = 'rediss://joe:open-sesame@queue:6380/2';
 
@@ -101,7 +101,8 @@ describe('an error of a server', () => {
   });
 
   it('is data of another program only if a command found it', () => {
-    const isForeign = (message: string): boolean => isForeignData(new Error(message));
+    const isForeign = (message: string): boolean =>
+      redisProblem('redis://host.test', new Error(message)).message.endsWith('data of another program');
     expect(isForeign('WRONGTYPE Operation')).toBe(true);
     expect(isForeign(`${IN_6}WRONGTYPE Operation`)).toBe(true);
     expect(isForeign('OOM command not allowed. script: f3, on @user_script:7.')).toBe(false);

@@ -59,7 +59,6 @@ export function retry(options: RetryOptions): Layer {
   };
 }
 
-/** All attempts of one request. */
 class Tries {
   readonly #options: RetryOptions;
   readonly #request: FetchRequest;
@@ -138,7 +137,6 @@ class Tries {
     return ended;
   }
 
-  /** Retries so far. */
   get retries(): number {
     return this.#attempt - 1;
   }

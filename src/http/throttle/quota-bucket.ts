@@ -160,7 +160,8 @@ export class QuotaBucket implements LimiterTally {
       let endWait = this.#reportWait(permit);
       const end = (act: () => void) => (): void => {
         signal.removeEventListener('abort', onAbort);
-        leave();
+        leaveQueue();
+        endWait?.();
         act();
       };
       const waiter: Waiter = {
@@ -175,15 +176,10 @@ export class QuotaBucket implements LimiterTally {
         },
       };
       const onAbort = (): void => {
-        leave();
+        waiter.refuse(signal.reason);
         this.wake();
-        reject(signal.reason as Error);
       };
       const leaveQueue = this.#waiters.add(waiter);
-      const leave = (): void => {
-        leaveQueue();
-        endWait?.();
-      };
       signal.addEventListener('abort', onAbort, { once: true });
       // A request behind others of its priority changes nothing for them.
       if (this.#waiters.heads(this.#shares).includes(waiter)) this.wake();

@@ -72,7 +72,6 @@ export class DnsCache {
     for (const key of this.#entries.keys()) if (key.startsWith(`${hostname} `)) this.#entries.delete(key);
   }
 
-  /** All addresses of a name. */
   addresses(hostname: string, { family, hints }: Parameters<LookupFunction>[1]): Promise<Answer> {
     const key = `${hostname} ${family ?? 0} ${hints ?? 0}`;
     const known = this.#entries.get(key);

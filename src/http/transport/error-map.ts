@@ -47,8 +47,9 @@ const MISUSE = /^UND_ERR_(INVALID_ARG|INVALID_RETURN_VALUE|NOT_SUPPORTED|DESTROY
  */
 export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   const code = errnoOf(error);
-  const proxied = proxyRefusal(error, url);
-  if (proxied !== undefined) return proxied;
+  // undici reports the refusal of a proxy only in the text of its error. For `http:` addresses, its code is that of a misuse.
+  const refused = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
+  if (refused !== null) return proxyAnswered(Number(refused[1]), url, error);
   if (error instanceof TunnelError)
     return new CryptodlError(error.kind, error.message, { cause: error, hint: error.hint });
   if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
@@ -75,12 +76,6 @@ const CLOCK_HINT =
   'check the clock of this machine; if it is right, the operator of the host must renew the certificate';
 const TRUST_HINT =
   'certificates are always checked; if your own proxy signs them, name its authority with --ca-file FILE';
-
-/** undici reports the refusal of a proxy only in the text of its error. For `http:` addresses, its code is that of a misuse. */
-function proxyRefusal(error: Error, url: string): CryptodlError | undefined {
-  const match = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
-  return match === null ? undefined : proxyAnswered(Number(match[1]), url, error);
-}
 
 function proxyAnswered(status: number, url: string, cause?: Error): CryptodlError {
   const message = `the proxy answered ${status} to a request for ${new URL(url).host}`;

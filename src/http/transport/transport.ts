@@ -32,7 +32,7 @@ export interface TransportOptions {
 export function createTransport(options: TransportOptions): Fetch {
   const send = (request: FetchRequest, context: FetchContext, held?: Held): Promise<FetchResponse> =>
     new Promise((resolve, reject) => {
-      const exchange = new Exchange(options, { request, context, held }, resolve, reject);
+      const exchange = new Exchange(options, request, context, held, resolve, reject);
       const { origin, pathname, search } = new URL(request.url);
       const { method = 'GET', sends } = request;
       const headers = headersOf(request, held?.partial);
@@ -62,12 +62,6 @@ interface Held {
   readonly partial: PartialBody;
 }
 
-interface Attempt {
-  readonly request: FetchRequest;
-  readonly context: FetchContext;
-  readonly held: Held | undefined;
-}
-
 /** The state of one attempt: an undici DispatchHandler that settles exactly once. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #options: TransportOptions;
@@ -91,7 +85,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   constructor(
     options: TransportOptions,
-    { request, context, held }: Attempt,
+    request: FetchRequest,
+    { expiry, onActivity }: FetchContext,
+    held: Held | undefined,
     resolve: (response: FetchResponse) => void,
     reject: (error: unknown) => void,
   ) {
@@ -101,7 +97,6 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#reject = reject;
     this.#held = held;
     this.#sink = new Sink(request);
-    const { expiry, onActivity } = context;
     if (expiry === undefined || onActivity === undefined)
       throw new CryptodlError('bug', 'an attempt without the layer of timeouts has no end');
     this.#tell = onActivity;
