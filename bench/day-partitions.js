@@ -13,7 +13,7 @@ import { parseArgs } from 'node:util';
 import { makeArchive } from '../scripts/synthetic-archive.js';
 
 const BIN = fileURLToPath(new URL('../bin/cryptodl.js', import.meta.url));
-const SERVER = new URL('../dist/serve/serve.js', import.meta.url).href;
+const SERVER = new URL('../dist/verbs/serve/serve.js', import.meta.url).href;
 /** A process writes this line to stderr when it ends. */
 const METER = `data:text/javascript,process.on('exit',()=>{const{user,system}=process.cpuUsage();process.stderr.write('\\nused '+JSON.stringify({cpuSeconds:(user+system)/1e6,peakMb:process.resourceUsage().maxRSS/1024})+'\\n')})`;
 const DAY_MS = 86_400_000;

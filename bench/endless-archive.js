@@ -26,10 +26,10 @@ const P99 = 3;
 const WIDTH = Math.log(P99) / 2.326;
 const PAGE = 1000;
 
-/** @type {typeof import('../src/serve/serve.js')} */
-const { readTarget } = await built('serve/serve.js');
-/** @type {typeof import('../src/serve/bucket-listing.js')} */
-const { listingXml, readListingQuery } = await built('serve/bucket-listing.js');
+/** @type {typeof import('../src/verbs/serve/serve.js')} */
+const { readTarget } = await built('verbs/serve/serve.js');
+/** @type {typeof import('../src/verbs/serve/bucket-listing.js')} */
+const { listingXml, readListingQuery } = await built('verbs/serve/bucket-listing.js');
 /** @type {EndlessOptions} */
 const {
   symbols,

@@ -35,7 +35,7 @@ const KINDS = {
 };
 
 /** The built program. */
-const { archiveHandler } = await import(new URL('../dist/serve/serve.js', import.meta.url).href);
+const { archiveHandler } = await import(new URL('../dist/verbs/serve/serve.js', import.meta.url).href);
 const [folder = '', kind = ''] = process.argv.slice(2);
 const answerOf = KINDS[kind];
 if (answerOf === undefined) throw new RangeError(`no host is called ${kind}`);

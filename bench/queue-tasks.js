@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url';
 import PQueue from 'p-queue';
 import { klinesFolder, klinesLine, SETTINGS, writeManifest } from '../scripts/synthetic-lake.js';
 
-/** @import { Fetch } from '../src/http/fetch.js' */
-/** @import { ListedObject } from '../src/source/source.js' */
+/** @import { Fetch } from '../src/model/fetch.js' */
+/** @import { ListedObject } from '../src/exchange/source.js' */
 /** @import { SeriesRequest } from '../src/plan/series-request.js' */
 /** @import { Outcome } from '../src/model/outcome.js' */
 /** @import { PartitionPlan, Series, Task } from '../src/model/task.js' */
@@ -96,8 +96,8 @@ async function planner(root, runFolder) {
   const { makePlan } = await built('plan/plan.js');
   /** @type {typeof import('../src/lake/manifests.js')} */
   const { Manifests } = await built('lake/manifests.js');
-  /** @type {typeof import('../src/source/binance/binance.js')} */
-  const { loadBinance } = await built('source/binance/binance.js');
+  /** @type {typeof import('../src/exchange/binance/binance.js')} */
+  const { loadBinance } = await built('exchange/binance/binance.js');
   const today = FIRST_DAY + DAYS + 1;
   const venue = loadBinance();
   const session = /** @type {const} */ ({
@@ -129,12 +129,12 @@ async function planner(root, runFolder) {
 async function runner(spools) {
   /** @type {typeof import('../src/plan/plan-spool.js')} */
   const { PlanSpool } = await built('plan/plan-spool.js');
-  /** @type {typeof import('../src/queue/run-queue.js')} */
-  const { RunQueue } = await built('queue/run-queue.js');
-  /** @type {typeof import('../src/queue/places.js')} */
-  const { Places } = await built('queue/places.js');
-  /** @type {typeof import('../src/report/tally.js')} */
-  const { Tally } = await built('report/tally.js');
+  /** @type {typeof import('../src/run/queue/run-queue.js')} */
+  const { RunQueue } = await built('run/queue/run-queue.js');
+  /** @type {typeof import('../src/run/queue/places.js')} */
+  const { Places } = await built('run/queue/places.js');
+  /** @type {typeof import('../src/run/report/tally.js')} */
+  const { Tally } = await built('run/report/tally.js');
   /** @type {typeof import('../src/model/outcome.js')} */
   const { taskOutcome } = await built('model/outcome.js');
   const tally = new Tally();
@@ -181,8 +181,8 @@ async function downloader(signal) {
   const { Throttle } = await built('http/throttle/throttle.js');
   /** @type {typeof import('../src/model/clock.js')} */
   const { systemClock } = await built('model/clock.js');
-  /** @type {typeof import('../src/source/keys.js')} */
-  const { keyPath } = await built('source/keys.js');
+  /** @type {typeof import('../src/exchange/keys.js')} */
+  const { keyPath } = await built('exchange/keys.js');
   // With the exchange's own rates the run would wait for permits.
   const rate = { permitsPerSecond: 1e12, burst: 1e12 };
   const throttle = new Throttle({

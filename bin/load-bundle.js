@@ -16,7 +16,7 @@ const buildOfNode = () =>
 /** The code cache of a file of the bundle for a build of Node. V8 rejects a cache that was made with other flags, or for a file with another length. */
 const cachePathOf = (path, build) => `${path}.${build}.cache`;
 
-/** A cache holds the name of its script. It is the same on all machines, so that `src/cli/print-error.ts` finds the source map. */
+/** A cache holds the name of its script. It is the same on all machines, so that `src/terminal/print-error.ts` finds the source map. */
 const scriptNameOf = (name) => `cryptodl-bundle/${name}`;
 
 const WRAPPER = '(function (exports, require, module, __filename, __dirname, impESM) {';

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const ENTRY = join(ROOT, 'dist/cli/process.js');
+const ENTRY = join(ROOT, 'dist/process.js');
 const FOLDER = join(ROOT, 'dist/bundle');
 /** DuckDB has a native binary for each platform. The others are optional packages of the user. */
 const EXTERNAL = [/^node:/, '@duckdb/node-api', 'bullmq', 'ioredis', /^@aws-sdk\//];

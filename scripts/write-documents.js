@@ -11,11 +11,11 @@ const at = (path) => new URL(`../${path}`, import.meta.url);
 /** @param {string} path */
 const built = (path) => import(at(`dist/${path}`).href);
 
-const { loadBinance } = await built('source/binance/binance.js');
-const { FACTS } = await built('source/facts.js');
-const { MARKETS } = await built('source/names.js');
-const { describeDataset } = await built('source/describe.js');
-const { FLAG_NAMES, environmentName, flagSpec } = await built('options/flags.js');
+const { loadBinance } = await built('exchange/binance/binance.js');
+const { FACTS } = await built('exchange/facts.js');
+const { MARKETS } = await built('exchange/names.js');
+const { describeDataset } = await built('exchange/describe.js');
+const { FLAG_NAMES, environmentName, flagSpec } = await built('plan/options/flags.js');
 
 const venue = loadBinance();
 const descriptions = MARKETS.flatMap((/** @type {string} */ market) =>

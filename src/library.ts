@@ -1,15 +1,15 @@
 /** `import { vision, sql } from 'cryptodl'`: the verbs of the program as functions that print nothing. docs/library.md explains them. */
 import { homedir } from 'node:os';
-import type { AuditItem } from './audit/compare-rows.js';
-import type { AuditSummary } from './audit/audit-selected.js';
-import type { ListFields } from './catalog/list-items.js';
+import type { AuditItem } from './verbs/audit/compare-rows.js';
+import type { AuditSummary } from './verbs/audit/audit-selected.js';
+import type { ListFields } from './verbs/list/list-items.js';
 import type { Cell } from './convert/duckdb.js';
-import type { CoverageSummary as CoverageRecord } from './coverage/coverage-counts.js';
-import type { SeriesRecord } from './coverage/print-coverage.js';
-import { startRun } from './download/run.js';
-import type { RunRequest } from './download/run.js';
-import { summaryOf } from './report/run-summary.js';
-import type { RunSummary } from './report/run-summary.js';
+import type { CoverageSummary as CoverageRecord } from './lake/catalogue/coverage-counts.js';
+import type { SeriesRecord } from './verbs/coverage/print-coverage.js';
+import { startRun } from './run/run.js';
+import type { RunRequest } from './run/run.js';
+import { summaryOf } from './run/report/run-summary.js';
+import type { RunSummary } from './run/report/run-summary.js';
 import { CryptodlError, inLibraryErrors, libraryError } from './library/error.js';
 import { checkHooks, observerOf } from './library/hooks.js';
 import type { Hooks, RunHooks, S3Credentials } from './library/hooks.js';
@@ -24,16 +24,16 @@ import type { ErrorCode } from './model/errors.js';
 import type { ExitCode } from './model/exit-code.js';
 import type { Announcement } from './model/observer.js';
 import type { TaskOutcome } from './model/outcome.js';
-import { NO_PROXIES, folderOf } from './options/environment.js';
-import { camelCase } from './options/flags.js';
-import type { ListName } from './options/periods.js';
-import { resolveOptions } from './options/resolve.js';
-import { readSymbolFile } from './options/symbols.js';
-import type { VerbRequest } from './options/verb-request.js';
-import type { RunVerb } from './select/selection.js';
-import { loadBinance } from './source/binance/binance.js';
-import type { LakeFinding } from './verify/lake-finding.js';
-import type { VerifySummary } from './verify/verify-lake.js';
+import { NO_PROXIES, folderOf } from './files/environment.js';
+import { camelCase } from './plan/options/flags.js';
+import type { ListName } from './plan/options/periods.js';
+import { resolveOptions } from './plan/options/resolve.js';
+import { readSymbolFile } from './plan/options/symbols.js';
+import type { VerbRequest } from './plan/options/verb-request.js';
+import type { RunVerb } from './plan/select/selection.js';
+import { loadBinance } from './exchange/binance/binance.js';
+import type { LakeFinding } from './run/verify/lake-finding.js';
+import type { VerifySummary } from './run/verify/verify-lake.js';
 
 export { CryptodlError };
 export type {
@@ -95,8 +95,8 @@ export function list<Name extends ListName>(
     if (typeof what !== 'string') throw usage('list takes a name and an object of options', callOf('list'));
     const request = requestOf('list', options, hooks);
     return itemsOf(async function* (begun) {
-      const { listItems } = await import('./catalog/list-items.js');
-      const { listName } = await import('./options/periods.js');
+      const { listItems } = await import('./verbs/list/list-items.js');
+      const { listName } = await import('./plan/options/periods.js');
       const name = listName(what) as Name;
       for await (const { fields } of listItems(name, { ...request, ...begun })) yield fields;
     }, hooks.signal);
@@ -114,8 +114,8 @@ export function coverage(
   hooks: Hooks = {},
 ): ItemsWithSummary<SeriesCoverage, CoverageSummary> {
   return lakeCall('coverage', options, hooks, async function* (request) {
-    const { coverSelected } = await import('./coverage/cover-selected.js');
-    const { seriesRecord } = await import('./coverage/print-coverage.js');
+    const { coverSelected } = await import('./run/cover-selected.js');
+    const { seriesRecord } = await import('./verbs/coverage/print-coverage.js');
     const { covered, found, periodOf } = await coverSelected(request);
     for await (const one of covered) yield seriesRecord(one, periodOf(one));
     return { ...found.record(), exitCode: found.exitCode };
@@ -128,7 +128,7 @@ export function verify(
   hooks: Hooks = {},
 ): ItemsWithSummary<LakeFinding, VerifySummary> {
   return lakeCall('verify', options, hooks, async function* (request) {
-    const { verifyLake } = await import('./verify/verify-lake.js');
+    const { verifyLake } = await import('./run/verify/verify-lake.js');
     return yield* verifyLake(request);
   });
 }
@@ -139,7 +139,7 @@ export function audit(
   hooks: Hooks = {},
 ): ItemsWithSummary<AuditItem, AuditSummary> {
   return lakeCall('audit', options, hooks, async function* (request) {
-    const { auditSelected, selectRebuilds } = await import('./audit/audit-selected.js');
+    const { auditSelected, selectRebuilds } = await import('./verbs/audit/audit-selected.js');
     const tally = yield* mapItems(
       auditSelected(request),
       (item) => (item.event === 'finding' ? item : { ...item, message: inOptionNames(item.message) }),
@@ -166,7 +166,7 @@ export function sql(query: string, options: SqlOptions = {}, hooks: Hooks = {}):
   if (typeof query !== 'string')
     throw libraryError(usage('sql takes a query and an object of options', callOf('sql')));
   return lakeCall('sql', options, hooks, async function* (request) {
-    const { queryLake } = await import('./query/query-lake.js');
+    const { queryLake } = await import('./run/query-lake.js');
     const result = await queryLake(query, request);
     try {
       const names = result.columns.map(({ name }) => name);

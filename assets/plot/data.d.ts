@@ -1,4 +1,4 @@
-/** The data of a plot as `src/plot/chart.ts` writes it. */
+/** The data of a plot as `src/verbs/plot/chart.ts` writes it. */
 type PlotBar = [
   from: number,
   to: number,

@@ -1,13 +1,13 @@
 /** `cryptodl completion SHELL` prints a few lines of shell, which call the hidden `cryptodl __complete WORD...` at each TAB. */
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import { flagFor, flagSpec, flagsOf, isSwitch } from '../options/flags.js';
-import { VERBS } from '../options/flag-spec.js';
-import type { Verb } from '../options/flag-spec.js';
-import { choice } from '../options/parsers.js';
-import type { OptionsCommand } from './look-up.js';
+import { flagFor, flagSpec, flagsOf, isSwitch } from '../plan/options/flags.js';
+import { VERBS } from '../plan/options/flag-spec.js';
+import type { Verb } from '../plan/options/flag-spec.js';
+import { choice } from '../plan/options/parsers.js';
+import type { OptionsCommand } from '../run/look-up.js';
 import { SHELLS, VERB_TEXTS } from './verbs.js';
-import { writeText } from './write-data.js';
+import { writeText } from '../terminal/write-data.js';
 
 const BASH = `# bash completion for cryptodl; made by: cryptodl completion bash
 _cryptodl() {

@@ -2,14 +2,14 @@
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { GROUPS, VERBS } from '../options/flag-spec.js';
-import type { Verb } from '../options/flag-spec.js';
-import { environmentName, flagFor, flagSpec, flagsOf, shownDefault } from '../options/flags.js';
-import type { FlagName } from '../options/flags.js';
+import { GROUPS, VERBS } from '../plan/options/flag-spec.js';
+import type { Verb } from '../plan/options/flag-spec.js';
+import { environmentName, flagFor, flagSpec, flagsOf, shownDefault } from '../plan/options/flags.js';
+import type { FlagName } from '../plan/options/flags.js';
 import { fitted, wrap } from '../text/wrap.js';
 import { RUN_EXITS, VERB_TEXTS } from './verbs.js';
 import type { ExitTexts } from './verbs.js';
-import { writeText } from './write-data.js';
+import { writeText } from '../terminal/write-data.js';
 
 /** `brief`: the text of `--help`; `all`: the text of `--help-all`. */
 export type Tier = 'brief' | 'all';

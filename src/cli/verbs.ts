@@ -1,6 +1,6 @@
 /** The table of verbs: operand, description, examples, exit codes. Help, completion and hints are made from it. */
-import type { Verb } from '../options/flag-spec.js';
-import { LISTS } from '../options/periods.js';
+import type { Verb } from '../plan/options/flag-spec.js';
+import { LISTS } from '../plan/options/periods.js';
 
 /** A row of the table. */
 interface VerbText {

@@ -4,7 +4,7 @@
  */
 import { parseDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import type { ColumnSpec } from '../source/facts.js';
+import type { ColumnSpec } from '../exchange/facts.js';
 import { MS_RANGE, US_RANGE } from './columns.js';
 
 // DATETIME and DATE accept the same cells as the expressions of columns.ts. A date without a time is its midnight.

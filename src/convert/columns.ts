@@ -1,8 +1,8 @@
 /** SQL expressions that read, check, convert and write each declared column. */
 import { DAY_MS, startOfDay } from '../model/calendar.js';
 import type { Period, Settings } from '../model/task.js';
-import type { ColumnSpec } from '../source/facts.js';
-import type { DatasetSpec } from '../source/venue.js';
+import type { ColumnSpec } from '../exchange/facts.js';
+import type { DatasetSpec } from '../exchange/venue.js';
 import { quoteName, quoteText } from './sql.js';
 
 /** Epoch values: 13 digits are milliseconds, 16 digits are microseconds. */

@@ -1,9 +1,9 @@
 /** The input and the result of a conversion. */
 import type { CryptodlError } from '../model/errors.js';
-import type { ObjectLine } from '../lake/manifest-line.js';
+import type { ObjectLine } from '../model/manifest-line.js';
 import type { RowFacts } from '../model/outcome.js';
 import type { Series, Settings } from '../model/task.js';
-import type { DatasetSpec } from '../source/venue.js';
+import type { DatasetSpec } from '../exchange/venue.js';
 import type { ReceivedObject } from './csv-input.js';
 
 /** The key-value metadata in the footer of a Parquet file. */

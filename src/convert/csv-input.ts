@@ -2,12 +2,12 @@
 import { listText } from '../model/units.js';
 import { open } from 'node:fs/promises';
 import { CryptodlError } from '../model/errors.js';
-import type { Body } from '../http/fetch.js';
-import type { ObjectLine } from '../lake/manifest-line.js';
+import type { Body } from '../model/fetch.js';
+import type { ObjectLine } from '../model/manifest-line.js';
 import type { ArchiveObject } from '../model/task.js';
-import type { ColumnSpec } from '../source/facts.js';
-import { archivedColumns } from '../source/venue.js';
-import type { DatasetSpec } from '../source/venue.js';
+import type { ColumnSpec } from '../exchange/facts.js';
+import { archivedColumns } from '../exchange/venue.js';
+import type { DatasetSpec } from '../exchange/venue.js';
 import { LONGEST_LINE } from './check-rows.js';
 import { LineScan } from './line-scan.js';
 

@@ -4,7 +4,7 @@
  */
 import { rm } from 'node:fs/promises';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
-import type { ColumnSpec } from '../source/facts.js';
+import type { ColumnSpec } from '../exchange/facts.js';
 import { isWithinPeriod } from './columns.js';
 import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
 import type { DuckDbSession } from './duckdb.js';

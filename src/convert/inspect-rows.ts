@@ -1,12 +1,12 @@
 /** Checks all rows of a file of the lake against its manifest lines. */
 import { open } from 'node:fs/promises';
-import { areDisjoint } from '../lake/manifest-line.js';
-import type { ObjectLine } from '../lake/manifest-line.js';
+import { areDisjoint } from '../model/manifest-line.js';
+import type { ObjectLine } from '../model/manifest-line.js';
 import { parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Settings } from '../model/task.js';
-import type { ColumnSpec } from '../source/facts.js';
-import type { DatasetSpec } from '../source/venue.js';
+import type { ColumnSpec } from '../exchange/facts.js';
+import type { DatasetSpec } from '../exchange/venue.js';
 import {
   instantExpression,
   isWithinPeriod,

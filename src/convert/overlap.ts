@@ -2,10 +2,10 @@
 import { parsePeriod, startOfDay } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import { isFromRest } from '../lake/manifest-line.js';
-import type { ObjectLine } from '../lake/manifest-line.js';
-import type { DatasetSpec } from '../source/venue.js';
-import { rowSeconds } from '../source/venue.js';
+import { isFromRest } from '../model/manifest-line.js';
+import type { ObjectLine } from '../model/manifest-line.js';
+import type { DatasetSpec } from '../exchange/venue.js';
+import { rowSeconds } from '../exchange/venue.js';
 import { identityOf, instantExpression, writtenColumns } from './columns.js';
 import type { Conversion, Overlap } from './conversion.js';
 import type { DuckDbSession } from './duckdb.js';

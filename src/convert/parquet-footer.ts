@@ -2,7 +2,7 @@
 import { constants } from 'node:fs';
 import { parquetMetadataAsync } from 'hyparquet/src/metadata.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { openRegularFile } from '../lake/path-checks.js';
+import { openRegularFile } from '../files/path-checks.js';
 
 /** The bytes at the end of a file that are read first. Few files have a longer footer. */
 const FOOTER_BYTES = 64 * 1024;

@@ -11,7 +11,7 @@ import { expectedRows, hasShorterBars, isoInstant } from './row-times.js';
 import { isWithinPeriod } from './columns.js';
 import { createRows, stageRows, statsQuery, viewStaged } from './statements.js';
 import type { CsvFile } from './statements.js';
-import { bodySize } from '../http/fetch.js';
+import { bodySize } from '../model/fetch.js';
 import { writeAllChunks } from '../files/disk.js';
 
 export interface ReadObjects {

@@ -4,9 +4,9 @@ import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import { MAX_GAPS } from '../model/outcome.js';
 import type { IdFacts } from '../model/outcome.js';
 import type { ArchiveObject, Series } from '../model/task.js';
-import type { ColumnSpec } from '../source/facts.js';
-import { rowSeconds } from '../source/venue.js';
-import type { DatasetSpec } from '../source/venue.js';
+import type { ColumnSpec } from '../exchange/facts.js';
+import { rowSeconds } from '../exchange/venue.js';
+import type { DatasetSpec } from '../exchange/venue.js';
 import { LONG_BAR_DAYS } from './columns.js';
 import type { Row } from './duckdb.js';
 

@@ -1,8 +1,8 @@
 /** The SQL of a conversion. Relations: `rows` (received objects), `kept` (rows of the existing file that stay). */
-import type { ObjectLine } from '../lake/manifest-line.js';
+import type { ObjectLine } from '../model/manifest-line.js';
 import type { Format, Settings } from '../model/task.js';
-import { rowSeconds } from '../source/venue.js';
-import type { DatasetSpec } from '../source/venue.js';
+import { rowSeconds } from '../exchange/venue.js';
+import type { DatasetSpec } from '../exchange/venue.js';
 import type { Conversion, FileMetadata } from './conversion.js';
 import {
   convertedExpression,
@@ -18,7 +18,7 @@ import {
 } from './columns.js';
 import { offGridExpression } from './row-times.js';
 import { quoteName, quotePath, quoteText } from './sql.js';
-import type { ColumnSpec } from '../source/facts.js';
+import type { ColumnSpec } from '../exchange/facts.js';
 
 export const ORDINAL = quoteName('.ordinal');
 export const NUMBER = quoteName('.number');

@@ -2,7 +2,7 @@
 import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
 import { instantText } from '../model/units.js';
-import { hostOf } from './fetch.js';
+import { hostOf } from '../model/fetch.js';
 import { StateFile } from '../files/state-file.js';
 import type { StateFileOptions } from '../files/state-file.js';
 import { fieldsOf, isRecord } from '../text/json.js';

@@ -3,8 +3,8 @@ import { Counters } from '../model/counters.js';
 import type { Counts } from '../model/counters.js';
 import { CryptodlError } from '../model/errors.js';
 import type { FollowedRequests, Observer, RequestCount, RetryEvent } from '../model/observer.js';
-import { bodySize, hostOf } from './fetch.js';
-import type { AttemptEnd, FetchRequest, FetchResponse } from './fetch.js';
+import { bodySize, hostOf } from '../model/fetch.js';
+import type { AttemptEnd, FetchRequest, FetchResponse } from '../model/fetch.js';
 import type { RequestFigures } from './stack.js';
 import type { RequestFollower } from './transport/measure.js';
 

@@ -2,8 +2,8 @@
 import type { Observer, RetryEvent } from '../model/observer.js';
 import { placeOf } from './bans.js';
 import type { ExchangeHosts } from './exchange-hosts.js';
-import { hostOf } from './fetch.js';
-import type { AttemptEnd, Fetch, FetchRequest, Layer } from './fetch.js';
+import { hostOf } from '../model/fetch.js';
+import type { AttemptEnd, Fetch, FetchRequest, Layer } from '../model/fetch.js';
 import { proxyLabels, proxyOf } from './proxies/no-proxy.js';
 import type { ProxyRules } from './proxies/no-proxy.js';
 import { Spread } from './proxies/spread.js';

@@ -5,7 +5,7 @@ import { CryptodlError } from '../model/errors.js';
 import type { ErrorCode } from '../model/errors.js';
 import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
-import type { AbsentLine, RestAnswer, RefusedRevision } from './manifest-line.js';
+import type { AbsentLine, RestAnswer, RefusedRevision } from '../model/manifest-line.js';
 import type { ArchiveObject, Cadence, Format, Period } from '../model/task.js';
 
 /** A line with a rejected revision. */

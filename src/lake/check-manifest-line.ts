@@ -5,12 +5,12 @@ import { dayText, parsePeriod } from '../model/calendar.js';
 import { ABSENCE_REASONS } from '../model/absence-reasons.js';
 import { FORMATS } from '../model/task.js';
 import type { Cadence, Period, Series, Settings } from '../model/task.js';
-import { isPartitionFile } from './path-checks.js';
+import { isPartitionFile } from '../files/path-checks.js';
 import { keyPath, seriesOfFolder } from './layout.js';
 import { DIGEST, INSTANT, readPlainLine } from './plain-line.js';
 import { areSettings } from '../model/settings-schema.js';
 import { SUSPICIOUS_KINDS } from '../model/outcome.js';
-import type { ManifestLine, ObjectLine } from './manifest-line.js';
+import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
 import { isLabel } from '../text/label.js';
 import { isRecord, parseJson } from '../text/json.js';
 

@@ -10,16 +10,24 @@ import { CryptodlError, errnoOf } from '../model/errors.js';
 import { completeLinesOf } from './complete-lines.js';
 import { createLineReader } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
-import { isPartitionFile, isPlainName, readRegularFile } from './path-checks.js';
+import { isPartitionFile, isPlainName, readRegularFile } from '../files/path-checks.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { seriesAt } from './layout.js';
-import type { ManifestLine, ObjectLine } from './manifest-line.js';
+import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
 import { openManifest } from './manifest-place.js';
 import { appendManifest, applyLine, emptyManifest } from './manifest.js';
 import type { Manifests } from './manifests.js';
 import { filesBefore } from './undone-commits.js';
-import { fileFacts, fileSize, publish, removeStaged, renameAll, syncAll, syncDirectory } from './publish.js';
-import type { Publication } from './publish.js';
+import {
+  fileFacts,
+  fileSize,
+  publish,
+  removeStaged,
+  renameAll,
+  syncAll,
+  syncDirectory,
+} from '../files/publish.js';
+import type { Publication } from '../files/publish.js';
 
 interface CommitContext {
   readonly paths: LakePaths;

@@ -3,7 +3,7 @@ import { constants, fstatSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { CryptodlError, errnoOf, withPath } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
-import { openRegularFile } from './path-checks.js';
+import { openRegularFile } from '../files/path-checks.js';
 
 const CHUNK_BYTES = 256 * 1024;
 

@@ -2,7 +2,7 @@
  * Writes and syncs many small files on a worker thread. On the event loop, each file would need several round trips to the thread pool.
  */
 import { Worker } from 'node:worker_threads';
-import type { Publication } from './publish.js';
+import type { Publication } from '../files/publish.js';
 
 /** A file that is written to `staged` and then renamed to `target`. */
 export interface FileToWrite extends Publication {

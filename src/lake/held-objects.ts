@@ -3,7 +3,7 @@ import { grouped } from '../model/by-name.js';
 import { monthOf, monthStart, parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Period, Settings } from '../model/task.js';
-import type { FileBefore, ObjectLine } from './manifest-line.js';
+import type { FileBefore, ObjectLine } from '../model/manifest-line.js';
 
 function byPeriod(a: ObjectLine, b: ObjectLine): number {
   return a.period < b.period ? -1 : 1;

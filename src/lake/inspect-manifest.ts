@@ -5,7 +5,7 @@ import { NewerVersion } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { emptyManifest, foldManifest } from './manifest.js';
 import type { ManifestFold, ReadLine } from './manifest.js';
-import type { DroppedLine } from './manifest-line.js';
+import type { DroppedLine } from '../model/manifest-line.js';
 import type { Format } from '../model/task.js';
 
 interface DamagedLine {

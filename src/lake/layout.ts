@@ -5,7 +5,7 @@ import { basename, dirname, join, relative, sep } from 'node:path';
 import { errnoOf, usage } from '../model/errors.js';
 import type { Market, Series } from '../model/task.js';
 import { shownPath } from '../text/printable.js';
-import { checkedFolder } from './path-checks.js';
+import { checkedFolder } from '../files/path-checks.js';
 
 /** Device names of Windows, with or without an ending. */
 const RESERVED = /^(con|prn|aux|nul|com\d|lpt\d)(\.|$)/i;

@@ -3,10 +3,10 @@ import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { errnoOf } from '../model/errors.js';
-import { backingOf } from './backing.js';
+import { backingOf } from '../files/backing.js';
 import { FOLDERS, seriesOfFolder } from './layout.js';
-import { checkedFolder, entryAt, openRegularFile } from './path-checks.js';
-import { fileSize, makeSyncedFolder } from './publish.js';
+import { checkedFolder, entryAt, openRegularFile } from '../files/path-checks.js';
+import { fileSize, makeSyncedFolder } from '../files/publish.js';
 
 /** The ending of a manifest; before it comes the name of the folder of its series. */
 export const MANIFEST_ENDING = '.jsonl';

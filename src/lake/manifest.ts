@@ -10,14 +10,14 @@ import { CryptodlError, withPath } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Period } from '../model/task.js';
 import { Absences } from './absences.js';
-import { changeManifest } from './backing.js';
+import { changeManifest } from '../files/backing.js';
 import { createLineReader, NewerVersion } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { claimManifest, openManifest } from './manifest-place.js';
-import { openRegularFile } from './path-checks.js';
-import { publish, syncDirectory } from './publish.js';
+import { openRegularFile } from '../files/path-checks.js';
+import { publish, syncDirectory } from '../files/publish.js';
 import { HeldObjects } from './held-objects.js';
-import type { ManifestLine } from './manifest-line.js';
+import type { ManifestLine } from '../model/manifest-line.js';
 import { FileCommits, isOneOf, mayHaveUndone } from './undone-commits.js';
 import { completeLinesLength, completeLinesOf } from './complete-lines.js';
 

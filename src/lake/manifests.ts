@@ -1,9 +1,9 @@
 /** A cache of the manifests that a run uses. Every append of the run also updates the cached manifest. */
-import { backingOf } from './backing.js';
+import { backingOf } from '../files/backing.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { appendManifest, applyLine, readManifest } from './manifest.js';
 import type { Manifest } from './manifest.js';
-import type { ManifestLine } from './manifest-line.js';
+import type { ManifestLine } from '../model/manifest-line.js';
 
 /** A line takes less than 2 kB of memory. A single larger manifest is kept too. */
 const MOST_LINES = 10_000;

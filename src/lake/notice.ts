@@ -1,9 +1,9 @@
 /** The notice in the root of a lake: the terms of the exchange about its data. */
-import { entryAt } from './path-checks.js';
+import { entryAt } from '../files/path-checks.js';
 import { join } from 'node:path';
-import { backingOf } from './backing.js';
+import { backingOf } from '../files/backing.js';
 import type { LakePaths } from './layout.js';
-import { publishText } from './publish.js';
+import { publishText } from '../files/publish.js';
 
 /** Parquet readers skip names that begin with an underscore. */
 const NOTICE = '_NOTICE.md';

@@ -14,10 +14,10 @@ import { SettingsSchema } from '../model/settings-schema.js';
 import type { Series } from '../model/task.js';
 import { parseJson } from '../text/json.js';
 import { shownPath } from '../text/printable.js';
-import { backingOf, bringIn } from './backing.js';
+import { backingOf, bringIn } from '../files/backing.js';
 import { FOLDERS } from './layout.js';
 import type { LakePaths } from './layout.js';
-import { publishText, syncDirectory } from './publish.js';
+import { publishText, syncDirectory } from '../files/publish.js';
 
 export const ORDERS_FOLDER = `${FOLDERS.internal}/orders`;
 

@@ -3,7 +3,7 @@
  * a check of a lake reads hundreds of thousands of them.
  */
 import type { Cadence, Settings } from '../model/task.js';
-import type { ObjectLine } from './manifest-line.js';
+import type { ObjectLine } from '../model/manifest-line.js';
 
 /** Patterns of values, without anchors. `TEXT` and `COUNT` are groups of the expression below; the other two are not. */
 export const DIGEST = '[0-9a-f]{64}';

@@ -1,13 +1,13 @@
 /** The quarantine: damaged and foreign files of the lake, damaged manifest lines and rejected objects, each with its cause. */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, sep } from 'node:path';
-import type { Body } from '../http/fetch.js';
+import type { Body } from '../model/fetch.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import { bringIn, changeManifest } from './backing.js';
+import { bringIn, changeManifest } from '../files/backing.js';
 import type { LakePaths } from './layout.js';
 import { FOLDERS, keyPath } from './layout.js';
 import { claimManifest, manifestPlace } from './manifest-place.js';
-import { fileSize, moveFile, publishText, syncDirectory } from './publish.js';
+import { fileSize, moveFile, publishText, syncDirectory } from '../files/publish.js';
 
 /**
  * Moves a file of the lake and resolves with its new path, or with undefined if it does not exist. Never replaces a quarantined

@@ -3,11 +3,11 @@ import { readdir } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import type { Series } from '../model/task.js';
-import { backingOf } from './backing.js';
+import { backingOf } from '../files/backing.js';
 import type { LakePaths, VenueFolders } from './layout.js';
 import { FOLDERS, refuseFile, refuseInnerFolder, seriesAt } from './layout.js';
 import { MANIFEST_ENDING } from './manifest-place.js';
-import { checkedFolder, isPartitionFile } from './path-checks.js';
+import { checkedFolder, isPartitionFile } from '../files/path-checks.js';
 
 export interface SeriesFolder {
   readonly kind: 'series';

@@ -2,9 +2,9 @@
 import { removeLeftovers, tempFolderOf } from '../files/temp-files.js';
 import { CryptodlError } from '../model/errors.js';
 import { isLakeAddress } from '../model/lake-address.js';
-import type { Verb } from '../options/flag-spec.js';
-import type { VerbRequest } from '../options/verb-request.js';
-import type { Credentials } from '../s3/client.js';
+import type { Verb } from '../plan/options/flag-spec.js';
+import type { VerbRequest } from '../plan/options/verb-request.js';
+import type { Credentials } from '../lake/s3/client.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import { libraryError } from './error.js';
 import type { Hooks, S3Credentials } from './hooks.js';
@@ -23,7 +23,7 @@ export async function* onLake<Item, Summary, Request extends LakeRequest>(
   const { resolved: asGiven, surroundings, clock, observer } = request;
   await removeLeftovers(tempFolderOf(asGiven.options.tempDir, surroundings.home));
   if (!isLakeAddress(asGiven.options.out)) return yield* act(request);
-  const { Mirrors } = await import('../mirror/open-mirrors.js');
+  const { Mirrors } = await import('../run/open-mirrors.js');
   const { s3Credentials } = hooks;
   const mirrors = new Mirrors(verb, () => ({
     clock,

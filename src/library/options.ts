@@ -1,9 +1,9 @@
 /** The options of the library: the flags of each verb in camelCase, with types, and their conversion to the texts of flags. */
 import { usage } from '../model/errors.js';
-import { camelCase, flagsOf, flagSpec, nameOptions } from '../options/flags.js';
-import type { CamelCase, FlagName, FlagNameIn, FlagNameOf, FlagValue } from '../options/flags.js';
-import type { RawValues } from '../options/resolve.js';
-import type { ALL, MarketAlias, MARKETS } from '../source/names.js';
+import { camelCase, flagsOf, flagSpec, nameOptions } from '../plan/options/flags.js';
+import type { CamelCase, FlagName, FlagNameIn, FlagNameOf, FlagValue } from '../plan/options/flags.js';
+import type { RawValues } from '../plan/options/resolve.js';
+import type { ALL, MarketAlias, MARKETS } from '../exchange/names.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { isRecord } from '../text/json.js';
 

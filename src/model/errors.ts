@@ -1,6 +1,6 @@
 /** The error class of the program. `model/error-codes.ts` has the properties of each code. */
 import { constants } from 'node:os';
-import type { FetchResponse, PartialBody } from '../http/fetch.js';
+import type { FetchResponse, PartialBody } from './fetch.js';
 import { ERROR_TRAITS } from './error-codes.js';
 
 export type ErrorCode = keyof typeof ERROR_TRAITS;

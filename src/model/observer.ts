@@ -1,6 +1,6 @@
 /** Notifications of a run in progress. Outcomes are reported separately. */
 import type { CryptodlError, ErrorCode } from './errors.js';
-import type { AttemptEnd } from '../http/fetch.js';
+import type { AttemptEnd } from './fetch.js';
 import type { PlanTotals } from './task.js';
 
 /** The plan of a run, shown before the first request for an object. */

@@ -1,8 +1,8 @@
 /** Chooses the objects of a series for the selected days, by the rules of `--cadence`. */
 import { isDue, isEnd, waitOfAge } from '../lake/absences.js';
 import type { Absence, Absences } from '../lake/absences.js';
-import { isFromRest } from '../lake/manifest-line.js';
-import type { ObjectLine } from '../lake/manifest-line.js';
+import { isFromRest } from '../model/manifest-line.js';
+import type { ObjectLine } from '../model/manifest-line.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { grouped } from '../model/by-name.js';
 import {
@@ -17,9 +17,9 @@ import {
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, PartitionPeriod, Period, Task } from '../model/task.js';
-import type { DatasetSpec } from '../source/venue.js';
-import { rangesOf, spansOf } from '../catalogue/spans.js';
-import type { DayRange } from '../catalogue/spans.js';
+import type { DatasetSpec } from '../exchange/venue.js';
+import { rangesOf, spansOf } from '../lake/catalogue/spans.js';
+import type { DayRange } from '../lake/catalogue/spans.js';
 import type { PlanContext } from './series-request.js';
 import { absenceReason, PAGE_DAYS } from './series-listing.js';
 import type { SeriesListing } from './series-listing.js';

@@ -2,10 +2,10 @@
 import { parsePeriod } from '../model/calendar.js';
 import type { PlanContext } from './series-request.js';
 import type { Absences } from '../lake/absences.js';
-import { fileSizes } from '../lake/publish.js';
+import { fileSizes } from '../files/publish.js';
 import type { HeldObjects } from '../lake/held-objects.js';
-import { heldObject, isFromRest } from '../lake/manifest-line.js';
-import type { ObjectLine } from '../lake/manifest-line.js';
+import { heldObject, isFromRest } from '../model/manifest-line.js';
+import type { ObjectLine } from '../model/manifest-line.js';
 import type { ArchiveObject, PartitionPlan, Period, Series, Settings, Task } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { Choice } from './choose-objects.js';

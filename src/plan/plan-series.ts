@@ -1,10 +1,10 @@
 /** Plans one series: listing and manifest become partition plans. */
-import { isFromRest } from '../lake/manifest-line.js';
-import { haltsOf } from '../catalogue/catalogue.js';
-import { DAY_SECONDS } from '../catalogue/gap.js';
-import { intersect, rangesOf, spansOf, subtract } from '../catalogue/spans.js';
-import type { DayRange } from '../catalogue/spans.js';
-import { heldCuts } from '../catalogue/day-states.js';
+import { isFromRest } from '../model/manifest-line.js';
+import { haltsOf } from '../lake/catalogue/catalogue.js';
+import { DAY_SECONDS } from '../lake/catalogue/gap.js';
+import { intersect, rangesOf, spansOf, subtract } from '../lake/catalogue/spans.js';
+import type { DayRange } from '../lake/catalogue/spans.js';
+import { heldCuts } from '../lake/catalogue/day-states.js';
 import { isRestDue } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { HeldObjects } from '../lake/held-objects.js';
@@ -16,7 +16,7 @@ import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { findDataset, hasLongBars } from '../source/venue.js';
+import { findDataset, hasLongBars } from '../exchange/venue.js';
 import {
   chooseObjects,
   chooseWithRevised,

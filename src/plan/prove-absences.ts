@@ -1,14 +1,14 @@
 /** Replaces the reasons of absence that the listing of a series leaves open by those that the other datasets of its symbol prove. */
-import { barOpenings } from '../catalogue/held-gaps.js';
-import type { DayRange } from '../catalogue/spans.js';
+import { barOpenings } from '../lake/catalogue/held-gaps.js';
+import type { DayRange } from '../lake/catalogue/spans.js';
 import { isDue, isEnd } from '../lake/absences.js';
 import type { Absences } from '../lake/absences.js';
 import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import { DAY_MS, dayOf, periodAt } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
-import { unlessListingFault } from '../source/listing.js';
-import { findDataset, hasLongBars } from '../source/venue.js';
+import { unlessListingFault } from '../exchange/listing.js';
+import { findDataset, hasLongBars } from '../exchange/venue.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import { LONGEST_DELAY_DAYS } from './series-listing.js';
 import type { SeriesListing } from './series-listing.js';

@@ -1,15 +1,15 @@
 /** Proves where a symbol begins or ends within the first or the last held object of a series: no rows are expected before or after. */
-import type { EmptyStretch } from '../catalogue/cut-days.js';
-import { heldCuts } from '../catalogue/day-states.js';
-import { barOpenings } from '../catalogue/held-gaps.js';
+import type { EmptyStretch } from '../lake/catalogue/cut-days.js';
+import { heldCuts } from '../lake/catalogue/day-states.js';
+import { barOpenings } from '../lake/catalogue/held-gaps.js';
 import type { HeldObjects, HeldSpan } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';
-import { checkedFolder } from '../lake/path-checks.js';
+import { checkedFolder } from '../files/path-checks.js';
 import { dayOf, dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Period, Series } from '../model/task.js';
-import { unlessListingFault } from '../source/listing.js';
-import { findDataset, rowSeconds } from '../source/venue.js';
+import { unlessListingFault } from '../exchange/listing.js';
+import { findDataset, rowSeconds } from '../exchange/venue.js';
 import { isCheckDay } from './choose-objects.js';
 import type { PlanContext } from './series-request.js';
 

@@ -1,11 +1,11 @@
 /** What REST has of a series: evidence against a beginning, an end or a pause that the archive alone shows. */
 import { CryptodlError } from '../model/errors.js';
 import type { Period, Series } from '../model/task.js';
-import type { DayRange } from '../catalogue/spans.js';
-import { NOT_IN_REST } from '../source/rest-rows.js';
-import type { Span } from '../source/rest-rows.js';
-import { routesOf } from '../source/routes.js';
-import type { Rest, Source } from '../source/source.js';
+import type { DayRange } from '../lake/catalogue/spans.js';
+import { NOT_IN_REST } from '../exchange/rest-rows.js';
+import type { Span } from '../exchange/rest-rows.js';
+import { routesOf } from '../exchange/routes.js';
+import type { Rest, Source } from '../exchange/source.js';
 
 /** The data of a series that REST has. */
 export interface RestOffer {

@@ -3,10 +3,10 @@ import { dayOf, dayText, monthOf, monthStart, periodAt } from '../model/calendar
 import { CryptodlError } from '../model/errors.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, Period, Series } from '../model/task.js';
-import { mapOrdered } from '../queue/in-order.js';
-import type { Listing } from '../source/listing.js';
-import type { Source } from '../source/source.js';
-import type { Span } from '../source/venue.js';
+import { mapOrdered } from '../model/in-order.js';
+import type { Listing } from '../exchange/listing.js';
+import type { Source } from '../exchange/source.js';
+import type { Span } from '../exchange/venue.js';
 
 export interface SeriesListing {
   /** Objects by the first day of their period. */

@@ -2,10 +2,10 @@
 import type { Manifest } from '../lake/manifest.js';
 import { continuedSettings } from '../lake/settings.js';
 import type { Cadence, Format, Period, Series, Settings } from '../model/task.js';
-import { cadencesOf } from '../source/keys.js';
-import type { Source } from '../source/source.js';
-import { findDataset } from '../source/venue.js';
-import type { DayRange } from '../catalogue/spans.js';
+import { cadencesOf } from '../exchange/keys.js';
+import type { Source } from '../exchange/source.js';
+import { findDataset } from '../exchange/venue.js';
+import type { DayRange } from '../lake/catalogue/spans.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { ListingRange, SeriesListing } from './series-listing.js';
 import type { RestOffer } from './rest-evidence.js';
@@ -15,7 +15,7 @@ import { FOLDERS, safeName, seriesAt, seriesFolder } from '../lake/layout.js';
 import { memoized } from '../model/by-name.js';
 import { MANIFEST_ENDING } from '../lake/manifest-place.js';
 import type { Manifests } from '../lake/manifests.js';
-import { checkedFolder } from '../lake/path-checks.js';
+import { checkedFolder } from '../files/path-checks.js';
 import { listEntries } from '../lake/walk-lake.js';
 
 /** What the plans of all series of a run share. */

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { SHELLS } from '../../src/cli/verbs.js';
-import { LISTS } from '../../src/options/periods.js';
-import { VERBS } from '../../src/options/flag-spec.js';
-import { flagFor, flagSpec, flagsOf } from '../../src/options/flags.js';
-import { MARKETS } from '../../src/source/names.js';
+import { LISTS } from '../../src/plan/options/periods.js';
+import { VERBS } from '../../src/plan/options/flag-spec.js';
+import { flagFor, flagSpec, flagsOf } from '../../src/plan/options/flags.js';
+import { MARKETS } from '../../src/exchange/names.js';
 import { cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 

@@ -11,8 +11,8 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
-import { isSame, readRunsUntil } from '../../src/monitor/run-history.js';
-import { readRuns, runId } from '../../src/monitor/run-record.js';
+import { isSame, readRunsUntil } from '../../src/run/monitor/run-history.js';
+import { readRuns, runId } from '../../src/run/monitor/run-record.js';
 import { TOOL_VERSION } from '../../src/model/version.js';
 import { isZip, useScene } from '../helpers/scene.js';
 

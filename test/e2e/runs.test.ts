@@ -3,8 +3,8 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
-import { readRuns } from '../../src/monitor/run-record.js';
-import type { RunRecord } from '../../src/monitor/run-record.js';
+import { readRuns } from '../../src/run/monitor/run-record.js';
+import type { RunRecord } from '../../src/run/monitor/run-record.js';
 import { cryptodl } from '../helpers/cli.js';
 import { useScene } from '../helpers/scene.js';
 

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
-import { datasetsOf, isArchived } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
+import { datasetsOf, isArchived } from '../../src/exchange/venue.js';
 import { filesBelow, parquetMetadata } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 

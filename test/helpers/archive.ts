@@ -4,7 +4,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
-import { archiveHandler } from '../../src/serve/serve.js';
+import { archiveHandler } from '../../src/verbs/serve/serve.js';
 
 export interface TestArchive {
   readonly url: string;

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { LakeBucket } from '../../src/s3/bucket.js';
+import type { LakeBucket } from '../../src/lake/s3/bucket.js';
 import { scratchFolder } from './folders.js';
 import { refusal } from './requests.js';
 

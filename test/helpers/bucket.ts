@@ -5,11 +5,11 @@ import { systemClock } from '../../src/model/clock.js';
 import type { Clock } from '../../src/model/clock.js';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
 import type { Observer } from '../../src/model/observer.js';
-import { proxiesOf, surroundingsOf } from '../../src/options/environment.js';
-import { resolveOptions } from '../../src/options/resolve.js';
-import type { RawValues } from '../../src/options/resolve.js';
-import type { FindCredentials } from '../../src/s3/client.js';
-import { LakeBucket } from '../../src/s3/bucket.js';
+import { proxiesOf, surroundingsOf } from '../../src/files/environment.js';
+import { resolveOptions } from '../../src/plan/options/resolve.js';
+import type { RawValues } from '../../src/plan/options/resolve.js';
+import type { FindCredentials } from '../../src/lake/s3/client.js';
+import { LakeBucket } from '../../src/lake/s3/bucket.js';
 import { S3Server } from './s3-server.js';
 import type { S3ServerOptions } from './s3-server.js';
 

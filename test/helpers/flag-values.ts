@@ -1,7 +1,7 @@
 /** A value for each flag: its text, and what the text means. */
 import { expect } from 'vitest';
-import { flagSpec } from '../../src/options/flags.js';
-import type { FlagName } from '../../src/options/flags.js';
+import { flagSpec } from '../../src/plan/options/flags.js';
+import type { FlagName } from '../../src/plan/options/flags.js';
 import { day } from './conversion.js';
 
 const VALUES: Partial<Record<FlagName, [string, unknown]>> = {

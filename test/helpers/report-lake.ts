@@ -2,8 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { klinesFolder, klinesLine, SETTINGS, writeManifest } from '../../scripts/synthetic-lake.js';
-import type { RunRecord } from '../../src/monitor/run-record.js';
-import { LATENCY_BOUNDS_S } from '../../src/report/figures.js';
+import type { RunRecord } from '../../src/run/monitor/run-record.js';
+import { LATENCY_BOUNDS_S } from '../../src/run/report/figures.js';
 
 const DAY_MS = 86_400_000;
 

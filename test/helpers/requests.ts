@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { expect } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { Body, FetchContext, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
+import type { Body, FetchContext, FetchRequest, FetchResponse } from '../../src/model/fetch.js';
 
 export const REQUEST: FetchRequest = { url: 'http://archive.test/data/a.zip', bucket: 'archive' };
 

@@ -1,9 +1,9 @@
 /** A REST client whose host answers in process. */
-import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
+import { BINANCE_ANSWERS } from '../../src/exchange/binance/binance.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { Fetch, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
-import { RestClient } from '../../src/source/binance/rest-client.js';
-import type { RestOptions } from '../../src/source/binance/rest-client.js';
+import type { Fetch, FetchRequest, FetchResponse } from '../../src/model/fetch.js';
+import { RestClient } from '../../src/exchange/binance/rest-client.js';
+import type { RestOptions } from '../../src/exchange/binance/rest-client.js';
 import { statusError } from '../../src/http/transport/error-map.js';
 import { answer } from './requests.js';
 import type { Host } from './rest-venue-types.js';

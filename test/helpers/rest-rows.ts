@@ -1,9 +1,9 @@
 /** Routes of the shipped facts, and what the pages of REST come to. */
 import type { Market } from '../../src/model/task.js';
-import type { RouteSpec } from '../../src/source/facts.js';
-import { readPage } from '../../src/source/binance/rest-session.js';
-import type { GetPage, PageQuery } from '../../src/source/binance/rest-session.js';
-import type { Page, Row } from '../../src/source/rest-rows.js';
+import type { RouteSpec } from '../../src/exchange/facts.js';
+import { readPage } from '../../src/exchange/binance/rest-session.js';
+import type { GetPage, PageQuery } from '../../src/exchange/binance/rest-session.js';
+import type { Page, Row } from '../../src/exchange/rest-rows.js';
 import { specOf } from './conversion.js';
 
 export function routeOf(market: Market, dataset: string): RouteSpec {

@@ -2,9 +2,9 @@
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { PartitionPlan, Task } from '../../src/model/task.js';
-import type { DeferredPlans, Download, QueueWork } from '../../src/queue/run-queue.js';
-import { Places } from '../../src/queue/places.js';
-import { RunQueue } from '../../src/queue/run-queue.js';
+import type { DeferredPlans, Download, QueueWork } from '../../src/run/queue/run-queue.js';
+import { Places } from '../../src/run/queue/places.js';
+import { RunQueue } from '../../src/run/queue/run-queue.js';
 import { SETTINGS } from './conversion.js';
 
 const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' } as const;

@@ -103,14 +103,14 @@ async function built(): Promise<Pick<Modules, 'run' | 'systemClock'>> {
   const dist = new URL('../../dist/', import.meta.url);
   const load = async (file: string): Promise<unknown> => import(new URL(file, dist).href);
   const { run } = (await load('main.js')) as Modules;
-  const { restrictUmask } = (await load('cli/process.js')) as Modules;
+  const { restrictUmask } = (await load('process.js')) as Modules;
   const { systemClock } = (await load('model/clock.js')) as Modules;
   restrictUmask();
   return { run, systemClock };
 }
 
 type Modules = typeof import('../../src/main.js') &
-  typeof import('../../src/cli/process.js') &
+  typeof import('../../src/process.js') &
   typeof import('../../src/model/clock.js');
 
 class Collected extends Writable {

@@ -11,7 +11,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { createGunzip, gzipSync } from 'node:zlib';
 import type { LoadSource } from '../../src/main.js';
-import type { ColumnSpec, HaltFacts } from '../../src/source/facts.js';
+import type { ColumnSpec, HaltFacts } from '../../src/exchange/facts.js';
 import type {
   Archive,
   ListedObject,
@@ -19,8 +19,8 @@ import type {
   Packing,
   RestApi,
   Source,
-} from '../../src/source/source.js';
-import type { DatasetSpec } from '../../src/source/venue.js';
+} from '../../src/exchange/source.js';
+import type { DatasetSpec } from '../../src/exchange/venue.js';
 import { built } from './built.js';
 
 const DAY_START_HOURS = -8;

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 
 import { XMLParser } from 'fast-xml-parser';
 
-import { serveArchive } from '../../src/serve/serve.js';
+import { serveArchive } from '../../src/verbs/serve/serve.js';
 
 const made: string[] = [];
 

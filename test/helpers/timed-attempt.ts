@@ -1,6 +1,6 @@
 /** An attempt with deadlines, on which the test makes things happen. */
-import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
-import type { Fetch, FetchContext, Sign } from '../../src/http/fetch.js';
+import { ZIP as ZIP_FORMAT } from '../../src/exchange/zip/unzip.js';
+import type { Fetch, FetchContext, Sign } from '../../src/model/fetch.js';
 import { timeout } from '../../src/http/transport/timeout.js';
 import { answer, context, REQUEST } from './requests.js';
 import { VirtualClock } from './virtual-clock.js';

@@ -1,15 +1,15 @@
 /** `cryptodl metrics` within this process, the venue and the program on one virtual clock. */
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { join } from 'node:path';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
-import type { RawValues } from '../../src/options/resolve.js';
-import { resolveOptions } from '../../src/options/resolve.js';
-import { NO_PROXIES } from '../../src/options/environment.js';
-import { LiveRun } from '../../src/report/live-run.js';
-import { summaryOf } from '../../src/report/run-summary.js';
-import type { RunSummary } from '../../src/report/run-summary.js';
-import { forEachItem } from '../../src/cli/look-up.js';
-import { startRun } from '../../src/download/run.js';
+import type { RawValues } from '../../src/plan/options/resolve.js';
+import { resolveOptions } from '../../src/plan/options/resolve.js';
+import { NO_PROXIES } from '../../src/files/environment.js';
+import { LiveRun } from '../../src/run/report/live-run.js';
+import { summaryOf } from '../../src/run/report/run-summary.js';
+import type { RunSummary } from '../../src/run/report/run-summary.js';
+import { forEachItem } from '../../src/run/look-up.js';
+import { startRun } from '../../src/run/run.js';
 import { IdleClock } from './idle-clock.js';
 import { NOW } from './metrics-scene.js';
 import { randoms } from './randoms.js';

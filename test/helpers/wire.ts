@@ -1,12 +1,12 @@
 /** The real wire: undici's pools and the transport over them, closed when the test is over. */
-import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
+import { BINANCE_ANSWERS } from '../../src/exchange/binance/binance.js';
 import dns from 'node:dns';
 import type { LookupAddress } from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
-import type { Fetch } from '../../src/http/fetch.js';
-import { NO_PROXIES } from '../../src/options/environment.js';
+import type { Fetch } from '../../src/model/fetch.js';
+import { NO_PROXIES } from '../../src/files/environment.js';
 import { UNLIMITED } from '../../src/http/transport/sockets.js';
 import { createPools } from '../../src/http/transport/pool.js';
 import type { PoolOptions, Pools } from '../../src/http/transport/pool.js';

@@ -180,7 +180,7 @@ describe('the bundle', () => {
     const { status, stderr } = run(installed, ['list', 'markets'], ['--require', script]);
     expect(status).toBe(1);
     expect(stderr).toContain('broken');
-    expect(stderr).toContain(`${installed}/dist/catalog/`);
+    expect(stderr).toContain(`${installed}/dist/verbs/list/`);
     expect(stderr).toMatch(/dist\/catalog\/[a-z-]+\.js:\d+:\d+/);
     expect(stderr).not.toContain('rest.cjs');
   });

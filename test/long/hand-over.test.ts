@@ -6,8 +6,8 @@ import type { Job } from 'bullmq';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import { addConversion, addFetch } from '../../src/workers/hand-over.js';
-import { jobData } from '../../src/workers/job-data.js';
+import { addConversion, addFetch } from '../../src/verbs/queue/hand-over.js';
+import { jobData } from '../../src/verbs/queue/job-data.js';
 import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
 import type { RedisProcess } from '../helpers/redis-server.js';
 

@@ -2,8 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, describe, it, onTestFinished } from 'vitest';
 import type { Io } from '../../src/model/io.js';
-import { withQueue } from '../../src/workers/open-queue.js';
-import type { CommandQueue } from '../../src/workers/open-queue.js';
+import { withQueue } from '../../src/verbs/queue/open-queue.js';
+import type { CommandQueue } from '../../src/verbs/queue/open-queue.js';
 import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

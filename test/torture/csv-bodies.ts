@@ -1,6 +1,6 @@
 /** Sound CSVs: every type of column, with and without a header. */
 import type { Series } from '../../src/model/task.js';
-import type { ColumnSpec } from '../../src/source/facts.js';
+import type { ColumnSpec } from '../../src/exchange/facts.js';
 import { specOf } from '../helpers/conversion.js';
 
 export interface SoundCsv {

@@ -1,6 +1,6 @@
 /** What a damaged CSV says, by a small reader that shares nothing with the product but the names and types of columns. */
 import { isUtf8 } from 'node:buffer';
-import type { ColumnSpec } from '../../src/source/facts.js';
+import type { ColumnSpec } from '../../src/exchange/facts.js';
 
 export type Cell = string | number | boolean | null;
 

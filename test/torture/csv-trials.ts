@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Settings } from '../../src/model/task.js';
-import type { ColumnSpec } from '../../src/source/facts.js';
+import type { ColumnSpec } from '../../src/exchange/facts.js';
 import { findFirstError } from '../../src/convert/check-rows.js';
 import { inspectCsv, knownCells, rowLines } from '../../src/convert/csv-input.js';
 import { received, specOf } from '../helpers/conversion.js';

@@ -1,6 +1,6 @@
 /** The rows of a written file, as plain values that can be compared with what a CSV says. */
 import { readFileSync } from 'node:fs';
-import type { ColumnSpec } from '../../src/source/facts.js';
+import type { ColumnSpec } from '../../src/exchange/facts.js';
 import { readParquet } from '../helpers/lake.js';
 import type { Cell } from './csv-reader.js';
 

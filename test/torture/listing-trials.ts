@@ -1,8 +1,8 @@
 /** What the planner makes of damaged listings. */
 import { strict as assert } from 'node:assert';
-import { createListing } from '../../src/source/listing.js';
-import { parseListing, S3_LISTING } from '../../src/source/s3-listing.js';
-import type { ListingPage } from '../../src/source/source.js';
+import { createListing } from '../../src/exchange/listing.js';
+import { parseListing, S3_LISTING } from '../../src/exchange/s3-listing.js';
+import type { ListingPage } from '../../src/exchange/source.js';
 import { FOLDER, LISTINGS } from './bodies.js';
 import { mutate } from './mutations.js';
 import type { Random } from './mutations.js';

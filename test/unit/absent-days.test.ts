@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseDay } from '../../src/model/calendar.js';
-import { absentDays } from '../../src/catalogue/absent-days.js';
+import { absentDays } from '../../src/lake/catalogue/absent-days.js';
 import { Absences } from '../../src/lake/absences.js';
 import type { AbsenceReason } from '../../src/model/absence-reasons.js';
 

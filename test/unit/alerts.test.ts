@@ -1,8 +1,8 @@
 /** The thresholds for the figures of a run, each at its boundary. */
 import { describe, expect, it } from 'vitest';
-import { alertsOf, needsEarlier } from '../../src/monitor/alerts.js';
-import type { AlertContext } from '../../src/monitor/alerts.js';
-import type { RunRecord } from '../../src/monitor/run-record.js';
+import { alertsOf, needsEarlier } from '../../src/run/monitor/alerts.js';
+import type { AlertContext } from '../../src/run/monitor/alerts.js';
+import type { RunRecord } from '../../src/run/monitor/run-record.js';
 
 const HOUR = 3_600_000;
 const NOW = Date.UTC(2026, 10, 21, 12);

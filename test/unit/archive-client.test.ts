@@ -1,10 +1,10 @@
 /** Requests to an archive besides its objects. */
 import { expect, it } from 'vitest';
-import type { Fetch } from '../../src/http/fetch.js';
+import type { Fetch } from '../../src/model/fetch.js';
 import { Failover } from '../../src/http/retry/fallback-host.js';
-import { resolveOptions } from '../../src/options/resolve.js';
-import { archiveAnswers } from '../../src/source/archive-client.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { resolveOptions } from '../../src/plan/options/resolve.js';
+import { archiveAnswers } from '../../src/exchange/archive-client.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 
 const KEY = 'data/spot/daily/trades/BTCUSDT/BTCUSDT-trades-2024-01-01.zip';
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createBackoff } from '../../src/http/retry/retry.js';
 import type { Strategy } from '../../src/http/retry/retry.js';
-import { STRATEGIES } from '../../src/source/names.js';
+import { STRATEGIES } from '../../src/exchange/names.js';
 
 function delays(strategy: Strategy, random: number, retries = 6): number[] {
   const options = { retryStrategy: strategy, retryDelayMs: 100, retryFactor: 2, retryMaxDelayMs: 2000 };

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { FetchContext, Sign } from '../../src/http/fetch.js';
+import type { FetchContext, Sign } from '../../src/model/fetch.js';
 import { limitBandwidth } from '../../src/http/transport/sockets.js';
 import { context, refusal, REQUEST } from '../helpers/requests.js';
 import { timedAttempt } from '../helpers/timed-attempt.js';

@@ -1,11 +1,11 @@
 /** Boundaries of bars, and the exact way from doubles to decimals and back. */
 import { array, assert, asyncProperty, bigInt, constantFrom, integer, property, tuple } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { barStart, nextStart, parseBar, planMonths } from '../../src/bars/source.js';
-import type { BarSource, TimeRule } from '../../src/bars/source.js';
-import { barColumns, barsOf, sourceRows } from '../../src/bars/make-bars.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
-import { findDataset } from '../../src/source/venue.js';
+import { barStart, nextStart, parseBar, planMonths } from '../../src/verbs/bars/source.js';
+import type { BarSource, TimeRule } from '../../src/verbs/bars/source.js';
+import { barColumns, barsOf, sourceRows } from '../../src/verbs/bars/make-bars.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
+import { findDataset } from '../../src/exchange/venue.js';
 import { SETTINGS as MONTHLY } from '../helpers/conversion.js';
 import { useSql } from '../helpers/sql.js';
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError, isNoAnswer } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
-import type { Fetch, FetchResponse } from '../../src/http/fetch.js';
+import type { Fetch, FetchResponse } from '../../src/model/fetch.js';
 import { breaker } from '../../src/http/retry/breaker.js';
 import type { BreakerOptions } from '../../src/http/retry/breaker.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { LakeBucket } from '../../src/s3/bucket.js';
+import type { LakeBucket } from '../../src/lake/s3/bucket.js';
 import { bucketContract, CONTRACT_PART_BYTES } from '../helpers/bucket-contract.js';
 import { bucketOf, s3Server } from '../helpers/bucket.js';
 import { scratchFolder } from '../helpers/folders.js';

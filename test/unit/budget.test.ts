@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Fetch, FetchContext } from '../../src/http/fetch.js';
+import type { Fetch, FetchContext } from '../../src/model/fetch.js';
 import { RetryBudget, retryBudget } from '../../src/http/retry/budget.js';
 import { answer, context, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { checkFiles, checkMemory } from '../../src/doctor/check-machine.js';
+import { checkFiles, checkMemory } from '../../src/verbs/doctor/check-machine.js';
 
 it('checkMemory accepts 1 GB and more, and names the limit of the machine or the container', () => {
   expect(checkMemory(2e9, 4e9)).toMatchObject({ status: 'ok', found: '2.0 GB available of 4.0 GB' });

@@ -5,10 +5,10 @@ import { klinesLine } from '../../scripts/synthetic-lake.js';
 import { createLineReader, NewerVersion } from '../../src/lake/check-manifest-line.js';
 import { readPlainLine } from '../../src/lake/plain-line.js';
 import { areSettings } from '../../src/model/settings-schema.js';
-import type { ManifestLine } from '../../src/lake/manifest-line.js';
-import { flagSpec } from '../../src/options/flags.js';
+import type { ManifestLine } from '../../src/model/manifest-line.js';
+import { flagSpec } from '../../src/plan/options/flags.js';
 import { SETTINGS } from '../helpers/conversion.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 
 const ARCHIVE = loadBinance().archive;
 

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { CryptodlError } from '../../src/model/errors.js';
 import type { Series, Settings } from '../../src/model/task.js';
-import type { ColumnSpec } from '../../src/source/facts.js';
+import type { ColumnSpec } from '../../src/exchange/facts.js';
 import { findFirstError } from '../../src/convert/check-rows.js';
 import { rowLines } from '../../src/convert/csv-input.js';
 import { Converter, received, specOf } from '../helpers/conversion.js';

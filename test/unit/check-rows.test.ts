@@ -1,6 +1,6 @@
 /** What the exact checker takes for a cell of each type, at its edges. */
 import { expect, it } from 'vitest';
-import type { ColumnSpec } from '../../src/source/facts.js';
+import type { ColumnSpec } from '../../src/exchange/facts.js';
 import { findFirstError, LONGEST_LINE } from '../../src/convert/check-rows.js';
 
 /** Why a line is wrong; undefined when it is right. */

@@ -4,7 +4,7 @@ import { grouped } from '../../src/model/by-name.js';
 import { dayText, eachDay, periodText } from '../../src/model/calendar.js';
 import { HeldObjects } from '../../src/lake/held-objects.js';
 import { chooseObjects, labelOf } from '../../src/plan/choose-objects.js';
-import type { DayRange } from '../../src/catalogue/spans.js';
+import type { DayRange } from '../../src/lake/catalogue/spans.js';
 import type { ChooseContext } from '../../src/plan/choose-objects.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';
 import type { ArchiveObject, Cadence, PartitionPeriod } from '../../src/model/task.js';

@@ -4,11 +4,11 @@ import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { RetryEvent } from '../../src/model/observer.js';
 import type { Outcome } from '../../src/model/outcome.js';
-import { closingBlock, jobsBlock } from '../../src/report/closing-block.js';
-import type { Closing } from '../../src/report/closing-block.js';
-import { Figures } from '../../src/report/figures.js';
-import type { CountName } from '../../src/report/tally.js';
-import { Tally } from '../../src/report/tally.js';
+import { closingBlock, jobsBlock } from '../../src/run/report/closing-block.js';
+import type { Closing } from '../../src/run/report/closing-block.js';
+import { Figures } from '../../src/run/report/figures.js';
+import type { CountName } from '../../src/run/report/tally.js';
+import { Tally } from '../../src/run/report/tally.js';
 
 const RETRY: RetryEvent = {
   traceId: 'trace',

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Concurrency } from '../../src/queue/concurrency.js';
+import { Concurrency } from '../../src/run/queue/concurrency.js';
 import type { LoadSign } from '../../src/http/transport/measure.js';
-import type { ConcurrencyChoice, LevelChange } from '../../src/queue/concurrency.js';
+import type { ConcurrencyChoice, LevelChange } from '../../src/run/queue/concurrency.js';
 import { randoms } from '../helpers/randoms.js';
 import { sized } from '../helpers/tier-size.js';
 

@@ -2,18 +2,18 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { DAY_SECONDS } from '../../src/catalogue/gap.js';
-import type { SeriesStates } from '../../src/catalogue/day-states.js';
-import type { Gap } from '../../src/catalogue/gap.js';
-import { flagLayer } from '../../src/cli/option-layers.js';
+import { DAY_SECONDS } from '../../src/lake/catalogue/gap.js';
+import type { SeriesStates } from '../../src/lake/catalogue/day-states.js';
+import type { Gap } from '../../src/lake/catalogue/gap.js';
+import { flagLayer } from '../../src/plan/options/option-layers.js';
 import { parseCommandLine } from '../../src/cli/program.js';
-import { NextStep } from '../../src/coverage/next-step.js';
+import { NextStep } from '../../src/verbs/coverage/next-step.js';
 import { dayPeriod } from '../../src/model/calendar.js';
 import type { Format } from '../../src/model/task.js';
-import { resolveOptions } from '../../src/options/resolve.js';
-import type { RawValues } from '../../src/options/resolve.js';
-import type { LastFailures } from '../../src/select/select-failures.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { resolveOptions } from '../../src/plan/options/resolve.js';
+import type { RawValues } from '../../src/plan/options/resolve.js';
+import type { LastFailures } from '../../src/run/select-failures.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { day } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 

@@ -1,14 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dayPeriod, dayText, parseDay, UTC } from '../../src/model/calendar.js';
-import { cutStretches } from '../../src/catalogue/cut-days.js';
+import { cutStretches } from '../../src/lake/catalogue/cut-days.js';
 import type { HeldSpan } from '../../src/lake/held-objects.js';
 import { lakePaths } from '../../src/lake/layout.js';
 import { Manifests } from '../../src/lake/manifests.js';
-import type { ObjectLine } from '../../src/lake/manifest-line.js';
-import { CutDays } from '../../src/download/cut-days.js';
+import type { ObjectLine } from '../../src/model/manifest-line.js';
+import { CutDays } from '../../src/run/cut-days.js';
 import type { ArchiveObject, PartitionPlan } from '../../src/model/task.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const ARCHIVE = loadBinance().archive;

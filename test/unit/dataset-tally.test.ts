@@ -4,7 +4,7 @@ import { dayPeriod, parseDay, parsePeriod } from '../../src/model/calendar.js';
 import type { Outcome } from '../../src/model/outcome.js';
 import type { AbsenceReason } from '../../src/model/absence-reasons.js';
 import type { ArchiveObject, Period, Series } from '../../src/model/task.js';
-import { Tally } from '../../src/report/tally.js';
+import { Tally } from '../../src/run/report/tally.js';
 
 const KLINES: Series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
 const TRADES: Series = { market: 'spot', dataset: 'aggTrades', symbol: 'BTCUSDT' };

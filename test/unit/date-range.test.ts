@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { dayText } from '../../src/model/calendar.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import { isRangeGiven, resolveRange } from '../../src/select/date-range.js';
-import type { RangeOptions } from '../../src/select/date-range.js';
-import { firstDay, lastDay } from '../../src/options/dates.js';
-import type { DateOption } from '../../src/options/dates.js';
+import { isRangeGiven, resolveRange } from '../../src/plan/select/date-range.js';
+import type { RangeOptions } from '../../src/plan/select/date-range.js';
+import { firstDay, lastDay } from '../../src/plan/options/dates.js';
+import type { DateOption } from '../../src/plan/options/dates.js';
 
 const NONE: RangeOptions = { days: undefined, months: undefined, from: undefined, to: undefined };
 const from = (value: string): { from: DateOption } => ({ from: firstDay(value, '--from') });

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { dayText, monthOf, monthStart } from '../../src/model/calendar.js';
-import { firstDay, lastDay } from '../../src/options/dates.js';
+import { firstDay, lastDay } from '../../src/plan/options/dates.js';
 import { day } from '../helpers/conversion.js';
 
 const dayNumber = fc.integer({ min: day('2000-01-01'), max: day('2199-12-31') });

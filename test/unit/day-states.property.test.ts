@@ -2,19 +2,19 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { klinesLine } from '../../scripts/synthetic-lake.js';
-import { absentDays, isMissing } from '../../src/catalogue/absent-days.js';
-import type { GapReason } from '../../src/catalogue/absent-days.js';
-import { statesOf } from '../../src/catalogue/day-states.js';
-import { append, intersect, subtract, union } from '../../src/catalogue/spans.js';
-import type { Spans } from '../../src/catalogue/spans.js';
-import { periodsOf } from '../../src/coverage/amounts.js';
+import { absentDays, isMissing } from '../../src/lake/catalogue/absent-days.js';
+import type { GapReason } from '../../src/lake/catalogue/absent-days.js';
+import { statesOf } from '../../src/lake/catalogue/day-states.js';
+import { append, intersect, subtract, union } from '../../src/lake/catalogue/spans.js';
+import type { Spans } from '../../src/lake/catalogue/spans.js';
+import { periodsOf } from '../../src/lake/catalogue/amounts.js';
 import { dayText } from '../../src/model/calendar.js';
 import { emptyManifest } from '../../src/lake/manifest.js';
 import { Absences } from '../../src/lake/absences.js';
-import type { ObjectLine } from '../../src/lake/manifest-line.js';
+import type { ObjectLine } from '../../src/model/manifest-line.js';
 import type { AbsenceReason } from '../../src/model/absence-reasons.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
-import { findDataset } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
+import { findDataset } from '../../src/exchange/venue.js';
 
 const END = 60;
 const DAY = 86_400;

@@ -1,17 +1,17 @@
 /** The range that coverage checks, and the formats and failures that it counts. */
 import { describe, expect, it } from 'vitest';
 import { klinesLine, SETTINGS } from '../../scripts/synthetic-lake.js';
-import { statesOf } from '../../src/catalogue/day-states.js';
-import { DAY_SECONDS } from '../../src/catalogue/gap.js';
-import type { SeriesRead, SeriesStates, StateTerms } from '../../src/catalogue/day-states.js';
+import { statesOf } from '../../src/lake/catalogue/day-states.js';
+import { DAY_SECONDS } from '../../src/lake/catalogue/gap.js';
+import type { SeriesRead, SeriesStates, StateTerms } from '../../src/lake/catalogue/day-states.js';
 import { applyLine, emptyManifest } from '../../src/lake/manifest.js';
-import type { ManifestLine } from '../../src/lake/manifest-line.js';
+import type { ManifestLine } from '../../src/model/manifest-line.js';
 import { dayText } from '../../src/model/calendar.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { Format } from '../../src/model/task.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
-import { findDataset } from '../../src/source/venue.js';
-import type { DatasetSpec } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
+import { findDataset } from '../../src/exchange/venue.js';
+import type { DatasetSpec } from '../../src/exchange/venue.js';
 import { day } from '../helpers/conversion.js';
 
 const VENUE = loadBinance();

@@ -1,7 +1,7 @@
 /** --max-duration: what is begun, what goes on, and which waits end. */
 import { describe, expect, it } from 'vitest';
-import { Deadline } from '../../src/download/deadline.js';
-import type { Fetch } from '../../src/http/fetch.js';
+import { Deadline } from '../../src/run/deadline.js';
+import type { Fetch } from '../../src/model/fetch.js';
 import { retry } from '../../src/http/retry/retry.js';
 import { RateMeter } from '../../src/http/throttle/meter.js';
 import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';

@@ -8,14 +8,14 @@ import { format, resolveConfig } from 'prettier';
 import { describe, expect, it } from 'vitest';
 import { datasetsDocument, faultsDocument, flagsDocument } from '../../scripts/documents.js';
 import { parseCommandLine } from '../../src/cli/program.js';
-import type { Invocation } from '../../src/options/resolve.js';
+import type { Invocation } from '../../src/plan/options/resolve.js';
 import type { Io } from '../../src/model/io.js';
-import { environmentName, FLAG_NAMES, flagSpec } from '../../src/options/flags.js';
-import { FACTS } from '../../src/source/facts.js';
-import { describeDataset } from '../../src/source/describe.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
-import { MARKETS } from '../../src/source/names.js';
-import { datasetsOf } from '../../src/source/venue.js';
+import { environmentName, FLAG_NAMES, flagSpec } from '../../src/plan/options/flags.js';
+import { FACTS } from '../../src/exchange/facts.js';
+import { describeDataset } from '../../src/exchange/describe.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
+import { MARKETS } from '../../src/exchange/names.js';
+import { datasetsOf } from '../../src/exchange/venue.js';
 
 const venue = loadBinance();
 const descriptions = MARKETS.flatMap((market) =>

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { donePerMinute } from '../../src/workers/status.js';
+import { donePerMinute } from '../../src/verbs/queue/status.js';
 
 const MINUTE = 60_000;
 /** Seven jobs in minute 100, after three and four in the minutes before. */

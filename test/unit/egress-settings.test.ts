@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { toCryptodlError } from '../../src/model/errors.js';
-import { resolveOptions } from '../../src/options/resolve.js';
-import type { RawLayer } from '../../src/options/resolve.js';
+import { resolveOptions } from '../../src/plan/options/resolve.js';
+import type { RawLayer } from '../../src/plan/options/resolve.js';
 
 const REDIS = { redis: ['redis://:secret@queue:6379'] };
 const GROUP = { 'egress-group': ['office'] };

@@ -1,5 +1,5 @@
 /** What proxies, firewalls and odd statuses are called; the rest is in transport-faults.test.ts. */
-import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
+import { BINANCE_ANSWERS } from '../../src/exchange/binance/binance.js';
 import { describe, expect, it } from 'vitest';
 import type { CryptodlError, ErrorCode } from '../../src/model/errors.js';
 import { mapWireError, statusError } from '../../src/http/transport/error-map.js';

@@ -2,13 +2,13 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } fr
 import { mkdtemp } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { pastRun, readReport } from '../../src/download/past-runs.js';
+import { pastRun, readReport } from '../../src/run/past-runs.js';
 import { stagedBeside } from '../../src/files/temp-files.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import { createFailureReport, readFailureReport } from '../../src/report/failure-report.js';
-import type { FailureReport } from '../../src/report/failure-report.js';
+import { createFailureReport, readFailureReport } from '../../src/run/report/failure-report.js';
+import type { FailureReport } from '../../src/run/report/failure-report.js';
 import type { PartitionPlan, ArchiveObject } from '../../src/model/task.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 

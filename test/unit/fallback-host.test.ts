@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
-import type { Fetch, FetchRequest } from '../../src/http/fetch.js';
+import type { Fetch, FetchRequest } from '../../src/model/fetch.js';
 import { breaker } from '../../src/http/retry/breaker.js';
 import { fallbackHost } from '../../src/http/retry/fallback-host.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';

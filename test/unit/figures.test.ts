@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
-import { Figures } from '../../src/report/figures.js';
+import { Figures } from '../../src/run/report/figures.js';
 
 const retryEvent = (
   usesAttempt: boolean,

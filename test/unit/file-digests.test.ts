@@ -3,8 +3,8 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { FileDigests, UnreadableFile } from '../../src/catalogue/file-digests.js';
-import type { LakeFile } from '../../src/catalogue/read-series.js';
+import { FileDigests, UnreadableFile } from '../../src/lake/catalogue/file-digests.js';
+import type { LakeFile } from '../../src/lake/catalogue/read-series.js';
 import { SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { GapGroups } from '../../src/coverage/gap-groups.js';
-import type { Gap } from '../../src/catalogue/gap.js';
+import { GapGroups } from '../../src/lake/catalogue/gap-groups.js';
+import type { Gap } from '../../src/lake/catalogue/gap.js';
 
 const OF = { rowSeconds: 60, dayStartSeconds: 0 };
 const gapAt = (minute: number, amount = 1): Gap => ({

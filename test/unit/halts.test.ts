@@ -1,14 +1,14 @@
 /** Known halts from config/halts.json. */
 import { describe, expect, it } from 'vitest';
 import { klinesLine } from '../../scripts/synthetic-lake.js';
-import { statesOf } from '../../src/catalogue/day-states.js';
-import type { Gap } from '../../src/catalogue/gap.js';
+import { statesOf } from '../../src/lake/catalogue/day-states.js';
+import type { Gap } from '../../src/lake/catalogue/gap.js';
 import { applyLine, emptyManifest } from '../../src/lake/manifest.js';
-import type { ManifestLine } from '../../src/lake/manifest-line.js';
+import type { ManifestLine } from '../../src/model/manifest-line.js';
 import { dayText } from '../../src/model/calendar.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
-import { parseFacts, readHalts } from '../../src/source/facts.js';
-import { findDataset } from '../../src/source/venue.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
+import { parseFacts, readHalts } from '../../src/exchange/facts.js';
+import { findDataset } from '../../src/exchange/venue.js';
 
 const DAY = 86_400;
 const HOUR = 3600;

@@ -1,11 +1,11 @@
 /** `--help` and `--help-all`: their size, their examples, and that they speak of the flags and values of their verb only. */
 import { describe, expect, it } from 'vitest';
 import { parseCommandLine } from '../../src/cli/program.js';
-import type { Invocation } from '../../src/options/resolve.js';
-import { VERBS } from '../../src/options/flag-spec.js';
-import { FLAG_NAMES, flagFor, flagSpec, flagsOf, shownDefault } from '../../src/options/flags.js';
-import type { Verb } from '../../src/options/flag-spec.js';
-import type { FlagName } from '../../src/options/flags.js';
+import type { Invocation } from '../../src/plan/options/resolve.js';
+import { VERBS } from '../../src/plan/options/flag-spec.js';
+import { FLAG_NAMES, flagFor, flagSpec, flagsOf, shownDefault } from '../../src/plan/options/flags.js';
+import type { Verb } from '../../src/plan/options/flag-spec.js';
+import type { FlagName } from '../../src/plan/options/flags.js';
 
 const TIERS = ['--help', '--help-all'] as const;
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { mapOrdered } from '../../src/queue/in-order.js';
+import { mapOrdered } from '../../src/model/in-order.js';
 
 /** Resolves after so many turns of the event loop. */
 async function turns(count: number): Promise<void> {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { createEngine } from '../../src/convert/duckdb.js';
 import { inspectRows } from '../../src/convert/inspect-rows.js';
-import { areDisjoint } from '../../src/lake/manifest-line.js';
+import { areDisjoint } from '../../src/model/manifest-line.js';
 import { Converter, objectLine, received, SETTINGS, specOf } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Cadence, Series } from '../../src/model/task.js';
-import { cadencesOf, keyPath } from '../../src/source/keys.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { cadencesOf, keyPath } from '../../src/exchange/keys.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { period, specOf } from '../helpers/conversion.js';
 
 const venue = loadBinance();

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { KnownStates } from '../../src/catalogue/known-states.js';
+import { KnownStates } from '../../src/lake/catalogue/known-states.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const root = scratchFolder();

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { limitedBuckets } from '../../src/http/exchange-hosts.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 
 it('limits of buckets hold together with --request-interval and --requests-per-minute', () => {
   const limits = [

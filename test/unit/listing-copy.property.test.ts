@@ -1,8 +1,8 @@
 import { array, assert, constantFrom, property, tuple } from 'fast-check';
 import { expect, it } from 'vitest';
-import { END, knownAfter, parseListingCopy, withStretch } from '../../src/source/listing.js';
-import type { ListingCopy } from '../../src/source/listing.js';
-import { byKey } from '../../src/source/keys.js';
+import { END, knownAfter, parseListingCopy, withStretch } from '../../src/exchange/listing.js';
+import type { ListingCopy } from '../../src/exchange/listing.js';
+import { byKey } from '../../src/exchange/keys.js';
 
 const NAMES = Array.from({ length: 12 }, (_, index) => `p/${String.fromCharCode(97 + index)}`);
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import { parseListing } from '../../src/source/s3-listing.js';
+import { parseListing } from '../../src/exchange/s3-listing.js';
 import { parser } from '../helpers/served-folder.js';
 
 interface Read {

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { helpText, manPage, roff } from '../../src/cli/help.js';
-import { VERBS } from '../../src/options/flag-spec.js';
+import { VERBS } from '../../src/plan/options/flag-spec.js';
 
 /** The text that roff prints for a source of our escapes. */
 function printed(source: string): string {

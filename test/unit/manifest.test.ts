@@ -10,12 +10,12 @@ import { manifestPlace } from '../../src/lake/manifest-place.js';
 import { HeldObjects } from '../../src/lake/held-objects.js';
 import { appendManifest, emptyManifest, foldManifest, readManifest } from '../../src/lake/manifest.js';
 import type { ReadLine } from '../../src/lake/manifest.js';
-import { heldObject, revisionOf } from '../../src/lake/manifest-line.js';
-import type { ManifestLine, ObjectLine } from '../../src/lake/manifest-line.js';
+import { heldObject, revisionOf } from '../../src/model/manifest-line.js';
+import type { ManifestLine, ObjectLine } from '../../src/model/manifest-line.js';
 import { day, objectLine, period, SETTINGS } from '../helpers/conversion.js';
 import { refuse, syncsOf } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 
 const ARCHIVE = loadBinance().archive;
 

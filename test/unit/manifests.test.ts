@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { FOLDERS } from '../../src/lake/layout.js';
 import { manifestPlace } from '../../src/lake/manifest-place.js';
-import type { ManifestLine, ObjectLine } from '../../src/lake/manifest-line.js';
+import type { ManifestLine, ObjectLine } from '../../src/model/manifest-line.js';
 import { readManifest } from '../../src/lake/manifest.js';
 import { Manifests } from '../../src/lake/manifests.js';
 import { objectLine, SETTINGS } from '../helpers/conversion.js';
 import { refuse, withCalls } from '../helpers/file-handles.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 
 const ARCHIVE = loadBinance().archive;
 

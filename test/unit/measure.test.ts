@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { AttemptEnd, Fetch, FetchContext, FetchResponse, Sign } from '../../src/http/fetch.js';
+import type { AttemptEnd, Fetch, FetchContext, FetchResponse, Sign } from '../../src/model/fetch.js';
 import { loadSignOf, measure } from '../../src/http/transport/measure.js';
 import { answer, context, REQUEST } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';

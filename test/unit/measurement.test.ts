@@ -1,6 +1,6 @@
 /** The measurement of one level of concurrency, and the share of failures. */
 import { describe, expect, it } from 'vitest';
-import { Failures, RateMeter } from '../../src/queue/measurement.js';
+import { Failures, RateMeter } from '../../src/run/queue/measurement.js';
 
 describe('the rate', () => {
   it('is that of thirty objects at least, from the end of the last one of the level before', () => {

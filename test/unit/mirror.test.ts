@@ -13,11 +13,11 @@ import {
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { RequestCounts } from '../../src/http/request-counts.js';
-import type { ObjectLine } from '../../src/lake/manifest-line.js';
+import type { ObjectLine } from '../../src/model/manifest-line.js';
 import { systemClock } from '../../src/model/clock.js';
-import { FileCopies } from '../../src/mirror/file-copies.js';
-import { joinManifests, zipFolders } from '../../src/mirror/manifest-text.js';
-import { Mirror } from '../../src/mirror/mirror.js';
+import { FileCopies } from '../../src/lake/mirror/file-copies.js';
+import { joinManifests, zipFolders } from '../../src/lake/mirror/manifest-text.js';
+import { Mirror } from '../../src/lake/mirror/mirror.js';
 import { bucketOf, s3Server } from '../helpers/bucket.js';
 import { SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';

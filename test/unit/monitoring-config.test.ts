@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { LEAST, THRESHOLDS } from '../../src/monitor/alerts.js';
-import { METRICS } from '../../src/monitor/prometheus-metrics.js';
+import { LEAST, THRESHOLDS } from '../../src/run/monitor/alerts.js';
+import { METRICS } from '../../src/run/monitor/prometheus-metrics.js';
 
 const textOf = (path: string): string =>
   readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');

@@ -1,6 +1,6 @@
 /** The values of `--prometheus-port` and `--prometheus-textfile`. */
 import { expect, it } from 'vitest';
-import { endpoint, endpointText, promFile } from '../../src/options/addresses.js';
+import { endpoint, endpointText, promFile } from '../../src/plan/options/addresses.js';
 
 it.each(['127.0.0.1:9464', '[::1]:65535'])('--prometheus-port is printed as %s', (text) => {
   expect(endpointText(endpoint(text, '--x'))).toBe(text);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { CryptodlError, libraryError } from '../../src/library/error.js';
 import { CryptodlError as ProgramError } from '../../src/model/errors.js';
-import { camelCase, nameOptions } from '../../src/options/flags.js';
+import { camelCase, nameOptions } from '../../src/plan/options/flags.js';
 
 it.each([
   ['run it later, or with a longer --max-wait', 'run it later, or with a longer maxWait'],

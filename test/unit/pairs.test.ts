@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { loadBinance } from '../../src/source/binance/binance.js';
-import { pairOf } from '../../src/source/pairs.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
+import { pairOf } from '../../src/exchange/pairs.js';
 import { REST_SAMPLES, restSamplesMissing } from '../helpers/samples.js';
 
 const RECORDED = ['api__v3', 'fapi__v1', 'dapi__v1'].map(

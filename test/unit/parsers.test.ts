@@ -1,16 +1,16 @@
 import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import { proxy, redis, url } from '../../src/options/addresses.js';
-import { firstDay } from '../../src/options/dates.js';
-import { limit } from '../../src/options/network-flags.js';
-import { endpoint } from '../../src/options/addresses.js';
-import * as parse from '../../src/options/parsers.js';
-import { namesOf } from '../../src/options/resolve.js';
-import { shard } from '../../src/options/shard.js';
-import { calendarPeriod, measure } from '../../src/options/periods.js';
-import { listName } from '../../src/options/periods.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { proxy, redis, url } from '../../src/plan/options/addresses.js';
+import { firstDay } from '../../src/plan/options/dates.js';
+import { limit } from '../../src/plan/options/network-flags.js';
+import { endpoint } from '../../src/plan/options/addresses.js';
+import * as parse from '../../src/plan/options/parsers.js';
+import { namesOf } from '../../src/plan/options/resolve.js';
+import { shard } from '../../src/plan/options/shard.js';
+import { calendarPeriod, measure } from '../../src/plan/options/periods.js';
+import { listName } from '../../src/plan/options/periods.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 
 const EXCHANGE = namesOf(loadBinance());
 const BUCKETS = {

@@ -3,16 +3,16 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { mkdtemp } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cachedFolderCheck, firstSymlink } from '../../src/lake/path-checks.js';
+import { cachedFolderCheck, firstSymlink } from '../../src/files/path-checks.js';
 import { lakePaths } from '../../src/lake/layout.js';
 import { Manifests } from '../../src/lake/manifests.js';
-import { createSerializer } from '../../src/queue/in-order.js';
+import { createSerializer } from '../../src/model/in-order.js';
 import { createEngine } from '../../src/convert/duckdb.js';
 import { quarantine } from '../../src/lake/quarantine.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { systemClock } from '../../src/model/clock.js';
-import { commit } from '../../src/write/commit.js';
-import { readExistingFile } from '../../src/write/existing-file.js';
+import { commit } from '../../src/lake/write/commit.js';
+import { readExistingFile } from '../../src/lake/write/existing-file.js';
 import { objectLine, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 

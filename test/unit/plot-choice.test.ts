@@ -1,11 +1,11 @@
 /** The series and the column that `cryptodl plot` chooses. */
 import { describe, expect, it } from 'vitest';
 import type { Series } from '../../src/model/task.js';
-import type { FlagName } from '../../src/options/flags.js';
-import { resolveOptions } from '../../src/options/resolve.js';
-import { chooseDataset } from '../../src/plot/choose-series.js';
-import type { ChosenDataset } from '../../src/plot/choose-series.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import type { FlagName } from '../../src/plan/options/flags.js';
+import { resolveOptions } from '../../src/plan/options/resolve.js';
+import { chooseDataset } from '../../src/verbs/plot/choose-series.js';
+import type { ChosenDataset } from '../../src/verbs/plot/choose-series.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 
 const VENUE = loadBinance();
 

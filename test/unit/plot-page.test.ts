@@ -1,10 +1,10 @@
 /** The page of `cryptodl plot`: text of a lake stays text, and its steps have the times and values of their rows. */
 import { describe, expect, it } from 'vitest';
-import { chartHtml, makeChart } from '../../src/plot/chart.js';
-import type { Chart } from '../../src/plot/chart.js';
-import type { Bar } from '../../src/plot/read-bars.js';
-import { timeGrid } from '../../src/plot/time-grid.js';
-import type { TimeRange } from '../../src/plot/time-grid.js';
+import { chartHtml, makeChart } from '../../src/verbs/plot/chart.js';
+import type { Chart } from '../../src/verbs/plot/chart.js';
+import type { Bar } from '../../src/verbs/plot/read-bars.js';
+import { timeGrid } from '../../src/verbs/plot/time-grid.js';
+import type { TimeRange } from '../../src/verbs/plot/time-grid.js';
 
 const HOUR_MS = 3_600_000;
 const START = Date.parse('2024-01-01T00:00:00Z');

@@ -2,14 +2,14 @@
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createEngine } from '../../src/convert/duckdb.js';
-import { makeChart } from '../../src/plot/chart.js';
-import { chartText, plotColumns } from '../../src/plot/draw-text.js';
-import { barQuery } from '../../src/plot/read-bars.js';
-import type { Bar } from '../../src/plot/read-bars.js';
-import { timeGrid, timeTicks } from '../../src/plot/time-grid.js';
-import { LONGEST_TEXT, valueScale, valueText } from '../../src/plot/value-scale.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
-import { findDataset } from '../../src/source/venue.js';
+import { makeChart } from '../../src/verbs/plot/chart.js';
+import { chartText, plotColumns } from '../../src/verbs/plot/draw-text.js';
+import { barQuery } from '../../src/verbs/plot/read-bars.js';
+import type { Bar } from '../../src/verbs/plot/read-bars.js';
+import { timeGrid, timeTicks } from '../../src/verbs/plot/time-grid.js';
+import { LONGEST_TEXT, valueScale, valueText } from '../../src/verbs/plot/value-scale.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
+import { findDataset } from '../../src/exchange/venue.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const HOUR_MS = 3_600_000;

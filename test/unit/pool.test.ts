@@ -1,5 +1,5 @@
 /** Sockets and what they trust, over real ones. */
-import { BINANCE_ANSWERS } from '../../src/source/binance/binance.js';
+import { BINANCE_ANSWERS } from '../../src/exchange/binance/binance.js';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:tls';

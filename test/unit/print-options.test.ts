@@ -1,14 +1,14 @@
 /** The lines of `--print-options`: readable, and valid as lines of a config file. */
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { optionLines } from '../../src/cli/option-layers.js';
-import { VERBS } from '../../src/options/flag-spec.js';
-import type { Verb } from '../../src/options/flag-spec.js';
-import { flagFor, flagsOf } from '../../src/options/flags.js';
-import { configLayer } from '../../src/options/config-file.js';
-import { resolveOptions } from '../../src/options/resolve.js';
-import type { RawLayer, RawValues, Resolved } from '../../src/options/resolve.js';
-import { SECRET_ADDRESSES } from '../../src/options/value-text.js';
+import { optionLines } from '../../src/plan/options/option-layers.js';
+import { VERBS } from '../../src/plan/options/flag-spec.js';
+import type { Verb } from '../../src/plan/options/flag-spec.js';
+import { flagFor, flagsOf } from '../../src/plan/options/flags.js';
+import { configLayer } from '../../src/plan/options/config-file.js';
+import { resolveOptions } from '../../src/plan/options/resolve.js';
+import type { RawLayer, RawValues, Resolved } from '../../src/plan/options/resolve.js';
+import { SECRET_ADDRESSES } from '../../src/plan/options/value-text.js';
 import { flagValue } from '../helpers/flag-values.js';
 
 function flags(values: RawValues): RawLayer {

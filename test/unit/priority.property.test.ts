@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Priority } from '../../src/http/fetch.js';
+import type { Priority } from '../../src/model/fetch.js';
 import { ProcessCount, WindowMeter } from '../../src/http/throttle/meter.js';
 import { PRIORITIES, PriorityQueue, Shares } from '../../src/http/throttle/priority-queue.js';
 import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';

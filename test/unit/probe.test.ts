@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { dayText } from '../../src/model/calendar.js';
 import type { Series } from '../../src/model/task.js';
 import { absenceReason, probeSeries } from '../../src/plan/series-listing.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { day, period } from '../helpers/conversion.js';
 
 const venue = loadBinance();

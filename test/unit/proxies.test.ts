@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fetch } from '../../src/http/fetch.js';
+import type { Fetch } from '../../src/model/fetch.js';
 import type { Connection, PoolOptions } from '../../src/http/transport/pool.js';
 import { HAS_OPENSSL, makeCertificate } from '../helpers/certificates.js';
 import { scratchFolder } from '../helpers/folders.js';

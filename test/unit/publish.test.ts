@@ -12,7 +12,7 @@ import {
   publish,
   renameAll,
   syncAll,
-} from '../../src/lake/publish.js';
+} from '../../src/files/publish.js';
 import { refuse, syncsOf, withRenames } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { Priority } from '../../src/http/fetch.js';
+import type { Priority } from '../../src/model/fetch.js';
 import { RateMeter, WindowMeter } from '../../src/http/throttle/meter.js';
 import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
 import { refusal } from '../helpers/requests.js';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { Fetch, FetchContext, FetchRequest } from '../../src/http/fetch.js';
+import type { Fetch, FetchContext, FetchRequest } from '../../src/model/fetch.js';
 import { redirect } from '../../src/http/transport/redirect.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';
 

@@ -2,9 +2,9 @@ import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { redis } from '../../src/options/addresses.js';
-import { connectRedis } from '../../src/redis/connection.js';
-import { redisProblem, refusedServer, shownRedis } from '../../src/redis/redis-errors.js';
+import { redis } from '../../src/plan/options/addresses.js';
+import { connectRedis } from '../../src/http/redis/connection.js';
+import { redisProblem, refusedServer, shownRedis } from '../../src/http/redis/redis-errors.js';
 
 const ADDRESS = 'rediss://joe:open-sesame@queue:6380/2';
 

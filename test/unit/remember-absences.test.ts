@@ -3,18 +3,18 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { dayPeriod, monthOf, monthPeriod, parseDay } from '../../src/model/calendar.js';
-import { reasons } from '../../src/catalogue/absent-days.js';
+import { reasons } from '../../src/lake/catalogue/absent-days.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import { seriesFolder } from '../../src/lake/layout.js';
 import { manifestPlace } from '../../src/lake/manifest-place.js';
 import { readManifest } from '../../src/lake/manifest.js';
 import { Manifests } from '../../src/lake/manifests.js';
-import { AbsenceNotes } from '../../src/download/remember-absences.js';
+import { AbsenceNotes } from '../../src/run/remember-absences.js';
 import type { Series } from '../../src/model/task.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { manifestLines } from '../helpers/lake.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 
 const ARCHIVE = loadBinance().archive;
 

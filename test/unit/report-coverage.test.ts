@@ -1,9 +1,9 @@
 /** The coverage of a lake in the page of `cryptodl report`. */
 import { describe, expect, it } from 'vitest';
-import { DAY_SECONDS } from '../../src/catalogue/gap.js';
-import type { SeriesStates } from '../../src/catalogue/day-states.js';
-import type { Gap } from '../../src/catalogue/gap.js';
-import { coverageElements } from '../../src/page/coverage-data.js';
+import { DAY_SECONDS } from '../../src/lake/catalogue/gap.js';
+import type { SeriesStates } from '../../src/lake/catalogue/day-states.js';
+import type { Gap } from '../../src/lake/catalogue/gap.js';
+import { coverageElements } from '../../src/verbs/report/coverage-data.js';
 
 interface Group {
   readonly name: string;

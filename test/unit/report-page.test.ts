@@ -3,13 +3,13 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DAY_SECONDS } from '../../src/catalogue/gap.js';
-import type { Gap } from '../../src/catalogue/gap.js';
-import type { SeriesStates } from '../../src/catalogue/day-states.js';
-import { periodsOf } from '../../src/coverage/amounts.js';
-import { DayStates, dayRuns } from '../../src/page/coverage-data.js';
-import { embedded, hashSource, pageShell } from '../../src/page/shell.js';
-import { runData } from '../../src/page/report.js';
+import { DAY_SECONDS } from '../../src/lake/catalogue/gap.js';
+import type { Gap } from '../../src/lake/catalogue/gap.js';
+import type { SeriesStates } from '../../src/lake/catalogue/day-states.js';
+import { periodsOf } from '../../src/lake/catalogue/amounts.js';
+import { DayStates, dayRuns } from '../../src/verbs/report/coverage-data.js';
+import { embedded, hashSource, pageShell } from '../../src/terminal/page-shell.js';
+import { runData } from '../../src/verbs/report/report.js';
 import { runRecord } from '../helpers/report-lake.js';
 
 describe('data in a page', () => {

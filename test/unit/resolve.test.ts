@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import { configLayer, readConfigFile } from '../../src/options/config-file.js';
+import { configLayer, readConfigFile } from '../../src/plan/options/config-file.js';
 import {
   environmentName,
   FLAG_NAMES,
@@ -10,11 +10,11 @@ import {
   flagsOf,
   isSwitch,
   optionName,
-} from '../../src/options/flags.js';
-import type { Verb } from '../../src/options/flag-spec.js';
-import { jobsFile } from '../../src/options/jobs-file.js';
-import { environmentLayer, resolveOptions } from '../../src/options/resolve.js';
-import type { RawLayer, RawValues, Resolved } from '../../src/options/resolve.js';
+} from '../../src/plan/options/flags.js';
+import type { Verb } from '../../src/plan/options/flag-spec.js';
+import { jobsFile } from '../../src/plan/options/jobs-file.js';
+import { environmentLayer, resolveOptions } from '../../src/plan/options/resolve.js';
+import type { RawLayer, RawValues, Resolved } from '../../src/plan/options/resolve.js';
 import { flagValue } from '../helpers/flag-values.js';
 import { scratchFolder } from '../helpers/folders.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { FetchRequest } from '../../src/http/fetch.js';
-import { exchangeInfo, readExchangeInfo, weightBucket } from '../../src/source/binance/exchange-info.js';
-import type { RestRequest } from '../../src/source/binance/rest-client.js';
+import type { FetchRequest } from '../../src/model/fetch.js';
+import { exchangeInfo, readExchangeInfo, weightBucket } from '../../src/exchange/binance/exchange-info.js';
+import type { RestRequest } from '../../src/exchange/binance/rest-client.js';
 import { clientOf, sayOf, URLS } from '../helpers/rest-client.js';
 import { answer, refusal } from '../helpers/requests.js';
 import { html404, json, restricted } from '../helpers/rest-venue-answers.js';

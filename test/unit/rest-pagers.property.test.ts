@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { endAnchored, idAnchored, startAnchored } from '../../src/source/binance/rest-session.js';
-import type { PageQuery } from '../../src/source/binance/rest-session.js';
-import type { Page, Span } from '../../src/source/rest-rows.js';
+import { endAnchored, idAnchored, startAnchored } from '../../src/exchange/binance/rest-session.js';
+import type { PageQuery } from '../../src/exchange/binance/rest-session.js';
+import type { Page, Span } from '../../src/exchange/rest-rows.js';
 import { refusal } from '../helpers/requests.js';
 import { allPages, modelServer, routeOf } from '../helpers/rest-rows.js';
 import type { ModelServer } from '../helpers/rest-rows.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
-import type { Fetch, FetchRequest } from '../../src/http/fetch.js';
+import type { Fetch, FetchRequest } from '../../src/model/fetch.js';
 import { retry } from '../../src/http/retry/retry.js';
 import { Sink } from '../../src/http/transport/sink.js';
 import { verify } from '../../src/http/transport/verify-body.js';

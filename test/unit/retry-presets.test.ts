@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { resolveOptions } from '../../src/options/resolve.js';
-import type { RawValues } from '../../src/options/resolve.js';
+import { resolveOptions } from '../../src/plan/options/resolve.js';
+import type { RawValues } from '../../src/plan/options/resolve.js';
 
 function optionsWith(values: RawValues) {
   const layer = { origin: 'flag', values, nameOf: (name: string) => `--${name}` } as const;

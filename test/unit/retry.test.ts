@@ -1,7 +1,7 @@
-import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
+import { ZIP as ZIP_FORMAT } from '../../src/exchange/zip/unzip.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Fetch, FetchContext, FetchRequest, PartialBody } from '../../src/http/fetch.js';
+import type { Fetch, FetchContext, FetchRequest, PartialBody } from '../../src/model/fetch.js';
 import { breaker } from '../../src/http/retry/breaker.js';
 import { retryBudget } from '../../src/http/retry/budget.js';
 import { Failover } from '../../src/http/retry/fallback-host.js';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { toCryptodlError } from '../../src/model/errors.js';
-import { chooseDatasets, datasetName } from '../../src/select/select-datasets.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { chooseDatasets, datasetName } from '../../src/plan/select/select-datasets.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 
 const VENUE = loadBinance();
 

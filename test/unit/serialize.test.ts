@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { createSerializer } from '../../src/queue/in-order.js';
+import { createSerializer } from '../../src/model/in-order.js';
 
 async function turns(count: number): Promise<void> {
   for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { dayText } from '../../src/model/calendar.js';
-import type { ListedObject } from '../../src/source/source.js';
-import type { Listing } from '../../src/source/listing.js';
+import type { ListedObject } from '../../src/exchange/source.js';
+import type { Listing } from '../../src/exchange/listing.js';
 import { absenceReason, listSeries } from '../../src/plan/series-listing.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';
 import type { AbsenceReason } from '../../src/model/absence-reasons.js';
 import type { Cadence, Series } from '../../src/model/task.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { day, period } from '../helpers/conversion.js';
 
 const venue = loadBinance();

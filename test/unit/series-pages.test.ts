@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Row, Span } from '../../src/source/rest-rows.js';
-import { seriesPages } from '../../src/source/binance/rest-session.js';
-import { SpanRows } from '../../src/source/rest-rows.js';
+import type { Row, Span } from '../../src/exchange/rest-rows.js';
+import { seriesPages } from '../../src/exchange/binance/rest-session.js';
+import { SpanRows } from '../../src/exchange/rest-rows.js';
 import type { Series } from '../../src/model/task.js';
-import type { RouteSpec } from '../../src/source/facts.js';
+import type { RouteSpec } from '../../src/exchange/facts.js';
 import { clientOf, sayOf } from '../helpers/rest-client.js';
 import { allPages, routeOf } from '../helpers/rest-rows.js';
 import { fundingEvents } from '../helpers/rest-venue-rows.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { seriesTable } from '../../src/coverage/series-table.js';
+import { seriesTable } from '../../src/lake/catalogue/series-table.js';
 
 const ROW = 'BTCUSDT,96.77 %,4.17 %,720,744,rows,2024-01-01 00:00,2024-01-31 23:00,31,2,3,4'.split(',');
 const headOf = (width?: number): string[] => (seriesTable([ROW], width)[0] ?? '').split(/ +/);

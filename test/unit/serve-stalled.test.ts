@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { afterAll, expect, it } from 'vitest';
-import { serveArchive } from '../../src/serve/serve.js';
+import { serveArchive } from '../../src/verbs/serve/serve.js';
 import { folderWith, removeFolders } from '../helpers/served-folder.js';
 
 const BYTES = 32 * 1024 * 1024;

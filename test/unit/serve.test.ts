@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-import { serveArchive } from '../../src/serve/serve.js';
+import { serveArchive } from '../../src/verbs/serve/serve.js';
 import { digest, errorOf, folderWith, list, raw, removeFolders, serve } from '../helpers/served-folder.js';
 
 const SERIES = 'data/spot/daily/klines/BTCUSDT/1m';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Series } from '../../src/model/task.js';
-import { fnv1a, isInShard, shard } from '../../src/options/shard.js';
+import { fnv1a, isInShard, shard } from '../../src/plan/options/shard.js';
 import { randoms } from '../helpers/randoms.js';
 
 const VENUE = { name: 'binance' };

@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { parseCommandLine } from '../../src/cli/program.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import { VERBS } from '../../src/options/flag-spec.js';
-import { FLAG_NAMES, flagSpec, flagsOf } from '../../src/options/flags.js';
-import type { RawValues } from '../../src/options/resolve.js';
+import { VERBS } from '../../src/plan/options/flag-spec.js';
+import { FLAG_NAMES, flagSpec, flagsOf } from '../../src/plan/options/flags.js';
+import type { RawValues } from '../../src/plan/options/resolve.js';
 
 const STDOUT = { stdout: { write: () => true } };
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Fetch } from '../../src/http/fetch.js';
-import { downloadObject } from '../../src/download/download-object.js';
+import type { Fetch } from '../../src/model/fetch.js';
+import { downloadObject } from '../../src/run/download-object.js';
 import { verify } from '../../src/http/transport/verify-body.js';
 import { systemClock } from '../../src/model/clock.js';
-import { LiveRun } from '../../src/report/live-run.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { LiveRun } from '../../src/run/report/live-run.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { makeZip } from '../../scripts/make-zip.js';
 import { period, SETTINGS } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';

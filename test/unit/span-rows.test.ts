@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { Page, Row } from '../../src/source/rest-rows.js';
-import { JoinedRows, SpanRows } from '../../src/source/rest-rows.js';
+import type { Page, Row } from '../../src/exchange/rest-rows.js';
+import { JoinedRows, SpanRows } from '../../src/exchange/rest-rows.js';
 import { refusal } from '../helpers/requests.js';
 
 const rowAt = (at: number, cells: Row['cells'] = {}): Row => ({ at, id: 0, cells });

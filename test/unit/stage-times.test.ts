@@ -1,10 +1,10 @@
-import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
+import { ZIP as ZIP_FORMAT } from '../../src/exchange/zip/unzip.js';
 import { describe, expect, it } from 'vitest';
-import type { FetchContext, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
+import type { FetchContext, FetchRequest, FetchResponse } from '../../src/model/fetch.js';
 import { follow } from '../../src/http/transport/measure.js';
 import type { PartitionPlan } from '../../src/model/task.js';
-import { timeText } from '../../src/report/closing-block.js';
-import { LiveRun } from '../../src/report/live-run.js';
+import { timeText } from '../../src/run/report/closing-block.js';
+import { LiveRun } from '../../src/run/report/live-run.js';
 import { SETTINGS } from '../helpers/conversion.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 

@@ -2,8 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { StagedZips } from '../../src/mirror/staged-zips.js';
-import type { ZipRecord } from '../../src/mirror/staged-zips.js';
+import { StagedZips } from '../../src/lake/mirror/staged-zips.js';
+import type { ZipRecord } from '../../src/lake/mirror/staged-zips.js';
 import { bucketOf, s3Server } from '../helpers/bucket.js';
 import { scratchFolder } from '../helpers/folders.js';
 import type { S3Server } from '../helpers/s3-server.js';

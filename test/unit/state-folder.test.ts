@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { NO_PROXIES, stateFolder } from '../../src/options/environment.js';
+import { NO_PROXIES, stateFolder } from '../../src/files/environment.js';
 
 it.each([
   ['--state-dir', { stateDir: '/srv/state' }, '/home/a', undefined, '/srv/state'],

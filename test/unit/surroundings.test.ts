@@ -1,10 +1,10 @@
 /** Proxies: where they are named, and that nobody gets to see a password. */
 import { describe, expect, it } from 'vitest';
-import { optionLines } from '../../src/cli/option-layers.js';
+import { optionLines } from '../../src/plan/options/option-layers.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import { resolveOptions } from '../../src/options/resolve.js';
-import type { RawLayer } from '../../src/options/resolve.js';
-import { NO_PROXIES, proxiesOf, surroundingsOf } from '../../src/options/environment.js';
+import { resolveOptions } from '../../src/plan/options/resolve.js';
+import type { RawLayer } from '../../src/plan/options/resolve.js';
+import { NO_PROXIES, proxiesOf, surroundingsOf } from '../../src/files/environment.js';
 import { commandLine, linesText, withoutPassword } from '../../src/text/printable.js';
 
 const LOWER = 'http://lower.test:3128';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isExactName, readPatterns, symbols } from '../../src/options/symbols.js';
+import { isExactName, readPatterns, symbols } from '../../src/plan/options/symbols.js';
 
 it('takes a list of 200,000 symbols', async () => {
   const names = Array.from({ length: 200_000 }, (_, index) => `S${index}USDT`);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
-import { readPatterns, symbols as parseSymbols } from '../../src/options/symbols.js';
-import type { ReadList, SymbolPatterns } from '../../src/options/symbols.js';
-import { meantNames, namesOnly, selectSymbols } from '../../src/select/select-symbols.js';
-import type { MatchedSymbols } from '../../src/select/select-symbols.js';
+import { readPatterns, symbols as parseSymbols } from '../../src/plan/options/symbols.js';
+import type { ReadList, SymbolPatterns } from '../../src/plan/options/symbols.js';
+import { meantNames, namesOnly, selectSymbols } from '../../src/plan/select/select-symbols.js';
+import type { MatchedSymbols } from '../../src/plan/select/select-symbols.js';
 
 const AVAILABLE = [
   'BNBUSDT',

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Quota } from '../../src/http/exchange-hosts.js';
 import type { ErrorCode } from '../../src/model/errors.js';
-import type { Fetch, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
+import type { Fetch, FetchRequest, FetchResponse } from '../../src/model/fetch.js';
 import { Failover } from '../../src/http/retry/fallback-host.js';
 import { EgressGroup } from '../../src/http/throttle/group.js';
 import type { ThrottleSetup } from '../../src/http/throttle/throttle.js';

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { timeout } from '../../src/http/transport/timeout.js';
-import type { FetchRequest, Sign } from '../../src/http/fetch.js';
+import type { FetchRequest, Sign } from '../../src/model/fetch.js';
 import { answer, context, refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { wire } from '../helpers/wire.js';

@@ -1,4 +1,4 @@
-import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
+import { ZIP as ZIP_FORMAT } from '../../src/exchange/zip/unzip.js';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError, toCryptodlError } from '../../src/model/errors.js';
-import type { FetchContext, FetchRequest, FetchResponse, Sign } from '../../src/http/fetch.js';
+import type { FetchContext, FetchRequest, FetchResponse, Sign } from '../../src/model/fetch.js';
 import { Sink } from '../../src/http/transport/sink.js';
-import { keyPath } from '../../src/source/keys.js';
+import { keyPath } from '../../src/exchange/keys.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal } from '../helpers/requests.js';
 import { wire } from '../helpers/wire.js';

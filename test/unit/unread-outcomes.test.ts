@@ -1,13 +1,13 @@
 /** The outcomes of a run and their reader. */
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { startRun } from '../../src/download/run.js';
+import { startRun } from '../../src/run/run.js';
 import { systemClock } from '../../src/model/clock.js';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
-import { NO_PROXIES } from '../../src/options/environment.js';
-import { resolveOptions } from '../../src/options/resolve.js';
-import { LiveRun } from '../../src/report/live-run.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { NO_PROXIES } from '../../src/files/environment.js';
+import { resolveOptions } from '../../src/plan/options/resolve.js';
+import { LiveRun } from '../../src/run/report/live-run.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { RestVenue } from '../helpers/rest-venue.js';
 import { VENUE_PLACES, venueWire } from '../helpers/venue-wire.js';

@@ -5,7 +5,7 @@ import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import { unzip } from '../../src/convert/unzip/unzip.js';
+import { unzip } from '../../src/exchange/zip/unzip.js';
 import { sized } from '../helpers/tier-size.js';
 
 const NAME = 'BTCUSDT-1m-2024-01.csv';

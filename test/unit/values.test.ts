@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import type { ObjectLine } from '../../src/lake/manifest-line.js';
+import type { ObjectLine } from '../../src/model/manifest-line.js';
 import type { Series } from '../../src/model/task.js';
 import { Converter, received } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';

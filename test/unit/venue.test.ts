@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { loadRetryPresets, readDatasetFacts, readVenueFacts } from '../../src/source/facts.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import { loadRetryPresets, readDatasetFacts, readVenueFacts } from '../../src/exchange/facts.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 import {
   archivedColumns,
   datasetsOf,
@@ -9,8 +9,8 @@ import {
   isMade,
   isMetric,
   rowSeconds,
-} from '../../src/source/venue.js';
-import { MARKETS } from '../../src/source/names.js';
+} from '../../src/exchange/venue.js';
+import { MARKETS } from '../../src/exchange/names.js';
 import { writtenColumns } from '../../src/convert/columns.js';
 import { period, specOf } from '../helpers/conversion.js';
 

@@ -1,11 +1,11 @@
-import { ZIP as ZIP_FORMAT } from '../../src/convert/unzip/unzip.js';
+import { ZIP as ZIP_FORMAT } from '../../src/exchange/zip/unzip.js';
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import type { Expectation, Fetch, FetchRequest, FetchResponse } from '../../src/http/fetch.js';
+import type { Expectation, Fetch, FetchRequest, FetchResponse } from '../../src/model/fetch.js';
 import { md5OfEtag, verify } from '../../src/http/transport/verify-body.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal, REQUEST } from '../helpers/requests.js';

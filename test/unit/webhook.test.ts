@@ -1,7 +1,7 @@
 /** `--alert-webhook`: a POST with retries and a time limit, over real sockets. */
 import { describe, expect, it } from 'vitest';
-import { NO_PROXIES } from '../../src/options/environment.js';
-import { LIMIT_MS, send } from '../../src/notify/run-notices.js';
+import { NO_PROXIES } from '../../src/files/environment.js';
+import { LIMIT_MS, send } from '../../src/run/notify/run-notices.js';
 import { refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { wirePools } from '../helpers/wire.js';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Priority } from '../../src/http/fetch.js';
+import type { Priority } from '../../src/model/fetch.js';
 import { ProcessCount, WindowMeter } from '../../src/http/throttle/meter.js';
 import { QuotaBucket } from '../../src/http/throttle/quota-bucket.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';

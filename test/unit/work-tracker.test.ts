@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { FetchContext, FetchResponse } from '../../src/http/fetch.js';
+import type { FetchContext, FetchResponse } from '../../src/model/fetch.js';
 import { follow as followed } from '../../src/http/transport/measure.js';
 import type { ArchiveObject, PartitionPlan } from '../../src/model/task.js';
-import { LiveRun } from '../../src/report/live-run.js';
+import { LiveRun } from '../../src/run/report/live-run.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 import { SETTINGS } from '../helpers/conversion.js';
 

@@ -1,16 +1,16 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Outcomes } from '../../src/download/write-objects.js';
-import type { Session } from '../../src/download/session.js';
+import { Outcomes } from '../../src/run/write-objects.js';
+import type { Session } from '../../src/run/session.js';
 import { lakePaths } from '../../src/lake/layout.js';
 import { Counters } from '../../src/model/counters.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { PartitionPlan } from '../../src/model/task.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
-import type { PartitionWriter, WriteResult } from '../../src/write/writer.js';
-import type { FailureReport } from '../../src/report/failure-report.js';
-import { loadBinance } from '../../src/source/binance/binance.js';
+import type { PartitionWriter, WriteResult } from '../../src/lake/write/writer.js';
+import type { FailureReport } from '../../src/run/report/failure-report.js';
+import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { received } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';
 

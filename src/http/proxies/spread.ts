@@ -7,7 +7,7 @@ import { CryptodlError, NO_CONNECTION } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { Observer } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
-import type { Fetch, FetchRequest } from '../fetch.js';
+import type { Fetch, FetchRequest } from '../../model/fetch.js';
 
 /** The layers behind one proxy. */
 interface Lane {

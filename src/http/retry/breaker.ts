@@ -2,8 +2,8 @@
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError, NO_CONNECTION } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
-import { hostOf } from '../fetch.js';
-import type { Layer } from '../fetch.js';
+import { hostOf } from '../../model/fetch.js';
+import type { Layer } from '../../model/fetch.js';
 import type { Failover } from './fallback-host.js';
 
 export interface BreakerLimits {

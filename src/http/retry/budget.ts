@@ -4,8 +4,8 @@
  */
 import type { Clock } from '../../model/clock.js';
 import { waitTooLong } from '../../model/errors.js';
-import { hostOf } from '../fetch.js';
-import type { Layer, OnWait } from '../fetch.js';
+import { hostOf } from '../../model/fetch.js';
+import type { Layer, OnWait } from '../../model/fetch.js';
 import type { RetryBudgetState } from '../host-states.js';
 import { RateMeter } from '../throttle/meter.js';
 import { QuotaBucket } from '../throttle/quota-bucket.js';

@@ -1,7 +1,7 @@
 /** While the breaker of a host is open, requests go to another host with the same objects. Bucket and retry budget stay the same. */
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
-import type { Layer } from '../fetch.js';
+import type { Layer } from '../../model/fetch.js';
 
 /** Error codes for a host that gets no requests now. */
 const NOT_SENT: ReadonlySet<ErrorCode> = new Set(['breaker-open', 'wait-too-long']);

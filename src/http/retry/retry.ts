@@ -4,7 +4,15 @@ import { CryptodlError, waitTooLong } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { RetryEvent } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
-import type { Fetch, FetchContext, FetchRequest, FetchResponse, Layer, PartialBody, Wait } from '../fetch.js';
+import type {
+  Fetch,
+  FetchContext,
+  FetchRequest,
+  FetchResponse,
+  Layer,
+  PartialBody,
+  Wait,
+} from '../../model/fetch.js';
 import type { Failover } from './fallback-host.js';
 
 export interface RetryOptions extends BackoffOptions {

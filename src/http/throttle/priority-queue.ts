@@ -1,5 +1,5 @@
 /** The order of waiting requests by priority, and the permits that lower priorities earn. */
-import type { OnWait, Priority } from '../fetch.js';
+import type { OnWait, Priority } from '../../model/fetch.js';
 
 /** Priorities, highest first. */
 export const PRIORITIES: readonly Priority[] = ['high', 'normal', 'low'];

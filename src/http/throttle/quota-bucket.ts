@@ -2,7 +2,7 @@
 import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError, longPause, waitTooLong } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
-import type { OnWait, Priority } from '../fetch.js';
+import type { OnWait, Priority } from '../../model/fetch.js';
 import type { BucketState } from '../host-states.js';
 import type { Meter } from './meter.js';
 import { Paces } from './paces.js';

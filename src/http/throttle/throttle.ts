@@ -8,7 +8,7 @@ import { bucketOfPlace, placeOf } from '../bans.js';
 import type { Bans } from '../bans.js';
 import { limitedBuckets } from '../exchange-hosts.js';
 import type { ExchangeHosts, LimitOptions, Quota } from '../exchange-hosts.js';
-import type { FetchRequest, Layer } from '../fetch.js';
+import type { FetchRequest, Layer } from '../../model/fetch.js';
 import type { BucketState, GroupState } from '../host-states.js';
 import type { Failover } from '../retry/fallback-host.js';
 import type { EgressGroup } from './group.js';

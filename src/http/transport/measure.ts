@@ -1,7 +1,7 @@
 /** The layers that report requests, their waits and their attempts. `loadSignOf` turns the end of an attempt into a sign of the load of the host. */
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { AttemptEnd, FetchRequest, FetchResponse, Layer, Wait } from '../fetch.js';
+import type { AttemptEnd, FetchRequest, FetchResponse, Layer, Wait } from '../../model/fetch.js';
 
 /** Each function is called at a beginning, and returns the function to call at the end. */
 export interface RequestFollower {

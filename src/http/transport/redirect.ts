@@ -1,6 +1,6 @@
 /** Follows redirects within one attempt: to the same host or a host of the run, never from https to http. */
 import { CryptodlError } from '../../model/errors.js';
-import type { Layer } from '../fetch.js';
+import type { Layer } from '../../model/fetch.js';
 
 const MOST = 3;
 

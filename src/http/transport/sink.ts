@@ -5,7 +5,7 @@ import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { writeAllChunks } from '../../files/disk.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { FetchRequest, FetchResponse, PartialBody } from '../fetch.js';
+import type { FetchRequest, FetchResponse, PartialBody } from '../../model/fetch.js';
 
 const WRITE_BYTES = 1024 * 1024;
 /** One call is cheaper than an object with updates. A larger body is hashed while it arrives, so that its end does not block the event loop. */

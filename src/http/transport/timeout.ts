@@ -2,8 +2,8 @@
 import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
-import { hostOf } from '../fetch.js';
-import type { Layer, Sign } from '../fetch.js';
+import { hostOf } from '../../model/fetch.js';
+import type { Layer, Sign } from '../../model/fetch.js';
 import { Expiries } from './expiry.js';
 import { durationText } from '../../model/units.js';
 

@@ -4,8 +4,8 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
-import { bodySize } from '../fetch.js';
-import type { Body, Expectation, FetchResponse, Layer } from '../fetch.js';
+import { bodySize } from '../../model/fetch.js';
+import type { Body, Expectation, FetchResponse, Layer } from '../../model/fetch.js';
 
 /**
  * Refuses a body with `not-a-zip`, `length-mismatch`, `zip-truncated`, `body-damaged`, `sidecar-stale` or `checksum-mismatch`;

@@ -1,0 +1,113 @@
+/** Requests to the archive, except downloads of objects: pages of its listing, sidecars, and tests whether it answers. */
+import { randomUUID } from 'node:crypto';
+import { CryptodlError, NO_CONNECTION } from '../model/errors.js';
+import type { Expectation, Fetch, FetchRequest, FetchResponse, Priority } from '../model/fetch.js';
+import type { Failover } from '../http/retry/fallback-host.js';
+import { keyPath } from './keys.js';
+import type { Archive, ListingPage, Sidecar } from './source.js';
+
+/** The parts of a run that these requests need. */
+export interface ArchiveAccess {
+  readonly fetch: Fetch;
+  readonly options: { readonly archiveUrl: string; readonly priority: Priority };
+  readonly archive: Pick<Archive, 'listing' | 'sidecar' | 'known'>;
+  readonly failover: Failover;
+  readonly signal: AbortSignal;
+}
+
+const LISTING_MAX_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Requests a document that is kept in memory, and reads it. If `read` throws a retryable error, the request is retried. `missing`: the error
+ * for 404.
+ */
+export async function fetchDocument<T>(
+  { fetch, signal }: Pick<ArchiveAccess, 'fetch' | 'signal'>,
+  request: FetchRequest & { readonly maxBytes: number },
+  read: (bytes: Buffer, headers: FetchResponse['headers']) => T,
+  missing: () => CryptodlError,
+): Promise<T> {
+  let found: { readonly value: T } | undefined;
+  const expect: Expectation = {
+    check: ({ status, body, headers }) => {
+      if (status === 404 || body.kind === 'file') throw missing();
+      found = { value: read(body.bytes, headers) };
+    },
+  };
+  const inMemory = { ...request, spoolAboveBytes: request.maxBytes, expect };
+  await fetch(inMemory, { signal, traceId: randomUUID() });
+  if (found === undefined) throw new CryptodlError('bug', `the answer of ${request.url} was not checked`);
+  return found.value;
+}
+
+/** Requests a page of the listing. A malformed page is retried like a failed request. */
+export function getListing(access: ArchiveAccess, base: string, address: string): Promise<ListingPage> {
+  const { archive, options } = access;
+  return fetchDocument(
+    access,
+    { url: base + address, bucket: 'listing', maxBytes: LISTING_MAX_BYTES, priority: options.priority },
+    (bytes) => archive.listing.parse(bytes, address),
+    () => new CryptodlError('listing-malformed', `${new URL(base).host} has no listing`),
+  );
+}
+
+/** Sidecars have about 100 bytes. */
+const SIDECAR_MAX_BYTES = 64 * 1024;
+
+/**
+ * Whether the sidecar of an object exists. Also true if the request fails or the archive has no sidecars, because the download then
+ * decides. Rejects with `unreachable` if the archive cannot be reached and no other source has the data.
+ */
+export async function probeSidecar(access: ArchiveAccess, key: string): Promise<boolean> {
+  const { sidecar } = access.archive;
+  if (sidecar === undefined) return true;
+  const answer = await requestSmall(access, key + sidecar.suffix);
+  if (!(answer instanceof CryptodlError)) return answer.status === 200;
+  if (!NO_CONNECTION.has(answer.code) || access.failover.isPossible) return true;
+  const { code, message, hint = '' } = answer;
+  const isProxy = code === 'proxy-unreachable';
+  throw new CryptodlError('unreachable', isProxy ? message : `the archive cannot be reached: ${message}`, {
+    cause: answer,
+    hint: isProxy ? hint : 'check the network and --archive-url',
+  });
+}
+
+/** Whether the archive answers a request, also with 404. Without sidecars, a known small object is requested. */
+export async function archiveAnswers(access: ArchiveAccess, key: string): Promise<boolean> {
+  const { sidecar, known } = access.archive;
+  const answer = await requestSmall(access, sidecar === undefined ? known.key : key + sidecar.suffix);
+  return !(answer instanceof CryptodlError);
+}
+
+/** The answer, or the error of the request. Rejects with a fatal error. */
+async function requestSmall(access: ArchiveAccess, key: string): Promise<FetchResponse | CryptodlError> {
+  try {
+    return await fetchSmall(access, key);
+  } catch (error) {
+    if (!(error instanceof CryptodlError) || error.fatal) throw error;
+    return error;
+  }
+}
+
+function fetchSmall(
+  { fetch, options: { archiveUrl, priority }, signal }: Pick<ArchiveAccess, 'fetch' | 'options' | 'signal'>,
+  key: string,
+  bypassCache = false,
+): Promise<FetchResponse> {
+  const url = `${archiveUrl}/${keyPath(key)}`;
+  const request = { url, bucket: 'archive', priority, maxBytes: SIDECAR_MAX_BYTES, bypassCache };
+  return fetch(request, { signal, traceId: randomUUID() });
+}
+
+/** The published SHA-256 of an object; undefined if it has no sidecar, or if the sidecar is still malformed after a second request past caches. */
+export async function publishedDigest(
+  access: Pick<ArchiveAccess, 'fetch' | 'options' | 'signal'>,
+  sidecar: Sidecar,
+  key: string,
+  bypassCache = false,
+): Promise<string | undefined> {
+  const { status, body } = await fetchSmall(access, key + sidecar.suffix, bypassCache);
+  if (status === 404 || body.kind === 'file') return undefined;
+  const digest = sidecar.digestIn(body.bytes.toString('utf8'), key);
+  return digest === undefined && !bypassCache ? publishedDigest(access, sidecar, key, true) : digest;
+}

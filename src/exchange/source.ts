@@ -1,0 +1,154 @@
+/** The interface of an exchange: its facts, archive, listing and REST. main.ts passes one to each command that needs it. */
+import type { AnswerRules } from '../http/exchange-hosts.js';
+import type { Body, BodyFormat, Fetch, Priority } from '../model/fetch.js';
+import type { Copies } from '../http/response-cache.js';
+import type { Throttle } from '../http/throttle/throttle.js';
+import type { Observer } from '../model/observer.js';
+import type { Cadence, Market, Period, Series } from '../model/task.js';
+import type { HaltFacts, RouteSpec } from './facts.js';
+import type { Page, Span } from './rest-rows.js';
+import type { Venue } from './venue.js';
+
+export interface Source extends Venue {
+  readonly archive: Archive;
+  readonly answers: AnswerRules;
+  readonly rest: RestApi;
+  /** Times without trades in a whole market. */
+  halts(): readonly HaltFacts[];
+}
+
+/** The archive: names, listing, packing and digests of its objects. */
+export interface Archive {
+  /** Prefix of a dataset, with one folder per symbol. */
+  datasetPrefix(market: Market, cadence: Cadence, dataset: string): string;
+  /** Prefix of all objects of a series. */
+  seriesPrefix(series: Series, cadence: Cadence): string;
+  objectKey(series: Series, period: Period): string;
+  /** Returns a function that reads the period from a key; undefined for a key that is not of an object of the series. */
+  periodOf(series: Series, cadence: Cadence): (key: string) => Period | undefined;
+  /** A name between the object of the previous period and that of this period, in the order of the listing. */
+  markerBefore(series: Series, period: Period): string;
+  /** The first folder of all keys, for example `data`. With `--format zip` it is also a folder of the lake. */
+  readonly topFolder: string;
+  /** The file ending of objects, for example `.zip`. */
+  readonly ending: string;
+  readonly listing: ListingFormat;
+  /** Requests of `cryptodl doctor`: the address of a listing page, and a small object that every mirror should have. */
+  readonly known: { readonly listing: string; readonly key: string };
+  readonly packing: Packing;
+  /** Undefined if the archive publishes no digests. */
+  readonly sidecar: Sidecar | undefined;
+}
+
+/** The compression format of objects. */
+export interface Packing extends BodyFormat {
+  /** Name of the CSV in an object. */
+  rowsName(key: string): string;
+  /** Unpacks the CSV and checks it against all sizes and checksums of the format. Rejects with a typed error. */
+  unpack(body: Body, rowsName: string, options: UnpackOptions): Promise<Body>;
+}
+
+export interface UnpackOptions {
+  /** File for a CSV larger than `memoryBytes`. The folder exists; an existing file is replaced. */
+  readonly spoolPath: string;
+  readonly memoryBytes: number;
+  /** Largest allowed unpacked size. */
+  readonly maxBytes: number;
+  /** Largest allowed ratio of unpacked to packed size, for a CSV larger than `memoryBytes`. */
+  readonly maxRatio?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** A small object beside each object, with the SHA-256 of that object. */
+export interface Sidecar {
+  /** Follows the key of the object. */
+  readonly suffix: string;
+  /** The content of the sidecar of an object with this digest. */
+  textOf(key: string, sha256: string): string;
+  /** The digest in lower case; undefined if the text is no sidecar of this object. */
+  digestIn(text: string, key: string): string | undefined;
+}
+
+export interface ListedObject {
+  readonly key: string;
+  readonly bytes: number;
+  /** Without quotes. */
+  readonly etag: string;
+  readonly lastModified: string;
+  /** ETag of its sidecar; only in copies of listings, which do not list sidecars themselves. */
+  readonly sidecarEtag?: string;
+}
+
+export interface ListingPage {
+  readonly objects: readonly ListedObject[];
+  readonly prefixes: readonly string[];
+  readonly truncated: boolean;
+  readonly nextMarker?: string;
+  readonly continuationToken?: string;
+}
+
+/** Selects a page: names below a prefix, after a marker or at the token of the previous page. */
+export interface PageRequest {
+  readonly prefix: string;
+  readonly marker?: string | undefined;
+  readonly token?: string | undefined;
+  readonly pageSize?: number | undefined;
+}
+
+/** The format of the archive's listing. */
+export interface ListingFormat {
+  /** False: the listing ignores markers and begins with the first name of the prefix. */
+  readonly startsAnywhere: boolean;
+  /** Address of a page, relative to the listing: `/?prefix=…`. */
+  address(page: PageRequest): string;
+  /** Reads a page. Throws `listing-malformed` for anything but a complete page. */
+  parse(body: Buffer, address: string): ListingPage;
+}
+
+/** The options with addresses of the exchange. */
+export interface Addresses {
+  readonly archiveUrl: string;
+  readonly listingUrl: string;
+  readonly fallbackUrl: string | undefined;
+  readonly fapiUrl: string;
+  readonly dapiUrl: string;
+  readonly spotUrl: string;
+}
+
+/** REST of an exchange: its hosts and its contracts. */
+export interface RestApi {
+  /** Address of each host, by the name of the option that replaces it: `fapi-url`. */
+  urls(addresses: Addresses): Readonly<Record<string, string>>;
+  /** The names under which bans of a market's REST are recorded: `futures fapi.binance.com`. */
+  places(addresses: Addresses, market: Market): readonly string[];
+  /** The addresses that are banned together with this one, itself included. */
+  bannedWith(addresses: Addresses, url: string): readonly string[];
+  open(session: RestSessionOptions): Rest;
+  /** Whether a symbol is the perpetual contract of its pair. */
+  isPerpetual(market: Market, symbol: string): boolean;
+}
+
+export interface RestSessionOptions {
+  readonly options: Addresses & { readonly priority: Priority };
+  readonly fetch: Fetch;
+  readonly throttle: Pick<Throttle, 'setBudget'>;
+  readonly copies: Copies;
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+  readonly observer: Observer;
+  readonly signal: AbortSignal;
+}
+
+export interface TradedSymbol {
+  readonly symbol: string;
+  readonly status: string;
+  /** Empty for spot, and for some symbols that are not traded yet. */
+  readonly contractType: string;
+}
+
+export interface Rest {
+  /** The symbols of a market. Also takes the request limits from the answer of the host. */
+  symbols(market: Market): Promise<readonly TradedSymbol[]>;
+  /** Pages of one series over a span of time. */
+  pages(route: RouteSpec, series: Series, span: Span): AsyncGenerator<Page>;
+}

@@ -1,0 +1,190 @@
+/** What a lake holds, for all verbs that read rows: the files of each series, and the SQL of their rows. */
+import { legalTimeRange } from '../../convert/columns.js';
+import { bringIn } from '../../files/backing.js';
+import { dayOf, startOfDay } from '../../model/calendar.js';
+import { CryptodlError, toCryptodlError } from '../../model/errors.js';
+import { seriesName } from '../../model/task.js';
+import type { Format, Series } from '../../model/task.js';
+import { findDataset } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/venue.js';
+import type { Source } from '../../exchange/source.js';
+import { statesOf } from './day-states.js';
+import type { OrderedFormats, ReportedFailure, SeriesStates } from './day-states.js';
+import { faultOfSeries, FileDigests } from './file-digests.js';
+import { KnownStates } from './known-states.js';
+import type { OrderedDays } from './ordered-series.js';
+import { readSeries, readSeriesFiles } from './read-series.js';
+import type { LakeFile, LeftOut } from './read-series.js';
+import { union } from './spans.js';
+import type { DayRange, Spans } from './spans.js';
+import { uniqueRowsQuery, withinRange } from './views.js';
+
+/** A series that the lake holds. */
+export interface HeldSeries extends LeftOut {
+  readonly series: Series;
+  /** Undefined for a dataset that this version does not know. */
+  readonly spec: DatasetSpec | undefined;
+  /** The sound files with their settings and digests, each day once, ordered by days. */
+  readonly files: readonly LakeFile[];
+  /** Why the series as a whole cannot be read, with the next step: a damaged manifest, a missing or damaged file, a day in two formats. */
+  readonly fault: string | undefined;
+  /** The error of a damaged manifest. The series then has no files. */
+  readonly damage: CryptodlError | undefined;
+}
+
+/** Files of a series whose rows are read. `files` may be a part of the held ones. */
+export type SeriesFilesPart = Pick<HeldSeries, 'series' | 'files'>;
+
+interface Relation {
+  /** A SELECT: `symbol`, `interval` if the dataset has intervals, and the columns of the dataset. */
+  readonly sql: string;
+  /** The files that it reads, in their order. Each has its committed content. */
+  readonly files: readonly LakeFile[];
+}
+
+interface JudgeTerms {
+  /** The ranges of days to judge a series in. Without `from` or `to`, a range begins or ends with the own days of the series. */
+  readonly rangesOf: (series: Series) => readonly Partial<OrderedDays>[];
+  /** See `StateTerms.ordered`. */
+  readonly orderedOf?: (series: Series) => OrderedFormats | undefined;
+  /** Undefined: all. Series that hold nothing and record absences have none of them. */
+  readonly formats?: readonly Format[] | undefined;
+  readonly nowMs: number;
+  /** Of the last failure report, by the name of the series. */
+  readonly failures?: ReadonlyMap<string, readonly ReportedFailure[]> | undefined;
+  /** Whether states of an earlier command count, and those of this one are kept for the next one: see `KnownStates`. */
+  readonly keepsStates?: boolean;
+  /** Called for each manifest line or manifest that cannot be read; the others are still read. */
+  readonly onRefused: (error: CryptodlError) => void;
+}
+
+export interface Catalogue {
+  /** Absolute. */
+  readonly root: string;
+  /** The given series, in their order, without those of which the lake has only absences. Manifests are read with some at a time, so that memory stays bounded. */
+  series(selected: Iterable<Series>): AsyncGenerator<HeldSeries>;
+  /** The day states of the given series in their order, in each range and each format. Each manifest is read once, and no data file. */
+  states(selected: Iterable<Series>, terms: JudgeTerms): AsyncGenerator<SeriesStates>;
+  /**
+   * The rows of these files, all of one market and dataset; undefined if no file can have rows of the range. With a range, only its files are
+   * read, and only rows with a time in it. Of several rows with one key, the first published one counts. Bytes come from the bucket, and
+   * each file is compared with the digest of its commit, once for all relations of the catalogue. Rejects with `UnreadableFile` if a file
+   * differs, with a system error for a CSV file that cannot be read, and when interrupted.
+   */
+  relation(parts: readonly SeriesFilesPart[], range?: Partial<DayRange>): Promise<Relation | undefined>;
+}
+
+const AT_ONCE = 32;
+
+/** Reads nothing yet. `root`: the absolute path of the lake. */
+export function openCatalogue(root: string, venue: Source, signal: AbortSignal): Catalogue {
+  const digests = new FileDigests(root, signal);
+  return {
+    root,
+    series: async function* (selected) {
+      const all = [...selected];
+      for (let at = 0; at < all.length; at += AT_ONCE) {
+        const some = all.slice(at, at + AT_ONCE);
+        yield* (await Promise.all(some.map((one) => heldSeriesOf(root, venue, one)))).flat();
+      }
+    },
+    states: async function* (selected, terms) {
+      const known = terms.keepsStates === true ? await KnownStates.open(root) : undefined;
+      for (const series of selected) yield* await judgedSeries({ root, venue, known }, series, terms);
+      await known?.save();
+    },
+    relation: async (parts, range = {}) => {
+      const [first] = parts;
+      const { market, dataset, interval } = first?.series ?? {};
+      const spec =
+        market === undefined || dataset === undefined ? undefined : findDataset(venue, market, dataset);
+      if (market === undefined || dataset === undefined) return undefined;
+      if (spec === undefined) throw new RangeError(`${market} has no dataset ${dataset}`);
+      const files = parts.flatMap((part) => filesOfRange(part, spec, range));
+      if (files.length === 0) return undefined;
+      await bringIn(...files.map(({ path }) => path));
+      await digests.refuseDamaged(files);
+      const table = { market, dataset, hasInterval: interval !== undefined, files, spec };
+      return { sql: withinRange(await uniqueRowsQuery(table, spec), files, spec, range), files };
+    },
+  };
+}
+
+interface JudgedLake {
+  readonly root: string;
+  readonly venue: Source;
+  readonly known: KnownStates | undefined;
+}
+
+/** Empty for a manifest that cannot be read. */
+async function judgedSeries(
+  { root, venue, known }: JudgedLake,
+  series: Series,
+  { rangesOf, orderedOf, formats, nowMs, failures, onRefused }: JudgeTerms,
+): Promise<SeriesStates[]> {
+  const name = seriesName(series);
+  const terms = {
+    today: dayOf(nowMs, venue),
+    spec: findDataset(venue, series.market, series.dataset),
+    halts: haltsOf(venue, series),
+    failures: failures?.get(name) ?? [],
+    ordered: orderedOf?.(series),
+  };
+  const ranges = rangesOf(series);
+  const computedFrom = JSON.stringify([venue.name, terms, ranges]);
+  const isWanted = ({ format }: SeriesStates): boolean =>
+    formats === undefined || format === undefined || formats.includes(format);
+  try {
+    let states = known?.of(name, computedFrom);
+    if (states === undefined) {
+      await known?.begin();
+      const read = await readSeries(root, venue, series);
+      for (const error of read.refused) onRefused(error);
+      states = ranges.map((range) => statesOf(series, read, { ...terms, range }));
+      if (read.refused.length === 0) await known?.add(name, computedFrom, { paths: read.paths, states });
+    }
+    return states.flatMap((some, at) =>
+      some.filter(isWanted).map((one) => ({ ...one, range: ranges[at] ?? {} })),
+    );
+  } catch (error) {
+    onRefused(toCryptodlError(error));
+    return [];
+  }
+}
+
+/** The listed halts of the trading that the dataset records. */
+export function haltsOf(venue: Source, { market, dataset }: Series): Spans {
+  const seconds = (iso: string): number => (Date.parse(iso) - venue.dayStartMs) / 1000;
+  return union(
+    venue
+      .halts()
+      .filter((halt) => halt.market === market && halt.datasets.includes(dataset))
+      .flatMap(({ from, to }) => [seconds(from), seconds(to)]),
+  );
+}
+
+/** Empty for a series of which the lake has only absences. */
+async function heldSeriesOf(root: string, venue: Source, series: Series): Promise<HeldSeries[]> {
+  const spec = findDataset(venue, series.market, series.dataset);
+  try {
+    const read = await readSeriesFiles(root, venue, series);
+    if (read.isEmpty) return [];
+    return [{ series, spec, ...read, fault: faultOfSeries(root, read), damage: undefined }];
+  } catch (error) {
+    if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
+    return [{ series, spec, files: [], unsound: [], overlapping: [], fault: error.message, damage: error }];
+  }
+}
+
+/** The files that may have rows of the range. A row can lie outside of the period of its object: seconds, or the length of a bar above a day. */
+export function filesOfRange(
+  { series: { interval }, files }: SeriesFilesPart,
+  spec: DatasetSpec,
+  { from, to }: Partial<DayRange>,
+): LakeFile[] {
+  return files.filter(({ days }) => {
+    const legal = legalTimeRange(spec, interval, days);
+    const isBefore = from !== undefined && legal.last < startOfDay(from, spec);
+    return !isBefore && (to === undefined || legal.first < startOfDay(to, spec));
+  });
+}

@@ -1,0 +1,91 @@
+/** Compares files of the lake with the digests of their last commits, before their rows leave the lake. */
+import { isFileError } from '../../convert/duckdb.js';
+import { fileFacts } from '../../files/publish.js';
+import { memoized } from '../../model/by-name.js';
+import { CryptodlError, errnoOf } from '../../model/errors.js';
+import { listText } from '../../model/units.js';
+import { reasonOf } from '../../text/path-faults.js';
+import { lakeFlag, shownPath } from '../../text/printable.js';
+import type { LakeFile, LeftOut } from './read-series.js';
+
+/** The commands that fetch the objects of damaged or missing files again. `root`: the lake. */
+function fetchAgainText(root: string): string {
+  return `cryptodl verify --fix${lakeFlag(root)}, then cryptodl repair${lakeFlag(root)}, fetches its objects again`;
+}
+
+/**
+ * Why a series as a whole cannot be read, with the next step; undefined if all of its committed files are there, with their size, and hold each
+ * day once.
+ */
+export function faultOfSeries(root: string, { unsound, overlapping }: LeftOut): string | undefined {
+  if (unsound.length > 0)
+    return `${listText(unsound.map(shownPath), 1)} is missing or damaged; ${fetchAgainText(root)}`;
+  const [both] = overlapping;
+  return both === undefined
+    ? undefined
+    : `${shownPath(both)} has some days that Parquet files have too; keep one format of the series`;
+}
+
+/** The rows of a file of the lake must not be read. The message has the next step. */
+export class UnreadableFile extends CryptodlError {
+  constructor(text: string) {
+    super('disk', text);
+  }
+}
+
+/** The error of a query whose files of the lake, or rows in them, cannot be read; undefined for other errors. `root`: the lake. */
+export function unreadableFile(error: unknown, root: string): UnreadableFile | undefined {
+  if (error instanceof UnreadableFile) return error;
+  if (!isFileError(error)) return undefined;
+  const [why = ''] = error instanceof Error ? error.message.split('\n') : [];
+  return new UnreadableFile(`${why}; cryptodl verify --deep${lakeFlag(root)} finds damaged files`);
+}
+
+const AT_ONCE = 16;
+
+/** Errors of one file. Others, for example too many open files, concern the run. */
+const FILE_ERRORS: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EIO']);
+
+/** The checks of one run. Each file is read once. */
+export class FileDigests {
+  readonly #root: string;
+  readonly #signal: AbortSignal;
+  readonly #once = memoized<boolean>();
+
+  /** `root`: the lake. */
+  constructor(root: string, signal: AbortSignal) {
+    this.#root = root;
+    this.#signal = signal;
+  }
+
+  /** Rejects with `UnreadableFile` if a file is missing, has other content or cannot be read, and when interrupted. */
+  async refuseDamaged(files: readonly LakeFile[]): Promise<void> {
+    for (let at = 0; at < files.length; at += AT_ONCE) {
+      const faults = await Promise.all(files.slice(at, at + AT_ONCE).map((file) => this.#faultOf(file)));
+      const fault = faults.find((text) => text !== undefined);
+      if (fault !== undefined) throw new UnreadableFile(fault);
+    }
+  }
+
+  async #faultOf(file: LakeFile): Promise<string | undefined> {
+    const name = shownPath(file.path);
+    const damaged = `${name} does not have the content that was committed; ${fetchAgainText(this.#root)}`;
+    try {
+      return (await this.#isSound(file)) ? undefined : damaged;
+    } catch (error) {
+      // A symbolic link, or an entry that is not a file.
+      if (error instanceof CryptodlError && error.code === 'disk')
+        return `${name} cannot be read: ${error.message}`;
+      const code = errnoOf(error);
+      if (!FILE_ERRORS.has(code)) throw error;
+      return code === 'ENOENT' ? damaged : `${name} cannot be read: ${reasonOf(code)}`;
+    }
+  }
+
+  #isSound({ path, sha256 }: LakeFile): Promise<boolean> {
+    return this.#once(
+      `${path}\n${sha256}`,
+      async () => (await fileFacts(path, this.#signal)).sha256 === sha256,
+    );
+  }
+}

@@ -1,0 +1,62 @@
+/** The series of an order, and the days that it must have by now. */
+import { firstDayOf } from '../orders.js';
+import type { Order } from '../orders.js';
+import { LATE_MS } from '../../model/absence-reasons.js';
+import { dayOf, monthOf, monthStart, parseDay } from '../../model/calendar.js';
+import type { Series, Settings } from '../../model/task.js';
+import { cadencesOf } from '../../exchange/keys.js';
+import type { Source } from '../../exchange/source.js';
+import { findDataset, hasLongBars } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/venue.js';
+import type { DayRange } from './spans.js';
+
+/**
+ * Without `from`, the order begins with the first day of each series. `lookBack`: no run has found this day, so the day before the first one that the lake
+ * has counts too, unless its absence is proven. `hasRest`: the order asks REST.
+ */
+export type OrderedDays = Pick<DayRange, 'to'> &
+  Partial<DayRange> & { readonly lookBack?: 1; readonly hasRest?: true };
+
+export function seriesOf({ market, dataset, interval, symbols }: Order): Series[] {
+  const layer = interval === undefined ? {} : { interval };
+  return symbols.map((symbol) => ({ market, dataset, ...layer, symbol }));
+}
+
+/** The days up to the last one that must be published by now. */
+export function orderedDays(order: Order, venue: Source, nowMs: number): OrderedDays {
+  const { market, dataset, interval, verb, settings, first, last, months } = order;
+  const cadence = verb === 'vision' ? settings.cadence : undefined;
+  const due = dueEnd(findDataset(venue, market, dataset), { interval, cadence, venue, nowMs });
+  const published = months === undefined ? due : monthStart(monthOf(due));
+  const end = Math.min(published, last === null ? Infinity : (parseDay(last) ?? 0) + 1);
+  const from = first === null ? undefined : (parseDay(first) ?? 0);
+  const ofRest = verb === 'metrics' ? ({ hasRest: true } as const) : {};
+  return { ...(from === undefined ? {} : { from }), to: Math.max(end, from ?? 0), ...ofRest };
+}
+
+/** The days of the order that it asks for of one symbol. */
+export function daysOfSymbol(order: Order, days: OrderedDays, symbol: string): OrderedDays {
+  const from = firstDayOf(order, symbol);
+  return from === undefined ? { ...days, lookBack: 1 } : { ...days, from, to: Math.max(days.to, from) };
+}
+
+interface DueContext {
+  readonly interval: string | undefined;
+  /** Undefined for rows of REST. */
+  readonly cadence: Settings['cadence'] | undefined;
+  readonly venue: Source;
+  readonly nowMs: number;
+}
+
+/** The day after the last one that must be published by now. Bars above a day have daily objects only for some symbols. */
+export function dueEnd(
+  spec: DatasetSpec | undefined,
+  { interval, cadence, venue, nowMs }: DueContext,
+): number {
+  const isMonthly =
+    cadence !== undefined &&
+    spec !== undefined &&
+    (hasLongBars(spec, interval) || !cadencesOf(spec, interval, cadence).includes('daily'));
+  const due = dayOf(nowMs - LATE_MS[isMonthly ? 'monthly' : 'daily'], venue);
+  return isMonthly ? monthStart(monthOf(due)) : due;
+}

@@ -1,0 +1,184 @@
+/** Reads the manifest of a series: as it is, with what its folders tell, and the files with rows that it names. */
+import { join } from 'node:path';
+import { backingOf } from '../../files/backing.js';
+import type { HeldObjects } from '../held-objects.js';
+import { inspectManifest } from '../inspect-manifest.js';
+import { seriesFolder } from '../layout.js';
+import { readManifest } from '../manifest.js';
+import type { Manifest } from '../manifest.js';
+import { isFromRest } from '../../model/manifest-line.js';
+import type { ObjectLine } from '../../model/manifest-line.js';
+import { manifestPlace } from '../manifest-place.js';
+import { fileSize } from '../../files/publish.js';
+import { listEntries } from '../walk-lake.js';
+import { eachDay, parsePeriod } from '../../model/calendar.js';
+import type { CryptodlError } from '../../model/errors.js';
+import { FORMATS } from '../../model/task.js';
+import type { Format, Series, Settings } from '../../model/task.js';
+import { periodOf } from '../../exchange/keys.js';
+import type { Source } from '../../exchange/source.js';
+import type { SeriesRead } from './day-states.js';
+import type { DayRange } from './spans.js';
+
+/** A manifest alone. Rejects with `manifest-damaged` for a line that cannot be read. */
+export function readHeld(
+  root: string,
+  { name, archive }: Pick<Source, 'name' | 'archive'>,
+  series: Series,
+): Promise<Manifest> {
+  return readManifest(join(root, seriesFolder(name, series)), archive);
+}
+
+interface ReadFromLake extends SeriesRead {
+  /** The errors of lines that cannot be read; the others count. */
+  readonly refused: readonly CryptodlError[];
+  /** The manifest, the folders that were listed, and the files that tell whether a commit has happened. Absolute. */
+  readonly paths: readonly string[];
+}
+
+/** Rejects for a manifest that cannot be read. */
+export async function readSeries(root: string, venue: Source, series: Series): Promise<ReadFromLake> {
+  const folder = join(root, seriesFolder(venue.name, series));
+  const { manifest, revisions, dropped, refused } = await inspectManifest(folder, venue.archive);
+  const droppedDays: Partial<Record<Format, DayRange[]>> = {};
+  for (const { format, key } of dropped) {
+    const period = periodOf({ venue, series }, key);
+    if (period !== undefined) (droppedDays[format] ??= []).push(period);
+  }
+  const listed = new Map<string, ReadonlySet<string>>();
+  const missingFiles = new Set<string>();
+  const replaced: string[] = [];
+  for (const format of FORMATS) {
+    const top = format === 'zip' ? root : folder;
+    for (const file of manifest[format].files()) {
+      const end = file.lastIndexOf('/') + 1;
+      const place = `${top}/${file.slice(0, end)}`;
+      const names = listed.get(place) ?? new Set((await listEntries(place)).files);
+      listed.set(place, names);
+      if (!names.has(file.slice(end))) missingFiles.add(file);
+    }
+    for (const { file } of manifest[format].replacing())
+      if (!missingFiles.has(file)) replaced.push(join(top, file));
+  }
+  const paths = [manifestPlace(folder).path, ...listed.keys(), ...replaced];
+  return { manifest, revisions, dropped: droppedDays, refused, missingFiles, paths };
+}
+
+export interface LakeFile {
+  /** Absolute. */
+  readonly path: string;
+  readonly settings: Settings;
+  /** Size and digest of its last commit. */
+  readonly bytes: number;
+  readonly sha256: string;
+  /** The days `[from, to)` of its first to its last object. */
+  readonly days: { readonly from: number; readonly to: number };
+  /** The days among these without an object. */
+  readonly missing: readonly number[];
+  /** The days that were not over when their rows were fetched. */
+  readonly open: readonly number[];
+  /** Whether it has rows from REST. */
+  readonly hasRest: boolean;
+  /** Rows of its objects. */
+  readonly rows: number;
+  /** Whether several rows may have the same time, in datasets with rows at regular intervals. */
+  readonly mayRepeat: boolean;
+  /** ISO instants of the first and the last row; undefined without rows. */
+  readonly first: string | undefined;
+  readonly last: string | undefined;
+}
+
+/** Committed files that are not queried. */
+export interface LeftOut {
+  /** Missing, or of another size than committed. */
+  readonly unsound: string[];
+  /** CSV files with some days that Parquet files hold too. */
+  readonly overlapping: string[];
+}
+
+/** The committed files of a series. */
+export interface SeriesFiles extends LeftOut {
+  /** Ordered by days. */
+  readonly files: LakeFile[];
+  /** The manifest records absences alone. */
+  readonly isEmpty: boolean;
+}
+
+/** The committed files of a series, each day once. Rejects for a damaged manifest. */
+export async function readSeriesFiles(root: string, venue: Source, series: Series): Promise<SeriesFiles> {
+  const folder = join(root, seriesFolder(venue.name, series));
+  const first = await soundFiles(folder, await readHeld(root, venue, series));
+  if (first.unsound.length === 0) return first;
+  // A run may have replaced a file in between, so the second reading decides.
+  await backingOf(folder)?.reopenSeries(folder);
+  return soundFiles(folder, await readHeld(root, venue, series));
+}
+
+async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFiles> {
+  const { chosen, overlapping } = chooseFiles(manifest);
+  const sizes = await Promise.all(chosen.map(({ committed }) => fileSize(join(folder, committed.file))));
+  const isSound = ({ committed }: ChosenFile, at: number): boolean => sizes[at] === committed.fileBytes;
+  const files = chosen.filter(isSound).map(({ committed, ...facts }) => ({
+    ...facts,
+    path: join(folder, committed.file),
+    settings: committed.settings,
+    bytes: committed.fileBytes,
+    sha256: committed.fileSha256,
+  }));
+  const isEmpty = FORMATS.every((format) => manifest[format].size + manifest[format].dropped().length === 0);
+  return {
+    isEmpty,
+    files: files.sort((a, b) => a.days.from - b.days.from),
+    unsound: chosen
+      .filter((file, at) => !isSound(file, at))
+      .map(({ committed }) => join(folder, committed.file)),
+    overlapping: overlapping.map((file) => join(folder, file)),
+  };
+}
+
+interface ChosenFile extends Omit<LakeFile, 'path' | 'settings' | 'bytes' | 'sha256'> {
+  /** The line of the last commit. */
+  readonly committed: ObjectLine;
+}
+
+/** All Parquet files, then CSV files whose days no Parquet file has. */
+function chooseFiles({ parquet, csv }: Manifest): { chosen: ChosenFile[]; overlapping: string[] } {
+  const chosen = [...parquet.linesByFile()].flatMap(([file, lines]) => chosenFile(parquet, file, lines));
+  const days = new Set(parquet.lines().flatMap(daysOf));
+  const overlapping: string[] = [];
+  for (const [file, lines] of csv.linesByFile()) {
+    const own = lines.flatMap(daysOf);
+    const both = own.filter((day) => days.has(day)).length;
+    if (both === 0) chosen.push(...chosenFile(csv, file, lines));
+    else if (both < own.length) overlapping.push(file);
+  }
+  return { chosen, overlapping };
+}
+
+function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[]): ChosenFile[] {
+  const committed = held.lastOfFile(file);
+  if (committed === undefined) return [];
+  const own = new Set(lines.flatMap(daysOf));
+  const [from, to] = [Math.min(...own), Math.max(...own) + 1];
+  const missing = eachDay({ from, to }).filter((day) => !own.has(day));
+  return [
+    {
+      committed,
+      days: { from, to },
+      missing,
+      open: lines.filter((line) => line.open === true).flatMap(daysOf),
+      hasRest: lines.some(isFromRest),
+      rows: lines.reduce((sum, line) => sum + (line.rows ?? 0), 0),
+      mayRepeat: lines.some(({ idConflicts = 0, settings }) => idConflicts > 0 || settings.asPublished),
+      first: lines.flatMap((line) => line.first ?? []).sort()[0],
+      last: lines
+        .flatMap((line) => line.last ?? [])
+        .sort()
+        .at(-1),
+    },
+  ];
+}
+
+function daysOf({ cadence, period }: ObjectLine): number[] {
+  return eachDay(parsePeriod(cadence, period) ?? { from: 0, to: 0 });
+}

@@ -1,0 +1,112 @@
+/** Formats the table of series. */
+import { DAY_SECONDS } from './gap.js';
+import type { Amounts, SeriesStates } from './day-states.js';
+import type { Gap } from './gap.js';
+import { dayText } from '../../model/calendar.js';
+import { countText, numberText } from '../../model/units.js';
+import { printable } from '../../text/printable.js';
+import { table } from '../../text/table.js';
+import type { TableColumn } from '../../text/table.js';
+import { percentOf } from './amounts.js';
+
+/** Rounds down, so that 99.999 % is not printed as 100 %. */
+export function percentText(amounts: Amounts): string {
+  const percent = percentOf(amounts);
+  if (percent === undefined) return '-';
+  return percent === 100 ? '100 %' : `${(Math.floor(percent * 100) / 100).toFixed(2)} %`;
+}
+
+/** The share of rows that are not expected. Rounded up, so that one row is not printed as 0 %. */
+export function excusedText({ expected, excused }: Pick<SeriesStates, 'expected' | 'excused'>): string {
+  if (excused === 0) return '-';
+  return `${(Math.ceil((10_000 * excused) / (expected + excused)) / 100).toFixed(2)} %`;
+}
+
+const COLUMNS: readonly TableColumn[] = [
+  { title: 'series' },
+  { title: 'percent', isNumber: true },
+  { title: 'excused', isNumber: true, rank: 0 },
+  { title: 'held', isNumber: true },
+  { title: 'expected', isNumber: true, rank: 1 },
+  { title: '' },
+  { title: 'first', rank: 2 },
+  { title: 'last' },
+  { title: 'objects', isNumber: true, rank: 3 },
+  { title: 'rest', isNumber: true, rank: 4 },
+  { title: 'dropped', isNumber: true, rank: 5 },
+  { title: 'revised', isNumber: true, rank: 6 },
+];
+
+/** `rows`: the cells of each series. `width`: columns of the terminal; Infinity for a pipe, which gets all columns. */
+export function seriesTable(rows: readonly (readonly string[])[], width = Infinity): string[] {
+  return table(COLUMNS, rows, { width }).lines;
+}
+
+/** The cells of a series in the table. */
+export function cellsOf(label: string, states: SeriesStates): string[] {
+  const { expected, missing, objects, restObjects, duplicates, revisions, first, last } = states;
+  return [
+    label,
+    percentText(states),
+    excusedText(states),
+    numberText(expected - missing),
+    numberText(expected),
+    unitOf(states),
+    instantText(first),
+    instantText(last),
+    numberText(objects),
+    numberText(restObjects),
+    numberText(duplicates),
+    numberText(revisions),
+  ];
+}
+
+/** Coverage counts rows where the number of rows of a day is known, else days. */
+export function unitOf({ rowSeconds }: Pick<SeriesStates, 'rowSeconds'>): 'rows' | 'days' {
+  return rowSeconds === undefined ? 'days' : 'rows';
+}
+
+/** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. Times of rows are in UTC. */
+export function spanText(
+  { from, to, reason }: Pick<Gap, 'from' | 'to' | 'reason'>,
+  { rowSeconds = DAY_SECONDS, dayStartSeconds }: Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>,
+): string {
+  const isDays = from % DAY_SECONDS === 0 && to % DAY_SECONDS === 0;
+  const last = isDays ? to - DAY_SECONDS : Math.max(from, to - (reason === 'cut' ? 60 : rowSeconds));
+  const text = (seconds: number): string =>
+    isDays ? dayText(seconds / DAY_SECONDS) : timeText(seconds + dayStartSeconds);
+  if (last <= from) return text(from);
+  const isOneDay = text(from).slice(0, 10) === text(last).slice(0, 10);
+  return `${text(from)} … ${isOneDay ? text(last).slice('2024-01-15 '.length) : text(last)}`;
+}
+
+/** `2024-01-12 … 2024-01-14 (hole)` */
+export function gapText(gap: Gap, states: Parameters<typeof spanText>[1]): string {
+  return `${spanText(gap, states)} (${gap.reason})`;
+}
+
+/** `2024-01-15 03:00`; with seconds unless they are zero. */
+function timeText(seconds: number): string {
+  const text = new Date(seconds * 1000).toISOString();
+  return text.slice(0, text.endsWith(':00.000Z') ? 16 : 19).replace('T', ' ');
+}
+
+function instantText(iso: string | undefined): string {
+  return iso === undefined ? '-' : iso.slice(0, 16).replace('T', ' ');
+}
+
+/** `1,440 rows` */
+export function amountText(amount: number, unit: 'rows' | 'days'): string {
+  return countText(amount, unit.slice(0, -1));
+}
+
+/** `1,440 rows and 2 days`, without zeros. */
+export function amountsText({ rows, days }: Readonly<Record<'rows' | 'days', number>>): string {
+  const texts = [rows > 0 ? amountText(rows, 'rows') : '', days > 0 ? amountText(days, 'days') : ''];
+  return texts.filter(Boolean).join(' and ');
+}
+
+/** `BTCUSDT`, with the format if it is not Parquet. */
+export function labelOf({ series, format }: Pick<SeriesStates, 'series' | 'format'>): string {
+  return `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
+}

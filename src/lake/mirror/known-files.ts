@@ -1,0 +1,233 @@
+/** The files of a mirror: those that the bucket has, as stubs or with their bytes, and those that were changed here. */
+import { randomUUID } from 'node:crypto';
+import { closeSync, fstatSync, ftruncateSync, openSync, rmSync } from 'node:fs';
+import type { Dirent, Stats } from 'node:fs';
+import { readdir, rename } from 'node:fs/promises';
+import { dirname, join, posix, relative, sep } from 'node:path';
+import { makeFolder, makeFolderSync } from '../../files/disk.js';
+import { FOLDERS } from '../layout.js';
+import { manifestPlace } from '../manifest-place.js';
+import { entryAt, isPartitionFile } from '../../files/path-checks.js';
+import { errnoOf } from '../../model/errors.js';
+import type { BucketObject } from '../s3/bucket.js';
+
+export interface KnownFile {
+  readonly etag: string;
+  /** The size in the bucket. */
+  readonly bytes: number;
+  /** The stamp of the local file. A file with another stamp was changed here. */
+  readonly stamp: string;
+  /** A sparse file of the right size, which takes no blocks of the disk, stands in place of the bytes. */
+  readonly isStub: boolean;
+  /** The time since its last change in milliseconds, when the bucket was asked; undefined for a file that was put by this command. */
+  readonly ageMs?: number | undefined;
+}
+
+/** Errors of the file system about the name or the size of a file. */
+const OF_KEY: ReadonlySet<string> = new Set([
+  'EEXIST',
+  'EISDIR',
+  'ENOTDIR',
+  'ENAMETOOLONG',
+  'EFBIG',
+  'EINVAL',
+]);
+
+export class KnownFiles {
+  readonly #root: string;
+  readonly #onLeftOut: (key: string) => void;
+  readonly #folders = new Map<string, Map<string, KnownFile>>();
+
+  /** `onLeftOut`: called with the key of an object that cannot be a file beside the other files of a lake. */
+  constructor(root: string, onLeftOut: (key: string) => void) {
+    this.#root = root;
+    this.#onLeftOut = onLeftOut;
+  }
+
+  get(key: string): KnownFile | undefined {
+    return this.#folders.get(posix.dirname(key))?.get(posix.basename(key));
+  }
+
+  set(key: string, file: KnownFile): void {
+    const folder = posix.dirname(key);
+    const files = this.#folders.get(folder) ?? new Map<string, KnownFile>();
+    this.#folders.set(folder, files);
+    files.set(posix.basename(key), file);
+  }
+
+  delete(key: string): void {
+    this.#folders.get(posix.dirname(key))?.delete(posix.basename(key));
+  }
+
+  /** The keys of the files in a folder. */
+  keysIn(folder: string): string[] {
+    return [...(this.#folders.get(folder)?.keys() ?? [])].map((name) => keyIn(folder, name));
+  }
+
+  /** The folders with files at or below this one. */
+  foldersBelow(folder: string): string[] {
+    return [...this.#folders.keys()].filter((each) => each === folder || each.startsWith(`${folder}/`));
+  }
+
+  keyOf(path: string): string {
+    return relative(this.#root, path).replaceAll(sep, '/');
+  }
+
+  pathOf(key: string): string {
+    return join(this.#root, key);
+  }
+
+  /** The key of the manifest of a series. */
+  manifestOf(folder: string): string {
+    return this.keyOf(manifestPlace(this.pathOf(folder)).path);
+  }
+
+  /** A new path for a file that is not complete. */
+  stagedPath(): string {
+    return this.pathOf(`${FOLDERS.internal}/mirror/${randomUUID()}`);
+  }
+
+  /** Differs after each change of a file; undefined for a missing file and for anything but a regular file. */
+  stampOf(key: string): Promise<string | undefined> {
+    return stampAt(this.pathOf(key));
+  }
+
+  /** Whether a file is here that the bucket does not have. */
+  async isChanged(key: string): Promise<boolean> {
+    const stamp = await this.stampOf(key);
+    return stamp !== undefined && stamp !== this.get(key)?.stamp;
+  }
+
+  /** Whether the file is as in the bucket: neither changed nor removed here. */
+  async isAsKnown(key: string): Promise<boolean> {
+    const known = this.get(key);
+    return known !== undefined && (await this.stampOf(key)) === known.stamp;
+  }
+
+  /** The keys of the changed files in these folders, and of those that the bucket has and the mirror no longer has. `.`: the root. */
+  async changesIn(folders: readonly string[]): Promise<{ changed: string[]; gone: string[] }> {
+    const changed: string[] = [];
+    const gone: string[] = [];
+    for (const folder of folders) {
+      const entries = await entriesOf(this.pathOf(folder));
+      const keys = entries.filter((entry) => entry.isFile()).map(({ name }) => keyIn(folder, name));
+      const isChanged = await Promise.all(keys.map((key) => this.isChanged(key)));
+      changed.push(...keys.filter((_, at) => isChanged[at]));
+      const present = new Set(entries.map(({ name }) => keyIn(folder, name)));
+      gone.push(...this.keysIn(folder).filter((key) => !present.has(key)));
+    }
+    return { changed, gone };
+  }
+
+  /** The folder and all folders below it, in the bucket or in the mirror. */
+  async allFoldersBelow(folder: string): Promise<string[]> {
+    const found = new Set(this.foldersBelow(folder));
+    const visit = async (each: string): Promise<void> => {
+      found.add(each);
+      for (const entry of await entriesOf(this.pathOf(each)))
+        if (entry.isDirectory()) await visit(`${each}/${entry.name}`);
+    };
+    await visit(folder);
+    return [...found];
+  }
+
+  /** Makes the stub of an object. Does nothing for a known one. */
+  addStub({ key, bytes, etag, ageMs }: BucketObject): void {
+    if (this.get(key) !== undefined || !this.#canHaveFolders(key)) return;
+    try {
+      const stamp = writeStub(this.pathOf(key), bytes);
+      this.set(key, { etag, bytes, ageMs, stamp, isStub: true });
+    } catch (error) {
+      // A key may be that of a folder of another key, too long, or too large for the file system.
+      if (!OF_KEY.has(errnoOf(error))) throw error;
+      this.#leaveOut(key);
+    }
+  }
+
+  /** Replaces the bytes of a file by a stub, unless the file was changed since it was published. */
+  async toStub(key: string): Promise<void> {
+    const known = this.get(key);
+    if (known === undefined || known.isStub || !(await this.isAsKnown(key))) return;
+    // A new file, because the present one may be open.
+    const staged = this.stagedPath();
+    const stamp = writeStub(staged, known.bytes);
+    await rename(staged, this.pathOf(key));
+    this.set(key, { ...known, stamp, isStub: true });
+  }
+
+  /** Moves a fetched file to its place. */
+  async place(
+    staged: string,
+    key: string,
+    { etag, bytes, ageMs }: Pick<KnownFile, 'etag' | 'bytes' | 'ageMs'>,
+  ): Promise<void> {
+    const path = this.pathOf(key);
+    await makeFolder(dirname(path));
+    const stamp = (await stampAt(staged)) ?? '';
+    await rename(staged, path);
+    this.set(key, { etag, bytes, ageMs, stamp, isStub: false });
+  }
+
+  /** In a bucket, an object may have the name of a folder. It is left out if it is no file of a lake; otherwise those below it are. */
+  #canHaveFolders(key: string): boolean {
+    for (let end = key.indexOf('/'); end >= 0; end = key.indexOf('/', end + 1)) {
+      const folder = key.slice(0, end);
+      const isFile = this.get(folder) !== undefined;
+      if (isPartitionFile(posix.basename(folder)) || (isFile && posix.extname(folder) !== '')) {
+        this.#leaveOut(key);
+        return false;
+      }
+      if (isFile) this.#leaveOut(folder);
+    }
+    return true;
+  }
+
+  #leaveOut(key: string): void {
+    if (this.get(key) !== undefined) rmSync(this.pathOf(key), { force: true });
+    this.delete(key);
+    this.#onLeftOut(key);
+  }
+}
+
+function keyIn(folder: string, name: string): string {
+  return folder === '.' ? name : `${folder}/${name}`;
+}
+
+async function stampAt(path: string): Promise<string | undefined> {
+  const entry = await entryAt(path);
+  return entry?.isFile() === true ? stampIn(entry) : undefined;
+}
+
+function stampIn({ ino, size, mtimeMs }: Stats): string {
+  return `${ino}:${size}:${mtimeMs}`;
+}
+
+/** Creates a stub, and its folder if it is missing. Returns its stamp. Throws the error of the system, also if the path exists. */
+function writeStub(path: string, bytes: number): string {
+  const fd = openNew(path);
+  try {
+    ftruncateSync(fd, bytes);
+    return stampIn(fstatSync(fd));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function openNew(path: string): number {
+  try {
+    return openSync(path, 'wx');
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+    makeFolderSync(dirname(path));
+    return openSync(path, 'wx');
+  }
+}
+
+async function entriesOf(path: string): Promise<Dirent[]> {
+  try {
+    return await readdir(path, { withFileTypes: true });
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,386 @@
+/** A lake's folder in a bucket: list, get, put, head and remove objects. */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { rm, stat, writeFile } from 'node:fs/promises';
+import { bodySize } from '../../model/fetch.js';
+import type { FetchResponse } from '../../model/fetch.js';
+import { CryptodlError } from '../../model/errors.js';
+import { isPlainKey, parseLakeAddress } from '../../model/lake-address.js';
+import type { LakeAddress } from '../../model/lake-address.js';
+import { bytesText } from '../../model/units.js';
+import { byKey } from '../../exchange/keys.js';
+import { parseListing } from '../../exchange/s3-listing.js';
+import type { ListingPage } from '../../exchange/source.js';
+import { S3Access, statusOf } from './client.js';
+import type { Client, ClientOptions, Sdk, Transfer } from './client.js';
+
+export interface BucketObject {
+  /** Relative to the folder of the lake, with `/`. */
+  readonly key: string;
+  readonly bytes: number;
+  /** Without its quotes. */
+  readonly etag: string;
+  /** As the server gives it. */
+  readonly lastModified: string;
+  /** The time since its last change in milliseconds, by the clock of the server; 0 if the server gives no dates. */
+  readonly ageMs: number;
+  /** SHA-256 in hex that this program stored with the object. A listing does not have it. */
+  readonly sha256?: string;
+  /** A text that this program stored with the object. A listing does not have it. */
+  readonly note?: string;
+}
+
+export interface BucketOptions extends Omit<ClientOptions, 'address'> {
+  /** `s3://bucket/prefix` */
+  readonly address: string;
+  /** The size of the parts in which larger files are stored, in bytes. */
+  readonly partBytes?: number | undefined;
+}
+
+const MIB = 1024 * 1024;
+/** The SDK keeps a part in memory until it is stored. */
+const PART_BYTES = 16 * MIB;
+const PARTS_AT_ONCE = 2;
+/** S3 user guide, "Amazon S3 multipart upload limits". */
+const MOST_PARTS = 10_000;
+/** A put whose object has a wrong size is repeated once. */
+const MOST_PUTS = 2;
+/** A server may send pages without names, for example because objects were removed. */
+const MOST_IDLE_PAGES = 20;
+/** The header in which an object keeps the SHA-256 of its bytes. The ETag is no digest after an upload in parts or with encryption. */
+const SHA256_HEADER = 'x-amz-meta-sha256';
+/** A text in base64, because headers have ASCII characters only. */
+const NOTE_HEADER = 'x-amz-meta-note';
+
+interface SentFile {
+  readonly path: string;
+  readonly size: number;
+  readonly sha256: string;
+  readonly note?: string | undefined;
+}
+
+/** Keys are relative to the folder of the lake, with `/`. */
+export class LakeBucket {
+  /** `s3://bucket/prefix`, for messages. */
+  readonly address: string;
+  readonly #lake: LakeAddress;
+  readonly #client: S3Access;
+  readonly #partBytes: number;
+  readonly #observer: BucketOptions['observer'];
+  readonly #warned = new Set<string>();
+  /** False after the server has refused a conditional write. Each object is then compared before a put, and another writer may come in between. */
+  hasConditions = true;
+
+  /** Sends no request. Throws a usage error for an address that is not one of a bucket. */
+  constructor({ partBytes = PART_BYTES, ...options }: BucketOptions) {
+    this.#lake = parseLakeAddress(options.address, '--out');
+    this.address = this.#lake.text;
+    this.#client = new S3Access({ ...options, address: this.#lake });
+    this.#partBytes = partBytes;
+    this.#observer = options.observer;
+  }
+
+  /** The objects whose keys begin with `prefix`. Keys that cannot be paths of files are left out, with one warning. */
+  async *list(prefix: string): AsyncGenerator<BucketObject> {
+    const base = this.#lake.prefix;
+    // The pages of S3 are in the order of UTF-8 bytes.
+    let reached = '';
+    let idlePages = 0;
+    for (let token: string | undefined = ''; token !== undefined;) {
+      const { page, date } = await this.#page(base + prefix, token);
+      const { objects, truncated, continuationToken } = page;
+      for (const object of objects) {
+        if (!object.key.startsWith(base + prefix))
+          throw this.#malformed(
+            `the listing of ${prefix} has an object outside of it: ${object.key.slice(0, 200)}`,
+          );
+        const key = object.key.slice(base.length);
+        if (isPlainKey(key)) yield { ...object, key, ageMs: ageMsOf(object.lastModified, date) };
+        else
+          this.#warnOnce('objects whose keys cannot be paths of files are ignored', `, for example ${key}`);
+      }
+      const last = objects.at(-1)?.key ?? '';
+      idlePages = byKey(last, reached) > 0 ? 0 : idlePages + 1;
+      if (idlePages === 0) reached = last;
+      if (truncated && (continuationToken === undefined || idlePages > MOST_IDLE_PAGES))
+        throw this.#malformed('a listing does not say how it continues, or has no end');
+      token = truncated ? continuationToken : undefined;
+    }
+  }
+
+  /**
+   * Writes the whole object to a file. Undefined: there is none. Rejects with `body-damaged` if its bytes are not those of the digest that
+   * this program stored with it, unless the caller `compares` them itself and a second attempt brings the same bytes. Rejects with
+   * `lake-refused` if it is larger than `maxBytes`.
+   */
+  async get(
+    key: string,
+    path: string,
+    {
+      compares = false,
+      maxBytes,
+    }: { readonly compares?: boolean; readonly maxBytes?: number | undefined } = {},
+  ): Promise<BucketObject | undefined> {
+    let wrong: string | undefined;
+    const check: Transfer['check'] = ({ status, headers, sha256 }) => {
+      const stored = headers[SHA256_HEADER];
+      if (status !== 200 || stored === undefined || stored === sha256) return;
+      // The bytes were not changed on their way: the object has them.
+      if (compares && wrong === sha256) return;
+      wrong = sha256;
+      throw new CryptodlError(
+        'body-damaged',
+        `${this.address}/${key}: SHA-256 is ${sha256}, the bucket says ${stored}`,
+        {
+          hint: 'if another attempt does not help, the object was changed in the bucket; cryptodl verify --fix moves damaged data files into the quarantine',
+        },
+      );
+    };
+    const transfer = { spoolPath: path, check, ...(maxBytes === undefined ? {} : { maxBytes }) };
+    const target = this.#target(key);
+    const answer = await this.#answer(
+      (client, { GetObjectCommand }, options) => client.send(new GetObjectCommand(target), options),
+      transfer,
+    ).catch(async (error: unknown) => {
+      await this.#refuseLarge(key, maxBytes, error);
+      throw error;
+    });
+    const { status, body } = answer;
+    if (status !== 200) await rm(path, { force: true });
+    else if (body.kind === 'memory') await writeFile(path, body.bytes);
+    return status === 200 ? objectOf(key, answer, bodySize(body)) : undefined;
+  }
+
+  /** Rejects with `lake-refused` if the size of the object is the reason that a GET failed. */
+  async #refuseLarge(key: string, maxBytes: number | undefined, reason: unknown): Promise<void> {
+    if (maxBytes === undefined || !(reason instanceof CryptodlError) || reason.code !== 'length-mismatch')
+      return;
+    const { bytes = 0 } = (await this.head(key)) ?? {};
+    if (bytes > maxBytes)
+      throw new CryptodlError(
+        'lake-refused',
+        `${this.address}/${key} has ${bytesText(bytes)}: files of this kind have at most ${bytesText(maxBytes)}`,
+        { hint: 'no run of cryptodl makes such a file: move it to another place' },
+      );
+  }
+
+  async head(key: string): Promise<BucketObject | undefined> {
+    const target = this.#target(key);
+    const answer = await this.#answer((client, { HeadObjectCommand }, options) =>
+      client.send(new HeadObjectCommand(target), options),
+    );
+    if (answer.status !== 200) return undefined;
+    const length = answer.headers['content-length'] ?? '';
+    if (!/^\d{1,15}$/.test(length))
+      throw new CryptodlError(
+        'http-protocol',
+        `${this.address}/${key}: the answer to HEAD has no Content-Length`,
+      );
+    return objectOf(key, answer, Number(length));
+  }
+
+  /**
+   * An absent object is no error. `etag`: only this version. Rejects with `lake-conflict` for another version, if the server has a condition
+   * for this.
+   */
+  async remove(key: string, etag?: string): Promise<void> {
+    const condition = etag === undefined || !this.hasConditions ? {} : { IfMatch: `"${etag}"` };
+    const status = await this.#remove(key, condition);
+    if (status === 412) throw changedElsewhere(`${this.address}/${key}`, await this.head(key));
+    // Some servers have conditions for puts only.
+    if (status === 501) await this.#remove(key, {});
+  }
+
+  async #remove(key: string, condition: { readonly IfMatch?: string }): Promise<number> {
+    const target = { ...this.#target(key), ...condition };
+    const { status } = await this.#answer((client, { DeleteObjectCommand }, options) =>
+      client.send(new DeleteObjectCommand(target), options),
+    );
+    return status;
+  }
+
+  /**
+   * Stores a file and compares its size in the bucket. `replaces`: the ETag of the object that must be in its place; null: there must be
+   * none. Rejects with `lake-conflict` otherwise; the same bytes from another writer are no conflict. `note`: a text of at most 1,000 bytes
+   * that stands in the metadata of the object.
+   */
+  async put(
+    key: string,
+    path: string,
+    replaces?: string | null,
+    note?: string,
+  ): Promise<{ readonly etag: string }> {
+    const { size } = await stat(path);
+    const sha256 = await sha256Of(path);
+    let before = replaces;
+    for (let count = 1; ; count += 1) {
+      const etag = await this.#put(key, { path, size, sha256, note }, before);
+      const there = await this.head(key);
+      const isOurs = there === undefined || there.etag === etag || there.sha256 === sha256;
+      // Another object means that another writer has replaced ours since.
+      if (!isOurs || there?.bytes === size) return { etag };
+      if (count === MOST_PUTS)
+        throw new CryptodlError(
+          'length-mismatch',
+          `${this.address}/${key}: ${there?.bytes ?? 'none'} of ${size} bytes are stored, although the server confirmed them`,
+        );
+      if (before !== undefined && there !== undefined) before = there.etag;
+    }
+  }
+
+  /** Resolves with the ETag. Without conditional writes, the put is treated like one that was refused with 501: the object is compared here. */
+  async #put(key: string, file: SentFile, replaces?: string | null): Promise<string> {
+    const isCompared = replaces !== undefined && !this.hasConditions;
+    const stored = isCompared ? 501 : await this.#store(key, file, replaces);
+    if (typeof stored === 'string') return stored;
+    const name = `${this.address}/${key}`;
+    if (stored === 501 && replaces !== undefined) {
+      this.hasConditions = false;
+      this.#warnOnce(
+        'the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)',
+      );
+    }
+    const there = await this.head(key);
+    // The answer to a put may be lost, and its repetition then finds the object of the first, or no upload in parts any more.
+    if (there?.sha256 === file.sha256 && there.bytes === file.size) return there.etag;
+    if (replaces === undefined)
+      throw new CryptodlError('http-refused', `${name} was not stored: the server answered ${stored}`);
+    // Swift has no conditions for uploads in parts, but says 412.
+    const isRefusal = stored !== 501 && file.size <= this.#partBytes;
+    if (there?.etag !== (replaces ?? undefined) || isRefusal) throw changedElsewhere(name, there);
+    return this.#put(key, file);
+  }
+
+  /** Resolves with the ETag, or with the status of a refusal. */
+  async #store(
+    key: string,
+    { path, size, sha256, note }: SentFile,
+    replaces?: string | null,
+  ): Promise<string | number> {
+    const partSize = Math.max(this.#partBytes, Math.ceil(size / MOST_PARTS / MIB) * MIB);
+    const params = {
+      ...this.#target(key),
+      Metadata: { sha256, ...(note !== undefined && { note: Buffer.from(note).toString('base64') }) },
+      ...(replaces === null && { IfNoneMatch: '*' }),
+      ...(typeof replaces === 'string' && { IfMatch: `"${replaces}"` }),
+    };
+    try {
+      const { ETag = '' } = await this.#client.call((client, { Upload }) =>
+        new Upload({
+          client,
+          params: { ...params, Body: createReadStream(path) },
+          partSize,
+          queueSize: PARTS_AT_ONCE,
+        }).done(),
+      );
+      return ETag.replaceAll('"', '');
+    } catch (error) {
+      const status = statusOf(error);
+      if (status === undefined) throw error;
+      return status;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#client.close();
+  }
+
+  /** `date`: the time of the answer by the clock of the server. */
+  async #page(
+    Prefix: string,
+    token: string,
+  ): Promise<{ readonly page: ListingPage; readonly date: string | undefined }> {
+    let page: ListingPage | undefined;
+    const { bucket } = this.#lake;
+    const target = {
+      Bucket: bucket,
+      Prefix,
+      EncodingType: 'url',
+      ...(token === '' ? {} : { ContinuationToken: token }),
+    } as const;
+    const { headers, status } = await this.#answer(
+      (client, { ListObjectsV2Command }, options) => client.send(new ListObjectsV2Command(target), options),
+      {
+        // The SDK takes a cut document for a complete one.
+        check: ({ status: answered, body }) => {
+          if (answered === 200 && body.kind === 'memory') page = parseListing(body.bytes);
+        },
+      },
+    );
+    if (page !== undefined) return { page, date: headers['date'] };
+    throw new CryptodlError(
+      'lake-refused',
+      `${this.address}: the server answered ${status} with something other than a list of objects`,
+      { hint: 'check --s3-endpoint: it is the address of an S3 server, without the name of the bucket' },
+    );
+  }
+
+  /** The answer to a command, also with 404, 412 or 501. */
+  async #answer(
+    act: (client: Client, sdk: Sdk, transfer: Transfer) => Promise<unknown>,
+    transfer: Transfer = {},
+  ): Promise<FetchResponse> {
+    let answer: FetchResponse | undefined;
+    const onAnswer = (given: FetchResponse): void => {
+      answer = given;
+    };
+    await this.#client
+      .call((client, sdk) => act(client, sdk, { ...transfer, onAnswer }))
+      .catch((error: unknown) => {
+        if (statusOf(error) === undefined) throw error;
+      });
+    if (answer === undefined) throw new CryptodlError('bug', 'the SDK of AWS has sent no request');
+    return answer;
+  }
+
+  #target(key: string): { readonly Bucket: string; readonly Key: string } {
+    if (!isPlainKey(key)) throw new CryptodlError('bug', `no key of a file: ${key}`);
+    const { bucket, prefix } = this.#lake;
+    return { Bucket: bucket, Key: prefix + key };
+  }
+
+  #malformed(message: string): CryptodlError {
+    return new CryptodlError('listing-malformed', `${this.address}: ${message}`);
+  }
+
+  #warnOnce(message: string, example = ''): void {
+    if (!this.#warned.has(message)) this.#observer.warn(`${this.address}: ${message}${example}`);
+    this.#warned.add(message);
+  }
+}
+
+/** SHA-256 of a file in hex. */
+export async function sha256Of(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  const chunks = createReadStream(path, { highWaterMark: MIB }) as AsyncIterable<Buffer>;
+  for await (const chunk of chunks) hash.update(chunk);
+  return hash.digest('hex');
+}
+
+/** By the clock of the server, because that of this machine may be wrong. */
+function ageMsOf(lastModified: string, date: string | undefined): number {
+  const ageMs = Date.parse(date ?? '') - Date.parse(lastModified);
+  return ageMs > 0 ? ageMs : 0;
+}
+
+function objectOf(key: string, response: FetchResponse, bytes: number): BucketObject {
+  const { [SHA256_HEADER]: sha256, [NOTE_HEADER]: note } = response.headers;
+  const lastModified = response.headers['last-modified'] ?? '';
+  return {
+    key,
+    bytes,
+    etag: (response.headers['etag'] ?? '').replaceAll('"', ''),
+    lastModified,
+    ageMs: ageMsOf(lastModified, response.headers['date']),
+    ...(sha256 === undefined ? {} : { sha256 }),
+    ...(note === undefined ? {} : { note: Buffer.from(note, 'base64').toString() }),
+  };
+}
+
+/** The error about an object that another writer has changed or removed. `name`: its address. */
+export function changedElsewhere(name: string, there: BucketObject | undefined): CryptodlError {
+  const state = there === undefined ? 'is not in the bucket any more' : 'was changed by another writer';
+  return new CryptodlError('lake-conflict', `${name} ${state}`, {
+    hint: 'try again; two runs that write the same series at the same time disturb each other',
+  });
+}

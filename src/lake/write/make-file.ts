@@ -1,0 +1,214 @@
+/** Converts the received objects of one file, together with the rows that stay in it, to a staged file and reads it back. */
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { convert, keptIsLarge } from '../../convert/convert.js';
+import type { ConversionResult, FileMetadata } from '../../convert/conversion.js';
+import type { ReceivedObject } from '../../convert/csv-input.js';
+import type { DuckDbSession } from '../../convert/duckdb.js';
+import { isLarge } from '../../convert/read-objects.js';
+import { readFooter } from '../../convert/parquet-footer.js';
+import { isFromRest } from '../../model/manifest-line.js';
+import type { ObjectLine } from '../../model/manifest-line.js';
+import { bringIn } from '../../files/backing.js';
+import { fileFacts } from '../../files/publish.js';
+import type { FileFacts } from '../../files/publish.js';
+import { periodText } from '../../model/calendar.js';
+import { CryptodlError } from '../../model/errors.js';
+import type { PartitionPlan, Series, Settings } from '../../model/task.js';
+import { stagingFolder } from '../layout.js';
+import { findDataset } from '../../exchange/venue.js';
+import type { DatasetSpec, Venue } from '../../exchange/venue.js';
+import type { MadeFile } from './commit.js';
+import { overlaps } from './existing-file.js';
+import type { ExistingFile } from './existing-file.js';
+import type { WriterContext } from './writer.js';
+import { describeColumns } from '../../exchange/describe.js';
+
+export function splitIntoParts(plan: PartitionPlan, received: readonly ReceivedObject[]) {
+  if (plan.split !== true) return [{ label: plan.label, received }];
+  return received.map((object) => ({ label: periodText(object.object.period), received: [object] }));
+}
+
+/**
+ * Resolves with the staged file; without valid rows there is none and `result.rows` is 0. Rejects with `partition-incomplete` or
+ * `out-of-memory`, and on disk errors and bugs.
+ */
+export async function makeFile(
+  session: DuckDbSession,
+  context: WriterContext,
+  plan: PartitionPlan,
+  part: Pick<Inputs, 'label' | 'received' | 'existing'>,
+): Promise<MadeFile> {
+  const name = randomUUID();
+  const staged = join(await stagingFolder(context.paths), `${name}.partial`);
+  const csvPath = join(context.tempFolder, `${name}.csv`);
+  try {
+    const inputs = { ...part, staged, csvPath };
+    const subject = { plan, label: part.label };
+    const result = await context.timed('convert', subject, () => convertPart(session, context, plan, inputs));
+    const empty = { bytes: 0, sha256: '', newlines: 0 };
+    const facts =
+      result.rows === 0 ? empty : await context.timed('check', subject, () => readBack(plan, staged, result));
+    return { staged, file: `${part.label}.${plan.settings.format}`, facts, result };
+  } catch (error) {
+    await rm(staged, { force: true });
+    throw error;
+  }
+}
+
+export function datasetSpec(context: WriterContext, plan: PartitionPlan): DatasetSpec {
+  const spec = findDataset(context.venue, plan.series.market, plan.series.dataset);
+  if (spec === undefined) throw new CryptodlError('bug', `${plan.series.dataset} is not declared`);
+  return spec;
+}
+
+/** About six months of 1m bars: those of um BTCUSDT on 2023-04-15 have 162,020 bytes. */
+const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
+
+/** `large` if rows are parsed into a file or sorted on disk. */
+export function sessionSize(received: readonly ReceivedObject[], { kept }: ExistingFile): 'small' | 'large' {
+  return isLarge({ memoryCsvBytes: MEMORY_CSV_BYTES }, received) || keptIsLarge(kept) ? 'large' : 'small';
+}
+
+interface Inputs {
+  readonly label: string;
+  readonly received: readonly ReceivedObject[];
+  readonly existing: ExistingFile;
+  readonly staged: string;
+  readonly csvPath: string;
+}
+
+async function convertPart(
+  session: DuckDbSession,
+  context: WriterContext,
+  plan: PartitionPlan,
+  inputs: Inputs,
+): Promise<ConversionResult> {
+  const { kept, replaced, path } = inputs.existing;
+  const compared = comparableLines(replaced, inputs.received);
+  const isRevised = (line: ObjectLine): boolean =>
+    !isFromRest(line) &&
+    inputs.received.some(({ object, sha256 }) => object.key === line.key && sha256 !== line.sha256);
+  const revised = context.acceptsShorter ? [] : replaced.filter(isRevised);
+  const hasMonth = inputs.received.some(
+    ({ object: { period }, verified }) => period.cadence === 'monthly' && verified !== 'rest',
+  );
+  const days = hasMonth ? replaced.filter(({ cadence }) => cadence === 'daily') : [];
+  const spec = datasetSpec(context, plan);
+  if (kept.length + replaced.length > 0) await bringIn(path);
+  const isRead = [kept, compared, revised, days].some((lines) => lines.length > 0);
+  return convert(session, {
+    spec,
+    settings: plan.settings,
+    series: plan.series,
+    received: inputs.received,
+    ...(isRead ? { existing: { file: path, kept, replaced, compared, revised, days } } : {}),
+    csvPath: inputs.csvPath,
+    targetPath: inputs.staged,
+    memoryCsvBytes: MEMORY_CSV_BYTES,
+    metadata: (written) => metadataOf(context, plan, spec, inputs.label, kept, written),
+  });
+}
+
+/** Replaced lines whose period was received from the other source (archive or REST). All returned lines have one source. */
+function comparableLines(
+  replaced: readonly ObjectLine[],
+  received: readonly ReceivedObject[],
+): readonly ObjectLine[] {
+  const crossing = replaced.filter((line) =>
+    received.some(
+      ({ object, verified }) => (verified === 'rest') !== isFromRest(line) && overlaps(line, object.period),
+    ),
+  );
+  const fromRest = crossing.filter(isFromRest);
+  return fromRest.length > 0 ? fromRest : crossing;
+}
+
+/** Reads the staged file and compares its row count. Rejects with `disk` on a difference. */
+async function readBack(plan: PartitionPlan, staged: string, result: ConversionResult): Promise<FileFacts> {
+  const facts = await fileFacts(staged);
+  const isCsv = plan.settings.format === 'csv';
+  const rows = isCsv ? facts.newlines - 1 : (await readFooter(staged)).rows;
+  if (rows === result.rows) return facts;
+  throw new CryptodlError('disk', `${staged} has ${rows} rows when read back, ${result.rows} were written`);
+}
+
+function metadataOf(
+  { tool, venue }: Pick<WriterContext, 'tool' | 'venue'>,
+  { series, settings }: PartitionPlan,
+  spec: DatasetSpec,
+  label: string,
+  kept: readonly ObjectLine[],
+  written: readonly ReceivedObject[],
+): FileMetadata {
+  const facts = [
+    ...kept,
+    ...written.map(({ object, zipBytes, ...received }) => ({
+      ...received,
+      key: object.key,
+      bytes: zipBytes,
+    })),
+  ];
+  // The facts that the manifest lines have too.
+  const objects = facts.map(({ key, sha256, bytes, verified, etag, lastModified }) => {
+    return { key, sha256, bytes, verified, etag, lastModified };
+  });
+  const isRest = objects.map(isFromRest);
+  return fileMetadata(
+    { venue, tool, series, spec, settings, label },
+    {
+      entry: { objects: objects.sort((a, b) => (a.key < b.key ? -1 : 1)) },
+      hasArchive: isRest.includes(false),
+      hasRest: isRest.includes(true),
+    },
+  );
+}
+
+// The metadata in the footer of a Parquet file. It has no time stamps, so that the same rows produce the same file.
+
+export interface DescribedFile {
+  readonly venue: Pick<Venue, 'name' | 'terms'>;
+  /** The version of the program. */
+  readonly tool: string;
+  readonly series: Series;
+  readonly spec: DatasetSpec;
+  readonly settings: Settings;
+  /** `2024-01` */
+  readonly label: string;
+}
+
+/** Where the rows of a file come from. */
+export interface RowOrigin {
+  /** The fields of the entry that tell it. */
+  readonly entry: Readonly<Record<string, unknown>>;
+  readonly hasArchive: boolean;
+  readonly hasRest: boolean;
+}
+
+/** The series, the columns and the origin of the rows as JSON, with the terms of their sources. */
+export function fileMetadata(
+  { venue, tool, series, spec, settings, label }: DescribedFile,
+  { entry, hasArchive, hasRest }: RowOrigin,
+): FileMetadata {
+  const cryptodl = JSON.stringify({
+    tool: `cryptodl ${tool}`,
+    venue: venue.name,
+    ...series,
+    settings,
+    period: label,
+    timeZone: 'UTC',
+    columns: Object.fromEntries(
+      describeColumns(spec).map(({ name, unit, doc }) => [name, unit === '' ? doc : `${doc}; ${unit}`]),
+    ),
+    ...entry,
+  });
+  const { terms } = venue;
+  if (terms === undefined) return { cryptodl };
+  const sources = [...(hasArchive ? [terms.archive] : []), ...(hasRest ? [terms.rest] : [])];
+  return {
+    cryptodl,
+    license: sources.map(({ license }) => license).join('; '),
+    attribution: sources.map(({ attribution }) => attribution).join('; '),
+  };
+}

@@ -1,0 +1,207 @@
+/** `--format zip`: stores the zips and sidecars of the archive in the layout of the archive, without conversion. */
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { bodySize } from '../../model/fetch.js';
+import type { CryptodlError } from '../../model/errors.js';
+import { moveToQuarantine } from '../quarantine.js';
+import { bringIn } from '../../files/backing.js';
+import { cachedFolderCheck } from '../../files/path-checks.js';
+import { keyPath, seriesFolder, stagingFolder } from '../layout.js';
+import type { LakePaths } from '../layout.js';
+import type { HeldObjects } from '../held-objects.js';
+import type { ObjectLine } from '../../model/manifest-line.js';
+import { fileFacts, fileSize, removeStaged, renameAll } from '../../files/publish.js';
+import { FileWriter } from '../file-writer.js';
+import type { FileToWrite } from '../file-writer.js';
+import type { PartitionPlan } from '../../model/task.js';
+import type { ReceivedObject } from '../../convert/csv-input.js';
+import { lostError, publishedOrFailed, recordShorterRevisions, shorterRevision } from './partition-guards.js';
+import { droppedLine, heldLine, objectLine, replacedRevision } from './commit.js';
+import type { Missing, PartitionWriter, ShorterRevision, WriterContext } from './writer.js';
+
+export function createZipWriter(context: WriterContext): PartitionWriter {
+  const files = new FileWriter();
+  return {
+    prepare: (plan) => Promise.resolve(plan),
+    close: () => files.close(),
+    write: (plan, received, missing) =>
+      publishedOrFailed(context, plan, received, async () => {
+        const at = new Date(context.clock.now()).toISOString();
+        const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
+        const { zip: held } = await context.manifests.of(folder);
+        const takesAll = plan.force === true || context.acceptsShorter;
+        const { shorter, unreadable } = await worseZips(context, held, takesAll ? [] : received);
+        const isShorter = new Set(shorter.map((each) => each.received));
+        const taken = received.filter((each) => !isShorter.has(each) && !unreadable.has(each.object.key));
+        await context.lock?.confirm();
+        // Checked again: symbolic links may have replaced folders since the zips were compared.
+        const folderOf = cachedFolderCheck(context.paths.root);
+        await folderOf(seriesFolder(context.venue.name, plan.series));
+        await stagingFolder(context.paths);
+        const made = await Promise.all(taken.map((each) => filesOf(context, folderOf, each)));
+        const unlisted = await quarantineUnlisted(context, held, taken, made);
+        const lines = taken.map((each) => lineOf(context, plan, { received: each, held }, at));
+        const lost = await lostZips(context, held, missing);
+        const allLines = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
+        await context.timed('commit', { plan }, async () => {
+          await files.stage(made.flat());
+          await renameAround(made, lines, async (replace) => {
+            // The folder shows that the lake has the series, even if its manifest is lost.
+            if (taken.length > 0) await mkdir(folder, { recursive: true });
+            await context.serialize(folder, () => context.manifests.append(folder, allLines, replace));
+          });
+        });
+        if (shorter.length > 0) await recordShorterRevisions(context, folder, 'zip', shorter);
+        return {
+          written: new Map(
+            lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }]),
+          ),
+          failed: new Map([...lost.failed, ...unreadable]),
+          stillHeld: lost.stillHeld,
+          quarantined: lost.quarantined + unlisted,
+          shorter: new Map(shorter.map((each) => [each.received.object.key, each])),
+          files: taken.length,
+          bytes: taken.reduce((sum, { zipBytes }) => sum + zipBytes, 0),
+          duplicatesAcross: 0,
+          overlaps: [],
+        };
+      }),
+  };
+}
+
+/** Renames new files, then calls `append` with a function that renames the files that replace committed ones. `made[n]` belongs to `lines[n]`. */
+async function renameAround(
+  made: readonly (readonly FileToWrite[])[],
+  lines: readonly ObjectLine[],
+  append: (replace: () => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const replacesFile = (at: number): boolean => lines[at]?.fileBefore !== undefined;
+  try {
+    await renameAll(made.filter((_, at) => !replacesFile(at)).flat());
+    await append(() => renameAll(made.filter((_, at) => replacesFile(at)).flat()));
+  } catch (error) {
+    // Staged files would take space until the next run, and the error may be a full disk.
+    await removeStaged(made.flat());
+    throw error;
+  }
+}
+
+/** Judges the zips of absent objects: intact ones are still held, missing and damaged ones are lost. Moves damaged ones to the quarantine. */
+async function lostZips({ venue, paths, clock }: WriterContext, held: HeldObjects, missing: Missing) {
+  const stillHeld = new Set<string>();
+  const failed = new Map<string, CryptodlError>();
+  const lines: ObjectLine[] = [];
+  let quarantined = 0;
+  for (const line of missing.size === 0 ? [] : held.lines()) {
+    if (missing.get(line.key) !== 'absent') continue;
+    const path = join(await paths.folder(dirname(line.file)), basename(line.file));
+    const isThere = (await fileSize(path)) !== undefined;
+    if (isThere && (await fileFacts(path)).sha256 === line.fileSha256) {
+      stillHeld.add(line.key);
+      continue;
+    }
+    const cause = 'it does not match its manifest, and the archive no longer has it';
+    const quarantinePath = await moveToQuarantine(paths, path, cause, clock.now());
+    const { sidecar } = venue.archive;
+    if (sidecar !== undefined) await moveToQuarantine(paths, path + sidecar.suffix, cause, clock.now());
+    quarantined += quarantinePath === undefined ? 0 : 1;
+    failed.set(line.key, lostError(line.file, line.key, quarantinePath));
+    lines.push(line);
+  }
+  return { stillHeld, failed, lines, quarantined };
+}
+
+/**
+ * Moves to the quarantine the files in the places of the new zips, if no manifest line names them. Resolves with their number. A file that equals
+ * the new one stays: a killed run has published it.
+ */
+async function quarantineUnlisted(
+  { paths, clock }: WriterContext,
+  held: HeldObjects,
+  taken: readonly ReceivedObject[],
+  made: readonly (readonly FileToWrite[])[],
+): Promise<number> {
+  let quarantined = 0;
+  for (const [at, { object, sha256 }] of taken.entries()) {
+    const target = made[at]?.at(-1)?.target;
+    if (target === undefined || heldLine(held, object) !== undefined) continue;
+    if ((await fileSize(target)) === undefined || (await fileFacts(target)).sha256 === sha256) continue;
+    const cause = 'no manifest line names this file';
+    if ((await moveToQuarantine(paths, target, cause, clock.now())) !== undefined) quarantined += 1;
+  }
+  return quarantined;
+}
+
+/** Revisions with fewer rows than the held zip, and unreadable revisions of a readable one. Unpacks both zips, because revisions are rare. */
+async function worseZips(context: WriterContext, held: HeldObjects, received: readonly ReceivedObject[]) {
+  const [shorter, unreadable] = [new Array<ShorterRevision>(), new Map<string, CryptodlError>()];
+  for (const each of received) {
+    const { key } = each.object;
+    const line = heldLine(held, each.object);
+    if (line === undefined || replacedRevision(held, each) === undefined) continue;
+    const path = join(await context.paths.folder(dirname(line.file)), basename(line.file));
+    const size = await fileSize(path);
+    if (size !== line.fileBytes) continue;
+    await bringIn(path);
+    const keptRows = await context.countRows({ kind: 'file', path, size }, key);
+    if (typeof keptRows !== 'number') continue;
+    const rows = await context.countRows(each.zip, key);
+    if (typeof rows !== 'number') {
+      unreadable.set(key, rows);
+      continue;
+    }
+    shorter.push(...shorterRevision(line, each, { rows, keptRows }));
+  }
+  return { shorter, unreadable };
+}
+
+/** The files of one object. The sidecar comes first, so that a zip never appears without its digest. */
+async function filesOf(
+  context: WriterContext,
+  folderOf: LakePaths['folder'],
+  received: ReceivedObject,
+): Promise<FileToWrite[]> {
+  const { key } = received.object;
+  const { zip } = received;
+  const path = keyPath(key);
+  const file = {
+    content: zip.kind === 'file' ? zip.path : zip.bytes,
+    staged: stagedPath(context),
+    target: join(await folderOf(dirname(path)), basename(path)),
+  };
+  const { sidecar } = context.venue.archive;
+  if (sidecar === undefined) return [file];
+  const target = file.target + sidecar.suffix;
+  if (received.verified !== 'sidecar') {
+    // The sidecar of an earlier revision does not match this one.
+    await rm(target, { force: true });
+    return [file];
+  }
+  const content = Buffer.from(sidecar.textOf(key, received.sha256));
+  return [{ content, staged: stagedPath(context), target }, file];
+}
+
+/** A new path in the staging folder. The next run removes files that a failed run has left there. */
+function stagedPath(context: WriterContext): string {
+  return join(context.paths.staging, `${randomUUID()}.partial`);
+}
+
+function lineOf(
+  context: WriterContext,
+  plan: PartitionPlan,
+  { received, held }: { readonly received: ReceivedObject; readonly held: HeldObjects },
+  at: string,
+): ObjectLine {
+  const replaces = replacedRevision(held, received);
+  const file = keyPath(received.object.key);
+  const fileBefore = held.fileBefore(file);
+  return {
+    ...objectLine(received, plan, at, context.tool),
+    ...(replaces === undefined ? {} : { replaces }),
+    file,
+    fileBytes: bodySize(received.zip),
+    fileSha256: received.sha256,
+    ...(fileBefore === undefined ? {} : { fileBefore }),
+  };
+}

@@ -1,0 +1,224 @@
+/** Flags about the network: limits, sockets, proxy, addresses of hosts. Limits of the user cannot exceed those of the exchange. */
+import * as parse from './parsers.js';
+import { readVenueWords } from '../../exchange/names.js';
+import type { BucketLimit } from '../../exchange/names.js';
+import {
+  COUNT,
+  DOWNLOADS_AND_JOBS,
+  DURATION,
+  EXAMINED,
+  FILE,
+  LIST,
+  OF_LAKE,
+  oneOf,
+  ONLINE_AND_JOBS,
+  section,
+} from './flag-spec.js';
+import { proxy, redis, region, url } from './addresses.js';
+import { usage } from '../../model/errors.js';
+import { durationValue, parseDurationMs } from '../../model/units.js';
+
+/** The maximum number of permits of a bucket in a window. */
+export interface Limit {
+  readonly text: string;
+  readonly bucket: string;
+  readonly permits: number;
+  readonly windowMs: number;
+}
+
+/**
+ * `archive=100/s` or `futuresData=800/5m`, at most the limit of the exchange. If the exchange counts in windows of its own, the rate is
+ * that of such a window: `futuresData=100/m` is `futuresData=500/5m`.
+ */
+export function limit(known: Readonly<Record<string, BucketLimit>>): parse.Parse<Limit> {
+  return (text, where) => {
+    const [, name = '', amount = '', count = '', unit = ''] =
+      /^\s*(\w+)\s*[=:]\s*(\d+)\s*\/\s*(?:(\d+)\s*)?([a-z]+)$/i.exec(text) ?? [];
+    const givenMs = parseDurationMs(`${count === '' ? '1' : count}${unit}`) ?? 0;
+    if (!(Number(amount) >= 1 && givenMs >= 1))
+      throw parse.invalid(text, where, 'a limit of a bucket', 'archive=100/s');
+    const bucket = parse.choice(Object.keys(known))(name, where);
+    const most = known[bucket];
+    if (most === undefined) throw new RangeError(bucket);
+    const windowMs = most.isWindow ? most.windowMs : givenMs;
+    const permits = Math.max(1, Math.floor((Number(amount) / givenMs) * windowMs));
+    if (permits / windowMs > most.permits / most.windowMs)
+      throw usage(
+        `${where}: ${text} is above the limit of ${bucket}`,
+        `at most ${bucket}=${most.permits}/${windowText(most.windowMs)}`,
+      );
+    return { text: `${bucket}=${permits}/${windowText(windowMs)}`, bucket, permits, windowMs };
+  };
+}
+
+/** `s`, `m` or `5m`. */
+function windowText(windowMs: number): string {
+  return durationValue(windowMs).replace(/^1(?=[a-z])/, '');
+}
+
+const venue = readVenueWords();
+
+const ADDRESS = { value: 'URL', parse: url } as const;
+
+export const NETWORK_FLAGS = {
+  ...section({ group: 'Network', isCarried: true, usual: [], verbs: EXAMINED })({
+    'request-interval': {
+      verbs: ONLINE_AND_JOBS,
+      doc: 'minimum time between two requests of a bucket; the limits of the exchange still apply',
+      ...DURATION,
+    },
+    'requests-per-minute': {
+      verbs: ONLINE_AND_JOBS,
+      value: 'N',
+      doc: 'maximum requests of a bucket per minute; the limits of the exchange still apply',
+      parse: parse.integer(1, undefined, 600),
+    },
+    limits: {
+      verbs: ONLINE_AND_JOBS,
+      ...LIST,
+      isMap: true,
+      doc: `limits of buckets below those of the exchange (${Object.keys(venue.limits).join(', ')}), separated by commas; in a file: limits: { archive: 100/s, futuresData: 800/5m }`,
+      parse: limit(venue.limits),
+    },
+    priority: {
+      verbs: ONLINE_AND_JOBS,
+      value: 'LEVEL',
+      doc: 'order of jobs that wait for the same rate limit or in a queue: high, normal or low',
+      ...oneOf(['high', 'normal', 'low']),
+      default: 'normal',
+    },
+    bwlimit: {
+      verbs: ONLINE_AND_JOBS,
+      usual: ['vision', 'run', 'retry', 'repair', 'audit'],
+      value: 'SIZE',
+      doc: 'maximum bytes per second of all connections; at least 1kB',
+      parse: parse.byteRate,
+      unit: 'BytesPerSecond',
+      aka: ['limit-rate', 'max-speed', 'bandwidth'],
+    },
+    'pool-limit': {
+      usual: ['doctor'],
+      doc: 'maximum sockets of the process; further requests wait',
+      ...COUNT,
+    },
+    'pool-limit-per-host': {
+      doc: 'maximum sockets per host; further requests wait',
+      ...COUNT,
+      unset: 'two per object in flight, plus 8',
+    },
+    'keep-alive': {
+      doc: 'time that an idle socket stays open; with 0 each request opens a new socket',
+      ...DURATION,
+      default: '30s',
+    },
+    http2: {
+      usual: ['doctor'],
+      doc: 'use HTTP/2 where the host supports it',
+    },
+    proxy: {
+      isCarried: false,
+      usual: ['run', 'retry', 'list', 'doctor'],
+      value: 'URL',
+      list: 'comma',
+      doc: 'proxy for hosts not in NO_PROXY; http, https, socks5, or socks5h if it resolves the names; several are separated by commas, or are lines of @FILE, and share the requests; the value none turns the proxy off',
+      parse: proxy,
+      unset: 'HTTPS_PROXY, HTTP_PROXY, ALL_PROXY',
+      aka: ['x'],
+    },
+    redis: {
+      isCarried: false,
+      verbs: [...EXAMINED, 'status'],
+      usual: ['enqueue', 'worker', 'status'],
+      value: 'URL',
+      doc: 'Redis server that several machines share: redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS; needs the package ioredis',
+      parse: redis,
+    },
+    'egress-group': {
+      isCarried: false,
+      value: 'NAME',
+      doc: 'share the REST limits and all bans with the programs of this group on other machines behind the same public address; needs --redis',
+      parse: parse.keyName('office'),
+    },
+    'ca-file': {
+      usual: ['doctor'],
+      doc: 'additional trusted certificates (PEM)',
+      ...FILE,
+      aka: ['cacert', 'ca-bundle'],
+    },
+    'archive-url': {
+      usual: ['doctor'],
+      doc: 'address of the archive',
+      ...ADDRESS,
+      default: venue.hosts.archive,
+    },
+    'listing-url': {
+      doc: 'address of the listing',
+      ...ADDRESS,
+      unset: `${venue.hosts.listing}, or --archive-url if given`,
+      derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.listing : archiveUrl),
+    },
+    'fallback-url': {
+      verbs: ONLINE_AND_JOBS,
+      doc: 'second address of the archive; used after too many failures of the first',
+      ...ADDRESS,
+      unset: `${venue.hosts.origin}, unless --archive-url is given`,
+      derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.origin : undefined),
+    },
+    'fapi-url': {
+      verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'doctor', 'enqueue', 'worker'],
+      doc: 'address of REST for USD-margined futures',
+      ...ADDRESS,
+      default: venue.hosts.fapi,
+    },
+    'dapi-url': {
+      verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'doctor', 'enqueue', 'worker'],
+      doc: 'address of REST for coin-margined futures',
+      ...ADDRESS,
+      default: venue.hosts.dapi,
+    },
+    'spot-url': {
+      verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'doctor', 'enqueue', 'worker'],
+      doc: `address of REST for spot; if the default refuses your location, ${venue.hosts.spotPublic} is used`,
+      ...ADDRESS,
+      default: venue.hosts.spot,
+    },
+  }),
+  ...section({ group: 'Network', usual: [] })({
+    's3-endpoint': {
+      verbs: OF_LAKE,
+      doc: 'address of the S3 server of a lake in a bucket (--out s3://bucket/folder)',
+      ...ADDRESS,
+      unset: 'AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile of AWS, or AWS itself',
+      aka: ['endpoint-url', 'endpoint'],
+    },
+    's3-region': {
+      verbs: OF_LAKE,
+      value: 'NAME',
+      doc: 'region of the bucket of the lake',
+      parse: region,
+      unset: 'AWS_REGION, AWS_DEFAULT_REGION, the profile of AWS, or us-east-1',
+      aka: ['region'],
+    },
+    'clear-bans': {
+      verbs: ['doctor'],
+      usual: ['doctor'],
+      value: 'HOST',
+      doc: 'remove the stored bans of this host; prints them, and checks nothing else',
+      parse: parse.text,
+    },
+    host: {
+      verbs: ['serve'],
+      value: 'HOST',
+      doc: 'address to listen on',
+      parse: parse.text,
+      default: '127.0.0.1',
+    },
+    port: {
+      verbs: ['serve'],
+      value: 'PORT',
+      doc: 'port to listen on; 0 chooses a free port',
+      parse: parse.port,
+      default: '8090',
+    },
+  }),
+};

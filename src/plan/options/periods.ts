@@ -1,0 +1,52 @@
+/** Words that only some verbs take: periods of the calendar, columns to rank by, markets to rank, and lists. */
+import type { CalendarPeriod } from '../../model/calendar.js';
+import { MARKET_ALIASES } from '../../exchange/names.js';
+import { choice } from './parsers.js';
+import type { Every, Parse } from './parsers.js';
+import { usage } from '../../model/errors.js';
+
+/** Periods of a cell of `coverage`. */
+export const GRAINS = ['auto', 'day', 'month'] as const;
+
+/** Columns that `universe` ranks by. */
+export const MEASURES = ['quote_volume', 'volume', 'count'] as const;
+export type Measure = (typeof MEASURES)[number];
+
+export const measure = choice(MEASURES);
+
+export const CALENDAR_PERIODS = [
+  'day',
+  'week',
+  'month',
+  'quarter',
+  'year',
+] as const satisfies readonly CalendarPeriod[];
+
+const period = choice(CALENDAR_PERIODS, {
+  day: ['1d', 'd', 'daily', '24h', 'days'],
+  week: ['1w', 'w', 'weekly', 'weeks'],
+  month: ['1m', '1mo', 'm', 'mo', 'monthly', 'months'],
+  quarter: ['3m', '3mo', '1q', 'q', 'quarterly', 'quarters'],
+  year: ['1y', '12m', '12mo', 'y', 'yearly', 'annually', 'years'],
+});
+
+/** The length of a period of the calendar. */
+export const calendarPeriod: Parse<Every> = (value, where) => {
+  const text = period(value, where);
+  return { kind: 'calendar', text, period: text };
+};
+
+/** The markets of Binance with klines. */
+export const RANKED_MARKETS = ['spot', 'um', 'cm'] as const;
+
+/** A market by its name or by one of other tools, except for `all`: ranks are those of one market. */
+export const rankedMarket: Parse<string> = choice(RANKED_MARKETS, MARKET_ALIASES);
+
+export const LISTS = ['markets', 'datasets', 'symbols', 'periods'] as const;
+export type ListName = (typeof LISTS)[number];
+
+/** Throws a usage error for any other word. */
+export function listName(word: string | undefined): ListName {
+  if (word === undefined) throw usage(`list needs one of ${LISTS.join(', ')}`, 'cryptodl list datasets');
+  return choice(LISTS)(word, 'list');
+}

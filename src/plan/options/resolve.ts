@@ -1,0 +1,158 @@
+/** Resolves the texts of all sources to one frozen Options. */
+import { usage } from '../../model/errors.js';
+import { environmentName, FLAG_NAMES, flagFor, flagSpec, flagsOf, isSwitch, optionName } from './flags.js';
+import type { Verb } from './flag-spec.js';
+import type { FlagName, Options } from './flags.js';
+import { text as parseText } from './parsers.js';
+import type { ExchangeNames } from './parsers.js';
+import { loadRetryPresets } from '../../exchange/facts.js';
+import { readVenueWords } from '../../exchange/names.js';
+import { datasetsOf, intervalsOf, marketNames } from '../../exchange/venue.js';
+import type { Venue } from '../../exchange/venue.js';
+
+type Origin =
+  'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';
+
+/** Texts as given: several for a repeated flag, or for a list or a map in a file. */
+export type RawValues = Partial<Record<FlagName, readonly string[]>>;
+
+/** A parsed command line. */
+export interface Invocation {
+  readonly verb: Verb;
+  readonly operand: string | undefined;
+  readonly values: RawValues;
+  /** The command line that `schedule` repeats. */
+  readonly behind: readonly string[];
+}
+
+export interface RawLayer {
+  readonly origin: Origin;
+  readonly values: RawValues;
+  /** The name of an option in messages about this source. */
+  readonly nameOf: (name: FlagName) => string;
+}
+
+/** Where each option was given. */
+export interface OptionSources {
+  /** The name under which an option was given: `--days`, `CRYPTODL_DAYS`, `my.yaml: days`; the flag for a default. */
+  readonly nameOf: (name: FlagName) => string;
+  /** The source of an option; undefined for a default. */
+  readonly layerOf: (name: FlagName) => RawLayer | undefined;
+}
+
+/** The first layer with a value wins; for the flags of a range, the first layer with any of them. */
+export function optionSources(verb: Verb, layers: readonly RawLayer[]): OptionSources {
+  const known = new Set(flagsOf(verb));
+  const ofRange = layers.find((layer) => [...RANGE].some((kind) => layer.values[kind] !== undefined));
+  const layerOf = (name: FlagName): RawLayer | undefined => {
+    if (!known.has(name) && verb !== 'retry') return undefined;
+    const sources = RANGE.has(name) && ofRange !== undefined ? [ofRange] : layers;
+    return sources.find((source) => source.values[name] !== undefined);
+  };
+  return { layerOf, nameOf: (name) => layerOf(name)?.nameOf(name) ?? `--${name}` };
+}
+
+export interface Resolved extends OptionSources {
+  readonly options: Options;
+  readonly origins: Readonly<Record<FlagName, Origin>>;
+  /** The given texts, without defaults. A failure report records them. */
+  readonly texts: RawValues;
+}
+
+/** The parts of an exchange that options depend on. */
+export type ExchangeWords = Pick<Venue, 'markets' | 'defaultMarket' | 'hosts'>;
+
+function defaultLayer(verb: Verb, exchange: ExchangeWords | undefined): RawLayer {
+  const values: RawValues = {};
+  for (const name of FLAG_NAMES) {
+    const preset = flagFor(name, verb).default;
+    if (preset !== undefined) values[name] = [preset];
+  }
+  if (exchange !== undefined) {
+    values.market = [exchange.defaultMarket];
+    values['archive-url'] = [exchange.hosts.archive];
+  }
+  return { origin: 'default', values, nameOf: (name) => `--${name}` };
+}
+
+/** The environment variables of the flags of a verb. */
+export function environmentLayer(
+  environment: Readonly<Record<string, string | undefined>>,
+  verb: Verb,
+): RawLayer {
+  const values: RawValues = {};
+  for (const name of flagsOf(verb)) {
+    const text = environment[environmentName(name)];
+    if (text !== undefined) values[name] = [text];
+  }
+  return { origin: 'environment', values, nameOf: environmentName };
+}
+
+/** Flags of a range. A range comes from one source as a whole: a source with any of these flags hides these flags in later sources. */
+const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
+
+/**
+ * Parses the value of each option from its source (`optionSources`). Throws a usage error for an invalid value. Without an exchange, markets and addresses are
+ * those of the flag table.
+ */
+export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange?: ExchangeWords): Resolved {
+  const defaults = defaultLayer(verb, exchange);
+  const names = exchange === undefined ? undefined : namesOf(exchange);
+  const sources = optionSources(verb, layers);
+  const options: Partial<Record<keyof Options, unknown>> = {};
+  const origins: Partial<Record<FlagName, Origin>> = {};
+  const texts: RawValues = {};
+  for (const name of FLAG_NAMES) {
+    const own = sources.layerOf(name);
+    const layer = own ?? (defaults.values[name] === undefined ? undefined : defaults);
+    origins[name] = layer?.origin ?? 'default';
+    const unset = isSwitch(name) ? false : undefined;
+    options[optionName(name)] = layer === undefined ? unset : parseValue(name, layer, { verb, names });
+    if (own?.values[name] !== undefined) texts[name] = own.values[name];
+  }
+  // Without an exchange, the hosts are those of the default exchange.
+  const { hosts } = exchange ?? readVenueWords();
+  const { retryPreset, archiveUrl } = options as Options;
+  const from = { preset: loadRetryPresets()[retryPreset], archiveUrl, hosts };
+  for (const name of FLAG_NAMES) options[optionName(name)] ??= flagSpec(name).derive?.(from);
+  // Files and variables are shared with commands that have a server, so a group from there is left unused.
+  const isGroupMeant = ['flag', 'job'].includes(origins['egress-group'] ?? '');
+  if (options.egressGroup !== undefined && options.redis === undefined && isGroupMeant)
+    throw usage(
+      `${sources.nameOf('egress-group')} needs --redis, where its programs share their limits`,
+      'add --redis redis://HOST:6379',
+    );
+  return {
+    options: Object.freeze(options) as Options,
+    origins: origins as Record<FlagName, Origin>,
+    texts,
+    ...sources,
+  };
+}
+
+/** The names of an exchange, for parsers. */
+export function namesOf(exchange: Pick<ExchangeWords, 'markets'>): ExchangeNames {
+  const markets = marketNames(exchange);
+  const specs = markets.flatMap((market) => datasetsOf(exchange, market));
+  return { markets, intervals: specs.flatMap((spec) => intervalsOf(spec) ?? []), datasets: specs };
+}
+
+function parseValue(
+  name: FlagName,
+  layer: RawLayer,
+  { verb, names }: { readonly verb: Verb; readonly names: ExchangeNames | undefined },
+): unknown {
+  const spec = flagSpec(name);
+  const { parse: parseOne } = flagFor(name, verb);
+  const where = layer.nameOf(name);
+  const raw = layer.values[name] ?? [];
+  if (spec.list !== 'comma') {
+    const value =
+      spec.list === 'joined' ? raw.map((item) => parseText(item, where)).join(',') : (raw.at(-1) ?? '');
+    return parseOne(value, where, names);
+  }
+  const parts = raw.flatMap((value) => value.split(',').map((part) => part.trim()));
+  const items = new Set(parts.filter((part) => part !== ''));
+  if (items.size === 0) throw usage(`${where} is empty`, `give ${where} a value or leave it out`);
+  return [...new Set([...items].map((item) => parseOne(item, where, names)))];
+}

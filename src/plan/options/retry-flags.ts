@@ -1,0 +1,133 @@
+/** Flags about requests: how many at once, retries, the breaker, timeouts. */
+import { durationText } from '../../model/units.js';
+import { PRESETS, readPresetWords, STRATEGIES } from '../../exchange/names.js';
+import { COUNT, DURATION, EXAMINED, oneOf, ONLINE, section, TIMEOUT } from './flag-spec.js';
+import * as parse from './parsers.js';
+
+const presets = readPresetWords();
+
+/** `vision 2 × 100ms` */
+function presetText(name: (typeof PRESETS)[number]): string {
+  const { retries, baseDelayMs } = presets[name];
+  return `${name} ${retries} × ${durationText(baseDelayMs)}`;
+}
+
+/** The file of `run` sets the preset of each job. */
+const FROM_PRESET = { unset: 'from --retry-preset', unsetOf: { run: 'from the preset of the job' } };
+
+export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, usual: [], verbs: EXAMINED })({
+  concurrency: {
+    verbs: [...ONLINE, 'doctor'],
+    usual: [...ONLINE, 'doctor'],
+    value: 'N',
+    doc: 'objects at the same time; a number, auto or auto:MAX',
+    parse: parse.concurrency,
+    default: 'auto',
+    defaultOf: { metrics: 'auto:10' },
+    aka: ['c', 'j', 'w', 'workers', 'threads', 'parallel', 'max-workers', 'transfers'],
+  },
+  'retry-preset': {
+    verbs: [...ONLINE, 'doctor'],
+    value: 'NAME',
+    doc: `preset for retries and back-off (retries × base delay): ${PRESETS.map(presetText).join('; ')}`,
+    ...oneOf(PRESETS),
+    default: 'vision',
+    defaultOf: { metrics: 'metrics' },
+  },
+  retries: {
+    usual: ['vision', 'run', 'retry', 'repair', 'list', 'audit'],
+    value: 'N',
+    doc: 'retries per request',
+    parse: parse.integer(0),
+    ...FROM_PRESET,
+    derive: ({ preset }) => preset.retries,
+    aka: ['retry', 'max-retries'],
+  },
+  'retry-delay': {
+    doc: 'base delay of the back-off',
+    ...DURATION,
+    ...FROM_PRESET,
+    derive: ({ preset }) => preset.baseDelayMs,
+  },
+  'retry-factor': {
+    value: 'X',
+    doc: 'factor between two steps of the back-off; not used by fixed, linear and decorrelated',
+    parse: parse.factor,
+    ...FROM_PRESET,
+    derive: ({ preset }) => preset.factor,
+  },
+  'retry-max-delay': {
+    doc: 'maximum delay of the back-off',
+    ...DURATION,
+    ...FROM_PRESET,
+    derive: ({ preset }) => preset.maxDelayMs,
+  },
+  'retry-strategy': {
+    value: 'NAME',
+    doc: 'back-off: fixed, linear, exponential, or exponential with full, equal or decorrelated jitter',
+    ...oneOf(STRATEGIES),
+    ...FROM_PRESET,
+    derive: ({ preset }) => preset.strategy,
+  },
+  jobs: {
+    isCarried: false,
+    verbs: ['run', 'worker'],
+    usual: ['run', 'worker'],
+    doc: 'number of jobs at the same time; run: jobs of the same lake run one after the other; worker: as many conversions run too; limits apply to all jobs together',
+    ...COUNT,
+    default: '1',
+    defaultOf: { worker: '8' },
+    aka: ['j', 'parallel', 'workers'],
+  },
+  'breaker-open': {
+    doc: 'time without requests to a host after too many failures',
+    ...DURATION,
+    default: '30s',
+  },
+  'breaker-failures': {
+    doc: 'number of consecutive failures after which requests to a host stop',
+    ...COUNT,
+    default: '5',
+  },
+  'breaker-successes': {
+    doc: 'number of consecutive successes after which a host gets all requests again',
+    ...COUNT,
+    default: '3',
+  },
+  'connect-timeout': {
+    usual: ['doctor'],
+    doc: 'timeout for DNS, TCP and TLS',
+    ...TIMEOUT,
+    default: '5s',
+  },
+  'headers-timeout': {
+    doc: 'timeout from the request to the response headers',
+    ...TIMEOUT,
+    default: '15s',
+    defaultOf: { doctor: '5s' },
+  },
+  'idle-timeout': {
+    doc: 'timeout without data within a body',
+    ...TIMEOUT,
+    default: '10s',
+    defaultOf: { doctor: '5s' },
+  },
+  'total-timeout': {
+    doc: 'timeout of one attempt; one second is added per 16 KiB of body',
+    ...TIMEOUT,
+    default: '60s',
+    defaultOf: { doctor: '10s' },
+    aka: ['timeout'],
+  },
+  'max-wait': {
+    usual: ['retry'],
+    doc: 'maximum wait for a rate limit or a failing host',
+    ...DURATION,
+    default: '1h',
+  },
+  'blocked-wait': {
+    doc: 'time without requests to a host whose firewall refuses this address (403), before one more attempt',
+    ...DURATION,
+    default: '60s',
+  },
+});

@@ -1,0 +1,201 @@
+/** The value of `--symbols`: names, globs, exclusions, and lists of them. Parses the value, and reads the lists. */
+import { errnoOf, usage } from '../../model/errors.js';
+import type { Io } from '../../model/io.js';
+import { reasonOf } from '../../text/path-faults.js';
+import { readText } from '../../text/read-text.js';
+import type { Parse } from './parsers.js';
+
+/** A file name has at most 255 bytes: up to three for each character of the symbol, the others for interval, date and ending. */
+export const MOST_SYMBOL_CHARACTERS = 60;
+
+/** The words of `--symbols` by kind. */
+export interface SymbolPatterns {
+  /** Names. Each must exist. */
+  readonly names: readonly string[];
+  readonly globs: readonly string[];
+  readonly exclusions: readonly string[];
+}
+
+/** A list of words in a file (`@FILE`) or on standard input (`-`). */
+type SymbolList = { readonly file: string } | 'stdin';
+
+/** The parsed value of `--symbols`. */
+export interface SymbolsOption extends SymbolPatterns {
+  /** The value as it was given. */
+  readonly text: string;
+  /** Lists of further words. They are read when the symbols are selected, so that `--print-options` does not wait for a pipe. */
+  readonly lists: readonly SymbolList[];
+}
+
+/**
+ * Commas and white space separate words. Throws a usage error if there is neither a list nor a word that selects symbols, and for words
+ * that an archive key cannot contain.
+ */
+export const symbols: Parse<SymbolsOption> = (text, where) => {
+  const parts = text
+    .split(',')
+    .map((part) => part.trim())
+    // The name of a file may have blanks.
+    .flatMap((part) => (isList(part) ? part : part.split(/\s+/)))
+    .filter((part) => part !== '');
+  const lists = parts.filter(isList).map((part) => (part === '-' ? 'stdin' : { file: part.slice(1) }));
+  if (parts.includes('@')) throw usage(`${where}: "@" needs the name of a file`, 'for example @universe.txt');
+  const patterns = patternsOf(
+    parts.filter((part) => !isList(part)),
+    where,
+  );
+  if (lists.length === 0) refuseNothing(patterns, where);
+  return { text, lists, ...patterns };
+};
+
+/** Whether `--symbols` reads this text as one exact name. A folder of the lake may have any name. */
+export function isExactName(text: string): boolean {
+  if (text.includes(',') || text.trim() !== text || isList(text)) return false;
+  try {
+    return symbols(text, '--symbols').names.join() === text;
+  } catch {
+    return false;
+  }
+}
+
+function isList(part: string): boolean {
+  return part === '-' || part.startsWith('@');
+}
+
+/** Throws usage errors for words that are no symbols. */
+function patternsOf(typed: readonly string[], where: string): SymbolPatterns {
+  const words = typed.map(symbolOfPair);
+  for (const word of words) refuseUnsafe(word, where);
+  const selecting = words
+    .filter((word) => !word.startsWith('!'))
+    .map((word) => (word === 'all' ? '*' : word));
+  return {
+    names: unique(selecting.filter((word) => !isGlob(word))),
+    globs: unique(selecting.filter(isGlob)),
+    exclusions: unique(words.filter((word) => word.startsWith('!')).map((word) => word.slice(1))),
+  };
+}
+
+function isGlob(word: string): boolean {
+  return /[*?[\]{}]/.test(word);
+}
+
+function unique(words: readonly string[]): string[] {
+  return [...new Set(words)];
+}
+
+/** Throws a usage error if no word selects symbols. */
+function refuseNothing({ names, globs }: SymbolPatterns, where: string): void {
+  if (names.length + globs.length > 0) return;
+  throw usage(`${where} names no symbol`, "for example BTCUSDT,ETHUSDT or '*USDT'");
+}
+
+/** Throws a usage error for a word that cannot be part of an archive key, and for the name of a file. */
+function refuseUnsafe(word: string, where: string): void {
+  const isListFile = /\.(?:txt|csv|lst|list)$/i.test(word);
+  if (
+    !isListFile &&
+    // eslint-disable-next-line no-control-regex -- the expression must match control characters
+    !/[\u0000-\u0020\u007f/\\%]/.test(word) &&
+    !/^!?\.*$/.test(word) &&
+    word.length <= MOST_SYMBOL_CHARACTERS
+  )
+    return;
+  throw usage(
+    `${where}: ${JSON.stringify(word)} is not a symbol`,
+    isListFile
+      ? `@ reads a list of symbols: @${word}`
+      : 'symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT',
+  );
+}
+
+/**
+ * A base and a quote with a slash between them. As in ccxt, the asset of settlement and the date of delivery may follow:
+ * `BTC/USDT:USDT`, `BTC/USD:BTC` (coin-margined), `BTC/USDT:USDT-240329`.
+ */
+const PAIR = /^(!?[\p{L}\p{N}_*?]+)\/([\p{L}\p{N}_*?]+)(?::(\w+)(?:-(\d{6}))?)?$/u;
+
+/** As in TradingView, the exchange may stand before the symbol, and `.P` for a perpetual contract after it. */
+const TRADING_VIEW = /^(!?)(?:BINANCE:)(.+?)(?:\.P)?$/i;
+
+/** The symbol of a pair in the spelling of other tools; other words stay. */
+function symbolOfPair(part: string): string {
+  const word = part.replace(TRADING_VIEW, '$1$2');
+  const [pair, base = '', quote = '', settle, date] = PAIR.exec(word) ?? [];
+  if (pair === undefined) return word;
+  const contract = date ?? (settle === base ? 'PERP' : undefined);
+  return `${base}${quote}${contract === undefined ? '' : `_${contract}`}`.toUpperCase();
+}
+
+// The lists.
+
+/** Reads the content of a list. */
+export type ReadList = (list: SymbolList) => Promise<string>;
+
+/** The patterns of the option and of its lists. Throws the usage errors of the parser, and one for a list that cannot be read. */
+export async function readPatterns(option: SymbolsOption, read: ReadList): Promise<SymbolPatterns> {
+  if (option.lists.length === 0) return option;
+  const exclusions = option.exclusions.map((pattern) => `!${pattern}`);
+  let words = [...option.names, ...option.globs, ...exclusions];
+  for (const list of option.lists) words = words.concat(listWords(await read(list)));
+  const patterns = patternsOf(words, '--symbols');
+  refuseNothing(patterns, '--symbols');
+  return patterns;
+}
+
+/** Commas, white space and lines separate; `#` starts a comment. Of a CSV file with a column `symbol`, the words are the cells of this column. */
+function listWords(content: string): string[] {
+  const lines = content
+    .split(/\r?\n/)
+    .map((line) => (line.split('#')[0] ?? '').trim())
+    .filter((line) => line !== '');
+  const column = cellsOf(lines[0] ?? '').indexOf(SYMBOL_COLUMN);
+  if (column < 0) return lines.flatMap((line) => line.split(/[\s,]+/)).filter((word) => word !== '');
+  return unique(lines.slice(1).map((line) => cellsOf(line)[column] ?? '')).filter((word) => word !== '');
+}
+
+/** The name of the column in the CSV of `universe` and `coverage`. Symbols are in capitals. */
+const SYMBOL_COLUMN = 'symbol';
+
+function cellsOf(line: string): string[] {
+  return line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'));
+}
+
+/** Reads lists for a command line. */
+export function readLists(io: Io): ReadList {
+  return endedBySignals(io, (list) => (list === 'stdin' ? readText(io.stdin) : readSymbolFile(list)));
+}
+
+/**
+ * A FIFO without a writer blocks a thread, and `process.exit` waits for that thread. A signal therefore kills the process; no
+ * request was sent before.
+ */
+export function endedBySignals(io: Pick<Io, 'kill' | 'onSignal'>, read: ReadList): ReadList {
+  return async (list) => {
+    const release = io.onSignal((signal) => {
+      io.kill(signal);
+    });
+    try {
+      return await read(list);
+    } finally {
+      release();
+    }
+  };
+}
+
+/** Throws usage errors for a file that cannot be read, and for standard input, which exists only on a command line. */
+export const readSymbolFile: ReadList = async (list) => {
+  if (list === 'stdin')
+    throw usage(
+      'symbols: "-" stands for the standard input of a command line',
+      'give an array, or @FILE for a list in a file',
+    );
+  try {
+    return await readText(list.file);
+  } catch (error) {
+    throw usage(
+      `--symbols: cannot read ${list.file} (${reasonOf(errnoOf(error))})`,
+      'name a file with a list of symbols: --symbols @FILE',
+    );
+  }
+};

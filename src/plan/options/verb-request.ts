@@ -1,0 +1,21 @@
+/** The request of a verb, from the command line or from the library: the exchange, the options, and the surroundings of the call. */
+import type { Clock } from '../../model/clock.js';
+import type { SharedResources } from '../../model/io.js';
+import type { Observer } from '../../model/observer.js';
+import type { Source } from '../../exchange/source.js';
+import type { Surroundings } from '../../files/environment.js';
+import type { Resolved } from './resolve.js';
+import type { ReadList } from './symbols.js';
+
+export interface VerbRequest {
+  readonly source: Source;
+  readonly resolved: Resolved;
+  readonly surroundings: Surroundings;
+  readonly read: ReadList;
+  readonly observer: Observer;
+  readonly clock: Clock;
+  /** Ends the verb. */
+  readonly signal: AbortSignal;
+  /** Resources that the calls of this process share. */
+  readonly common?: SharedResources | undefined;
+}

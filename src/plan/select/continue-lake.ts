@@ -1,0 +1,241 @@
+/** `vision` and `metrics` without --symbols: continue each series of the lake from its first gap. */
+import { join } from 'node:path';
+import { dayOf, dayText, parseDay } from '../../model/calendar.js';
+import { isNoAnswer, toCryptodlError, usage } from '../../model/errors.js';
+import { isDue } from '../../lake/absences.js';
+import { lakePaths, seriesFolder } from '../../lake/layout.js';
+import { readOrders, withStarts } from '../../lake/orders.js';
+import type { Order } from '../../lake/orders.js';
+import { firstGap } from '../../lake/catalogue/first-gap.js';
+import { readHeld } from '../../lake/catalogue/read-series.js';
+import { isFromRest } from '../../model/manifest-line.js';
+import type { ObjectLine } from '../../model/manifest-line.js';
+import { continuedSettings } from '../../lake/settings.js';
+import { heldSeries } from './held-series.js';
+import type { SeriesRequest } from '../series-request.js';
+import { isRangeGiven } from './date-range.js';
+import type { Range } from './date-range.js';
+import { hasQuote, inKeyOrderOf, isOfGlobs, listedSymbols } from './select-symbols.js';
+import { FORMATS, seriesName } from '../../model/task.js';
+import type { Market, Series } from '../../model/task.js';
+import { endedText, endOfDataset } from '../../exchange/describe.js';
+import { cadencesOf } from '../../exchange/keys.js';
+import { isListingFault } from '../../exchange/listing.js';
+import type { TradedSymbol } from '../../exchange/source.js';
+import { findDataset, isArchived, isMetric } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/venue.js';
+import { isAll } from './select-datasets.js';
+import type { ChosenDataset } from './select-datasets.js';
+import { givenSettings, settingsOf } from './selection.js';
+import { emptyShardText, isInShard, shard } from '../options/shard.js';
+import { isExactName } from '../options/symbols.js';
+import { offerOf } from './rest-offer.js';
+import type { DownloadVerb, LakeContext, RunSelection, SymbolContext } from './selection.js';
+
+/**
+ * A request for each format of each series of the lake that the verb and the given flags select. Settings without a given
+ * flag stay those of the series. Complete series of ended datasets get no request. Throws a usage error if no series is selected.
+ */
+export async function continueLake(
+  context: SymbolContext,
+  range: Range,
+  given: ReadonlySet<string>,
+  verb: DownloadVerb,
+): Promise<Omit<RunSelection, 'verb' | 'hasListing'>> {
+  const { options, paths, venue, observer } = context;
+  const warn = observer.warn.bind(observer);
+  const requests: SeriesRequest[] = [];
+  const ended = new Set<string>();
+  let outside = 0;
+  const held = new Set<string>();
+  const { grown, ...anew } = await orderedAnew(context, range, verb);
+  const ordered = anew.ordered.filter(
+    ({ series, settings }) =>
+      isChosen(series, context, given) && (!given.has('format') || settings.format === options.format),
+  );
+  const isOrdered = new Set(ordered.map(({ series }) => seriesName(series)));
+  for await (const series of heldSeries(paths.root, venue, warn)) {
+    const spec = findDataset(venue, series.market, series.dataset);
+    const isOfVerb = spec !== undefined && (verb === 'vision' ? isArchived(spec) : isMetric(spec));
+    if (!isOfVerb) continue;
+    if (!isChosen(series, context, given)) continue;
+    if (!isInShard(options.shard, venue, series)) {
+      outside += 1;
+      continue;
+    }
+    const continued = await continuations(context, { series, spec }, range, { given, verb });
+    // The manifest may record absences alone.
+    for (const { settings } of continued) held.add(`${seriesName(series)} ${settings.format}`);
+    if (continued.length === 0 && isOrdered.has(seriesName(series))) continue;
+    for (const request of continued) {
+      const [days] = request.ranges;
+      if (days !== undefined && days.from < days.to) requests.push(request);
+      else ended.add(endedText(venue, series.market, series.dataset) ?? '');
+    }
+  }
+  for (const request of ordered) {
+    const { series, settings } = request;
+    if (held.has(`${seriesName(series)} ${settings.format}`)) continue;
+    if (isInShard(options.shard, venue, series)) requests.push(request);
+    else outside += 1;
+  }
+  if (requests.length === 0 && ended.size === 0 && outside === 0)
+    throw usage(
+      `no --symbols, and ${options.out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
+      "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
+    );
+  return {
+    requests,
+    ...(grown.length === 0 ? {} : { grown }),
+    what: 'all series',
+    ...(options.shard === undefined || requests.length + ended.size > 0
+      ? {}
+      : { idle: emptyShardText(options.shard) }),
+    range: isRangeGiven(options)
+      ? range.text
+      : `the first missing day of each series … ${dayText(range.to - 1)}`,
+    notes: [...ended].map((text) => `ended      ${text}: complete`),
+  };
+}
+
+/** A request for each series of an open order, and the orders whose globs select further symbols now. */
+async function orderedAnew(
+  context: SymbolContext,
+  { to }: Range,
+  verb: DownloadVerb,
+): Promise<{ readonly ordered: readonly SeriesRequest[]; readonly grown: readonly Order[] }> {
+  const { venue, paths } = context;
+  const { orders } = await readOrders(lakePaths(paths.root));
+  const ordered: SeriesRequest[] = [];
+  const grown: Order[] = [];
+  const traded = new Map<Market, Promise<readonly TradedSymbol[]>>();
+  for (const order of orders) {
+    const { market, dataset, interval, settings, first } = order;
+    const spec = findDataset(venue, market, dataset);
+    if (order.verb !== verb || order.last !== null || spec === undefined) continue;
+    const layer = interval === undefined ? {} : { interval };
+    const cadences = cadencesOf(spec, interval, settings.cadence);
+    const ownShard = order.shard === undefined ? undefined : shard(order.shard, 'shard');
+    const requestOf = (symbol: string): SeriesRequest => {
+      const series = { market, dataset, ...layer, symbol };
+      const rest = offerOf(context, series, verb);
+      const ranges = [{ from: parseDay(first ?? '') ?? -Infinity, to }];
+      return { series, settings, cadences, ranges, rest };
+    };
+    const available = await availableSymbols(context, order, { market, spec, cadences }, traded);
+    const added = newSymbols(order, available)
+      .map(requestOf)
+      .filter(
+        ({ series, rest }) => (verb === 'vision' || rest !== undefined) && isInShard(ownShard, venue, series),
+      );
+    ordered.push(...order.symbols.map(requestOf), ...added);
+    const symbols = [...order.symbols, ...added.map(({ series }) => series.symbol)].sort();
+    const [one] = added;
+    const reach = one?.rest?.mode === 'only' ? dayText(one.rest.from) : undefined;
+    const names = added.map(({ series }) => series.symbol);
+    if (one !== undefined) grown.push(withStarts({ ...order, symbols }, names, reach));
+  }
+  return { ordered, grown };
+}
+
+/** The symbols that the globs of an order select, and that it does not have yet. */
+function newSymbols({ words, quote, symbols }: Order, available: readonly string[]): string[] {
+  const known = new Set(symbols);
+  return available.filter(
+    (symbol) =>
+      !known.has(symbol) &&
+      (quote.length === 0 || quote.some((one) => hasQuote(symbol, one))) &&
+      isOfGlobs(words, symbol),
+  );
+}
+
+/**
+ * The symbols that the globs of an order may select; none, with a warning, if their host does not answer. `traded`: the answers of REST so
+ * far, so that each market is asked once.
+ */
+async function availableSymbols(
+  context: SymbolContext,
+  { verb, words, market }: Order,
+  dataset: ChosenDataset,
+  traded: Map<Market, Promise<readonly TradedSymbol[]>>,
+): Promise<readonly string[]> {
+  if (words.every((word) => word.startsWith('!') || isExactName(word))) return [];
+  try {
+    if (verb === 'metrics') {
+      const symbols = traded.get(market) ?? context.rest.symbols(market);
+      traded.set(market, symbols);
+      return (await symbols).map(({ symbol }) => symbol);
+    }
+    return inKeyOrderOf(await listedSymbols(context, [dataset]));
+  } catch (error) {
+    if (!isNoAnswer(error) && !isListingFault(error)) throw error;
+    context.observer.warn(
+      `the symbols of ${market} ${dataset.spec.name} are not available (${toCryptodlError(error).message}): new ones of ${words.join(',')} are left out`,
+    );
+    return [];
+  }
+}
+
+/** Whether the given flags select the series. */
+function isChosen(series: Series, context: LakeContext, given: ReadonlySet<string>): boolean {
+  const { options } = context;
+  const isMeant = (name: 'market' | 'dataset' | 'interval'): boolean => {
+    const value = series[name];
+    const values: readonly string[] = options[name];
+    if (!given.has(name) || isAll(values)) return true;
+    // --interval alone selects series with an interval; together with --dataset, it does not filter datasets without intervals.
+    return value === undefined ? given.has('dataset') : values.includes(value);
+  };
+  if (!isMeant('market') || !isMeant('dataset') || !isMeant('interval')) return false;
+  return options.quote === undefined || options.quote.some((quote) => hasQuote(series.symbol, quote));
+}
+
+async function continuations(
+  context: LakeContext,
+  { series, spec }: { readonly series: Series; readonly spec: DatasetSpec },
+  range: Range,
+  { given, verb }: { readonly given: ReadonlySet<string>; readonly verb: DownloadVerb },
+): Promise<readonly SeriesRequest[]> {
+  const { options, paths, venue } = context;
+  const folder = join(paths.root, seriesFolder(venue.name, series));
+  const manifest = await readHeld(paths.root, venue, series);
+  const selected = FORMATS.filter((format) => !given.has('format') || format === options.format);
+  const formats = selected.filter(
+    (format) =>
+      manifest[format].size > 0 &&
+      (verb === 'vision' ||
+        options.join !== undefined ||
+        manifest[format].spans().some(({ facts }) => isFromRest(facts))),
+  );
+  const settled = new Set([...givenSettings(given), 'format'] as const);
+  const rest = offerOf(context, series, verb);
+  return Promise.all(
+    formats.map(async (format) => {
+      const asked = { ...settingsOf(context, spec, series.interval), format };
+      const settings = continuedSettings(asked, settled, manifest);
+      const cadences = cadencesOf(spec, series.interval, settings.cadence);
+      const isOutdated = (line: ObjectLine): boolean =>
+        line.open === true || (isFromRest(line) && rest?.mode !== 'only');
+      const isRequested = (day: number): boolean => {
+        const absence = manifest.absences.ofDay(day);
+        return absence === undefined || options.force || isDue(absence, context.nowMs);
+      };
+      const held = manifest[format];
+      const gap =
+        options.revisions === 'only'
+          ? held.first()
+          : await firstGap(held, format === 'zip' ? paths.root : folder, { isOutdated, isRequested });
+      const from =
+        isRangeGiven(options) || gap === undefined
+          ? (range.from ?? -Infinity)
+          : Math.min(gap, dayOf(context.nowMs, context.venue) - 1);
+      // Without a given range, no days after the end of a dataset are requested. Its last month may have days of which only the monthly object tells.
+      let to = Math.min(
+        range.to,
+        (isRangeGiven(options) ? undefined : endOfDataset(spec, cadences)) ?? range.to,
+      );
+      while (to > from && manifest.absences.ofDay(to - 1)?.reason === 'dataset-ended') to -= 1;
+      return { series, settings, cadences, ranges: [{ from, to }], rest };
+    }),
+  );
+}

@@ -1,0 +1,176 @@
+/** The series in a lake, and the selection of `verify`, `repair` and `coverage` among them. */
+import { join } from 'node:path';
+import { symlinkMessage } from '../../files/path-checks.js';
+import { readHeld } from '../../lake/catalogue/read-series.js';
+import { FOLDERS } from '../../lake/layout.js';
+import { walkLake } from '../../lake/walk-lake.js';
+import { usage } from '../../model/errors.js';
+import { FORMATS, layerName, seriesName } from '../../model/task.js';
+import type { Format, Series } from '../../model/task.js';
+import type { FlagName } from '../options/flags.js';
+import type { Resolved } from '../options/resolve.js';
+import { readPatterns } from '../options/symbols.js';
+import type { ReadList, SymbolPatterns } from '../options/symbols.js';
+import { emptyShardText, isInShard } from '../options/shard.js';
+import type { VerbRequest } from '../options/verb-request.js';
+import type { Source } from '../../exchange/source.js';
+import { didYouMean } from '../../text/did-you-mean.js';
+import { listText } from '../../model/units.js';
+import { absolutePath } from '../../text/printable.js';
+import { givenFlags } from './selection.js';
+import { isAll } from './select-datasets.js';
+import { selectSymbols } from './select-symbols.js';
+import type { LakeContext } from './selection.js';
+
+/** The selected part of a lake. */
+export interface HeldSelection {
+  /** The names of the selected series; none if all of them are in other shards. Undefined: all series. */
+  readonly names: ReadonlySet<string> | undefined;
+  /** The given --format. */
+  readonly format: Format | undefined;
+  /** Whether the whole lake is selected, including files outside of series. */
+  readonly isWhole: boolean;
+}
+
+const FILTERS = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
+
+/** Only given flags restrict the selection. Throws usage errors for values that the lake does not have. */
+export async function selectHeldSeries(
+  { options, paths, venue, observer }: LakeContext,
+  resolved: Resolved,
+  read: ReadList,
+): Promise<HeldSelection> {
+  const given = givenFlags(resolved);
+  const format = given.has('format') ? options.format : undefined;
+  const isNarrowed = FILTERS.some((name) => given.has(name)) || options.shard !== undefined;
+  const all = { names: undefined, format, isWhole: !isNarrowed && format === undefined };
+  if (all.isWhole) return all;
+  const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
+  const held: Series[] = [];
+  for await (const found of walkLake(paths.root, venue)) if (found.kind === 'series') held.push(found.series);
+  const chosen = filterHeldSeries(held, resolved, patterns, observer.warn.bind(observer));
+  if (format !== undefined) await refuseFormat(format, chosen, { root: paths.root, venue, out: options.out });
+  if (!isNarrowed) return all;
+  const own = chosen.filter((series) => isInShard(options.shard, venue, series));
+  if (options.shard !== undefined && own.length === 0) observer.warn(emptyShardText(options.shard));
+  return { ...all, names: new Set(own.map(seriesName)) };
+}
+
+/**
+ * Filters series by the given flags; `patterns` are those of --symbols. --interval without --dataset leaves out no series of `anyInterval`.
+ * Warns of words of --symbols that select nothing. Throws usage errors for values that the lake does not have.
+ */
+export function filterHeldSeries(
+  held: readonly Series[],
+  { options, origins }: Pick<Resolved, 'options' | 'origins'>,
+  patterns: SymbolPatterns | undefined,
+  warn: (message: string) => void,
+  anyInterval: readonly string[] = [],
+): Series[] {
+  if (held.length === 0) throw nothingHeld(options.out);
+  const isGiven = (name: FlagName): boolean => origins[name] !== 'default';
+  let chosen = held;
+  const narrow = (name: FlagName, values: readonly string[], of: (series: Series) => string | undefined) => {
+    if (!isGiven(name) || isAll(values)) return;
+    const known = [...new Set(chosen.flatMap((series) => of(series) ?? []))].sort();
+    const unknown = values.find((value) => !known.includes(value));
+    if (unknown !== undefined && (known.length > 0 || chosen.length === 0))
+      throw usage(
+        `--${name}: ${options.out} holds no ${unknown}; it holds ${known.join(', ')}`,
+        didYouMean(unknown, known),
+      );
+    chosen = chosen.filter((series) => {
+      const value = of(series);
+      // --interval alone selects series with an interval; together with --dataset, it does not filter datasets without intervals.
+      return value === undefined ? isGiven('dataset') : values.includes(value);
+    });
+  };
+  narrow('market', options.market, ({ market }) => market);
+  narrow('dataset', options.dataset, ({ dataset }) => dataset);
+  const isOfAny = ({ dataset }: Series): boolean => !isGiven('dataset') && anyInterval.includes(dataset);
+  const ofAny = chosen.filter(isOfAny);
+  chosen = chosen.filter((series) => !isOfAny(series));
+  if (chosen.length > 0) narrow('interval', options.interval, ({ interval }) => interval);
+  chosen = [...chosen, ...ofAny];
+  const quotes = options.quote ?? [];
+  const available = [...new Set(chosen.map(({ symbol }) => symbol))];
+  const every = { names: [], globs: ['*'], exclusions: [] };
+  const { symbols, warnings } = selectSymbols(patterns ?? every, quotes, available, {
+    what: listText(new Set(chosen.map(layerName)), 3),
+    owner: options.out,
+    skipUnknown: options.skipUnknown,
+  });
+  for (const warning of warnings) warn(warning);
+  const selected = new Set(symbols);
+  return chosen.filter(({ symbol }) => selected.has(symbol));
+}
+
+/** The lake of a verb. */
+export interface VerbLake {
+  /** Absolute. */
+  readonly root: string;
+  /** All series with a manifest, in path order. */
+  readonly held: Series[];
+}
+
+/** Reads the names of the series. `warn` is called for symbolic links. */
+export async function readVerbLake(
+  { source, resolved, surroundings, observer }: VerbRequest,
+  warn = observer.warn.bind(observer),
+): Promise<VerbLake> {
+  const root = absolutePath(resolved.options.out, surroundings.home);
+  const held: Series[] = [];
+  for await (const series of heldSeries(root, source, warn)) held.push(series);
+  return { root, held };
+}
+
+/** Filters series by the given flags, see `filterHeldSeries`. */
+export async function selectGiven(
+  held: readonly Series[],
+  { resolved, read, observer }: VerbRequest,
+  anyInterval: readonly string[] = [],
+): Promise<Series[]> {
+  const { symbols } = resolved.options;
+  const patterns = symbols === undefined ? undefined : await readPatterns(symbols, read);
+  return filterHeldSeries(held, resolved, patterns, observer.warn.bind(observer), anyInterval);
+}
+
+/** Throws a usage error if all series hold only other formats. The verb reports a damaged or missing manifest. */
+export async function refuseFormat(
+  format: Format,
+  series: readonly Series[],
+  lake: { readonly root: string; readonly venue: Source; readonly out: string },
+): Promise<void> {
+  for (const one of series) {
+    const manifest = await readHeld(lake.root, lake.venue, one).catch(() => undefined);
+    if (manifest === undefined || FORMATS.every((each) => manifest[each].size === 0)) return;
+    if (manifest[format].size > 0) return;
+  }
+  if (series.length > 0)
+    throw usage(`--format ${format}: ${lake.out} holds no ${format} series`, 'leave --format out');
+}
+
+/** The usage error for a lake without series. */
+export function nothingHeld(out: string): Error {
+  return usage(
+    `${out} holds no series`,
+    'name the lake with --out, or download something into it: cryptodl vision --symbols BTCUSDT --days 7',
+  );
+}
+
+/** The series with a manifest, in path order. `warn` is called for symbolic links. */
+export async function* heldSeries(
+  root: string,
+  venue: Source,
+  warn: (message: string) => void,
+): AsyncGenerator<Series> {
+  // A link may stand in place of a folder of series or of their manifests.
+  const folders = [venue.name, FOLDERS.manifests];
+  for await (const found of walkLake(root, venue)) {
+    const isOfSeries = folders.some((folder) => `${found.path}/`.startsWith(`${folder}/`));
+    if (found.kind === 'link' && isOfSeries) warn(symlinkMessage(join(root, found.path)));
+    if (found.kind !== 'series') continue;
+    if (found.manifest?.isLink === true) warn(symlinkMessage(join(root, found.manifest.path)));
+    else if (found.manifest !== undefined) yield found.series;
+  }
+}

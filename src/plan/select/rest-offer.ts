@@ -1,0 +1,103 @@
+/** The periods of a series that REST serves at the time of the run. */
+import { DAY_MS, dayOf, dayText, parseDay } from '../../model/calendar.js';
+import type { RestOffer } from '../rest-evidence.js';
+import type { SeriesRequest } from '../series-request.js';
+import type { Period, Series } from '../../model/task.js';
+import { SETTLE_MS } from '../../exchange/rest-rows.js';
+import { reachMs, routesOf, takesSymbol } from '../../exchange/routes.js';
+import { datasetsOf, findDataset, hasLongBars, isArchived, rowSeconds } from '../../exchange/venue.js';
+import type { Source } from '../../exchange/source.js';
+import type { DownloadVerb, SelectionContext } from './selection.js';
+
+export interface OfferOptions {
+  readonly venue: Source;
+  readonly nowMs: number;
+  readonly mode: RestOffer['mode'];
+  readonly includeToday: boolean;
+  /** REST also completes held objects of the archive that lack rows. */
+  readonly standsIn?: true;
+  /** REST also serves objects that the archive lists, while the archive does not respond. */
+  readonly substitutes?: true;
+}
+
+/** The days of a series that REST serves; undefined if REST does not have the series, or if its bars are longer than a day. */
+export function restOffer(series: Series, options: OfferOptions): RestOffer | undefined {
+  const { venue, nowMs, mode, includeToday } = options;
+  const spec = findDataset(venue, series.market, series.dataset);
+  if (spec?.rest === undefined || !takesSymbol(venue, spec, series.market, series.symbol)) return undefined;
+  // Bars that are longer than a day do not fit into day periods.
+  if (hasLongBars(spec, series.interval)) return undefined;
+  const today = dayOf(nowMs, venue);
+  const from = firstDayOfRest(series, options);
+  const hasMonths = isArchived(spec) && !spec.cadences.includes('daily');
+  const settledTo = dayOf(nowMs - SETTLE_MS, venue);
+  const seconds = rowSeconds(spec, series.interval);
+  const hasFewRows = (period: Period): boolean =>
+    hasMonths ||
+    period.cadence === 'daily' ||
+    (seconds !== undefined && ((period.to - period.from) * 86_400) / seconds <= MOST_ROWS);
+  return {
+    mode,
+    from,
+    to: includeToday ? today + 1 : today,
+    today,
+    settledTo,
+    hasMonths,
+    ...(options.standsIn === true ? { standsIn: hasFewRows } : {}),
+    ...(options.substitutes === true ? { substitutes: hasFewRows } : {}),
+  };
+}
+
+/** The first day that REST has completely. */
+export function firstDayOfRest(
+  series: Series,
+  { venue, nowMs }: Pick<OfferOptions, 'venue' | 'nowMs'>,
+): number {
+  const reach = reachMs(venue, series);
+  // The oldest time that REST serves advances during the run, so the first day needs a margin.
+  if (reach !== undefined) return Math.ceil((nowMs - reach + MARGIN_MS - venue.dayStartMs) / DAY_MS);
+  const firsts = routesOf(venue, series).flatMap(({ route }) => parseDay(route.first ?? '') ?? []);
+  return firsts[0] ?? parseDay(venue.firstDay) ?? 0;
+}
+
+/** The rows of a period are kept in memory until they are written: about a month of 1m bars. */
+const MOST_ROWS = 50_000;
+
+/** The longest expected time from the start of a run to the request of the oldest day. */
+const MARGIN_MS = 3_600_000;
+
+/**
+ * The REST offer of a series. With --fill rest for `vision`, and with --join archive for `metrics` if the archive has the dataset, REST
+ * serves only periods that the archive lacks or does not deliver.
+ */
+export function offerOf(
+  { venue, nowMs, options }: SelectionContext,
+  series: Series,
+  verb: DownloadVerb,
+): RestOffer | undefined {
+  const includeToday = verb === 'metrics' && options.includeToday;
+  const fill = { venue, nowMs, mode: 'fill', includeToday, substitutes: true } as const;
+  if (verb === 'vision')
+    return options.fill === undefined || options.format === 'zip' ? undefined : restOffer(series, fill);
+  const spec = findDataset(venue, series.market, series.dataset);
+  const isJoined = options.join !== undefined && spec !== undefined && isArchived(spec);
+  return restOffer(series, isJoined ? fill : { venue, nowMs, mode: 'only', includeToday });
+}
+
+/** The line for days that REST no longer serves, with the command that downloads them from the archive, if it has them. */
+export function retentionNotes({ venue }: SelectionContext, requests: readonly SeriesRequest[]): string[] {
+  const shortened = requests.find(
+    ({ series, rest, ranges }) =>
+      rest?.mode === 'only' &&
+      reachMs(venue, series) !== undefined &&
+      ranges.some(({ from }) => from < rest.from),
+  );
+  if (shortened?.rest === undefined) return [];
+  const { market, dataset } = shortened.series;
+  const hasOlder = datasetsOf(venue, market).find(
+    ({ rest }) => rest !== undefined && 'joins' in rest && rest.joins.includes(dataset),
+  );
+  return [
+    `kept       REST keeps statistics for 30 days, now from ${dayText(shortened.rest.from)} on${hasOlder === undefined ? '' : `; the archive has older days: cryptodl vision --market ${market} --dataset ${hasOlder.name}`}`,
+  ];
+}

@@ -1,0 +1,426 @@
+/** Matches `--symbols` and `--quote` with the symbols of the archive, or of the exchange. */
+import { grouped } from '../../model/by-name.js';
+import { CryptodlError, usage } from '../../model/errors.js';
+import { readOrders } from '../../lake/orders.js';
+import type { Market } from '../../model/task.js';
+import { MOST_SYMBOL_CHARACTERS, isExactName } from '../options/symbols.js';
+import type { SymbolPatterns } from '../options/symbols.js';
+import { byKey } from '../../exchange/keys.js';
+import { isListingFault } from '../../exchange/listing.js';
+import type { DatasetSpec } from '../../exchange/venue.js';
+import { datasetsOf, isArchived, isMetric } from '../../exchange/venue.js';
+import { datasetName, oneMarket, refuseEnded } from './select-datasets.js';
+import type { ChosenDataset } from './select-datasets.js';
+import type { SymbolContext } from './selection.js';
+import picomatch from 'picomatch';
+import { listText } from '../../model/units.js';
+import { nearest } from '../../text/did-you-mean.js';
+
+/** The shown part of a symbol that is too long. */
+const SHOWN_CHARACTERS = 40;
+
+/** The selected symbols of the archive. */
+export interface ChosenSymbols {
+  readonly selection: MatchedSymbols;
+  /** The symbols that the exact names of --symbols mean. */
+  readonly names: readonly string[];
+  /** Symbols of each selected dataset; undefined if the listing is not available. */
+  readonly available: ReadonlyMap<DatasetSpec, ReadonlySet<string>> | undefined;
+  /** Given symbols that no selected dataset has, each with another dataset that has it (`um klines`). */
+  readonly elsewhere: ReadonlyMap<string, string>;
+}
+
+/**
+ * The selected symbols among those that the archive lists for the datasets; without a listing, the exactly named symbols.
+ * Throws usage errors, and for globs without a listing `unreachable` or `wait-too-long`. A name that only another dataset of the
+ * market has is selected too, and its objects are absent. It is an error if no other symbol is selected.
+ */
+export async function chooseSymbols(
+  context: SymbolContext,
+  patterns: SymbolPatterns,
+  datasets: readonly ChosenDataset[],
+): Promise<ChosenSymbols> {
+  let available: Map<DatasetSpec, ReadonlySet<string>>;
+  try {
+    available = await listedSymbols(context, datasets);
+  } catch (error) {
+    if (!isListingFault(error)) throw error;
+    refuseRemoved(context, datasets);
+    // The symbols that earlier runs of the lake have asked for in these markets.
+    const ordered = (await readOrders(context.paths)).orders
+      .filter(({ market }) => datasets.some((dataset) => dataset.market === market))
+      .flatMap(({ symbols }) => symbols);
+    const names = meantNames(patterns.names, [...new Set(ordered)]);
+    const selection = withoutListing(context, { ...patterns, names }, error);
+    return { selection, names, available: undefined, elsewhere: new Map() };
+  }
+  for (const dataset of datasets) {
+    if (available.get(dataset.spec)?.size === 0) refuseRemoved(context, [dataset]);
+  }
+  const listed = inKeyOrderOf(available);
+  const known = new Set(listed);
+  const unknown = meantNames(patterns.names, listed).filter((name) => !known.has(name));
+  const elsewhere = await otherOwners(context, datasets, unknown);
+  const what = [
+    ...new Set(datasets.map((dataset) => datasetName({ market: dataset.market, spec: dataset.spec }))),
+  ].join(', ');
+  const place = { what, listed, elsewhere, takesElsewhere: true };
+  return { ...selectListed(context, patterns, place), available, elsewhere };
+}
+
+/** The place of symbols; `takesElsewhere`: the names that only another place has are selected too. */
+interface ListedPlace extends Pick<SymbolOwner, 'what' | 'owner'> {
+  readonly listed: readonly string[];
+  readonly elsewhere: ReadonlyMap<string, string>;
+  readonly takesElsewhere: boolean;
+}
+
+/** The selected symbols, and the names that --symbols means. A name of `elsewhere` is an error if no other symbol is selected. */
+function selectListed(
+  { options, observer }: SymbolContext,
+  patterns: SymbolPatterns,
+  { listed, elsewhere, takesElsewhere, ...owner }: ListedPlace,
+): Pick<ChosenSymbols, 'selection' | 'names'> {
+  const all = [...listed, ...elsewhere.keys()].sort(byKey);
+  const meant = meantNames(patterns.names, all);
+  const isNothingLeft = patterns.globs.length === 0 && meant.every((name) => elsewhere.has(name));
+  const names = isNothingLeft || takesElsewhere ? meant : meant.filter((name) => !elsewhere.has(name));
+  const available = isNothingLeft || !takesElsewhere ? listed : all;
+  const selection = selectSymbols({ ...patterns, names }, options.quote ?? [], available, {
+    ...owner,
+    elsewhere,
+    skipUnknown: !isNothingLeft && options.skipUnknown,
+  });
+  for (const warning of selection.warnings) observer.warn(warning);
+  return { selection, names };
+}
+
+/**
+ * Looks for the names in the first dataset of each market, because it has nearly all symbols. Resolves with the names that it has,
+ * each with that dataset. A dataset that is selected already, or whose listing is not available, is left out.
+ */
+async function otherOwners(
+  context: SymbolContext,
+  datasets: readonly ChosenDataset[],
+  names: readonly string[],
+): Promise<Map<string, string>> {
+  const owners = new Map<string, string>();
+  if (names.length === 0) return owners;
+  for (const market of new Set(datasets.map((dataset) => dataset.market))) {
+    const spec = datasetsOf(context.venue, market).find((one) => isArchived(one) && !one.removed);
+    if (spec === undefined || datasets.some((dataset) => dataset.spec === spec)) continue;
+    try {
+      const listed = await listedSymbols(context, [{ market, spec, cadences: spec.cadences.slice(0, 1) }]);
+      const symbols = listed.get(spec) ?? new Set();
+      for (const name of meantNames(names, [...symbols]))
+        if (symbols.has(name) && !owners.has(name)) owners.set(name, datasetName({ market, spec }));
+    } catch (error) {
+      if (!isListingFault(error)) throw error;
+    }
+  }
+  return owners;
+}
+
+/** Throws the error for the first dataset that the archive no longer has. */
+function refuseRemoved(context: SymbolContext, datasets: readonly ChosenDataset[]): void {
+  const removed = datasets.find(({ spec }) => spec.removed);
+  if (removed !== undefined) refuseEnded(context.venue, removed);
+}
+
+/** The exactly named symbols, with a warning. For globs, throws `unreachable`, or the given error if it is `wait-too-long`. */
+function withoutListing(
+  context: SymbolContext,
+  patterns: SymbolPatterns,
+  error: CryptodlError,
+): MatchedSymbols {
+  const selection = namesOnly(patterns, context.options.quote ?? []);
+  if (selection === undefined) {
+    // The hint of this error says that the same command may succeed later.
+    if (error.code === 'wait-too-long') throw error;
+    throw new CryptodlError(
+      'unreachable',
+      `the listing is not available, so ${patterns.globs.join(', ')} cannot be matched: ${error.message}`,
+      {
+        cause: error,
+        hint: 'check the network and --listing-url, or name the symbols exactly',
+      },
+    );
+  }
+  context.observer.warn(
+    `the listing is not available (${error.message}): the sidecar of each selected period is requested instead`,
+  );
+  return selection;
+}
+
+/** Symbols of each dataset, in all selected cadences, because some symbols have only monthly objects. */
+export async function listedSymbols(
+  context: Pick<SymbolContext, 'venue' | 'listing' | 'observer'>,
+  datasets: readonly ChosenDataset[],
+): Promise<Map<DatasetSpec, ReadonlySet<string>>> {
+  const listed = new Map<DatasetSpec, ReadonlySet<string>>();
+  const tooLong = new Set<string>();
+  for (const { market, spec } of datasets) {
+    if (listed.has(spec)) continue;
+    const cadences = datasets
+      .filter((dataset) => dataset.spec === spec)
+      .flatMap((dataset) => dataset.cadences);
+    const symbols = new Set<string>();
+    for (const cadence of new Set(cadences)) {
+      const prefix = context.venue.archive.datasetPrefix(market, cadence, spec.name);
+      for await (const symbol of context.listing.folders(prefix))
+        (symbol.length > MOST_SYMBOL_CHARACTERS ? tooLong : symbols).add(symbol);
+    }
+    listed.set(spec, symbols);
+  }
+  const shown = [...tooLong].map((symbol) => `${symbol.slice(0, SHOWN_CHARACTERS)}…`);
+  if (shown.length > 0)
+    context.observer.warn(
+      `left out of the archive, because the name is too long for a folder: ${listText(shown)}`,
+    );
+  return listed;
+}
+
+/** The symbols of all datasets, in key order. */
+export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string>>): string[] {
+  return [...new Set([...listed.values()].flatMap((symbols) => [...symbols]))].sort(byKey);
+}
+
+// Symbols of `cryptodl metrics`.
+
+/** The selected symbols of REST. */
+export interface RestSymbols {
+  readonly symbols: readonly string[];
+  /** Given or ordered symbols that only the archive has. With --join, they are selected too. */
+  readonly delisted: readonly string[];
+}
+
+/**
+ * The selected symbols among those of REST. Throws usage errors, for example with the nearest name for a name that neither REST
+ * nor the archive has. Without --join, a name that only the archive has is an error if no other symbol is selected.
+ */
+export async function chooseRestSymbols(
+  context: SymbolContext,
+  patterns: SymbolPatterns,
+): Promise<RestSymbols> {
+  const market = oneMarket(context.venue, context.options, 'metrics');
+  const traded = await tradedSymbols(context, market, patterns.names);
+  // The archive publishes the last days of a symbol after REST has dropped it.
+  const isJoined = context.options.join !== undefined;
+  const { orders } = isJoined ? await readOrders(context.paths) : { orders: [] };
+  const ordered = orders
+    .filter((order) => order.verb === 'metrics' && order.market === market)
+    .flatMap(({ symbols }) => symbols);
+  const live = meantNames(patterns.names, [...traded, ...ordered]);
+  const known = new Set([...traded, ...ordered]);
+  const archived = live.every((name) => known.has(name)) ? [] : await archivedSymbols(context, market);
+  const gone = new Set([...ordered, ...archived].filter((name) => !traded.has(name)));
+  const asked = meantNames([...new Set([...live, ...ordered])], [...traded, ...gone]);
+  const delisted = asked.filter((name) => gone.has(name));
+  const place = {
+    what: market,
+    owner: 'REST',
+    listed: [...traded, ...(isJoined ? delisted : [])].sort(byKey),
+    elsewhere: new Map(
+      isJoined ? [] : delisted.map((name) => [name, 'the archive (cryptodl vision --dataset metrics)']),
+    ),
+    takesElsewhere: false,
+  };
+  const { selection } = selectListed(context, { ...patterns, names: live }, place);
+  return { symbols: selection.symbols, delisted };
+}
+
+/**
+ * The symbols of REST. If the archive may replace a failed request, its symbols count as traded, and so do the given names: the
+ * archive lacks symbols that REST may have.
+ */
+async function tradedSymbols(
+  context: SymbolContext,
+  market: Market,
+  names: readonly string[],
+): Promise<ReadonlySet<string>> {
+  try {
+    const symbols = await context.rest.symbols(market);
+    return new Set(symbols.map(({ symbol }) => symbol));
+  } catch (error) {
+    // With --join, a ban by REST, or another wait that is too long, does not end the run.
+    if (!canUseArchive(error, context.options.join !== undefined)) throw error;
+    const archived = await archivedSymbols(context, market);
+    // Without any list of symbols, the names cannot be checked.
+    if (archived.size === 0)
+      throw new CryptodlError('unreachable', `REST cannot be reached: ${error.message}`, {
+        cause: error,
+        hint: error.hint ?? 'check the network and the flags for the addresses of REST',
+      });
+    const hint = error.hint === undefined ? '' : `; ${error.hint}`;
+    context.observer.warn(`${error.message}: the archive's symbols are taken instead${hint}`);
+    return new Set([...archived, ...names]);
+  }
+}
+
+/** Whether the symbols of the archive may be used after this error. */
+function canUseArchive(error: unknown, afterLongWait = false): error is CryptodlError {
+  if (!(error instanceof CryptodlError)) return false;
+  return error.code === 'wait-too-long' ? afterLongWait : !error.fatal;
+}
+
+/** Symbols of the datasets that both the archive and REST have; none without a listing. */
+async function archivedSymbols(context: SymbolContext, market: Market): Promise<ReadonlySet<string>> {
+  const datasets = datasetsOf(context.venue, market)
+    .filter((spec) => isArchived(spec) && isMetric(spec))
+    .map((spec) => ({ market, spec, cadences: spec.cadences }));
+  try {
+    const listed = await listedSymbols(context, datasets);
+    return new Set([...listed.values()].flatMap((symbols) => [...symbols]));
+  } catch (error) {
+    if (!canUseArchive(error)) throw error;
+    return new Set();
+  }
+}
+
+/** The result of patterns and quotes. */
+export interface MatchedSymbols {
+  readonly symbols: readonly string[];
+  /** Texts about the words that select or exclude nothing. */
+  readonly warnings: readonly string[];
+}
+
+/** The place of the available symbols in messages, and the treatment of names that it lacks. */
+export interface SymbolOwner {
+  /** `um klines` */
+  readonly what: string;
+  /** `the archive` by default. */
+  readonly owner?: string;
+  /** --skip-unknown: an unknown name is a warning instead of an error. */
+  readonly skipUnknown?: boolean;
+  /** Unavailable symbols, each with a dataset that has it (`um klines`), for messages. */
+  readonly elsewhere?: ReadonlyMap<string, string> | undefined;
+}
+
+/** The endings that an asset lacks as a symbol: the usual quote of spot and USD-margined futures, and that of coin-margined ones. */
+const USUAL_ENDINGS = ['USDT', 'USD_PERP', '_PERP'] as const;
+
+/**
+ * The available symbols that the names mean: `btcusdt`, `BTC-USDT` and `BTC` are BTCUSDT. An asset means one symbol per market. A
+ * name that is available, or means nothing available, stays.
+ */
+export function meantNames(names: readonly string[], available: readonly string[]): readonly string[] {
+  const known = new Set(available);
+  if (names.every((name) => known.has(name))) return names;
+  const byLetters = grouped(available, letters);
+  const meant = names.flatMap((name) => {
+    if (known.has(name)) return name;
+    const same = byLetters.get(letters(name)) ?? [];
+    const usual = USUAL_ENDINGS.flatMap((ending) => byLetters.get(letters(name + ending)) ?? []);
+    return same.length === 1 ? same : same.length === 0 && usual.length > 0 ? usual : name;
+  });
+  return [...new Set(meant)];
+}
+
+/** The letters and digits of a symbol, in capitals. */
+function letters(symbol: string): string {
+  return symbol.replaceAll(/[/\-_:. ]/g, '').toUpperCase();
+}
+
+/**
+ * The available symbols that patterns and quotes select. A glob or an exclusion that matches nothing is a warning. Throws usage
+ * errors for unknown names, with the nearest name, and for an empty result.
+ */
+export function selectSymbols(
+  given: SymbolPatterns,
+  quotes: readonly string[],
+  available: readonly string[],
+  place: SymbolOwner,
+): MatchedSymbols {
+  const { what, owner = 'the archive', skipUnknown = false, elsewhere } = place;
+  const patterns = { ...given, names: meantNames(given.names, available) };
+  const known = new Set(available);
+  const unknown = patterns.names.filter((name) => !known.has(name));
+  if (unknown.length > 0 && !skipUnknown)
+    throw unknownSymbols(unknown, available, { owner, what, elsewhere });
+  const { globs, exclusions } = patterns;
+  const matchesGlob = matcher(globs);
+  const names = new Set(patterns.names);
+  const isExcluded = matcher(exclusions);
+  const symbols = available
+    .filter((symbol) => names.has(symbol) || matchesGlob(symbol))
+    .filter((symbol) => quotes.length === 0 || quotes.some((quote) => hasQuote(symbol, quote)))
+    .filter((symbol) => !isExcluded(symbol));
+  const excluding = exclusions.map((pattern) => `!${pattern}`);
+  const matchesNone = (words: readonly string[], more = ''): string =>
+    `--symbols ${listText(words)}${more} matches none of the ${available.length} symbols of ${what}`;
+  if (symbols.length === 0)
+    throw usage(
+      matchesNone(
+        [...patterns.names, ...globs, ...excluding],
+        quotes.length === 0 ? '' : ` with --quote ${quotes.join(',')}`,
+      ),
+      exampleOf(available),
+    );
+  const isUnmatched = (pattern: string): boolean =>
+    !known.has(pattern) && !available.some(matcher([pattern]));
+  const unmatched = [
+    ...globs.filter(isUnmatched),
+    ...excluding.filter((pattern) => isUnmatched(pattern.slice(1))),
+  ];
+  return {
+    symbols,
+    warnings: [
+      ...(unknown.length === 0 ? [] : [`${owner} has no ${listText(unknown)} in ${what}: left out`]),
+      ...(unmatched.length === 0 ? [] : [matchesNone(unmatched)]),
+    ],
+  };
+}
+
+/** The selected symbols without a list of the available ones; undefined if there are globs. */
+export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): MatchedSymbols | undefined {
+  if (patterns.globs.length > 0) return undefined;
+  // It is not known whether an exclusion matches a symbol of the archive.
+  return { ...selectSymbols(patterns, quotes, patterns.names, { what: 'the named symbols' }), warnings: [] };
+}
+
+/** Whether a glob among the words of a selection selects a symbol, and no exclusion leaves it out. */
+export function isOfGlobs(words: readonly string[], symbol: string): boolean {
+  const exclusions = words.flatMap((word) => (word.startsWith('!') ? word.slice(1) : []));
+  const globs = words.filter((word) => !word.startsWith('!') && !isExactName(word));
+  return matcher(globs)(symbol) && !matcher(exclusions)(symbol);
+}
+
+function matcher(globs: readonly string[]): (symbol: string) => boolean {
+  return globs.length === 0
+    ? () => false
+    : picomatch([...globs], { nonegate: true, dot: true, nocase: true });
+}
+
+/** The quote stands before the underscore or `SETTLED`: `BTCUSDT_240329`, `BTCUSD_PERP`, `ICPUSDT_SETTLED1`, `CVCUSDTSETTLED`. */
+export function hasQuote(symbol: string, quote: string): boolean {
+  const pair = (symbol.split('_')[0] ?? '').replace(/SETTLED\d*$/, '');
+  return pair.endsWith(quote) && pair.length > quote.length;
+}
+
+function unknownSymbols(
+  unknown: readonly string[],
+  available: readonly string[],
+  { owner, what, elsewhere }: { owner: string } & Pick<SymbolOwner, 'what' | 'elsewhere'>,
+): Error {
+  // A list may have a million names, and each search reads all available symbols.
+  const near = new Set(unknown.slice(0, 5).flatMap((name) => nearest(name, available) ?? []));
+  return usage(
+    `${owner} has no ${listText(unknown)} in ${what}${ownersText(unknown, elsewhere)}`,
+    near.size > 0
+      ? `did you mean ${[...near].join(', ')}?`
+      : `${exampleOf(available)}; cryptodl list symbols shows all`,
+  );
+}
+
+/** `; um klines has BTCUSDT` */
+function ownersText(names: readonly string[], elsewhere: SymbolOwner['elsewhere']): string {
+  const found = names.filter((name) => elsewhere?.has(name));
+  const owners = [...new Set(found.map((name) => elsewhere?.get(name)))];
+  return found.length === 0 ? '' : `; ${owners.join(', ')} has ${listText(found)}`;
+}
+
+function exampleOf(available: readonly string[]): string {
+  return available.length === 0
+    ? 'there is no symbol to select'
+    : `for example ${available.slice(0, 3).join(', ')}`;
+}

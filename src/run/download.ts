@@ -1,0 +1,291 @@
+/** `cryptodl vision`, `metrics`, `repair` and `retry`: a run with its output on the terminal. */
+import { forEachItem, runVerb } from './look-up.js';
+import type { LookUp } from './look-up.js';
+import { printError } from '../terminal/print-error.js';
+import { writeData } from '../terminal/write-data.js';
+import { periodText } from '../model/calendar.js';
+import { toCryptodlError } from '../model/errors.js';
+import type { CryptodlError } from '../model/errors.js';
+import { exitCodeOfSignal, exitCodeOfError } from '../model/exit-code.js';
+import type { ExitCode } from '../model/exit-code.js';
+import type { Io, Signalled } from '../model/io.js';
+import type { Observer } from '../model/observer.js';
+import { bytesToFetch } from '../model/task.js';
+import type { PartitionPlan, Task } from '../model/task.js';
+import { nameOptions } from '../plan/options/flags.js';
+import type { Resolved } from '../plan/options/resolve.js';
+import type { VerbRequest } from '../plan/options/verb-request.js';
+import { closingBlock } from './report/closing-block.js';
+import { diagnosisLines, firstAttemptWarning } from './report/diagnosis.js';
+import { logAttempt, logRetry, openLogOf } from './report/log.js';
+import type { Log } from './report/log.js';
+import { LiveRun } from './report/live-run.js';
+import { Reporter } from './report/reporter.js';
+import { progressMode } from './report/run-progress.js';
+import type { RunEnd, RunSummary, VerdictSummary } from './report/run-summary.js';
+import { summaryOf } from './report/run-summary.js';
+import { nextStep } from './report/tally.js';
+import type { PastFailures } from './select-failures.js';
+import { openNotices } from './notify/run-notices.js';
+import type { EndedRun } from './notify/run-notices.js';
+import { shownPath, tabbed } from '../text/printable.js';
+import type { Job } from './jobs.js';
+import { recordedOptions } from './open-report.js';
+import { openMonitors } from './open-monitors.js';
+import type { Monitors } from './open-monitors.js';
+import { planOnly, startRun } from './run.js';
+import type { RunRequest } from './run.js';
+import { judgeLake, summaryOfVerdict } from './verdict/judge-lake.js';
+import type { Options } from '../plan/options/flags.js';
+
+interface Download extends LookUp {
+  readonly verb: RunRequest['verb'];
+  readonly failures?: PastFailures | undefined;
+}
+
+/** Makes one run with its signals, log and output. Resolves with the exit code. */
+export async function download(command: Download): Promise<ExitCode> {
+  const { io, verb, failures } = command;
+  const { options } = command.resolved;
+  return runVerb(command, async (request, { signalled }) => {
+    const monitors = await openMonitors(options, { ...io, surroundings: request.surroundings });
+    const log = openLogOf(options, io);
+    try {
+      const run = { ...request, verb, failures };
+      return (await runAndPrint(run, { io, log, signalled, monitors })).exitCode;
+    } finally {
+      await monitors.close();
+    }
+  });
+}
+
+interface RunOutput {
+  readonly io: Io;
+  readonly log: Log;
+  readonly signalled: () => Signalled;
+  /** Set for one of several jobs: the next step is printed once, for the command as a whole. */
+  readonly job?: Pick<Job, 'name' | 'explain'>;
+  /** The outputs of the command for other programs. */
+  readonly monitors?: Monitors;
+}
+
+/** The result of a printed run. */
+export interface PrintedRun {
+  readonly exitCode: ExitCode;
+  /** Undefined for `--dry-run`, and if the run could not begin. */
+  readonly end?: RunEnd;
+}
+
+/** Makes one run and prints its lines. Errors are printed, not thrown. With `common`, other jobs print at the same time. */
+export async function runAndPrint(
+  { resolved, ...given }: Omit<RunRequest, 'observer'>,
+  output: RunOutput,
+): Promise<PrintedRun> {
+  const { io, log, signalled, job, monitors } = output;
+  const { options } = resolved;
+  const reporter = openReporter(resolved, io, log, job?.name, given.common !== undefined);
+  const request = { ...given, resolved, observer: reporter };
+  const live = new LiveRun(request.clock, job === undefined ? io.startedAt : undefined);
+  let endNotices: ReturnType<typeof openNotices> | undefined;
+  const onSignal = (): void => {
+    reporter.ending(ENDING);
+  };
+  request.signal.addEventListener('abort', onSignal, { once: true });
+  const tellEnd = async (run: EndedRun): Promise<void> => {
+    const verdict = wantsVerdict(options) ? await verdictAfter(request) : undefined;
+    await endNotices?.({ ...run, verdict });
+    live.ended(run.exitCode, verdict);
+    // The command ends with its only run.
+    if (job !== undefined) return;
+    const warning = await monitors?.close();
+    if (warning !== undefined) reporter.warnOfOutput(warning);
+  };
+  try {
+    const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };
+    await monitors?.follow(named, { ...request, live });
+    if (options.dryRun) {
+      await printPlan(planOnly({ ...request, live }), io, options.json, job?.name);
+      live.ended(0);
+      return { exitCode: 0 };
+    }
+    endNotices = openNotices({ ...request, options, job: job?.name });
+    live.follow(reporter.follower);
+    const run = startRun({ ...request, job: job?.name, signalled, live });
+    const end = await forEachItem(run, (outcome) => {
+      reporter.outcome(outcome);
+    });
+    const summary = summaryOf(end, signalled());
+    await tellEnd({ exitCode: summary.exitCode, summary });
+    conclude(request, { ...output, reporter }, end, summary);
+    return { exitCode: summary.exitCode, end };
+  } catch (thrown) {
+    const known = toCryptodlError(thrown);
+    const error = job === undefined ? known : job.explain(known);
+    const signal = signalled();
+    reporter.ending();
+    const exitCode = signal === undefined ? exitCodeOfError(error.code) : exitCodeOfSignal(signal);
+    await tellEnd({ exitCode, error: error.code });
+    refuse(request, { ...output, reporter }, error, exitCode);
+    return { exitCode };
+  } finally {
+    request.signal.removeEventListener('abort', onSignal);
+    reporter.close();
+  }
+}
+
+/** `--dry-run`: prints `fetch|skip|absent`, bytes, key and job (if any) of each object on stdout, or a `planned` event for each with `--json`. */
+async function printPlan(
+  plans: AsyncIterable<PartitionPlan>,
+  io: Io,
+  isJson: boolean,
+  job: string | undefined,
+): Promise<void> {
+  const lineOf = isJson ? asEvent : asLine;
+  for await (const { tasks } of plans) {
+    const lines = tasks.map((task) => lineOf(task, job));
+    if (!(await writeData(io, lines))) return;
+  }
+}
+
+function asLine({ action, object }: Task, job: string | undefined): string {
+  return tabbed([action.kind, bytesToFetch(object) ?? 0, object.key, ...(job === undefined ? [] : [job])]);
+}
+
+function asEvent({ series, action, object }: Task, job: string | undefined): object {
+  const { kind, ...why } = action;
+  const { key, period } = object;
+  return {
+    event: 'planned',
+    job,
+    action: kind,
+    ...why,
+    ...series,
+    cadence: period.cadence,
+    period: periodText(period),
+    bytes: bytesToFetch(object),
+    key,
+  };
+}
+
+/** Replaces the live view after the first signal. */
+const ENDING = 'ending: files that are written now are finished first; Ctrl-C ends at once';
+
+function conclude(
+  { resolved }: RunRequest,
+  { reporter, job, signalled }: ReporterOutput,
+  end: RunEnd,
+  summary: RunSummary,
+): void {
+  const { exitCode } = summary;
+  const isSignalled = signalled() !== undefined;
+  // The path of the common report of several jobs is printed once, after the last one.
+  const reportPath =
+    end.reportPath === undefined || job !== undefined ? undefined : shownPath(end.reportPath);
+  const trouble = { strict: end.status.strict, nothingNew: exitCode === 5 };
+  const next = isSignalled
+    ? CONTINUE
+    : reportPath === undefined
+      ? trouble.nothingNew
+        ? LATER
+        : end.query
+      : nextStep(end.tally, reportPath);
+  const warning = firstAttemptWarning(end.network);
+  if (warning !== undefined) reporter.warn(warning);
+  const { network, times } = end;
+  const elapsedMs = times.elapsedMs - times.pausedMs;
+  const diagnosis = diagnosisLines({ network, elapsedMs });
+  const closing = { ...end, diagnosis, reportPath, trouble, next: job === undefined ? next : undefined };
+  const lines = closingBlock(closing, resolved.options.quiet);
+  reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.of('shorter') === 0 });
+  for (const alert of end.alerts) reporter.event('alert', alert);
+  reporter.event('summary', summary);
+}
+
+/** The next step after a signal. */
+export const CONTINUE = 'run the same command again to continue';
+
+/** The next step after exit code 5: nothing new was written. */
+const LATER =
+  'the same command later; --wait-for-publication waits until the archive has the selected periods';
+
+interface ReporterOutput extends RunOutput {
+  readonly reporter: Reporter;
+}
+
+/** Prints why the run could not begin. */
+function refuse(
+  { resolved }: RunRequest,
+  { reporter, io, signalled }: ReporterOutput,
+  known: CryptodlError,
+  exitCode: ExitCode,
+): void {
+  const signal = signalled();
+  reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
+  if (signal === undefined) printError(known, io, (message) => nameOptions(message, resolved.nameOf));
+  reporter.event('summary', {
+    outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
+    error: { code: known.code, message: known.message },
+    exitCode,
+  });
+}
+
+/** Calls `act` with the request of a verb that runs no plan. The requests that it sends are logged. */
+export async function withLog<Result>(
+  request: VerbRequest,
+  io: Io,
+  act: (logged: VerbRequest) => Promise<Result>,
+): Promise<Result> {
+  const log = openLogOf(request.resolved.options, io);
+  const observer: Observer = {
+    ...request.observer,
+    retry: (event) => void logRetry(log, event),
+    attempt: (attempt) => {
+      logAttempt(log, attempt);
+    },
+  };
+  try {
+    return await act({ ...request, observer });
+  } finally {
+    log.close();
+  }
+}
+
+/** `isBeside`: other jobs print at the same time. */
+export function openReporter(
+  { options, nameOf }: Resolved,
+  io: Io,
+  log: Log,
+  job?: string,
+  isBeside = false,
+): Reporter {
+  return new Reporter({
+    stdout: io.stdout,
+    stderr: io.stderr,
+    clock: io.clock,
+    json: options.json,
+    quiet: options.quiet,
+    progress: progressMode(options, io, isBeside),
+    log,
+    isBeside,
+    job,
+    nameOptions: (text) => nameOptions(text, nameOf),
+  });
+}
+
+/** Whether an output of the run shows the verdict, which takes a reading of all manifests. */
+function wantsVerdict(options: Options): boolean {
+  const { ping, alertWebhook, prometheusPort, prometheusTextfile, dryRun } = options;
+  return !dryRun && [ping, alertWebhook, prometheusPort, prometheusTextfile].some((one) => one !== undefined);
+}
+
+/** Undefined for a lake without orders, and after a warning for one that cannot be read. */
+async function verdictAfter(request: VerbRequest): Promise<VerdictSummary | undefined> {
+  try {
+    // Also after a signal: the message about the run needs it.
+    const judged = await judgeLake({ ...request, signal: new AbortController().signal });
+    return judged === undefined ? undefined : summaryOfVerdict(judged);
+  } catch (error) {
+    request.observer.warn(`the lake has no verdict: ${toCryptodlError(error).message}`);
+    return undefined;
+  }
+}

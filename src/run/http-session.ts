@@ -1,0 +1,215 @@
+/** The requests of a run to the hosts of an exchange: one stack of layers, and the listing, sidecars and REST that use it. */
+import { join } from 'node:path';
+import { Bans } from '../http/bans.js';
+import type { Fetch } from '../model/fetch.js';
+import type { HostStates } from '../http/host-states.js';
+import { Copies } from '../http/response-cache.js';
+import { Failover } from '../http/retry/fallback-host.js';
+import type { RetryBudget } from '../http/retry/budget.js';
+import { createStack } from '../http/stack.js';
+import { egressGroupOf } from '../http/throttle/group.js';
+import { usage } from '../model/errors.js';
+import { openFiles } from '../model/machine.js';
+import type { Observer } from '../model/observer.js';
+import { proxiesOf, stateFolder } from '../files/environment.js';
+import type { Verb } from '../plan/options/flag-spec.js';
+import type { Options } from '../plan/options/flags.js';
+import type { VerbRequest } from '../plan/options/verb-request.js';
+import type { Probe } from '../plan/series-listing.js';
+import { Concurrency, allowedInFlight, mostInFlight } from './queue/concurrency.js';
+import { Costs, LoopDelay } from './report/costs.js';
+import { Figures } from './report/figures.js';
+import type { NetworkFigures } from './report/figures.js';
+import type { LiveRun } from './report/live-run.js';
+import { marketsOf } from '../plan/select/select-datasets.js';
+import { archiveAnswers, probeSidecar } from '../exchange/archive-client.js';
+import { openListing } from '../exchange/listing.js';
+import { exchangeHosts, refuseBanned } from '../exchange/routes.js';
+
+export interface HttpRequest extends Omit<VerbRequest, 'read' | 'signal'> {
+  /** Undefined for verbs that run no plan. */
+  readonly verb?: Verb | undefined;
+  /** Sends one attempt of a request. Default: over sockets. */
+  readonly wire?: Fetch | undefined;
+  /** Takes the counts, times and waits of the requests. */
+  readonly live: LiveRun;
+  /** Epoch milliseconds. */
+  readonly nowMs: number;
+  /** The number of objects in flight. Default: the run has its own. */
+  readonly concurrency?: Concurrency | undefined;
+}
+
+interface Signals {
+  readonly signal: AbortSignal;
+  /** Aborts when the waits of requests end. Undefined: `signal` ends them. */
+  readonly waitSignal: AbortSignal | undefined;
+}
+
+export function openHttp(request: HttpRequest, signals: Signals) {
+  const { clock, observer, nowMs, source, surroundings } = request;
+  const { options } = request.resolved;
+  const failover = new Failover(options.fill !== undefined || options.join !== undefined);
+  const { stack, bans, hasLanes, figures, close } = openStack(request, signals, failover);
+  const copies = new Copies({
+    folder: join(stateFolder(options, surroundings), 'cache'),
+    nowMs,
+    clock,
+    isReadOnly: options.dryRun,
+    warn: (message) => {
+      observer.warn(message);
+    },
+  });
+  const { fetch, throttle } = stack;
+  const { signal } = signals;
+  const access = { fetch, options, archive: source.archive, failover, signal };
+  const http = {
+    ...figures,
+    fetch,
+    listing: openListing({ access, url: options.listingUrl, copies, nowMs, clock, observer }),
+    probe: ((key) => probeSidecar(access, key)) satisfies Probe,
+    /** Whether the archive or its fallback host now answers a request for the sidecar of an object (the object itself, if there are no sidecars), also with 404. */
+    archiveAnswers: (key: string) => archiveAnswers(access, key),
+    rest: source.rest.open({ options, fetch, throttle, copies, nowMs, observer, signal }),
+    /** Rejects while a host that the run needs is banned. */
+    refuseBanned: async (verb: Verb): Promise<void> => {
+      // Bans of this machine's address do not apply to proxies, and one of several may be banned.
+      if (hasLanes) return;
+      await refuseBanned(bans, source, options, {
+        isRest: verb === 'metrics',
+        markets: marketsOf(source, options),
+      });
+    },
+    failover,
+  };
+  return {
+    http,
+    close: async (): Promise<void> => {
+      await copies.close();
+      await close();
+    },
+  };
+}
+
+/** The first level of `--concurrency auto`. The archive answers 30 to 50 objects in flight well. */
+export const ARCHIVE_START = 30;
+
+function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
+  const { clock, observer, surroundings } = request;
+  const { options } = request.resolved;
+  warnOfMany(request.verb, options, observer);
+  const folder = stateFolder(options, surroundings);
+  const proxies = proxiesOf(options.proxy, surroundings);
+  const hasLanes = proxies.several.length > 1;
+  // The programs of a group share one public address, and each proxy has another one.
+  if (options.egressGroup !== undefined && hasLanes)
+    throw usage(
+      '--egress-group is for one public address, and --proxy names several proxies',
+      'leave one of them out',
+    );
+  const warn = (text: string): void => {
+    observer.warn(text);
+  };
+  const figures = new Figures(request.live.counts);
+  const costs = new Costs(clock);
+  const concurrency =
+    request.concurrency ?? new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
+  concurrency.onLevel = (change) => {
+    observer.event('concurrency', change);
+  };
+  const group = egressGroupOf(options, { clock, warn }, request.common);
+  const bans = new Bans({ folder, clock, warn, group });
+  const budgets = new Map<string, RetryBudget>();
+  const stack = createStack({
+    budgets,
+    options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
+    clock,
+    hosts: exchangeHosts(options, request.source),
+    observer,
+    figures,
+    followers: [request.live, costs],
+    concurrency,
+    bans,
+    failover,
+    ...signals,
+    proxies,
+    wire: request.wire,
+    common: request.common,
+    stateFolder: folder,
+    group,
+    isLate: () => loopDelay.isLate(),
+  });
+  // Both begin after the stack, which may refuse an option: their timers would be left behind.
+  group?.enter();
+  const loopDelay = new LoopDelay();
+  loopDelay.start();
+  const openedAt = clock.monotonic();
+  const network = (): NetworkFigures => {
+    const { throttle, pools } = stack;
+    const hours = Math.max(clock.monotonic() - openedAt, 1) / 3_600_000;
+    const sockets = pools.use();
+    return {
+      ...figures.figures,
+      concurrency: concurrency.limit,
+      retreats: concurrency.retreats,
+      settled: concurrency.settled,
+      limiter: {
+        ...throttle.figures,
+        refusalsPerHour: Math.round(throttle.figures.refusals / hours),
+      },
+      // With a limit of sockets, requests wait in a layer above the pool: they count as queued too.
+      pool: {
+        ...sockets,
+        queued: sockets.queued + costs.waiting('socket') + costs.waiting('socket-of-host'),
+      },
+      proxies: stack.proxies(),
+      dns: pools.dns(),
+      costMs: costs.figures,
+      loopDelayMs: loopDelay.figures,
+    };
+  };
+  const hosts = (): HostStates => ({
+    buckets: stack.throttle.states,
+    breakers: figures.openBreakers,
+    deadProxies: stack.proxies().flatMap(({ proxy, isDead }) => (isDead ? [proxy] : [])),
+    retryBudgets: Object.fromEntries([...budgets].map(([host, { state }]) => [host, state])),
+  });
+  return {
+    stack,
+    bans,
+    /** Whether several proxies share the requests. */
+    hasLanes,
+    figures: { concurrency, network, hosts },
+    close: async (): Promise<void> => {
+      loopDelay.stop();
+      await bans.written();
+      await stack.close();
+      await group?.leave();
+    },
+  };
+}
+
+/** The maximum of `auto` by default. */
+const ARCHIVE_MOST = 128;
+/** More requests at once do not help: at 0.3 s per answer, 15 in flight use up the largest REST budget, that of spot. */
+const REST_MOST = 20;
+
+function warnOfMany(
+  verb: Verb | undefined,
+  { concurrency, join: joined }: Pick<Options, 'concurrency' | 'join'>,
+  observer: Pick<Observer, 'warn'>,
+): void {
+  const [allowed, fits] = [allowedInFlight(concurrency), mostInFlight(concurrency)];
+  if (fits < allowed)
+    observer.warn(
+      `--concurrency is ${fits} instead of ${allowed}: this process may open only ${openFiles()} files (ulimit -n)`,
+    );
+  const isOfRest = verb === 'metrics' && joined === undefined;
+  const most = isOfRest ? REST_MOST : ARCHIVE_MOST;
+  if (concurrency.kind !== 'fixed' || concurrency.limit <= most) return;
+  const why = isOfRest
+    ? 'series in flight are not faster, because REST limits requests per minute'
+    : 'objects in flight are not faster at the archive';
+  observer.warn(
+    `--concurrency ${concurrency.limit}: more than ${most} ${why}; the host may refuse this address`,
+  );
+}

@@ -1,0 +1,154 @@
+/** Thresholds for the figures of a run, and the alerts of a run beyond them. */
+import { LATE_MS } from '../../model/absence-reasons.js';
+import { countText, durationText, numberText } from '../../model/units.js';
+import type { Alert } from '../report/run-summary.js';
+import { isSame } from './run-history.js';
+import type { RunRecord } from './run-record.js';
+
+export interface AlertContext {
+  /** Earlier runs of the lake, oldest first. */
+  readonly earlier: readonly RunRecord[];
+  /** The time of the run, which `--now` may set. */
+  readonly nowMs: number;
+  /** ` --out DIR` for the commands of an advice; empty for the lake that commands use without the flag. */
+  readonly lakeFlag: string;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** The rules of `config/monitoring/alerts.yml` have the same ones. */
+export const THRESHOLDS = {
+  /** Refusals (429, 418) in an hour. */
+  limiterTriggers: 3,
+  retryRate: 0.1,
+  retrySuccess: 0.95,
+  poolUse: 0.9,
+  coverage: 0.95,
+} as const;
+
+/** Fewer events are chance: a rate of them is no alert. */
+export const LEAST = { retries: 10, retriedRequests: 20, missingObjects: 10 } as const;
+
+/** A full pool counts only if requests waited this long for a socket, and for this share of the run. */
+const POOL_WAIT_MS = 1000;
+const POOL_WAIT_SHARE = 0.1;
+
+/** An alert if `when` is true. */
+interface Verdict extends Omit<Alert, 'id'> {
+  readonly when: boolean;
+}
+
+type Rule = (run: RunRecord, context: AlertContext) => Verdict | readonly Verdict[];
+
+/** Most urgent first. */
+const RULES: Readonly<Record<string, Rule>> = {
+  'failed-again': (run, { earlier, lakeFlag }) => {
+    const before = earlier.findLast((other) => isSame(other, run))?.summary.outcomes.failed ?? 0;
+    const { failed } = run.summary.outcomes;
+    return {
+      when: failed > 0 && before > 0,
+      text: `failed objects in two runs in a row: ${numberText(failed)} now, ${numberText(before)} before`,
+      advice: `cryptodl doctor${lakeFlag} checks the hosts and the lake; cryptodl report${lakeFlag} shows the failed objects`,
+    };
+  },
+
+  // By dataset, so that a delisted symbol is no reason: the others of its dataset are newer.
+  'not-fresh': ({ summary }, { nowMs, lakeFlag }) =>
+    summary.datasets.flatMap(({ market, dataset, newest, unpublished, unpublishedEndMs }) => {
+      if (unpublished === null || unpublishedEndMs === null) return [];
+      const limitMs = LATE_MS[unpublished.length === 'YYYY-MM'.length ? 'monthly' : 'daily'];
+      const ageMs = nowMs - unpublishedEndMs;
+      return {
+        when: ageMs > limitMs,
+        text: `${market} ${dataset} is not fresh: publication has stalled, ${unpublished} is not published ${hoursText(ageMs)} after its end (usual: ${hoursText(limitMs)} at most); newest held: ${newest ?? 'none'}`,
+        advice: `cryptodl doctor${lakeFlag} checks the archive; --fill rest takes the newest days from REST`,
+      };
+    }),
+
+  // The share counts days, because an object has one or a month of them.
+  'low-coverage': ({ summary: { outcomes, datasets } }, { lakeFlag }) => {
+    const sum = (of: (figures: (typeof datasets)[number]) => number): number =>
+      datasets.reduce((total, figures) => total + of(figures), 0);
+    const holes = sum((figures) => figures.holes);
+    const held = sum(({ days }) => days.held);
+    const coverage = held / (held + sum(({ days }) => days.missing));
+    return {
+      when: holes + outcomes.failed >= LEAST.missingObjects && coverage < THRESHOLDS.coverage,
+      text: `the lake holds ${percentText(coverage)} of the days of this run, less than ${percentText(THRESHOLDS.coverage)}: ${countText(holes, 'hole')}, ${numberText(outcomes.failed)} failed`,
+      advice: `cryptodl coverage${lakeFlag} shows each gap; cryptodl repair${lakeFlag} fetches missing data`,
+    };
+  },
+
+  'limiter-triggers': ({ summary, endedAt }, { earlier }) => {
+    const { network, elapsedMs } = summary;
+    const endMs = Date.parse(endedAt);
+    // Runs of a few minutes count together: each of them alone has no rate per hour.
+    const recent = earlier.filter((other) => endMs - Date.parse(other.endedAt) < HOUR_MS);
+    const before = recent.reduce((sum, other) => sum + other.summary.network.limiter.refusals, 0);
+    const own = network.limiter.refusals;
+    const perHour = elapsedMs > HOUR_MS ? Math.round((own / elapsedMs) * HOUR_MS) : own + before;
+    return {
+      when: own > 0 && perHour > THRESHOLDS.limiterTriggers,
+      text: `${numberText(perHour)} refusals by a limit of the host (429, 418) in an hour, more than ${THRESHOLDS.limiterTriggers}`,
+      advice: 'lower --concurrency, or give a longer --request-interval',
+    };
+  },
+
+  'retry-rate': ({ summary: { network, requests } }, { lakeFlag }) => {
+    const { total } = network.retries;
+    const rate = total / requests;
+    return {
+      when: total >= LEAST.retries && rate > THRESHOLDS.retryRate,
+      text: `retry rate ${percentText(rate)} (${numberText(total)} of ${numberText(requests)} requests), more than ${percentText(THRESHOLDS.retryRate)}`,
+      advice: `cryptodl doctor${lakeFlag} checks the network`,
+    };
+  },
+
+  'retry-success': ({ summary: { network } }, { lakeFlag }) => {
+    const { requests, succeeded } = network.retries;
+    const share = succeeded / requests;
+    return {
+      when: requests >= LEAST.retriedRequests && share < THRESHOLDS.retrySuccess,
+      text: `${percentText(share)} of retried requests succeeded (${numberText(succeeded)} of ${numberText(requests)}), less than ${percentText(THRESHOLDS.retrySuccess)}`,
+      advice: `cryptodl doctor${lakeFlag} checks the hosts; more --retries, or a longer --retry-delay, outlast a longer fault`,
+    };
+  },
+
+  'pool-use': ({ summary: { network, elapsedMs } }) => {
+    const { pool, mostInFlight, costMs } = network;
+    const { socket = 0, 'socket-of-host': socketOfHost = 0 } = costMs.waits;
+    const waitedMs = socket + socketOfHost;
+    // Requests wait for a socket of a host only while all sockets of the host are in use.
+    const use = socketOfHost > socket ? 1 : mostInFlight / pool.most;
+    const isLong = waitedMs >= POOL_WAIT_MS && waitedMs > elapsedMs * POOL_WAIT_SHARE;
+    return {
+      when: isLong && use > THRESHOLDS.poolUse,
+      text: `${percentText(use)} of the sockets in use, more than ${percentText(THRESHOLDS.poolUse)}, and requests waited ${durationText(waitedMs)} of ${durationText(elapsedMs)} for one`,
+      advice: 'a higher --pool-limit or --pool-limit-per-host, or a lower --concurrency',
+    };
+  },
+};
+
+/** The alerts of a run, most urgent first. */
+export function alertsOf(run: RunRecord, context: AlertContext): Alert[] {
+  return Object.entries(RULES).flatMap(([id, rule]) =>
+    [rule(run, context)]
+      .flat()
+      .filter(({ when }) => when)
+      .map(({ text, advice }) => ({ id, text, advice })),
+  );
+}
+
+/** Whether the alerts of a run depend on earlier runs. Reading these takes time. */
+export function needsEarlier({ summary: { outcomes, network } }: RunRecord): boolean {
+  return outcomes.failed > 0 || network.limiter.refusals > 0;
+}
+
+function hoursText(ms: number): string {
+  return `${Math.round(ms / HOUR_MS)} h`;
+}
+
+/** `0.4 %`, `12 %` */
+export function percentText(share: number): string {
+  return `${Number((share * 100).toFixed(1))} %`;
+}

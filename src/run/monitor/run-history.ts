@@ -1,0 +1,166 @@
+/** The earlier runs of a lake: the figures that a new run continues, and what became of the last run. */
+import type { LakePaths } from '../../lake/layout.js';
+import type { DatasetFigures } from '../report/tally.js';
+import { readRuns, readStarts } from './run-record.js';
+import type { RunRecord, RunStart } from './run-record.js';
+import { toCryptodlError } from '../../model/errors.js';
+import { refuseIfLocked } from '../../lake/lock.js';
+import type { Clock } from '../../model/clock.js';
+import { agoText } from '../../model/units.js';
+import { printable } from '../../text/printable.js';
+
+/** The parts of a run that tell which selection it has. */
+export type SelectedRun = Pick<RunRecord, 'verb' | 'job' | 'options'>;
+
+export type RunHistory = Readonly<ReturnType<typeof historyOf>>;
+
+export const NO_HISTORY: RunHistory = { lastSuccessMs: undefined, failedInARow: 0, datasets: [] };
+
+/** The run that a reader looks for is usually among so many newest records. A lake with many jobs may need all. */
+const USUALLY_ENOUGH = 50;
+
+/** The newest 50 records if `isFound` accepts one of them, otherwise all; oldest first. Rejects with errors of the system. */
+export async function readRunsUntil(
+  paths: LakePaths,
+  isFound: (run: RunRecord) => boolean,
+): Promise<readonly RunRecord[]> {
+  const { runs } = await readRuns(paths, USUALLY_ENOUGH);
+  return runs.some(isFound) ? runs : (await readRuns(paths)).runs;
+}
+
+/** Whether the exchange has a dataset. */
+type IsKnown = (market: string, dataset: string) => boolean;
+
+/** Leaves out the datasets that `isKnown` does not know. Rejects with errors of the system. */
+export async function readHistory(paths: LakePaths, run: SelectedRun, isKnown: IsKnown): Promise<RunHistory> {
+  const runs = await readRunsUntil(paths, (each) => isSuccess(each) && isSame(each, run));
+  return historyOf(runs.toReversed(), run, isKnown);
+}
+
+/** `runs`: newest first. */
+function historyOf(runs: readonly RunRecord[], run: SelectedRun, isKnown: IsKnown) {
+  const own = runs.filter((each) => each.verb === run.verb && each.job === run.job);
+  const same = own.filter((each) => isSame(each, run));
+  const success = same.find(isSuccess);
+  const runsSinceWell = same.findIndex(({ summary }) => summary.outcomes.failed === 0);
+  const datasets = new Map<string, DatasetFigures>();
+  for (const { summary } of own) {
+    for (const figures of summary.datasets.filter((each) => isKnown(each.market, each.dataset))) {
+      const name = `${figures.market} ${figures.dataset}`;
+      const newer = datasets.get(name);
+      datasets.set(name, {
+        ...(newer ?? figures),
+        newestEndMs: latest([newer?.newestEndMs, figures.newestEndMs]),
+        freshUntilMs: latest([newer?.freshUntilMs, figures.freshUntilMs]),
+      });
+    }
+  }
+  return {
+    /** End of the last run of the selection with exit code 0, in epoch milliseconds. */
+    lastSuccessMs: success === undefined ? undefined : Date.parse(success.endedAt),
+    /** The number of latest runs of the selection that had failed objects. */
+    failedInARow: runsSinceWell < 0 ? same.length : runsSinceWell,
+    /** By market and dataset: the newest figures in the records that were read of this verb and job. The two latest times may be of older records. */
+    datasets: [...datasets.values()],
+  };
+}
+
+/** The options that tell selections apart. Dates are not among them: a daily command has other dates each day. */
+const SELECTING = ['market', 'dataset', 'symbols', 'interval'] as const;
+
+/** The other options that tell orders apart, by their texts: those of a daily command stay the same. */
+const ORDERING = ['from', 'to', 'days', 'months', 'format', 'quote', 'shard', 'join'] as const;
+
+/** Whether both runs have one selection: the same verb and job, and the same values of the options in `SELECTING`. */
+export function isSame(one: SelectedRun, other: SelectedRun): boolean {
+  return selectionOf(one) === selectionOf(other);
+}
+
+/** A text that is the same for all runs of one selection. */
+export function selectionOf({ verb, job, options }: SelectedRun): string {
+  return JSON.stringify([verb, job, ...SELECTING.map((name) => options[name])]);
+}
+
+/** A text that is the same for all runs that ask for the same. */
+function askedOf(run: SelectedRun): string {
+  return selectionOf(run) + JSON.stringify(ORDERING.map((name) => run.options[name]));
+}
+
+function isSuccess({ summary }: RunRecord): boolean {
+  return summary.exitCode === 0;
+}
+
+/** The latest time; null if there is none. */
+export function latest(times: readonly (number | null | undefined)[]): number | null {
+  const known = times.filter((time) => typeof time === 'number');
+  return known.length === 0 ? null : Math.max(...known);
+}
+
+export interface LastRun {
+  readonly verb: string;
+  readonly job: string | undefined;
+  readonly startedAt: string;
+  /** `killed`, `running`: only the start is there. `failed`: the run could not begin. */
+  readonly fate: 'ended' | 'failed' | 'killed' | 'running';
+  readonly exitCode: number | undefined;
+  readonly error: string | undefined;
+  /** Whether an order has what the run asked for: its own, that of an earlier run of the selection, or one that it continued. */
+  readonly isOrdered: boolean;
+}
+
+/** Whether a run writes to the lake now. Rejects with errors of the system. */
+export async function isRunning({ internal }: LakePaths, clock: Pick<Clock, 'sleep'>): Promise<boolean> {
+  try {
+    await refuseIfLocked(internal, clock);
+    return false;
+  } catch (error) {
+    if (toCryptodlError(error).code === 'locked') return true;
+    throw error;
+  }
+}
+
+/** Undefined if no run has left a record or a start. Rejects with errors of the system. */
+export async function lastRun(paths: LakePaths, running: boolean): Promise<LastRun | undefined> {
+  const start = (await readStarts(paths)).at(-1);
+  const run = (await readRuns(paths, 1)).runs.at(-1);
+  if (start !== undefined && (run === undefined || start.id > run.id)) {
+    const last = ofStart(start, running);
+    if (last.isOrdered) return last;
+    const isOfStart = (other: RunRecord): boolean => askedOf(other) === askedOf(start);
+    return { ...last, isOrdered: (await readRunsUntil(paths, isOfStart)).some(isOfStart) };
+  }
+  if (run === undefined) return undefined;
+  const { verb, job, startedAt, summary } = run;
+  return {
+    verb,
+    job,
+    startedAt,
+    fate: 'ended',
+    exitCode: summary.exitCode,
+    error: undefined,
+    isOrdered: true,
+  };
+}
+
+/** A start without an end is that of a run that was killed, unless a run holds the lock. */
+export function ofStart(start: RunStart, running: boolean): LastRun {
+  const { verb, job, startedAt, ended } = start;
+  const fate = ended !== undefined ? 'failed' : running ? 'running' : 'killed';
+  // Runs without symbols of their own continue the orders of the lake.
+  const hasOwn = (verb === 'vision' || verb === 'metrics') && start.options['symbols'] !== undefined;
+  const isOrdered = start.isOrdered === true || !hasOwn;
+  return { verb, job, startedAt, fate, exitCode: undefined, error: ended?.message, isOrdered };
+}
+
+/** `vision, 3h 0m ago (2026-11-21 05:00 UTC): exit code 0`. The time is the start of the run. */
+export function fateText({ verb, job, startedAt, fate, exitCode, error }: LastRun, nowMs: number): string {
+  const name = printable(job === undefined ? verb : `${verb} ${job}`);
+  const when = agoText(Date.parse(startedAt), nowMs);
+  const texts = {
+    ended: `exit code ${exitCode ?? 0}`,
+    failed: `could not begin: ${printable(error ?? '')}`,
+    killed: 'was killed before its end',
+    running: 'is running',
+  };
+  return `${name}, ${when}: ${texts[fate]}`;
+}

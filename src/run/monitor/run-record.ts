@@ -1,0 +1,234 @@
+/** The record that each run leaves in its lake, for `cryptodl runs`, reports and alerts. */
+import { randomBytes } from 'node:crypto';
+import { lstat, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as v from 'valibot';
+import { makeFolder } from '../../files/disk.js';
+import { readState } from '../../files/state-file.js';
+import { backingOf, bringIn } from '../../files/backing.js';
+import { FOLDERS } from '../../lake/layout.js';
+import type { LakePaths } from '../../lake/layout.js';
+import { publishText } from '../../files/publish.js';
+import { DAY_MS } from '../../model/calendar.js';
+import { CryptodlError, errnoOf } from '../../model/errors.js';
+import { OUTCOME_KINDS } from '../../model/outcome.js';
+import { listText } from '../../model/units.js';
+import type { RunSummary } from '../report/run-summary.js';
+import { jsonText, shownPath } from '../../text/printable.js';
+
+// A lake may come from another person. Its records have lists and texts of the sizes that the program writes, except for
+// options, which are as long as they were given.
+const MOST_ENTRIES = 1000;
+const text = v.pipe(v.string(), v.maxLength(10_000));
+const list = <T extends v.GenericSchema>(items: T) =>
+  v.pipe(v.array(items), v.maxLength(MOST_ENTRIES), v.readonly());
+const map = <T extends v.GenericSchema>(values: T) =>
+  v.pipe(v.record(text, values), v.maxEntries(MOST_ENTRIES));
+const count = v.pipe(v.number(), v.minValue(0));
+const counts = map(count);
+const counted = <const Names extends readonly string[]>(
+  ...names: Names
+): Record<Names[number], typeof count> =>
+  Object.fromEntries(names.map((name) => [name, count])) as Record<Names[number], typeof count>;
+const PERCENTILES = ['p50', 'p95', 'p99'] as const;
+const percentiles = v.object(counted(...PERCENTILES));
+const outcomes = v.object(counted(...OUTCOME_KINDS));
+const instant = v.pipe(v.string(), v.isoTimestamp());
+
+/** What is known at the start of a run. */
+const BEGUN = {
+  v: v.literal(1),
+  /** The name of the file without its ending: the start of the run and a random number. */
+  id: text,
+  verb: text,
+  job: v.optional(text),
+  tool: text,
+  startedAt: instant,
+  options: map(v.pipe(v.array(v.string()), v.readonly())),
+};
+
+/** The parts of a record that readers use. Other fields are ignored, so that older programs read newer records. */
+const RunSchema = v.object({
+  ...BEGUN,
+  node: text,
+  platform: text,
+  endedAt: instant,
+  summary: v.object({
+    ...counted('undone', 'bytes', 'rows', 'files', 'requests', 'changed', 'withdrawn', 'shorter'),
+    ...counted('elapsedMs', 'peakMemoryBytes'),
+    outcomes,
+    absent: counts,
+    failed: counts,
+    times: v.object({ ...counted('planMs', 'pausedMs', 'workMs'), stagesMs: counts }),
+    failures: v.nullable(text),
+    datasets: list(
+      v.object({
+        ...counted('holes', 'rows', 'bytes'),
+        market: text,
+        dataset: text,
+        outcomes,
+        days: v.object(counted('held', 'missing')),
+        newest: v.nullable(text),
+        newestEndMs: v.nullable(v.number()),
+        publicationDelayMs: v.nullable(count),
+        unpublished: v.nullable(text),
+        unpublishedEndMs: v.nullable(v.number()),
+        freshUntilMs: v.optional(v.nullable(v.number()), null),
+      }),
+    ),
+    network: v.object({
+      ...counted('mostInFlight', 'concurrency', 'retreats'),
+      retries: v.object({
+        ...counted('total', 'requests', 'succeeded', ...PERCENTILES),
+        reasons: counts,
+      }),
+      firstByteMs: percentiles,
+      attemptMs: percentiles,
+      errors: counts,
+      hosts: map(v.object({ statuses: counts, attemptMs: percentiles, breaker: text })),
+      limiter: v.object(counted('waits', 'waitedMs', 'refusals', 'refusalsPerHour')),
+      pool: v.object(counted('sockets', 'busy', 'queued', 'most')),
+      costMs: v.object({ waits: counts }),
+      loopDelayMs: v.object(counted('p50', 'p99', 'most', 'busyShare')),
+    }),
+    alerts: list(v.object({ id: text, text, advice: text })),
+    exitCode: v.pipe(v.number(), v.integer(), v.minValue(0)),
+  }),
+  timeline: v.object({
+    boundsS: list(v.number()),
+    // The intervals of a run. Counts are of the interval, levels are those at its end: `atMs` since the downloads began. `latency`: answered attempts,
+    // one count for each of `boundsS`, and one for longer ones.
+    points: list(
+      v.object({
+        ...counted('atMs', 'objects', 'bytes', 'attempts', 'failed', 'retries'),
+        ...counted('inFlight', 'concurrency', 'writing', 'toWrite'),
+        latency: list(count),
+      }),
+    ),
+  }),
+});
+
+export type RunRecord = v.InferOutput<typeof RunSchema>;
+
+/** A run as it is written. */
+export interface WrittenRun extends Omit<RunRecord, 'summary'> {
+  readonly summary: RunSummary;
+}
+
+/** A run that has begun. Its record replaces this one; a run that was killed or could not begin leaves only this one. */
+const StartSchema = v.object({
+  ...BEGUN,
+  /** Set once the orders of the run are in the lake. */
+  isOrdered: v.optional(v.literal(true)),
+  /** The error that ended the run before its work. */
+  ended: v.optional(v.object({ at: instant, code: text, message: text })),
+});
+
+export type RunStart = v.InferOutput<typeof StartSchema>;
+
+/** Records that a lake keeps, at most. */
+const MOST_RECORDS = 1000;
+const LONGEST_DAYS = 400;
+/** A record has at most 240 points; it is about 60 kB. */
+const MAX_BYTES = 4 * 1024 * 1024;
+
+const FOLDER = `${FOLDERS.internal}/runs`;
+const NAME = /^\d{8}T\d{9}Z-[0-9a-f]{8}\.json$/;
+const START = /^\d{8}T\d{9}Z-[0-9a-f]{8}\.start\.json$/;
+/** Starts that a lake keeps, at most. */
+const MOST_STARTS = 100;
+
+/** `20261121T070000123Z-1f0c22aa` */
+export function runId(startedAtMs: number): string {
+  const instantText = new Date(startedAtMs).toISOString().replaceAll(/[-:.]/g, '');
+  return `${instantText}-${randomBytes(4).toString('hex')}`;
+}
+
+/** Writes the record and removes the oldest ones. Rejects with the error of the system, or with `disk` for a link. */
+export async function writeRun(paths: LakePaths, run: WrittenRun): Promise<void> {
+  const folder = await paths.folder(FOLDER);
+  await publishText(paths.staging, join(folder, `${run.id}.json`), `${jsonText(run)}\n`);
+  await prune(folder, Date.parse(run.endedAt));
+}
+
+/** Writes the start of a run, or how it ended before its work. Rejects with the error of the system, or with `disk` for a link. */
+export async function writeStart(paths: LakePaths, run: RunStart): Promise<void> {
+  const folder = await paths.folder(FOLDER);
+  await makeFolder(folder);
+  // Not by way of the staging folder: a run that holds the lock may clear it.
+  await writeFile(join(folder, `${run.id}.start.json`), `${jsonText(run)}\n`);
+  const names = await namesOf(folder, START);
+  for (const name of names.slice(0, -MOST_STARTS)) await rm(join(folder, name), { force: true });
+}
+
+/** Rejects with the error of the system. */
+export async function removeStart(paths: LakePaths, id: string): Promise<void> {
+  await rm(join(await paths.folder(FOLDER), `${id}.start.json`), { force: true });
+}
+
+/** The starts of runs without a record, oldest first. Rejects like `readRuns`. */
+export async function readStarts(paths: LakePaths): Promise<readonly RunStart[]> {
+  const folder = await paths.folder(FOLDER);
+  const starts: RunStart[] = [];
+  for (const name of (await namesOf(folder, START)).slice(-MOST_STARTS)) {
+    const start = await readAs(StartSchema, join(folder, name));
+    if (start !== undefined && `${start.id}.start.json` === name) starts.push(start);
+  }
+  return starts;
+}
+
+async function prune(folder: string, nowMs: number): Promise<void> {
+  const names = await namesOf(folder, NAME);
+  const oldest = runId(nowMs - LONGEST_DAYS * DAY_MS);
+  const old = names.filter((name, at) => at < names.length - MOST_RECORDS || name < oldest);
+  // Only files with the names of records are removed; `rm` removes a link and not its target.
+  // A folder stays, and the others are removed nevertheless.
+  for (const path of old.map((name) => join(folder, name)))
+    if (!(await lstat(path)).isDirectory()) await rm(path, { force: true });
+}
+
+/** Oldest first. */
+async function namesOf(folder: string, form: RegExp): Promise<string[]> {
+  try {
+    return (await readdir(folder)).filter((name) => form.test(name)).sort();
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** Reads the newest records, oldest first. `warning`: a text about the files that are no records. Rejects with `disk` for a link in the path of their folder, and with errors of the system. */
+export async function readRuns(paths: LakePaths, most = MOST_RECORDS) {
+  const folder = await paths.folder(FOLDER);
+  await backingOf(folder)?.openFolders([folder]);
+  const runs: RunRecord[] = [];
+  const unreadable: string[] = [];
+  const names = (await namesOf(folder, NAME)).slice(-most);
+  await bringIn(...names.map((name) => join(folder, name)));
+  for (const name of names) {
+    const path = join(folder, name);
+    const run = await readAs(RunSchema, path);
+    // The name decides about order and age, so a record under another name is not trusted.
+    if (run !== undefined && `${run.id}.json` === name) runs.push(run);
+    else unreadable.push(shownPath(path));
+  }
+  const warning =
+    unreadable.length === 0 ? undefined : `no records of runs, left out: ${listText(unreadable, 3)}`;
+  return { runs, warning };
+}
+
+/** Undefined for anything but a record in a regular file, and for a file that another run has just removed. */
+async function readAs<const Schema extends v.GenericSchema>(
+  schema: Schema,
+  path: string,
+): Promise<v.InferOutput<Schema> | undefined> {
+  try {
+    if (!(await lstat(path)).isFile()) return undefined;
+    const content: unknown = JSON.parse((await readState(path, MAX_BYTES)).toString('utf8'));
+    const parsed = v.safeParse(schema, content);
+    return parsed.success ? parsed.output : undefined;
+  } catch (error) {
+    if (error instanceof CryptodlError) throw error;
+    return undefined;
+  }
+}

@@ -1,0 +1,231 @@
+/** The last lines of a run: counts, paths of the data, and the next command. */
+import type { Settled } from '../../http/host-states.js';
+import type { ErrorCode } from '../../model/errors.js';
+import { CryptodlError } from '../../model/errors.js';
+import type { Counters } from '../../model/counters.js';
+import { OUTCOME_KINDS } from '../../model/outcome.js';
+import { ABSENCE_REASONS, REASON_FACTS } from '../../model/absence-reasons.js';
+import type { AbsenceReason } from '../../model/absence-reasons.js';
+import { bytesText, countText, durationText, numberText } from '../../model/units.js';
+import type { NetworkTotals } from './figures.js';
+import type { RunEnd } from './run-summary.js';
+import { NOTES, nextStep } from './tally.js';
+import type { CountName, Note, Tally } from './tally.js';
+
+type OfEnd = 'tally' | 'times' | 'shard' | 'dataPath' | 'reportPath' | 'quarantinePath' | 'undone' | 'alerts';
+
+export interface Closing extends Pick<RunEnd, OfEnd> {
+  readonly network: NetworkTotals;
+  /** Lines about waits, refusals and the bottleneck. */
+  readonly diagnosis: readonly string[];
+  /** Jobs of a queue that have not ended. */
+  readonly openJobs?: number;
+  readonly next: string | undefined;
+  /** Reasons for trouble besides failures. */
+  readonly trouble: {
+    /** With `--strict`, holes and partial objects are trouble. */
+    readonly strict: boolean;
+    /** With `--error-on-nothing`, a run that wrote nothing new is trouble. */
+    readonly nothingNew: boolean;
+  };
+}
+
+/** `isQuiet`: only the counts, the reasons for trouble, the alerts, the paths of failures and quarantine, and the next command. */
+export function closingBlock(closing: Closing, isQuiet = false): string[] {
+  const { tally, trouble, alerts, undone, openJobs, times } = closing;
+  const partial = tally.of('outcome.partial') - tally.of('shorter');
+  const unlessQuiet = (lines: readonly string[]): readonly string[] => (isQuiet ? [] : lines);
+  return [
+    `${countsText(tally, undone, openJobs)} in ${durationText(times.elapsedMs)}`,
+    ...unlessQuiet([
+      ...work(closing),
+      ...row('time', timeText(times)),
+      ...closing.diagnosis,
+      ...overlapLines(tally),
+    ]),
+    ...(trouble.nothingNew ? [NOTHING_NEW] : []),
+    ...unlessQuiet([...substituteLines(tally), ...noteLines(tally, ['changed', 'withdrawn'])]),
+    ...noteLines(tally, ['shorter']),
+    ...(isQuiet && !trouble.strict ? [] : named(tally, PARTIAL, 'partial', partial)),
+    ...(Object.entries(tally.absentBy) as [AbsenceReason, number][])
+      .filter(([reason]) => !isQuiet || trouble.nothingNew || (trouble.strict && reason === 'hole'))
+      .flatMap(([reason, count]) => named(tally, `absent, ${reason}`, reason, count)),
+    ...unlessQuiet(
+      noteLines(tally, [
+        'conflictingObjects',
+        'suspiciousObjects',
+        'unverified',
+        'noSidecars',
+        'staleSidecars',
+      ]),
+    ),
+    ...failedLines(tally),
+    ...alerts.flatMap(({ text, advice }) => row('alert', `${text}: ${advice}`)),
+    ...unlessQuiet([...row('shard', closing.shard), ...row('data', closing.dataPath)]),
+    ...row('failures', closing.reportPath),
+    ...row('quarantine', closing.quarantinePath),
+    ...row('next', closing.next),
+  ];
+}
+
+/** Shorter runs get no line with their times. */
+const TIMES_AFTER_MS = 10_000;
+
+/** For example `plan 18s, work 38.5s; of the objects' time 5 % wait, 95 % transfer`; undefined for a short run. */
+export function timeText({
+  elapsedMs,
+  planMs,
+  pausedMs,
+  workMs,
+  stagesMs,
+}: RunEnd['times']): string | undefined {
+  if (elapsedMs <= TIMES_AFTER_MS) return undefined;
+  const phases = [
+    `plan ${durationText(planMs)}`,
+    ...(pausedMs < 1000 ? [] : [`pauses ${durationText(pausedMs)}`]),
+    `work ${durationText(workMs)}`,
+  ].join(', ');
+  const stages = Object.entries(stagesMs).filter(([, ms]) => ms > 0);
+  const sum = stages.reduce((total, [, ms]) => total + ms, 0);
+  const shares = stages.map(([stage, ms]) => `${Math.round((ms / sum) * 100)} % ${stage}`);
+  return shares.length === 0 ? phases : `${phases}; of the objects' time ${shares.join(', ')}`;
+}
+
+/** Counts of objects by outcome, of objects that were not begun, and of jobs that have not ended. */
+function countsText(tally: Tally, undone: number, openJobs = 0): string {
+  const { outcomes } = tally;
+  const counts = OUTCOME_KINDS.filter((kind) => outcomes[kind] > 0).map(
+    (kind) => `${numberText(outcomes[kind])} ${kind}`,
+  );
+  if (undone > 0) counts.push(`${numberText(undone)} not done`);
+  if (openJobs > 0) counts.push(`${countText(openJobs, 'job')} not done`);
+  return counts.length === 0 ? 'nothing to do' : counts.join(', ');
+}
+
+function overlapLines(tally: Tally): string[] {
+  const [compared = 0, differing = 0, onlyRest = 0, onlyArchive = 0, shifted = 0] = (
+    ['compared', 'differing', 'onlyRest', 'onlyArchive', 'shifted'] as const
+  ).map((name) => tally.of(`overlap.${name}`));
+  if (compared + onlyRest + onlyArchive === 0) return [];
+  const parts = [
+    `${numberText(differing)} differ`,
+    ...(onlyRest > 0 ? [`${numberText(onlyRest)} only REST had`] : []),
+    ...(onlyArchive > 0 ? [`${numberText(onlyArchive)} only the archive has`] : []),
+    ...(shifted > 0
+      ? [`in ${numberText(shifted)} files the labels of the archive are off by one interval`]
+      : []),
+  ];
+  return row(
+    'compared',
+    `${numberText(compared)} rows of REST with those of the archive: ${parts.join(', ')}`,
+  );
+}
+
+/** A line with a name in front; none without a text. */
+export function row(name: string, text: string | undefined): string[] {
+  return text === undefined ? [] : [`  ${name.padEnd(11)}${text}`];
+}
+
+function work({ tally, network, times: { workMs } }: Closing): string[] {
+  const [files, bytes, rows] = [tally.of('files'), tally.of('bytes'), tally.of('rows')];
+  if (files === 0) return [];
+  const speed = workMs > 0 ? ` at ${bytesText(Math.round((bytes / workMs) * 1000))}/s` : '';
+  const written = `${rows > 0 ? `${numberText(rows)} rows in ` : ''}${countText(files, 'file')}`;
+  const { settled } = network;
+  const [dropped, kept] = [tally.of('duplicatesDropped'), tally.of('duplicatesKept')];
+  const requests = `${numberText(network.requests)} requests, ${numberText(network.retries.total)} retried`;
+  return [
+    ...row('fetched', `${bytesText(bytes)}${speed}, ${requests}`),
+    ...row('written', `${written}, ${bytesText(tally.of('fileBytes'))}`),
+    ...row(
+      'settled',
+      settled &&
+        `at ${settled.level} objects in flight, of ${settled.most} at most: ${WHY_SETTLED[settled.why]}`,
+    ),
+    ...(dropped > 0 ? row('dropped', `${numberText(dropped)} exact duplicate rows within one object`) : []),
+    ...(kept > 0 ? row('kept', `${numberText(kept)} exact duplicate rows across objects`) : []),
+  ];
+}
+
+const WHY_SETTLED: Readonly<Record<Settled['why'], string>> = {
+  refused: 'the host refused more',
+  troubled: 'too many requests were broken off or had a wrong body',
+  'no-faster-with-more': 'a higher number did not bring more objects per second',
+};
+
+function noteLines(tally: Tally, notes: readonly Note[]): string[] {
+  return notes.flatMap((note) => named(tally, NOTES[note], note, tally.of(note)));
+}
+
+function substituteLines(tally: Tally): string[] {
+  const [fromRest, held] = [tally.of('archiveFailed.fromRest'), tally.of('archiveFailed.held')];
+  const next = 'the archive did not answer; the next run tries it again';
+  return [
+    ...(fromRest > 0 ? [`  ${numberText(fromRest)} from REST: ${next}, and its rows replace these`] : []),
+    ...(held > 0 ? [`  ${numberText(held)} held from REST stay: ${next}`] : []),
+  ];
+}
+
+function failedLines(tally: Tally): string[] {
+  return (Object.entries(tally.failedBy) as [ErrorCode, number][]).flatMap(([code, count]) => {
+    const may = new CryptodlError(code, '').retryable ? ' (retrying may help)' : '';
+    return named(tally, `failed, ${code}${may}`, code, count);
+  });
+}
+
+const PARTIAL = 'partial, fewer or more rows than the period must have';
+const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
+
+/** Routine absences, and objects that a run had no time for, have one example. Others have up to five, because they may need a check. */
+const ROUTINE: ReadonlySet<string> = new Set([
+  'time-over',
+  'not-published-yet',
+  ...ABSENCE_REASONS.filter((reason) => REASON_FACTS[reason].isProven),
+]);
+
+/** Empty if there are none. */
+function named(tally: Tally, title: string, key: string, count: number): string[] {
+  if (count <= 0) return [];
+  const examples = tally.examples.get(key) ?? [];
+  const shown = ROUTINE.has(key) ? examples.slice(0, 1) : examples;
+  const more = count > shown.length ? [`      … and ${numberText(count - shown.length)} more`] : [];
+  return [`  ${numberText(count)} ${title}`, ...shown.map((text) => `      ${text}`), ...more];
+}
+
+// The lines at the end of `cryptodl run`: the end of each job.
+
+interface EndedJob {
+  readonly job: { readonly name: string };
+  /** Undefined for a job that was not started. */
+  readonly exitCode?: number;
+  /** Undefined for a job that began no object. */
+  readonly end?: Pick<RunEnd, 'tally' | 'undone'>;
+}
+
+export interface JobsClosing {
+  readonly jobs: readonly EndedJob[];
+  readonly elapsedMs: number;
+  readonly reportPath: string | undefined;
+  /** The counts of all jobs. */
+  readonly counts: Counters<CountName>;
+  /** The next step, unless it depends on the failures. */
+  readonly next: string | undefined;
+}
+
+export function jobsBlock({ jobs, elapsedMs, reportPath, counts, next }: JobsClosing): string[] {
+  const succeeded = jobs.filter(({ exitCode }) => exitCode === 0).length;
+  const width = Math.max(10, ...jobs.map(({ job }) => job.name.length));
+  const all =
+    succeeded === jobs.length ? 'all succeeded' : `${succeeded} succeeded, ${jobs.length - succeeded} failed`;
+  const step = next ?? (reportPath === undefined ? undefined : nextStep(counts, reportPath));
+  return [
+    `${countText(jobs.length, 'job')}: ${all}, in ${durationText(elapsedMs)}`,
+    ...jobs.map(({ job: { name }, exitCode, end }) => {
+      const counted = end === undefined ? 'nothing done' : countsText(end.tally, end.undone);
+      const code = exitCode === 0 ? '' : ` (exit code ${exitCode})`;
+      return `  ${name.padEnd(width)} ${exitCode === undefined ? 'not started' : counted + code}`;
+    }),
+    ...(reportPath === undefined ? [] : [`  ${'failures'.padEnd(width)} ${reportPath}`]),
+    ...(step === undefined ? [] : [`  ${'next'.padEnd(width)} ${step}`]),
+  ];
+}

@@ -1,0 +1,176 @@
+/** The avoidable part of the time of a run, and the flag that changes it. */
+import type { Wait } from '../../model/fetch.js';
+import type { ErrorCode } from '../../model/errors.js';
+import { bytesText, countText, durationText, numberText } from '../../model/units.js';
+import { row } from './closing-block.js';
+import type { NetworkFigures } from './figures.js';
+
+interface Diagnosed {
+  readonly network: NetworkFigures;
+  readonly elapsedMs: number;
+}
+
+/** A cost gets a line if it is more than this share of the run, and at least one second. */
+const SHOWN_SHARE = 0.1;
+const SHOWN_MS = 1000;
+/** If the largest cost is more than this share of the run, a line names the flag that changes it. */
+const BOTTLENECK_SHARE = 0.25;
+
+/** Figures of the proxies, the group and the bucket, where they are used; the costs of the run; the flag that lowers the largest one. */
+export function diagnosisLines(run: Diagnosed): string[] {
+  const { network } = run;
+  return [
+    ...network.proxies.flatMap((proxy, at) => row(at === 0 ? 'proxies' : '', proxyText(proxy))),
+    ...row('group', groupText(network)),
+    ...row('bucket', lakeText(network)),
+    ...limiterLines(run),
+    ...row('retries', retryText(run)),
+    ...row('names', nameText(run)),
+    ...row('bottleneck', bottleneckText(run)),
+  ];
+}
+
+function proxyText(figures: NetworkFigures['proxies'][number]): string {
+  const { proxy, requests, failures, refusals, isDead, pausedMs } = figures;
+  const parts = [
+    countText(requests, 'request'),
+    ...(failures > 0 ? [`${numberText(failures)} failed at the proxy`] : []),
+    ...(refusals > 0 ? [`${numberText(refusals)} refused by a host`] : []),
+    ...(pausedMs > 0 ? [`paused for another ${durationText(pausedMs)}`] : []),
+    ...(isDead ? ['does not work'] : []),
+  ];
+  return `${proxy}: ${parts.join(', ')}`;
+}
+
+/** The programs that shared the limits of the run. */
+function groupText({ limiter: { group } }: NetworkFigures): string | undefined {
+  const end = group?.isShared === false ? ', without Redis at the end' : '';
+  return group && `${group.name}: ${countText(group.members, 'program')}${end}`;
+}
+
+function lakeText({ lake }: NetworkFigures): string | undefined {
+  if (lake === undefined || lake.host === '') return undefined;
+  const { host, requests, sentBytes, receivedBytes } = lake;
+  const retried = Object.values(lake.retries).reduce((sum, count) => sum + count, 0);
+  const parts = [
+    ...Object.entries(requests).map(([method, count]) => `${numberText(count)} ${method}`),
+    ...(retried > 0 ? [`${numberText(retried)} retried`] : []),
+    `${bytesText(sentBytes)} sent`,
+    `${bytesText(receivedBytes)} received`,
+  ];
+  return `${host}: ${parts.join(', ')}`;
+}
+
+function limiterLines(run: Diagnosed): string[] {
+  const { waits, refusals, refusalsPerHour } = run.network.limiter;
+  const { permit = 0, pause = 0 } = run.network.costMs.waits;
+  const waited = `for permits: ${countText(waits, 'request')}, ${partText(run, permit + pause)}`;
+  const refused = `${countText(refusals, 'time')} by a limit of the host (429, 418), ${numberText(refusalsPerHour)} per hour`;
+  return [
+    ...(isShown(run, permit + pause) ? row('waited', waited) : []),
+    ...(refusals > 0 ? row('refused', refused) : []),
+  ];
+}
+
+function retryText(run: Diagnosed): string | undefined {
+  const { retries, costMs } = run.network;
+  const { waits: lost } = costMs;
+  const waited =
+    (lost['back-off'] ?? 0) + (lost['retry-after'] ?? 0) + (lost['retry-budget'] ?? 0) + (lost.breaker ?? 0);
+  const failed = Object.values(costMs.failures).reduce((sum, ms) => sum + ms, 0);
+  if (!isShown(run, waited + failed)) return undefined;
+  const helped =
+    retries.requests === 0
+      ? ''
+      : `${numberText(retries.succeeded)} of ${numberText(retries.requests)} retried requests with success; `;
+  return `${helped}failed attempts and waits cost ${partText(run, waited + failed)}`;
+}
+
+function nameText(run: Diagnosed): string | undefined {
+  const { misses, failures, ms } = run.network.dns;
+  const failed = failures > 0 ? `, ${numberText(failures)} of them failed` : '';
+  return isShown(run, ms) ? `${countText(misses, 'look-up')} took ${partText(run, ms)}${failed}` : undefined;
+}
+
+interface Bottleneck {
+  readonly what: string;
+  readonly advice: string;
+}
+
+function bottleneckText(run: Diagnosed): string | undefined {
+  const { waits, failures } = run.network.costMs;
+  const costs: Readonly<Partial<Record<Wait | ErrorCode, number>>> = { ...waits, ...failures };
+  const texts = Object.entries({ ...BOTTLENECKS, permit: longestWaits(run.network) }) as [
+    Wait | ErrorCode,
+    Bottleneck,
+  ][];
+  const [worst] = texts
+    .map(([cost, text]) => ({ ...text, ms: costs[cost] ?? 0 }))
+    .toSorted((one, other) => other.ms - one.ms);
+  if (worst === undefined || !isShown(run, worst.ms, BOTTLENECK_SHARE)) return undefined;
+  const share = Math.min(100, Math.round((worst.ms / run.elapsedMs) * 100));
+  return `${worst.what}, ${share} % of the run: ${worst.advice}`;
+}
+
+const MORE_SOCKETS = 'a higher limit allows more requests at once';
+const TIMEOUT = 'a shorter timeout ends hanging requests sooner, a longer one waits for a slow host';
+
+/** Waits, and failed attempts by their error. */
+const BOTTLENECKS: Readonly<Partial<Record<Wait | ErrorCode, Bottleneck>>> = {
+  pause: {
+    what: 'refusals by a limit of the host (429, 418)',
+    advice: 'a longer --request-interval, or a lower --limits, sends fewer requests',
+  },
+  socket: { what: '--pool-limit', advice: MORE_SOCKETS },
+  'socket-of-host': { what: '--pool-limit-per-host', advice: MORE_SOCKETS },
+  'retry-budget': {
+    what: 'retries that waited, because too many requests failed',
+    advice: 'the host has a problem; a lower --concurrency sends no more requests than it can serve',
+  },
+  'back-off': {
+    what: 'waits before retries',
+    advice: 'a shorter --retry-delay or --retry-max-delay retries sooner',
+  },
+  'retry-after': { what: 'waits that the host asked for (Retry-After)', advice: 'no flag shortens them' },
+  breaker: { what: '--breaker-open', advice: 'a shorter time tries a failed host again sooner' },
+  'connect-timeout': { what: '--connect-timeout', advice: TIMEOUT },
+  'headers-timeout': { what: '--headers-timeout', advice: TIMEOUT },
+  'idle-timeout': { what: '--idle-timeout', advice: TIMEOUT },
+  'total-timeout': { what: '--total-timeout', advice: TIMEOUT },
+};
+
+/** The rate limit with the longest waits for permits. */
+function longestWaits({ limiter }: NetworkFigures): Bottleneck {
+  const [longest] = Object.entries(limiter.buckets).toSorted(
+    ([, one], [, other]) => other.waitedMs - one.waitedMs,
+  );
+  const [name, bucket] = longest ?? ['requests'];
+  return bucket?.isChosen === true
+    ? {
+        what: `your limit for ${name}`,
+        advice: 'a higher --limits or --requests-per-minute, or a shorter --request-interval, raises it',
+      }
+    : { what: `the limit of the exchange for ${name}`, advice: 'no flag raises it' };
+}
+
+function isShown({ elapsedMs }: Diagnosed, ms: number, share = SHOWN_SHARE): boolean {
+  return ms >= SHOWN_MS && ms > elapsedMs * share;
+}
+
+function partText({ elapsedMs }: Diagnosed, ms: number): string {
+  return `${durationText(ms)} of ${durationText(elapsedMs)}`;
+}
+
+/** Fewer failed first attempts, or a smaller share of them, are usual: about one of a thousand fails. */
+const LEAST_FAILURES = 10;
+const FIRST_SHARE = 0.01;
+
+/** A high failure rate of first attempts that successful retries hide. */
+export function firstAttemptWarning({
+  firstAttempts,
+}: Pick<NetworkFigures, 'firstAttempts'>): string | undefined {
+  const { requests, failed } = firstAttempts;
+  if (failed < LEAST_FAILURES || failed < requests * FIRST_SHARE) return undefined;
+  const percent = Math.round((failed / requests) * 1000) / 10;
+  return `${percent} % of first attempts failed (${numberText(failed)} of ${numberText(requests)} requests), usual is 0.1 %: the host or the network has a problem, even if retries succeed`;
+}

@@ -1,0 +1,322 @@
+/** The failure report: one JSON line per failure, written immediately. It is the input of `cryptodl retry`. A report that replaces an earlier one is written beside it, and renamed when it is complete. */
+import { periodText } from '../../model/calendar.js';
+import { errnoOf, usage } from '../../model/errors.js';
+import type { CryptodlError } from '../../model/errors.js';
+import { jsonText } from '../../text/printable.js';
+import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
+import { constants } from 'node:fs';
+import { access, open, rename, rm, stat, lstat, readdir, readFile, realpath } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { makeFolder } from '../../files/disk.js';
+import { beginsWith, refuseForeignFile } from '../../files/own-file.js';
+import { removeLeftovers, stagedBeside } from '../../files/temp-files.js';
+import { reasonOf } from '../../text/path-faults.js';
+import * as v from 'valibot';
+import { SettingsSchema } from '../../model/settings-schema.js';
+import { parseJson } from '../../text/json.js';
+
+const OptionsSchema = v.record(v.string(), v.array(v.string()));
+
+/** The first line of each report. */
+const HeaderSchema = v.object({
+  v: v.literal(1),
+  kind: v.literal('header'),
+  verb: v.picklist(['vision', 'metrics', 'repair', 'run']),
+  tool: v.string(),
+  at: v.string(),
+  options: OptionsSchema,
+});
+
+/** A line of a report of several jobs: the options of one job. The failures name their job. */
+const JobSchema = v.object({
+  v: v.literal(1),
+  kind: v.literal('job'),
+  job: v.string(),
+  verb: v.picklist(['vision', 'metrics']),
+  options: OptionsSchema,
+});
+
+const EntrySchema = v.object({
+  v: v.literal(1),
+  kind: v.picklist(['failed', 'absent']),
+  job: v.optional(v.string()),
+  market: v.string(),
+  dataset: v.string(),
+  interval: v.optional(v.string()),
+  symbol: v.string(),
+  cadence: v.picklist(['daily', 'monthly']),
+  period: v.string(),
+  key: v.string(),
+  code: v.string(),
+  retryable: v.boolean(),
+  attempts: v.number(),
+  message: v.string(),
+  at: v.string(),
+  settings: SettingsSchema,
+});
+
+type ReportHeader = v.InferOutput<typeof HeaderSchema>;
+type JobHeader = v.InferOutput<typeof JobSchema>;
+type WrittenEntry = v.InferOutput<typeof EntrySchema>;
+/** A failure or a hole, with the number of its line, from 1. */
+type ReportEntry = WrittenEntry & { readonly line: number };
+
+export type ReadReport = Readonly<Awaited<ReturnType<typeof readFailureReport>>>;
+
+/** The hint for a file that is no report. */
+export const GIVE_REPORT =
+  'a run with failures writes its report to _failures of the lake: cryptodl retry data/_failures/NAME.jsonl';
+
+/** Reads a report. Throws a usage error if the file cannot be read, and for the first line that is not part of a report. */
+export async function readFailureReport(path: string) {
+  const { lines, cut } = await linesOf(path);
+  const [first, ...others] = lines;
+  const header = v.safeParse(HeaderSchema, first?.content);
+  if (!header.success)
+    throw usage(`${path} is not a failure report: its first line is not a header`, GIVE_REPORT);
+  const jobs: JobHeader[] = [];
+  const entries: ReportEntry[] = [];
+  for (const { line, content } of others) {
+    const job = v.safeParse(JobSchema, content);
+    if (job.success) {
+      jobs.push(job.output);
+      continue;
+    }
+    const entry = v.safeParse(EntrySchema, content);
+    if (!entry.success)
+      throw usage(`${path} line ${line} is not a failure (${entry.issues[0].message})`, 'remove that line');
+    entries.push({ ...entry.output, line });
+  }
+  refuseStrays(path, jobs, entries);
+  const target = (await lstat(path)).isSymbolicLink() ? await realpath(path) : path;
+  return {
+    /** As given. */
+    path,
+    /** Path of the file, or of the target if the file is a symbolic link; undefined for a pipe. */
+    file: (await stat(path)).isFile() ? target : undefined,
+    header: header.output,
+    /** Empty for the report of a single run. */
+    jobs,
+    entries,
+    /** The number of the last line, if that line is cut: its failure is not known. */
+    cut,
+  };
+}
+
+/** The name of the newest report in a folder; undefined if the folder has none. */
+export async function newestReport(folder: string): Promise<string | undefined> {
+  const names = await readdir(folder).catch(() => []);
+  return names
+    .filter((name) => stampOf(name) !== '')
+    .sort((a, b) => (stampOf(a) < stampOf(b) ? -1 : 1))
+    .at(-1);
+}
+
+/** The time in the name of a report; empty for another file. */
+function stampOf(name: string): string {
+  if (!name.endsWith('.jsonl')) return '';
+  return /-(\d{8}T\d{9}Z.*)/s.exec(name.slice(0, -'.jsonl'.length))?.[1] ?? '';
+}
+
+/** `cut`: the number of the last line, if that line is cut. */
+async function linesOf(path: string) {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    throw usage(`cannot read ${path} (${reasonOf(errnoOf(error))})`, GIVE_REPORT);
+  }
+  const all = text.split('\n').map((each, index) => ({ line: index + 1, text: each.trim() }));
+  const lines = all
+    .filter((each) => each.text !== '')
+    .map((each) => ({ line: each.line, content: parseJson(each.text) }));
+  const damaged = lines.find(({ content }) => content === undefined);
+  if (damaged === undefined) return { lines, cut: undefined };
+  // The last line of a run that was killed has no line end.
+  if (damaged.line === all.length) return { lines: lines.slice(0, -1), cut: damaged.line };
+  throw usage(`${path} line ${damaged.line} is not JSON`, GIVE_REPORT);
+}
+
+/** In a report of several jobs, each failure must name a job of the report, because the line of the job has the options. */
+function refuseStrays(path: string, jobs: readonly JobHeader[], entries: readonly ReportEntry[]): void {
+  const names = new Set<string | undefined>(jobs.length === 0 ? [undefined] : jobs.map(({ job }) => job));
+  const stray = entries.find(({ job }) => !names.has(job));
+  if (stray !== undefined)
+    throw usage(`${path} line ${stray.line} names no job of the report`, 'remove that line');
+}
+
+/** Holes that wait in memory for the first failure, at most. */
+const PENDING_HOLES = 1000;
+
+/** The failures of a run, or of one of its jobs. */
+export interface FailureReport {
+  add(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError, at: string): Promise<void>;
+  addHole(plan: PartitionPlan, object: ArchiveObject, at: string): void;
+  /** Returns the path of the report, if there is one. A run that ends early keeps the report that it would replace. */
+  close(isComplete: boolean): Promise<string | undefined>;
+}
+
+/** The header of a report, without its fixed fields. */
+export type RunHeader = Omit<ReportHeader, 'v' | 'kind' | 'verb'> & {
+  readonly verb: Exclude<ReportHeader['verb'], 'run'>;
+};
+
+/** The report of one run, or of several jobs: it then has a line for each job with failures, which name their job. */
+export interface WholeReport extends FailureReport {
+  ofJob(job: Pick<JobHeader, 'job' | 'verb' | 'options'>): FailureReport;
+}
+
+/** The first failure creates the file. Holes are written to it, but do not create it. */
+export function createFailureReport(options: ReportFileOptions): WholeReport {
+  const file = createReportFile(options);
+  return {
+    ...failuresInto(file.append),
+    close: file.close,
+    ofJob: (job) => {
+      let begin = `${jsonText({ v: 1, kind: 'job', ...job })}\n`;
+      const append = (lines: string): Promise<void> => {
+        const first = begin;
+        begin = '';
+        return file.append(`${first}${lines}`);
+      };
+      return {
+        ...failuresInto(append, job.job),
+        close: () => Promise.resolve(begin === '' ? options.path : undefined),
+      };
+    },
+  };
+}
+
+function failuresInto(
+  append: (lines: string) => Promise<void>,
+  job?: string,
+): Pick<FailureReport, 'add' | 'addHole'> {
+  let holes: string[] = [];
+  let hasFailed = false;
+  return {
+    add: (plan, object, { code, retryable, attempts, message }, at) => {
+      const line = lineOf(plan, object, { job, kind: 'failed', code, retryable, attempts, message, at });
+      const lines = [...holes, line].join('');
+      holes = [];
+      hasFailed = true;
+      return append(lines);
+    },
+    addHole: (plan, object, at) => {
+      const message =
+        object.rest === undefined
+          ? 'the archive does not have it, but has periods before and after it'
+          : 'REST has no row of this period';
+      const facts = { kind: 'absent', code: 'hole', retryable: true, attempts: 1 } as const;
+      const line = lineOf(plan, object, { job, ...facts, message, at });
+      if (hasFailed) append(line).catch(() => undefined);
+      else if (holes.length < PENDING_HOLES) holes.push(line);
+    },
+  };
+}
+
+function lineOf(
+  { series, settings }: PartitionPlan,
+  { period, key }: ArchiveObject,
+  {
+    job,
+    ...result
+  }: Pick<WrittenEntry, 'job' | 'kind' | 'code' | 'retryable' | 'attempts' | 'message' | 'at'>,
+): string {
+  const { cadence } = period;
+  const own = { ...series, cadence, period: periodText(period), key, settings };
+  const entry: WrittenEntry = { v: 1, job, ...own, ...result };
+  return `${jsonText(entry)}\n`;
+}
+
+export interface ReportFileOptions {
+  readonly path: string;
+  readonly header: Omit<ReportHeader, 'v' | 'kind'>;
+  /**
+   * `new`: a new name beside earlier reports. `overwrite`: the file that the user named.
+   * `replace`: replaces an earlier report at the end of the run. Both: a run without failures removes the earlier report.
+   */
+  readonly mode: 'new' | 'overwrite' | 'replace';
+}
+
+/** `append`: appends whole lines. The header precedes the first one. */
+function createReportFile(
+  options: ReportFileOptions,
+): Pick<FailureReport, 'close'> & { append: (lines: string) => Promise<void> } {
+  const replaces = options.mode === 'replace';
+  const target = options.path;
+  let path = target;
+  let file: Promise<FileHandle> | undefined;
+  let tail = Promise.resolve();
+  const start = async (): Promise<FileHandle> => {
+    await makeFolder(dirname(target));
+    if (replaces) path = await stagedBeside(target);
+    // Checked again, because hours may have passed since the run began.
+    if (options.mode === 'overwrite') await refuseForeignReport(path);
+    const opened = await open(path, options.mode === 'overwrite' ? 'w' : 'wx');
+    await opened.appendFile(`${jsonText({ v: 1, kind: 'header', ...options.header })}\n`);
+    return opened;
+  };
+  return {
+    append: async (lines) => {
+      const opened = await (file ??= start());
+      const written = tail.then(() => opened.appendFile(lines));
+      tail = written;
+      await written;
+    },
+    close: async (isComplete) => {
+      if (file === undefined) {
+        if (!isComplete) return replaces ? target : undefined;
+        // A run without failures removes the report of an earlier run, and what a killed retry has left beside it.
+        if (options.mode !== 'new') await removeReport(target);
+        if (replaces) await removeLeftovers(dirname(target));
+        return undefined;
+      }
+      const opened = await file;
+      await tail;
+      await opened.sync();
+      await opened.close();
+      if (replaces && isComplete) await rename(path, target);
+      else if (replaces) await rm(path);
+      return target;
+    },
+  };
+}
+
+/** Keeps an empty file, as `mktemp` makes one. */
+async function removeReport(path: string): Promise<void> {
+  await refuseForeignReport(path);
+  const facts = await stat(path).catch(() => undefined);
+  if (facts !== undefined && facts.size > 0) await rm(path, { force: true });
+}
+
+function refuseForeignReport(path: string): Promise<void> {
+  return refuseForeignFile({
+    flag: 'failures',
+    path: resolve(path),
+    what: 'a failure report',
+    isOwn: beginsWith('{"v":1,"kind":"header",'),
+  });
+}
+
+/** Checks at the start of a run that the report can be written to a path that is not new. Rejects with a usage error. */
+export async function refuseBadPath(path: string): Promise<void> {
+  await refuseForeignReport(path);
+  try {
+    await makeFolder(dirname(path));
+    const written = await stat(path).catch(() => undefined);
+    await access(written === undefined ? dirname(path) : path, constants.W_OK);
+  } catch (error) {
+    throw usage(
+      `--failures ${path} cannot be written (${reasonOf(errnoOf(error))})`,
+      'choose another --failures, or leave it out',
+    );
+  }
+}
+
+/** Rejects with a usage error if the path of the folder for reports is not a folder. */
+export async function refuseBadFolder(folder: string): Promise<void> {
+  const facts = await stat(folder).catch(() => undefined);
+  if (facts !== undefined && !facts.isDirectory())
+    throw usage(`${folder} is not a folder, and failure reports are written into it`, 'move it');
+}

@@ -1,0 +1,240 @@
+/** Reports the events of a run: lines on stderr for people, JSON on stdout for programs, and the log. */
+import type { AttemptEnd } from '../../model/fetch.js';
+import type { Clock } from '../../model/clock.js';
+import type { CryptodlError } from '../../model/errors.js';
+import type { Announcement, Observer, RetryEvent } from '../../model/observer.js';
+import type { TaskOutcome } from '../../model/outcome.js';
+import { bytesText, countText, durationText, numberText } from '../../model/units.js';
+import { printLines } from '../../text/printable.js';
+import { row } from './closing-block.js';
+import { logAttempt, logRetry } from './log.js';
+import type { Log } from './log.js';
+import type { RunFollower } from './live-run.js';
+import { RunProgress } from './run-progress.js';
+import type { ProgressOptions } from './run-progress.js';
+
+export interface ReporterOptions {
+  readonly stdout: NodeJS.WritableStream;
+  readonly stderr: ProgressOptions['stream'];
+  readonly clock: Clock;
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly progress: ProgressOptions['mode'];
+  readonly log: Log;
+  /** The name of the job, if there are several. It precedes the first line, and each event contains it. */
+  readonly job?: string | undefined;
+  /** Other jobs print at the same time: each line begins with the name of the job. */
+  readonly isBeside?: boolean;
+  /** Replaces the flags in a warning by the names under which the options were given. */
+  readonly nameOptions?: (text: string) => string;
+}
+
+/** Shorter waits get no line. */
+const LONG_WAIT_MS = 5000;
+/** Warnings that a run with `--quiet` keeps, at most. The log has all warnings. */
+const MOST_WARNINGS = 20;
+
+export class Reporter implements Observer {
+  readonly #options: ReporterOptions;
+  readonly #progress: RunProgress;
+  /** Warnings of a run with `--quiet` that were not printed yet. */
+  readonly #warnings: string[] = [];
+  #unkeptWarnings = 0;
+  #lastWaitLineAt = Number.NEGATIVE_INFINITY;
+  #hasTitle = false;
+
+  constructor(options: ReporterOptions) {
+    this.#options = options;
+    const { quiet, json, progress, stderr: stream, clock } = options;
+    // Events on stdout are data, so `--quiet` does not end them.
+    const mode = quiet && !(json && progress === 'json') ? 'none' : progress;
+    this.#progress = new RunProgress({
+      mode,
+      label: this.#label,
+      stream,
+      clock,
+      emit: (fields) => {
+        if (json) this.event('progress', fields);
+        else printLines(stream, [{ event: 'progress', job: options.job, ...fields }]);
+      },
+    });
+  }
+
+  /** Shows the progress of the run. */
+  get follower(): RunFollower {
+    return this.#progress;
+  }
+
+  /** Lines for people; not printed with `--quiet`. */
+  say(lines: readonly string[]): void {
+    if (!this.#options.quiet) this.#print(lines);
+  }
+
+  /** Lines that are printed also with `--quiet`, after the kept warnings. */
+  alarm(lines: readonly string[]): void {
+    const more = this.#unkeptWarnings === 0 ? [] : [`… and ${this.#unkeptWarnings} more warnings`];
+    this.#print([...this.#warnings.splice(0), ...more, ...lines]);
+    this.#unkeptWarnings = 0;
+  }
+
+  /** A line that the user asked for; printed also with `--quiet`. */
+  note(line: string): void {
+    this.#print([line]);
+    this.#options.log.logger.info(line);
+  }
+
+  waiting(message: string): void {
+    this.say([message]);
+    this.event('waiting', { message });
+    this.#options.log.logger.info(message);
+  }
+
+  /** Prints a warning. With `--quiet`, it is kept and printed only with later `alarm` lines. */
+  warn(text: string): void {
+    this.#warn(text, this.#options.quiet);
+  }
+
+  /** Prints a warning also with `--quiet`: a file that the user asked for is not there. */
+  warnOfOutput(text: string): void {
+    this.#warn(text, false);
+  }
+
+  #warn(text: string, isKept: boolean): void {
+    const message = this.#options.nameOptions?.(text) ?? text;
+    const line = `warning: ${message}`;
+    if (!isKept) this.#print([line]);
+    else if (this.#warnings.length < MOST_WARNINGS) this.#warnings.push(line);
+    else this.#unkeptWarnings += 1;
+    this.event('warning', { message });
+    this.#options.log.logger.warn(message);
+  }
+
+  event(event: string, fields: object): void {
+    const { json, stdout, job } = this.#options;
+    if (!json) return;
+    this.#progress.clear();
+    printLines(stdout, [{ event, job, ...fields }]);
+  }
+
+  announce(announcement: Announcement): void {
+    this.say(planBlock(announcement));
+    const { range, terms, totals: all } = announcement;
+    const { restWeights: requests, ...totals } = all;
+    this.event('plan', { ...totals, requests, range, terms });
+  }
+
+  arrived(): void {
+    // The progress counts it.
+  }
+
+  outcome(outcome: TaskOutcome): void {
+    const { outcome: kind, ...facts } = outcome;
+    this.event('object', outcome);
+    if (outcome.outcome === 'ok' || outcome.outcome === 'partial') this.#reportChanged(outcome);
+    this.#options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
+  }
+
+  /** Reports an object that has changed upstream, for users of its old rows. */
+  #reportChanged({ changed, ...outcome }: Extract<TaskOutcome, { outcome: 'ok' | 'partial' }>): void {
+    if (changed === undefined) return;
+    const { market, dataset, interval, symbol, period, key, bytes } = outcome;
+    const to = { bytes, sha256: changed.sha256 };
+    this.event('changed', { market, dataset, interval, symbol, period, key, from: changed.from, to });
+  }
+
+  retry(event: RetryEvent): void {
+    const { clock, log } = this.#options;
+    const fields = logRetry(log, event);
+    this.event('retry', fields);
+    if (event.delayMs < LONG_WAIT_MS || clock.monotonic() - this.#lastWaitLineAt < LONG_WAIT_MS) return;
+    this.#lastWaitLineAt = clock.monotonic();
+    this.say([`waiting ${durationText(event.delayMs)}: ${event.error.message}`]);
+  }
+
+  attempt(attempt: AttemptEnd): void {
+    logAttempt(this.#options.log, attempt);
+  }
+
+  /** Prints the last lines of a run. `error`: the error that ended it early. */
+  end(lines: readonly string[], how: { error: CryptodlError | undefined; isWell: boolean }): void {
+    this.#progress.stop();
+    const { error } = how;
+    if (error !== undefined)
+      this.alarm([`cryptodl: ${error.message}`, ...(error.hint === undefined ? [] : [`  ${error.hint}`])]);
+    if (how.isWell) this.say(lines);
+    else this.alarm(lines);
+  }
+
+  /** Ends the progress of a run that ends early. A live view is replaced by a line, because the end may take seconds. */
+  ending(line?: string): void {
+    if (this.#progress.stop() && line !== undefined) this.say([line]);
+  }
+
+  close(): void {
+    this.#progress.stop();
+    this.#options.log.close();
+  }
+
+  /** Prefix of each line while other jobs print. */
+  get #label(): string {
+    const { job, isBeside } = this.#options;
+    return job === undefined || isBeside !== true ? '' : `[${job}] `;
+  }
+
+  #print(lines: readonly string[]): void {
+    this.#progress.clear();
+    const { job, isBeside, stderr } = this.#options;
+    const title = job === undefined || isBeside === true || this.#hasTitle ? [] : [`[${job}]`];
+    this.#hasTitle = true;
+    // In these lines a tab is part of a name, so it is escaped. Only tables for programs separate cells with tabs.
+    const shown = lines.map((line) => line.replaceAll('\t', String.raw`\t`));
+    printLines(stderr, [...title, ...shown.map((line) => `${this.#label}${line}`)]);
+  }
+}
+
+// The first lines of a run: the selection, so that a user sees a misunderstanding, and the plan in numbers.
+
+/** The plan names at most this number of symbols. */
+const MOST_NAMES = 3;
+
+function planBlock({
+  what,
+  symbols,
+  range,
+  idle = 'no series to continue',
+  notes,
+  formats,
+  folder,
+  totals,
+  terms,
+}: Announcement): string[] {
+  const absent = Object.entries(totals.absentBy).map(([reason, number]) => `${numberText(number)} ${reason}`);
+  const ofArchive = totals.fetch - totals.fetchRest;
+  const size = [
+    ...(ofArchive === 0 ? [] : [`${countText(ofArchive, 'object')}, ${bytesText(totals.fetchBytes)}`]),
+    ...(totals.fetchRest === 0 ? [] : [`${countText(totals.fetchRest, 'period')} from REST`]),
+  ].join(' and ');
+  const fetch =
+    totals.fetch === 0
+      ? 'nothing'
+      : `${size}, into ${countText(totals.partitions, 'partition')} of ${formats}`;
+  const parts = Object.entries(totals.fetchBy)
+    .filter(([, { objects }]) => objects > 0)
+    .flatMap(([name, { objects, bytes }]) =>
+      row('', `${name}: ${countText(objects, 'object')}, ${bytesText(bytes)}`),
+    );
+  const names = symbols.length > MOST_NAMES ? countText(totals.series, 'series') : symbols.join(', ');
+  return [
+    `${what} in ${folder}: ${totals.series === 0 ? idle : `${names}, ${range}`}`,
+    ...notes.map((note) => `  ${note}`),
+    ...row('to fetch', fetch),
+    // One line per dataset, if there are several.
+    ...(parts.length < 2 ? [] : parts),
+    ...(totals.wider > 0
+      ? row('whole', `${countText(totals.wider, 'month')}: the archive lacks daily objects of them`)
+      : []),
+    ...(totals.skip > 0 ? row('held', `${countText(totals.skip, 'object')}, unchanged`) : []),
+    ...(totals.absent > 0 ? row('absent', absent.join(', ')) : []),
+    ...row('terms', terms && `${terms.summary}: ${terms.notice}`),
+  ];
+}

@@ -1,0 +1,131 @@
+/**
+ * The verdict about a lake: one state, an exit code, and the command that may mend it. For `cryptodl check`, the report, the metrics and the
+ * messages of runs. Writes nothing but the states that it keeps.
+ */
+import { amountsText } from '../../lake/catalogue/series-table.js';
+import { lakePaths } from '../../lake/layout.js';
+import { readOrders } from '../../lake/orders.js';
+import type { Order } from '../../lake/orders.js';
+import type { CryptodlError } from '../../model/errors.js';
+import { countText, numberText } from '../../model/units.js';
+import { isRunning, lastRun } from '../monitor/run-history.js';
+import type { LastRun } from '../monitor/run-history.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { VerdictSummary } from '../report/run-summary.js';
+import { absolutePath, commandLine, lakeFlag } from '../../text/printable.js';
+import { judgeOrders } from './judge-orders.js';
+import type { JudgedOrder, Mend } from './judge-orders.js';
+
+export interface LakeVerdict extends VerdictSummary {
+  readonly orders: readonly JudgedOrder[];
+  readonly run: LastRun | undefined;
+  /** Errors of manifests and lines that cannot be read: the verdict is about the others. */
+  readonly refused: readonly CryptodlError[];
+}
+
+/** Undefined for a lake without orders. Rejects with `disk` for a link in the path of a folder, and with errors of the system. */
+export async function judgeLake(request: VerbRequest): Promise<LakeVerdict | undefined> {
+  const { source, resolved, surroundings, observer, clock } = request;
+  const paths = lakePaths(absolutePath(resolved.options.out, surroundings.home));
+  const { orders: all, unreadable } = await readOrders(paths);
+  for (const path of unreadable) observer.warn(`${path} is not an order: it is left out`);
+  const own = all.filter(({ exchange }) => exchange === source.name);
+  if (own.length === 0) return undefined;
+  const running = await isRunning(paths, clock);
+  const run = await lastRun(paths, running);
+  const refused: CryptodlError[] = [];
+  const orders = await judgeOrders(request, own, (error) => refused.push(error));
+  // Why it is not known what the lake should hold besides its orders, and what to do.
+  const [unordered] = [
+    ...unreadable.map((path) => `${path} is not an order: restore it, or remove it`),
+    ...(run === undefined || run.isOrdered || running
+      ? []
+      : ['the last run ended before its order was written: run it again']),
+  ];
+  const lacking = orders.filter((one) => one.lacking > 0);
+  const next = mendingCommands(lacking, paths.root);
+  const isWhole = lacking.length === 0 && unordered === undefined;
+  const isBehind = lacking.length > 0 && lacking.every(({ behind }) => behind > 0);
+  const state = running ? 'running' : isWhole ? 'complete' : isBehind ? 'behind' : 'incomplete';
+  const cannotBeHad = next === null && unordered === undefined && !running;
+  const exitCode = isWhole ? 0 : cannotBeHad ? 4 : 3;
+  return {
+    state,
+    exitCode,
+    text: `${state}: ${(lacking.length === 0 ? unordered : undefined) ?? verdictText(orders, { state, exitCode })}`,
+    next: running ? null : next,
+    series: sumOf(orders, 'series'),
+    lacking: sumOf(orders, 'lacking'),
+    orders,
+    run,
+    refused,
+  };
+}
+
+function sumOf(orders: readonly JudgedOrder[], name: 'series' | 'lacking' | 'rows' | 'days'): number {
+  return orders.reduce((all, order) => all + order[name], 0);
+}
+
+/** `3 of 58 series lack 1,440 rows` */
+function verdictText(
+  orders: readonly JudgedOrder[],
+  { state, exitCode }: Pick<LakeVerdict, 'state' | 'exitCode'>,
+): string {
+  const series = numberText(sumOf(orders, 'series'));
+  const lacking = sumOf(orders, 'lacking');
+  if (lacking === 0)
+    return `nothing is missing in ${series} series of ${countText(orders.length, 'order')}${zipsText(orders)}`;
+  const some = `${numberText(lacking)} of ${series} series`;
+  if (state === 'behind')
+    return `${countText(Math.max(...orders.map(({ behind }) => behind)), 'day')} in ${some}`;
+  const amounts = amountsText({ rows: sumOf(orders, 'rows'), days: sumOf(orders, 'days') });
+  return `${some} lack ${amounts}${exitCode === 4 ? '; no run can fetch them' : ''}`;
+}
+
+/** Zips are compared with their digests and not unpacked. */
+function zipsText(orders: readonly JudgedOrder[]): string {
+  const zips = orders.filter(({ order }) => order.settings.format === 'zip').length;
+  return zips === 0 ? '' : `; the rows within the zips of ${countText(zips, 'order')} are not counted`;
+}
+
+/** Command lines, separated by `; `; null without any. One command for each verb: while a run finds nothing, another verb may still mend its part. */
+function mendingCommands(lacking: readonly JudgedOrder[], root: string): string | null {
+  const can = (mend: Mend): JudgedOrder[] => lacking.filter(({ mends }) => mends.has(mend));
+  const runs = can('run').map(({ order }) => order);
+  const commands = (['vision', 'metrics'] as const)
+    .map((verb) => runs.filter((order) => order.verb === verb))
+    .flatMap((own) => own.find(({ join }) => join !== undefined) ?? own.slice(0, 1))
+    .map(words);
+  if (can('repair').length > 0) commands.push(['repair']);
+  if (commands.length === 0) return null;
+  return commands.map((command) => commandLine(command) + lakeFlag(root)).join('; ');
+}
+
+/** The words of the command that fetches what an order lacks. Without symbols, a run continues all open orders. */
+function words(order: Order): string[] {
+  const { verb, market, dataset, interval, words: symbols, quote, first, last, settings, shard } = order;
+  const start = [verb, ...(order.join === undefined ? [] : ['--join', order.join])];
+  if (last === null) return start;
+  return [
+    ...start,
+    '--market',
+    market,
+    '--dataset',
+    dataset,
+    ...(interval === undefined ? [] : ['--interval', interval]),
+    '--symbols',
+    symbols.join(','),
+    ...(quote.length === 0 ? [] : ['--quote', quote.join(',')]),
+    ...(first === null ? [] : ['--from', first]),
+    '--to',
+    last,
+    ...(settings.format === 'parquet' ? [] : ['--format', settings.format]),
+    ...(shard === undefined ? [] : ['--shard', shard]),
+  ];
+}
+
+/** The verdict for outputs that show no orders. */
+export function summaryOfVerdict(verdict: LakeVerdict): VerdictSummary {
+  const { orders: _, run: __, refused: ___, ...summary } = verdict;
+  return summary;
+}

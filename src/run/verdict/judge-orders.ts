@@ -1,0 +1,181 @@
+/** Judges the orders of a lake: compares what was asked for, up to the last day that must be published by now, with what the lake holds. */
+import { openCatalogue } from '../../lake/catalogue/catalogue.js';
+import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
+import type { Amounts, SeriesStates } from '../../lake/catalogue/day-states.js';
+import type { Gap } from '../../lake/catalogue/gap.js';
+import { DoubtSums } from '../../lake/catalogue/doubts.js';
+import { percentOf } from '../../lake/catalogue/amounts.js';
+import { ExcusedAmounts } from '../../lake/catalogue/gap-groups.js';
+import { unitOf } from '../../lake/catalogue/series-table.js';
+import { lakePaths } from '../../lake/layout.js';
+import { isOrderedBy } from '../../lake/orders.js';
+import type { Order } from '../../lake/orders.js';
+import type { CryptodlError } from '../../model/errors.js';
+import { seriesName } from '../../model/task.js';
+import type { Series } from '../../model/task.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { readVerbLake } from '../../plan/select/held-series.js';
+import { readLastFailures } from '../select-failures.js';
+import { firstDayOfRest } from '../../plan/select/rest-offer.js';
+import { daysOfSymbol, orderedDays } from '../../lake/catalogue/ordered-series.js';
+import type { OrderedDays } from '../../lake/catalogue/ordered-series.js';
+import type { DayRange } from '../../lake/catalogue/spans.js';
+import type { Source } from '../../exchange/source.js';
+import { findDataset, hasLongBars, isArchived } from '../../exchange/venue.js';
+import { printable } from '../../text/printable.js';
+
+/** `run`: a run of the order may have it. `repair`: REST may have rows that held objects lack. A gap without either was asked for, and cannot be had. */
+export type Mend = 'run' | 'repair';
+
+/** An order compared with the lake. */
+export interface JudgedOrder {
+  readonly order: Order;
+  /** The day after the last one that must be published by now. */
+  readonly to: number;
+  readonly series: number;
+  /** Series that lack data. */
+  readonly lacking: number;
+  /** Missing rows, and missing days of datasets whose number of rows is not known. */
+  readonly rows: number;
+  readonly days: number;
+  /** The held share of all series in percent, each series with the same weight; undefined if nothing is expected. */
+  readonly percent: number | undefined;
+  /** The number of days at the end that series lack, if they lack nothing else; else 0. */
+  readonly behind: number;
+  readonly mends: ReadonlySet<Mend>;
+  readonly excused: ExcusedAmounts;
+  readonly doubts: DoubtSums;
+}
+
+/** Judges by the series that the lake holds, and by its last failure report. */
+export async function judgeOrders(
+  request: VerbRequest,
+  orders: readonly Order[],
+  onRefused: (error: CryptodlError) => void,
+): Promise<readonly JudgedOrder[]> {
+  const { source: venue, resolved, clock, signal, observer } = request;
+  const nowMs = resolved.options.nowMs ?? clock.now();
+  const judged = orders.map((order) => {
+    const range = orderedDays(order, venue, nowMs);
+    return { order, range, isOwn: isOrderedBy(order), states: new Map<string, SeriesStates>() };
+  });
+  type Judged = (typeof judged)[number];
+  const ofSeries = (series: Series): Judged[] => judged.filter(({ isOwn }) => isOwn(series));
+  // Each range is an object of its own, by which the states find their order.
+  const owners = new Map<Partial<DayRange>, Judged>();
+  const rangeOf = (one: Judged, symbol: string): OrderedDays => {
+    const range = { ...daysOfSymbol(one.order, one.range, symbol) };
+    owners.set(range, one);
+    return range;
+  };
+  const { root, held } = await readVerbLake(request);
+  const failures = await readLastFailures(lakePaths(root), observer.warn.bind(observer));
+  const ordered = held.filter((series) => ofSeries(series).length > 0);
+  const states = openCatalogue(root, venue, signal).states(ordered, {
+    rangesOf: (series) => ofSeries(series).map((one) => rangeOf(one, series.symbol)),
+    orderedOf: (series) =>
+      Object.fromEntries(
+        ofSeries(series).map(({ order, range }) => [
+          order.settings.format,
+          daysOfSymbol(order, range, series.symbol),
+        ]),
+      ),
+    nowMs,
+    failures: failures?.bySeries,
+    keepsStates: true,
+    onRefused,
+  });
+  for await (const one of states) {
+    const own = owners.get(one.range);
+    if (one.format === undefined || one.format === own?.order.settings.format)
+      own?.states.set(one.series.symbol, one);
+  }
+  return judged.map((one) => summed(one.order, one.range, one.states, sourcesOf(one.order, venue, nowMs)));
+}
+
+type Sources = ReturnType<typeof sourcesOf>;
+
+/** Where missing rows of an order may come from. */
+function sourcesOf({ market, dataset, interval, settings }: Order, venue: Source, nowMs: number) {
+  const spec = findDataset(venue, market, dataset);
+  const layer = interval === undefined ? {} : { interval };
+  const series = { market, dataset, ...layer, symbol: '' };
+  return {
+    hasArchive: spec !== undefined && isArchived(spec),
+    // A run takes them in place of a month that lacks whole days.
+    hasDays: spec?.cadences.includes('daily') === true,
+    // The second from which rows of REST may fill gaps.
+    restFrom:
+      spec?.rest === undefined || settings.format === 'zip' || hasLongBars(spec, interval)
+        ? Infinity
+        : firstDayOfRest(series, { venue, nowMs }) * DAY_SECONDS,
+  };
+}
+
+function summed(
+  order: Order,
+  range: OrderedDays,
+  states: ReadonlyMap<string, SeriesStates>,
+  sources: Sources,
+): JudgedOrder {
+  const all = order.symbols.map((symbol) => {
+    const one = states.get(symbol);
+    const amounts: Amounts = one ?? emptyAmounts(daysOfSymbol(order, range, symbol));
+    return {
+      ...amounts,
+      unit: unitOf(one ?? { rowSeconds: undefined }),
+      gaps: one?.gaps.filter(({ isMissing }) => isMissing),
+    };
+  });
+  const percents = all.flatMap((one) => percentOf(one) ?? []);
+  const lacking = all.filter(({ missing }) => missing > 0);
+  const missingIn = (unit: 'rows' | 'days'): number =>
+    lacking.filter((one) => one.unit === unit).reduce((sum, { missing }) => sum + missing, 0);
+  const late = lacking.map(({ gaps = [] }) => (order.last === null ? lateDays(gaps, range.to) : 0));
+  const [excused, doubts] = [new ExcusedAmounts(), new DoubtSums()];
+  for (const one of states.values()) {
+    for (const gap of one.gaps) if (!gap.isMissing) excused.add(one, gap);
+    doubts.add(printable(seriesName(one.series)), one.doubts);
+  }
+  return {
+    order,
+    to: range.to,
+    series: order.symbols.length,
+    lacking: lacking.length,
+    rows: missingIn('rows'),
+    days: missingIn('days'),
+    percent: percents.length === 0 ? undefined : percents.reduce((a, b) => a + b, 0) / percents.length,
+    behind: late.includes(0) ? 0 : Math.max(0, ...late),
+    mends: new Set(
+      lacking.flatMap(({ gaps }) => gaps?.flatMap((gap) => mendsOf(gap, sources)) ?? (['run'] as const)),
+    ),
+    excused,
+    doubts,
+  };
+}
+
+/** The number of days at the end that a series lacks; 0 if it lacks something else. */
+function lateDays([gap, other]: readonly Gap[], end: number): number {
+  const isLate = other === undefined && gap?.reason === 'not-fetched' && gap.to >= end * DAY_SECONDS;
+  return isLate ? Math.ceil((gap.to - gap.from) / DAY_SECONDS) : 0;
+}
+
+/** A symbol that the lake lacks has 0 %, once a day of the order must be published. */
+function emptyAmounts({ from, to }: OrderedDays): Amounts {
+  const expected = to - (from ?? to - 1);
+  return { expected, missing: expected };
+}
+
+/** What may mend a gap. The archive was asked for the days of a hole: `repair` asks REST for them, once, and for the rows that held objects lack. */
+function mendsOf(
+  { state, reason, isRestAsked, isOfMonth, from, to }: Gap,
+  { hasArchive, hasDays, restFrom }: Sources,
+): Mend[] {
+  const hasRest = to > restFrom;
+  if ((!hasArchive && !hasRest) || reason === 'cut') return [];
+  if (reason === 'hole') return hasRest && isRestAsked !== true ? ['repair'] : [];
+  if (reason === 'missing') return ['repair'];
+  if (state !== 'short') return ['run'];
+  const mends: Mend[] = isOfMonth === true && hasDays && to - from >= DAY_SECONDS ? ['run'] : [];
+  return hasRest ? [...mends, 'repair'] : mends;
+}

@@ -1,0 +1,241 @@
+/** Checks each series of a lake. In mode `fix`, also fixes the findings. */
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { tempPath } from '../../files/temp-files.js';
+import { backingOf } from '../../files/backing.js';
+import { refuseLinkedFolders } from '../../lake/layout.js';
+import { refuseIfLocked } from '../../lake/lock.js';
+import { mapOrdered } from '../../model/in-order.js';
+import { checkSeries, pathInLake } from './check-series.js';
+import type { CheckContext, SeriesCheck } from './check-series.js';
+import { NOT_IN_MANIFEST, REMEDIES, asRegular, linkFinding } from './lake-finding.js';
+import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
+import { evidenceOf, fixSeries } from './fix-series.js';
+import { listSeries, walkLake } from '../../lake/walk-lake.js';
+import type { LoosePath, SeriesFolder } from '../../lake/walk-lake.js';
+import { createEngine } from '../../convert/duckdb.js';
+import type { HeldSelection } from '../../plan/select/held-series.js';
+import type { Session } from '../session.js';
+import { withoutConflict } from '../../lake/write/partition-guards.js';
+import { dayOf, parsePeriod } from '../../model/calendar.js';
+import type { Manifest } from '../../lake/manifest.js';
+import { isFromRest } from '../../model/manifest-line.js';
+import type { ObjectLine } from '../../model/manifest-line.js';
+import { CryptodlError } from '../../model/errors.js';
+import { listSeries as listArchived } from '../../plan/series-listing.js';
+import { FORMATS, seriesName } from '../../model/task.js';
+import type { ArchiveObject, Cadence, Series } from '../../model/task.js';
+import { publishedDigest } from '../../exchange/archive-client.js';
+
+export interface LakeCheck {
+  readonly findings: readonly LakeFinding[];
+  /** Undefined for a file or link that belongs to no series. */
+  readonly check?: SeriesCheck;
+}
+
+const SERIES_AT_ONCE = 4;
+
+/**
+ * Yields the checks of series, files and links in path order. Rejects with `locked`: without `fix`, if a series has findings while a run
+ * writes the lake; with `fix`, if another run has taken over the lake.
+ */
+export async function* checkLake(
+  session: Session,
+  { selection, fix }: { readonly selection: HeldSelection; readonly fix: boolean },
+): AsyncGenerator<LakeCheck> {
+  const { paths, venue, stop } = session;
+  await refuseLinkedFolders(paths);
+  // A check without --fix must not write into the lake.
+  const tempFolder = tempPath(session.tempFolder, 'verify');
+  const engine = createEngine({ tempFolder, signal: stop.signal });
+  try {
+    const { format } = selection;
+    const context = { session, fix, engine: session.options.deep ? engine : undefined, format };
+    const found = selected(walkLake(paths.root, venue), selection);
+    yield* mapOrdered(found, SERIES_AT_ONCE, (one) => {
+      stop.signal.throwIfAborted();
+      return one.kind === 'series' ? checkOneSeries(context, one) : checkLoosePath(context, one);
+    });
+  } finally {
+    engine.close();
+    await rm(tempFolder, { recursive: true, force: true });
+  }
+}
+
+async function* selected(
+  all: AsyncGenerator<SeriesFolder | LoosePath>,
+  selection: HeldSelection,
+): AsyncGenerator<SeriesFolder | LoosePath> {
+  for await (const one of all)
+    if (one.kind === 'series' ? selection.names?.has(seriesName(one.series)) !== false : selection.isWhole)
+      yield one;
+}
+
+/** Checks a series, and again after each change by another writer. Then releases the files that the check has read. */
+async function checkOneSeries(context: CheckContext, folder: SeriesFolder): Promise<LakeCheck> {
+  const { paths } = context.session;
+  let check: SeriesCheck | undefined;
+  try {
+    const checked = await withoutConflict(
+      () => checkAndFix(context, folder),
+      () => backingOf(paths.root)?.reopenSeries(folder.path),
+    );
+    check = checked.check;
+    return checked;
+  } finally {
+    const zips = check?.inspected.manifest.zip.files().map((file) => join(paths.root, dirname(file)));
+    await backingOf(paths.root)?.release([folder.path, ...new Set(zips)]);
+  }
+}
+
+async function checkAndFix(context: CheckContext, folder: SeriesFolder): Promise<LakeCheck> {
+  const { session, fix } = context;
+  const { paths } = session;
+  const backing = backingOf(paths.root);
+  let check = await checkSeries(context, await listSeries(paths.root, folder));
+  if (check.findings.length > 0) {
+    if (!fix) await refuseIfLocked(paths.internal, session.clock);
+    await backing?.reopenSeries(folder.path);
+    // A run may have written since the folder was read. The lock of a fix prevents this, but a lake in a bucket has no lock.
+    if (backing !== undefined || !fix)
+      check = await checkSeries(context, await listSeries(paths.root, folder));
+  }
+  const upstream = session.options.upstream
+    ? await upstreamFindings(session, folder.series, check.inspected.manifest)
+    : [];
+  const { settled, recent } = separateRecent(paths.root, check);
+  const others = [...recent, ...upstream.map(withRemedy)];
+  if (!fix) return { check: settled, findings: [...settled.findings.map(withRemedy), ...others] };
+  await session.lock?.confirm();
+  const fixed = await fixSeries(session, settled);
+  // A fix may move files without a change of the manifest. Also then, this call begins to publish the series.
+  if (settled.findings.length > 0) await backing?.changeManifest(folder.path, () => Promise.resolve());
+  await backing?.published(folder.path);
+  return { check: settled, findings: [...fixed, ...others] };
+}
+
+// Recent files: files of a lake in a bucket that were changed a short time ago. A bucket has no lock, so the run that has put such a file
+// may not have put its manifest yet.
+
+/** Longer than the time from the put of a file to the put of its manifest, with all attempts. */
+const SETTLED_MS = 15 * 60_000;
+/** Findings about a file that a manifest may name soon. */
+const FILE_FINDINGS: ReadonlySet<LakeFindingKind> = new Set(['damaged', 'unlisted', 'sidecar']);
+
+/** The finding with a remark; undefined if its file is not recent. */
+function asRecent(root: string, finding: LakeFinding): LakeFinding | undefined {
+  // No file of a local lake is recent, because the lock keeps other runs away.
+  const ageMs = backingOf(root)?.ageMs(join(root, finding.path)) ?? Number.POSITIVE_INFINITY;
+  if (!FILE_FINDINGS.has(finding.kind) || ageMs > SETTLED_MS) return undefined;
+  const text = `${finding.text}; changed in the last 15 minutes, so another run may be writing it: try again later`;
+  return { ...finding, text, left: 'fix' };
+}
+
+/** Takes the findings about recent files out of a check. The lines of these files do not count as broken. */
+function separateRecent(
+  root: string,
+  check: SeriesCheck,
+): { readonly settled: SeriesCheck; readonly recent: readonly LakeFinding[] } {
+  const recent = check.findings.flatMap((finding) => asRecent(root, finding) ?? []);
+  const paths = new Set(recent.map(({ path }) => path));
+  const findings = check.findings.filter(({ kind, path }) => !FILE_FINDINGS.has(kind) || !paths.has(path));
+  const broken = check.broken.filter((line) => !paths.has(pathInLake(check, line)));
+  return { settled: { ...check, findings, broken }, recent };
+}
+
+function withRemedy(finding: LakeFinding): LakeFinding {
+  return { ...finding, left: REMEDIES[finding.kind] };
+}
+
+async function checkLoosePath({ session, fix }: CheckContext, { kind, path }: LoosePath): Promise<LakeCheck> {
+  const { root } = session.paths;
+  if (kind === 'link') return { findings: [withRemedy(linkFinding(path))] };
+  const finding = await asRegular(root, { kind: 'unlisted', path, text: NOT_IN_MANIFEST });
+  const recent = asRecent(root, finding);
+  if (recent !== undefined) return { findings: [recent] };
+  if (!fix || finding.kind !== 'unlisted') return { findings: [withRemedy(finding)] };
+  await session.lock?.confirm();
+  const kept = await evidenceOf(session, finding);
+  if (kept === undefined) return { findings: [{ ...finding, left: 'nothing-known' }] };
+  return { findings: [{ ...finding, done: `kept in ${kept}` }] };
+}
+
+// `verify --upstream`: compares held objects with the listing of the archive and with the digests in its sidecars.
+
+const SIDECARS_AT_ONCE = 16;
+
+/** Leaves out rows from REST and rows that the program made. Rejects if the listing or a sidecar cannot be fetched. */
+async function upstreamFindings(
+  session: Session,
+  series: Series,
+  manifest: Manifest,
+): Promise<LakeFinding[]> {
+  // The same object in two formats is one object.
+  const lines = new Map<string, ObjectLine>();
+  for (const format of FORMATS)
+    for (const line of manifest[format].lines())
+      if (!isFromRest(line) && line.verified !== 'lake') lines.set(line.key, line);
+  const findings: LakeFinding[] = [];
+  for (const cadence of ['daily', 'monthly'] as const) {
+    const held = [...lines.values()].filter((line) => line.cadence === cadence);
+    if (held.length === 0) continue;
+    const listed = await listedByKey(session, series, cadence, held);
+    const compare = (line: ObjectLine): Promise<LakeFinding | undefined> =>
+      findingOf(session, series, line, listed.get(line.key));
+    for await (const finding of mapOrdered(held, SIDECARS_AT_ONCE, compare))
+      if (finding !== undefined) findings.push(finding);
+  }
+  return findings;
+}
+
+/** The listed objects of the held periods. Rejects with `unreachable` if only a copy of the listing can be had. */
+async function listedByKey(
+  { listing, venue, nowMs }: Session,
+  series: Series,
+  cadence: Cadence,
+  held: readonly ObjectLine[],
+): Promise<Map<string, ArchiveObject>> {
+  const periods = held.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);
+  const from = Math.min(...periods.map((period) => period.from));
+  const to = Math.max(...periods.map((period) => period.to));
+  const today = dayOf(nowMs, venue);
+  const { objects, copiedAt } = await listArchived(listing, venue, series, cadence, { from, to, today });
+  if (copiedAt !== undefined) {
+    throw new CryptodlError(
+      'unreachable',
+      'the listing does not answer, and the cached listing may be out of date',
+      { hint: 'try again later, or leave --upstream out' },
+    );
+  }
+  return new Map([...objects.values()].map((object) => [object.key, object]));
+}
+
+async function findingOf(
+  session: Session,
+  series: Series,
+  line: ObjectLine,
+  listed: ArchiveObject | undefined,
+): Promise<LakeFinding | undefined> {
+  const about = { path: line.key, series, format: line.settings.format, periods: [line.period] };
+  if (listed === undefined) return { kind: 'withdrawn', ...about, text: 'the archive no longer lists it' };
+  // The lake has rejected this revision, so its sidecar differs from the held object too.
+  if (line.shorter !== undefined && differenceOf(line.shorter, listed) === undefined) return undefined;
+  const difference = differenceOf(line, listed);
+  if (difference !== undefined) return { kind: 'revised', ...about, text: difference };
+  const { fetch, options, stop, venue } = session;
+  const { sidecar } = venue.archive;
+  if (sidecar === undefined) return undefined;
+  const digest = await publishedDigest({ fetch, options, signal: stop.signal }, sidecar, line.key);
+  if (digest === undefined || digest === line.sha256 || digest === line.staleSidecar) return undefined;
+  const digests = `the sidecar names SHA-256 ${digest.slice(0, 12)}…, the held object has ${line.sha256.slice(0, 12)}…`;
+  return { kind: 'stale-digest', ...about, text: `${digests}; the listing shows no other ETag or size` };
+}
+
+function differenceOf(line: Pick<ObjectLine, 'etag' | 'bytes'>, listed: ArchiveObject): string | undefined {
+  const haveEtags = (line.etag ?? '') !== '' && (listed.etag ?? '') !== '';
+  if (haveEtags && line.etag !== listed.etag)
+    return `the archive has ETag ${listed.etag ?? ''}, the lake has ${line.etag ?? ''}`;
+  if (listed.bytes !== undefined && listed.bytes !== line.bytes)
+    return `the archive has ${listed.bytes} bytes, the lake has ${line.bytes}`;
+  return undefined;
+}

@@ -1,0 +1,281 @@
+/** Checks one series: each manifest line, each file against its lines, and files that no line names. */
+import { basename, dirname, join } from 'node:path';
+import type { Engine } from '../../convert/duckdb.js';
+import type { Session } from '../session.js';
+import { inspectRows } from '../../convert/inspect-rows.js';
+import { CryptodlError, errnoOf } from '../../model/errors.js';
+import type { ObjectKeys } from '../../lake/check-manifest-line.js';
+import {
+  entryAt,
+  firstSymlink,
+  isIrregular,
+  isPartitionFile,
+  readRegularFile,
+} from '../../files/path-checks.js';
+import { keyPath } from '../../lake/layout.js';
+import { InspectedManifest, inspectManifest } from '../../lake/inspect-manifest.js';
+import type { HeldObjects } from '../../lake/held-objects.js';
+import type { ObjectLine } from '../../model/manifest-line.js';
+import { fileFacts, fileSize } from '../../files/publish.js';
+import type { FileFacts } from '../../files/publish.js';
+import { FORMATS } from '../../model/task.js';
+import type { Format, Series } from '../../model/task.js';
+import type { Sidecar, Source } from '../../exchange/source.js';
+import { findDataset } from '../../exchange/venue.js';
+import { NOT_IN_MANIFEST, NOT_REGULAR, asRegular, linkFinding } from './lake-finding.js';
+import type { LakeFinding } from './lake-finding.js';
+import { listEntries } from '../../lake/walk-lake.js';
+import type { ListedSeries, SeriesFolder } from '../../lake/walk-lake.js';
+
+export interface SeriesCheck {
+  readonly folder: SeriesFolder;
+  /** The folder relative to the lake's root. */
+  readonly relativePath: string;
+  readonly inspected: InspectedManifest;
+  readonly findings: readonly LakeFinding[];
+  /** Number of checked files, and their bytes as committed. */
+  readonly files: number;
+  readonly bytes: number;
+  /** Manifest lines of the objects in missing or damaged files. */
+  readonly broken: readonly ObjectLine[];
+}
+
+export interface CheckContext {
+  readonly session: Session;
+  /** Whether to change the lake, which needs the lock. */
+  readonly fix: boolean;
+  /** For the rows of files; undefined if they are not read. */
+  readonly engine: Engine | undefined;
+  /** Undefined: every format. */
+  readonly format: Format | undefined;
+}
+
+/** Reads the manifest and checks each file. An unreadable file is a finding; other disk errors reject. */
+export async function checkSeries(context: CheckContext, folder: ListedSeries): Promise<SeriesCheck> {
+  const { paths, venue } = context.session;
+  const { root } = paths;
+  const relativePath = folder.path.slice(root.length + 1).replaceAll('\\', '/');
+  const manifestPath = folder.manifest?.path ?? relativePath;
+  const inspected =
+    folder.manifest?.isLink === true
+      ? linkFinding(manifestPath, folder.series)
+      : await readManifest(folder, manifestPath, venue.archive);
+  const broken: ObjectLine[] = [];
+  const found = { folder, relativePath, files: 0, bytes: 0, broken };
+  if ('kind' in inspected) return { ...found, inspected: new InspectedManifest(), findings: [inspected] };
+  const findings: LakeFinding[] = lineFindings(folder.series, manifestPath, inspected);
+  // Lines of a later version may describe these files in a way that this version cannot check.
+  if (inspected.newer.length > 0) return { ...found, inspected, findings };
+  const linked = linkedZipFolders(context, folder.series, inspected);
+  findings.push(...linked.map((path) => linkFinding(path, folder.series)));
+  for (const format of FORMATS) {
+    if (context.format !== undefined && format !== context.format) continue;
+    const held = inspected.manifest[format];
+    if (format === 'zip' && linked.length > 0) continue;
+    for (const [file, lines] of held.linesByFile()) {
+      found.files += 1;
+      found.bytes += held.lastOfFile(file)?.fileBytes ?? 0;
+      const path = format === 'zip' ? file : `${relativePath}/${file}`;
+      const { series } = folder;
+      const wrong = await checkFile(context, series, join(root, path), lines, held);
+      if (wrong === undefined) continue;
+      broken.push(...lines);
+      const periods = lines.map((line) => line.period);
+      findings.push({ ...wrong, path, series, format, periods });
+    }
+  }
+  const zips = linked.length > 0 ? [] : await zipFindings(context, folder.series, inspected);
+  const others = [...fileFindings(context, folder, relativePath, inspected), ...zips];
+  findings.push(...(await Promise.all(others.map((finding) => asRegular(root, finding)))));
+  return { ...found, inspected, findings };
+}
+
+/** The path of the file of a manifest line, relative to the root of the lake. */
+export function pathInLake({ relativePath }: Pick<SeriesCheck, 'relativePath'>, line: ObjectLine): string {
+  return line.settings.format === 'zip' ? line.file : `${relativePath}/${line.file}`;
+}
+
+/** The manifest, or the finding about one that cannot be read. */
+async function readManifest(
+  { path, series }: SeriesFolder,
+  manifestPath: string,
+  archive: ObjectKeys,
+): Promise<InspectedManifest | LakeFinding> {
+  try {
+    return await inspectManifest(path, archive);
+  } catch (error) {
+    if (!(error instanceof CryptodlError) && !UNREADABLE.has(errnoOf(error))) throw error;
+    const text = `the manifest cannot be read: ${(error as Error).message}`;
+    return { kind: 'unreadable', path: manifestPath, text, series };
+  }
+}
+
+function lineFindings(series: Series, path: string, { damaged, newer }: InspectedManifest): LakeFinding[] {
+  const text = 'a later version of cryptodl wrote this line';
+  return [
+    ...damaged.map(({ number, why }) => ({ kind: 'line-damaged', line: number, text: why }) as const),
+    ...newer.map((line) => ({ kind: 'line-newer', line, text }) as const),
+  ].map(({ kind, ...of }) => ({ kind, path, ...of, series }));
+}
+
+function fileFindings(
+  context: CheckContext,
+  { series, files, nestedFiles, links }: ListedSeries,
+  relativePath: string,
+  { manifest }: InspectedManifest,
+): LakeFinding[] {
+  const named = new Set(FORMATS.flatMap((format) => manifest[format].lines().map(({ file }) => file)));
+  const isOther = (name: string): boolean =>
+    context.format !== undefined && isPartitionFile(name) && !name.endsWith(context.format);
+  const others = [...files, ...nestedFiles].filter((name) => !isOther(name));
+  return strangeFindings(series, relativePath, { files: others, links }, (name) => named.has(name));
+}
+
+/** The files and links of a folder that no line names. A link in place of a committed file is reported as a missing file. */
+function strangeFindings(
+  series: Series,
+  folder: string,
+  { files, links }: Pick<ListedSeries, 'files' | 'links'>,
+  isNamed: (name: string) => boolean,
+): LakeFinding[] {
+  const pathsOf = (names: readonly string[]): string[] =>
+    names.filter((name) => !isNamed(name)).map((name) => `${folder}/${name}`);
+  return [
+    ...pathsOf(links).map((path) => linkFinding(path, series)),
+    ...pathsOf(files).map((path): LakeFinding => ({ kind: 'unlisted', path, text: NOT_IN_MANIFEST, series })),
+  ];
+}
+
+function zipFolders(venue: Source, series: Series): string[] {
+  const folders = (['daily', 'monthly'] as const).map((cadence) =>
+    keyPath(venue.archive.seriesPrefix(series, cadence).slice(0, -1)),
+  );
+  // An archive may have one folder for both cadences.
+  return [...new Set(folders)];
+}
+
+/** Symbolic links on the paths to the zip folders of the series. */
+function linkedZipFolders(
+  { session: { paths, venue } }: CheckContext,
+  series: Series,
+  { exists, manifest: { zip } }: InspectedManifest,
+): string[] {
+  if (exists && zip.size === 0) return [];
+  const links = zipFolders(venue, series).map((relativePath) => firstSymlink(paths.root, relativePath));
+  return [...new Set(links)].flatMap((link) => link ?? []);
+}
+
+/**
+ * Checks the folders of the archive layout only if the manifest names zips or does not exist. Otherwise a user may have made
+ * such a folder, and its files do not belong to the lake.
+ */
+async function zipFindings(
+  { session: { paths, venue }, format }: CheckContext,
+  series: Series,
+  { exists, manifest: { zip } }: InspectedManifest,
+): Promise<LakeFinding[]> {
+  if ((exists && zip.size === 0) || (format !== undefined && format !== 'zip')) return [];
+  const { root } = paths;
+  const { sidecar } = venue.archive;
+  const suffix = sidecar?.suffix ?? '';
+  const named = new Set(zip.lines().flatMap(({ file }) => [file, file + suffix]));
+  const findings = sidecar === undefined ? [] : await sidecarFindings(root, series, zip, sidecar);
+  for (const relativePath of zipFolders(venue, series)) {
+    const isNamed = (name: string): boolean => named.has(`${relativePath}/${name}`);
+    const entries = await listEntries(join(root, relativePath));
+    findings.push(...strangeFindings(series, relativePath, entries, isNamed));
+  }
+  return findings;
+}
+
+/** Checks the sidecar beside each zip that was verified with one. */
+async function sidecarFindings(
+  root: string,
+  series: Series,
+  zip: HeldObjects,
+  sidecar: Sidecar,
+): Promise<LakeFinding[]> {
+  const findings: LakeFinding[] = [];
+  for (const { file, key, sha256, verified, period } of zip.lines()) {
+    if (verified !== 'sidecar') continue;
+    const path = file + sidecar.suffix;
+    const isThere = (await fileSize(join(root, path))) !== undefined;
+    const text = isThere ? await readRegularFile(join(root, path)) : undefined;
+    if (text === sidecar.textOf(key, sha256)) continue;
+    const wrong =
+      text === undefined ? 'the sidecar does not exist' : 'the sidecar does not name the digest of its zip';
+    findings.push({ kind: 'sidecar', path, text: wrong, series, format: 'zip', periods: [period] });
+  }
+  return findings;
+}
+
+// Checks one file of a series against the manifest lines that name it.
+
+/** Errno values with which the file system refuses to read a file. */
+const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO']);
+
+type FileCheck = Pick<LakeFinding, 'kind' | 'text'>;
+
+/**
+ * Compares a file with its last commit: size, digest, and the row counts of its manifest lines; with an engine also the rows. Of a zip,
+ * only size and digest. `lines` are the manifest lines of the objects in the file. Resolves with undefined when nothing differs.
+ */
+async function checkFile(
+  { engine, session: { venue } }: CheckContext,
+  series: Series,
+  path: string,
+  lines: readonly ObjectLine[],
+  held: HeldObjects,
+): Promise<FileCheck | undefined> {
+  const committed = held.lastOfFile(lines[0]?.file ?? '');
+  if (committed === undefined) return undefined;
+  try {
+    const size = await fileSize(path);
+    if (size === undefined) return await missing(path);
+    const text = differenceOf(await fileFacts(path), committed) ?? missingLine(committed, lines);
+    if (text !== undefined) return { kind: 'damaged', text };
+    const { settings } = committed;
+    const spec = findDataset(venue, series.market, series.dataset);
+    if (engine === undefined || spec === undefined || settings.format === 'zip') return undefined;
+    const rows = await engine.session();
+    try {
+      const { interval } = series;
+      const wrong = await inspectRows(rows, { path, spec, settings, interval, lines });
+      return wrong.length === 0 ? undefined : { kind: 'damaged', text: wrong.join('; ') };
+    } finally {
+      rows.close();
+    }
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === 'ENOENT') return { kind: 'missing', text: 'the file does not exist' };
+    if (!UNREADABLE.has(errno)) throw error;
+    return { kind: 'unreadable', text: `the file cannot be read (${errno})` };
+  }
+}
+
+async function missing(path: string): Promise<FileCheck> {
+  const isLink = firstSymlink(dirname(path), basename(path)) !== undefined;
+  if (isLink)
+    return {
+      kind: 'missing',
+      text: 'a symbolic link stands in place of the file; links are not followed',
+    };
+  // Only the user can move it away: repair writes no file in its place.
+  if (isIrregular(await entryAt(path))) return { kind: 'unreadable', text: `${NOT_REGULAR}: move it away` };
+  return { kind: 'missing', text: 'the file does not exist' };
+}
+
+function differenceOf(facts: FileFacts, committed: ObjectLine): string | undefined {
+  if (facts.bytes !== committed.fileBytes)
+    return `the file has ${facts.bytes} bytes, the committed file had ${committed.fileBytes}`;
+  if (facts.sha256 !== committed.fileSha256)
+    return `the SHA-256 of the file is ${facts.sha256.slice(0, 12)}…, that of the committed file was ${committed.fileSha256.slice(0, 12)}…`;
+  return undefined;
+}
+
+function missingLine({ fileRows }: ObjectLine, lines: readonly ObjectLine[]): string | undefined {
+  const rows = lines.reduce((total, line) => total + (line.rows ?? 0), 0);
+  return fileRows === undefined || rows === fileRows
+    ? undefined
+    : `the file has ${fileRows} rows, its manifest lines name ${rows}: a manifest line is missing`;
+}

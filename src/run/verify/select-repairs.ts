@@ -1,0 +1,205 @@
+/** `cryptodl repair`: fixes the lake, then plans the lost objects and the missing days like any other run. */
+import { heldCuts } from '../../lake/catalogue/day-states.js';
+import { rangesOf, spansOf } from '../../lake/catalogue/spans.js';
+import type { Session } from '../session.js';
+import type { Absences } from '../../lake/absences.js';
+import { isFromRest } from '../../model/manifest-line.js';
+import type { ObjectLine } from '../../model/manifest-line.js';
+import type { HeldObjects } from '../../lake/held-objects.js';
+import { dayOf, dayPeriod, monthOf, parsePeriod } from '../../model/calendar.js';
+import { FORMATS, seriesName } from '../../model/task.js';
+import { REASON_FACTS } from '../../model/absence-reasons.js';
+import type { Format, Period, Series } from '../../model/task.js';
+import { countText } from '../../model/units.js';
+import type { Resolved } from '../../plan/options/resolve.js';
+import type { ReadList } from '../../plan/options/symbols.js';
+import type { RestOffer } from '../../plan/rest-evidence.js';
+import type { SeriesRequest } from '../../plan/series-request.js';
+import { selectHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
+import { restOffer } from '../../plan/select/rest-offer.js';
+import type { RunSelection } from '../../plan/select/selection.js';
+import { barOfInterval, cadencesOf, periodOf } from '../../exchange/keys.js';
+import { findDataset, isArchived, isMade } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/venue.js';
+import { shellWord } from '../../text/printable.js';
+import { checkLake } from './check-lake.js';
+import type { SeriesCheck } from './check-series.js';
+import type { LakeFindingKind } from './lake-finding.js';
+
+/** A dry run changes nothing; any other run must hold the lake's lock. Throws usage errors. */
+export async function selectRepairs(
+  session: Session,
+  resolved: Resolved,
+  read: ReadList,
+): Promise<RunSelection> {
+  const { options, venue } = session;
+  const selection = await selectHeldSeries(session, resolved, read);
+  const requests: SeriesRequest[] = [];
+  const found: Partial<Record<LakeFindingKind, number>> = {};
+  let seriesCount = 0;
+  let hasEvidence = false;
+  const fix = !options.dryRun;
+  for await (const checked of checkLake(session, { selection, fix })) {
+    for (const finding of checked.findings) {
+      found[finding.kind] = (found[finding.kind] ?? 0) + 1;
+      hasEvidence ||= finding.done?.includes('kept in ') === true;
+      session.observer.event('finding', finding);
+      // After a fix, `fix` is left only for a file that was changed in the last minutes: another run may be writing it.
+      const isLeft = fix && finding.left === 'fix';
+      const remedy = isLeft ? 'wait for it' : SKIPPED[finding.kind];
+      if (remedy === undefined) continue;
+      session.tally.add('skippedPaths');
+      session.observer.warn(
+        `${finding.path} was not changed: ${finding.text}; ${remedy}, then run repair again`,
+      );
+    }
+    const { check } = checked;
+    if (check === undefined) continue;
+    seriesCount += 1;
+    const { series } = check.folder;
+    const { dropped, newer } = check.inspected;
+    const spec = findDataset(venue, series.market, series.dataset);
+    // A line of a later version may hold what seems to be missing, and no run of this version can write the series.
+    if (spec === undefined || newer.length > 0) continue;
+    if (isMade(spec)) {
+      if (check.broken.length + dropped.length > 0) session.observer.warn(barsAgain(series, options.out));
+      continue;
+    }
+    const revised = checked.findings.filter(({ kind }) => kind === 'revised').map(({ path }) => path);
+    for (const format of FORMATS)
+      if (selection.format === undefined || format === selection.format)
+        requests.push(...requestOf(session, check, { spec, format, revised }));
+  }
+  if (seriesCount === 0 && selection.names?.size !== 0) throw nothingHeld(options.out);
+  const days = requests.reduce(
+    (sum, { ranges }) => sum + ranges.reduce((total, { from, to }) => total + to - from, 0),
+    0,
+  );
+  return {
+    verb: 'repair',
+    requests,
+    hasListing: true,
+    what: 'repair',
+    idle: `nothing is missing in the ${seriesCount} series of the ${options.shard === undefined ? 'lake' : 'shard'}`,
+    range: `${countText(days, 'day')}; the lake has ${countText(seriesCount, 'series')}`,
+    notes: foundNotes(found, hasEvidence),
+  };
+}
+
+/** No download has bars: they are made again from other rows of the lake. */
+function barsAgain(series: Series, out: string): string {
+  const { market, dataset, interval = '', symbol } = series;
+  const words = [dataset, barOfInterval(interval), '--market', market, '--symbols', symbol, '--out', out];
+  return `${seriesName(series)} has lost bars, and no download has them; to make them again: cryptodl ${words.map(shellWord).join(' ')}`;
+}
+
+/** Findings that `repair` leaves as they are, although data may be missing behind them, with the step that a person must do. */
+const SKIPPED: Readonly<Partial<Record<LakeFindingKind, string>>> = {
+  unreadable: 'make it readable or move it away',
+  link: 'replace the link by the folder or file itself',
+  'line-newer': 'use the newer cryptodl that wrote it',
+};
+
+function foundNotes(found: Partial<Record<LakeFindingKind, number>>, hasEvidence: boolean): string[] {
+  const parts = Object.entries(found).map(([kind, number]) => `${number} ${kind}`);
+  if (parts.length === 0) return [];
+  return [`found      ${parts.join(', ')}${hasEvidence ? '; damaged files are kept in _quarantine/' : ''}`];
+}
+
+/** Empty when there is nothing to repair, or when the settings of the files are not known. `revised`: keys of revised objects. */
+function requestOf(
+  session: Session,
+  check: SeriesCheck,
+  { spec, format, revised }: { spec: DatasetSpec; format: Format; revised: readonly string[] },
+): SeriesRequest[] {
+  const { venue, nowMs } = session;
+  const { series } = check.folder;
+  const { manifest } = check.inspected;
+  const held = manifest[format];
+  const today = dayOf(nowMs, venue);
+  const dropped = check.inspected.dropped.filter((line) => line.format === format);
+  const settings =
+    held.newest()?.settings ?? dropped.findLast((line) => line.settings !== undefined)?.settings;
+  if (settings === undefined) return [];
+  const periodsIn = (keys: readonly string[]): Period[] =>
+    keys.flatMap((key) => periodOf({ venue, series }, key) ?? []);
+  const broken = check.broken.filter((line) => line.settings.format === format);
+  const facts = { held, absences: manifest.absences };
+  // Dropped periods that no object holds now, and revised ones of this format.
+  const others = [
+    ...periodsIn(dropped.map(({ key }) => key)).filter((period) => !isHeld(held, period)),
+    ...periodsIn(revised).filter((period) => isHeld(held, period)),
+    ...heldCuts(facts, { spec, today }).map(({ day }) => dayPeriod(day)),
+  ];
+  const ranges = daysToRepair(facts, { broken, others, today });
+  if (ranges.length === 0) return [];
+  const request: SeriesRequest = {
+    series,
+    settings,
+    cadences: cadencesOf(spec, series.interval, settings.cadence),
+    ranges,
+    broken: new Set(broken.map(({ file }) => file)),
+    exact: true,
+    // The rows of the held days are compared with those of the month. A broken file has none, because it is rebuilt.
+    ...(broken.length === 0 && settings.partition === 'month' && format !== 'zip'
+      ? { fillsHolesFromMonths: true }
+      : {}),
+    rest: format === 'zip' ? undefined : restOf(session, series, spec, held),
+  };
+  return [request];
+}
+
+/** REST repairs series that came only from REST. For other series, it fills gaps of the archive. */
+function restOf(
+  { venue, nowMs }: Session,
+  series: Series,
+  spec: DatasetSpec,
+  held: HeldObjects,
+): RestOffer | undefined {
+  const isRestOnly = held.size > 0 && held.spans().every(({ facts }) => isFromRest(facts));
+  const mode = !isArchived(spec) || isRestOnly ? 'only' : 'fill';
+  return restOffer(series, { venue, nowMs, mode, includeToday: false, standsIn: true });
+}
+
+/** Whether the held objects cover each day of the period. */
+function isHeld(held: HeldObjects, period: Period): boolean {
+  if (held.ofMonth(monthOf(period.from)) !== undefined) return true;
+  for (let day = period.from; day < period.to; day += 1) if (!held.hasDay(day)) return false;
+  return true;
+}
+
+/**
+ * The days of a series that `repair` fetches: days missing between the first and the last day that it holds or has lost, days whose last fetch failed
+ * and that it does not hold, days of incomplete objects, and `others`, all of them before today; and the days of broken files. The spans are
+ * half-open, ascending and disjoint.
+ */
+function daysToRepair(
+  { held, absences }: { readonly held: HeldObjects; readonly absences: Absences },
+  { broken, others, today }: { broken: readonly ObjectLine[]; others: readonly Period[]; today: number },
+): { from: number; to: number }[] {
+  const lines = held.lines();
+  const days = new Set<number>();
+  const add = ({ from, to }: Pick<Period, 'from' | 'to'>, end = today): void => {
+    for (let day = from; day < Math.min(to, end); day += 1) days.add(day);
+  };
+  // Also days after today: a line of such a day is wrong, and only its failed fetch tells the user.
+  for (const period of periodsOfLines(broken)) add(period, period.to);
+  // Objects that lacked rows when they were fetched.
+  const incomplete = lines.filter(({ open, gaps }) => open === true || (gaps?.length ?? 0) > 0);
+  for (const period of periodsOfLines(incomplete)) add(period);
+  for (const period of others) add(period);
+  for (const period of absences.failed()) if (!isHeld(held, period)) add(period);
+  const periods = [...periodsOfLines(lines), ...others];
+  const first = Math.min(...periods.map(({ from }) => from));
+  const last = Math.max(...periods.map(({ to }) => to));
+  for (let day = first; day < last; day += 1) {
+    const known = absences.days().get(day) ?? absences.months().get(monthOf(day));
+    const mayCome = known === undefined || REASON_FACTS[known.reason].mayCome;
+    if (mayCome && !isHeld(held, dayPeriod(day))) add(dayPeriod(day));
+  }
+  return rangesOf(spansOf([...days].map(dayPeriod)));
+}
+
+function periodsOfLines(lines: readonly ObjectLine[]): Period[] {
+  return lines.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);
+}

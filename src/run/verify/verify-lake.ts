@@ -1,0 +1,104 @@
+/** Checks the selected series of a lake, under the lock when it fixes, and counts the findings. */
+import { join } from 'node:path';
+import { openLake } from '../open-lake.js';
+import { openSession } from '../session.js';
+import type { Session } from '../session.js';
+import type { LakePaths } from '../../lake/layout.js';
+import { refuseLinkedFolders } from '../../lake/layout.js';
+import { entryAt } from '../../files/path-checks.js';
+import { refuseIfLocked } from '../../lake/lock.js';
+import { listLeftovers } from '../../lake/walk-lake.js';
+import { Counters } from '../../model/counters.js';
+import type { ExitCode } from '../../model/exit-code.js';
+import { exitCode } from '../../model/exit-code.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { selectHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
+import type { HeldSelection } from '../../plan/select/held-series.js';
+import { checkLake } from './check-lake.js';
+import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
+
+export interface VerifySummary {
+  readonly series: number;
+  readonly files: number;
+  readonly bytes: number;
+  readonly findings: Readonly<Partial<Record<LakeFindingKind, number>>>;
+  /** Number of findings that are still to be mended, by the command that mends them. */
+  readonly left: { fix: number; repair: number; 'nothing-known': number };
+  readonly exitCode: ExitCode;
+}
+
+/** Counts so far, after each series. */
+export type Progress = Pick<VerifySummary, 'series' | 'files' | 'bytes'>;
+
+/**
+ * Yields the findings and returns the summary. Calls `onProgress` after each series. Rejects with `locked` while a run is writing, and
+ * with usage errors.
+ */
+export async function* verifyLake(
+  request: VerbRequest,
+  onProgress: (progress: Progress) => void = () => undefined,
+): AsyncGenerator<LakeFinding, VerifySummary> {
+  const session = openSession(request);
+  const { paths, clock, options } = session;
+  try {
+    const selection = await selectHeldSeries(session, request.resolved, request.read);
+    if (options.upstream) await session.refuseBanned('verify');
+    await refuseLinkedFolders(paths);
+    await refuseIfLocked(paths.internal, clock);
+    const left = selection.isWhole ? await listLeftovers(paths) : [];
+    const opened = options.fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
+    try {
+      const found = await Promise.all(left.map((path) => leftoverAt(paths, path, options.fix)));
+      const open = opened === undefined ? session : { ...session, lock: opened.lock };
+      return yield* verifyIn(open, { selection, left: found }, onProgress);
+    } finally {
+      await opened?.lock.release();
+    }
+  } finally {
+    await session.close();
+  }
+}
+
+async function* verifyIn(
+  session: Session,
+  { selection, left }: { readonly selection: HeldSelection; readonly left: readonly LakeFinding[] },
+  onProgress: (progress: Progress) => void,
+): AsyncGenerator<LakeFinding, VerifySummary> {
+  const { out, fix } = session.options;
+  const counts = { series: 0, files: 0, bytes: 0 };
+  const found = new Counters<`kind.${LakeFindingKind}` | `left.${keyof VerifySummary['left']}`>();
+  const counted = (finding: LakeFinding): LakeFinding => {
+    found.add(`kind.${finding.kind}`);
+    if (finding.left !== undefined) found.add(`left.${finding.left}`);
+    return finding;
+  };
+  for (const finding of left) yield counted(finding);
+  for await (const { check, findings } of checkLake(session, { selection, fix })) {
+    for (const finding of findings) yield counted(finding);
+    if (check === undefined) continue;
+    counts.series += 1;
+    counts.files += check.files;
+    counts.bytes += check.bytes;
+    onProgress(counts);
+  }
+  const findings = found.by('kind');
+  const isSound = Object.keys(findings).length === 0;
+  if (counts.series === 0 && isSound && selection.names?.size !== 0) throw nothingHeld(out);
+  const code = exitCode({
+    // The content of an unreadable file is unknown, which is an error of the disk, not a finding to repair.
+    ended: found.of('kind.unreadable') > 0 ? 'disk' : undefined,
+    failedPermanent: Object.values(found.by('left')).reduce((sum, number) => sum + number, 0),
+  });
+  const none = { fix: 0, repair: 0, 'nothing-known': 0 };
+  return { ...counts, findings, left: { ...none, ...found.by('left') }, exitCode: code };
+}
+
+/** With `--fix`, opening the lake has already finished or removed the leftover. */
+async function leftoverAt({ root }: LakePaths, path: string, fix: boolean): Promise<LakeFinding> {
+  const isCommit = path.endsWith('.json');
+  const text = isCommit ? 'a run was killed during a commit' : 'a run was killed and left this file';
+  const finding: LakeFinding = { kind: 'leftover', path, text };
+  if (!fix) return { ...finding, left: 'fix' };
+  if ((await entryAt(join(root, path))) !== undefined) return { ...finding, left: 'nothing-known' };
+  return { ...finding, done: isCommit ? 'completed or set aside' : 'removed or set aside' };
+}

@@ -1,0 +1,199 @@
+/** `audit --against rest`: compares the bars that the lake holds with those that REST has now, in all or a sample of the held days and months. */
+import { createHash } from 'node:crypto';
+import { openCatalogue } from '../../lake/catalogue/catalogue.js';
+import type { Catalogue, HeldSeries } from '../../lake/catalogue/catalogue.js';
+import type { ReceivedObject } from '../../convert/csv-input.js';
+import type { DuckDbSession, VerbEngine } from '../../convert/duckdb.js';
+import { quoteName } from '../../convert/sql.js';
+import { RestDownloads } from '../../run/download-rest.js';
+import type { Session } from '../../run/session.js';
+import { dayPeriod, monthOf, monthPeriod, periodText } from '../../model/calendar.js';
+import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';
+import { seriesName } from '../../model/task.js';
+import type { Period } from '../../model/task.js';
+import type { Sample } from '../../plan/options/parsers.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { mapOrdered } from '../../model/in-order.js';
+import { givenRange } from '../../plan/select/date-range.js';
+import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
+import { restOffer } from '../../plan/select/rest-offer.js';
+import type { ColumnSpec } from '../../exchange/facts.js';
+import { restKey } from '../../exchange/keys.js';
+import { archivedColumns, isArchived, rowSeconds } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/venue.js';
+import { compareRows, dayExpression, withRows } from './compare-rows.js';
+import type { AuditedMonth } from './compare-rows.js';
+
+/** The limits of REST pace the requests; more at once would only take memory. */
+const PERIODS_AT_ONCE = 4;
+/** Shorter bars are compared by day, others by month: each takes REST one page or a few. */
+const DAY_BELOW_SECONDS = 3600;
+
+/** A day or a month of a series, with its held days. */
+interface HeldPeriod {
+  readonly held: HeldSeries;
+  readonly spec: DatasetSpec;
+  readonly period: Period;
+  readonly days: readonly number[];
+}
+
+/** Yields periods in the order of the series, then of time. Rejects with usage errors and fatal errors. */
+export async function* auditRest(
+  session: Session,
+  request: VerbRequest,
+  { engine, sample }: { readonly engine: VerbEngine; readonly sample: Sample | undefined },
+): AsyncGenerator<AuditedMonth> {
+  const { paths, venue, stop, options } = session;
+  const { held } = await readVerbLake(request);
+  const selected = (await selectGiven(held, request)).filter((series) => series.interval !== undefined);
+  const catalogue = openCatalogue(paths.root, venue, stop.signal);
+  let compared = 0;
+  for await (const one of catalogue.series(selected)) {
+    const periods = heldPeriods(session, one);
+    if (periods === undefined) continue;
+    compared += 1;
+    if (one.fault !== undefined) {
+      const failed = new Map([[seriesName(one.series), new CryptodlError('disk', one.fault)]]);
+      yield { ...NOTHING, series: one.series, month: '', failed };
+    }
+    yield* auditSeries(session, catalogue, drawn(periods, sample), engine);
+  }
+  if (compared === 0)
+    throw usage(
+      `${options.out} holds no bars that match the flags and that REST has`,
+      'REST has klines, index, mark and premium klines of up to a day',
+    );
+}
+
+/** The held periods in the range that are over and that REST has; undefined for a series that REST does not have. */
+function heldPeriods({ venue, nowMs, options }: Session, held: HeldSeries): HeldPeriod[] | undefined {
+  const { series, spec, files } = held;
+  const offer = restOffer(series, { venue, nowMs, mode: 'fill', includeToday: false });
+  const seconds = spec === undefined ? undefined : rowSeconds(spec, series.interval);
+  if (offer === undefined || spec === undefined || !isArchived(spec) || seconds === undefined)
+    return undefined;
+  const range = givenRange(options, nowMs, venue);
+  const from = Math.max(offer.from, range?.from ?? 0);
+  const to = Math.min(offer.to, offer.settledTo, range?.to ?? Infinity);
+  const byLabel = new Map<string, { readonly period: Period; readonly days: number[] }>();
+  for (const { days, missing, open } of files) {
+    const without = new Set([...missing, ...open]);
+    for (let day = Math.max(from, days.from); day < Math.min(to, days.to); day += 1) {
+      if (without.has(day)) continue;
+      const period = seconds < DAY_BELOW_SECONDS ? dayPeriod(day) : monthPeriod(monthOf(day));
+      const known = byLabel.get(periodText(period)) ?? { period, days: [] };
+      byLabel.set(periodText(period), known);
+      known.days.push(day);
+    }
+  }
+  return [...byLabel.values()].map(({ period, days }) => ({
+    held,
+    spec,
+    days,
+    period: { ...period, from: days[0] ?? period.from, to: (days.at(-1) ?? period.to) + 1 },
+  }));
+}
+
+/** The periods of the sample in order of time: those with the lowest digests, so that the draw of a series does not depend on other series. */
+function drawn(periods: readonly HeldPeriod[], sample: Sample | undefined): readonly HeldPeriod[] {
+  if (sample === undefined) return periods;
+  const rankOf = ({ held: { series }, period }: HeldPeriod): string =>
+    createHash('sha256')
+      .update(JSON.stringify([sample.seed, seriesName(series), periodText(period)]))
+      .digest('hex');
+  const ranked = periods
+    .map((one) => ({ one, rank: rankOf(one) }))
+    .sort((a, b) => (a.rank < b.rank ? -1 : 1));
+  const chosen = new Set(ranked.slice(0, sample.count).map(({ one }) => one));
+  return periods.filter((one) => chosen.has(one));
+}
+
+/** `none`: REST answered that it has no rows. `refused`: REST does not have the symbol, or not any more. */
+type Answer = ReceivedObject | CryptodlError | 'none' | 'refused';
+
+async function* auditSeries(
+  session: Session,
+  catalogue: Catalogue,
+  periods: readonly HeldPeriod[],
+  engine: VerbEngine,
+): AsyncGenerator<AuditedMonth> {
+  const downloads = new RestDownloads(session);
+  const answers = mapOrdered(
+    periods,
+    PERIODS_AT_ONCE,
+    async (one) => [one, await ask(downloads, one)] as const,
+  );
+  for await (const [one, answer] of answers) {
+    const { series } = one.held;
+    if (answer === 'refused') {
+      session.observer.warn(`${seriesName(series)} is not compared: REST does not have the symbol`);
+      return;
+    }
+    const failed = new Map<string, CryptodlError>();
+    let result: Pick<AuditedMonth, 'findings' | 'rows'> = NOTHING;
+    const duck = await engine.session();
+    try {
+      if (answer instanceof CryptodlError) throw answer;
+      result = await comparePeriod({ duck, catalogue, folder: engine.folder }, one, answer, failed);
+    } catch (error) {
+      const known = toCryptodlError(error);
+      if (known.fatal && known.code !== 'disk') throw known;
+      failed.set(restKey(series, one.period), known);
+    } finally {
+      duck.close();
+    }
+    yield { ...NOTHING, ...result, series, month: periodText(one.period), failed };
+  }
+}
+
+async function ask(downloads: RestDownloads, { held: { series }, period }: HeldPeriod): Promise<Answer> {
+  const { from, to } = period;
+  const rest = { from, to, reasonIfEmpty: 'hole' } as const;
+  try {
+    const got = await downloads.download(series, { key: restKey(series, period), period, rest }, rest);
+    if ('received' in got) return got.received;
+    return got.instead.isRestEmpty === true ? 'none' : 'refused';
+  } catch (error) {
+    const known = toCryptodlError(error);
+    if (known.fatal) throw known;
+    return known.code === 'symbol-unknown' ? 'refused' : known;
+  }
+}
+
+/** Rejects with `UnreadableFile` for a damaged file of the lake. */
+async function comparePeriod(
+  { duck, catalogue, folder }: { duck: DuckDbSession; catalogue: Catalogue; folder: string },
+  { held, spec, period, days }: HeldPeriod,
+  answer: ReceivedObject | 'none',
+  failed: Map<string, CryptodlError>,
+): Promise<Pick<AuditedMonth, 'findings' | 'rows'>> {
+  const relation = await catalogue.relation([held], period);
+  if (relation === undefined) return NOTHING;
+  // Comparing a time with and without a zone depends on it.
+  await duck.run("SET TimeZone = 'UTC'");
+  const columns = archivedColumns(spec).filter(({ nullable }) => !nullable);
+  const values = columns.map(comparedValue).join(', ');
+  const ofDays = `list_contains([${days.join(', ')}], ${dayExpression(spec)})`;
+  const select = (rows: string): string => `SELECT * FROM (SELECT ${values} FROM ${rows}) WHERE ${ofDays}`;
+  await duck.run(`CREATE TEMP TABLE held AS ${select(`(${relation.sql})`)}`);
+  const compare = async (answered: string): Promise<Pick<AuditedMonth, 'findings' | 'rows'>> => {
+    await duck.run(`CREATE TEMP TABLE answered AS ${answered}`);
+    const findings = await compareRows(duck, { key: restKey(held.series, period), spec }, columns, [
+      { name: 'lake', rows: 'held' },
+      { name: 'rest', rows: 'answered' },
+    ]);
+    const [counted] = await duck.rows('SELECT count(*) AS n FROM held');
+    return { findings, rows: Number(counted?.['n']) };
+  };
+  if (answer === 'none') return compare('FROM held LIMIT 0');
+  const objects = { spec, series: held.series, received: [answer], folder, failed };
+  return (await withRows(duck, objects, () => compare(select('rows')))) ?? NOTHING;
+}
+
+const NOTHING = { findings: [], rows: 0, days: new Set<number>(), rowsWithoutDay: 0 };
+
+/** Files with other settings have numbers as text, or times with a zone. */
+function comparedValue({ name, type }: ColumnSpec): string {
+  const kind = type === 'time' ? 'TIMESTAMP' : type === 'number' ? 'DOUBLE' : 'BIGINT';
+  return `CAST(${quoteName(name)} AS ${kind}) AS ${quoteName(name)}`;
+}

@@ -1,0 +1,321 @@
+/** `cryptodl bars`: makes bars from rows of the lake. */
+import { forEachItem, progressPrinter, runVerb } from '../../run/look-up.js';
+import type { Command } from '../../run/look-up.js';
+import { writeData } from '../../terminal/write-data.js';
+import type { ExitCode } from '../../model/exit-code.js';
+import { seriesName } from '../../model/task.js';
+import type { Series } from '../../model/task.js';
+import { bytesText, countText, durationText, listText, numberText } from '../../model/units.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { printLines, tabbed } from '../../text/printable.js';
+import {
+  canMake,
+  chooseSource,
+  chosenMonths,
+  missingDays,
+  noSourceText,
+  parseBar,
+  planMonths,
+  selectSymbols,
+  sourceName,
+  sourceOf,
+} from './source.js';
+import type { BarMonth, BarRule, SymbolSeries } from './source.js';
+import { join } from 'node:path';
+import { openCatalogue } from '../../lake/catalogue/catalogue.js';
+import type { HeldSeries } from '../../lake/catalogue/catalogue.js';
+import { unreadableFile } from '../../lake/catalogue/file-digests.js';
+import { createEngine } from '../../convert/duckdb.js';
+import type { Engine } from '../../convert/duckdb.js';
+import { closeLake, openLake } from '../../run/open-lake.js';
+import { openSession } from '../../run/session.js';
+import type { LakeParts, Session } from '../../run/session.js';
+import { backingOf } from '../../files/backing.js';
+import { seriesFolder } from '../../lake/layout.js';
+import { writeNotice } from '../../lake/notice.js';
+import { fileSize } from '../../files/publish.js';
+import { dayText, monthOf } from '../../model/calendar.js';
+import { CryptodlError } from '../../model/errors.js';
+import { makeBars } from './make-bars.js';
+import type { BarTools } from './make-bars.js';
+import { lostDays, writeMonth } from './write-month.js';
+import type { BarTarget, MonthFigures } from './write-month.js';
+
+/** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
+export async function bars(run: Command): Promise<ExitCode> {
+  return runVerb(run, (request) => buildAndPrint(run, request));
+}
+
+async function buildAndPrint(
+  { io, operand = '', resolved }: Command,
+  request: VerbRequest,
+): Promise<ExitCode> {
+  const { dryRun, json, quiet } = resolved.options;
+  const startedAt = io.clock.monotonic();
+  const progress = progressPrinter(resolved.options, io);
+  let months = 0;
+  const onMonth = (): void => {
+    months += 1;
+    progress(() => countText(months, 'month'));
+  };
+  const items = buildBars(parseBar(operand), request, onMonth);
+  const summary = await forEachItem(items, async (series) => {
+    if (json) return writeData(io, [{ event: 'series', ...series }]);
+    if (dryRun && series.outcome === 'made')
+      return writeData(
+        io,
+        series.months.map((month) => tabbed(['make', seriesName(series), month])),
+      );
+    if (series.outcome === 'failed' || (!quiet && series.outcome !== 'skipped'))
+      printLines(io.stderr, [lineOf(series)]);
+    return true;
+  });
+  if (summary === undefined) return 0;
+  const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
+  if (json) await writeData(io, [{ event: 'summary', dryRun, ...summary, elapsedMs }]);
+  if (!quiet || summary.failed > 0) printLines(io.stderr, closing(summary, dryRun ? undefined : elapsedMs));
+  return summary.exitCode;
+}
+
+function lineOf({ outcome, text = '', source = '', ...series }: BuiltSeries): string {
+  if (outcome !== 'made') return `${seriesName(series)}: not made: ${text}`;
+  const amounts = `${countText(series.bars, 'bar')} of ${countText(series.days, 'day')} in ${countText(series.months.length, 'month')}`;
+  return [`${seriesName(series)}: ${amounts} made from ${source}`, ...lackTexts(series, source)].join('; ');
+}
+
+/** Days without bars; and bars that were made from some of their rows, together with bars that are absent because all of their rows are. */
+function lackTexts(
+  { missingDays: lacking, short }: Pick<BuiltSeries, 'missingDays' | 'short'>,
+  source: string,
+): string[] {
+  return [
+    ...(lacking > 0 ? [`${source} lack ${countText(lacking, 'day')}`] : []),
+    ...(short > 0 ? [`${countText(short, 'bar')} ${short === 1 ? 'lacks' : 'lack'} rows of the source`] : []),
+  ];
+}
+
+/** `elapsedMs`: undefined with --dry-run. */
+function closing(summary: BuildSummary, elapsedMs: number | undefined): string[] {
+  const { made, skipped, empty, failed } = summary;
+  const days = countText(summary.days, 'day');
+  const amounts =
+    elapsedMs === undefined
+      ? `to make (${days} in ${countText(summary.months, 'month')})`
+      : `made (${countText(summary.bars, 'bar')} of ${days} in ${countText(summary.months, 'file')}, ${bytesText(summary.bytes)})`;
+  const parts = [
+    ...(made > 0 ? [`${numberText(made)} series ${amounts}`] : []),
+    ...(skipped > 0 ? [`nothing new for ${numberText(skipped)} series`] : []),
+    ...(empty > 0 ? [`no rows to make bars from for ${numberText(empty)} series`] : []),
+    ...(failed > 0 ? [`${numberText(failed)} series not made`] : []),
+  ];
+  const head = parts.length === 0 ? 'no series' : parts.join('; ');
+  if (elapsedMs === undefined) return [head];
+  const lacking = lackTexts(summary, 'the sources');
+  return [
+    `${head} in ${durationText(elapsedMs)}`,
+    ...(lacking.length > 0 ? [`${lacking.join('; ')}; cryptodl coverage shows gaps`] : []),
+  ];
+}
+
+// Builds bars into the lake, symbol by symbol and month by month. Sends no request.
+
+/** What was made, of one symbol or of all. The figures of months are 0 with --dry-run. */
+interface Amounts extends MonthFigures {
+  /** Days of the months that are made. */
+  readonly days: number;
+  /** Days between the first and the last day of the source, in months of the range, that the source does not have. They have no bars. */
+  readonly missingDays: number;
+}
+
+/** The result for a series of bars. */
+interface BuiltSeries extends Series, Amounts {
+  /**
+   * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no whole bar in
+   * the range.
+   */
+  readonly outcome: 'made' | 'skipped' | 'empty' | 'failed';
+  /** Why it failed, or why there is nothing to make. */
+  readonly text?: string;
+  /** `klines 1m` */
+  readonly source?: string;
+  readonly months: readonly string[];
+}
+
+interface BuildSummary extends Readonly<Record<BuiltSeries['outcome'], number>>, Amounts {
+  readonly months: number;
+  readonly exitCode: ExitCode;
+}
+
+const NO_FIGURES: MonthFigures = { bars: 0, short: 0, bytes: 0 };
+const NOTHING = { days: 0, ...NO_FIGURES, missingDays: 0 };
+const AMOUNTS = Object.keys(NOTHING) as (keyof Amounts)[];
+
+interface Build extends Pick<BarTools, 'catalogue'> {
+  readonly rule: BarRule;
+  readonly session: Session;
+  /** Whether a month is in the range of the command. */
+  readonly isChosen: (month: number) => boolean;
+  /** Undefined with --dry-run. */
+  readonly writing: { readonly tools: BarTools; readonly lake: Session & LakeParts } | undefined;
+  readonly onMonth: () => void;
+}
+
+/**
+ * Yields each symbol in the order of the lake. Rejects with usage errors, with `locked` while another run writes, and with errors of the
+ * disk. `onMonth` is called for each month that is made.
+ */
+async function* buildBars(
+  rule: BarRule,
+  request: VerbRequest,
+  onMonth: () => void,
+): AsyncGenerator<BuiltSeries, BuildSummary> {
+  const session = openSession(request);
+  const { paths, stop, venue } = session;
+  let opened: LakeParts | undefined;
+  let engine: Engine | undefined;
+  try {
+    const symbols = await selectSymbols(rule, request);
+    const catalogue = openCatalogue(paths.root, venue, stop.signal);
+    let writing: Build['writing'];
+    if (!session.options.dryRun) {
+      opened = await openLake(session, 'cryptodl bars');
+      engine = createEngine({ tempFolder: opened.runFolder, signal: stop.signal });
+      const tools = { engine: await engine.session(), catalogue, venue };
+      writing = { tools, lake: { ...session, ...opened } };
+    }
+    const build: Build = { rule, session, isChosen: chosenMonths(request), catalogue, writing, onMonth };
+    const counts = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING, months: 0 };
+    for (const symbol of symbols) {
+      stop.signal.throwIfAborted();
+      const built = await buildSymbol(build, symbol);
+      counts[built.outcome] += 1;
+      counts.months += built.months.length;
+      for (const name of AMOUNTS) counts[name] += built[name];
+      yield built;
+    }
+    if (opened !== undefined && counts.months > 0 && venue.terms !== undefined)
+      await writeNotice(paths, venue.terms.notice);
+    return { ...counts, exitCode: counts.failed > 0 ? 4 : 0 };
+  } catch (error) {
+    // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
+    stop.signal.throwIfAborted();
+    throw error;
+  } finally {
+    engine?.close();
+    await session.close();
+    if (opened !== undefined) await closeLake(paths, opened);
+  }
+}
+
+async function buildSymbol(
+  build: Build,
+  { bars: series, spec, held: all }: SymbolSeries,
+): Promise<BuiltSeries> {
+  const { catalogue, rule, session, writing } = build;
+  const nothing = { ...series, ...NOTHING, months: [] };
+  const failed = (text: string): BuiltSeries => ({ ...nothing, outcome: 'failed', text });
+  const sources = all.filter((one) => canMake(rule, one));
+  if (sources.length === 0) return failed(noSourceText(rule, all));
+  const found: HeldSeries[] = [];
+  for await (const held of catalogue.series(sources)) found.push(held);
+  if (found.length === 0) return { ...nothing, outcome: 'empty', text: 'the lake has no rows of its source' };
+  try {
+    const folder = join(session.paths.root, seriesFolder(session.venue.name, series));
+    const { parquet: held } = await (writing?.lake ?? session).manifests.of(folder);
+    const source = chooseSource(found.flatMap(sourceOf), held);
+    if (source === undefined) return failed(`${sources.map(seriesName).join(', ')}: no files`);
+    const name = sourceName(source.series);
+    if (source.fault !== undefined) return { ...failed(`${name}: ${source.fault}`), source: name };
+    // A candle without trades is a row of klines, so klines have nothing to fill.
+    const isFilled = session.options.fillEmpty && source.series.dataset !== 'klines';
+    return await buildSeries(build, { rule, source, isFilled, series, spec, folder, held });
+  } catch (error) {
+    if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
+    return failed(error.message);
+  }
+}
+
+/** Makes the months that are not up to date. Rejects with errors of the disk, and when interrupted. */
+async function buildSeries(build: Build, target: BarTarget): Promise<BuiltSeries> {
+  const { isChosen, rule, session, writing } = build;
+  const { series, source } = target;
+  const name = sourceName(source.series);
+  const all = planMonths(target);
+  const months = await monthsToMake(build, all, target);
+  const missing = missingDays(source).filter((day) => isChosen(monthOf(day)));
+  const nothing = { ...series, ...NOTHING, missingDays: missing.length, source: name, months: [] };
+  // A month is made as a whole, and would lose days that the source no longer has.
+  const lost = session.options.force ? [] : months.flatMap((month) => lostDays(target, month));
+  if (lost.length > 0) {
+    const days = listText(lost.map(({ period }) => period).sort());
+    const text = `its bars have days that ${name} does not have: ${days}; --force makes their months again without them`;
+    return { ...nothing, outcome: 'failed', text };
+  }
+  if (months.length > 0 && writing !== undefined)
+    return { ...nothing, ...(await makeMonths(build, writing, target, months)) };
+  if (months.length > 0) {
+    const days = months.reduce((sum, month) => sum + month.days.length, 0);
+    return { ...nothing, outcome: 'made', days, months: months.map(({ label }) => label) };
+  }
+  if (all.some(({ month }) => isChosen(month))) return { ...nothing, outcome: 'skipped' };
+  const span = `${dayText(source.from)} … ${dayText(source.to - 1)}`;
+  const text = `no bar of ${rule.interval} of the range lies within ${span}, the days of ${name}`;
+  return { ...nothing, outcome: 'empty', text };
+}
+
+/** The months whose file is not there with its size, or was made from something else. A change of the source concerns months outside of the range too. */
+async function monthsToMake(
+  { isChosen, session }: Build,
+  all: readonly BarMonth[],
+  { held, folder, source }: BarTarget,
+): Promise<BarMonth[]> {
+  const months: BarMonth[] = [];
+  for (const month of all) {
+    const last = held.inFile(month.file).length === 0 ? undefined : held.lastOfFile(month.file);
+    const isUpToDate =
+      last?.sha256 === month.sha256 && (await fileSize(join(folder, month.file))) === last.fileBytes;
+    const isConcerned =
+      isChosen(month.month) || (last !== undefined && last.source !== sourceName(source.series));
+    if (isConcerned && (session.options.force || !isUpToDate)) months.push(month);
+  }
+  return months;
+}
+
+/**
+ * Each month is a commit of its own. Months before one whose rows cannot be read, or of whose rows no bars can be made, stay made. Rejects with
+ * errors that do not concern the rows.
+ */
+async function makeMonths(
+  { onMonth, session }: Build,
+  { tools, lake }: NonNullable<Build['writing']>,
+  target: BarTarget,
+  months: readonly BarMonth[],
+): Promise<Pick<BuiltSeries, 'outcome' | 'months' | 'text' | 'days' | keyof MonthFigures>> {
+  const { paths, stop, venue } = session;
+  const sums = { days: 0, ...NO_FIGURES };
+  const made: string[] = [];
+  const { series } = target.source;
+  let unreadable: Error | undefined;
+  for (const month of months) {
+    stop.signal.throwIfAborted();
+    try {
+      await makeBars(tools, target, month);
+    } catch (error) {
+      unreadable = unreadableFile(error, paths.root);
+      if (unreadable === undefined) throw error;
+      break;
+    }
+    const figures = await writeMonth(tools.engine, lake, target, month);
+    onMonth();
+    if (figures === undefined) continue;
+    made.push(month.label);
+    sums.days += month.days.length;
+    for (const name of ['bars', 'short', 'bytes'] as const) sums[name] += figures[name];
+  }
+  await lake.manifests.published(target.folder);
+  const read = join(paths.root, seriesFolder(venue.name, series));
+  await backingOf(read)?.release([read, target.folder]);
+  const result = { ...sums, months: made };
+  if (unreadable === undefined) return { ...result, outcome: made.length > 0 ? 'made' : 'skipped' };
+  return { ...result, outcome: 'failed', text: `the rows of ${sourceName(series)}: ${unreadable.message}` };
+}

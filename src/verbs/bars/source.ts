@@ -1,0 +1,298 @@
+/** The symbols whose bars are made, and their sources: series of klines, aggTrades or trades. */
+import type { HeldSeries } from '../../lake/catalogue/catalogue.js';
+import type { DayRange } from '../../lake/catalogue/spans.js';
+import { hasTextNumbers, hasZonedTimes } from '../../lake/catalogue/views.js';
+import type { HeldObjects } from '../../lake/held-objects.js';
+import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } from '../../model/calendar.js';
+import { usage } from '../../model/errors.js';
+import type { Series, Settings } from '../../model/task.js';
+import { emptyShardText, isInShard } from '../../plan/options/shard.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { givenRange } from '../../plan/select/date-range.js';
+import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
+import { findDataset, intervalMs } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/venue.js';
+import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
+import type { LakeFile } from '../../lake/catalogue/read-series.js';
+
+const DATASETS = ['klines', 'aggTrades', 'trades'];
+const BARS = 'bars';
+
+export interface SymbolSeries {
+  /** The series of the bars. */
+  readonly bars: Series;
+  readonly spec: DatasetSpec;
+  /** The selected series of the symbol. */
+  readonly held: readonly Series[];
+}
+
+/** The selected symbols of the lake. Rejects with usage errors for a lake without sources, and for values of flags that it does not have. */
+export async function selectSymbols(rule: BarRule, request: VerbRequest): Promise<SymbolSeries[]> {
+  const { source: venue, resolved, observer } = request;
+  const { fillEmpty, out, shard } = resolved.options;
+  if (fillEmpty && rule.kind !== 'time')
+    throw usage(`--fill-empty: bars of ${rule.interval} are never empty`, 'leave --fill-empty out');
+  const held = (await readVerbLake(request)).held.filter(({ dataset }) => DATASETS.includes(dataset));
+  if (held.length === 0)
+    throw usage(`${out} holds no klines, aggTrades or trades`, 'name the lake with --out');
+  const symbols = new Map<string, SymbolSeries>();
+  for (const series of await selectGiven(held, request)) {
+    const { market, symbol } = series;
+    const name = `${market} ${symbol}`;
+    const bars = { market, dataset: BARS, interval: rule.interval, symbol };
+    const spec = findDataset(venue, market, BARS);
+    if (spec !== undefined && isInShard(shard, venue, bars))
+      symbols.set(name, { bars, spec, held: [...(symbols.get(name)?.held ?? []), series] });
+  }
+  if (shard !== undefined && symbols.size === 0) observer.warn(emptyShardText(shard));
+  return [...symbols.values()];
+}
+
+/** Whether a month has days in the range of the command; true for all months without a range. */
+export function chosenMonths({ resolved, clock, source }: VerbRequest): (month: number) => boolean {
+  const { options } = resolved;
+  const { from, to } = givenRange(options, options.nowMs ?? clock.now(), source) ?? {};
+  return (month) =>
+    (from === undefined || month >= monthOf(from)) && (to === undefined || month <= monthOf(to - 1));
+}
+
+/** Whether this series can be the source of these bars. */
+export function canMake(rule: BarRule, { market, dataset, interval }: Series): boolean {
+  if (dataset === 'klines') {
+    if (rule.kind !== 'time') return false;
+    const lengthMs = intervalMs(interval ?? '');
+    // Klines of a day divide a week, but klines of three days begin at multiples of their own.
+    return lengthMs < rule.lengthMs && rule.lengthMs % lengthMs === 0 && rule.originMs % lengthMs === 0;
+  }
+  // Of cm, aggTrades lack the quantity in the base coin, and trades have no quantity in the quote asset.
+  return market !== 'cm' || (dataset === 'trades' && rule.kind !== 'dollar');
+}
+
+/** Why none of these series can be the source. */
+export function noSourceText({ kind, interval }: BarRule, held: readonly Series[]): string {
+  const need = kind === 'time' ? 'shorter klines that divide it, ' : '';
+  return `no source: the lake has ${held.map(sourceName).join(', ')}; a bar of ${interval} needs ${need}aggTrades (not of cm) or trades (of cm not for dollar bars)`;
+}
+
+/** The source as in messages and manifest lines: `klines 1m`. */
+export function sourceName({ dataset, interval }: Pick<Series, 'dataset' | 'interval'>): string {
+  return interval === undefined ? dataset : `${dataset} ${interval}`;
+}
+
+/** A series of the lake as a source of bars. */
+export interface BarSource extends Pick<HeldSeries, 'series' | 'files' | 'fault'> {
+  readonly spec: DatasetSpec;
+  /** The held days. A day that was not over when it was fetched is not among them. */
+  readonly days: ReadonlySet<number>;
+  /** The first held day, and the day after the last one. */
+  readonly from: number;
+  readonly to: number;
+  /** Whether all numbers are text with every digit. */
+  readonly isText: boolean;
+  /** Of files of bars from this source. */
+  readonly settings: Settings;
+}
+
+/** Nothing for a series without days, unless it has a fault. */
+export function sourceOf({ series, spec, files, fault }: HeldSeries): BarSource[] {
+  const days = files.flatMap((file) =>
+    eachDay(file.days).filter((day) => !file.missing.includes(day) && !file.open.includes(day)),
+  );
+  if (spec === undefined || (days.length === 0 && fault === undefined)) return [];
+  const isText = hasTextNumbers(files);
+  const settings: Settings = {
+    format: 'parquet',
+    partition: 'month',
+    cadence: 'daily',
+    numbers: isText ? 'string' : 'double',
+    timestamps: hasZonedTimes(files) ? 'utc' : 'us',
+    asPublished: false,
+  };
+  const [from, to] = [days[0] ?? 0, (days.at(-1) ?? -1) + 1];
+  return [{ series, spec, files, fault, days: new Set(days), from, to, isText, settings }];
+}
+
+/** The days between the first and the last one that the source does not have. */
+export function missingDays({ from, to, days }: BarSource): number[] {
+  return eachDay({ from, to }).filter((day) => !days.has(day));
+}
+
+/**
+ * The source with which the held bars were made last, so that a further source does not change them. Else the klines with the most days; of
+ * equal ones, those of the longest interval, which have the fewest rows. Else aggTrades, then trades.
+ */
+export function chooseSource(usable: readonly BarSource[], held: HeldObjects): BarSource | undefined {
+  const before = held.lastOfFile(held.newest()?.file ?? '')?.source;
+  const rank = ({ series, days }: BarSource): number[] => [
+    Number(sourceName(series) !== before),
+    DATASETS.indexOf(series.dataset),
+    -days.size,
+    -(intervalMs(series.interval ?? '') || 0),
+  ];
+  const inOrder = (a: BarSource, b: BarSource): number =>
+    rank(a)
+      .map((value, at) => value - (rank(b)[at] ?? 0))
+      .find((difference) => difference !== 0) ?? 0;
+  return usable.toSorted(inOrder)[0];
+}
+
+// The months of bars: the days of each file, and what its bars are made from. A bar belongs to the month of its start. A bar is made if its
+// whole time lies within the days that the source holds, from the first to the last one.
+
+/** What bars are made of, apart from the rows. */
+export interface Recipe {
+  readonly rule: BarRule;
+  readonly source: BarSource;
+  /** Whether there are bars of times without trades. */
+  readonly isFilled: boolean;
+}
+
+/** A file of bars. */
+export interface BarMonth {
+  readonly month: number;
+  readonly label: string;
+  readonly file: string;
+  /** The days that have bars or lie within a bar, ascending. */
+  readonly days: readonly number[];
+  /** The starts of its bars, in epoch milliseconds. Undefined for bars by trades. */
+  readonly starts: DayRange | undefined;
+  /** The days whose rows are read, and the files of the source with these days. */
+  readonly rows: DayRange;
+  readonly from: readonly LakeFile[];
+  /** Of the rule, the starts and the files of the source: months with the same digest have the same bars. */
+  readonly sha256: string;
+}
+
+/** All months that can have bars, ascending. */
+export function planMonths(recipe: Recipe): BarMonth[] {
+  const first = monthOf(recipe.source.from);
+  const months = Array.from({ length: monthOf(recipe.source.to - 1) - first + 1 }, (_, at) => first + at);
+  return months.flatMap((month) => planMonth(recipe, month) ?? []);
+}
+
+function planMonth(recipe: Recipe, month: number): BarMonth | undefined {
+  const { rule, source, isFilled } = recipe;
+  const all = { from: monthStart(month), to: monthStart(month + 1) };
+  const starts = rule.kind === 'time' ? startsIn(rule, source, all) : undefined;
+  if (starts !== undefined && starts.from >= starts.to) return undefined;
+  const days = eachDay(all).filter((day) => isOfBars(recipe, day));
+  const own = starts === undefined ? all : daysOf(starts, source);
+  const files = source.files.filter((file) => file.days.from < own.to && file.days.to > own.from);
+  const [first] = files;
+  if (days.length === 0 || first === undefined) return undefined;
+  // The file before has the close for empty bars at the start.
+  const before = isFilled ? source.files.findLast((file) => file.days.to <= first.days.from) : undefined;
+  const from = before === undefined ? files : [before, ...files];
+  const label = monthText(month);
+  const digested = [ruleText(recipe), starts, from.map(({ path, sha256 }) => [basename(path), sha256])];
+  return {
+    month,
+    label,
+    file: `${label}.parquet`,
+    days,
+    starts,
+    rows: { from: before?.days.from ?? own.from, to: own.to },
+    from,
+    sha256: createHash('sha256').update(JSON.stringify(digested)).digest('hex'),
+  };
+}
+
+/** The starts of the whole bars that begin on these days; by default on all days of the source. */
+function startsIn(rule: TimeRule, { from, to, spec }: BarSource, days: DayRange = { from, to }): DayRange {
+  const startOn = (day: number): number => nextStart(rule, startOfDay(day, spec));
+  return {
+    from: startOn(Math.max(from, days.from)),
+    to: Math.min(barStart(rule, startOfDay(to, spec)), startOn(days.to)),
+  };
+}
+
+/** Whether a day has bars or lies within one. A day without source does only if bars are longer than a day. */
+function isOfBars({ rule, source }: Recipe, day: number): boolean {
+  const { spec, days } = source;
+  if (rule.kind !== 'time') return days.has(day);
+  const [begin, end] = [startOfDay(day, spec), startOfDay(day + 1, spec)];
+  const whole = startsIn(rule, source);
+  if (end <= whole.from || begin >= whole.to) return false;
+  if (days.has(day)) return true;
+  const hasRows = (from: number): boolean =>
+    eachDay(daysOf({ from, to: from + rule.lengthMs }, source)).some((at) => days.has(at));
+  return rule.lengthMs > DAY_MS && [begin, end - 1].some((at) => hasRows(barStart(rule, at)));
+}
+
+function daysOf({ from, to }: DayRange, { spec }: BarSource): DayRange {
+  return { from: dayOf(from, spec), to: dayOf(to - 1, spec) + 1 };
+}
+
+/** The rule as text: bars with the same rule and the same files are the same bars. */
+export function ruleText({ rule, source, isFilled }: Recipe): string {
+  const { numbers, timestamps } = source.settings;
+  const zone = timestamps === 'utc' ? ', timestamps utc' : '';
+  return `bars ${rule.interval}, from ${sourceName(source.series)}, numbers ${numbers}${zone}${isFilled ? ', filled' : ''}`;
+}
+
+// The rule of bars: their length in time, or the trades that fill one.
+
+/** Bars of equal length, aligned to multiples since 1970-01-01 UTC; weeks begin on a Monday. */
+export interface TimeRule {
+  readonly kind: 'time';
+  readonly lengthMs: number;
+  /** A start of a bar, in epoch milliseconds. */
+  readonly originMs: number;
+  /** As in the path of the series: `15m`. */
+  readonly interval: string;
+}
+
+/** Bars that close with the trade that makes them full. They begin anew each day. */
+export interface TradeRule {
+  readonly kind: 'tick' | 'volume' | 'dollar';
+  /** Trades, quantity or quote quantity of a full bar: a decimal number in canonical form. */
+  readonly size: string;
+  /** As in the path of the series: `volume-1000`. */
+  readonly interval: string;
+}
+
+export type BarRule = TimeRule | TradeRule;
+
+const UNITS: Readonly<Record<string, number>> = { w: 7 * DAY_MS, d: DAY_MS, h: 3_600_000, m: 60_000 };
+/** Monday 1970-01-05. */
+const FIRST_MONDAY_MS = 4 * DAY_MS;
+/** Each month has the start of a bar of this length, so each month with bars has a file. */
+const LONGEST_MS = 28 * DAY_MS;
+
+const FORMS =
+  'a number with m, h, d or w up to 28d (15m, 7m, 2h, 3d, 1w), or tick:500, volume:1000 or dollar:1000000 for bars by trades';
+
+/** Throws a usage error for a text that is no rule. */
+export function parseBar(text: string): BarRule {
+  const [, number = '', unit = ''] = /^(\d{1,7})([mhdw])$/.exec(text) ?? [];
+  const lengthMs = Number(number) * (UNITS[unit] ?? 0);
+  if (lengthMs > 0 && lengthMs <= LONGEST_MS) return timeRule(lengthMs, unit === 'w');
+  const [, kind, whole = '', fraction = ''] =
+    /^(tick|volume|dollar)[:-](\d{1,18})(?:\.(\d{1,8}))?$/.exec(text) ?? [];
+  const digits = fraction.replace(/(?<!0)0+$/, '');
+  const size = `${whole.replace(/^0+(?=\d)/, '')}${digits === '' ? '' : `.${digits}`}`;
+  if (kind === undefined || size === '0' || (kind === 'tick' && digits !== ''))
+    throw usage(`bars: "${text}" is no bar`, `a bar is ${FORMS}`);
+  return { kind: kind as TradeRule['kind'], size, interval: `${kind}-${size}` };
+}
+
+/** In the largest unit: 60m are 1h, and 24h are 1d. Seven days are no week, because weeks begin on a Monday. */
+function timeRule(lengthMs: number, isOfWeeks: boolean): TimeRule {
+  const units = isOfWeeks ? ['w'] : ['d', 'h', 'm'];
+  const [interval = ''] = units.flatMap((unit) => {
+    const number = lengthMs / (UNITS[unit] ?? 1);
+    return Number.isInteger(number) ? [`${number}${unit}`] : [];
+  });
+  return { kind: 'time', lengthMs, originMs: isOfWeeks ? FIRST_MONDAY_MS : 0, interval };
+}
+
+/** The start of the bar that has this time, in epoch milliseconds. */
+export function barStart({ lengthMs, originMs }: TimeRule, atMs: number): number {
+  return Math.floor((atMs - originMs) / lengthMs) * lengthMs + originMs;
+}
+
+/** The first start of a bar at or after this time. */
+export function nextStart(rule: TimeRule, atMs: number): number {
+  return barStart(rule, atMs + rule.lengthMs - 1);
+}

@@ -1,0 +1,118 @@
+/** `cryptodl check`: prints the verdict about a lake, its orders compared with what it holds. Sends no request. */
+import { runVerb } from '../../run/look-up.js';
+import type { LookUp } from '../../run/look-up.js';
+import { writeData } from '../../terminal/write-data.js';
+import { amountsText, percentText } from '../../lake/catalogue/series-table.js';
+import { refuseFile } from '../../lake/layout.js';
+import type { Order } from '../../lake/orders.js';
+import { dayText } from '../../model/calendar.js';
+import { usage } from '../../model/errors.js';
+import { exitCodeOfError } from '../../model/exit-code.js';
+import type { ExitCode } from '../../model/exit-code.js';
+import { countText, listText, numberText } from '../../model/units.js';
+import { fateText } from '../../run/monitor/run-history.js';
+import { absolutePath, lakeFlag, printable, printLines, shownPath } from '../../text/printable.js';
+import { table } from '../../text/table.js';
+import type { TableColumn } from '../../text/table.js';
+import { widthOf } from '../../text/wrap.js';
+import { judgeLake } from '../../run/verdict/judge-lake.js';
+import type { LakeVerdict } from '../../run/verdict/judge-lake.js';
+import type { JudgedOrder } from '../../run/verdict/judge-orders.js';
+
+/**
+ * Resolves with 0 if nothing is missing, 3 if a run may mend what is missing, and 4 if it cannot be had. Rejects with a usage error for a
+ * lake without orders.
+ */
+export async function check(command: LookUp): Promise<ExitCode> {
+  const { io, resolved } = command;
+  const { out, json, quiet, nowMs = io.clock.now() } = resolved.options;
+  return runVerb(command, async (request) => {
+    const root = absolutePath(out, request.surroundings.home);
+    refuseFile(root);
+    const verdict = await judgeLake(request);
+    if (verdict === undefined)
+      throw usage(
+        `${shownPath(root)} has no order, so nothing tells what it should hold`,
+        `each vision and metrics leaves one, for example: cryptodl vision -s BTCUSDT -d 7${lakeFlag(root)}`,
+      );
+    const lines = quiet ? [] : linesOf(verdict, nowMs, widthOf(io.stdout));
+    await writeData(io, json ? [recordOf(verdict)] : [verdict.text, ...lines]);
+    for (const { message } of verdict.refused) printLines(io.stderr, [`cryptodl: ${message}`]);
+    return verdict.refused.length > 0 ? exitCodeOfError('manifest-damaged') : verdict.exitCode;
+  });
+}
+
+const COLUMNS: readonly TableColumn[] = [
+  { title: 'order' },
+  { title: 'symbols' },
+  { title: 'from' },
+  { title: 'to' },
+  { title: 'series', isNumber: true },
+  { title: 'held', isNumber: true },
+  { title: 'lacks' },
+];
+
+/** The lines below the verdict. */
+function linesOf({ orders, run, next }: LakeVerdict, nowMs: number, width: number): string[] {
+  return [
+    '',
+    ...table(COLUMNS, orders.map(cellsOf), { width }).lines,
+    '',
+    ...orders
+      .flatMap(({ excused, doubts }) => [excused.text(), ...doubts.lines()])
+      .filter((line) => line !== ''),
+    ...(run === undefined ? [] : [`last run  ${fateText(run, nowMs)}`]),
+    ...(next === null ? [] : [`next      ${next}`]),
+  ];
+}
+
+/** `um klines 1h`, with the format if it is not the default one. */
+function nameOf({ market, dataset, interval, settings: { format } }: Order): string {
+  return [market, dataset, interval, format === 'parquet' ? undefined : format]
+    .filter((part) => part !== undefined)
+    .join(' ');
+}
+
+function cellsOf(judged: JudgedOrder): string[] {
+  const { order, to, series, lacking, percent } = judged;
+  return [
+    printable(nameOf(order)),
+    printable(listText(order.words, 3)),
+    order.first ?? 'start',
+    `${dayText(to - 1)}${order.last === null ? ' (open)' : ''}`,
+    numberText(series),
+    percent === undefined ? '-' : percentText({ expected: 100, missing: 100 - percent }),
+    lacking === 0 ? '' : `${countText(lacking, 'series')}: ${amountsText(judged)}`,
+  ];
+}
+
+/** The object of `--json`. Days are inclusive. */
+function recordOf({ state, exitCode, orders, run, next }: LakeVerdict): object {
+  return {
+    event: 'check',
+    verdict: state,
+    exitCode,
+    orders: orders.map(({ order, to, series, lacking, rows, days, percent, behind, mends, doubts }) => ({
+      id: order.id,
+      verb: order.verb,
+      market: order.market,
+      dataset: order.dataset,
+      interval: order.interval,
+      format: order.settings.format,
+      symbols: order.words,
+      quote: order.quote,
+      first: order.first,
+      last: order.last,
+      judged: { from: order.first, to: dayText(to - 1) },
+      series,
+      lacking,
+      missing: { rows, days },
+      percent: percent ?? null,
+      behindDays: behind,
+      mend: [...mends],
+      ...doubts.sums,
+    })),
+    lastRun: run ?? null,
+    next,
+  };
+}

@@ -1,0 +1,116 @@
+/** Draws the heat-map: one line per series, one cell per period, or per several periods on a narrow terminal. */
+import { dayText, monthOf, monthText } from '../../model/calendar.js';
+import type { Amounts } from '../../lake/catalogue/day-states.js';
+import { percentOf } from '../../lake/catalogue/amounts.js';
+import type { CoveragePeriod } from '../../lake/catalogue/amounts.js';
+
+export interface HeatRow {
+  readonly label: string;
+  /** Day of the first period. */
+  readonly from: number;
+  readonly periods: readonly Amounts[];
+  readonly percent: string;
+}
+
+export interface HeatStyle {
+  readonly by: CoveragePeriod;
+  /** Columns of the terminal. */
+  readonly width: number;
+  readonly hasColour: boolean;
+}
+
+interface Level {
+  readonly character: string;
+  /** ANSI colour code of the terminal. */
+  readonly colour: number;
+  readonly meaning: string;
+  readonly is: (percent: number | undefined) => boolean;
+}
+
+/** The first level that applies to a cell is drawn. Each has its own character, for terminals without colour. */
+const LEVELS: readonly Level[] = [
+  { character: '·', colour: 90, meaning: 'no data expected', is: (percent) => percent === undefined },
+  { character: '█', colour: 32, meaning: 'complete', is: (percent = 0) => percent === 100 },
+  { character: '▓', colour: 33, meaning: '95 % or more', is: (percent = 0) => percent >= 95 },
+  { character: '▒', colour: 33, meaning: '50 % or more', is: (percent = 0) => percent >= 50 },
+  { character: '░', colour: 31, meaning: 'less', is: (percent = 0) => percent > 0 },
+  { character: 'x', colour: 31, meaning: 'nothing', is: () => true },
+];
+
+const LONGEST_LABEL = 24;
+const FEWEST_CELLS = 10;
+
+/** Lines without line feeds: an axis, one line for each series, and the scale if a cell has several periods. */
+export function heatMap(rows: readonly HeatRow[], style: HeatStyle): string[] {
+  const { by, width } = style;
+  const first = Math.min(...rows.map(({ from }) => indexOf(from, by)));
+  const end = Math.max(...rows.map(({ from, periods }) => indexOf(from, by) + periods.length));
+  if (!(end > first)) return [];
+  const labelWidth = Math.min(LONGEST_LABEL, Math.max(...rows.map(({ label }) => label.length)));
+  const percentWidth = Math.max(...rows.map(({ percent }) => percent.length));
+  const room = Math.max(FEWEST_CELLS, width - labelWidth - percentWidth - 4);
+  const perCell = Math.ceil((end - first) / room);
+  const cells = Math.ceil((end - first) / perCell);
+  return [
+    `${' '.repeat(labelWidth + 2)}${axis(first, end, by, cells)}`,
+    ...rows.map(({ label, from, periods, percent }) => {
+      const sums = summed(periods, indexOf(from, by) - first, perCell, cells);
+      return `${fitted(label, labelWidth)}  ${painted(sums, style)}  ${percent.padStart(percentWidth)}`;
+    }),
+    ...(perCell === 1 ? [] : [`${' '.repeat(labelWidth + 2)}a cell is ${perCell} ${by}s`]),
+  ];
+}
+
+/** The meaning of each character, in one line. */
+export function legend(hasColour: boolean): string {
+  return LEVELS.map(
+    ({ character, colour, meaning }) => `${inColour(character, colour, hasColour)} ${meaning}`,
+  ).join('   ');
+}
+
+function indexOf(day: number, by: CoveragePeriod): number {
+  return by === 'day' ? day : monthOf(day);
+}
+
+/** First and last period: at both ends of the cells, or `2024-01 … 2024-12` if they do not fit. */
+function axis(first: number, end: number, by: CoveragePeriod, cells: number): string {
+  const name = by === 'day' ? dayText : monthText;
+  const [left, right] = [name(first), name(end - 1)];
+  if (end - first === 1) return left;
+  return left.length + right.length + 3 > cells
+    ? `${left} … ${right}`
+    : left + ' '.repeat(cells - left.length - right.length) + right;
+}
+
+/** The amounts of each cell; undefined for a cell without a period of the series. */
+function summed(
+  periods: readonly Amounts[],
+  offset: number,
+  perCell: number,
+  cells: number,
+): (Amounts | undefined)[] {
+  const sums = Array.from({ length: cells }, (): Amounts | undefined => undefined);
+  for (const [index, { expected, missing }] of periods.entries()) {
+    const cell = Math.floor((offset + index) / perCell);
+    const sum = sums[cell] ?? { expected: 0, missing: 0 };
+    sums[cell] = { expected: sum.expected + expected, missing: sum.missing + missing };
+  }
+  return sums;
+}
+
+/** A cell without a period of the series is a space. */
+function painted(sums: readonly (Amounts | undefined)[], { hasColour }: HeatStyle): string {
+  const cells = sums.map((sum) => {
+    const level = sum && LEVELS.find(({ is }) => is(percentOf(sum)));
+    return level === undefined ? ' ' : inColour(level.character, level.colour, hasColour);
+  });
+  return cells.join('');
+}
+
+function inColour(text: string, colour: number, hasColour: boolean): string {
+  return hasColour ? `\u001b[${colour}m${text}\u001b[0m` : text;
+}
+
+function fitted(label: string, width: number): string {
+  return label.length > width ? `${label.slice(0, width - 1)}…` : label.padEnd(width);
+}

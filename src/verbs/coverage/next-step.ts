@@ -1,0 +1,125 @@
+/** The command that fetches what coverage found missing, and nothing else. */
+import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
+import type { SeriesStates } from '../../lake/catalogue/day-states.js';
+import type { Gap } from '../../lake/catalogue/gap.js';
+import { dayText } from '../../model/calendar.js';
+import { seriesName } from '../../model/task.js';
+import type { Series } from '../../model/task.js';
+import { isExactName } from '../../plan/options/symbols.js';
+import { givenWords } from '../../plan/options/value-text.js';
+import type { FlagName } from '../../plan/options/flags.js';
+import type { Verb } from '../../plan/options/flag-spec.js';
+import type { Resolved } from '../../plan/options/resolve.js';
+import type { LastFailures } from '../../run/select-failures.js';
+import { barOfInterval } from '../../exchange/keys.js';
+import { findDataset, isArchived, isMade } from '../../exchange/venue.js';
+import type { DatasetSpec, Venue } from '../../exchange/venue.js';
+import { commandLine, shownPath } from '../../text/printable.js';
+
+/** Series that lack days before or after their own. */
+interface Download {
+  readonly verb: Verb;
+  readonly series: Series[];
+  from: number;
+  to: number;
+}
+
+export class NextStep {
+  readonly #downloads = new Map<string, Download>();
+  /** Gaps within the own days of their series: those of the last failure report, and the others. */
+  #reported = 0;
+  #others = 0;
+  /** The lengths of bars with missing days. */
+  readonly #bars = new Set<string>();
+
+  constructor(
+    private readonly venue: Venue,
+    private readonly resolved: Resolved,
+    private readonly failures: LastFailures | undefined,
+  ) {}
+
+  add(states: SeriesStates): void {
+    const { own, series, gaps } = states;
+    const spec = findDataset(this.venue, series.market, series.dataset);
+    if (spec !== undefined && isMade(spec)) {
+      if (gaps.some(({ isMissing }) => isMissing)) this.#bars.add(series.interval ?? '');
+      return;
+    }
+    const isReported = this.failures?.bySeries.has(seriesName(series)) === true;
+    for (const gap of gaps) {
+      if (!gap.isMissing) continue;
+      if (gap.from < own.from * DAY_SECONDS || gap.to > own.to * DAY_SECONDS) {
+        if (isExactName(series.symbol)) this.#addDownload(series, spec, gap);
+      } else if (gap.reason.startsWith('failed:') && isReported) this.#reported += 1;
+      else this.#others += 1;
+    }
+  }
+
+  /** Patterns would also select symbols that the lake does not have. So with `--symbols`, each dataset has a command that names its symbols. */
+  #addDownload(series: Series, spec: DatasetSpec | undefined, gap: Gap): void {
+    const { symbol: _, ...of } = series;
+    const verb = spec !== undefined && !isArchived(spec) ? 'metrics' : 'vision';
+    const name = this.#isNamed ? JSON.stringify([verb, of]) : verb;
+    const from = Math.floor(gap.from / DAY_SECONDS);
+    const to = Math.ceil(gap.to / DAY_SECONDS);
+    const download = this.#downloads.get(name) ?? { verb, series: [], from, to };
+    download.series.push(series);
+    download.from = Math.min(download.from, from);
+    download.to = Math.max(download.to, to);
+    this.#downloads.set(name, download);
+  }
+
+  get #isNamed(): boolean {
+    return this.resolved.texts.symbols !== undefined;
+  }
+
+  /** A line for a shell; undefined if nothing is missing. */
+  line(): string | undefined {
+    const { failures } = this;
+    if (this.#downloads.size > 0)
+      return [...this.#downloads.values()].map((one) => commandLine(this.#fetching(one))).join(' && ');
+    if (this.#others > 0) return commandLine(['repair', ...this.#given('repair', SELECTION)]);
+    if (this.#reported > 0 && failures !== undefined)
+      return commandLine(['retry', shownPath(failures.path), ...this.#given('retry', ['now'])]);
+    const [bars] = this.#bars;
+    const given = this.#given('bars', ['out', 'market', 'symbols', 'quote']);
+    return bars === undefined ? undefined : commandLine(['bars', barOfInterval(bars), ...given]);
+  }
+
+  /** The missing days of a download. Each series keeps its settings. Without `--symbols`, a download continues the series of the lake. */
+  #fetching({ verb, series, from, to }: Download): string[] {
+    const valuesOf = (name: 'market' | 'dataset' | 'interval' | 'symbol'): string =>
+      [...new Set(series.flatMap((one) => one[name] ?? []))].join(',');
+    const layer = (['market', 'dataset', 'interval'] as const).flatMap((name) => {
+      const isWanted = this.#isNamed || this.resolved.texts[name] !== undefined;
+      return isWanted && valuesOf(name) !== '' ? [`--${name}`, valuesOf(name)] : [];
+    });
+    return [
+      verb,
+      ...this.#given(verb, ['out']),
+      ...layer,
+      ...(this.#isNamed ? ['--symbols', valuesOf('symbol')] : this.#given(verb, ['quote', 'shard'])),
+      '--from',
+      dayText(from),
+      '--to',
+      dayText(to - 1),
+      ...this.#given(verb, ['format', 'now']),
+    ];
+  }
+
+  #given(verb: Verb, names: readonly FlagName[]): string[] {
+    return givenWords(this.resolved, verb, names);
+  }
+}
+
+const SELECTION: readonly FlagName[] = [
+  'out',
+  'market',
+  'dataset',
+  'interval',
+  'quote',
+  'shard',
+  'format',
+  'symbols',
+  'now',
+];

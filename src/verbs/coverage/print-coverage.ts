@@ -1,0 +1,215 @@
+/** Formats coverage: a heat-map and a table with gaps for people, NDJSON or CSV for programs. */
+import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
+import type { Amounts, SeriesStates } from '../../lake/catalogue/day-states.js';
+import type { Gap } from '../../lake/catalogue/gap.js';
+import { dayText } from '../../model/calendar.js';
+import { hasColour } from '../../terminal/write-data.js';
+import type { Io } from '../../model/io.js';
+import { layerName } from '../../model/task.js';
+import type { Format, Series } from '../../model/task.js';
+import { csvLine } from '../../text/csv.js';
+import { printable } from '../../text/printable.js';
+import { fitted, widthOf } from '../../text/wrap.js';
+import { MOST_DAYS, percentOf, periodsOf } from '../../lake/catalogue/amounts.js';
+import type { CoveragePeriod } from '../../lake/catalogue/amounts.js';
+import { DoubtSums } from '../../lake/catalogue/doubts.js';
+import type { Doubts } from '../../lake/catalogue/doubts.js';
+import { GapGroups } from '../../lake/catalogue/gap-groups.js';
+import { heatMap, legend } from './heat-map.js';
+import type { HeatStyle } from './heat-map.js';
+import { cellsOf, labelOf, percentText, seriesTable, unitOf } from '../../lake/catalogue/series-table.js';
+
+/** Of a heat-map in a pipe. */
+const USUAL_WIDTH = 100;
+
+/** The width is Infinity for a pipe. */
+interface Style extends Omit<HeatStyle, 'by'> {
+  readonly by: CoveragePeriod | undefined;
+}
+
+/** The series of one dataset and interval. */
+interface Group {
+  readonly name: string;
+  readonly rows: ReturnType<typeof rowOf>[];
+  readonly gaps: GapGroups;
+  readonly doubts: DoubtSums;
+}
+
+/**
+ * Formats coverage for people: a text for each dataset and interval, then a legend. Also yields an empty text after each series, so that
+ * the caller may stop. `isAll`: whether all gaps are shown.
+ */
+export async function* coverageTexts(
+  covered: AsyncIterable<SeriesStates>,
+  io: Io,
+  { by, isAll }: Pick<Style, 'by'> & { readonly isAll: boolean },
+): AsyncGenerator<string> {
+  const style: Style = { by, width: widthOf(io.stdout), hasColour: hasColour(io) };
+  let group: Group | undefined;
+  for await (const states of covered) {
+    const name = printable(layerName(states.series));
+    if (group?.name !== name) {
+      if (group !== undefined) yield `${section(group, style)}\n`;
+      group = { name, rows: [], gaps: new GapGroups(isAll), doubts: new DoubtSums() };
+    } else yield '';
+    const row = rowOf(states, by);
+    group.rows.push(row);
+    group.gaps.add(row.label, states, states.gaps);
+    group.doubts.add(row.label, states.doubts);
+  }
+  if (group === undefined) return;
+  yield `${section(group, style)}\n`;
+  yield `${fitted(legend(style.hasColour), style.width).join('\n')}\n`;
+}
+
+/** A series without its gaps, to save memory in large lakes. `days` or `months` are undefined if the heat-map cannot be by them. */
+function rowOf(states: SeriesStates, by: CoveragePeriod | undefined) {
+  const { from, to } = states;
+  const label = labelOf(states);
+  const isShort = to - from <= MOST_DAYS;
+  return {
+    label,
+    from,
+    to,
+    percent: percentText(states),
+    cells: cellsOf(label, states),
+    days: by === 'day' || (by === undefined && isShort) ? amountsBy(states, 'day') : undefined,
+    months: by === 'day' ? undefined : amountsBy(states, 'month'),
+  };
+}
+
+function amountsBy(states: SeriesStates, by: CoveragePeriod): Amounts[] {
+  return periodsOf(states, by).map(({ expected, missing }) => ({ expected, missing }));
+}
+
+function section({ name, rows, gaps, doubts }: Group, { by, width, hasColour: isColoured }: Style): string {
+  const from = Math.min(...rows.map((row) => row.from));
+  const to = Math.max(...rows.map((row) => row.to));
+  const period = by ?? (to - from <= MOST_DAYS ? 'day' : 'month');
+  const map = heatMap(
+    rows.map((row) => ({ ...row, periods: (period === 'day' ? row.days : row.months) ?? [] })),
+    { by: period, width: Number.isFinite(width) ? width : USUAL_WIDTH, hasColour: isColoured },
+  );
+  const range = to > from ? `  ${dayText(from)} … ${dayText(to - 1)}` : '';
+  return [
+    `${name}${range}`,
+    ...map,
+    '',
+    ...seriesTable(
+      rows.map(({ cells }) => cells),
+      width,
+    ),
+    ...[...gaps.lines(), ...doubts.lines()].flatMap((line) => fitted(line, width)),
+    '',
+  ].join('\n');
+}
+
+// NDJSON and CSV. Times are ISO 8601, spans are half-open.
+
+/** Amounts in rows or days. */
+interface AmountsRecord {
+  /** Without the excused ones. */
+  readonly expected: number;
+  readonly held: number;
+  readonly missing: number;
+  /** Rounded down, so that only a complete series has 100; null if nothing is expected. */
+  readonly percent: number | null;
+}
+
+/** The coverage of a series in one format. */
+export interface SeriesRecord extends Series, AmountsRecord, Doubts {
+  /** Null if the lake holds no file of the series. */
+  readonly format: Format | null;
+  /** ISO instants `[from, to)`. */
+  readonly from: string;
+  readonly to: string;
+  /** The amount of the gaps in which no data is expected. */
+  readonly excused: number;
+  readonly unit: 'rows' | 'days';
+  readonly objects: number;
+  /** Objects from REST. */
+  readonly restObjects: number;
+  readonly rows: number | null;
+  readonly duplicates: number;
+  readonly revisions: number;
+  /** ISO instants of the first and the last row. */
+  readonly first: string | null;
+  readonly last: string | null;
+  readonly gaps: readonly GapRecord[];
+  readonly by: CoveragePeriod;
+  /** `2024-01-15` or `2024-01`. */
+  readonly periods: readonly (AmountsRecord & { readonly period: string })[];
+}
+
+/** ISO instants `[from, to)`, and the amount in the unit of the series. */
+interface GapRecord {
+  readonly from: string;
+  readonly to: string;
+  readonly reason: Gap['reason'];
+  readonly rows?: number;
+  readonly days?: number;
+  /** False if no data is expected. */
+  readonly missing: boolean;
+  /** The source that proves that there is no data: `list` (config/halts.json) or `rest`. */
+  readonly evidence?: Gap['evidence'];
+  /** Present if the exact place of the missing rows is not known. */
+  readonly located?: false;
+}
+
+/** One object per series and format. */
+export function seriesRecord(states: SeriesStates, by: CoveragePeriod): SeriesRecord {
+  const { series, format, from, to, objects, restObjects, rows, duplicates, revisions } = states;
+  const unit = unitOf(states);
+  const instantOf = (seconds: number): string =>
+    new Date((seconds + states.dayStartSeconds) * 1000).toISOString();
+  return {
+    ...series,
+    format: format ?? null,
+    from: instantOf(from * DAY_SECONDS),
+    to: instantOf(to * DAY_SECONDS),
+    unit,
+    ...amountsRecord(states),
+    excused: states.excused,
+    objects,
+    restObjects,
+    rows: rows ?? null,
+    duplicates,
+    ...states.doubts,
+    revisions,
+    first: states.first ?? null,
+    last: states.last ?? null,
+    gaps: states.gaps.map((gap) => ({
+      from: instantOf(gap.from),
+      to: instantOf(gap.to),
+      reason: gap.reason,
+      [unit]: gap.amount,
+      missing: gap.isMissing,
+      ...(gap.evidence === undefined ? {} : { evidence: gap.evidence }),
+      ...(gap.isLoose === true ? { located: false } : {}),
+    })),
+    by,
+    periods: periodsOf(states, by).map(({ period, ...amounts }) => ({ period, ...amountsRecord(amounts) })),
+  };
+}
+
+function amountsRecord(amounts: Amounts): AmountsRecord {
+  const { expected, missing } = amounts;
+  const percent = percentOf(amounts);
+  const rounded = percent === undefined ? null : Math.floor(percent * 10_000) / 10_000;
+  return { expected, held: expected - missing, missing, percent: rounded };
+}
+
+export const CSV_HEAD =
+  'market,dataset,interval,symbol,format,period,unit,expected,held,missing,percent,reasons\n';
+
+/** A line of CSV per series and period. `reasons` includes those of gaps in which no data is expected. */
+export function csvLines(states: SeriesStates, by: CoveragePeriod): string[] {
+  const { market, dataset, interval, symbol } = states.series;
+  const about = [market, dataset, interval ?? null, symbol, states.format ?? null];
+  return periodsOf(states, by).map(({ period, gaps, ...amounts }) => {
+    const { expected, held, missing, percent } = amountsRecord(amounts);
+    const reasons = [...new Set(gaps.map(({ reason }) => reason))].join(' ');
+    const counted = [unitOf(states), expected, held, missing, percent];
+    return csvLine([...about, period, ...counted, reasons === '' ? null : reasons]);
+  });
+}

@@ -1,0 +1,240 @@
+/** Sends one request to each host, as a run sends it but without retries. The error of a request has the cause and the next step. */
+import type { Bans } from '../../http/bans.js';
+import type { Fetch } from '../../model/fetch.js';
+import { CryptodlError, toCryptodlError } from '../../model/errors.js';
+import type { ErrorCode } from '../../model/errors.js';
+import { durationText, instantText } from '../../model/units.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { keyPath } from '../../exchange/keys.js';
+import type { Source } from '../../exchange/source.js';
+import { checkResult } from './check-result.js';
+import type { CheckResult } from './check-result.js';
+
+/** An answer, and the time in its `Date` header. Epoch milliseconds of the local clock, except for `dateMs`. */
+export interface ServerDate {
+  readonly host: string;
+  readonly dateMs: number;
+  readonly sentAt: number;
+  readonly receivedAt: number;
+}
+
+export interface HostChecks extends Pick<VerbRequest, 'source' | 'resolved' | 'clock' | 'signal'> {
+  readonly fetch: Fetch;
+  /** Gets the time of each host that answers. */
+  readonly dates: ServerDate[];
+}
+
+interface Probe {
+  readonly check: string;
+  /** The host by default. */
+  readonly of?: string | undefined;
+  readonly address: string;
+  /** The flag that sets the address. */
+  readonly flag: string;
+  readonly path: string;
+  readonly bucket: string;
+  /** Throws a CryptodlError for an answer that does not come from the exchange. */
+  readonly read: (body: Buffer) => void;
+}
+
+/** The archive, the listing and each REST host that the exchange has, in this order. */
+export function checkHosts(context: HostChecks): Promise<CheckResult>[] {
+  const {
+    source,
+    resolved: { options },
+  } = context;
+  const keys: string[] = [];
+  const listing = probe(context, listingProbe(source, options.listingUrl, keys));
+  const archive = listing.then(() => probe(context, archiveProbe(context, keys)));
+  const rest = REST.filter(({ role }) => source.hosts[role] !== undefined).map(
+    ({ role, option, ...request }) =>
+      probe(context, {
+        check: 'rest',
+        address: options[option],
+        flag: `--${role}-url`,
+        ...request,
+        read: refuseOtherPages,
+      }),
+  );
+  return [archive, listing, ...rest];
+}
+
+/** One of several proxies, through which `fetch` sends a request for the listing. */
+export function checkProxy(context: HostChecks, label: string): Promise<CheckResult> {
+  return probe(context, {
+    ...listingProbe(context.source, context.resolved.options.listingUrl, []),
+    check: 'proxy',
+    of: label,
+    flag: '--proxy',
+  });
+}
+
+/** Requests of weight 1. */
+const REST = [
+  { role: 'fapi', option: 'fapiUrl', path: '/fapi/v1/time', bucket: 'futures' },
+  { role: 'dapi', option: 'dapiUrl', path: '/dapi/v1/time', bucket: 'futures' },
+  { role: 'spot', option: 'spotUrl', path: '/api/v3/time', bucket: 'spot' },
+] as const;
+
+/** Adds the listed keys to `keys`. */
+function listingProbe({ archive }: Source, address: string, keys: string[]): Probe {
+  return {
+    check: 'listing',
+    address,
+    flag: '--listing-url',
+    path: archive.known.listing,
+    bucket: 'listing',
+    read: (page) => {
+      keys.push(...archive.listing.parse(page, archive.known.listing).objects.map(({ key }) => key));
+      if (keys.length === 0)
+        throw new CryptodlError('listing-malformed', 'the listing has no objects below data/', {
+          hint: 'check --listing-url: it must be the address above data/',
+        });
+    },
+  };
+}
+
+/** A sidecar that the listing names, or one that each archive should have. */
+function archiveProbe({ source, resolved }: HostChecks, keys: readonly string[]): Probe {
+  const { sidecar, known } = source.archive;
+  const suffix = sidecar?.suffix ?? '';
+  return {
+    check: 'archive',
+    address: resolved.options.archiveUrl,
+    flag: '--archive-url',
+    path: `/${keyPath(keys.find((key) => key.endsWith(suffix)) ?? known.key + suffix)}`,
+    bucket: 'archive',
+    read: () => undefined,
+  };
+}
+
+/** Refuses the page of a network with a login. */
+function refuseOtherPages(body: Buffer): void {
+  if (body.includes('"serverTime"')) return;
+  throw new CryptodlError('answer-malformed', 'the answer has no server time', {
+    hint: 'check the address of the host; a network with a login page answers like this too',
+  });
+}
+
+/** Far more than a listing page with a few keys needs. */
+const MAX_BYTES = 1024 * 1024;
+/** The limit of a wait for a permit, or for the end of a ban. */
+export const LONGEST_WAIT_MS = 3000;
+
+async function probe(context: HostChecks, request: Probe): Promise<CheckResult> {
+  const { check, address, path, flag, bucket, read } = request;
+  const { clock, fetch, signal, dates } = context;
+  const { host } = new URL(address);
+  const of = request.of ?? host;
+  let sentAt = clock.now();
+  let firstByteMs = 0;
+  const wait = new AbortController();
+  const timer = clock.timer(LONGEST_WAIT_MS, () => {
+    const text = 'no request sent: other runs on this machine use up the request limit of the host';
+    wait.abort(new CryptodlError('wait-too-long', text, { hint: 'run cryptodl doctor again in a minute' }));
+  });
+  try {
+    const response = await fetch(
+      { url: address + path, bucket, maxBytes: MAX_BYTES },
+      {
+        signal,
+        waitSignal: AbortSignal.any([signal, wait.signal]),
+        traceId: check,
+        attemptId: check,
+        onActivity: (sign) => {
+          if (sign === 'sent') sentAt = clock.now();
+          if (sign === 'headers') firstByteMs = clock.now() - sentAt;
+        },
+      },
+    );
+    const receivedAt = clock.now();
+    const dateMs = Date.parse(response.headers['date'] ?? '');
+    if (!Number.isNaN(dateMs)) dates.push({ host, dateMs, sentAt, receivedAt });
+    if (response.status === 404)
+      throw new CryptodlError('http-refused', `the host has no ${path} (404)`, {
+        hint: `check ${flag}: it must be the address above data/`,
+      });
+    read(response.body.kind === 'memory' ? response.body.bytes : Buffer.alloc(0));
+    const found = `first byte ${firstByteMs} ms, whole ${receivedAt - sentAt} ms`;
+    return checkResult(check, 'ok', found, { of });
+  } catch (error) {
+    signal.throwIfAborted();
+    const result = errorResult(toCryptodlError(error), request, host);
+    // Without a request, the host may work.
+    return error === wait.signal.reason ? { ...result, status: 'warn' } : result;
+  } finally {
+    timer.cancel();
+  }
+}
+
+/** REST refuses some countries and networks for good; the archive has the same data a day or a month later. */
+const REFUSED_HERE: ReadonlySet<ErrorCode> = new Set(['location-restricted', 'address-blocked']);
+
+function errorResult({ code, message, hint }: CryptodlError, request: Probe, host: string): CheckResult {
+  const { check, of = host, flag } = request;
+  // The printed line begins with the host.
+  const cause = message.startsWith(host) ? message.slice(host.length).replace(/^:? /, '') : message;
+  const isElsewhere = check === 'rest' && REFUSED_HERE.has(code);
+  const next = isElsewhere
+    ? 'use cryptodl vision: the archive publishes funding rates and metrics a day or a month later'
+    : (hint ?? `check the network, firewalls, --proxy and ${flag}`);
+  return checkResult(check, isElsewhere ? 'warn' : 'fail', `${cause} (${code})`, { of, next });
+}
+
+// The clock, compared with the `Date` headers of the hosts.
+
+/** A `Date` header has whole seconds (RFC 9110, section 5.6.7). */
+const SECOND_MS = 1000;
+const FAIL_MS = 60_000;
+
+/** Warns when the clock differs by more than a second from every host; fails from a minute on. */
+export function checkClock(dates: readonly ServerDate[]): CheckResult {
+  const [nearest] = dates
+    .map((date) => ({ host: date.host, ms: differenceOf(date) }))
+    .sort((a, b) => Math.abs(a.ms) - Math.abs(b.ms));
+  if (nearest === undefined)
+    return checkResult('clock', 'warn', 'unknown: no host sent a Date header', {
+      next: 'see the lines above',
+    });
+  const { host, ms } = nearest;
+  if (Math.abs(ms) <= SECOND_MS)
+    return checkResult('clock', 'ok', `within ${durationText(SECOND_MS)} of that of ${host}`);
+  const found = `${durationText(Math.abs(ms))} ${ms > 0 ? 'behind' : 'ahead of'} that of ${host}`;
+  const next =
+    'set the clock, for example with timedatectl set-ntp true: "today", publication times and the validity of certificates depend on it';
+  return checkResult('clock', Math.abs(ms) > FAIL_MS ? 'fail' : 'warn', found, { next });
+}
+
+/** The least difference (host minus local, in ms) that explains the answer; 0 when the clocks may be equal. */
+function differenceOf({ dateMs, sentAt, receivedAt }: ServerDate): number {
+  const least = dateMs - receivedAt;
+  const most = dateMs + SECOND_MS - sentAt;
+  if (least > 0) return least;
+  return Math.min(most, 0);
+}
+
+// The bans that earlier runs on this machine have recorded.
+
+/** Fails while a ban is in force. */
+export async function checkBans(bans: Pick<Bans, 'current'>): Promise<CheckResult> {
+  const current = [...(await bans.current())].sort(([, a], [, b]) => b.until - a.until);
+  const [longest] = current;
+  if (longest === undefined) return checkResult('bans', 'ok', 'none in force');
+  const texts = current.map(([place, { until }]) => `${place} until ${instantText(until)} UTC`);
+  return checkResult('bans', 'fail', `${texts.join(', ')}: ${longest[1].why}`, {
+    next: 'run again after that; until then, runs that need the host send no request and end with exit code 7 (--clear-bans HOST removes a wrong ban)',
+  });
+}
+
+/** `--clear-bans HOST`: removes the bans of the host and reports the others. */
+export async function clearBans(bans: Pick<Bans, 'clear' | 'current'>, host: string): Promise<CheckResult> {
+  const places = await bans.clear(host);
+  const left = [...(await bans.current()).keys()];
+  if (left.some((place) => place.endsWith(` ${host}`)))
+    return checkResult('bans', 'fail', `the bans of ${host} could not be removed`, {
+      next: 'choose a writable --state-dir',
+    });
+  if (places.length > 0) return checkResult('bans', 'ok', `removed: ${places.join(', ')}`);
+  const others = left.length === 0 ? '' : `; bans in force: ${left.join(', ')}`;
+  return checkResult('bans', 'ok', `no ban of ${host} is in force${others}`);
+}

@@ -1,0 +1,172 @@
+/** Checks of this machine: versions, memory, open files, the server of `--redis`, the folders of a lake and its lock. They leave no files behind. */
+import { constants } from 'node:fs';
+import { access, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { arch, platform } from 'node:os';
+import { dirname, join } from 'node:path';
+import { stagedBeside } from '../../files/temp-files.js';
+import type { EgressGroup } from '../../http/throttle/group.js';
+import type { BackingTrial } from '../../files/backing.js';
+import type { LakePaths } from '../../lake/layout.js';
+import { refuseIfLocked } from '../../lake/lock.js';
+import type { Clock } from '../../model/clock.js';
+import { toCryptodlError, errnoOf } from '../../model/errors.js';
+import { BASE_FILES, withinOpenFiles } from '../../model/machine.js';
+import { bytesText, countText, numberText } from '../../model/units.js';
+import { TOOL_VERSION } from '../../model/version.js';
+import { connectRedis } from '../../http/redis/connection.js';
+import { shownRedis } from '../../http/redis/redis-errors.js';
+import { reasonOf } from '../../text/path-faults.js';
+import { shownPath } from '../../text/printable.js';
+import { checkResult } from './check-result.js';
+import type { CheckResult } from './check-result.js';
+
+/** Memory of a run: received bodies (512 MiB at most), DuckDB (300 MB) and the process itself. */
+const MEMORY_BYTES = 1e9;
+
+/** Warns when less than 1 GB is available. `limitBytes`: the memory of the machine, or the limit of the container. */
+export function checkMemory(freeBytes: number, limitBytes: number): CheckResult {
+  const availableBytes = Math.min(freeBytes, limitBytes);
+  const found = `${bytesText(availableBytes)} available of ${bytesText(limitBytes)}`;
+  if (availableBytes >= MEMORY_BYTES) return checkResult('memory', 'ok', found);
+  return checkResult('memory', 'warn', `${found}; a run may use ${bytesText(MEMORY_BYTES)}`, {
+    next: 'end other programs or add memory; --concurrency auto:10 needs less, --format zip needs least',
+  });
+}
+
+export interface FilesInput {
+  readonly openFiles: number | undefined;
+  /** Objects in flight at most, if enough files may be open. */
+  readonly most: number;
+  /** Most sockets to one host. */
+  readonly sockets: number;
+}
+
+/** Warns when a run may need more open files than the process may have. Every socket counts as an open file. */
+export function checkFiles({ openFiles, most, sockets }: FilesInput): CheckResult {
+  const needed = BASE_FILES + Math.min(sockets, most * 2) + most * 2;
+  if (openFiles === undefined) return checkResult('files', 'ok', `a run opens up to ${numberText(needed)}`);
+  const found = `${numberText(openFiles)} allowed, a run opens up to ${numberText(needed)}`;
+  if (openFiles >= needed) return checkResult('files', 'ok', found);
+  const fewer = countText(withinOpenFiles(most, openFiles), 'object');
+  return checkResult('files', 'warn', `${found}; with fewer it has ${fewer} in flight`, {
+    next: `allow ${needed} (ulimit -n ${needed}, LimitNOFILE=${needed} in a systemd unit)`,
+  });
+}
+
+/** Fails when DuckDB cannot be loaded. The entry of the program refuses an older Node. */
+export async function checkVersions(duckdbVersion: () => Promise<string>): Promise<CheckResult> {
+  const base = `cryptodl ${TOOL_VERSION}, node ${process.versions.node}, ${platform()} ${arch()}`;
+  try {
+    return checkResult('versions', 'ok', `${base}, DuckDB ${await duckdbVersion()}`);
+  } catch (error) {
+    const { message, hint } = toCryptodlError(error);
+    return checkResult('versions', 'fail', `${base}; ${message}`, { next: hint });
+  }
+}
+
+/** The queue needs Redis. A run of a group does without a server that cannot be reached, so that is a warning. */
+export async function checkRedis(
+  address: string,
+  group: EgressGroup | undefined,
+  clock: Pick<Clock, 'monotonic'>,
+): Promise<CheckResult> {
+  const begun = clock.monotonic();
+  try {
+    const connection = await connectRedis(address, 'limit');
+    const answerMs = Math.round(clock.monotonic() - begun);
+    connection.close();
+    const answers = `${shownRedis(address)} answers in ${answerMs} ms`;
+    if (group === undefined) return checkResult('redis', 'ok', answers);
+    await group.opened();
+    const { name, members, isShared } = group.state;
+    if (!isShared)
+      return checkResult('redis', 'warn', `${answers}, but does not share the limits of the group ${name}`, {
+        next: 'see the warning above',
+      });
+    const found = `${answers}; the group ${name} has ${countText(members, 'program')}, this one included`;
+    return checkResult('redis', 'ok', found);
+  } catch (error) {
+    const { message, hint = 'check --redis', code } = toCryptodlError(error);
+    // The runs of a group take their shares without Redis, of which the group warns.
+    const status = group !== undefined && code === 'redis-unreachable' ? 'warn' : 'fail';
+    return checkResult('redis', status, message, { next: hint });
+  }
+}
+
+// The folders of a lake, and its lock.
+
+const LITTLE_ROOM_BYTES = 1e9;
+
+/** Warns when the folder has less than 1 GB free, and when a state folder cannot be written; fails for others. `within`: for the probe file. */
+export async function checkFolder(
+  check: 'out' | 'temp' | 'state',
+  path: string,
+  within = path,
+): Promise<CheckResult> {
+  const shown = shownPath(path);
+  try {
+    const there = await nearest(path);
+    const { bavail, blocks, bsize } = await statfs(there);
+    // Some network file systems report a size of 0.
+    const room = blocks === 0 ? undefined : bavail * bsize;
+    const free = room === undefined ? '' : `; ${bytesText(room)} free`;
+    if (there === path) await writeProbe(await nearest(within));
+    else await access(there, constants.W_OK | constants.X_OK);
+    const found = `${shown} ${there === path ? 'can be written' : 'does not exist yet; the first run creates it'}${free}`;
+    if ((room ?? Infinity) >= LITTLE_ROOM_BYTES) return checkResult(check, 'ok', found);
+    return checkResult(check, 'warn', found, {
+      next: `free some space, or choose another ${check === 'out' ? '--out' : `--${check}-dir`}`,
+    });
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code === 'unknown error') throw error;
+    const found = `${shown} is not writable: ${reasonOf(code)} (${code})`;
+    if (check !== 'state')
+      return checkResult(check, 'fail', found, { next: 'choose another folder, or make this one writable' });
+    return checkResult(check, 'warn', found, {
+      next: 'choose a writable --state-dir: without one, runs do not share bans, request limits and cached answers',
+    });
+  }
+}
+
+/** The result for a lake in a bucket. A bucket that refuses the trial fails the check with its error. */
+export function bucketResult(shown: string, { putMs, isAtomic }: BackingTrial): CheckResult {
+  const found = `${shown} is written; a put takes ${Math.round(putMs)} ms`;
+  if (isAtomic) return checkResult('out', 'ok', found);
+  return checkResult('out', 'warn', `${found}; the server has no conditional writes`, {
+    next: 'let only one run at a time write a series (--shard)',
+  });
+}
+
+/** The folder, or its nearest parent that exists. Throws ENOTDIR where a file stands in place of a folder. */
+async function nearest(path: string): Promise<string> {
+  for (let folder = path; ; folder = dirname(folder)) {
+    try {
+      if ((await stat(folder)).isDirectory()) return folder;
+      throw Object.assign(new Error(`${folder} is not a folder`), { code: 'ENOTDIR' });
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT' || folder === dirname(folder)) throw error;
+    }
+  }
+}
+
+async function writeProbe(folder: string): Promise<void> {
+  const file = await stagedBeside(join(folder, 'probe'));
+  try {
+    await writeFile(file, 'probe', { flag: 'wx' });
+  } finally {
+    await rm(file, { force: true });
+  }
+}
+
+/** Warns while another run holds the lock. */
+export async function checkLock({ internal }: LakePaths, clock: Pick<Clock, 'sleep'>): Promise<CheckResult> {
+  try {
+    await refuseIfLocked(internal, clock);
+    return checkResult('lock', 'ok', 'no run writes to this lake');
+  } catch (error) {
+    const { code, message, hint } = toCryptodlError(error);
+    if (code !== 'locked') throw error;
+    return checkResult('lock', 'warn', message, { next: hint });
+  }
+}

@@ -1,0 +1,226 @@
+/** `cryptodl doctor`: starts the checks at once, and prints a table with a row for each result, in a fixed order. */
+import { runVerb } from '../../run/look-up.js';
+import type { LookUp } from '../../run/look-up.js';
+import { writeData } from '../../terminal/write-data.js';
+import type { ExitCode } from '../../model/exit-code.js';
+import { printable, printLines, absolutePath, shownPath } from '../../text/printable.js';
+import { table } from '../../text/table.js';
+import { widthOf } from '../../text/wrap.js';
+import { asResult } from './check-result.js';
+import type { CheckResult, Status } from './check-result.js';
+import { existsSync } from 'node:fs';
+import { once, setMaxListeners } from 'node:events';
+import { duckdbVersion } from '../../convert/duckdb.js';
+import { Bans } from '../../http/bans.js';
+import { proxyLabels } from '../../http/proxies/no-proxy.js';
+import { createAttempt } from '../../http/stack.js';
+import type { AttemptOptions, Stack } from '../../http/stack.js';
+import { egressGroupOf } from '../../http/throttle/group.js';
+import type { EgressGroup } from '../../http/throttle/group.js';
+import { socketsPerHost } from '../../http/transport/sockets.js';
+import { backingOf } from '../../files/backing.js';
+import { lakePaths, refuseLinkedFolders } from '../../lake/layout.js';
+import { memoryLimitBytes, openFiles } from '../../model/machine.js';
+import { proxiesOf, stateFolder } from '../../files/environment.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { allowedInFlight, mostInFlight } from '../../run/queue/concurrency.js';
+import { exchangeHosts } from '../../exchange/routes.js';
+import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
+import type { HostChecks } from './check-hosts.js';
+import {
+  bucketResult,
+  checkFolder,
+  checkLock,
+  checkFiles,
+  checkMemory,
+  checkVersions,
+  checkRedis,
+} from './check-machine.js';
+
+/** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
+export async function doctor(run: LookUp): Promise<ExitCode> {
+  const { resolved, io } = run;
+  const { options } = resolved;
+  return runVerb(run, async (request) => {
+    const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
+    const shown: CheckResult[] = [];
+    const host = options.clearBans;
+    const results = host === undefined ? runChecks(request) : runClearBans(request, host);
+    for await (const result of results) {
+      counts[result.status] += 1;
+      if (!options.quiet || result.status !== 'ok') shown.push(result);
+    }
+    await writeData(io, options.json ? shown : tableOf(shown, widthOf(io.stdout)));
+    const { ok, warn, fail } = counts;
+    if (!options.quiet) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail`]);
+    return fail > 0 ? 1 : 0;
+  });
+}
+
+function tableOf(results: readonly CheckResult[], width: number): string[] {
+  const rows = results.map(({ status, check, of, found, next }) => {
+    const text = (of === undefined ? '' : `${of}: `) + found + (next === undefined ? '' : `; next: ${next}`);
+    return [status, check, printable(text)];
+  });
+  return table([{}, {}, {}], rows, { width }).lines;
+}
+
+/** Yields each result as soon as it and all earlier ones are known. Throws usage errors before the first result. */
+async function* runChecks(request: VerbRequest): AsyncGenerator<CheckResult> {
+  const { resolved, clock, signal } = request;
+  // All checks listen for the abort; Node warns of more than 10 listeners.
+  setMaxListeners(0, signal);
+  const { bans, group } = bansOf(request);
+  const requests = openRequests(request, bans, group);
+  group?.enter();
+  try {
+    const { redis } = resolved.options;
+    const checks = [
+      checkMachine(request),
+      checkNetwork(request, requests),
+      ...(redis === undefined ? [] : [asResult('redis', checkRedis(redis, group, clock), signal)]),
+      checkDisks(request),
+      asResult('bans', checkBans(bans), signal),
+    ];
+    // A check is awaited after those before it; its earlier rejection must not count as unhandled.
+    for (const check of checks) check.catch(() => undefined);
+    for (const check of checks) yield* [await Promise.race([check, whenAborted(signal)])].flat();
+  } finally {
+    await bans.written();
+    await Promise.all(requests.map(({ stack }) => stack.close()));
+    await group?.leave();
+  }
+}
+
+/** `doctor --clear-bans HOST`: runs no check and sends no request. */
+async function* runClearBans(request: VerbRequest, host: string): AsyncGenerator<CheckResult> {
+  const { bans, group } = bansOf(request);
+  group?.enter();
+  try {
+    yield await clearBans(bans, host);
+  } finally {
+    await group?.leave();
+  }
+}
+
+function bansOf({ resolved, surroundings, clock, observer }: VerbRequest): {
+  bans: Bans;
+  group: EgressGroup | undefined;
+} {
+  const { options } = resolved;
+  const warn = observer.warn.bind(observer);
+  const group = egressGroupOf(options, { clock, warn });
+  return { bans: new Bans({ folder: stateFolder(options, surroundings), clock, warn, group }), group };
+}
+
+/** Rejects on abort, and never resolves. */
+async function whenAborted(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort');
+  throw signal.reason as Error;
+}
+
+async function checkMachine({ resolved }: VerbRequest): Promise<readonly CheckResult[]> {
+  const { options } = resolved;
+  const most = allowedInFlight(options.concurrency);
+  const sockets = socketsPerHost({ ...options, mostInFlight: most });
+  return [
+    await checkVersions(duckdbVersion),
+    checkMemory(process.availableMemory(), memoryLimitBytes()),
+    checkFiles({ openFiles: openFiles(), most, sockets }),
+  ];
+}
+
+interface Requests {
+  readonly stack: Stack;
+  /** The proxy of these requests, if there are several. */
+  readonly via: string | undefined;
+}
+
+/** The requests of the checks: once for each of several proxies, else once. */
+function openRequests(request: VerbRequest, bans: Bans, group: EgressGroup | undefined): Requests[] {
+  const { resolved, surroundings, clock, signal, observer, source } = request;
+  const { options } = resolved;
+  const folder = stateFolder(options, surroundings);
+  const proxies = proxiesOf(options.proxy, surroundings);
+  const attempt: AttemptOptions = {
+    options: {
+      ...options,
+      mostInFlight: mostInFlight(options.concurrency),
+      maxWaitMs: LONGEST_WAIT_MS,
+      // With socket limits, the checks would wait for each other.
+      poolLimit: undefined,
+      poolLimitPerHost: undefined,
+    },
+    clock,
+    hosts: exchangeHosts(options, source),
+    bans,
+    group,
+    proxies,
+    signal,
+    // The checks create no folder. Without one, no other run counts there either.
+    stateFolder: existsSync(folder) ? folder : undefined,
+    observer,
+  };
+  if (proxies.several.length === 0) return [{ stack: createAttempt(attempt), via: undefined }];
+  const labels = proxyLabels(proxies.several);
+  return proxies.several.map((proxy, at) => {
+    const own = { ...proxies, http: proxy, https: proxy, several: [] };
+    return { stack: createAttempt({ ...attempt, proxies: own, via: labels[at] }), via: labels[at] };
+  });
+}
+
+/** Checks the hosts through the first of several proxies that works. A run leaves out those that do not work. */
+async function checkNetwork(
+  request: VerbRequest,
+  requests: readonly Requests[],
+): Promise<readonly CheckResult[]> {
+  const contextOf = ({ stack }: Requests): HostChecks => ({
+    ...request,
+    fetch: stack.fetch,
+    dates: [],
+  });
+  const several = requests.filter(({ via }) => via !== undefined);
+  const proxies = await Promise.all(several.map((each) => checkProxy(contextOf(each), each.via ?? '')));
+  const working = proxies.findIndex(({ status }) => status !== 'fail');
+  const [first] = requests.slice(Math.max(working, 0));
+  if (first === undefined) return [];
+  const context = contextOf(first);
+  const hosts = await Promise.all(checkHosts(context));
+  return [
+    ...proxies.map((found) =>
+      found.status === 'fail' && working >= 0 ? { ...found, status: 'warn' as const } : found,
+    ),
+    ...hosts,
+    checkClock(context.dates),
+  ];
+}
+
+/** The folders of a run, then the lock. */
+async function checkDisks(request: VerbRequest): Promise<readonly CheckResult[]> {
+  const { resolved, surroundings, clock, signal } = request;
+  const { options } = resolved;
+  const { home } = surroundings;
+  const paths = lakePaths(absolutePath(options.out, home));
+  const { root } = paths;
+  const inside = refuseLinkedFolders(paths);
+  const of = (check: string, found: Promise<CheckResult>): Promise<CheckResult> =>
+    asResult(check, found, signal);
+  const out = async (): Promise<CheckResult> => {
+    await inside;
+    const trial = await backingOf(root)?.tryOut();
+    if (trial !== undefined) return bucketResult(shownPath(root), trial);
+    return checkFolder('out', root, paths.staging);
+  };
+  const temp = (folder: string): Promise<CheckResult> =>
+    of('temp', checkFolder('temp', absolutePath(folder, home)));
+  const found = await Promise.all([
+    of('out', out()),
+    ...(options.tempDir === undefined ? [] : [temp(options.tempDir)]),
+    of('state', checkFolder('state', stateFolder(options, surroundings))),
+  ]);
+  const lock = await of(
+    'lock',
+    inside.then(() => checkLock(paths, clock)),
+  );
+  return [...found, lock];
+}

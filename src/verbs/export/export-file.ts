@@ -1,0 +1,150 @@
+/** The files of an export, before they are written: a SELECT over rows of the lake, and the form of the file. */
+import { filesOfRange } from '../../lake/catalogue/catalogue.js';
+import type { LakeFile } from '../../lake/catalogue/read-series.js';
+import type { DayRange } from '../../lake/catalogue/spans.js';
+import { instantExpression } from '../../convert/columns.js';
+import { quoteName } from '../../convert/sql.js';
+import { seriesName } from '../../model/task.js';
+import type { Series } from '../../model/task.js';
+import type { FlagName, Options } from '../../plan/options/flags.js';
+import type { Assets } from '../../exchange/pairs.js';
+import type { Source } from '../../exchange/source.js';
+import type { DatasetSpec } from '../../exchange/venue.js';
+
+/** Rows of a series. */
+export interface RowSource {
+  readonly series: Series;
+  readonly spec: DatasetSpec;
+  /** All files of the series that may have rows of the range, and others. Ordered by days. */
+  readonly files: readonly LakeFile[];
+  /** Only rows with a time on these days. */
+  readonly range: Partial<DayRange>;
+}
+
+/** The form of a file. */
+export interface FileForm {
+  /** Options of COPY. */
+  readonly copy: string;
+  /** A column with nanoseconds whose times are marked as UTC. */
+  readonly utc?: string;
+  /** The file is a zip with this as the only member. */
+  readonly member?: string;
+}
+
+export interface ExportFile {
+  /** Relative to the target, with `/`. */
+  readonly path: string;
+  /** At least one. */
+  readonly sources: readonly RowSource[];
+  /** SQL of the rows in their order, part of the recipe. The rows of the sources are `r0`, `r1` and so on. It may use `MACROS`. */
+  readonly select: string;
+  readonly form: FileForm;
+}
+
+/** A series that is not exported. */
+export interface Refused {
+  readonly series: Series;
+  readonly reason: string;
+  /** The lake is damaged, or lacks the data: the export fails. */
+  readonly isFault?: true;
+}
+
+export interface EngineSettings extends Pick<
+  Options,
+  'markInterval' | 'columns' | 'delimiter' | 'timeFormat' | 'oneFile'
+> {
+  /** Assets of symbols, from a saved answer of exchangeInfo. */
+  readonly assets: ReadonlyMap<string, Assets>;
+}
+
+/** What an engine makes its files from. */
+export interface EngineInput {
+  readonly venue: Source;
+  /** Series of one pair, or of one dataset; bars come last. */
+  readonly sources: readonly RowSource[];
+  readonly settings: EngineSettings;
+}
+
+/** The layout of a program that reads the files. */
+export interface Engine {
+  readonly name: string;
+  /** The datasets that it has files for; empty: all. */
+  readonly datasets: readonly string[];
+  /** The datasets of `datasets` that are exported only if --dataset names them. */
+  readonly onlyNamed?: readonly string[];
+  /** The datasets of `datasets` that --interval alone does not leave out. */
+  readonly anyInterval?: readonly string[];
+  /** The flags that only this engine reads. */
+  readonly flags?: readonly FlagName[];
+  /** The series that are given to `files` together: those of a pair (BTCUSD, BTCUSD_PERP), or those of a market, dataset and interval. */
+  readonly groupBy: 'pair' | 'dataset';
+  /** Several files may have one path, see `oneForEachPath`. Throws usage errors for settings. */
+  readonly files: (input: EngineInput) => readonly (ExportFile | Refused)[];
+  /** The text that is printed in place of files. `sources`: those of its files, at least one. */
+  readonly script?: (sources: readonly RowSource[], venue: Source) => string;
+  /** Lines about the files, for the end of an export. */
+  readonly notes?: readonly string[];
+}
+
+/** Options of COPY for a CSV file. */
+export function csvForm({ header = true, delimiter = "','", compression = 'none' } = {}): string {
+  return `FORMAT csv, HEADER ${header}, DELIMITER ${delimiter}, COMPRESSION ${compression}`;
+}
+
+/** SQL. The ids of a symbol begin anew after a second listing, and those of several symbols tell nothing about time, so the time comes first. */
+export function rowOrder(spec: DatasetSpec): string {
+  return [...new Set([instantExpression(spec), ...spec.sort.map(quoteName)])].join(', ');
+}
+
+/** The days of the ranges on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */
+export function daysOf(sources: readonly RowSource[], after = 0): number[] {
+  const days = new Set<number>();
+  for (const { files, range } of sources)
+    for (const file of files) {
+      const missing = new Set(file.missing);
+      for (let held = file.days.from; held < file.days.to; held += 1)
+        for (let day = held; day <= held + after && !missing.has(held); day += 1)
+          if (day >= (range.from ?? day) && day < (range.to ?? Infinity)) days.add(day);
+    }
+  return [...days].sort((a, b) => a - b);
+}
+
+/** The part of a source on one day. `before`: also the rows of this many days before. */
+export function onDay(source: RowSource, day: number, before = 0): RowSource {
+  const range = { from: day - before, to: day + 1 };
+  // Series may have a file for each of thousands of days.
+  const near = source.files.filter(({ days }) => days.from <= range.to && days.to >= range.from);
+  return { ...source, range, files: filesOfRange({ ...source, files: near }, source.spec, range) };
+}
+
+/**
+ * One file for each path that is not `taken` by another symbol: the one with the most days, of equally many days the first. Takes the paths. A
+ * series that is in no file is refused if it has days that the file of its path lacks.
+ */
+export function oneForEachPath(
+  candidates: readonly (ExportFile | Refused)[],
+  taken: Set<string>,
+): readonly (ExportFile | Refused)[] {
+  const all = candidates.flatMap((one) => ('path' in one ? [{ ...one, days: daysOf(one.sources) }] : []));
+  const chosen = new Map<string, (typeof all)[number]>();
+  for (const one of all.toSorted((a, b) => b.days.length - a.days.length))
+    if (!taken.has(one.path) && !chosen.has(one.path)) chosen.set(one.path, one);
+  const seriesOf = ({ sources }: ExportFile): Series[] => sources.map(({ series }) => series);
+  const written = new Set([...chosen.values()].flatMap(seriesOf));
+  const refused = new Map<Series, Refused>();
+  for (const one of candidates) if ('reason' in one) refused.set(one.series, one);
+  for (const file of all) {
+    const [series] = seriesOf(file);
+    const other = chosen.get(file.path);
+    if (series === undefined || (other !== undefined && written.has(series))) continue;
+    const [of] = other === undefined ? [] : seriesOf(other);
+    const reason =
+      of === undefined
+        ? 'another symbol has files with the same names'
+        : `${seriesName(of)} goes to the same file, which lacks days that only this series has`;
+    const own = new Set(other?.days);
+    if (!file.days.every((day) => own.has(day))) refused.set(series, { series, reason });
+  }
+  for (const path of chosen.keys()) taken.add(path);
+  return [...refused.values(), ...all.filter((file) => chosen.get(file.path) === file)];
+}

@@ -1,0 +1,251 @@
+/** Writes the files of an engine: a SELECT over the relations of the catalogue for each of them, several at once. */
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import { filesOfRange, openCatalogue } from '../../lake/catalogue/catalogue.js';
+import type { Catalogue } from '../../lake/catalogue/catalogue.js';
+import { UnreadableFile, unreadableFile } from '../../lake/catalogue/file-digests.js';
+import type { LakeFile } from '../../lake/catalogue/read-series.js';
+import type { DayRange } from '../../lake/catalogue/spans.js';
+import { verbEngine } from '../../convert/duckdb.js';
+import type { Engine as Database } from '../../convert/duckdb.js';
+import { backingOf, bringIn } from '../../files/backing.js';
+import { seriesFolder } from '../../lake/layout.js';
+import type { Lock } from '../../lake/lock.js';
+import { CryptodlError } from '../../model/errors.js';
+import { cores, memoryLimitBytes, withinOpenFiles } from '../../model/machine.js';
+import { layerName, seriesName } from '../../model/task.js';
+import type { Series } from '../../model/task.js';
+import { listText } from '../../model/units.js';
+import { TOOL_VERSION } from '../../model/version.js';
+import { mapOrdered } from '../../model/in-order.js';
+import { refuseInLake } from '../../plan/select/refuse-in-lake.js';
+import { oneForEachPath } from './export-file.js';
+import type { ExportFile, Refused, RowSource } from './export-file.js';
+import { pairName } from './select-export.js';
+import type { Export } from './select-export.js';
+import { MACROS, Output, lockTarget, writeRows } from './write-rows.js';
+import type { Origin } from './write-rows.js';
+
+/**
+ * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run
+ * would write it. The others are failures. `foreign`: the place has a file that export did not write, or that has changed since. `unreadable`:
+ * a file of the lake is damaged, or has a number that does not fit. `failed`: files of the lake changed during the export.
+ */
+export type FileOutcome = 'written' | 'unchanged' | 'empty' | 'planned' | 'foreign' | 'unreadable' | 'failed';
+
+export interface ExportedFile {
+  /** Relative to the target. */
+  readonly file: string;
+  readonly outcome: FileOutcome;
+  readonly rows: number;
+  readonly bytes: number;
+  /** Why it failed. */
+  readonly text?: string;
+}
+
+/**
+ * Yields the files of the selected series group by group, with the series that are left out. A series with a file that cannot be read would
+ * have a hole that nothing shows, so it is left out.
+ */
+export async function* exportGroups(
+  { request, engine, settings, selected, range }: Export,
+  catalogue: Catalogue,
+) {
+  const nameOf = (series: Series): string =>
+    engine.groupBy === 'pair' ? pairName(series) : layerName(series);
+  const taken = new Set<string>();
+  // Bars come last.
+  const ordered = selected.toSorted((a, b) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
+  for (const name of new Set(selected.map(nameOf))) {
+    const series = ordered.filter((one) => nameOf(one) === name);
+    const [sources, refused]: [RowSource[], Refused[]] = [[], []];
+    for await (const { series: one, spec, files, fault } of catalogue.series(series)) {
+      const refuse = (reason: string): void => void refused.push({ series: one, reason, isFault: true });
+      if (spec === undefined) refuse('this version of cryptodl does not know the dataset');
+      else if (fault !== undefined) refuse(fault);
+      else if (files.length === 0) refuse('the lake has no Parquet or CSV files of it');
+      else if (filesOfRange({ series: one, files }, spec, range).length > 0)
+        sources.push({ series: one, spec, files, range });
+    }
+    const files = engine.files({ venue: request.source, sources, settings });
+    yield { series, items: [...refused, ...oneForEachPath(files, taken)] };
+  }
+}
+
+/** The files of the lake that may have rows of a source. */
+function partOf(source: RowSource): LakeFile[] {
+  return filesOfRange(source, source.spec, source.range);
+}
+
+/** What the files of one export have in common. */
+interface Work {
+  readonly given: Export;
+  readonly target: string;
+  readonly catalogue: Catalogue;
+  readonly database: Database;
+  readonly lock: Lock | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Sessions of DuckDB are as many as cores. So many files wait for them or for the disk, so that a long one does not stop the others. */
+const FILES_PER_CORE = 4;
+
+/**
+ * Yields each file after it is written, and the series that are left out. `target`: its absolute path. Rejects with `locked` while another export
+ * writes to the target, and with errors of disk, memory or interruption.
+ */
+export async function* exportLake(
+  given: Export,
+  target: string,
+): AsyncGenerator<ExportedFile | Refused, void> {
+  const { request, root } = given;
+  const { source, clock, resolved } = request;
+  const stop = new AbortController();
+  const onLost = (error: CryptodlError): void => stop.abort(error);
+  const lock = resolved.options.dryRun ? undefined : await lockTarget(target, { clock, onLost });
+  const signal = AbortSignal.any([request.signal, stop.signal]);
+  const database = verbEngine('export', { ...request, signal }, memoryLimitBytes() / 4);
+  const catalogue = openCatalogue(root, source, signal);
+  const work: Work = { given, target, catalogue, database, lock, signal };
+  let running: Promise<unknown>[] = [];
+  try {
+    for await (const { series, items } of exportGroups(given, catalogue)) {
+      running = [];
+      yield* mapOrdered(
+        items,
+        withinOpenFiles(cores()) * FILES_PER_CORE,
+        (item): Promise<ExportedFile | Refused> => {
+          if ('reason' in item) return Promise.resolve(item);
+          const exported = exportFile(item, work);
+          running.push(exported);
+          return exported;
+        },
+      );
+      await backingOf(root)?.release(series.map((one) => join(root, seriesFolder(source.name, one))));
+    }
+  } catch (error) {
+    // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
+    signal.throwIfAborted();
+    throw error;
+  } finally {
+    database.interrupt();
+    await Promise.allSettled(running);
+    await database.end();
+    await lock?.release();
+  }
+}
+
+async function exportFile(asked: ExportFile, work: Work): Promise<ExportedFile> {
+  const { given, target, signal } = work;
+  const { request, root } = given;
+  const { force, dryRun } = request.resolved.options;
+  const of = { file: asked.path, rows: 0, bytes: 0 };
+  // The lake may be below the target.
+  await refuseInLake(join(target, dirname(asked.path)), root, request.source.name);
+  try {
+    signal.throwIfAborted();
+    const output = await Output.open(target, asked.path);
+    const { state } = output;
+    const file = force || state === undefined || state.rows === 0 ? asked : widened(asked, state.range);
+    const origin = originOf(file, given);
+    if (!force && state !== undefined && (await output.isMadeBy(origin.recipe))) {
+      const { rows, bytes } = state;
+      return { ...of, rows, bytes, outcome: rows === 0 ? 'empty' : 'unchanged' };
+    }
+    if (dryRun) {
+      await output.refuseForeign(force);
+      return { ...of, outcome: 'planned' };
+    }
+    const { rows, bytes } = await write(file, { output, origin }, work);
+    return { ...of, rows, bytes, outcome: rows === 0 ? 'empty' : 'written' };
+  } catch (error) {
+    const fault = faultOf(error, root);
+    if (fault === undefined) throw error;
+    return { ...of, ...fault };
+  }
+}
+
+/** The file with the days that it has already, too. */
+function widened(file: ExportFile, { from, to }: Partial<DayRange>): ExportFile {
+  const sources = file.sources.map((source) => {
+    const { range } = source;
+    const first = from === undefined || range.from === undefined ? {} : { from: Math.min(from, range.from) };
+    const end = to === undefined || range.to === undefined ? {} : { to: Math.max(to, range.to) };
+    return { ...source, range: { ...first, ...end } };
+  });
+  return { ...file, sources };
+}
+
+/** Everything that decides the content of a file. */
+function originOf({ sources, select, form }: ExportFile, { request, engine, root }: Export): Origin {
+  const files = sources.flatMap((source) =>
+    partOf(source).map(({ path, sha256 }) => ({ file: relative(root, path).split(sep).join('/'), sha256 })),
+  );
+  const parts = sources.map(({ series, range: { from, to } }) => [series, from, to]);
+  return {
+    engine: engine.name,
+    recipe: createHash('sha256')
+      .update(JSON.stringify([MACROS, select, form, parts, files]))
+      .digest('hex'),
+    range: sources[0]?.range ?? {},
+    sources: files,
+    at: new Date(request.clock.now()).toISOString(),
+    tool: `cryptodl ${TOOL_VERSION}`,
+  };
+}
+
+/** Rejects with `partition-incomplete` if files of the lake change meanwhile: a run could have replaced some of them. */
+async function write(
+  { sources, select, form }: ExportFile,
+  { output, origin }: { readonly output: Output; readonly origin: Origin },
+  { given, catalogue, database, lock, signal }: Work,
+): Promise<{ rows: number; bytes: number }> {
+  const session = await database.session();
+  try {
+    // Comparing a time with and without a zone depends on it.
+    await session.run(`SET TimeZone = 'UTC'; ${MACROS}`);
+    const paths = sources.flatMap((source) => partOf(source).map(({ path }) => path));
+    await bringIn(...paths);
+    const before = await statesOf(paths);
+    const relations: string[] = [];
+    for (const [at, source] of sources.entries()) {
+      const relation = await catalogue.relation([source], source.range);
+      if (relation === undefined) throw new CryptodlError('bug', `${seriesName(source.series)}: no files`);
+      relations.push(`r${at} AS NOT MATERIALIZED (${relation.sql})`);
+    }
+    return await output.staging(async (folder) => {
+      const staged = await writeRows(session, `WITH ${relations.join(', ')} ${select}`, form, folder);
+      if ((await statesOf(paths)) !== before) {
+        const names = sources.map(({ series }) => seriesName(series));
+        throw new CryptodlError(
+          'partition-incomplete',
+          `${listText(names, 1)}: files of the lake changed during the export`,
+          { hint: 'run the export again when no run writes to the lake' },
+        );
+      }
+      signal.throwIfAborted();
+      await lock?.confirm();
+      await output.refuseForeign(given.request.resolved.options.force);
+      return { rows: staged.rows, bytes: await output.publish(staged, origin) };
+    });
+  } finally {
+    session.close();
+  }
+}
+
+async function statesOf(paths: readonly string[]): Promise<string> {
+  const states = await Promise.all(paths.map((path) => stat(path).catch(() => undefined)));
+  return JSON.stringify(states.map((entry) => entry && [entry.size, entry.mtimeMs, entry.ino]));
+}
+
+/** The failure of one file. Undefined for an error that ends the export. */
+function faultOf(error: unknown, root: string): Pick<ExportedFile, 'outcome' | 'text'> | undefined {
+  if (error instanceof CryptodlError && !(error instanceof UnreadableFile)) {
+    const text = [error.message, ...(error.hint === undefined ? [] : [error.hint])].join('; ');
+    if (error.code === 'partition-incomplete') return { outcome: 'failed', text };
+    return error.code === 'usage' || error.code === 'disk' ? { outcome: 'foreign', text } : undefined;
+  }
+  const unreadable = unreadableFile(error, root);
+  return unreadable && { outcome: 'unreadable', text: unreadable.message };
+}

@@ -1,0 +1,82 @@
+/** The Python program that loads candles and trades of the lake into a catalogue of nautilus_trader with its own wranglers. */
+import { readFileSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import type { LakeFile } from '../../lake/catalogue/read-series.js';
+import { packageFile } from '../../files/package-file.js';
+import { dayText } from '../../model/calendar.js';
+import { seriesName } from '../../model/task.js';
+import type { Series } from '../../model/task.js';
+import { isSettled, pairOf } from '../../exchange/pairs.js';
+import type { Source } from '../../exchange/source.js';
+import { intervalMs } from '../../exchange/venue.js';
+import type { Engine, RowSource } from './export-file.js';
+
+export const NAUTILUS: Engine = {
+  name: 'nautilus-loader',
+  datasets: ['klines', 'trades', 'aggTrades'],
+  groupBy: 'dataset',
+  files: ({ sources, venue }) =>
+    sources.map((source) => {
+      const { series } = source;
+      const reason = noInstrument(series, venue);
+      if (reason !== undefined) return { series, reason };
+      return { path: seriesName(series), sources: [source], select: 'FROM r0', form: { copy: '' } };
+    }),
+  script: nautilusScript,
+};
+
+/** Steps and units of bar types, by length. Longer bars have no fixed unit there. */
+const UNITS: readonly (readonly [ms: number, unit: string])[] = [
+  [86_400_000, 'DAY'],
+  [3_600_000, 'HOUR'],
+  [60_000, 'MINUTE'],
+  [1000, 'SECOND'],
+];
+
+/** `5-MINUTE`; undefined for longer units. */
+function barStep(interval: string): string | undefined {
+  const ms = intervalMs(interval);
+  const [length, unit] = UNITS.find(([size]) => ms % size === 0) ?? [];
+  return length === undefined || unit === undefined ? undefined : `${ms / length}-${unit}`;
+}
+
+function noInstrument({ market, symbol, interval }: Series, venue: Source): string | undefined {
+  const pair = pairOf(venue, market, symbol);
+  if (isSettled(symbol)) return 'a settled contract has no instrument';
+  if (pair === undefined) return 'base and quote asset are not known';
+  if (pair.expiry !== undefined) return 'the loader has no instruments of contracts that end';
+  const isLong = interval !== undefined && barStep(interval) === undefined;
+  return isLong ? `nautilus_trader has no bar type for ${interval}` : undefined;
+}
+
+const PROGRAM = packageFile('config/nautilus-loader.py');
+
+/** The program. Each source has a file. */
+function nautilusScript(sources: readonly RowSource[], venue: Source): string {
+  const rows = sources.map(({ series, files }) => {
+    const { base, quote, settle } = pairOf(venue, series.market, series.symbol) ?? {};
+    const step = series.interval === undefined ? '' : barStep(series.interval);
+    const cells = [series.symbol, base, quote, settle, series.dataset, step];
+    return `    (${[...cells.map(pythonText), pythonFiles(files)].join(', ')}),`;
+  });
+  const { from, to } = sources[0]?.range ?? {};
+  const days = [from, to].map((day) => pythonText(day === undefined ? undefined : dayText(day)));
+  const values = { '@SERIES@': `[\n${rows.join('\n')}\n]`, '@RANGE@': `(${days.join(', ')})` };
+  const program = readFileSync(PROGRAM, 'utf8');
+  return program.replace(/@SERIES@|@RANGE@/g, (name) => values[name as keyof typeof values]);
+}
+
+/** A string literal of Python. Undefined is None. */
+function pythonText(text: string | undefined): string {
+  // JSON escapes are escapes of Python too, except that a lone surrogate stays as it is.
+  return text === undefined ? 'None' : JSON.stringify(text);
+}
+
+/** The folder and the list of the files of a series, as two values of Python. All files of a series are in one folder. */
+function pythonFiles(files: readonly LakeFile[]): string {
+  const names = files.map(({ path, settings }) => {
+    const name = pythonText(basename(path));
+    return settings.format === 'csv' ? `(${name}, ${pythonText(settings.timestamps)})` : name;
+  });
+  return `${pythonText(dirname(files[0]?.path ?? ''))}, [${names.join(', ')}]`;
+}

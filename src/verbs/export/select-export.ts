@@ -1,0 +1,114 @@
+/** The series of an export, its range, its settings, and the folder of its files. */
+import { readFile } from 'node:fs/promises';
+import type { DayRange } from '../../lake/catalogue/spans.js';
+import { refuseFile } from '../../lake/layout.js';
+import { errnoOf, usage } from '../../model/errors.js';
+import type { Series } from '../../model/task.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { givenRange } from '../../plan/select/date-range.js';
+import { filterHeldSeries, readVerbLake, selectGiven } from '../../plan/select/held-series.js';
+import type { VerbLake } from '../../plan/select/held-series.js';
+import { refuseInLake } from '../../plan/select/refuse-in-lake.js';
+import { isAll } from '../../plan/select/select-datasets.js';
+import { parseAssets } from '../../exchange/binance/exchange-info.js';
+import { reasonOf } from '../../text/path-faults.js';
+import { absolutePath, shownPath } from '../../text/printable.js';
+import type { Engine, EngineSettings } from './export-file.js';
+
+/** What an export writes. */
+export interface Export extends VerbLake {
+  readonly request: VerbRequest;
+  readonly engine: Engine;
+  readonly settings: EngineSettings;
+  readonly selected: readonly Series[];
+  /** Without a given range, all days. */
+  readonly range: Partial<DayRange>;
+  /** Why folders of series are left out: links, and files without a manifest. They were warned of. */
+  readonly unread: readonly string[];
+}
+
+/** The series that flags select and that the engine has files for. Throws usage errors, also if there is none. */
+export async function selectExport(request: VerbRequest, engine: Engine): Promise<Export> {
+  const { resolved, observer, source, clock } = request;
+  const { options, origins } = resolved;
+  const { name, datasets, onlyNamed = [], anyInterval } = engine;
+  const settings = await settingsOf(request);
+  const range = givenRange(options, options.nowMs ?? clock.now(), source) ?? {};
+  const unread: string[] = [];
+  const lake = await readVerbLake(request, (message) => {
+    unread.push(message);
+    observer.warn(message);
+  });
+  const found = await selectGiven(lake.held, request, anyInterval);
+  const chosen = datasets.includes(INDEX) ? [...found, ...indexesOf(found, lake.held, request)] : found;
+  const named = origins.dataset === 'default' || isAll(options.dataset) ? undefined : options.dataset;
+  const unknown = named?.find((dataset) => datasets.length > 0 && !datasets.includes(dataset));
+  if (unknown !== undefined)
+    throw usage(
+      `export ${name} has no files for ${unknown}; it has files for ${datasets.join(', ')}`,
+      'choose one of these with --dataset, or leave it out',
+    );
+  const taken = datasets.filter((dataset) => named !== undefined || !onlyNamed.includes(dataset));
+  const selected = chosen.filter(({ dataset }) => datasets.length === 0 || taken.includes(dataset));
+  if (selected.length > 0) return { ...lake, request, engine, settings, selected, range, unread };
+  const others = [...new Set(chosen.map(({ dataset }) => dataset))];
+  const left = onlyNamed.find((dataset) => others.includes(dataset));
+  throw usage(
+    `export ${name} takes ${taken.join(', ')}; ${options.out} holds ${others.join(', ')} of these symbols`,
+    left === undefined ? undefined : `for trades, name them: --dataset ${left}`,
+  );
+}
+
+const INDEX = 'indexPriceKlines';
+
+/** The index prices of the pairs of these contracts: BTCUSD of BTCUSD_PERP. --symbols names contracts, so it leaves them out. */
+function indexesOf(
+  chosen: readonly Series[],
+  held: readonly Series[],
+  { resolved }: VerbRequest,
+): readonly Series[] {
+  const pairs = new Set(chosen.map(pairName));
+  const isOther = (series: Series): boolean =>
+    series.dataset === INDEX && pairs.has(pairName(series)) && !chosen.includes(series);
+  if (!held.some(isOther)) return [];
+  const options = { ...resolved.options, quote: undefined };
+  return filterHeldSeries(held, { ...resolved, options }, undefined, () => undefined).filter(isOther);
+}
+
+/** `cm BTCUSD`, the pair of BTCUSD_PERP and BTCUSD_240329. */
+export function pairName({ market, symbol }: Series): string {
+  return `${market} ${symbol.replace(/_.*/, '')}`;
+}
+
+/** The absolute path of the target. Throws usage errors for a missing --target, for a file, and for a folder in the lake. */
+export async function targetFolder({ request, engine, root }: Export): Promise<string> {
+  const { name } = engine;
+  const { target } = request.resolved.options;
+  if (target === undefined)
+    throw usage(
+      `export ${name} needs --target, the folder for its files; --out is the lake`,
+      `for example --target ${name === 'freqtrade' ? 'user_data/data/binance' : name}`,
+    );
+  const path = absolutePath(target, request.surroundings.home);
+  refuseFile(path, '--target');
+  await refuseInLake(path, root, request.source.name);
+  return path;
+}
+
+/** Throws usage errors. */
+async function settingsOf({ resolved: { options }, surroundings }: VerbRequest): Promise<EngineSettings> {
+  if (options.exchangeInfo === undefined) return { ...options, assets: new Map() };
+  const path = absolutePath(options.exchangeInfo, surroundings.home);
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw usage(
+      `--exchange-info ${shownPath(path)} cannot be read (${reasonOf(errnoOf(error))})`,
+      'name a file with an answer of exchangeInfo',
+    );
+  });
+  const assets = parseAssets(text);
+  if (assets !== undefined) return { ...options, assets };
+  throw usage(
+    `--exchange-info ${shownPath(path)} is not an answer of exchangeInfo: it has no list of symbols with baseAsset and quoteAsset`,
+    'save one: curl https://fapi.binance.com/fapi/v1/exchangeInfo > exchangeInfo.json',
+  );
+}

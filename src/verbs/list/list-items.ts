@@ -1,0 +1,282 @@
+/** The items of `cryptodl list`: markets, datasets, symbols and periods. */
+import { openSession } from '../../run/session.js';
+import type { Session } from '../../run/session.js';
+import { dayText, periodText } from '../../model/calendar.js';
+import { usage } from '../../model/errors.js';
+import type { ArchiveObject, Cadence, Market, Series, Period } from '../../model/task.js';
+import { bytesText } from '../../model/units.js';
+import type { ListName } from '../../plan/options/periods.js';
+import { readPatterns } from '../../plan/options/symbols.js';
+import type { ReadList } from '../../plan/options/symbols.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { listSeries } from '../../plan/series-listing.js';
+import { mapOrdered } from '../../model/in-order.js';
+import { givenRange } from '../../plan/select/date-range.js';
+import type { Range } from '../../plan/select/date-range.js';
+import { chooseDatasets, marketsOf, datasetName, refuseEnded } from '../../plan/select/select-datasets.js';
+import type { ChosenDataset } from '../../plan/select/select-datasets.js';
+import { inKeyOrderOf, listedSymbols, selectSymbols } from '../../plan/select/select-symbols.js';
+import { endedText, reachText } from '../../exchange/describe.js';
+import { asUnreachable } from '../../exchange/listing.js';
+import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../../exchange/venue.js';
+import type { DatasetSpec, Venue } from '../../exchange/venue.js';
+
+/** One item: cells for text, fields for programs. */
+export interface ListItem<Fields = object> {
+  readonly cells: readonly (string | number)[];
+  readonly fields: Fields;
+}
+
+/** The fields of the items of each list. */
+export interface ListFields {
+  readonly markets: MarketItem;
+  readonly datasets: DatasetItem;
+  readonly symbols: SymbolItem;
+  readonly periods: PeriodItem;
+}
+
+interface MarketItem {
+  readonly market: Market;
+  readonly title: string;
+  readonly datasets: readonly string[];
+}
+
+interface DatasetItem {
+  readonly dataset: string;
+  readonly market: Market;
+  readonly title: string;
+  /** First and last period of the archive in each cadence: `2024-01-15` or `2024-01`; null if it is open or not known. */
+  readonly cadences: Readonly<
+    Partial<Record<Cadence, { readonly first: string | null; readonly last: string | null }>>
+  >;
+  /** Whether REST has it. */
+  readonly rest: boolean;
+  readonly intervals: readonly string[];
+  /** The period of one file with `--partition auto`. */
+  readonly partition: DatasetSpec['partition'];
+  /** The exchange has stopped publishing it. */
+  readonly removed: boolean;
+}
+
+/** The fields after `symbol` are present with `--long`. */
+interface SymbolItem extends Partial<Extent> {
+  readonly symbol: string;
+}
+
+/** First and last period, number and size of all objects of a symbol in the selected datasets. */
+interface Extent {
+  readonly first: string | null;
+  readonly last: string | null;
+  readonly objects: number;
+  /** Sum of the sizes of the zips. */
+  readonly bytes: number;
+}
+
+interface PeriodItem
+  extends Series, Pick<ArchiveObject, 'key' | 'bytes' | 'etag' | 'lastModified' | 'sidecarEtag'> {
+  readonly cadence: Cadence;
+  /** `2024-01-15` or `2024-01`. */
+  readonly period: string;
+}
+
+/** Returns further texts about the items. */
+type ArchiveItems<Fields> = AsyncGenerator<ListItem<Fields>, readonly string[]>;
+type KnownItems<Fields> = Generator<ListItem<Fields>, readonly string[]>;
+
+const LISTERS: {
+  readonly [Name in ListName]: (
+    request: VerbRequest,
+  ) => ArchiveItems<ListFields[Name]> | KnownItems<ListFields[Name]>;
+} = { markets, datasets, symbols, periods };
+
+/** Yields the items of a list. Throws usage errors, and `unreachable` if the listing of the archive is not available. */
+export async function* listItems<Name extends ListName>(
+  name: Name,
+  request: VerbRequest,
+): ArchiveItems<ListFields[Name]> {
+  return yield* LISTERS[name](request);
+}
+
+function* markets({ source }: VerbRequest): KnownItems<MarketItem> {
+  for (const [market, { title, datasets: has }] of Object.entries(source.markets)) {
+    const names = Object.keys(has);
+    yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
+  }
+  return [];
+}
+
+/** Datasets of the markets of `--market`, else of all markets. */
+function* datasets({ source, resolved }: VerbRequest): KnownItems<DatasetItem> {
+  const { options, origins } = resolved;
+  for (const market of origins.market === 'default' ? marketNames(source) : marketsOf(source, options)) {
+    for (const spec of datasetsOf(source, market)) {
+      const intervals = intervalsOf(spec) ?? ['-'];
+      const rest = spec.rest === undefined ? [] : ['rest'];
+      const sources = isMade(spec) ? 'lake' : [...spec.cadences, ...rest].join(',');
+      const span = spanText(source, market, spec);
+      const cells = [spec.name, market, sources, span, intervals.join(','), spec.title];
+      yield { cells, fields: datasetFields(market, spec) };
+    }
+  }
+  return [];
+}
+
+function spanText(venue: Venue, market: Market, spec: DatasetSpec): string {
+  if (isMade(spec)) return 'made by cryptodl bars';
+  if (!isArchived(spec)) return reachText(venue, market, spec);
+  const { first, last } = spec.spans[spec.cadences[0] ?? 'daily'] ?? {};
+  const end = spec.removed ? 'removed' : last === undefined ? 'now' : periodText(last);
+  return `${first === undefined ? '?' : periodText(first)}…${end}`;
+}
+
+function datasetFields(market: Market, spec: DatasetSpec): DatasetItem {
+  const spanOf = (cadence: Cadence): DatasetItem['cadences'][Cadence] => {
+    const { first, last } = spec.spans[cadence] ?? {};
+    return { first: textOf(first), last: textOf(last) };
+  };
+  return {
+    dataset: spec.name,
+    market,
+    title: spec.title,
+    cadences: Object.fromEntries(spec.cadences.map((cadence) => [cadence, spanOf(cadence)])),
+    rest: spec.rest !== undefined,
+    intervals: intervalsOf(spec) ?? [],
+    partition: spec.partition,
+    removed: spec.removed,
+  };
+}
+
+/** The items of `act`, with a session for the listing of the archive, and the selected symbols. */
+async function* inArchive<Fields>(
+  request: VerbRequest,
+  act: (session: Session, chosen: readonly ChosenDataset[], names: readonly string[]) => ArchiveItems<Fields>,
+): ArchiveItems<Fields> {
+  const chosen = chooseDatasets(request.source, request.resolved.options);
+  const session = openSession(request);
+  try {
+    await session.refuseBanned('list');
+    return yield* act(session, chosen, await symbolsIn(session, chosen, request.read));
+  } catch (error) {
+    throw asUnreachable(error);
+  } finally {
+    await session.close();
+  }
+}
+
+function symbols(request: VerbRequest): ArchiveItems<SymbolItem> {
+  const { long } = request.resolved.options;
+  return inArchive(request, async function* (session, chosen, names) {
+    if (long)
+      yield* mapOrdered(names, SERIES_AT_ONCE, async (symbol) => {
+        const extent = await extentOf(session, chosen, symbol);
+        const { first, last, objects, bytes } = extent;
+        return { cells: [symbol, first ?? '-', last ?? '-', objects, bytes], fields: { symbol, ...extent } };
+      });
+    else for (const symbol of names) yield { cells: [symbol], fields: { symbol } };
+    return [];
+  });
+}
+
+/** Returns their range and size, and which of the datasets have ended. */
+function periods(request: VerbRequest): ArchiveItems<PeriodItem> {
+  const { options } = request.resolved;
+  if (options.symbols === undefined)
+    throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");
+  return inArchive(request, async function* (session, chosen, names) {
+    const range = givenRange(options, session.nowMs, session.venue) ?? ALWAYS;
+    let bytes = 0;
+    let first = Number.POSITIVE_INFINITY;
+    let last = 0;
+    for (const dataset of chosen) {
+      const listed = mapOrdered(names, SERIES_AT_ONCE, (symbol) =>
+        periodsOf(session, dataset, symbol, range),
+      );
+      for await (const ofSymbol of listed)
+        for (const { series, object } of ofSymbol) {
+          const { period, key } = object;
+          bytes += object.bytes ?? 0;
+          first = Math.min(first, period.from);
+          last = Math.max(last, period.to);
+          const text = periodText(period);
+          yield {
+            cells: [text, period.cadence, object.bytes ?? 0, key],
+            fields: { ...series, cadence: period.cadence, ...object, period: text },
+          };
+        }
+    }
+    const ends = chosen.flatMap(({ market, spec }) => endedText(session.venue, market, spec.name) ?? []);
+    return [
+      ...(last > 0 ? [`${dayText(first)} … ${dayText(last - 1)}, ${bytesText(bytes)}`] : []),
+      ...new Set(ends),
+    ];
+  });
+}
+
+// Symbols and objects from the listing of the archive.
+
+/** No limit in time. */
+const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER };
+
+const SERIES_AT_ONCE = 16;
+
+/**
+ * The selected symbols of the datasets, in key order. Rejects with usage errors if the archive lists no symbol of a removed dataset, or of all
+ * datasets together; for unknown symbols, unless `skipUnknown`; and if the patterns select nothing.
+ */
+async function symbolsIn(
+  session: Session,
+  chosen: readonly ChosenDataset[],
+  read: ReadList,
+): Promise<readonly string[]> {
+  const { quote = [], skipUnknown, symbols: given } = session.options;
+  const every = { names: [], globs: ['*'], exclusions: [] };
+  const patterns = given === undefined ? every : await readPatterns(given, read);
+  const listed = await listedSymbols(session, chosen);
+  for (const dataset of chosen)
+    if (listed.get(dataset.spec)?.size === 0 && dataset.spec.removed) refuseEnded(session.venue, dataset);
+  const found = inKeyOrderOf(listed);
+  const what = chosen.map(datasetName).join(', ');
+  if (found.length === 0) throw usage(`the archive lists no symbol of ${what}`);
+  const selected = selectSymbols(patterns, quote, found, { what, skipUnknown });
+  for (const warning of selected.warnings) session.observer.warn(warning);
+  return selected.symbols;
+}
+
+function textOf(period: Period | undefined): string | null {
+  return period === undefined ? null : periodText(period);
+}
+
+async function extentOf(session: Session, chosen: readonly ChosenDataset[], symbol: string): Promise<Extent> {
+  const objects: ArchiveObject[] = [];
+  for (const dataset of chosen)
+    for (const { object } of await periodsOf(session, dataset, symbol, ALWAYS)) objects.push(object);
+  const listed = objects.map(({ period }) => period);
+  return {
+    first: textOf(listed.toSorted((a, b) => a.from - b.from)[0]),
+    last: textOf(listed.toSorted((a, b) => b.to - a.to)[0]),
+    objects: objects.length,
+    bytes: objects.reduce((sum, object) => sum + (object.bytes ?? 0), 0),
+  };
+}
+
+async function periodsOf(
+  session: Session,
+  { market, spec, interval, cadences }: ChosenDataset,
+  symbol: string,
+  range: Pick<Range, 'from' | 'to'>,
+): Promise<{ series: Series; object: ArchiveObject }[]> {
+  const ofInterval = interval === undefined ? {} : { interval };
+  const series: Series = { market, dataset: spec.name, ...ofInterval, symbol };
+  const { from = 0, to } = range;
+  const found: { series: Series; object: ArchiveObject }[] = [];
+  for (const cadence of cadences) {
+    // `today` serves reasons of absence, which are not needed here: with the largest day, the walk begins no earlier for them.
+    const want = { ...range, today: Number.MAX_SAFE_INTEGER };
+    const listing = await listSeries(session.listing, session.venue, series, cadence, want);
+    // The walk begins with the month of `from`, and ends with one object after the range.
+    for (const object of listing.objects.values()) {
+      if (object.period.to > from && object.period.from < to) found.push({ series, object });
+    }
+  }
+  return found;
+}

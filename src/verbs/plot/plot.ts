@@ -1,0 +1,173 @@
+/** `cryptodl plot`: draws a series of the lake on the terminal or as a page. */
+import { writeFile } from 'node:fs/promises';
+import type { SeriesStates } from '../../lake/catalogue/day-states.js';
+import type { Gap } from '../../lake/catalogue/gap.js';
+import { runVerb } from '../../run/look-up.js';
+import type { Command } from '../../run/look-up.js';
+import { hasColour, writeData, writeText } from '../../terminal/write-data.js';
+import { dayOf, dayText, startOfDay } from '../../model/calendar.js';
+import { usage } from '../../model/errors.js';
+import type { ExitCode } from '../../model/exit-code.js';
+import type { Io } from '../../model/io.js';
+import { layerName } from '../../model/task.js';
+import type { Series } from '../../model/task.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { givenRange } from '../../plan/select/date-range.js';
+import { readVerbLake } from '../../plan/select/held-series.js';
+import { bytesText, listText } from '../../model/units.js';
+import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
+import { pageFile } from '../../terminal/page-shell.js';
+import { intervalMs } from '../../exchange/venue.js';
+import { absolutePath, lakeFlag, shellWord, shownPath } from '../../text/printable.js';
+import { MOST_STEPS, chartHtml, makeChart } from './chart.js';
+import type { Chart } from './chart.js';
+import { chooseDataset } from './choose-series.js';
+import type { ChosenDataset } from './choose-series.js';
+import { chartText, plotColumns } from './draw-text.js';
+import type { TextStyle } from './draw-text.js';
+import { readBars } from './read-bars.js';
+import { timeGrid } from './time-grid.js';
+import type { TimeRange } from './time-grid.js';
+import { readableStates } from '../../plan/select/readable-states.js';
+import { gapText } from '../../lake/catalogue/series-table.js';
+
+/** The operand is the symbol; it can be left out for a lake with one symbol. */
+export async function plot(command: Command): Promise<ExitCode> {
+  const { io, operand } = command;
+  return runVerb(command, async (request) => {
+    const { html, quiet, force } = command.resolved.options;
+    const { home } = request.surroundings;
+    const page = html === undefined ? undefined : pageFile('plot', absolutePath(html, home), force);
+    if (page !== undefined) await refuseForeignFile(page);
+    const style = styleOf(io);
+    const most = page === undefined ? plotColumns(style.columns) : MOST_STEPS;
+    const chart = await chartOf(operand, request, most);
+    if (page === undefined) {
+      await writeText(io, `${chartText(chart, style).join('\n')}\n`);
+      return 0;
+    }
+    const bytes = await writeOwnFile(page, (staged) => writeFile(staged, chartHtml(chart)));
+    if (!quiet) await writeData(io, [`wrote ${shownPath(page.path)}: ${bytesText(bytes)}`]);
+    return 0;
+  });
+}
+
+const [USUAL_COLUMNS, USUAL_ROWS] = [80, 24];
+const MOST_COLUMNS = 400;
+
+function sizeOf(shown: number | undefined, given: string | undefined, usual: number): number {
+  const size = shown ?? Number(given);
+  return Number.isInteger(size) && size > 0 ? Math.min(size, MOST_COLUMNS) : usual;
+}
+
+function styleOf(io: Io): TextStyle {
+  const { stdout, environment } = io;
+  return {
+    columns: sizeOf(stdout.columns, environment['COLUMNS'], USUAL_COLUMNS),
+    rows: sizeOf(stdout.rows, environment['LINES'], USUAL_ROWS),
+    hasColour: hasColour(io),
+  };
+}
+
+/** A chart of fewer bars looks empty if a shorter interval has more. */
+const ENOUGH_BARS = 100;
+
+/**
+ * Of several intervals, those with the newest rows; of these, the longest that fills a chart, because it has the fewest rows to
+ * read. Throws a usage error if no interval has rows in the given range.
+ */
+function chooseInterval(
+  found: Iterable<SeriesStates>,
+  { source, resolved, clock }: VerbRequest,
+  { series, spec }: ChosenDataset,
+): { readonly states: SeriesStates; readonly range: TimeRange } {
+  const { options } = resolved;
+  const given = givenRange(options, options.nowMs ?? clock.now(), source);
+  const first = given?.from === undefined ? -Infinity : startOfDay(given.from, spec);
+  const end = given === undefined ? Infinity : startOfDay(given.to, spec);
+  // A series of zips has no rows that a query reads.
+  const all = [...found].flatMap((states) => {
+    if (states.first === undefined || states.last === undefined) return [];
+    return [{ states, from: Date.parse(states.first), to: Date.parse(states.last) + 1 }];
+  });
+  const within = all
+    .map(({ states, from, to }) => ({ states, from: Math.max(from, first), to: Math.min(to, end) }))
+    .filter(({ from, to }) => from < to);
+  const newest = Math.max(...within.map(({ to }) => dayOf(to - 1, spec)));
+  const ranked = within
+    .filter(({ to }) => dayOf(to - 1, spec) === newest)
+    .map((one) => ({ ...one, length: lengthOf(one.states.series) }))
+    .sort((a, b) => b.length - a.length);
+  const best = ranked.find(({ from, to, length }) => (to - from) / length >= ENOUGH_BARS) ?? ranked.at(-1);
+  if (best !== undefined) return { states: best.states, range: { from: best.from, to: best.to } };
+  const [one] = series;
+  const what = one === undefined ? '' : `${one.symbol} ${one.market} ${one.dataset}`;
+  if (all.length === 0)
+    throw usage(
+      `${options.out} holds no Parquet or CSV rows of ${what}`,
+      'cryptodl coverage shows what the lake holds',
+    );
+  const from = dayText(dayOf(Math.min(...all.map((each) => each.from)), spec));
+  const to = dayText(dayOf(Math.max(...all.map((each) => each.to)) - 1, spec));
+  throw usage(
+    `${what} has no rows in ${given?.text ?? 'the range'}; ${options.out} holds ${from} … ${to}`,
+    `--from ${from} --to ${to}`,
+  );
+}
+
+/** The length of an interval in milliseconds. Intervals above a day have no fixed length, and are compared by their usual one. */
+function lengthOf({ interval = '1s' }: Series): number {
+  const usual: Readonly<Record<string, number>> = { '1w': 7, '1mo': 30, '1M': 30 };
+  return (usual[interval] ?? 0) * 86_400_000 || intervalMs(interval) || 1000;
+}
+
+/** The chart of the chosen series. `most`: its largest number of steps. */
+async function chartOf(operand: string | undefined, request: VerbRequest, most: number): Promise<Chart> {
+  const { root, held } = await readVerbLake(request);
+  const chosen = chooseDataset(held, operand, request.resolved, request.source);
+  const { spec, columns } = chosen;
+  // Each interval has gaps of its own. No data file is read.
+  const found = await readableStates(root, chosen.series, request);
+  const { states, range } = chooseInterval(found.values(), request, chosen);
+  const { series, gaps } = states;
+  const { interval = '' } = series;
+  const grid = timeGrid(range, { most, interval, dayStartMs: spec.dayStartMs });
+  const bars = await readBars({ series, spec, columns, grid, range }, request);
+  const column = columns.kind === 'line' ? ` in ${columns.column.name}` : '';
+  if (bars.length === 0) throw usage(`${series.symbol} has no numbers${column} in this range`);
+  const others = [...chosen.series.filter((one) => one !== series), ...chosen.others];
+  const notes = request.resolved.options.quiet
+    ? []
+    : [...missingLines(states, range, root), ...othersLine(others)];
+  const breaks = gaps.filter(({ isLoose }) => isLoose !== true).map((gap) => timesOf(gap, states));
+  return makeChart({ series, columns, bars, grid, breaks, notes });
+}
+
+function othersLine(others: readonly Series[]): string[] {
+  if (others.length === 0) return [];
+  return [`also held: ${listText(others.map(layerName), 4)} (--market, --dataset, --interval)`];
+}
+
+/** The time of a gap in epoch milliseconds. */
+function timesOf({ from, to }: Gap, { dayStartSeconds }: SeriesStates): TimeRange {
+  return { from: (from + dayStartSeconds) * 1000, to: (to + dayStartSeconds) * 1000 };
+}
+
+const MOST_NAMED = 2;
+
+/** Lines about missing rows within the range, and the command that fetches them. */
+function missingLines(states: SeriesStates, range: TimeRange, root: string): string[] {
+  const within = states.gaps.filter((gap) => {
+    const { from, to } = timesOf(gap, states);
+    return gap.isMissing && from < range.to && to > range.from;
+  });
+  if (within.length === 0) return [];
+  const { market, dataset, interval, symbol } = states.series;
+  const ofInterval = interval === undefined ? [] : ['-i', interval];
+  const words = ['-m', market, '--dataset', dataset, ...ofInterval, '-s', symbol].map(shellWord);
+  const texts = within.map((gap) => gapText(gap, states));
+  return [
+    `missing: ${listText(texts, MOST_NAMED)}`,
+    `to fetch them: cryptodl repair${lakeFlag(root)} ${words.join(' ')}`,
+  ];
+}

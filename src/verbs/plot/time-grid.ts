@@ -1,0 +1,164 @@
+/** Divides a range of time into steps of a chart, and finds the labels of the time axis. Times are epoch milliseconds. */
+import { DAY_MS } from '../../model/calendar.js';
+import { intervalMs } from '../../exchange/venue.js';
+
+/** Equal steps, or steps of calendar months. */
+export interface TimeGrid {
+  readonly count: number;
+  /** The start of a step. For the index `count`, the end of the last step. */
+  readonly startOf: (index: number) => number;
+  /** SQL for the index of the step of a time, which is also given as SQL. */
+  readonly indexSql: (ms: string) => string;
+  /** `3 hours` */
+  readonly text: string;
+  /** The time from 00:00 UTC to the start of a day of the exchange. */
+  readonly dayStartMs: number;
+}
+
+/** A number of milliseconds or of calendar months. */
+interface Step {
+  readonly unit: 'ms' | 'months';
+  readonly length: number;
+  readonly text: string;
+}
+
+const [SECOND, MINUTE, HOUR] = [1000, 60_000, 3_600_000];
+
+const STEPS: readonly Step[] = [
+  ...stepsOf('second', 'ms', SECOND, [1, 2, 5, 10, 15, 30]),
+  ...stepsOf('minute', 'ms', MINUTE, [1, 2, 3, 5, 10, 15, 20, 30]),
+  ...stepsOf('hour', 'ms', HOUR, [1, 2, 3, 4, 6, 8, 12]),
+  ...stepsOf('day', 'ms', DAY_MS, [1, 2, 3]),
+  ...stepsOf('week', 'ms', 7 * DAY_MS, [1, 2]),
+  ...stepsOf('month', 'months', 1, [1, 2, 3, 6]),
+  ...stepsOf('year', 'months', 12, [1, 2, 5, 10, 100]),
+];
+
+function stepsOf(name: string, unit: Step['unit'], length: number, counts: readonly number[]): Step[] {
+  return counts.map((count) => ({
+    unit,
+    length: count * length,
+    text: `${count} ${name}${count === 1 ? '' : 's'}`,
+  }));
+}
+
+/** Times `[from, to)`. */
+export interface TimeRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * At most `most` steps of a round length for `[from, to)`. A step of a fixed length holds whole rows of `interval`. The days of the exchange
+ * begin `dayStartMs` after 00:00 UTC.
+ */
+export function timeGrid(
+  range: TimeRange,
+  terms: { readonly most: number; readonly interval: string; readonly dayStartMs: number },
+): TimeGrid {
+  const { most, interval, dayStartMs } = terms;
+  const grids = STEPS.filter((step) => holdsWhole(step, interval)).map((step) =>
+    gridOf(step, range, dayStartMs),
+  );
+  const fitting = grids.find(({ count }) => count <= most) ?? grids.at(-1);
+  if (fitting === undefined) throw new RangeError('no step holds whole rows');
+  return fitting;
+}
+
+function holdsWhole({ unit, length }: Step, interval: string): boolean {
+  if (unit === 'months') return true;
+  if (/^\d+(mo|M)$/.test(interval)) return false;
+  const ms = interval === '1w' ? 7 * DAY_MS : intervalMs(interval);
+  return Number.isNaN(ms) || length % ms === 0;
+}
+
+function gridOf(step: Step, { from, to }: TimeRange, dayStartMs: number): TimeGrid {
+  const first = numberOf(step, from - dayStartMs);
+  return {
+    count: numberOf(step, Math.max(from, to - 1) - dayStartMs) - first + 1,
+    startOf: (index) => startOf(step, first + index) + dayStartMs,
+    indexSql: (time) => `${numberSql(step, `(${time} - ${dayStartMs})`)} - ${first}`,
+    text: step.text,
+    dayStartMs,
+  };
+}
+
+/** The number of the step that has this time. Steps of a fixed length are counted from 1970, those of months from the year 0. */
+function numberOf(step: Step, ms: number): number {
+  if (step.unit === 'ms') return Math.floor((ms - originOf(step)) / step.length);
+  const date = new Date(ms);
+  return Math.floor((date.getUTCFullYear() * 12 + date.getUTCMonth()) / step.length);
+}
+
+function numberSql(step: Step, ms: string): string {
+  if (step.unit === 'ms') return `CAST(floor((${ms} - ${originOf(step)}) / ${step.length}) AS BIGINT)`;
+  const date = `epoch_ms(CAST(${ms} AS BIGINT))`;
+  return `(year(${date}) * 12 + month(${date}) - 1) // ${step.length}`;
+}
+
+function startOf(step: Step, number: number): number {
+  if (step.unit === 'ms') return originOf(step) + number * step.length;
+  return Date.UTC(1900, number * step.length - 1900 * 12);
+}
+
+/** Weeks begin on a Monday, and 1970-01-01 was a Thursday. */
+function originOf({ length }: Step): number {
+  return length % (7 * DAY_MS) === 0 ? 4 * DAY_MS : 0;
+}
+
+/** A label of the time axis at the start of a step. */
+interface TimeTick {
+  readonly index: number;
+  readonly text: string;
+}
+
+/** Labels that do not touch. `stepWidth`: the width of a step in characters. */
+export function timeTicks(
+  grid: Pick<TimeGrid, 'count' | 'startOf' | 'dayStartMs'>,
+  stepWidth: number,
+): TimeTick[] {
+  const starts = Array.from({ length: grid.count }, (_, index) => grid.startOf(index) - grid.dayStartMs);
+  let ticks: TimeTick[] = [];
+  for (const step of STEPS) {
+    const next = ticksOf(step, starts);
+    // No tick of this step is in the range. The labels of the next shorter step stay, without those that touch.
+    if (next.length === 0) break;
+    ticks = next;
+    if (apart(ticks, stepWidth).length === ticks.length) return ticks;
+  }
+  return apart(ticks, stepWidth);
+}
+
+function ticksOf(step: Step, starts: readonly number[]): TimeTick[] {
+  const numbers = starts.map((start) => numberOf(step, start));
+  return starts.flatMap((start, index) => {
+    // A step of the chart may begin after the time that its label names. The first step is labelled only if it begins exactly with a step of the axis.
+    const isNew =
+      index === 0 ? numberOf(step, start - 1) !== numbers[0] : numbers[index] !== numbers[index - 1];
+    return isNew ? [{ index, text: tickText(step, startOf(step, numbers[index] ?? 0)) }] : [];
+  });
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** The largest unit that begins here: a year, then a month, a day, a time of day. */
+function tickText({ unit, length }: Step, start: number): string {
+  const date = new Date(start);
+  const year = date.getUTCFullYear();
+  if (year !== new Date(start - 1).getUTCFullYear()) return String(year);
+  const month = MONTHS[date.getUTCMonth()] ?? '';
+  if (unit === 'months') return month;
+  if (start % DAY_MS === 0) return `${month} ${date.getUTCDate()}`;
+  return date.toISOString().slice(11, length < MINUTE ? 19 : 16);
+}
+
+/** The ticks without those that touch the one before. */
+function apart(ticks: readonly TimeTick[], stepWidth: number): TimeTick[] {
+  const kept: TimeTick[] = [];
+  for (const tick of ticks) {
+    const last = kept.at(-1);
+    // A label has two spaces behind it.
+    if (last === undefined || (tick.index - last.index) * stepWidth >= last.text.length + 2) kept.push(tick);
+  }
+  return kept;
+}

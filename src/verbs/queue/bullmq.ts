@@ -1,0 +1,82 @@
+/** The owner of BullMQ, an optional package: loads it on first use, and opens queues and workers on a connection to Redis. */
+import type * as BullMq from 'bullmq';
+import { loadOptional } from '../../model/optional-package.js';
+import type { RedisConnection } from '../../http/redis/connection.js';
+
+/** Beginning of all keys of all queues. */
+export const PREFIX = 'cryptodl:queue';
+/** A command adds 10,000 jobs per second, with two events each. A command that waits must not miss the end of a job among them. */
+const KEPT_EVENTS = 100_000;
+
+export type JobQueue = BullMq.Queue;
+export type QueuedJob = BullMq.Job;
+export type JobWorker = BullMq.Worker;
+export type JobEvents = BullMq.QueueEvents;
+export type NewJob = Parameters<BullMq.Queue['addBulk']>[0][number];
+
+export interface QueuePackage {
+  /** The error classes by which a processor tells what happens to its job. */
+  readonly DelayedError: typeof BullMq.DelayedError;
+  readonly WaitingError: typeof BullMq.WaitingError;
+  readonly UnrecoverableError: typeof BullMq.UnrecoverableError;
+  openQueue(name: string, connection: RedisConnection): JobQueue;
+  openWorker(
+    name: string,
+    connection: RedisConnection,
+    processor: BullMq.Processor,
+    options: Omit<BullMq.WorkerOptions, 'connection' | 'prefix'>,
+  ): JobWorker;
+  /** The events of a queue after the one with this id. */
+  openEvents(name: string, connection: RedisConnection, after: string): JobEvents;
+}
+
+/** Rejects with `package-missing`. */
+export async function loadBullMq(): Promise<QueuePackage> {
+  const { DelayedError, Job, Queue, QueueEvents, UnrecoverableError, WaitingError, Worker } =
+    await loadOptional('a queue', ['bullmq', 'ioredis'], () => import('bullmq'));
+  class ReadableJob<D, R, N extends string, P extends BullMq.JobProgress> extends Job<D, R, N, P> {
+    /** Data that are not JSON are data that no verb of this program has made. BullMQ itself would never end such a job. */
+    static override fromJSON<D, R, N extends string>(
+      ...[queue, json, id]: Parameters<typeof Job.fromJSON>
+    ): BullMq.Job<D, R, N> {
+      try {
+        return super.fromJSON<D, R, N>(queue, json, id);
+      } catch {
+        return super.fromJSON<D, R, N>(queue, { ...json, data: 'null' }, id);
+      }
+    }
+  }
+  class ReadableQueue extends Queue {
+    protected override get Job(): typeof Job {
+      return ReadableJob;
+    }
+  }
+  class ReadableWorker extends Worker {
+    protected override get Job(): typeof Job {
+      return ReadableJob;
+    }
+  }
+  return {
+    DelayedError,
+    UnrecoverableError,
+    WaitingError,
+    openQueue: (name, { client }) =>
+      new ReadableQueue(name, {
+        connection: client,
+        prefix: PREFIX,
+        streams: { events: { maxLen: KEPT_EVENTS } },
+      }),
+    openWorker: (name, { client }, processor, options) =>
+      new ReadableWorker(name, processor, { ...options, connection: client, prefix: PREFIX }),
+    openEvents: (name, { client }, after) => {
+      const events = new QueueEvents(name, {
+        connection: client.duplicate(),
+        prefix: PREFIX,
+        lastEventId: after,
+      });
+      // The connection reports its own errors; without a listener, the event would end the process.
+      events.on('error', () => undefined);
+      return events;
+    },
+  };
+}

@@ -1,0 +1,115 @@
+/** `cryptodl enqueue vision|metrics`: the selected series of a download as jobs of a queue. */
+import { runVerb } from '../../run/look-up.js';
+import type { Command } from '../../run/look-up.js';
+import { writeData } from '../../terminal/write-data.js';
+import { openSession } from '../../run/session.js';
+import { dayOf } from '../../model/calendar.js';
+import { usage } from '../../model/errors.js';
+import type { ExitCode } from '../../model/exit-code.js';
+import { countText, numberText } from '../../model/units.js';
+import { choice } from '../../plan/options/parsers.js';
+import { resolveOptions } from '../../plan/options/resolve.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { shownRedis } from '../../http/redis/redis-errors.js';
+import { askedOrders } from '../../plan/select/continue-orders.js';
+import { selectSeries } from '../../plan/select/select-series.js';
+import { ofShard } from '../../plan/select/selection.js';
+import type { RunSelection } from '../../plan/select/selection.js';
+import { printLines } from '../../text/printable.js';
+import { addJobs } from './add-jobs.js';
+import { loadBullMq } from './bullmq.js';
+import { JOB_VERBS, jobOptions, namedLake } from './job-data.js';
+import type { JobData, JobVerb } from './job-data.js';
+import { redisAddress, withQueue } from './open-queue.js';
+import type { CommandQueue } from './open-queue.js';
+import { splitSeries } from './split-series.js';
+import type { SplitOptions } from './split-series.js';
+import { waitForJobs } from './wait-for-jobs.js';
+import { Wait } from './waits.js';
+
+/** Resolves with 0 after the last job was added; with --wait, with the exit code of the download. */
+export async function enqueue(command: Command): Promise<ExitCode> {
+  const { source, resolved, layers, io } = command;
+  const verb = choice(JOB_VERBS)(command.operand ?? '', 'enqueue');
+  const { options } = resolved;
+  redisAddress(options, 'enqueue');
+  const ofVerb = resolveOptions(verb, layers, source);
+  if (ofVerb.options.symbols === undefined)
+    throw usage('enqueue needs the symbols of the jobs', '--symbols all, or a list like BTCUSDT,ETHUSDT');
+  // Before the listings, which may take long.
+  if (!options.dryRun) await loadBullMq();
+  return runVerb({ source, resolved: ofVerb, io }, async (request) => {
+    const { requests, notes, today, orders } = await selectRequests(verb, request);
+    if (!options.quiet && !options.json)
+      printLines(
+        io.stderr,
+        notes.map((line) => `  ${line}`),
+      );
+    if (requests.length === 0) throw usage('no series is selected', 'cryptodl list symbols shows the names');
+    const out = namedLake(options.out, request.surroundings.home);
+    const shared = { ...jobOptions(ofVerb.texts), out: [out] };
+    const jobs = splitSeries(requests, { verb, venue: source, today, shared, orders });
+    const series = requests.length;
+    if (!options.dryRun)
+      return withQueue(options, 'enqueue', io, (queue) => addAll(jobs, series, command, queue));
+    let count = 0;
+    for (const _ of jobs) count += 1;
+    await writeData(io, [
+      options.json
+        ? { event: 'planned', series, jobs: count }
+        : `${countText(count, 'job')} for ${countText(series, 'series')}`,
+    ]);
+    return 0;
+  });
+}
+
+/** Sends the requests of the selection: listings of symbols, but nothing for a single series. Rejects with their errors, and with usage errors. */
+async function selectRequests(
+  verb: JobVerb,
+  request: VerbRequest,
+): Promise<Pick<RunSelection, 'requests' | 'notes'> & Pick<SplitOptions, 'today' | 'orders'>> {
+  const session = openSession(request);
+  try {
+    await session.refuseBanned(verb);
+    const selection = ofShard(session, await selectSeries(session, request.resolved, request.read, verb));
+    const orders = askedOrders(session, selection);
+    return { ...selection, orders, today: dayOf(session.nowMs, request.source) };
+  } finally {
+    await session.close();
+  }
+}
+
+async function addAll(
+  jobs: Iterable<JobData>,
+  series: number,
+  command: Command,
+  { open, signals }: CommandQueue,
+): Promise<ExitCode> {
+  const { io, resolved } = command;
+  const { options } = resolved;
+  const say = (line: string): void => {
+    if (!options.quiet) printLines(io.stderr, [line]);
+  };
+  const wait = options.wait ? new Wait(open) : undefined;
+  await wait?.begin();
+  try {
+    const { jobs: added, fresh } = await addJobs(jobs, {
+      open,
+      wait,
+      options,
+      clock: io.clock,
+      signal: signals.signal,
+      say,
+    });
+    if (options.json)
+      printLines(io.stdout, [{ event: 'enqueued', queue: open.name, series, jobs: added, new: fresh }]);
+    else
+      say(
+        `${countText(added, 'job')} for ${countText(series, 'series')} in the queue ${open.name} at ${shownRedis(open.address)}${added === fresh ? '' : `, ${numberText(added - fresh)} of them since an earlier command`}`,
+      );
+    if (wait === undefined) return 0;
+    return await waitForJobs({ open, wait, jobs: added, options, io, signals });
+  } finally {
+    if (open.connection.client.status === 'ready') await wait?.close();
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Hands a job from the workers that fetch to those that convert, and back. Its name stays the same, so a job that is handed over twice is
+ * there once. A job is added to the next queue before it leaves its own: it may be in both, and is never in none.
+ */
+import { CryptodlError } from '../../model/errors.js';
+import type { ErrorCode } from '../../model/errors.js';
+import { ERROR_TRAITS } from '../../model/error-codes.js';
+import { newJob } from './add-jobs.js';
+import type { JobQueue, QueuedJob } from './bullmq.js';
+import { jobData, MOST_CHARACTERS } from './job-data.js';
+import type { JobData } from './job-data.js';
+import type { FailedObject, JobContext } from './run-job.js';
+import { isRecord } from '../../text/json.js';
+
+const POLL_MS = 500;
+
+/** Adds a job whose zips are staged. `failed`: the objects that could not be fetched. */
+export async function addConversion(
+  queue: JobQueue,
+  job: QueuedJob,
+  data: JobData,
+  failed: readonly FailedObject[],
+  { clock, signal }: Pick<JobContext, 'clock' | 'signal'>,
+): Promise<void> {
+  const failures = failed.map(({ key, error: { code, message } }) => ({
+    key,
+    code,
+    message: message.slice(0, MOST_CHARACTERS),
+  }));
+  const staged = { ...data, ...(failures.length > 0 ? { failures } : {}) };
+  for (;;) {
+    const found = await queue.getJob(idOf(job));
+    const state = found === undefined ? 'unknown' : await found.getState();
+    // A conversion that has begun may have looked for its zips before they were staged: another one must follow it.
+    if (state === 'active') {
+      await clock.sleep(POLL_MS, signal);
+      continue;
+    }
+    if (state === 'failed') await found?.remove();
+    else if (state !== 'unknown' && state !== 'completed') {
+      await found?.updateData(staged);
+      if (state === 'delayed') await found?.promote().catch(() => undefined);
+      return;
+    }
+    await addTo(queue, job, staged);
+    return;
+  }
+}
+
+/** Puts a job back whose zips must be fetched again. */
+export async function addFetch(
+  queue: JobQueue,
+  job: QueuedJob,
+  { verb, options, orders }: JobData,
+): Promise<void> {
+  const found = await queue.getJob(idOf(job));
+  if ((await found?.getState()) === 'failed') await found?.remove();
+  await addTo(queue, job, jobData(verb, options, orders));
+}
+
+async function addTo(queue: JobQueue, job: QueuedJob, data: JobData): Promise<void> {
+  const { name, opts } = newJob(data, job.opts.priority ?? 1);
+  await queue.add(name, data, { ...opts, jobId: idOf(job) });
+}
+
+/** The objects that could not be fetched, as the data of a job name them. */
+export function failuresIn(data: unknown): ReadonlyMap<string, CryptodlError> {
+  const failures = isRecord(data) && Array.isArray(data['failures']) ? data['failures'] : [];
+  const found = new Map<string, CryptodlError>();
+  for (const failure of failures as readonly unknown[]) {
+    if (!isRecord(failure)) continue;
+    const { key, code, message } = failure;
+    if (typeof key !== 'string' || typeof code !== 'string' || typeof message !== 'string') continue;
+    if (Object.hasOwn(ERROR_TRAITS, code) && !ERROR_TRAITS[code as ErrorCode].fatal)
+      found.set(key, new CryptodlError(code as ErrorCode, message.slice(0, MOST_CHARACTERS)));
+  }
+  return found;
+}
+
+/** The name of a job in its queue. */
+export function idOf({ id = '' }: QueuedJob): string {
+  return id;
+}

@@ -1,0 +1,211 @@
+/** The data of a job: one series with a range of days, as options of a download. Whatever a queue holds is checked like any input. */
+import { createHash } from 'node:crypto';
+import { isAbsolute, resolve } from 'node:path';
+import { parseAsked } from '../../lake/orders.js';
+import type { AskedOrder } from '../../lake/orders.js';
+import type { Counts } from '../../model/counters.js';
+import { CryptodlError, usage } from '../../model/errors.js';
+import { isLakeAddress } from '../../model/lake-address.js';
+import { flagsOf } from '../../plan/options/flags.js';
+import type { FlagName } from '../../plan/options/flags.js';
+import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../../plan/options/resolve.js';
+import { resolveOptions } from '../../plan/options/resolve.js';
+import { isExactName } from '../../plan/options/symbols.js';
+import { fieldsOf, isRecord } from '../../text/json.js';
+import { absolutePath } from '../../text/printable.js';
+
+/** Raised when workers of the earlier version would do something else with the data. */
+const JOB_VERSION = 1;
+
+export type JobVerb = 'vision' | 'metrics';
+export const JOB_VERBS = ['vision', 'metrics'] as const satisfies readonly JobVerb[];
+
+/** Options that decide what a job writes and where. All others are those of its worker. */
+const JOB_FLAGS: readonly FlagName[] = [
+  'market',
+  'dataset',
+  'interval',
+  'symbols',
+  'from',
+  'to',
+  'include-today',
+  'join',
+  'fill',
+  'format',
+  'partition',
+  'cadence',
+  'numbers',
+  'timestamps',
+  'as-published',
+  'revisions',
+  'recheck-days',
+  'stale-checksum',
+  'verify',
+  'out',
+];
+
+/** Flags with exactly one value, like `symbols`: a job is one series, and its range is given. */
+const SINGLE = ['market', 'dataset', 'from', 'to', 'out'] as const satisfies readonly FlagName[];
+
+/** Longer texts are in no option of a job. */
+export const MOST_CHARACTERS = 1000;
+
+export interface JobData {
+  readonly v: number;
+  readonly verb: JobVerb;
+  readonly options: RawValues;
+  /** The first job of a command has the orders of all jobs. */
+  readonly orders?: readonly AskedOrder[];
+}
+
+/** The options of an enqueue command that its jobs repeat. `texts`: the given options. */
+export function jobOptions(texts: RawValues): RawValues {
+  const kept: RawValues = {};
+  for (const name of JOB_FLAGS) if (texts[name] !== undefined) kept[name] = texts[name];
+  return kept;
+}
+
+export function jobData(verb: JobVerb, options: RawValues, orders: readonly AskedOrder[] = []): JobData {
+  return { v: JOB_VERSION, verb, options, ...(orders.length > 0 && { orders }) };
+}
+
+/**
+ * The name of a job, the same for the same work: series, days, and a digest of everything that changes the result. BullMQ does not
+ * allow `:` in it.
+ */
+export function jobId({ verb, options, orders }: JobData): string {
+  const { market, dataset, interval, symbols, from, to, ...others } = options;
+  const digest = createHash('sha256')
+    .update(JSON.stringify(Object.entries(others).toSorted(([a], [b]) => (a < b ? -1 : 1))))
+    .update(orders === undefined ? '' : JSON.stringify(orders))
+    .digest('hex');
+  const parts = [verb, market, dataset, interval ?? '', symbols, from, to, digest.slice(0, 12)];
+  return parts.join('~').replaceAll(':', '_');
+}
+
+/** Whether a later version of the program made the job. */
+export function isNewer(data: unknown): boolean {
+  return isRecord(data) && typeof data['v'] === 'number' && data['v'] > JOB_VERSION;
+}
+
+/** The checked data of a job. Throws a usage error for data that this version of the program has not made. */
+export function parseJob(data: unknown): JobData {
+  const { v, verb: given, options, orders: asked = [] } = fieldsOf(data);
+  const verb = JOB_VERBS.find((known) => known === given);
+  const orders = parseAsked(asked);
+  if (v !== JOB_VERSION || verb === undefined || orders === undefined || !areOptions(options, verb))
+    throw usage('the data of the job are not those of this version of cryptodl');
+  return jobData(verb, options, orders);
+}
+
+function areOptions(value: unknown, verb: JobVerb): value is RawValues {
+  const options = fieldsOf(value);
+  const names: readonly string[] = JOB_FLAGS.filter((name) => flagsOf(verb).includes(name));
+  if (!Object.entries(options).every(([name, texts]) => names.includes(name) && isTexts(texts))) return false;
+  const { symbols, ...others } = options as RawValues;
+  // A name of a file (`@FILE`) or a pattern would let a job read files of the worker.
+  if (symbols?.length !== 1 || !symbols.every(isExactName)) return false;
+  const [out = ''] = others.out ?? [];
+  if (!isLakeAddress(out) && !isAbsolute(out)) return false;
+  return SINGLE.every(
+    (name) => others[name]?.length === 1 && (name === 'out' || others[name][0]?.includes(',') !== true),
+  );
+}
+
+function isTexts(value: unknown): value is string[] {
+  return (
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((text) => typeof text === 'string' && text.length <= MOST_CHARACTERS)
+  );
+}
+
+/** The options of a job, with those of its worker for everything that the job does not decide. Throws usage errors. */
+export function resolveJob(
+  { verb, options }: JobData,
+  workerLayers: readonly RawLayer[],
+  exchange: ExchangeWords,
+): Resolved {
+  const layer: RawLayer = { origin: 'job', values: options, nameOf: (name) => `--${name} of the job` };
+  const others = workerLayers.map((own) => {
+    const values: RawValues = { ...own.values };
+    for (const name of JOB_FLAGS) delete values[name];
+    return { ...own, values };
+  });
+  return resolveOptions(verb, [layer, ...others], exchange);
+}
+
+/** The lake of a job as its data name it: an address, or an absolute path. */
+export function lakeOf({ options }: JobData): string {
+  return options.out?.[0] ?? '';
+}
+
+/** A lake as the data of jobs name it. `home`: the folder that `~` stands for. */
+export function namedLake(out: string, home: string | undefined): string {
+  return isLakeAddress(out) ? out : resolve(absolutePath(out, home));
+}
+
+/**
+ * Why the worker may not write to the lake of a job; undefined if it may. `own`: the lake of the worker. `isGiven`: its --out was
+ * given. A job of the queue decides about a folder only if the worker names the same folder.
+ */
+export function lakeProblem(lake: string, own: string, isGiven: boolean): string | undefined {
+  if (lake === own || (!isGiven && isLakeAddress(lake))) return undefined;
+  return `the job is for the lake ${lake}, this worker writes to ${own}`;
+}
+
+/** The typed failure of a job, kept with the job. */
+export interface JobFailure {
+  readonly code: string;
+  readonly retryable: boolean;
+  readonly attempts: number;
+  readonly message: string;
+  /** The failed objects, or as many of them as a job can have. */
+  readonly keys: readonly string[];
+}
+
+/** Daily objects of a year, and some more. */
+const MOST_KEYS = 400;
+
+export function jobFailure(error: CryptodlError, keys: readonly string[], attempts: number): JobFailure {
+  const { code, retryable, message } = error;
+  return {
+    code,
+    retryable,
+    attempts,
+    message: message.slice(0, MOST_CHARACTERS),
+    keys: keys.slice(0, MOST_KEYS),
+  };
+}
+
+/** The counts of a job that failed before its objects were known: it counts as one object. */
+export function countsOfFailure({ code, retryable }: Pick<JobFailure, 'code' | 'retryable'>): Counts {
+  return {
+    'outcome.failed': 1,
+    [`failedBy.${code}`]: 1,
+    [retryable ? 'failedRetryable' : 'failedPermanent']: 1,
+  };
+}
+
+/** BullMQ itself fails a job whose lease ran out too often: each of its workers ended while it had the job. */
+export function stalledFailure(failedReason = '', attempts = 0): JobFailure | undefined {
+  if (!/stalled more than/.test(failedReason)) return undefined;
+  const error = new CryptodlError('job-stalled', 'each worker that began the job ended before the job');
+  return jobFailure(error, [], attempts);
+}
+
+/** The code of the failure of a job as the queue has it; undefined if it has none that this program has written. */
+export function failureOf({
+  failedReason,
+  progress,
+}: {
+  readonly failedReason?: string;
+  readonly progress: unknown;
+}): Pick<JobFailure, 'code' | 'retryable'> | undefined {
+  const stalled = stalledFailure(failedReason);
+  if (stalled !== undefined || !isRecord(progress)) return stalled;
+  const { code, retryable, message } = progress;
+  if (typeof code !== 'string' || typeof retryable !== 'boolean' || typeof message !== 'string')
+    return undefined;
+  return { code: /^[a-z0-9-]{1,40}$/.test(code) ? code : 'unknown', retryable };
+}

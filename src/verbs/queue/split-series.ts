@@ -1,0 +1,81 @@
+/** Splits the selected series into jobs: a month of a series with large files, a year of a series with small ones. */
+import type { AskedOrder } from '../../lake/orders.js';
+import { dayText, monthOf, monthStart, parseDay } from '../../model/calendar.js';
+import type { Series } from '../../model/task.js';
+import type { RawValues } from '../../plan/options/resolve.js';
+import type { SeriesRequest } from '../../plan/series-request.js';
+import { defaultPartition, findDataset } from '../../exchange/venue.js';
+import type { Source } from '../../exchange/source.js';
+import { jobData } from './job-data.js';
+import type { JobData, JobVerb } from './job-data.js';
+
+/** Months per job. A series whose files are months by default has small months. */
+const SMALL_MONTHS = 12;
+
+export interface SplitOptions {
+  readonly verb: JobVerb;
+  readonly venue: Source;
+  /** The first day that is not over. */
+  readonly today: number;
+  /** Options that all jobs have. */
+  readonly shared: RawValues;
+  /** The orders of all jobs, which the first job has. */
+  readonly orders: readonly AskedOrder[];
+}
+
+/**
+ * The jobs of all series, newest periods first: jobs that follow each other are then of different series, which workers can write at
+ * the same time. Nothing is kept in memory but the requests.
+ */
+export function* splitSeries(requests: readonly SeriesRequest[], options: SplitOptions): Generator<JobData> {
+  let { orders } = options;
+  const pending = requests.map((request) => ({ request, chunks: chunksOf(request, options) }));
+  for (let some = pending; some.length > 0;) {
+    const next: typeof pending = [];
+    for (const each of some) {
+      const { done, value } = each.chunks.next();
+      if (done === true) continue;
+      const own = { ...options.shared, ...seriesOptions(each.request.series), ...value };
+      yield jobData(options.verb, own, orders);
+      orders = [];
+      next.push(each);
+    }
+    some = next;
+  }
+}
+
+function seriesOptions({ market, dataset, interval, symbol }: Series): RawValues {
+  return {
+    market: [market],
+    dataset: [dataset],
+    ...(interval === undefined ? {} : { interval: [interval] }),
+    symbols: [symbol],
+  };
+}
+
+/** The ranges of the jobs of a series, newest first. */
+function* chunksOf(
+  { series, ranges }: SeriesRequest,
+  { venue, today }: SplitOptions,
+): Generator<Pick<RawValues, 'from' | 'to' | 'include-today'>> {
+  const spec = findDataset(venue, series.market, series.dataset);
+  const isSmall = spec === undefined || defaultPartition(spec, series.interval) === 'month';
+  const months = isSmall ? SMALL_MONTHS : 1;
+  for (const range of ranges.toReversed()) {
+    const first = Math.max(range.from, parseDay(venue.firstDay) ?? 0);
+    for (let to = range.to; to > first;) {
+      // Years begin in January, so that a later command with another range makes the same jobs.
+      const month = monthOf(to - 1);
+      const from = Math.max(first, monthStart(month - (month % months)));
+      const isToday = to > today;
+      const last = isToday ? today - 1 : to - 1;
+      if (last >= from)
+        yield {
+          from: [dayText(from)],
+          to: [dayText(last)],
+          ...(isToday ? { 'include-today': ['true'] } : {}),
+        };
+      to = from;
+    }
+  }
+}

@@ -1,0 +1,186 @@
+/** `enqueue --wait`: the progress of all workers, then the summary and the exit code of a download. */
+import { REASON_FACTS } from '../../model/absence-reasons.js';
+import { UTC } from '../../model/calendar.js';
+import type { Counts } from '../../model/counters.js';
+import { ERROR_TRAITS } from '../../model/error-codes.js';
+import { CryptodlError } from '../../model/errors.js';
+import { exitCode } from '../../model/exit-code.js';
+import type { ExitCode } from '../../model/exit-code.js';
+import type { Io, Signalled } from '../../model/io.js';
+import { countText, numberText } from '../../model/units.js';
+import type { Options } from '../../plan/options/flags.js';
+import { closingBlock } from '../../run/report/closing-block.js';
+import { Tally } from '../../run/report/tally.js';
+import { printLines } from '../../text/printable.js';
+import { countsOfFailure, failureOf } from './job-data.js';
+import type { OpenQueue } from './open-queue.js';
+import type { Wait } from './waits.js';
+
+export interface Waiting {
+  readonly open: OpenQueue;
+  readonly wait: Wait;
+  readonly jobs: number;
+  readonly options: Options;
+  readonly io: Io;
+  readonly signals: { readonly signal: AbortSignal; readonly signalled: () => Signalled };
+}
+
+const POLL_MS = 1000;
+/** Without a change for so long, some jobs are looked up: another command may have removed or failed them before. */
+const LOOK_UP_MS = 10_000;
+const LOOKED_UP = 100;
+/** Between two lines of progress. */
+const LINE_MS = 30_000;
+
+/** Resolves with the exit code of the download. Rejects if the server has lost the jobs. */
+export async function waitForJobs(waiting: Waiting): Promise<ExitCode> {
+  const { wait, io, signals, open } = waiting;
+  const { clock } = io;
+  let pending = Number.NaN;
+  let changedAt = clock.monotonic();
+  let toldAt = clock.monotonic();
+  for (;;) {
+    const left = await wait.pending();
+    if (left === undefined)
+      throw new CryptodlError(
+        'redis-unreachable',
+        'the Redis server has lost the jobs: it was restarted without its data',
+        {
+          hint: 'run the same command again: it adds the jobs again, and those that are done find nothing to do',
+        },
+      );
+    const now = clock.monotonic();
+    if (left !== pending) changedAt = now;
+    pending = left;
+    if (pending === 0 || signals.signal.aborted) return conclude(waiting, pending);
+    if (now - toldAt >= LINE_MS) {
+      toldAt = now;
+      tell(waiting, pending);
+    }
+    if (now - changedAt >= LOOK_UP_MS) {
+      changedAt = now;
+      await lookUp(open, wait);
+      await tellOfNoWorker(waiting);
+    }
+    await clock.sleep(POLL_MS, signals.signal).catch(() => undefined);
+  }
+}
+
+function tell({ jobs, options, io, wait }: Waiting, pending: number): void {
+  const tally = tallyOf(wait.counts);
+  const done = jobs - pending;
+  const { outcomes } = tally;
+  if (options.json)
+    printLines(io.stdout, [{ event: 'progress', jobs, done, outcomes, bytes: tally.of('bytes') }]);
+  else if (!options.quiet)
+    printLines(io.stderr, [
+      `${numberText(done)} of ${countText(jobs, 'job')}: ${numberText(outcomes.ok)} objects, ${numberText(outcomes.failed)} failed`,
+    ]);
+}
+
+/** The line comes again after each pause without a change: in a log, the last lines tell the state. */
+async function tellOfNoWorker({ open, options, io }: Waiting): Promise<void> {
+  const workers = await Promise.all(
+    [open.queue, open.converting].map((queue) => queue.getWorkersCount().catch(() => Number.NaN)),
+  );
+  if (options.quiet || options.json || workers.some((count) => count !== 0)) return;
+  printLines(io.stderr, [
+    `no worker takes jobs of this queue: start one with cryptodl worker ${queueWords(open)}`,
+  ]);
+}
+
+/** The flags with which another command works on the same queue. */
+function queueWords({ name }: OpenQueue): string {
+  return `--redis URL${name === 'main' ? '' : ` --queue ${name}`}`;
+}
+
+/** Counts jobs that no worker will count: failed before this command, or gone. */
+async function lookUp({ queue, converting }: OpenQueue, wait: Wait): Promise<void> {
+  for (const id of await wait.sample(LOOKED_UP)) {
+    // A job that goes from one queue to the other is in both for a moment: the first queue is read again after the second.
+    let place = queue;
+    let state = 'unknown';
+    for (place of [queue, converting, queue]) {
+      state = await place.getJobState(id);
+      if (state !== 'unknown' && state !== 'completed') break;
+    }
+    if (state === 'unknown' || state === 'completed') await wait.end(id, {});
+    if (state !== 'failed') continue;
+    const job = await place.getJob(id);
+    const failure = (job && failureOf(job)) ?? { code: 'bug', retryable: false };
+    await wait.end(id, { ...countsOfFailure(failure), failedJobs: 1 });
+  }
+}
+
+function conclude(waiting: Waiting, pending: number): ExitCode {
+  const { jobs, options, io, signals, open } = waiting;
+  const { counts } = waiting.wait;
+  const tally = tallyOf(counts);
+  const elapsedMs = io.clock.monotonic() - io.startedAt;
+  const failedJobs = numberOf(counts['failedJobs']);
+  const code = exitCode({
+    signal: signals.signalled(),
+    ...tally.status,
+    strict: options.strict,
+  });
+  if (options.json) {
+    printLines(io.stdout, [
+      {
+        event: 'summary',
+        jobs: { all: jobs, done: jobs - pending - failedJobs, failed: failedJobs, open: pending },
+        outcomes: tally.outcomes,
+        absent: tally.absentBy,
+        failed: tally.failedBy,
+        bytes: tally.of('bytes'),
+        rows: tally.of('rows'),
+        files: tally.of('files'),
+        requests: numberOf(counts['requests']),
+        retries: numberOf(counts['retries']),
+        elapsedMs: Math.round(elapsedMs),
+        exitCode: code,
+      },
+    ]);
+    return code;
+  }
+  const retry = `cryptodl retry ${queueWords(open)}`;
+  const next =
+    pending > 0
+      ? 'the workers go on; the same command waits for them again'
+      : failedJobs > 0
+        ? `${retry} puts the ${countText(failedJobs, 'failed job')} back`
+        : undefined;
+  const closing = {
+    tally,
+    network: { requests: numberOf(counts['requests']), retries: { total: numberOf(counts['retries']) } },
+    times: { elapsedMs, planMs: 0, pausedMs: 0, workMs: elapsedMs, stagesMs: NO_STAGES },
+    diagnosis: [],
+    dataPath: options.out,
+    reportPath: undefined,
+    quarantinePath: undefined,
+    undone: 0,
+    openJobs: pending,
+    shard: undefined,
+    next,
+    alerts: [],
+    trouble: { strict: options.strict, nothingNew: false },
+  };
+  if (!options.quiet || code !== 0) printLines(io.stderr, closingBlock(closing, options.quiet));
+  return code;
+}
+
+const NO_STAGES = { wait: 0, transfer: 0, check: 0, convert: 0, commit: 0 };
+
+/** A sum of counts of jobs. Attempts that are counted take objects away that the next one skips. */
+function numberOf(count = 0): number {
+  return Number.isSafeInteger(count) ? Math.max(0, count) : 0;
+}
+
+/** A tally with these counts. Error codes and reasons that this program does not know are left out. */
+function tallyOf(counts: Counts): Tally {
+  const known = Object.entries(counts).filter(([name]) => {
+    const [group, label = ''] = name.split('.');
+    if (group === 'failedBy') return label in ERROR_TRAITS;
+    return group !== 'absentBy' || label in REASON_FACTS;
+  });
+  return new Tally(UTC, Object.fromEntries(known.map(([name, count]) => [name, numberOf(count)])));
+}

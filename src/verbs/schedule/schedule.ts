@@ -1,0 +1,176 @@
+/** `cryptodl schedule -- COMMAND`: prints the command as a crontab line and as systemd units. */
+import { existsSync } from 'node:fs';
+import { basename, resolve } from 'node:path';
+import type { Command } from '../../run/look-up.js';
+import { layersOf } from '../../plan/options/option-layers.js';
+import { printError } from '../../terminal/print-error.js';
+import { writeText } from '../../terminal/write-data.js';
+import { checkRequest, readJobs } from '../../run/jobs.js';
+import { pastRun, readReport } from '../../run/past-runs.js';
+import { toCryptodlError, usage } from '../../model/errors.js';
+import type { ExitCode } from '../../model/exit-code.js';
+import type { Io } from '../../model/io.js';
+import { homeOf, PROXY_VARIABLES } from '../../files/environment.js';
+import type { Verb } from '../../plan/options/flag-spec.js';
+import { environmentName, flagsOf, isSwitch } from '../../plan/options/flags.js';
+import type { FlagName, Options } from '../../plan/options/flags.js';
+import { resolveOptions } from '../../plan/options/resolve.js';
+import type { Invocation, Resolved } from '../../plan/options/resolve.js';
+import { readSymbolFile } from '../../plan/options/symbols.js';
+import { SECRET_ADDRESSES } from '../../plan/options/value-text.js';
+import type { Source } from '../../exchange/source.js';
+import { absolutePath, printLines, withoutPassword } from '../../text/printable.js';
+import { crontab, units } from './timers.js';
+import type { ScheduledCommand } from './timers.js';
+
+/** Each run starts after a random delay up to this, so that the runs of many users do not send requests in the same second. */
+const DELAY = { systemd: '10min', flag: '10m' };
+
+/** Prints the schedule of a command, which `parse` reads. A mistake of the command gives the same error as the command itself. */
+export async function schedule(
+  { resolved: { options }, io, source, behind }: Command,
+  parse: (argv: readonly string[], io: Io) => Invocation | undefined,
+): Promise<ExitCode> {
+  const typed = behind[0] === 'cryptodl' ? behind.slice(1) : behind;
+  if (typed.length === 0)
+    throw usage('schedule needs a command', 'for example: cryptodl schedule -- vision -s BTCUSDT -d 7');
+  const invocation = parse(typed, io);
+  if (invocation === undefined) return 0;
+  try {
+    const resolved = await checkCommand(invocation, io, source);
+    const scheduled = scheduledCommand(typed, invocation.verb, resolved, io);
+    warn(invocation.verb, resolved, io);
+    await writeText(io, scheduleText(scheduled, invocation, options));
+    return 0;
+  } catch (error) {
+    // The options of the command have other sources than those of `schedule`.
+    return printError(toCryptodlError(error), io);
+  }
+}
+
+/** Resolves the options of the command. Throws the usage errors that the command gives before its first request. */
+async function checkCommand(invocation: Invocation, io: Io, source: Source): Promise<Resolved> {
+  const { verb, operand = '' } = invocation;
+  if (verb === 'run') return (await readJobs(invocation, io, source)).resolved;
+  const layers = await layersOf(invocation, io);
+  if (verb === 'retry') return pastRun(await readReport(operand, source), layers, source).resolved;
+  const resolved = resolveOptions(verb, layers, source);
+  if (verb === 'vision' || verb === 'metrics')
+    await checkRequest(verb, resolved, { source, clock: io.clock, read: readSymbolFile });
+  return resolved;
+}
+
+/** The command as typed, with flags for the variables of this environment, which cron and systemd do not have. */
+function scheduledCommand(
+  typed: readonly string[],
+  verb: Verb,
+  resolved: Resolved,
+  io: Io,
+): ScheduledCommand {
+  const { options, texts } = resolved;
+  const secret = secretFlags(verb, resolved, 'environment');
+  const flags = givenFlags(verb, resolved, 'environment')
+    // A scheduled run takes the time from the clock.
+    .filter((name) => !secret.includes(name) && name !== 'now')
+    .flatMap((name) => (texts[name] ?? []).flatMap((text) => asFlag(name, text)));
+  // cron mails all output.
+  const quiet = flagsOf(verb).includes('quiet') && !options.quiet && !options.json ? ['--quiet'] : [];
+  const words = [...io.program, ...typed, ...flags, ...quiet];
+  const folder = resolve('.');
+  const [withPassword] = secretFlags(verb, resolved, 'flag');
+  if (withPassword !== undefined)
+    throw usage(
+      `--${withPassword} has a password, which others can read in a crontab`,
+      `leave it out, and ${variableHint(withPassword, io)}`,
+    );
+  if ([folder, ...words].some((word) => /\p{Cc}/u.test(word)))
+    throw usage(
+      'schedule: a crontab or unit cannot contain a line break or another control character',
+      'put the value into a --config FILE',
+    );
+  const file = environmentFile(io);
+  const hasFile = secret.length > 0 || existsSync(file);
+  return { words, folder, ...(hasFile ? { environmentFile: file } : {}) };
+}
+
+function givenFlags(verb: Verb, { origins }: Resolved, origin: 'flag' | 'environment'): FlagName[] {
+  return flagsOf(verb).filter((name) => origins[name] === origin);
+}
+
+/** Given flags with a password. Other users may read a crontab or a unit. */
+function secretFlags(verb: Verb, resolved: Resolved, origin: 'flag' | 'environment'): FlagName[] {
+  return givenFlags(verb, resolved, origin).filter((name) =>
+    resolved.texts[name]?.some((text) => withoutPassword(text) !== text),
+  );
+}
+
+function asFlag(name: FlagName, value: string): string[] {
+  if (isSwitch(name)) return ['1', 'true', 'yes', 'on'].includes(value) ? [`--${name}`] : [];
+  return value.startsWith('-') ? [`--${name}=${value}`] : [`--${name}`, value];
+}
+
+/** The file is read by the shell that cron starts, and by systemd. */
+function environmentFile({ environment }: Io): string {
+  return absolutePath('~/.config/cryptodl/environment', homeOf(environment));
+}
+
+function variableHint(name: FlagName, io: Io): string {
+  const scheme = name === 'redis' ? 'redis' : 'http';
+  return `add the line ${environmentName(name)}='${scheme}://user:password@host:port' to ${environmentFile(io)} (chmod 600)`;
+}
+
+/** Warns of values that the printed lines do not have, or should not show to others. */
+function warn(verb: Verb, resolved: Resolved, io: Io): void {
+  const { environment } = io;
+  const isProxied = flagsOf(verb).includes('proxy') && resolved.options.proxy === undefined;
+  const variables = isProxied ? PROXY_VARIABLES.flatMap((name) => [name, name.toLowerCase()]) : [];
+  const lost = variables.filter((name) => (environment[name] ?? '') !== '');
+  const secret = secretFlags(verb, resolved, 'environment');
+  const shown = (['flag', 'environment'] as const)
+    .flatMap((origin) => givenFlags(verb, resolved, origin))
+    .filter((name) => SECRET_ADDRESSES.has(name) && !secret.includes(name));
+  const warnings = [
+    ...lost.map((name) => `${name} is set in this environment but not in that of cron: use the flag instead`),
+    ...secret.map((name) => `--${name} has a password, which is not printed: ${variableHint(name, io)}`),
+    ...shown.map((name) => `the printed lines have the address of --${name}: do not pass them on`),
+  ];
+  printLines(
+    io.stderr,
+    warnings.map((text) => `warning: ${text}`),
+  );
+}
+
+function scheduleText(
+  command: ScheduledCommand,
+  { verb, operand, values }: Invocation,
+  options: Options,
+): string {
+  const { atMinutes, every, kind } = options;
+  const when = {
+    hour: Math.floor(atMinutes / 60),
+    minute: atMinutes % 60,
+    everyHours: every?.kind === 'hours' ? every.hours : 24,
+  };
+  const name = unitName(verb, operand);
+  const { service, timer } = units(command, when, { title: `cryptodl ${verb}`, delay: DELAY.systemd });
+  // systemd has RandomizedDelaySec.
+  const hasJitter = flagsOf(verb).includes('jitter') && values.jitter === undefined;
+  const words = [...command.words, ...(hasJitter ? ['--jitter', DELAY.flag] : [])];
+  const folder = '~/.config/systemd/user';
+  return [
+    ...(kind === 'systemd' ? [] : [crontab({ ...command, words }, when)]),
+    ...(kind === 'cron'
+      ? []
+      : [
+          `# ${folder}/${name}.service\n${service}`,
+          `# ${folder}/${name}.timer\n${timer}`,
+          `# systemctl --user daemon-reload && systemctl --user enable --now ${name}.timer && loginctl enable-linger\n`,
+        ]),
+  ].join('\n');
+}
+
+/** `cryptodl-vision`; for `run`, the name of the jobs file without its extension replaces the verb. */
+function unitName(verb: string, operand: string | undefined): string {
+  const what = verb === 'run' ? basename(operand ?? verb).replace(/\.\w+$/, '') : verb;
+  return `cryptodl-${what.replaceAll(/[^\w.-]/g, '_')}`;
+}

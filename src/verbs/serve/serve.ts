@@ -1,0 +1,149 @@
+/** `cryptodl serve DIR`: serves a folder like the archive, with objects, sidecars and listing, until a signal ends it. */
+import { join } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { errnoOf, usage } from '../../model/errors.js';
+import { exitCodeOfSignal } from '../../model/exit-code.js';
+import type { ExitCode } from '../../model/exit-code.js';
+import type { Io } from '../../model/io.js';
+import type { Options } from '../../plan/options/flags.js';
+import { printLines } from '../../text/printable.js';
+import { listingXml, readListingQuery, readPage } from './bucket-listing.js';
+import { DigestCache, findObject, TOP_FOLDER } from './object-store.js';
+import { sendObject } from './object-response.js';
+import { sendRefusal, sendXml } from './refusal.js';
+
+/** Resolves with 130 or 143 after a signal. Throws usage errors for a wrong folder, host or port. */
+export async function serve(directory: string, options: Options, io: Io): Promise<ExitCode> {
+  if (!existsSync(join(directory, TOP_FOLDER)))
+    throw usage(`${directory} has no folder ${TOP_FOLDER} with the zips of the archive`, SERVED);
+  const server = await serveArchive({ directory, host: options.host, port: options.port });
+  const signalled = new Promise<'SIGINT' | 'SIGTERM'>((resolve) => {
+    io.onSignal(resolve);
+  });
+  printLines(io.stdout, [server.url]);
+  printLines(io.stderr, [
+    `serving ${directory} for use inside your organisation, with --archive-url ${server.url}; Ctrl-C ends it`,
+  ]);
+  const signal = await signalled;
+  await server.close();
+  return exitCodeOfSignal(signal);
+}
+
+const SERVED = `name the --out of a run with --format zip, for example:
+cryptodl vision --symbols BTCUSDT --days 7 --format zip --out ./raw`;
+
+// The HTTP server.
+
+const KEEP_ALIVE_MS = 60_000;
+/** A connection without activity for this long is closed, because its data waits in memory. */
+const STALLED_MS = 30_000;
+/** A request must arrive within this time. */
+const REQUEST_MS = 10_000;
+/** Each connection may hold some hundred kB of memory. */
+const MOST_CONNECTIONS = 512;
+
+/**
+ * Serves a folder in the archive's key layout (`<directory>/data/...`) as the archive itself would: objects, sidecars
+ * and the bucket listing. Symbolic links and hidden files below the folder are not served.
+ * Throws the error of the file system when there is no such folder.
+ */
+export function archiveHandler(
+  directory: string,
+): (request: IncomingMessage, response: ServerResponse) => void {
+  const root = realpathSync(directory);
+  const digests = new DigestCache();
+  return (request, response) => {
+    answer(root, digests, request, response).catch(() => {
+      // A client that closed its connection ends here too, and gets no response.
+      if (response.headersSent || response.destroyed) response.destroy();
+      else sendRefusal(response, 'InternalError');
+    });
+  };
+}
+
+/** Starts a server for `archiveHandler`; port 0 takes a free one. `close` also ends open connections. */
+export async function serveArchive(options: {
+  directory: string;
+  host: string;
+  port: number;
+  stalledMs?: number;
+  requestMs?: number;
+}): Promise<{ url: string; close(): Promise<void> }> {
+  const requestMs = options.requestMs ?? REQUEST_MS;
+  const limits = {
+    headersTimeout: requestMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: 1000,
+  };
+  const server = createServer(limits, archiveHandler(options.directory));
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  server.maxConnections = MOST_CONNECTIONS;
+  server.timeout = options.stalledMs ?? STALLED_MS;
+  server.listen(options.port, options.host);
+  await once(server, 'listening').catch((error: unknown) => {
+    throw usage(
+      `cannot listen on ${options.host} port ${options.port} (${errnoOf(error)})`,
+      'choose another --host or --port; --port 0 chooses a free port',
+    );
+  });
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : options.port;
+  const host = options.host.includes(':') ? `[${options.host}]` : options.host;
+  const close = async (): Promise<void> => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  };
+  return { url: `http://${host}:${port}`, close };
+}
+
+async function answer(
+  root: string,
+  digests: DigestCache,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const target = readTarget(request.url ?? '');
+  if (request.method !== 'GET' && request.method !== 'HEAD') {
+    sendRefusal(response, 'MethodNotAllowed', { headers: { Allow: 'GET, HEAD' } });
+  } else if (target === undefined) {
+    sendRefusal(response, 'InvalidURI');
+  } else if (typeof target !== 'string') {
+    const query = readListingQuery(target);
+    if (query === undefined) sendRefusal(response, 'InvalidArgument');
+    else sendXml(response, 200, listingXml(query, await readPage(root, query, digests)));
+  } else {
+    const object = await findObject(root, target);
+    if (object === undefined) sendRefusal(response, 'NoSuchKey', { key: target });
+    else await sendObject(request, response, object, digests);
+  }
+}
+
+// Parses the target of a request: an object or a page of the listing.
+
+const BUCKET = '/data.binance.vision';
+
+const LISTING_PARAMETERS = ['prefix', 'delimiter', 'marker', 'list-type', 'max-keys'];
+
+/**
+ * Reads the target of the request line, in virtual-host style (`/<key>`) or path style
+ * (`/data.binance.vision/<key>`): the query of a listing, or the key of an object, which may not exist. Undefined for a path
+ * whose percent-encoding is not UTF-8.
+ */
+export function readTarget(url: string): URLSearchParams | string | undefined {
+  const [rawPath = '', ...parameters] = url.split('?');
+  const query = new URLSearchParams(parameters.join('?'));
+  try {
+    const path = decodeURIComponent(rawPath);
+    if (!path.startsWith('/')) return undefined;
+    const isRoot = path === '/' || path === BUCKET || path === `${BUCKET}/`;
+    if (isRoot && LISTING_PARAMETERS.some((name) => query.has(name))) return query;
+    return path.startsWith(`${BUCKET}/`) ? path.slice(BUCKET.length + 1) : path.slice(1);
+  } catch {
+    return undefined;
+  }
+}

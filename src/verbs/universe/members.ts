@@ -1,0 +1,314 @@
+/** The members of all periods in DuckDB: daily sums of klines, and the symbols of each period by the sums of the days before it. */
+import type { Catalogue, SeriesFilesPart } from '../../lake/catalogue/catalogue.js';
+import type { DayRange } from '../../lake/catalogue/spans.js';
+import { hasTextNumbers } from '../../lake/catalogue/views.js';
+import { instantExpression } from '../../convert/columns.js';
+import type { DuckDbSession } from '../../convert/duckdb.js';
+import { quoteName, quoteText } from '../../convert/sql.js';
+import { DAY_MS, dayOf, dayText, eachDay } from '../../model/calendar.js';
+import type { DayStart } from '../../model/calendar.js';
+import { countText, listText } from '../../model/units.js';
+import type { Measure } from '../../plan/options/periods.js';
+import { findDataset, intervalMs } from '../../exchange/venue.js';
+import type { DatasetSpec, Venue } from '../../exchange/venue.js';
+import { CryptodlError, usage } from '../../model/errors.js';
+import { seriesName } from '../../model/task.js';
+import type { Market, Series } from '../../model/task.js';
+import type { Options } from '../../plan/options/flags.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { selectGiven } from '../../plan/select/held-series.js';
+import { oneMarket } from '../../plan/select/select-datasets.js';
+import { pairOf } from '../../exchange/pairs.js';
+import { lakeFlag } from '../../text/printable.js';
+import type { LakeFile } from '../../lake/catalogue/read-series.js';
+
+export interface Ranking extends UniverseMarket {
+  readonly by: Measure;
+  /** First days of the periods, in order. */
+  readonly starts: readonly number[];
+  /** Days before a period whose sums are ranked. */
+  readonly window: number;
+  readonly top: number | undefined;
+  /** Days between the first day of a symbol and the period. */
+  readonly minAge: number;
+  /** All symbols of the market, which tell its days. */
+  readonly symbols: readonly HeldSymbol[];
+  /** The symbols that can be members. */
+  readonly selected: ReadonlySet<string>;
+}
+
+/** Volumes of the archive have at most 8 decimals. */
+const SUM = 'DECIMAL(38, 8)';
+
+/**
+ * Creates the table `daily` (symbol, day, value) of all days with rows in the windows of the periods. The value is NULL for symbols that are
+ * not selected. Days are numbers. Each day of a symbol comes from the longest interval that has rows of it. Sums of decimals are exact, and
+ * do not depend on the order of rows.
+ */
+export async function loadDailySums(
+  session: DuckDbSession,
+  catalogue: Catalogue,
+  { by, spec, starts, window, symbols, selected }: Ranking,
+): Promise<void> {
+  const days = { from: (starts[0] ?? 0) - window, to: starts.at(-1) ?? 0 };
+  const day = `CAST((epoch_ms(${instantExpression(spec)}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
+  await session.run(`CREATE TEMP TABLE daily (symbol VARCHAR, day INTEGER, value ${SUM})`);
+  const all = symbols.flatMap(({ parts }) => parts);
+  const lengths = new Set(all.map(lengthOf));
+  for (const length of [...lengths].sort((a, b) => b - a))
+    for (const isOwn of [true, false]) {
+      const parts = all.filter(
+        (part) => lengthOf(part) === length && selected.has(part.series.symbol) === isOwn,
+      );
+      for (const batch of batchesOf(await withoutKnownDays(session, parts, days))) {
+        const relation = await catalogue.relation(batch, days);
+        if (relation === undefined) continue;
+        const value = isOwn ? sumOf(by, hasTextNumbers(relation.files)) : 'NULL';
+        await session.run(`INSERT INTO daily SELECT * FROM (
+  SELECT symbol, ${day} AS day, ${value} AS value FROM (${relation.sql}) GROUP BY ALL)
+ANTI JOIN daily USING (symbol, day)`);
+      }
+    }
+}
+
+/**
+ * The sum of a column. A double below the bound, times 10^8 and rounded, is its published digits, and integers are added much faster. The
+ * shortest text of a larger one has its digits.
+ */
+function sumOf(by: Measure, isText: boolean): string {
+  const column = quoteName(by);
+  if (by === 'count') return `CAST(coalesce(sum(${column}), 0) AS ${SUM})`;
+  if (isText) return `coalesce(sum(CAST(${column} AS ${SUM})), 0)`;
+  const small = `sum(CASE WHEN abs(${column}) < 2e7 THEN CAST(round(${column} * 1e8) AS BIGINT) END)`;
+  const large = `sum(CASE WHEN abs(${column}) >= 2e7 THEN CAST(CAST(${column} AS VARCHAR) AS ${SUM}) END)`;
+  return `CAST(coalesce(${small}, 0) AS DECIMAL(38, 0)) * CAST(0.00000001 AS DECIMAL(8, 8)) + coalesce(${large}, 0)`;
+}
+
+function lengthOf({ series: { interval = '' } }: SeriesFilesPart): number {
+  return intervalMs(interval);
+}
+
+/** The files with days of the range that `daily` does not have. Later files are never read, so they change nothing. */
+async function withoutKnownDays(
+  session: DuckDbSession,
+  parts: readonly SeriesFilesPart[],
+  { from, to }: DayRange,
+): Promise<SeriesFilesPart[]> {
+  const names = parts.map(({ series }) => quoteText(series.symbol));
+  if (names.length === 0) return [];
+  const rows = await session.rows(`SELECT symbol, day FROM daily WHERE symbol IN (${names.join(', ')})`);
+  const known = new Set(rows.map(({ symbol, day }) => `${String(symbol)} ${String(day)}`));
+  return parts.map(({ series, files }) => {
+    const isNeeded = (day: number): boolean => !known.has(`${series.symbol} ${day}`);
+    const needed = files.filter(({ days }) =>
+      eachDay({ from: Math.max(days.from, from), to: Math.min(days.to, to) }).some(isNeeded),
+    );
+    return { series, files: needed };
+  });
+}
+
+/** DuckDB keeps a reader for each file of a statement. */
+const MOST_FILES = 1000;
+
+function batchesOf(parts: readonly SeriesFilesPart[]): SeriesFilesPart[][] {
+  const batches: SeriesFilesPart[][] = [];
+  let count = Infinity;
+  for (const part of parts) {
+    count += part.files.length;
+    if (count <= MOST_FILES) batches.at(-1)?.push(part);
+    else {
+      batches.push([part]);
+      count = part.files.length;
+    }
+  }
+  return batches;
+}
+
+/**
+ * Creates the table `member` with the columns of the result from `daily`, and the table `used` (period, day) of the days of all
+ * windows. A period takes rows of its window only, which ends on the day before the period. Its members have rows on the last day of
+ * the window with rows of any symbol.
+ */
+export async function rankSymbols(session: DuckDbSession, ranking: Ranking): Promise<void> {
+  const { by, starts, window, minAge, top, symbols, selected } = ranking;
+  // A listing holds until the first day of the next one.
+  const listings = symbols
+    .filter(({ symbol }) => selected.has(symbol))
+    .flatMap(({ symbol, listings: own }) =>
+      own.map(
+        ({ first, last }, at) =>
+          `(${quoteText(symbol)}, ${first}, ${last}, ${own[at + 1]?.first ?? 2 ** 31 - 1})`,
+      ),
+    );
+  await session.run(`CREATE TEMP TABLE listing AS
+FROM (VALUES ${listings.join(', ')}) AS given(symbol, first_day, last_day, until)`);
+  await session.run(`CREATE TEMP TABLE used AS
+SELECT period, CAST(unnest(range(period - ${window}, period)) AS INTEGER) AS day
+FROM (VALUES ${starts.map((start) => `(${start})`).join(', ')}) AS given(period)`);
+  await session.run(`CREATE TEMP TABLE member AS
+WITH open AS (
+  SELECT period, day, max(day) OVER (PARTITION BY period) AS last FROM used SEMI JOIN daily USING (day)
+), traded AS (
+  SELECT period, symbol, first_day, sum(value) AS value, count(*) AS days
+  FROM open JOIN daily USING (day) JOIN listing USING (symbol)
+  WHERE day >= first_day AND until >= period
+  GROUP BY ALL HAVING max(day) = any_value(last)
+)
+SELECT DATE '1970-01-01' + period AS period, symbol,
+  CAST(row_number() OVER (PARTITION BY period ORDER BY value DESC, symbol) AS INTEGER) AS rank,
+  value AS ${quoteName(by)}, CAST(days AS INTEGER) AS days, DATE '1970-01-01' + first_day AS first_day
+FROM traded WHERE first_day <= traded.period - ${minAge}
+${top === undefined ? '' : `QUALIFY rank <= ${top}`}`);
+}
+
+/** A text for each kind of missing data, from the tables of `rankSymbols`. */
+export async function missingTexts(session: DuckDbSession, { market }: Ranking): Promise<string[]> {
+  const symbols = await session.rows(`SELECT DISTINCT symbol
+FROM listing JOIN (SELECT DISTINCT day FROM daily) ON day BETWEEN first_day AND last_day
+SEMI JOIN used USING (day) ANTI JOIN daily USING (symbol, day) ORDER BY symbol`);
+  const days = await session.rows('SELECT DISTINCT day FROM used ANTI JOIN daily USING (day) ORDER BY day');
+  const texts = [];
+  if (symbols.length > 0)
+    texts.push(
+      `${countText(symbols.length, 'symbol')} ${symbols.length === 1 ? 'lacks' : 'lack'} days of the windows, so the sums are too small, and a symbol without the last day is not a member: ${listText(symbols.map(({ symbol }) => String(symbol)))}; cryptodl coverage shows the days`,
+    );
+  if (days.length > 0)
+    texts.push(
+      `the lake has no ${market} ${DATASET} of any symbol on ${countText(days.length, 'day')} of the windows: ${listText(days.map(({ day }) => dayText(Number(day))))}; a period after such days takes the last day before them`,
+    );
+  return texts;
+}
+
+// Chooses the market of a universe, and its series and symbols from the klines of the lake.
+
+export const DATASET = 'klines';
+
+/** The klines of one market. */
+export interface UniverseMarket {
+  readonly market: Market;
+  readonly spec: DatasetSpec;
+}
+
+/** Throws usage errors for several markets, for a market without klines, and for a column that is not comparable. */
+export function universeMarket(options: Options, venue: Venue): UniverseMarket {
+  const { by } = options;
+  const market = oneMarket(venue, options, 'universe');
+  const spec = findDataset(venue, market, DATASET);
+  if (spec === undefined) throw usage(`--market ${market} has no ${DATASET}`, 'choose another market');
+  const unitOf = (name: string): string | undefined =>
+    spec.columns.find((column) => column.name === name)?.unit;
+  // The archive's quote_volume of coin-margined futures is in the base coin, and the size of a contract differs by symbol.
+  if (unitOf('quote_volume') !== 'quote asset' && by !== 'count')
+    throw usage(
+      `--by ${by} is in ${unitOf(by) ?? 'another unit'} for ${market}, so it does not compare symbols`,
+      '--by count ranks by the number of trades',
+    );
+  return { market, spec };
+}
+
+/** The error for a lake without files that universe reads. `root`: the lake; `out`: as the user named it. */
+export function noKlines(market: Market, root: string, out: string): Error {
+  return usage(
+    `${out} has no ${market} ${DATASET} with an interval of at most 1d as Parquet or CSV`,
+    `download them: cryptodl vision --market ${market} --dataset ${DATASET} --interval 1d --symbols all --from 2023-01 --format parquet${lakeFlag(root)}`,
+  );
+}
+
+/** Whether a universe of the market reads this series. Bars above a day begin before a period and end after its start. */
+export function isUsable({ market, dataset, interval = '' }: Series, of: UniverseMarket): boolean {
+  return market === of.market && dataset === DATASET && DAY_MS % intervalMs(interval) === 0;
+}
+
+/** The symbols that --symbols, --quote and --contract select. Throws usage errors for names that the lake does not have, and if none is left. */
+export async function selectedSymbols(
+  usable: readonly Series[],
+  request: VerbRequest,
+): Promise<ReadonlySet<string>> {
+  const { resolved, source: venue } = request;
+  const { contract } = resolved.options;
+  const chosen = (await selectGiven(usable, request)).filter(
+    ({ market, symbol }) =>
+      contract === 'all' || (pairOf(venue, market, symbol)?.expiry !== undefined) === (contract === 'dated'),
+  );
+  if (chosen.length === 0)
+    throw usage(`--contract ${contract} leaves none of the selected symbols`, '--contract all');
+  return new Set(chosen.map(({ symbol }) => symbol));
+}
+
+/** Text about sums that are in different units for different symbols; empty without any. */
+export function unitWarning({ by, market, selected }: Ranking, venue: Venue): string[] {
+  const quotes = new Set([...selected].flatMap((symbol) => pairOf(venue, market, symbol)?.quote ?? []));
+  if (by !== 'quote_volume' || quotes.size < 2) return [];
+  return [
+    `quote_volume is in the quote asset of each symbol, and the symbols have ${listText([...quotes].sort())}; --quote USDT selects symbols with one unit`,
+  ];
+}
+
+// The klines of a lake by symbol: their files, and the days on which the symbol was listed. Only manifests are read.
+
+/** The days of the first and the last row of a listing. */
+interface Listing {
+  readonly first: number;
+  readonly last: number;
+}
+
+export interface HeldSymbol {
+  readonly symbol: string;
+  readonly parts: readonly SeriesFilesPart[];
+  /** In order, at least one. */
+  readonly listings: readonly Listing[];
+}
+
+/** A symbol without rows on so many days on which others have rows was listed again: its name may stand for another asset. */
+const RELISTED_DAYS = 30;
+
+/**
+ * The symbols with rows. Rejects with `disk` if a file is missing, because a rank without its rows would be wrong, and for a damaged
+ * manifest.
+ */
+export async function readHeldSymbols(
+  catalogue: Catalogue,
+  selected: readonly Series[],
+  dayStart: DayStart,
+): Promise<HeldSymbol[]> {
+  const bySymbol = new Map<string, SeriesFilesPart[]>();
+  for await (const { series, files, fault, damage } of catalogue.series(selected)) {
+    if (damage !== undefined) throw damage;
+    if (fault !== undefined) throw new CryptodlError('disk', `${seriesName(series)}: ${fault}`);
+    bySymbol.set(series.symbol, [...(bySymbol.get(series.symbol) ?? []), { series, files }]);
+  }
+  const days = new Map([...bySymbol].map(([symbol, parts]) => [symbol, daysOf(parts, dayStart)] as const));
+  const open = inOrder([...days.values()].flat());
+  const placeOf = new Map(open.map((day, at) => [day, at]));
+  return [...bySymbol].flatMap(([symbol, parts]) => {
+    const listings = listingsOf(days.get(symbol) ?? [], placeOf);
+    return listings.length === 0 ? [] : [{ symbol, parts, listings }];
+  });
+}
+
+/** The days from the first to the last row of each file, without those that it lacks. */
+function daysOf(parts: readonly SeriesFilesPart[], dayStart: DayStart): number[] {
+  const ofFile = ({ first, last, missing }: LakeFile): number[] => {
+    if (first === undefined || last === undefined) return [];
+    const [from, to] = [dayOf(Date.parse(first), dayStart), dayOf(Date.parse(last), dayStart) + 1];
+    return eachDay({ from, to }).filter((day) => !missing.includes(day));
+  };
+  return inOrder(parts.flatMap(({ files }) => files.flatMap(ofFile)));
+}
+
+function inOrder(days: readonly number[]): number[] {
+  return [...new Set(days)].sort((a, b) => a - b);
+}
+
+/** `placeOf`: the place of each day among the days of the market. */
+function listingsOf(days: readonly number[], placeOf: ReadonlyMap<number, number>): Listing[] {
+  const listings: Listing[] = [];
+  const place = (day: number): number => placeOf.get(day) ?? 0;
+  for (const day of days) {
+    const now = listings.at(-1);
+    if (now === undefined || place(day) - place(now.last) > RELISTED_DAYS)
+      listings.push({ first: day, last: day });
+    else listings[listings.length - 1] = { first: now.first, last: day };
+  }
+  return listings;
+}

@@ -1,0 +1,65 @@
+/** `cryptodl verify`: prints one finding per line on stdout and the summary on stderr. */
+import { forEachItem, progressPrinter, runVerb } from '../../run/look-up.js';
+import type { LookUp } from '../../run/look-up.js';
+import { writeData } from '../../terminal/write-data.js';
+import { withLog } from '../../run/download.js';
+import type { ExitCode } from '../../model/exit-code.js';
+import { bytesText, numberText } from '../../model/units.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { absolutePath, printLines, shellWord, shownPath, tabbed } from '../../text/printable.js';
+import type { LakeFinding } from '../../run/verify/lake-finding.js';
+import { verifyLake } from '../../run/verify/verify-lake.js';
+import type { Progress, VerifySummary } from '../../run/verify/verify-lake.js';
+
+/** Resolves with 0 for a sound or fixed lake, 4 if findings remain, 1 for unreadable files, 6 while a run writes. */
+export async function verify(run: LookUp): Promise<ExitCode> {
+  return runVerb(run, (request) => withLog(request, run.io, (logged) => verifyAndPrint(run, logged)));
+}
+
+async function verifyAndPrint({ io, resolved }: LookUp, request: VerbRequest): Promise<ExitCode> {
+  const { options } = resolved;
+  const printProgress = progressPrinter(options, io);
+  const findings = verifyLake(request, (progress) => {
+    printProgress(() => countsText(progress));
+  });
+  const summary = await forEachItem(findings, (finding) =>
+    writeData(io, [options.json ? { event: 'finding', ...finding } : lineOf(finding)]),
+  );
+  if (summary === undefined) return 0;
+  if (options.json) await writeData(io, [{ event: 'summary', ...summary }]);
+  const isWell = summary.exitCode === 0;
+  const root = absolutePath(options.out, request.surroundings.home);
+  if (!options.quiet || !isWell) printLines(io.stderr, closing(summary, shellWord(shownPath(root))));
+  return summary.exitCode;
+}
+
+function lineOf({ kind, path, line, text, done }: LakeFinding): string {
+  const place = line === undefined ? path : `${path}:${line}`;
+  return tabbed([kind, place, `${text}${done === undefined ? '' : ` (${done})`}`]);
+}
+
+function countsText({ series, files, bytes }: Progress): string {
+  const number = numberText(files);
+  return `${numberText(series)} series, ${number} file${files === 1 ? '' : 's'}, ${bytesText(bytes)}`;
+}
+
+const MISSING =
+  'missing files: cryptodl repair fetches their objects again; to give them up, delete their lines in the manifest too (docs/lake.md)';
+
+/** `out`: the lake as a word for a shell. */
+function closing(summary: VerifySummary, out: string): string[] {
+  const parts = Object.entries(summary.findings).map(([kind, number]) => `${number} ${kind}`);
+  if (parts.length === 0) return [`${countsText(summary)}: all sound`];
+  const { fix, repair, 'nothing-known': others } = summary.left;
+  const isUpstream = (summary.findings.revised ?? 0) > 0;
+  return [
+    `${countsText(summary)}: ${parts.join(', ')}`,
+    ...((summary.findings.missing ?? 0) > 0 ? [MISSING] : []),
+    ...(others > 0 ? [`${others} of them cannot be fixed by cryptodl (docs/lake.md)`] : []),
+    ...(fix > 0 ? [`next  cryptodl verify --fix --out ${out}`] : []),
+    ...(repair > 0 && fix === 0
+      ? [`next  cryptodl repair ${isUpstream ? '--upstream ' : ''}--out ${out}`]
+      : []),
+    ...(fix + repair + others === 0 ? ['everything is fixed'] : []),
+  ];
+}
