@@ -6,6 +6,7 @@ import type { Clock } from '../../src/model/clock.js';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
 import type { Observer } from '../../src/model/observer.js';
 import { proxiesOf, surroundingsOf } from '../../src/files/environment.js';
+import { bucketPlace } from '../../src/plan/options/addresses.js';
 import { resolveOptions } from '../../src/plan/options/resolve.js';
 import type { RawValues } from '../../src/plan/options/resolve.js';
 import type { FindCredentials } from '../../src/lake/s3/client.js';
@@ -39,7 +40,7 @@ export function bucketOf({ address = 's3://lake/data', environment, ...more }: B
   const { options } = resolveOptions('vision', [{ origin: 'flag', values, nameOf: (name) => `--${name}` }]);
   const bucket = new LakeBucket({
     address,
-    options,
+    options: { ...options, ...bucketPlace(options, environment) },
     proxies: proxiesOf(undefined, surroundingsOf(environment)),
     environment,
     clock: more.clock ?? systemClock,
