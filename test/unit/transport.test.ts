@@ -187,6 +187,14 @@ describe('transport, with a large body', () => {
     expect(error.message).toBe(`${new URL(url).host} sent more than 1999 bytes`);
   });
 
+  it('has no limit for the length in an answer to HEAD, which has no body', async () => {
+    const { url } = await wireServer((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n');
+    });
+    const { status, headers } = await transport()(url, { method: 'HEAD', maxBytes: 1999 });
+    expect([status, headers['content-length']]).toEqual([200, '1000000000']);
+  });
+
   it('does not measure a refusal by the size of the object: it is still a refusal, with its wait', async () => {
     const page = 'x'.repeat(100_000);
     for (const headers of [['Retry-After: 7'], ['Retry-After: 7', 'Transfer-Encoding: chunked']]) {

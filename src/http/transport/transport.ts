@@ -154,7 +154,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   get #maxBytes(): number {
-    return this.#request.maxBytes ?? Number.POSITIVE_INFINITY;
+    const { method, maxBytes = Number.POSITIVE_INFINITY } = this.#request;
+    // The length in an answer to HEAD is that of a body that does not come.
+    return method === 'HEAD' ? Number.POSITIVE_INFINITY : maxBytes;
   }
 
   #tooLong(): CryptodlError {
