@@ -14,18 +14,18 @@ export interface Backing {
   openSeries(seriesFolder: string): Promise<void>;
   /** Forgets what is known about a series, because another writer has changed it. The next call opens it again. */
   reopenSeries(seriesFolder: string): Promise<void>;
-  /** Makes all files below these folders known. Call before they are listed. */
+  /** Makes all files below these folders known. Call before they are listed. Rejects with `disk` for a lost file in one of them. */
   openFolders(folders: readonly string[]): Promise<void>;
   /** The same for folders of the exchange, of which the command may need a part only. */
   openLake(folders: readonly string[]): Promise<void>;
   /** Call before the existence of a file outside of the series is checked. */
   openFile(path: string): Promise<void>;
-  /** Replaces stubs by the bytes of their files. Rejects with `lake-conflict` if another writer has changed a file. */
+  /** Replaces stubs by the bytes of their files. Rejects with `lake-conflict` if another writer has changed a file, and like `refuseLost`. */
   bringIn(paths: readonly string[]): Promise<void>;
   /** The time since the last change of a file by another command in milliseconds, by the clock of the other side. */
   ageMs(path: string): number;
   /** Replaces the bytes of the files in these folders by stubs, except for files that differ from the other side. */
-  release(folders: readonly string[]): Promise<void>;
+  release(folders: readonly string[]): void;
   /** Changes the manifest of a series by `act`, one call at a time, and begins to publish the series. */
   changeManifest<T>(seriesFolder: string, act: () => Promise<T>): Promise<T>;
   /**
@@ -33,6 +33,12 @@ export interface Backing {
    * call. Rejects with `lake-conflict` if another writer has changed a file of the series, and with the error of the other side.
    */
   published(seriesFolder: string): Promise<boolean>;
+  /** Tells that a file has got its name here. */
+  wrote(path: string): void;
+  /** Call before a file is removed or moved away on purpose. Any other file that is missing here is lost, and the other side keeps it. */
+  removes(path: string): void;
+  /** Throws `disk` for a lost file: what replaced it would lack its content. */
+  refuseLost(path: string): void;
   /** Publishes the changes in a folder outside of the series now. Its files replace those of other writers. */
   publishFolder(folder: string): Promise<void>;
   /** Rejects with the error of the other side. */

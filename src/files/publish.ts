@@ -1,4 +1,5 @@
 /** Publication of staged files: a file appears under its final name complete and synced, or not at all. */
+import { backingOf } from './backing.js';
 import { makeFolder } from './disk.js';
 import { stagedBeside } from './temp-files.js';
 import { errnoOf, withPath } from '../model/errors.js';
@@ -41,7 +42,10 @@ export async function renameAll(publications: readonly Publication[]): Promise<v
     const folder = dirname(target);
     if (!folders.has(folder)) for (const made of await makeFolder(folder)) folders.add(dirname(made));
     folders.add(folder);
+    const backing = backingOf(target);
+    backing?.refuseLost(target);
     await rename(staged, target);
+    backing?.wrote(target);
   }
   await Promise.all([...folders].map((folder) => syncDirectory(folder)));
 }
@@ -56,6 +60,7 @@ export async function makeSyncedFolder(folder: string): Promise<void> {
  * syncs the folder of the target.
  */
 export async function moveFile(from: string, to: string): Promise<void> {
+  backingOf(from)?.removes(from);
   try {
     await rename(from, to);
   } catch (error) {
@@ -65,6 +70,12 @@ export async function moveFile(from: string, to: string): Promise<void> {
     await publish(staged, to);
     await rm(from);
   }
+}
+
+/** Removes a file of a lake, which need not exist. A lake in a bucket loses no other files than those that are removed or moved here. */
+export async function removeFile(path: string): Promise<void> {
+  backingOf(path)?.removes(path);
+  await rm(path, { force: true });
 }
 
 export async function syncAll(publications: readonly Publication[]): Promise<void> {

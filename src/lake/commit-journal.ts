@@ -4,7 +4,7 @@
  * it after a crash. Applying a journal twice has the same effect as applying it once.
  */
 import { randomUUID } from 'node:crypto';
-import { lstat, mkdir, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { completeLinesOf } from './complete-lines.js';
@@ -22,6 +22,7 @@ import {
   fileFacts,
   fileSize,
   publish,
+  removeFile,
   removeStaged,
   renameAll,
   syncAll,
@@ -65,12 +66,12 @@ async function commitWithJournal({ paths, manifests }: CommitContext, commit: Fi
     await publish(`${journal}.partial`, journal);
   } catch (error) {
     // The journal is removed first, because the next run applies any journal and needs its staged files.
-    for (const path of [journal, `${journal}.partial`]) await rm(path, { force: true });
+    for (const path of [journal, `${journal}.partial`]) await removeFile(path);
     await removeStaged(commit.publications);
     throw error;
   }
   await apply(commit, commit.lines, manifests);
-  await rm(journal);
+  await removeFile(journal);
 }
 
 /** Facts of the exchange, for the checks of paths and lines in a journal. */
@@ -104,7 +105,7 @@ export async function finishCommits(paths: LakePaths, venue: JournalVenue): Prom
         await checkNewFiles(commit);
         await apply(commit, await missingLines(commit), { append: appendManifest });
       }
-      await rm(journal);
+      await removeFile(journal);
     } catch (error) {
       if (!(error instanceof JournalRefused)) throw error;
       refused.set(name, error.message);
@@ -163,7 +164,7 @@ async function apply(
 ): Promise<void> {
   await publishWithLines(manifests, await stillStaged(publications), { seriesFolder, lines }, async () => {
     const published = new Set(publications.map(({ target }) => target));
-    for (const file of dead) if (!published.has(file)) await rm(file, { force: true });
+    for (const file of dead) if (!published.has(file)) await removeFile(file);
     await syncDirectory(seriesFolder);
   });
 }

@@ -10,7 +10,7 @@ import { CryptodlError, withPath } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Period } from '../model/task.js';
 import { Absences } from './absences.js';
-import { changeManifest } from '../files/backing.js';
+import { backingOf, changeManifest } from '../files/backing.js';
 import { createLineReader, NewerVersion } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { claimManifest, openManifest } from './manifest-place.js';
@@ -182,6 +182,7 @@ async function appendLines(seriesFolder: string, lines: readonly ManifestLine[])
   if (hasHardLinks) await breakHardLink(path);
   const { O_APPEND, O_CREAT, O_RDWR } = constants;
   const file = await openRegularFile(path, O_APPEND | O_CREAT | O_RDWR);
+  backingOf(path)?.wrote(path);
   try {
     const { size } = await file.stat();
     const whole = await completeLinesLength(file, size);

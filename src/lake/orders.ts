@@ -3,7 +3,7 @@
  * small JSON file, which is readable and survives a copy of the folder.
  */
 import { createHash } from 'node:crypto';
-import { lstat, readdir, rm } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import * as v from 'valibot';
@@ -17,7 +17,7 @@ import { shownPath } from '../text/printable.js';
 import { backingOf, bringIn } from '../files/backing.js';
 import { FOLDERS } from './layout.js';
 import type { LakePaths } from './layout.js';
-import { publishText, syncDirectory } from '../files/publish.js';
+import { publishText, removeFile, syncDirectory } from '../files/publish.js';
 
 export const ORDERS_FOLDER = `${FOLDERS.internal}/orders`;
 
@@ -124,7 +124,7 @@ export async function writeOrders(paths: LakePaths, orders: readonly Order[]): P
 export async function removeOrders(paths: LakePaths, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   const folder = await paths.folder(ORDERS_FOLDER);
-  for (const id of ids) await rm(join(folder, `${id}.json`), { force: true });
+  for (const id of ids) await removeFile(join(folder, `${id}.json`));
   await syncDirectory(folder);
   await backingOf(folder)?.publishFolder(folder);
 }

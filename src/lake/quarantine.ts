@@ -1,5 +1,5 @@
 /** The quarantine: damaged and foreign files of the lake, damaged manifest lines and rejected objects, each with its cause. */
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, relative, sep } from 'node:path';
 import type { Body } from '../model/fetch.js';
 import { withAddresses } from '../text/mirror-roots.js';
@@ -7,7 +7,7 @@ import { bringIn, changeManifest } from '../files/backing.js';
 import type { LakePaths } from './layout.js';
 import { FOLDERS, keyPath } from './layout.js';
 import { claimManifest, manifestPlace } from './manifest-place.js';
-import { fileSize, moveFile, publishText, syncDirectory } from '../files/publish.js';
+import { fileSize, moveFile, publishText, removeFile, syncDirectory } from '../files/publish.js';
 
 /**
  * Moves a file of the lake and resolves with its new path, or with undefined if it does not exist. Never replaces a quarantined
@@ -74,8 +74,8 @@ export async function quarantine(paths: LakePaths, key: string, body: Body, caus
   const path = join(await paths.folder(dirname(relativePath)), basename(relativePath));
   await mkdir(dirname(path), { recursive: true });
   // Removed first, because writing through a symbolic link would change its target.
-  await rm(path, { force: true });
-  await rm(`${path}.cause`, { force: true });
+  await removeFile(path);
+  await removeFile(`${path}.cause`);
   // Written first: a killed command may leave a cause without its file, but no file without its cause.
   await writeFile(`${path}.cause`, `${withAddresses(cause).replaceAll(/\s+/g, ' ')}\n`, { flag: 'wx' });
   if (body.kind === 'memory') await writeFile(path, body.bytes, { flag: 'wx' });

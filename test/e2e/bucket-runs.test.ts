@@ -1,19 +1,122 @@
 /** What runs put into a lake in a bucket, and what they remove from it. */
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { bucketScene, dayOf } from '../helpers/bucket-scene.js';
-import { cryptodl } from '../helpers/cli.js';
-import { publish } from '../helpers/published.js';
+import { bucketScene, dayOf, MANIFEST, MONTH } from '../helpers/bucket-scene.js';
+import { cryptodl, cryptodlProcess, FAST } from '../helpers/cli.js';
+import type { CliResult } from '../helpers/cli.js';
+import { filesBelow } from '../helpers/lake.js';
 import type { TestLake } from '../helpers/lake-kinds.js';
+import { publish } from '../helpers/published.js';
 
 const MIB = 1024 * 1024;
 
 describe('a run on a lake in a bucket', () => {
   const scene = bucketScene();
-  const { scratch, server, vision } = scene;
+  const { scratch, server, archive, vision, days, isSound, mirrors } = scene;
   let lake: TestLake;
+  let temp: string;
   beforeEach(() => {
-    ({ lake } = scene.begin());
+    ({ lake, temp } = scene.begin());
+    archive().fault = undefined;
+  });
+
+  const keys = (part: string): string[] =>
+    [...server.objects.keys()].filter(
+      (key) => lake.out.endsWith(key.split('/', 2).join('/')) && key.includes(part),
+    );
+  const removals = (): string[] =>
+    server.requests.filter(({ method }) => method === 'DELETE').map(({ key }) => key);
+
+  /** Removes files of the mirror, as programs do that clean up folders for temporary files. */
+  function cleanUp(part: string): number {
+    const files = filesBelow(temp).filter(
+      (path) => mirrors().some((name) => path.startsWith(name)) && path.includes(part),
+    );
+    for (const path of files) rmSync(join(temp, path));
+    return files.length;
+  }
+
+  /** The command has said why it ended, and the bucket has all that it had. */
+  function keptAll({ stderr }: CliResult, before: ReadonlyMap<string, { readonly bytes: Buffer }>): void {
+    const messages = (stderr.match(/^cryptodl: .*$/gm) ?? []).map((text) => text.replace(/ from .*/, ''));
+    expect(new Set(messages)).toEqual(
+      new Set(['cryptodl: another program has removed files of the mirror of the lake']),
+    );
+    expect(stderr).toContain('choose another --temp-dir');
+    expect(removals()).toEqual([]);
+    // A manifest may have got lines.
+    const isKept = ([key, { bytes }]: [string, { readonly bytes: Buffer }]): boolean =>
+      server.objects.get(key)?.bytes.subarray(0, bytes.length).equals(bytes) === true;
+    expect([...before].filter((each) => !isKept(each)).map(([key]) => key)).toEqual([]);
+  }
+
+  it.each([
+    ['a data file', `${dayOf(1)}.parquet`],
+    ['the copy of a manifest', MANIFEST],
+    ['orders', '/orders/'],
+    ['all files', ''],
+  ])('removes nothing from the bucket when another program removes %s of its mirror', async (_, part) => {
+    const byDay = ['--partition', 'day'];
+    await vision(1, 2, byDay);
+    const before = new Map(server.objects);
+    let cleaned = 0;
+    archive().fault = (path) => {
+      if (cleaned === 0 && path.includes(`${dayOf(4)}.zip`)) cleaned = cleanUp(part);
+      return false;
+    };
+    const ended = await vision(3, 4, byDay);
+    expect(cleaned).toBeGreaterThan(0);
+    expect(ended.code).toBe(1);
+    keptAll(ended, before);
+    archive().fault = undefined;
+    expect((await vision(3, 4, byDay)).code).toBe(0);
+    expect(await days()).toEqual([1, 2, 3, 4]);
+    expect(await isSound()).toBe(true);
+  });
+
+  it('replaces no file that another program has removed from its mirror', async () => {
+    await vision(1, 2);
+    const before = new Map(server.objects);
+    archive().fault = (path) => {
+      if (path.includes(`${dayOf(3)}.zip`)) cleanUp(MONTH);
+      return false;
+    };
+    const ended = await vision(3, 4);
+    expect(ended.code).toBe(1);
+    keptAll(ended, before);
+  });
+
+  it('removes nothing by verify --fix when another program removes a data file of its mirror', async () => {
+    await vision(1, 2, ['--partition', 'day']);
+    const before = new Map(server.objects);
+    server.fault = ({ method, key }) => {
+      if (method === 'GET' && key.endsWith(`${dayOf(2)}.parquet`)) cleanUp(`${dayOf(1)}.parquet`);
+      return undefined;
+    };
+    const env = { ...lake.environment, TMPDIR: temp };
+    const ended = await cryptodlProcess(['verify', '--fix', '--out', lake.out], { env });
+    expect(ended.code).toBe(1);
+    keptAll(ended, before);
+  });
+
+  it('removes what it replaces: the file of a month, and the report of failures that a retry has mended', async () => {
+    archive().fault = (path, _, response) => {
+      if (!path.includes(`${dayOf(2)}.zip`)) return false;
+      response.writeHead(500).end();
+      return true;
+    };
+    expect((await vision(1, 3, ['--retries', '0'])).code).toBe(3);
+    const [report] = keys('/_failures/');
+    archive().fault = undefined;
+    const retry = ['retry', `s3://${server.bucket}/${report}`, '--archive-url', archive().url, ...FAST];
+    expect((await cryptodl(retry, { env: lake.environment })).code).toBe(0);
+    expect(removals()).toEqual([report]);
+    expect((await vision(1, 3, ['--force', '--partition', 'day'])).code).toBe(0);
+    expect(removals()).toEqual([report, expect.stringContaining(MONTH)]);
+    expect(keys('.parquet')).toHaveLength(3);
+    expect(await days()).toEqual([1, 2, 3]);
+    expect(await isSound()).toBe(true);
   });
 
   it('puts a file above 16 MiB in parts, and reads it again', async () => {

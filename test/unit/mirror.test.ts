@@ -10,7 +10,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { RequestCounts } from '../../src/http/request-counts.js';
 import type { ObjectLine } from '../../src/model/manifest-line.js';
@@ -100,7 +100,7 @@ describe('a mirror', () => {
     await Promise.all([mirror.bringIn([path]), mirror.bringIn([path])]);
     expect(readFileSync(path, 'utf8')).toBe('from the bucket');
     expect(server.requests.filter(({ key }) => key.endsWith('.parquet'))).toHaveLength(1);
-    await mirror.release([join(root, FOLDER)]);
+    mirror.release([join(root, FOLDER)]);
     expect(lstatSync(path)).toMatchObject({ size: 15, blocks: 0 });
   });
 
@@ -108,7 +108,7 @@ describe('a mirror', () => {
     const { mirror, root } = await open();
     write(join(root, FILE), 'written here');
     await mirror.bringIn([join(root, FILE)]);
-    await mirror.release([join(root, FOLDER)]);
+    mirror.release([join(root, FOLDER)]);
     expect(readFileSync(join(root, FILE), 'utf8')).toBe('written here');
   });
 
@@ -120,6 +120,7 @@ describe('a mirror', () => {
     const kept = `_quarantine/${FOLDER}/kept.parquet`;
     mkdirSync(join(root, `_quarantine/${FOLDER}`), { recursive: true });
     await mirror.bringIn([join(root, FILE)]);
+    mirror.removes(join(root, FILE));
     renameSync(join(root, FILE), join(root, kept));
     if (replacement !== undefined) write(join(root, FILE), replacement);
     server.fault = ({ method, key }) =>
@@ -171,6 +172,7 @@ describe('a mirror', () => {
     ['while another writer has changed the manifest', MANIFEST, 'kept'],
   ] as const)('removes no object %s', async (_, changed, conditions) => {
     const { mirror, root, folder, server } = await open(false, { conditions });
+    mirror.removes(join(root, FILE));
     rmSync(join(root, FILE));
     server.store(`data/${changed}`, 'of another writer');
     const before = server.objects.get(`data/${FILE}`);
@@ -179,6 +181,24 @@ describe('a mirror', () => {
     expect(server.objects.get(`data/${FILE}`)).toEqual(before);
     await mirror.openSeries(folder);
     expect(lstatSync(join(root, FILE)).size).toBe(before?.bytes.length);
+  });
+
+  it.each([
+    ['data file', FILE, undefined],
+    ['manifest', MANIFEST, undefined],
+    ['new file that is not published', undefined, `${FOLDER}/2026-12.parquet`],
+  ])('publishes nothing after another program has removed a %s', async (_, known, written) => {
+    const { mirror, root, folder, server } = await open();
+    const lost = join(root, written ?? known ?? '');
+    if (written !== undefined) mirror.wrote(lost);
+    else rmSync(lost);
+    write(join(root, `${FOLDER}/2026-10.parquet`), 'new');
+    await mirror.changeManifest(folder, nothing);
+    const error = { code: 'disk', message: expect.stringContaining(scratch) as string };
+    await expect(mirror.published(folder)).rejects.toMatchObject(error);
+    await expect(mirror.publishFolder(dirname(lost))).rejects.toMatchObject(error);
+    expect(server.requests.filter(({ method }) => ['PUT', 'DELETE'].includes(method))).toEqual([]);
+    await expect(mirror.bringIn([lost])).rejects.toMatchObject(error);
   });
 
   it('forgets an object that another writer has removed', async () => {

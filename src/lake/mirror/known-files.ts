@@ -1,14 +1,14 @@
 /** The files of a mirror: those that the bucket has, as stubs or with their bytes, and those that were changed here. */
 import { randomUUID } from 'node:crypto';
-import { closeSync, fstatSync, ftruncateSync, openSync, rmSync } from 'node:fs';
+import { closeSync, fstatSync, ftruncateSync, openSync, renameSync, rmSync } from 'node:fs';
 import type { Dirent, Stats } from 'node:fs';
-import { readdir, rename } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { dirname, join, posix, relative, sep } from 'node:path';
 import { makeFolder, makeFolderSync } from '../../files/disk.js';
 import { FOLDERS } from '../layout.js';
 import { manifestPlace } from '../manifest-place.js';
-import { entryAt, isPartitionFile } from '../../files/path-checks.js';
-import { errnoOf } from '../../model/errors.js';
+import { entryNow, isPartitionFile } from '../../files/path-checks.js';
+import { CryptodlError, errnoOf } from '../../model/errors.js';
 import type { BucketObject } from '../s3/bucket.js';
 
 export interface KnownFile {
@@ -37,6 +37,10 @@ export class KnownFiles {
   readonly #root: string;
   readonly #onLeftOut: (key: string) => void;
   readonly #folders = new Map<string, Map<string, KnownFile>>();
+  /** Keys of files that were written here and are not published yet. */
+  readonly #written = new Set<string>();
+  /** Keys of files that were removed here on purpose. */
+  readonly #removed = new Set<string>();
 
   /** `onLeftOut`: called with the key of an object that cannot be a file beside the other files of a lake. */
   constructor(root: string, onLeftOut: (key: string) => void) {
@@ -53,10 +57,40 @@ export class KnownFiles {
     const files = this.#folders.get(folder) ?? new Map<string, KnownFile>();
     this.#folders.set(folder, files);
     files.set(posix.basename(key), file);
+    this.#written.delete(key);
   }
 
   delete(key: string): void {
     this.#folders.get(posix.dirname(key))?.delete(posix.basename(key));
+    this.#written.delete(key);
+    this.#removed.delete(key);
+  }
+
+  wrote(key: string): void {
+    this.#written.add(key);
+    this.#removed.delete(key);
+  }
+
+  removes(key: string): void {
+    this.#written.delete(key);
+    this.#removed.add(key);
+  }
+
+  /** Throws `disk` if a file is missing that this command has not removed. */
+  refuseLost(key: string): void {
+    const isExpected = this.get(key) !== undefined || this.#written.has(key);
+    if (!isExpected || this.#removed.has(key) || isTemporary(key) || this.#has(key)) return;
+    throw new CryptodlError(
+      'disk',
+      `another program has removed files of the mirror of the lake from ${dirname(this.#root)}, for example ${key}`,
+      {
+        hint: 'choose another --temp-dir, in which no program cleans up, and run the command again; the bucket keeps these files',
+      },
+    );
+  }
+
+  #has(key: string): boolean {
+    return entryNow(this.pathOf(key)) !== undefined;
   }
 
   /** The keys of the files in a folder. */
@@ -88,35 +122,43 @@ export class KnownFiles {
   }
 
   /** Differs after each change of a file; undefined for a missing file and for anything but a regular file. */
-  stampOf(key: string): Promise<string | undefined> {
+  stampOf(key: string): string | undefined {
     return stampAt(this.pathOf(key));
   }
 
   /** Whether a file is here that the bucket does not have. */
-  async isChanged(key: string): Promise<boolean> {
-    const stamp = await this.stampOf(key);
+  isChanged(key: string): boolean {
+    const stamp = this.stampOf(key);
     return stamp !== undefined && stamp !== this.get(key)?.stamp;
   }
 
   /** Whether the file is as in the bucket: neither changed nor removed here. */
-  async isAsKnown(key: string): Promise<boolean> {
+  isAsKnown(key: string): boolean {
     const known = this.get(key);
-    return known !== undefined && (await this.stampOf(key)) === known.stamp;
+    return known !== undefined && this.stampOf(key) === known.stamp;
   }
 
-  /** The keys of the changed files in these folders, and of those that the bucket has and the mirror no longer has. `.`: the root. */
-  async changesIn(folders: readonly string[]): Promise<{ changed: string[]; gone: string[] }> {
+  /** The keys of the changed files in these folders. `.`: the root. */
+  async changedIn(folders: readonly string[]): Promise<string[]> {
     const changed: string[] = [];
-    const gone: string[] = [];
     for (const folder of folders) {
       const entries = await entriesOf(this.pathOf(folder));
       const keys = entries.filter((entry) => entry.isFile()).map(({ name }) => keyIn(folder, name));
-      const isChanged = await Promise.all(keys.map((key) => this.isChanged(key)));
-      changed.push(...keys.filter((_, at) => isChanged[at]));
-      const present = new Set(entries.map(({ name }) => keyIn(folder, name)));
-      gone.push(...this.keysIn(folder).filter((key) => !present.has(key)));
+      changed.push(...keys.filter((key) => this.isChanged(key)));
     }
-    return { changed, gone };
+    return changed;
+  }
+
+  /** The keys of the files in these folders that the bucket has, and that were removed here. Throws `disk` for a lost file, of any folder if it is not published. */
+  async goneIn(folders: readonly string[]): Promise<string[]> {
+    const gone: string[] = [];
+    for (const folder of folders) {
+      const present = new Set((await entriesOf(this.pathOf(folder))).map(({ name }) => keyIn(folder, name)));
+      // A stub that was made since is there.
+      gone.push(...this.keysIn(folder).filter((key) => !present.has(key) && !this.#has(key)));
+    }
+    for (const key of [...gone, ...this.#written]) this.refuseLost(key);
+    return gone;
   }
 
   /** The folder and all folders below it, in the bucket or in the mirror. */
@@ -137,6 +179,7 @@ export class KnownFiles {
     try {
       const stamp = writeStub(this.pathOf(key), bytes);
       this.set(key, { etag, bytes, ageMs, stamp, isStub: true });
+      this.#removed.delete(key);
     } catch (error) {
       // A key may be that of a folder of another key, too long, or too large for the file system.
       if (!OF_KEY.has(errnoOf(error))) throw error;
@@ -145,13 +188,14 @@ export class KnownFiles {
   }
 
   /** Replaces the bytes of a file by a stub, unless the file was changed since it was published. */
-  async toStub(key: string): Promise<void> {
+  toStub(key: string): void {
     const known = this.get(key);
-    if (known === undefined || known.isStub || !(await this.isAsKnown(key))) return;
+    if (known === undefined || known.isStub || !this.isAsKnown(key)) return;
     // A new file, because the present one may be open.
     const staged = this.stagedPath();
     const stamp = writeStub(staged, known.bytes);
-    await rename(staged, this.pathOf(key));
+    // At once, because a stub with the stamp of another file would be published.
+    renameSync(staged, this.pathOf(key));
     this.set(key, { ...known, stamp, isStub: true });
   }
 
@@ -163,8 +207,8 @@ export class KnownFiles {
   ): Promise<void> {
     const path = this.pathOf(key);
     await makeFolder(dirname(path));
-    const stamp = (await stampAt(staged)) ?? '';
-    await rename(staged, path);
+    const stamp = stampAt(staged) ?? '';
+    renameSync(staged, path);
     this.set(key, { etag, bytes, ageMs, stamp, isStub: false });
   }
 
@@ -189,12 +233,17 @@ export class KnownFiles {
   }
 }
 
+/** Runs that end remove the temporary files of others, whose names begin with a dot. */
+function isTemporary(key: string): boolean {
+  return posix.basename(key).startsWith('.');
+}
+
 function keyIn(folder: string, name: string): string {
   return folder === '.' ? name : `${folder}/${name}`;
 }
 
-async function stampAt(path: string): Promise<string | undefined> {
-  const entry = await entryAt(path);
+function stampAt(path: string): string | undefined {
+  const entry = entryNow(path);
   return entry?.isFile() === true ? stampIn(entry) : undefined;
 }
 

@@ -3,6 +3,7 @@
  * series is published after its manifest was changed here: new files, the manifest, files that replace others, removals.
  */
 import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Backing, BackingTrial } from '../../files/backing.js';
@@ -93,12 +94,14 @@ export class Mirror implements Backing {
     await this.#publisher.settled(folder);
     await this.#publisher.inTurn(folder, async () => {
       // Lines that are not published yet stay. Their publication finds the changes of the other writer.
-      if (!(await this.#known.isChanged(manifest))) await this.#forget(folder, [manifest]);
+      if (!this.#known.isChanged(manifest)) await this.#forget(folder, [manifest]);
     });
   }
 
   async openFolders(folders: readonly string[]): Promise<void> {
-    await Promise.all(folders.map((folder) => this.#list(`${this.#known.keyOf(folder)}/`)));
+    const keys = folders.map((folder) => this.#known.keyOf(folder));
+    await Promise.all(keys.map((key) => this.#list(`${key}/`)));
+    await this.#known.goneIn(keys);
   }
 
   async openLake(folders: readonly string[]): Promise<void> {
@@ -127,7 +130,8 @@ export class Mirror implements Backing {
   async #bringIn(key: string): Promise<void> {
     const known = this.#known.get(key);
     // A file that was written here in place of a stub is newer than that in the bucket.
-    if (known?.isStub !== true || !(await this.#known.isAsKnown(key))) return;
+    this.#known.refuseLost(key);
+    if (known?.isStub !== true || !this.#known.isAsKnown(key)) return;
     // The newest version of a manifest is always right.
     const isCompared = this.#options.comparesVersions && !key.startsWith(`${FOLDERS.manifests}/`);
     await this.#fetch(key, isCompared ? known.etag : undefined);
@@ -137,9 +141,21 @@ export class Mirror implements Backing {
     return this.#known.get(this.#known.keyOf(path))?.ageMs ?? Number.POSITIVE_INFINITY;
   }
 
-  async release(folders: readonly string[]): Promise<void> {
+  wrote(path: string): void {
+    this.#known.wrote(this.#known.keyOf(path));
+  }
+
+  removes(path: string): void {
+    this.#known.removes(this.#known.keyOf(path));
+  }
+
+  refuseLost(path: string): void {
+    this.#known.refuseLost(this.#known.keyOf(path));
+  }
+
+  release(folders: readonly string[]): void {
     for (const folder of folders.map((each) => this.#known.keyOf(each)))
-      for (const key of this.#known.keysIn(folder)) await this.#known.toStub(key);
+      for (const key of this.#known.keysIn(folder)) this.#known.toStub(key);
   }
 
   /** Puts a small file, tries to replace it against each condition of a publication, and removes it in any case. */
@@ -254,7 +270,8 @@ export class Mirror implements Backing {
         throw changedElsewhere(`${this.#bucket.address}/${key}`, found);
       }
       if (found === undefined) {
-        return this.#drop(key);
+        this.#drop(key);
+        return;
       }
       await copies?.keep(found, staged);
       await this.#known.place(staged, key, found);
@@ -273,17 +290,18 @@ export class Mirror implements Backing {
     const folders = [folder, ...(await zipFolders(path))];
     const unpublished = new Set(await filesOfLines(path, '"file"', this.#known.get(manifest)?.bytes));
     const isUnpublished = (key: string): boolean => unpublished.has(nameInLines(key, folder));
-    const { changed } = await this.#known.changesIn(folders);
+    const changed = await this.#known.changedIn(folders);
     // A file that was removed here may be needed with the changes of the other writer.
     for (const key of [...changed, ...folders.flatMap((each) => this.#known.keysIn(each))])
-      if (withZip(key).some(isUnpublished) || !(await this.#known.isChanged(key))) await this.#drop(key);
-    for (const key of conflicts) await this.#drop(key);
+      if (withZip(key).some(isUnpublished) || !this.#known.isChanged(key)) this.#drop(key);
+    for (const key of conflicts) this.#drop(key);
     this.#once.forget(`series ${folder}`);
     this.#stale.add(folder);
   }
 
-  async #drop(key: string): Promise<void> {
-    await rm(this.#known.pathOf(key), { force: true, recursive: true });
+  #drop(key: string): void {
+    // At once, because a known file that is missing is lost.
+    rmSync(this.#known.pathOf(key), { force: true, recursive: true });
     this.#known.delete(key);
   }
 }

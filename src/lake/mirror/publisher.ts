@@ -134,7 +134,7 @@ export class Publisher {
         await this.inTurn(folder, () => this.#forget(folder, [...series.conflicts, series.manifest]));
       throw error;
     }
-    for (const key of published) await this.#known.toStub(key);
+    for (const key of published) this.#known.toStub(key);
   }
 
   /** Resolves with false if another writer has changed the manifest; at the last attempt, rejects with `lake-conflict`. */
@@ -173,26 +173,30 @@ export class Publisher {
 
   async #snapshot({ manifest, folder }: PublishedSeries): Promise<Snapshot> {
     const staged = this.#known.stagedPath();
-    const stamp = await this.#known.stampOf(manifest);
+    this.#known.refuseLost(manifest);
+    const stamp = this.#known.stampOf(manifest);
     if (stamp !== undefined) await copyFile(this.#known.pathOf(manifest), staged);
     const folders = [folder, ...(await zipFolders(staged))];
-    return { staged, stamp, folders, ...(await this.#known.changesIn(folders)) };
+    const changed = await this.#known.changedIn(folders);
+    return { staged, stamp, folders, changed, gone: await this.#known.goneIn(folders) };
   }
 
   /**
    * Publishes the changes in a folder and its subfolders; `.`: the files in the root. `isConditional`: rejects with `lake-conflict` if another
-   * writer has changed one of these files; otherwise they are replaced.
+   * writer has changed one of these files; otherwise they are replaced. Rejects with `disk`, and changes nothing, if a file is lost.
    */
   async publishFolder(folder: string, isConditional = false): Promise<void> {
     const folders = folder === '.' ? ['.'] : await this.#known.allFoldersBelow(folder);
-    const { changed, gone } = await this.#known.changesIn(folders);
+    const changed = await this.#known.changedIn(folders);
+    const gone = await this.#known.goneIn(folders);
     await inParallel(changed, AT_ONCE, (key) => this.#put(key, isConditional));
     await inParallel(gone, AT_ONCE, (key) => this.#remove(key));
   }
 
-  /** Does nothing for a file that is no longer here. `isConditional`: puts it only in place of the known version. */
+  /** Does nothing for a file that was removed on purpose. `isConditional`: puts it only in place of the known version. */
   async #put(key: string, isConditional = true): Promise<void> {
-    const stamp = await this.#known.stampOf(key);
+    this.#known.refuseLost(key);
+    const stamp = this.#known.stampOf(key);
     if (stamp !== undefined) await this.#putFile(key, this.#known.pathOf(key), stamp, isConditional);
   }
 

@@ -1,6 +1,6 @@
 /** `--format zip`: stores the zips and sidecars of the archive in the layout of the archive, without conversion. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { bodySize } from '../../model/fetch.js';
 import type { CryptodlError } from '../../model/errors.js';
@@ -11,7 +11,7 @@ import { keyPath, seriesFolder, stagingFolder } from '../layout.js';
 import type { LakePaths } from '../layout.js';
 import type { HeldObjects } from '../held-objects.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { fileFacts, fileSize, removeStaged, renameAll } from '../../files/publish.js';
+import { fileFacts, fileSize, removeFile, removeStaged, renameAll } from '../../files/publish.js';
 import { FileWriter } from '../file-writer.js';
 import type { FileToWrite } from '../file-writer.js';
 import type { PartitionPlan } from '../../model/task.js';
@@ -175,7 +175,7 @@ async function filesOf(
   const target = file.target + sidecar.suffix;
   if (received.verified !== 'sidecar') {
     // The sidecar of an earlier revision does not match this one.
-    await rm(target, { force: true });
+    await removeFile(target);
     return [file];
   }
   const content = Buffer.from(sidecar.textOf(key, received.sha256));

@@ -1,6 +1,6 @@
 /** The record that each run leaves in its lake, for `cryptodl runs`, reports and alerts. */
 import { randomBytes } from 'node:crypto';
-import { lstat, readdir, rm, writeFile } from 'node:fs/promises';
+import { lstat, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { makeFolder } from '../../files/disk.js';
@@ -8,7 +8,7 @@ import { readState } from '../../files/state-file.js';
 import { backingOf, bringIn } from '../../files/backing.js';
 import { FOLDERS } from '../../lake/layout.js';
 import type { LakePaths } from '../../lake/layout.js';
-import { publishText } from '../../files/publish.js';
+import { publishText, removeFile } from '../../files/publish.js';
 import { DAY_MS } from '../../model/calendar.js';
 import { CryptodlError, errnoOf } from '../../model/errors.js';
 import { OUTCOME_KINDS } from '../../model/outcome.js';
@@ -158,12 +158,12 @@ export async function writeStart(paths: LakePaths, run: RunStart): Promise<void>
   // Not by way of the staging folder: a run that holds the lock may clear it.
   await writeFile(join(folder, `${run.id}.start.json`), `${jsonText(run)}\n`);
   const names = await namesOf(folder, START);
-  for (const name of names.slice(0, -MOST_STARTS)) await rm(join(folder, name), { force: true });
+  for (const name of names.slice(0, -MOST_STARTS)) await removeFile(join(folder, name));
 }
 
 /** Rejects with the error of the system. */
 export async function removeStart(paths: LakePaths, id: string): Promise<void> {
-  await rm(join(await paths.folder(FOLDER), `${id}.start.json`), { force: true });
+  await removeFile(join(await paths.folder(FOLDER), `${id}.start.json`));
 }
 
 /** The starts of runs without a record, oldest first. Rejects like `readRuns`. */
@@ -184,7 +184,7 @@ async function prune(folder: string, nowMs: number): Promise<void> {
   // Only files with the names of records are removed; `rm` removes a link and not its target.
   // A folder stays, and the others are removed nevertheless.
   for (const path of old.map((name) => join(folder, name)))
-    if (!(await lstat(path)).isDirectory()) await rm(path, { force: true });
+    if (!(await lstat(path)).isDirectory()) await removeFile(path);
 }
 
 /** Oldest first. */

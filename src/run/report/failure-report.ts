@@ -7,6 +7,7 @@ import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
 import { constants } from 'node:fs';
 import { access, open, rename, rm, stat, lstat, readdir, readFile, realpath } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
+import { removeFile } from '../../files/publish.js';
 import { dirname, resolve } from 'node:path';
 import { makeFolder } from '../../files/disk.js';
 import { beginsWith, refuseForeignFile } from '../../files/own-file.js';
@@ -287,7 +288,7 @@ function createReportFile(
 async function removeReport(path: string): Promise<void> {
   await refuseForeignReport(path);
   const facts = await stat(path).catch(() => undefined);
-  if (facts !== undefined && facts.size > 0) await rm(path, { force: true });
+  if (facts !== undefined && facts.size > 0) await removeFile(path);
 }
 
 function refuseForeignReport(path: string): Promise<void> {

@@ -84,7 +84,7 @@ async function checkOneSeries(context: CheckContext, folder: SeriesFolder): Prom
     return checked;
   } finally {
     const zips = check?.inspected.manifest.zip.files().map((file) => join(paths.root, dirname(file)));
-    await backingOf(paths.root)?.release([folder.path, ...new Set(zips)]);
+    backingOf(paths.root)?.release([folder.path, ...new Set(zips)]);
   }
 }
 

@@ -314,7 +314,7 @@ async function makeMonths(
   }
   await lake.manifests.published(target.folder);
   const read = join(paths.root, seriesFolder(venue.name, series));
-  await backingOf(read)?.release([read, target.folder]);
+  backingOf(read)?.release([read, target.folder]);
   const result = { ...sums, months: made };
   if (unreadable === undefined) return { ...result, outcome: made.length > 0 ? 'made' : 'skipped' };
   return { ...result, outcome: 'failed', text: `the rows of ${sourceName(series)}: ${unreadable.message}` };

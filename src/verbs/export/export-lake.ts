@@ -122,7 +122,7 @@ export async function* exportLake(
           return exported;
         },
       );
-      await backingOf(root)?.release(series.map((one) => join(root, seriesFolder(source.name, one))));
+      backingOf(root)?.release(series.map((one) => join(root, seriesFolder(source.name, one))));
     }
   } catch (error) {
     // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
