@@ -15,6 +15,7 @@ import { TOOL_VERSION } from '../model/version.js';
 import type { Plan } from '../plan/plan.js';
 import { PlanSpool } from '../plan/plan-spool.js';
 import { substitutedPlan } from '../plan/rest-periods.js';
+import type { Places } from './queue/places.js';
 import { FURTHER_ROUNDS, RunQueue } from './queue/run-queue.js';
 import type { FailureReport } from './report/failure-report.js';
 import type { RunEnd } from './report/run-summary.js';
@@ -73,11 +74,59 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     );
   const { places } = workshop;
   const writers = createWriters(session, workshop, folder);
-  let source: DownloadContext = session;
-  const fromRest = new RestDownloads(session);
   const outcomes = new Outcomes(session, run.report);
   const isFetchOnly = session.zips?.isLast === true;
-  const queue = new RunQueue<ReceivedObject>(
+  const downloads: Downloads = { archive: session, rest: new RestDownloads(session) };
+  const queue = openQueue(session, { downloads, writers, outcomes, places });
+  const { live, tally } = session;
+  const { totals, spool, proveEdges } = run.plan;
+  live.plan = { totals, tally, state: () => places.state };
+  live.enter('working');
+  const figures = tellFigures(session);
+  try {
+    try {
+      try {
+        await refuseFullDisk(session, totals);
+        await queue.run(spool.plans());
+        // The run that converts the zips judges its months and notes what is absent.
+        if (isFetchOnly) return;
+        downloads.archive = { ...downloads.archive, zips: undefined };
+        await takeDays(outcomes.months, totals, (plans) => queue.run(plans));
+      } finally {
+        await outcomes.months.tell();
+      }
+      await proveEdges((...noted) => {
+        outcomes.absences.note(...noted);
+      });
+      await session.lock?.confirm();
+      await outcomes.absences.write();
+    } finally {
+      await outcomes.cutDays.tell();
+    }
+  } finally {
+    live.enter('ending');
+    figures.cancel();
+    workshop.release();
+    await writers.close();
+  }
+}
+
+interface Downloads {
+  /** Objects are requested from the archive, or taken from the zips of another worker. */
+  archive: DownloadContext;
+  readonly rest: RestDownloads;
+}
+
+interface QueueParts {
+  readonly downloads: Downloads;
+  readonly writers: ReturnType<typeof createWriters>;
+  readonly outcomes: Outcomes;
+  readonly places: Places;
+}
+
+function openQueue(session: Session, { downloads, writers, outcomes, places }: QueueParts) {
+  const isFetchOnly = session.zips?.isLast === true;
+  return new RunQueue<ReceivedObject>(
     {
       prepare: (plan) => writers.of(plan).prepare(plan),
       begin: (plan) => session.live.begin('partition', { plan }),
@@ -85,8 +134,8 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
         const { rest } = object;
         const arrived = await session.live.during('download', { plan, object }, () =>
           rest === undefined
-            ? downloadObject(source, plan, object)
-            : fromRest.download(plan.series, object, rest),
+            ? downloadObject(downloads.archive, plan, object)
+            : downloads.rest.download(plan.series, object, rest),
         );
         if ('received' in arrived) session.observer.arrived(arrived.received.zipBytes);
         return arrived;
@@ -108,41 +157,10 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       places,
       stop: session.stop,
       refusal: session.deadline.refusal,
-      createSpool: () => new PlanSpool(join(folder, `deferred-${randomUUID()}.jsonl`)),
+      createSpool: () => new PlanSpool(join(session.runFolder, `deferred-${randomUUID()}.jsonl`)),
       beforeRound: (round) => beforeRound(session, round),
     },
   );
-  const { live, tally } = session;
-  const { totals, spool, proveEdges } = run.plan;
-  live.plan = { totals, tally, state: () => places.state };
-  live.enter('working');
-  const figures = tellFigures(session);
-  try {
-    try {
-      try {
-        await refuseFullDisk(session, totals);
-        await queue.run(spool.plans());
-        // The run that converts the zips judges its months and notes what is absent.
-        if (isFetchOnly) return;
-        source = { ...source, zips: undefined };
-        await takeDays(outcomes.months, totals, (plans) => queue.run(plans));
-      } finally {
-        await outcomes.months.tell();
-      }
-      await proveEdges((...noted) => {
-        outcomes.absences.note(...noted);
-      });
-      await session.lock?.confirm();
-      await outcomes.absences.write();
-    } finally {
-      await outcomes.cutDays.tell();
-    }
-  } finally {
-    live.enter('ending');
-    figures.cancel();
-    workshop.release();
-    await writers.close();
-  }
 }
 
 /** The objects of a run that only fetches have no outcome of their own. */

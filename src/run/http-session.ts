@@ -7,6 +7,7 @@ import { Copies } from '../http/response-cache.js';
 import { Failover } from '../http/retry/fallback-host.js';
 import type { RetryBudget } from '../http/retry/budget.js';
 import { createStack } from '../http/stack.js';
+import type { Stack } from '../http/stack.js';
 import { egressGroupOf } from '../http/throttle/group.js';
 import { usage } from '../model/errors.js';
 import { openFiles } from '../model/machine.js';
@@ -100,22 +101,13 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
   const folder = stateFolder(options, surroundings);
   const proxies = proxiesOf(options.proxy, surroundings);
   const hasLanes = proxies.several.length > 1;
-  // The programs of a group share one public address, and each proxy has another one.
-  if (options.egressGroup !== undefined && hasLanes)
-    throw usage(
-      '--egress-group is for one public address, and --proxy names several proxies',
-      'leave one of them out',
-    );
+  refuseGroupOfProxies(options, hasLanes);
   const warn = (text: string): void => {
     observer.warn(text);
   };
   const figures = new Figures(request.live.counts);
   const costs = new Costs(clock);
-  const concurrency =
-    request.concurrency ?? new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
-  concurrency.onLevel = (change) => {
-    observer.event('concurrency', change);
-  };
+  const concurrency = concurrencyOf(request);
   const group = egressGroupOf(options, { clock, warn }, request.common);
   const bans = new Bans({ folder, clock, warn, group });
   const budgets = new Map<string, RetryBudget>();
@@ -144,35 +136,10 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
   loopDelay.start();
   const openedAt = clock.monotonic();
   const network = (): NetworkFigures => {
-    const { throttle, pools } = stack;
     const hours = Math.max(clock.monotonic() - openedAt, 1) / 3_600_000;
-    const sockets = pools.use();
-    return {
-      ...figures.figures,
-      concurrency: concurrency.limit,
-      retreats: concurrency.retreats,
-      settled: concurrency.settled,
-      limiter: {
-        ...throttle.figures,
-        refusalsPerHour: Math.round(throttle.figures.refusals / hours),
-      },
-      // With a limit of sockets, requests wait in a layer above the pool: they count as queued too.
-      pool: {
-        ...sockets,
-        queued: sockets.queued + costs.waiting('socket') + costs.waiting('socket-of-host'),
-      },
-      proxies: stack.proxies(),
-      dns: pools.dns(),
-      costMs: costs.figures,
-      loopDelayMs: loopDelay.figures,
-    };
+    return networkFigures({ stack, figures, costs, concurrency, loopDelay }, hours);
   };
-  const hosts = (): HostStates => ({
-    buckets: stack.throttle.states,
-    breakers: figures.openBreakers,
-    deadProxies: stack.proxies().flatMap(({ proxy, isDead }) => (isDead ? [proxy] : [])),
-    retryBudgets: Object.fromEntries([...budgets].map(([host, { state }]) => [host, state])),
-  });
+  const hosts = (): HostStates => hostStates(stack, figures, budgets);
   return {
     stack,
     bans,
@@ -186,6 +153,69 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
       await group?.leave();
     },
   };
+}
+
+function hostStates(
+  { throttle, proxies }: Stack,
+  { openBreakers }: Figures,
+  budgets: ReadonlyMap<string, RetryBudget>,
+): HostStates {
+  return {
+    buckets: throttle.states,
+    breakers: openBreakers,
+    deadProxies: proxies().flatMap(({ proxy, isDead }) => (isDead ? [proxy] : [])),
+    retryBudgets: Object.fromEntries([...budgets].map(([host, { state }]) => [host, state])),
+  };
+}
+
+interface Measured {
+  readonly stack: Stack;
+  readonly figures: Figures;
+  readonly costs: Costs;
+  readonly concurrency: Concurrency;
+  readonly loopDelay: LoopDelay;
+}
+
+/** `hours`: since the run began. */
+function networkFigures(
+  { stack, figures, costs, concurrency, loopDelay }: Measured,
+  hours: number,
+): NetworkFigures {
+  const { throttle, pools } = stack;
+  const sockets = pools.use();
+  return {
+    ...figures.figures,
+    concurrency: concurrency.limit,
+    retreats: concurrency.retreats,
+    settled: concurrency.settled,
+    limiter: { ...throttle.figures, refusalsPerHour: Math.round(throttle.figures.refusals / hours) },
+    // With a limit of sockets, requests wait in a layer above the pool: they count as queued too.
+    pool: {
+      ...sockets,
+      queued: sockets.queued + costs.waiting('socket') + costs.waiting('socket-of-host'),
+    },
+    proxies: stack.proxies(),
+    dns: pools.dns(),
+    costMs: costs.figures,
+    loopDelayMs: loopDelay.figures,
+  };
+}
+
+function concurrencyOf({ concurrency, observer, resolved: { options } }: HttpRequest): Concurrency {
+  const found = concurrency ?? new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
+  found.onLevel = (change) => {
+    observer.event('concurrency', change);
+  };
+  return found;
+}
+
+/** The programs of a group share one public address, and each proxy has another one. */
+function refuseGroupOfProxies({ egressGroup }: Pick<Options, 'egressGroup'>, hasLanes: boolean): void {
+  if (egressGroup === undefined || !hasLanes) return;
+  throw usage(
+    '--egress-group is for one public address, and --proxy names several proxies',
+    'leave one of them out',
+  );
 }
 
 /** The maximum of `auto` by default. */

@@ -76,14 +76,11 @@ export function openSession(request: SessionRequest) {
   const tempFolder = tempFolderOf(options.tempDir, home);
   const stop = stopWith(request.signal);
   const tally = new Tally(source);
-  const deadline = new Deadline({
-    clock,
-    maxDurationMs: options.maxDurationMs,
-    stop,
-    onOver: () => {
-      observer.event('time-over', {});
-    },
-  });
+  const { maxDurationMs } = options;
+  const onOver = (): void => {
+    observer.event('time-over', {});
+  };
+  const deadline = new Deadline({ clock, maxDurationMs, stop, onOver });
   const nowMs = options.nowMs ?? clock.now();
   const openedAt = clock.monotonic();
   const { pipeline } = request;
@@ -110,12 +107,7 @@ export function openSession(request: SessionRequest) {
     timeline,
     tally,
     /** Counts the end of a task and reports it; resolves when there is room for the next one. */
-    tell: (plan: PartitionPlan, object: ArchiveObject, outcome: Outcome): Promise<void> => {
-      tally.count(plan.series, object, outcome);
-      if (outcome.kind === 'ok' || outcome.kind === 'partial')
-        tally.written ??= { series: plan.series, format: plan.settings.format };
-      return tell?.(taskOutcome(plan.series, object, outcome)) ?? Promise.resolve();
-    },
+    tell: counting(tally, tell),
     stop,
     deadline,
     pipeline,
@@ -132,6 +124,15 @@ export function openSession(request: SessionRequest) {
       lake?.end();
       await close();
     },
+  };
+}
+
+function counting(tally: Tally, tell: SessionRequest['tell']) {
+  return (plan: PartitionPlan, object: ArchiveObject, outcome: Outcome): Promise<void> => {
+    tally.count(plan.series, object, outcome);
+    if (outcome.kind === 'ok' || outcome.kind === 'partial')
+      tally.written ??= { series: plan.series, format: plan.settings.format };
+    return tell?.(taskOutcome(plan.series, object, outcome)) ?? Promise.resolve();
   };
 }
 

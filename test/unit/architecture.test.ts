@@ -135,7 +135,6 @@ const LONG_FUNCTIONS: readonly string[] = [
   'plan/select/continue-lake.ts continueLake',
   'plan/series-listing.ts listSeries',
   'run/download.ts runAndPrint',
-  'run/execute-plan.ts runAll',
   'run/http-session.ts openStack',
   'run/session.ts openSession',
   'run/verify/select-repairs.ts selectRepairs',

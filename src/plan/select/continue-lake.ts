@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import { dayOf, dayText, parseDay } from '../../model/calendar.js';
 import { isNoAnswer, toCryptodlError, usage } from '../../model/errors.js';
+import type { CryptodlError } from '../../model/errors.js';
 import { isDue } from '../../lake/absences.js';
 import { lakePaths, seriesFolder } from '../../lake/layout.js';
 import { readOrders, withStarts } from '../../lake/orders.js';
@@ -31,6 +32,13 @@ import { emptyShardText, isInShard, shard } from '../options/shard.js';
 import { isExactName } from '../options/symbols.js';
 import { offerOf } from './rest-offer.js';
 import type { DownloadVerb, LakeContext, RunSelection, SymbolContext } from './selection.js';
+
+function nothingToContinue(out: string, verb: DownloadVerb): CryptodlError {
+  return usage(
+    `no --symbols, and ${out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
+    "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
+  );
+}
 
 /**
  * A request for each format of each series of the lake that the verb and the given flags select. Settings without a given
@@ -79,11 +87,7 @@ export async function continueLake(
     if (isInShard(options.shard, venue, series)) requests.push(request);
     else outside += 1;
   }
-  if (requests.length === 0 && ended.size === 0 && outside === 0)
-    throw usage(
-      `no --symbols, and ${options.out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
-      "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
-    );
+  if (requests.length === 0 && ended.size === 0 && outside === 0) throw nothingToContinue(options.out, verb);
   return {
     requests,
     ...(grown.length === 0 ? {} : { grown }),

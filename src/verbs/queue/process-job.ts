@@ -82,17 +82,8 @@ export async function processJob(
   } catch (error) {
     return fail(context, job, endBy(toCryptodlError(error)));
   }
-  const lake = lakeOf(data);
-  const wrongLake = lakeProblem(lake, context.lake, context.isLakeGiven);
-  // The zips pass from one part to the other through the bucket of the lake.
-  const needsBucket = work !== 'whole' && !isLakeAddress(lake);
-  if (wrongLake !== undefined || needsBucket) {
-    const problem = wrongLake ?? `the job is for the folder ${lake}, not a bucket`;
-    const words = `--out ${lake}${needsBucket ? ' --role both' : ''}`;
-    return putBack(
-      `${problem}: this worker leaves the job to others; to do it here: cryptodl worker ${words}`,
-    );
-  }
+  const problem = lakeOfOthers(lakeOf(data), context, work);
+  if (problem !== undefined) return putBack(problem);
   let failed: AttemptEnd;
   try {
     const jobContext = {
@@ -123,6 +114,17 @@ export async function processJob(
     failed = endBy(error);
   }
   return fail(context, job, failed);
+}
+
+/** Why this worker leaves a job with this lake to others; undefined if it does the job. */
+function lakeOfOthers(lake: string, own: OwnLake, work: Work): string | undefined {
+  const wrongLake = lakeProblem(lake, own.lake, own.isLakeGiven);
+  // The zips pass from one part to the other through the bucket of the lake.
+  const needsBucket = work !== 'whole' && !isLakeAddress(lake);
+  if (wrongLake === undefined && !needsBucket) return undefined;
+  const problem = wrongLake ?? `the job is for the folder ${lake}, not a bucket`;
+  const words = `--out ${lake}${needsBucket ? ' --role both' : ''}`;
+  return `${problem}: this worker leaves the job to others; to do it here: cryptodl worker ${words}`;
 }
 
 function doPart(

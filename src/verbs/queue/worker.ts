@@ -7,6 +7,7 @@ import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';
 import { exitCode } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { SharedResources } from '../../model/io.js';
+import type { Io, Signalled } from '../../model/io.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import { countText, numberText } from '../../model/units.js';
 import { surroundingsOf } from '../../files/environment.js';
@@ -58,86 +59,43 @@ async function work(
   { open, warn, signals }: CommandQueue,
 ): Promise<ExitCode> {
   const { options } = resolved;
-  const say = (line: string): void => {
-    if (!options.quiet) printLines(io.stderr, [line]);
-  };
   const { clock } = io;
   const surroundings = surroundingsOf(io.environment);
   const stop = new AbortController();
-  const ended = { jobs: 0, failed: 0, written: 0 };
-  let retryable = 0;
-  const left = new Set<string>();
-  const isGiven = resolved.origins.out !== 'default';
-  const isBucket = isLakeAddress(options.out);
-  const own: OwnLake = { lake: namedLake(options.out, surroundings.home), isLakeGiven: isGiven };
+  const isLakeGiven = resolved.origins.out !== 'default';
+  const own: OwnLake = { lake: namedLake(options.out, surroundings.home), isLakeGiven };
   await refuseWorker(open, own);
   // Before the first job, whose lease may be shorter than the loading takes.
   await import('../../lake/mirror/mirror.js');
   const common = new SharedResources();
-  const pipeline = new Pipeline({
-    source,
-    resolved,
-    surroundings,
-    clock,
-    stop,
-    isToBucket: isBucket || !isGiven,
-    common,
-  });
+  const isToBucket = isLakeAddress(options.out) || !isLakeGiven;
+  const pipeline = new Pipeline({ source, resolved, surroundings, clock, stop, isToBucket, common });
+  const ends = new JobEnds(options, io);
   const context: ProcessContext = {
     source,
     surroundings,
     clock,
     io,
-    signal: stop.signal,
-    pipeline,
     layers,
     warn,
     open,
-    ...own,
-    serialize: createSerializer(),
+    pipeline,
     common,
+    ...own,
+    signal: stop.signal,
+    serialize: createSerializer(),
     newRequests: requestCounter(pipeline),
-    onEnd: ({ id, written, failure, isPutOff = false }) => {
-      ended.written += written;
-      if (failure === undefined) ended.jobs += 1;
-      else if (!isPutOff) {
-        ended.failed += 1;
-        retryable += failure.retryable ? 1 : 0;
-      }
-      if (options.json)
-        printLines(io.stdout, [{ event: 'job', id, written, failure: failure?.code ?? null, isPutOff }]);
-      else if (failure !== undefined)
-        say(`${isPutOff ? 'put off' : 'failed '} ${id}: ${failure.code}: ${failure.message}`);
-      else if (options.logLevel === 'debug') say(`done    ${id}: ${countText(written, 'object')} written`);
-    },
-    left,
+    onEnd: ends.add,
+    left: new Set<string>(),
     onFatal: (error) => {
       stop.abort(error);
     },
   };
-  const workers = WORK_OF[options.role].map(({ of, act }) => {
-    const jobs = open.bullmq.openWorker(
-      open[of].name,
-      open.connection,
-      // BullMQ makes the signal for a function with three parameters.
-      (job, token, leaseSignal) => processJob(context, job, token ?? '', act, leaseSignal),
-      {
-        name: workerName(`${hostname()}:${process.pid}`, own),
-        concurrency: options.jobs,
-        lockDuration: options.leaseMs,
-        stalledInterval: options.leaseMs / 2,
-        maxStalledCount: MOST_STALLS,
-        metrics: { maxDataPoints: KEPT_MINUTES },
-        settings: {
-          backoffStrategy: (attempts, _type, error) => backoffMs(options.retryDelayMs, attempts, error),
-        },
-      },
-    );
-    listen(jobs, open, context);
-    return jobs;
-  });
+  const workers = WORK_OF[options.role].map(({ of, act }) =>
+    openWorker(open[of].name, act, options, context),
+  );
   const role = options.role === 'both' ? '' : ` (--role ${options.role})`;
-  say(
+  ends.say(
     `working on the queue ${open.name} at ${shownRedis(open.address)}, ${countText(options.jobs, 'job')} at a time${role}`,
   );
   const onSignal = (): void => {
@@ -147,26 +105,97 @@ async function work(
   if (signals.signal.aborted) onSignal();
   // Another worker may still fetch for the queue of the conversions.
   const drained = options.role === 'fetch' ? [open.queue] : [open.queue, open.converting];
-  await untilEnd(drained, context, options.drain ? left : undefined);
+  await untilEnd(drained, context, options.drain ? context.left : undefined);
   await Promise.all(workers.map((jobs) => closeWorker(jobs, clock)));
   await pipeline.close();
   const signal = signals.signalled();
   const error = signal === undefined && stop.signal.aborted ? toCryptodlError(stop.signal.reason) : undefined;
-  const code = exitCode({
-    signal,
-    ended: error?.code,
-    failedRetryable: retryable,
-    failedPermanent: ended.failed - retryable,
-  });
-  say(
-    `${countText(ended.jobs, 'job')} done, ${numberText(ended.failed)} failed, ${countText(ended.written, 'object')} written`,
-  );
-  if (options.json)
-    printLines(io.stdout, [
-      { event: 'summary', ...ended, peakMemoryBytes: peakMemoryBytes(), exitCode: code },
-    ]);
+  const code = ends.conclude(signal, error);
   if (error !== undefined) throw error;
   return code;
+}
+
+/** The jobs that this worker has ended: one line each, and the summary. */
+class JobEnds {
+  readonly #ended = { jobs: 0, failed: 0, written: 0 };
+  #retryable = 0;
+  readonly #options: Options;
+  readonly #io: Io;
+
+  constructor(options: Options, io: Io) {
+    this.#options = options;
+    this.#io = io;
+  }
+
+  readonly add: ProcessContext['onEnd'] = ({ id, written, failure, isPutOff = false }) => {
+    const { json, logLevel } = this.#options;
+    this.#ended.written += written;
+    if (failure === undefined) this.#ended.jobs += 1;
+    else if (!isPutOff) {
+      this.#ended.failed += 1;
+      this.#retryable += failure.retryable ? 1 : 0;
+    }
+    if (json) this.#print({ event: 'job', id, written, failure: failure?.code ?? null, isPutOff });
+    else if (failure !== undefined)
+      this.say(`${isPutOff ? 'put off' : 'failed '} ${id}: ${failure.code}: ${failure.message}`);
+    else if (logLevel === 'debug') this.say(`done    ${id}: ${countText(written, 'object')} written`);
+  };
+
+  say(line: string): void {
+    if (!this.#options.quiet) printLines(this.#io.stderr, [line]);
+  }
+
+  /** Prints the summary. Returns the exit code. */
+  conclude(signal: Signalled, error: CryptodlError | undefined): ExitCode {
+    const { jobs, failed, written } = this.#ended;
+    const code = exitCode({
+      signal,
+      ended: error?.code,
+      failedRetryable: this.#retryable,
+      failedPermanent: failed - this.#retryable,
+    });
+    this.say(
+      `${countText(jobs, 'job')} done, ${numberText(failed)} failed, ${countText(written, 'object')} written`,
+    );
+    if (this.#options.json)
+      this.#print({
+        event: 'summary',
+        ...this.#ended,
+        peakMemoryBytes: peakMemoryBytes(),
+        exitCode: code,
+      });
+    return code;
+  }
+
+  #print(event: object): void {
+    printLines(this.#io.stdout, [event]);
+  }
+}
+
+function openWorker(
+  queue: string,
+  act: Work,
+  { jobs: concurrency, leaseMs, retryDelayMs }: Options,
+  context: ProcessContext,
+): JobWorker {
+  const { open } = context;
+  const jobs = open.bullmq.openWorker(
+    queue,
+    open.connection,
+    // BullMQ makes the signal for a function with three parameters.
+    (job, token, leaseSignal) => processJob(context, job, token ?? '', act, leaseSignal),
+    {
+      name: workerName(`${hostname()}:${process.pid}`, context),
+      concurrency,
+      lockDuration: leaseMs,
+      stalledInterval: leaseMs / 2,
+      maxStalledCount: MOST_STALLS,
+      metrics: { maxDataPoints: KEPT_MINUTES },
+      settings: { backoffStrategy: (attempts, _type, error) => backoffMs(retryDelayMs, attempts, error) },
+    },
+  );
+  listen(jobs, open, context);
+  return jobs;
 }
 
 /** Counts the requests of the pipeline since the last call. */
