@@ -3,6 +3,7 @@
  * are empty files of the right size, in place of the files that were not read yet.
  */
 import { sep } from 'node:path';
+import { toCryptodlError } from '../model/errors.js';
 import type { FollowedRequests } from '../model/observer.js';
 
 /** The other side of a mirror. All paths are absolute paths in the mirror. */
@@ -18,6 +19,8 @@ export interface Backing {
   openFolders(folders: readonly string[]): Promise<void>;
   /** The same for folders of the exchange, of which the command may need a part only. */
   openLake(folders: readonly string[]): Promise<void>;
+  /** Drops the files of a folder outside of the series, also those that were changed here, and makes those of the other side known again. */
+  reopenFolder(folder: string): Promise<void>;
   /** Call before the existence of a file outside of the series is checked. */
   openFile(path: string): Promise<void>;
   /** Replaces stubs by the bytes of their files. Rejects with `lake-conflict` if another writer has changed a file, and like `refuseLost`. */
@@ -39,7 +42,7 @@ export interface Backing {
   removes(path: string): void;
   /** Throws `disk` for a lost file: what replaced it would lack its content. */
   refuseLost(path: string): void;
-  /** Publishes the changes in a folder outside of the series now. Its files replace those of other writers. */
+  /** Publishes the changes in a folder outside of the series now. Rejects with `lake-conflict` if another writer has changed one of these files. */
   publishFolder(folder: string): Promise<void>;
   /** Rejects with the error of the other side. */
   tryOut(): Promise<BackingTrial>;
@@ -80,4 +83,22 @@ export async function bringIn(...paths: readonly string[]): Promise<void> {
 export function changeManifest<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
   const backing = backingOf(seriesFolder);
   return backing === undefined ? act() : backing.changeManifest(seriesFolder, act);
+}
+
+/** Attempts at what other writers change meanwhile. Each failed attempt is progress of another writer. */
+const MOST_ATTEMPTS = 20;
+
+/** Calls `act` again after `reopen` when another writer of a lake in a bucket has changed what it needs. */
+export async function withoutConflict<T>(
+  act: () => Promise<T>,
+  reopen: () => Promise<unknown> | undefined,
+): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await act();
+    } catch (error) {
+      if (toCryptodlError(error).code !== 'lake-conflict' || attempt === MOST_ATTEMPTS) throw error;
+      await reopen();
+    }
+  }
 }

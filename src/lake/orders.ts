@@ -8,13 +8,13 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import * as v from 'valibot';
 import { readState } from '../files/state-file.js';
-import { dayText, parseDay } from '../model/calendar.js';
+import { DAY_MS, dayText, parseDay } from '../model/calendar.js';
 import { errnoOf, toCryptodlError } from '../model/errors.js';
 import { SettingsSchema } from '../model/settings-schema.js';
 import type { Series } from '../model/task.js';
 import { parseJson } from '../text/json.js';
 import { shownPath } from '../text/printable.js';
-import { backingOf, bringIn } from '../files/backing.js';
+import { backingOf, bringIn, withoutConflict } from '../files/backing.js';
 import { FOLDERS } from './layout.js';
 import type { LakePaths } from './layout.js';
 import { publishText, removeFile, syncDirectory } from '../files/publish.js';
@@ -76,9 +76,12 @@ export interface FoundOrders {
 /** Rejects with `disk` for a link in the path of the folder, and with errors of the system. */
 export async function readOrders(paths: Pick<LakePaths, 'folder'>): Promise<FoundOrders> {
   const folder = await paths.folder(ORDERS_FOLDER);
-  await backingOf(folder)?.openFolders([folder]);
-  const names = (await entriesOf(folder)).filter((name) => name.endsWith('.json')).slice(0, MOST_ORDERS);
-  await bringIn(...names.map((name) => join(folder, name)));
+  const names = await withoutOtherWriter(folder, async () => {
+    await backingOf(folder)?.openFolders([folder]);
+    const found = (await entriesOf(folder)).filter((name) => name.endsWith('.json')).slice(0, MOST_ORDERS);
+    await bringIn(...found.map((name) => join(folder, name)));
+    return found;
+  });
   const orders: Order[] = [];
   const unreadable: string[] = [];
   for (const name of names) {
@@ -89,6 +92,11 @@ export async function readOrders(paths: Pick<LakePaths, 'folder'>): Promise<Foun
   }
   orders.sort((a, b) => (a.at === b.at ? (a.id < b.id ? -1 : 1) : a.at < b.at ? -1 : 1));
   return { orders, unreadable };
+}
+
+/** Calls `act` again with the orders in the bucket after another writer has changed one. */
+function withoutOtherWriter<T>(folder: string, act: () => Promise<T>): Promise<T> {
+  return withoutConflict(act, () => backingOf(folder)?.reopenFolder(folder));
 }
 
 async function entriesOf(folder: string): Promise<string[]> {
@@ -129,10 +137,20 @@ export async function removeOrders(paths: LakePaths, ids: readonly string[]): Pr
   await backingOf(folder)?.publishFolder(folder);
 }
 
-/** The orders of a lake before and after a run has joined its own. */
-export interface OrderChange {
-  readonly held: readonly Order[];
-  readonly changed: readonly Order[];
+/** The changed orders, of all orders of the lake. It is called again when another writer of a lake in a bucket has changed them meanwhile. */
+export type OrderChange = (held: readonly Order[]) => readonly Order[];
+
+/** Resolves with the orders before, and with those that were written. */
+async function changeOrders(
+  paths: LakePaths,
+  change: OrderChange,
+): Promise<{ readonly held: readonly Order[]; readonly changed: readonly Order[] }> {
+  return withoutOtherWriter(await paths.folder(ORDERS_FOLDER), async () => {
+    const { orders: held } = await readOrders(paths);
+    const changed = change(held);
+    await writeOrders(paths, changed);
+    return { held, changed };
+  });
 }
 
 /**
@@ -141,22 +159,29 @@ export interface OrderChange {
  */
 export async function withOrders<T>(
   paths: LakePaths,
-  { held, changed }: OrderChange,
+  change: OrderChange,
   act: () => Promise<T>,
 ): Promise<T> {
-  await writeOrders(paths, changed);
+  const { held, changed } = await changeOrders(paths, change);
   try {
     return await act();
   } catch (error) {
-    if (toCryptodlError(error).code === 'usage') {
-      const ids = new Set(changed.map(({ id }) => id));
-      const before = held.filter(({ id }) => ids.has(id));
-      for (const { id } of before) ids.delete(id);
-      await writeOrders(paths, before);
-      await removeOrders(paths, [...ids]);
-    }
+    if (toCryptodlError(error).code === 'usage') await takeBack(paths, held, changed);
     throw error;
   }
+}
+
+/** An order that another writer has changed since stays. */
+async function takeBack(paths: LakePaths, held: readonly Order[], changed: readonly Order[]): Promise<void> {
+  const isAsWritten = (order: Order): boolean => changed.some((each) => isDeepStrictEqual(each, order));
+  await withoutOtherWriter(await paths.folder(ORDERS_FOLDER), async () => {
+    const { orders } = await readOrders(paths);
+    const ids = new Set(orders.filter(isAsWritten).map(({ id }) => id));
+    const before = held.filter(({ id }) => ids.has(id));
+    for (const { id } of before) ids.delete(id);
+    await writeOrders(paths, before);
+    await removeOrders(paths, [...ids]);
+  });
 }
 
 /** The terms that all orders of a run have in common. Days are day numbers. */
@@ -193,8 +218,7 @@ export async function addOrders(
   nowMs: number,
 ): Promise<void> {
   if (asked.length === 0) return;
-  const { orders } = await readOrders(paths);
-  await writeOrders(paths, joinOrders(orders, asked, new Date(nowMs).toISOString()).changed);
+  await changeOrders(paths, (held) => joinOrders(held, asked, new Date(nowMs).toISOString()).changed);
 }
 
 /**
@@ -207,8 +231,7 @@ export async function noteStarts(
   starts: ReadonlyMap<Series, number>,
 ): Promise<void> {
   if (starts.size === 0) return;
-  const { orders } = await readOrders(paths);
-  const changed = orders.flatMap((order) => {
+  const noted = (order: Order): readonly Order[] => {
     if (order.exchange !== exchange || order.first !== null) return [];
     const isOwn = isOrderedBy(order);
     const own = [...starts].filter(
@@ -216,8 +239,8 @@ export async function noteStarts(
     );
     const days = Object.fromEntries(own.map(([{ symbol }, start]) => [symbol, dayText(start)]));
     return own.length === 0 ? [] : [{ ...order, starts: { ...order.starts, ...days } }];
-  });
-  await writeOrders(paths, changed);
+  };
+  await changeOrders(paths, (held) => held.flatMap(noted));
 }
 
 /** The first day that the order asks for of a symbol; undefined: the first day of the series, which is not known. */
@@ -294,8 +317,8 @@ function joined(held: readonly Order[], { reach, ...asked }: AskedOrder, at: str
     words: selectsAll(known.words, asked.words) ? known.words : asked.words,
     settings: asked.settings,
     ...(asked.join === undefined ? {} : { join: asked.join }),
-    // A clock that was set back begins no order years earlier.
-    first: at < known.at ? known.first : earlier(known.first, asked.first),
+    // A clock that was set back begins no order years earlier. The first run may have begun in the hours since this one began.
+    first: Date.parse(at) < Date.parse(known.at) - DAY_MS ? known.first : earlier(known.first, asked.first),
     symbols: [...new Set([...known.symbols, ...asked.symbols])].sort(),
   };
   return withStarts(order, asked.symbols, reach, known);

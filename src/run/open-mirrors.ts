@@ -36,12 +36,11 @@ interface OpenMirror {
 
 /** Verbs that only read a lake. `verify` writes with --fix. */
 const READERS: ReadonlySet<Verb> = new Set<Verb>([...TELLING, 'sql', 'report', 'plot']);
-/** The folders outside of the series that a run writes. */
+/** The folders outside of the series that a run writes, except for that of orders, which are published when they are written. */
 const OF_RUNS = [
   FOLDERS.quarantine,
   FOLDERS.failures,
   `${FOLDERS.internal}/runs`,
-  ORDERS_FOLDER,
   `${FOLDERS.internal}/debug`,
 ];
 
@@ -174,10 +173,11 @@ export class Mirrors {
   async #publishRest(mirror: Mirror): Promise<void> {
     const { root } = mirror;
     await mirror.endPublications();
-    for (const folder of [...OF_RUNS, '.']) await mirror.publishFolder(join(root, folder));
+    for (const folder of [...OF_RUNS, '.']) await mirror.publishFolder(join(root, folder), false);
+    await mirror.publishFolder(join(root, ORDERS_FOLDER));
     // These verbs move files after they have published their manifest, or without a change of it.
     if (['verify', 'repair'].includes(this.#verb))
-      for (const folder of await mirror.foldersInRoot()) await mirror.publishFolder(join(root, folder), true);
+      for (const folder of await mirror.foldersInRoot()) await mirror.publishFolder(join(root, folder));
   }
 
   #isWritten(options: Options): boolean {

@@ -153,7 +153,7 @@ async function execute(
   session: Session,
   request: BegunRun,
   selection: RunSelection,
-  orders: OrderChange = { held: [], changed: [] },
+  orders: OrderChange = () => [],
 ): Promise<RunEnd> {
   session.live.enter('planning');
   const plan = await withOrders(session.paths, orders, async () => {

@@ -1,8 +1,9 @@
 /** What runs put into a lake in a bucket, and what they remove from it. */
-import { rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { bucketScene, dayOf, MANIFEST, MONTH } from '../helpers/bucket-scene.js';
+import type { Order } from '../../src/lake/orders.js';
+import { bucketScene, dayOf, isPut, MANIFEST, MONTH } from '../helpers/bucket-scene.js';
 import { cryptodl, cryptodlProcess, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
@@ -10,6 +11,7 @@ import type { TestLake } from '../helpers/lake-kinds.js';
 import { publish } from '../helpers/published.js';
 
 const MIB = 1024 * 1024;
+const NOW = `${dayOf(10)}T12:00:00Z`;
 
 describe('a run on a lake in a bucket', () => {
   const scene = bucketScene();
@@ -117,6 +119,49 @@ describe('a run on a lake in a bucket', () => {
     expect(keys('.parquet')).toHaveLength(3);
     expect(await days()).toEqual([1, 2, 3]);
     expect(await isSound()).toBe(true);
+  });
+
+  function run(words: readonly string[]): Promise<CliResult> {
+    const elsewhere = ['--temp-dir', mkdtempSync(join(scratch, 'temp-')), '--now', NOW];
+    const own = ['vision', '--interval', '1h', '--out', lake.out, '--archive-url', archive().url, ...FAST];
+    return cryptodlProcess([...own, ...words, ...elsewhere], { env: lake.environment });
+  }
+
+  /** A run whose first put of an order waits until another run, which begins then, has ended. Resolves with the codes of both. */
+  async function ordering(waiting: readonly string[], other: readonly string[]): Promise<unknown[]> {
+    let between: CliResult | undefined;
+    server.fault = async (record) => {
+      if (!isPut(record, '.json') || !record.key.includes('/orders/')) return undefined;
+      server.fault = undefined;
+      between = await run(other);
+      return undefined;
+    };
+    const { code } = await run(waiting);
+    return [between?.code, code];
+  }
+
+  /** Words, symbols and first day. */
+  const orders = (): string[] =>
+    keys('/orders/')
+      .map((key) => JSON.parse(String(server.objects.get(key)?.bytes)) as Order)
+      .map(({ words, symbols, first }) => `${words.join()} ${symbols.join()} ${first}`)
+      .toSorted();
+
+  it('joins its order with that of another run that has put it meanwhile', async () => {
+    const from = (day: number): string[] => ['--symbols', 'BTCUSDT', '--from', dayOf(day)];
+    expect(await ordering(from(5), from(1))).toEqual([0, 0]);
+    expect(orders()).toEqual([`BTCUSDT BTCUSDT ${dayOf(1)}`]);
+    const check = ['check', '--out', lake.out, '--now', NOW];
+    expect((await cryptodl(check, { env: lake.environment })).code).toBe(0);
+    expect(await days()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  it('adds its symbols beside those that another run has added to an order meanwhile', async () => {
+    const words = (symbols: string): string[] => ['--symbols', symbols, '--from', dayOf(8)];
+    expect((await run(words('BTCUSDT'))).code).toBe(0);
+    const added = ['BTCUSDT,ETHUSDT', 'BTCUSDT,SOLUSDT'] as const;
+    expect(await ordering(words(added[0]), words(added[1]))).toEqual([0, 0]);
+    expect(orders()).toEqual(added.map((symbols) => `${symbols} ${symbols} ${dayOf(8)}`));
   });
 
   it('puts a file above 16 MiB in parts, and reads it again', async () => {

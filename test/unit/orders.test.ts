@@ -105,6 +105,12 @@ describe('an open order', () => {
     expect(joinOrders(held, [asked('A 2020-01-01')], '2020-01-08T00:00:00.000Z').changed).toEqual([]);
   });
 
+  it('begins earlier by a run that has begun before the first one was ordered', () => {
+    const held = ordersAfter(asked('A 2026-11-14'));
+    const [order] = joinOrders(held, [asked('A 2026-11-01')], '2026-11-21T11:59:59.000Z').orders;
+    expect(order?.first).toBe('2026-11-01');
+  });
+
   it('never has the id of another one, which may have lost the words that its id comes from', () => {
     const [lost] = ordersAfter(asked('A 2026-11-01'));
     const held = lost === undefined ? [] : [{ ...lost, words: ['B'], symbols: ['B'] }];

@@ -104,6 +104,13 @@ export class Mirror implements Backing {
     await this.#known.goneIn(keys);
   }
 
+  async reopenFolder(path: string): Promise<void> {
+    const folder = this.#known.keyOf(path);
+    const changed = await this.#known.changedIn([folder]);
+    for (const key of [...changed, ...this.#known.keysIn(folder)]) this.#drop(key);
+    await this.#list(`${folder}/`, true);
+  }
+
   async openLake(folders: readonly string[]): Promise<void> {
     const parts = (this.#options.parts ?? []).flatMap((part) => folders.map((folder) => join(folder, part)));
     await this.openFolders(parts);
@@ -210,7 +217,7 @@ export class Mirror implements Backing {
   }
 
   /** Publishes like `Publisher.publishFolder`. `folder`: an absolute path. */
-  async publishFolder(folder: string, isConditional = false): Promise<void> {
+  async publishFolder(folder: string, isConditional = true): Promise<void> {
     if (this.#options.isReadOnly) return;
     this.#options.onPublication?.();
     await this.#publisher.publishFolder(this.#known.keyOf(folder) || '.', isConditional);

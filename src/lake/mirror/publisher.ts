@@ -142,7 +142,7 @@ export class Publisher {
     const { manifest, folder } = series;
     const { staged, stamp, folders, changed, gone } = snapshot;
     // First, so that the bucket always has the bytes of a file.
-    for (const each of folders) await this.publishFolder(`${FOLDERS.quarantine}/${keyPath(each)}`);
+    for (const each of folders) await this.publishFolder(`${FOLDERS.quarantine}/${keyPath(each)}`, false);
     // Some commit of the manifest replaces them.
     const replaced = new Set(await filesOfLines(staged, '"fileBefore"'));
     const isReplaced = (key: string): boolean =>
@@ -185,7 +185,7 @@ export class Publisher {
    * Publishes the changes in a folder and its subfolders; `.`: the files in the root. `isConditional`: rejects with `lake-conflict` if another
    * writer has changed one of these files; otherwise they are replaced. Rejects with `disk`, and changes nothing, if a file is lost.
    */
-  async publishFolder(folder: string, isConditional = false): Promise<void> {
+  async publishFolder(folder: string, isConditional = true): Promise<void> {
     const folders = folder === '.' ? ['.'] : await this.#known.allFoldersBelow(folder);
     const changed = await this.#known.changedIn(folders);
     const gone = await this.#known.goneIn(folders);

@@ -104,25 +104,7 @@ export function emptyResult(failed: ReadonlyMap<string, CryptodlError>): WriteRe
   return { written: new Map(), failed, files: 0, bytes: 0, duplicatesAcross: 0, overlaps: [] };
 }
 
-// Changes of other writers of a lake in a bucket: the plan of a file is made again with the new state, and a write fails for another try.
-
-/** Attempts at a series that other writers change meanwhile. Each failed attempt is progress of another writer. */
-const MOST_ATTEMPTS = 20;
-
-/** Calls `act` again after `reopen` when another writer of a lake in a bucket has changed the series. */
-export async function withoutConflict<T>(
-  act: () => Promise<T>,
-  reopen: () => Promise<unknown> | undefined,
-): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await act();
-    } catch (error) {
-      if (toCryptodlError(error).code !== 'lake-conflict' || attempt === MOST_ATTEMPTS) throw error;
-      await reopen();
-    }
-  }
-}
+// Changes of other writers of a lake in a bucket: a write fails for another try.
 
 /** Resolves when the lake in a bucket has the objects too. They fail with `lake-conflict` if another writer has changed the series. */
 export async function publishedOrFailed(

@@ -1,6 +1,7 @@
 /** Writes one partition file: convert, read back, publish, append to the manifest. */
 import { rm } from 'node:fs/promises';
 import { parsePeriod } from '../../model/calendar.js';
+import { withoutConflict } from '../../files/backing.js';
 import { CryptodlError, toCryptodlError } from '../../model/errors.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
@@ -19,7 +20,6 @@ import {
   findSuperseded,
   guardWrite,
   lostError,
-  withoutConflict,
   folderOf,
   publishedOrFailed,
   recordShorterRevisions,

@@ -6,7 +6,7 @@ import type { CryptodlError } from '../../model/errors.js';
 import { isDue } from '../../lake/absences.js';
 import { lakePaths, seriesFolder } from '../../lake/layout.js';
 import { readOrders, withStarts } from '../../lake/orders.js';
-import type { Order } from '../../lake/orders.js';
+import type { Order, OrderChange } from '../../lake/orders.js';
 import { firstGap } from '../../lake/catalogue/first-gap.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';
 import { isFromRest } from '../../model/manifest-line.js';
@@ -90,7 +90,7 @@ export async function continueLake(
   if (requests.length === 0 && ended.size === 0 && outside === 0) throw nothingToContinue(options.out, verb);
   return {
     requests,
-    ...(grown.length === 0 ? {} : { grown }),
+    grown,
     what: 'all series',
     ...(options.shard === undefined || requests.length + ended.size > 0
       ? {}
@@ -102,16 +102,16 @@ export async function continueLake(
   };
 }
 
-/** A request for each series of an open order, and the orders whose globs select further symbols now. */
+/** A request for each series of an open order, and the change of the orders whose globs select further symbols now. */
 async function orderedAnew(
   context: SymbolContext,
   { to }: Range,
   verb: DownloadVerb,
-): Promise<{ readonly ordered: readonly SeriesRequest[]; readonly grown: readonly Order[] }> {
+): Promise<{ readonly ordered: readonly SeriesRequest[]; readonly grown: OrderChange }> {
   const { venue, paths } = context;
   const { orders } = await readOrders(lakePaths(paths.root));
   const ordered: SeriesRequest[] = [];
-  const grown: Order[] = [];
+  const growths = new Map<string, (order: Order) => Order>();
   const traded = new Map<Market, Promise<readonly TradedSymbol[]>>();
   for (const order of orders) {
     const { market, dataset, interval, settings, first } = order;
@@ -133,13 +133,16 @@ async function orderedAnew(
         ({ series, rest }) => (verb === 'vision' || rest !== undefined) && isInShard(ownShard, venue, series),
       );
     ordered.push(...order.symbols.map(requestOf), ...added);
-    const symbols = [...order.symbols, ...added.map(({ series }) => series.symbol)].sort();
     const [one] = added;
     const reach = one?.rest?.mode === 'only' ? dayText(one.rest.from) : undefined;
     const names = added.map(({ series }) => series.symbol);
-    if (one !== undefined) grown.push(withStarts({ ...order, symbols }, names, reach));
+    const grow = (now: Order): Order => {
+      const symbols = [...new Set([...now.symbols, ...names])].sort();
+      return withStarts({ ...now, symbols }, names, reach);
+    };
+    if (one !== undefined) growths.set(order.id, grow);
   }
-  return { ordered, grown };
+  return { ordered, grown: (held) => held.flatMap((order) => growths.get(order.id)?.(order) ?? []) };
 }
 
 /** The symbols that the globs of an order select, and that it does not have yet. */

@@ -41,7 +41,7 @@ export async function continueOrders(
   selection: RunSelection,
 ): Promise<{ readonly selection: RunSelection; readonly orders: OrderChange }> {
   const { paths, venue, options, observer, nowMs } = context;
-  if (options.revisions === 'only') return { selection, orders: { held: [], changed: [] } };
+  if (options.revisions === 'only') return { selection, orders: () => [] };
   const { orders: held, unreadable } = await readOrders(paths);
   if (unreadable.length > 0) observer.warn(`no orders, left out: ${listText(unreadable, 3)}`);
   const formatsOf = orderedFormats(held.filter(({ exchange }) => exchange === venue.name));
@@ -49,12 +49,16 @@ export async function continueOrders(
   for (const request of selection.requests)
     formatted.push(await withKnownFormat(context, request, formatsOf));
   const asked = askedOrders(context, { ...selection, requests: formatted });
-  const { orders: all, changed: joined } = joinOrders(held, asked, new Date(nowMs).toISOString());
-  const orders = { held, changed: [...joined, ...(selection.grown ?? [])] };
+  const joined = (known: readonly Order[]): ReturnType<typeof joinOrders> =>
+    joinOrders(known, asked, new Date(nowMs).toISOString());
+  const { grown = () => [] } = selection;
   const keepsRange = options.exact || options.to !== undefined;
-  const firsts = firstDays(keepsRange ? [] : all);
+  const firsts = firstDays(keepsRange ? [] : joined(held).orders);
   const requests = formatted.map((request) => withFirstDay(request, firsts, dayOf(nowMs, venue)));
-  return { selection: { ...selection, requests }, orders };
+  return {
+    selection: { ...selection, requests },
+    orders: (known) => [...joined(known).changed, ...grown(known)],
+  };
 }
 
 /** A run without `--format` keeps the format of the orders of a series; without an order, that of the held files, as its plan does. */

@@ -1,7 +1,7 @@
 /** The selection of a run: the contexts in which it is made, its parts, and its description. */
 import type { Quota } from '../../http/exchange-hosts.js';
 import type { LakePaths } from '../../lake/layout.js';
-import type { Order, OrderTerms } from '../../lake/orders.js';
+import type { OrderChange, OrderTerms } from '../../lake/orders.js';
 import type { Observer } from '../../model/observer.js';
 import type { Settings } from '../../model/task.js';
 import { durationText, listText, numberText } from '../../model/units.js';
@@ -55,8 +55,8 @@ export interface RunSelection {
   readonly requests: readonly SeriesRequest[];
   /** Set for a download with symbols: it leaves orders in the lake. */
   readonly order?: OrderTerms;
-  /** Set for a download without symbols: the open orders whose globs select further symbols now. */
-  readonly grown?: readonly Order[];
+  /** Set for a download without symbols: changes the open orders whose globs select further symbols now. */
+  readonly grown?: OrderChange;
   /** False when it is already known that the listing is not available. */
   readonly hasListing: boolean;
   /** `um klines 1m` */

@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { tempPath } from '../../files/temp-files.js';
-import { backingOf } from '../../files/backing.js';
+import { backingOf, withoutConflict } from '../../files/backing.js';
 import { refuseLinkedFolders } from '../../lake/layout.js';
 import { refuseIfLocked } from '../../lake/lock.js';
 import { mapOrdered } from '../../model/in-order.js';
@@ -16,7 +16,6 @@ import type { LoosePath, SeriesFolder } from '../../lake/walk-lake.js';
 import { createEngine } from '../../convert/duckdb.js';
 import type { HeldSelection } from '../../plan/select/held-series.js';
 import type { Session } from '../session.js';
-import { withoutConflict } from '../../lake/write/partition-guards.js';
 import { dayOf, parsePeriod } from '../../model/calendar.js';
 import type { Manifest } from '../../lake/manifest.js';
 import { isFromRest } from '../../model/manifest-line.js';
