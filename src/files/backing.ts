@@ -15,6 +15,10 @@ export interface Backing {
   openSeries(seriesFolder: string): Promise<void>;
   /** Forgets what is known about a series, because another writer has changed it. The next call opens it again. */
   reopenSeries(seriesFolder: string): Promise<void>;
+  /** How often the files of a series were forgotten: its manifest must be read again after that. */
+  timesForgotten(seriesFolder: string): number;
+  /** Calls `act`. Until it has ended, the files of the series are neither forgotten nor dropped. It must wait for no publication. */
+  using<T>(seriesFolder: string, act: () => Promise<T>): Promise<T>;
   /** Makes all files below these folders known. Call before they are listed. Rejects with `disk` for a lost file in one of them. */
   openFolders(folders: readonly string[]): Promise<void>;
   /** The same for folders of the exchange, of which the command may need a part only. */

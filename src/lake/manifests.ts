@@ -14,6 +14,7 @@ const ABSENCES_PER_LINE = 16;
 
 interface Known {
   readonly manifest: Promise<Manifest>;
+  readonly timesForgotten: number | undefined;
   /** Its memory, in lines; 0 until it is read. */
   lines: number;
 }
@@ -37,6 +38,8 @@ export class Manifests {
 
   /** The manifest of a series; `append` changes the returned object. Rejects like `readManifest`. */
   of(seriesFolder: string): Promise<Manifest> {
+    if (this.#known.get(seriesFolder)?.timesForgotten !== timesForgotten(seriesFolder))
+      this.#evict(seriesFolder);
     const known = this.#known.get(seriesFolder) ?? this.#read(seriesFolder);
     this.#known.delete(seriesFolder);
     this.#known.set(seriesFolder, known);
@@ -83,10 +86,11 @@ export class Manifests {
   }
 
   #read(seriesFolder: string): Known {
-    const known: Known = { manifest: readManifest(seriesFolder, this.#archive), lines: 0 };
-    known.manifest.then(
-      (manifest) => {
-        this.#updateSize(seriesFolder, known, manifest);
+    const manifest = readManifest(seriesFolder, this.#archive);
+    const known: Known = { manifest, timesForgotten: timesForgotten(seriesFolder), lines: 0 };
+    manifest.then(
+      (read) => {
+        this.#updateSize(seriesFolder, known, read);
       },
       () => {
         this.#evict(seriesFolder);
@@ -111,6 +115,11 @@ export class Manifests {
     this.#lines -= this.#known.get(seriesFolder)?.lines ?? 0;
     this.#known.delete(seriesFolder);
   }
+}
+
+/** Undefined for a lake that is in no bucket. */
+function timesForgotten(seriesFolder: string): number | undefined {
+  return backingOf(seriesFolder)?.timesForgotten(seriesFolder);
 }
 
 function sizeOf({ parquet, csv, zip, absences }: Manifest): number {

@@ -1,14 +1,16 @@
 /** What runs put into a lake in a bucket, and what they remove from it. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Order } from '../../src/lake/orders.js';
-import { bucketScene, dayOf, isPut, MANIFEST, MONTH } from '../helpers/bucket-scene.js';
+import { bucketScene, dayOf, FOLDER, isPut, MANIFEST, MONTH } from '../helpers/bucket-scene.js';
 import { cryptodl, cryptodlProcess, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { filesBelow } from '../helpers/lake.js';
 import type { TestLake } from '../helpers/lake-kinds.js';
-import { publish } from '../helpers/published.js';
+import { hourlyBars, publish } from '../helpers/published.js';
+import type { S3Record } from '../helpers/s3-server.js';
 
 const MIB = 1024 * 1024;
 const NOW = `${dayOf(10)}T12:00:00Z`;
@@ -121,9 +123,9 @@ describe('a run on a lake in a bucket', () => {
     expect(await isSound()).toBe(true);
   });
 
-  function run(words: readonly string[]): Promise<CliResult> {
+  function run(words: readonly string[], out = lake.out): Promise<CliResult> {
     const elsewhere = ['--temp-dir', mkdtempSync(join(scratch, 'temp-')), '--now', NOW];
-    const own = ['vision', '--interval', '1h', '--out', lake.out, '--archive-url', archive().url, ...FAST];
+    const own = ['vision', '--interval', '1h', '--out', out, '--archive-url', archive().url, ...FAST];
     return cryptodlProcess([...own, ...words, ...elsewhere], { env: lake.environment });
   }
 
@@ -163,6 +165,59 @@ describe('a run on a lake in a bucket', () => {
     expect(await ordering(words(added[0]), words(added[1]))).toEqual([0, 0]);
     expect(orders()).toEqual(added.map((symbols) => `${symbols} ${symbols} ${dayOf(8)}`));
   });
+
+  it.each(['parquet', 'csv'])(
+    'writes a partition of %s again when another writer changes the series while its file is read',
+    async (format) => {
+      for (const date of [28, 29, 30, 31]) {
+        const name = `BTCUSDT-1h-2026-10-${date}`;
+        const key = `data/futures/um/daily/klines/BTCUSDT/1h/${name}.zip`;
+        publish(join(scratch, 'archive'), key, hourlyBars([name.slice(-10)], date));
+      }
+      const words = (from: number, to: number): string[] => [
+        '--symbols',
+        'BTCUSDT',
+        '--format',
+        format,
+        '--from',
+        `2026-10-${from}`,
+        '--to',
+        dayOf(to),
+        '--exact',
+      ];
+      const other = scene.newLake();
+      expect((await run(words(30, 2))).code).toBe(0);
+      expect((await run(words(29, 3), other.out)).code).toBe(0);
+      const [october, november] = [10, 11].map(
+        (month) => `${FOLDER}/symbol=BTCUSDT/2026-${month}.${format}`,
+      ) as [string, string];
+      const requested = (name: string, path: string): S3Record | undefined =>
+        server.requests.find(({ method, key }) => method === name && key.endsWith(path));
+      const until = async (isTrue: () => boolean): Promise<void> => {
+        while (!isTrue()) await sleep(1);
+      };
+      server.requests.length = 0;
+      let isDone = false;
+      server.fault = async ({ method, key }) => {
+        // November is brought in when October is put, which finds the files of the other writer then.
+        if (method === 'GET' && key.endsWith(november))
+          await until(() => requested('PUT', october) !== undefined);
+        if (isDone || method !== 'PUT' || !key.endsWith(october)) return undefined;
+        await until(() => requested('GET', november)?.status === 200);
+        isDone = true;
+        for (const path of [october, november, MANIFEST]) lake.change(path, other.read(path));
+        return undefined;
+      };
+      const ended = await run(words(28, 4));
+      expect([ended.code, isDone]).toEqual([0, true]);
+      const sql =
+        'SELECT count(*) AS rows, count(DISTINCT open_time) AS hours, sum(open) AS prices FROM um_klines';
+      const found = await cryptodl(['sql', sql, '--csv', '--out', lake.out], { env: lake.environment });
+      const prices = 24 * (28 + 29 + 30 + 31 + 1 + 2 + 3 + 4);
+      expect(found.stdout).toBe(`rows,hours,prices\n192,192,${prices}\n`);
+      expect(await isSound()).toBe(true);
+    },
+  );
 
   it('puts a file above 16 MiB in parts, and reads it again', async () => {
     const begun = Date.parse(`${dayOf(1)}T00:00:00Z`);

@@ -216,6 +216,31 @@ describe('a mirror', () => {
     expect(existsSync(join(writer.root, FILE))).toBe(false);
   });
 
+  it('keeps the bytes of files in use, and begins no other use before it has forgotten them', async () => {
+    const { mirror, root, folder } = await open();
+    const path = join(root, FILE);
+    await mirror.bringIn([path]);
+    const read: string[] = [];
+    let end = nothing;
+    const first = mirror.using(folder, async () => {
+      await new Promise<void>((resolve) => {
+        end = () => Promise.resolve(resolve());
+      });
+      read.push(readFileSync(path, 'utf8'));
+    });
+    const forgotten = mirror.reopenSeries(folder);
+    await systemClock.sleep(20);
+    const next = mirror.using(folder, () => {
+      read.push(existsSync(path) ? 'kept' : 'forgotten');
+      return nothing();
+    });
+    await systemClock.sleep(20);
+    expect([mirror.timesForgotten(folder), readFileSync(path, 'utf8')]).toEqual([0, 'from the bucket']);
+    await end();
+    await Promise.all([first, forgotten, next]);
+    expect([mirror.timesForgotten(folder), ...read]).toEqual([1, 'from the bucket', 'forgotten']);
+  });
+
   it('leaves out objects that cannot be files, with one warning', async () => {
     const { mirror, root, server, warnings } = await open();
     server.store('data/other/folder', '');

@@ -11,6 +11,7 @@ import { FOLDERS } from '../layout.js';
 import type { FollowedRequests } from '../../model/observer.js';
 import type { Clock } from '../../model/clock.js';
 import { SharedResources } from '../../model/io.js';
+import { createSerializer } from '../../model/in-order.js';
 import { changedElsewhere } from '../s3/bucket.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import type { FileCopies } from './file-copies.js';
@@ -58,6 +59,11 @@ export class Mirror implements Backing {
   readonly #listed = new Set<string>();
   /** Folders of series that must be listed again, because another writer has changed them. */
   readonly #stale = new Set<string>();
+  readonly #timesForgotten = new Map<string, number>();
+  /** Uses of each series that have begun. */
+  readonly #uses = new Map<string, Set<Promise<unknown>>>();
+  /** The beginnings of uses, and the changes that wait for the end of all uses, take turns. */
+  readonly #beginning = createSerializer();
   /** The manifests of a listed lake, in order. */
   #manifests: readonly string[] = [];
 
@@ -73,7 +79,7 @@ export class Mirror implements Backing {
       hasWarned = true;
     });
     this.#publisher = new Publisher(this.#bucket, this.#known, (folder, conflicts) =>
-      this.#forget(folder, conflicts),
+      this.#whenUnused(folder, () => this.#forget(folder, conflicts)),
     );
   }
 
@@ -92,9 +98,34 @@ export class Mirror implements Backing {
     const folder = this.#known.keyOf(seriesFolder);
     const manifest = this.#known.manifestOf(folder);
     await this.#publisher.settled(folder);
-    await this.#publisher.inTurn(folder, async () => {
+    await this.#whenUnused(folder, async () => {
       // Lines that are not published yet stay. Their publication finds the changes of the other writer.
       if (!this.#known.isChanged(manifest)) await this.#forget(folder, [manifest]);
+    });
+  }
+
+  timesForgotten(seriesFolder: string): number {
+    return this.#timesForgotten.get(this.#known.keyOf(seriesFolder)) ?? 0;
+  }
+
+  async using<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
+    const folder = this.#known.keyOf(seriesFolder);
+    const uses = this.#uses.get(folder) ?? new Set();
+    this.#uses.set(folder, uses);
+    const { use } = await this.#beginning(folder, () => {
+      const begun = act();
+      uses.add(begun);
+      // Not awaited: the next one may begin.
+      return Promise.resolve({ use: begun });
+    });
+    return use.finally(() => uses.delete(use));
+  }
+
+  /** Calls `act` in its turn, after all uses of the series have ended. No other one begins meanwhile. */
+  #whenUnused<T>(folder: string, act: () => Promise<T>): Promise<T> {
+    return this.#beginning(folder, async () => {
+      await Promise.allSettled(this.#uses.get(folder) ?? new Set<Promise<unknown>>());
+      return this.#publisher.inTurn(folder, act);
     });
   }
 
@@ -304,6 +335,7 @@ export class Mirror implements Backing {
     for (const key of conflicts) this.#drop(key);
     this.#once.forget(`series ${folder}`);
     this.#stale.add(folder);
+    this.#timesForgotten.set(folder, (this.#timesForgotten.get(folder) ?? 0) + 1);
   }
 
   #drop(key: string): void {

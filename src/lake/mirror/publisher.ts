@@ -130,8 +130,7 @@ export class Publisher {
         }
       }
     } catch (error) {
-      if (isConflict(error))
-        await this.inTurn(folder, () => this.#forget(folder, [...series.conflicts, series.manifest]));
+      if (isConflict(error)) await this.#forget(folder, [...series.conflicts, series.manifest]);
       throw error;
     }
     for (const key of published) this.#known.toStub(key);

@@ -9,6 +9,7 @@ import { lostLines, overlappedFiles, overlaps, supersededFiles } from './existin
 import type { ExistingFile } from './existing-file.js';
 import type { Missing, ShorterRevision, WriteResult, WriterContext } from './writer.js';
 import { join } from 'node:path';
+import { backingOf } from '../../files/backing.js';
 import { seriesFolder } from '../layout.js';
 import type { HeldObjects } from '../held-objects.js';
 import { repeatLine } from '../undone-commits.js';
@@ -115,7 +116,7 @@ export async function publishedOrFailed(
 ): Promise<WriteResult> {
   const folder = folderOf(context, plan);
   try {
-    const result = await write();
+    const result = await (backingOf(folder)?.using(folder, write) ?? write());
     await context.timed('commit', { plan }, () => context.manifests.published(folder));
     return result;
   } catch (error) {
