@@ -174,13 +174,6 @@ describe('Concurrency', () => {
     expect(concurrency.limit).toBeGreaterThanOrEqual(60);
   });
 
-  it('holds its growth, and retreats, while far more than a tenth of the last hundred results are bad', () => {
-    const { changes, most, concurrency } = settle(1, { troubles: 0.3 }, 400);
-    expect(changes[0]).toEqual({ from: 30, to: 21, why: 'troubled' });
-    expect(most).toBe(START);
-    expect(concurrency.retreats).toBeGreaterThan(0);
-  });
-
   it('stays at the lowest level while a host refuses more than half of the requests, whatever the load', () => {
     expect(settle(1, { refuses: 0.7 }, 4000).mean).toBeLessThan(5);
   });

@@ -6,7 +6,7 @@ import { mapWireError, statusError } from '../../src/http/transport/error-map.js
 import type { Refusal } from '../../src/http/transport/error-map.js';
 import { context, refusal } from '../helpers/requests.js';
 import { wire } from '../helpers/wire.js';
-import { closedPort, httpAnswer, wireServer } from '../helpers/wire-server.js';
+import { closedPort, wireServer } from '../helpers/wire-server.js';
 
 const URL_ = 'https://archive.test/data/a.zip';
 
@@ -232,16 +232,5 @@ describe('a proxy', () => {
     const proxied = wire({ proxies: { http: '', https: url, except: '' } });
     const error = await refusal(proxied({ url: URL_, bucket: 'archive' }, context()));
     expect([error.code, heads.length]).toEqual(['proxy-unreachable', 1]);
-  });
-
-  it('over the wire: 407 to CONNECT', async () => {
-    const { url, heads } = await wireServer((socket) => socket.end(httpAnswer(407, '')));
-    const proxies = { http: '', https: url.replace('//', '//user:secret@'), except: '' };
-    const error = await refusal(wire({ proxies })({ url: URL_, bucket: 'archive' }, context()));
-    expect(error.code).toBe('proxy-refused');
-    expect(error.message).toBe('the proxy answered 407 to a request for archive.test');
-    expect(heads[0]).toMatch(/^CONNECT archive\.test:443 HTTP\/1\.1/);
-    expect(heads[0]).toMatch(/proxy-authorization: Basic dXNlcjpzZWNyZXQ=/i);
-    expect(JSON.stringify([error.message, error.hint])).not.toContain('secret');
   });
 });

@@ -1,12 +1,8 @@
 /** Connections through proxies, over real sockets: what a SOCKS5 proxy is asked, and its faults. */
-import { once } from 'node:events';
-import type { AddressInfo, Socket } from 'node:net';
-import { createServer } from 'node:tls';
+import type { Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Fetch } from '../../src/model/fetch.js';
 import type { Connection, PoolOptions } from '../../src/http/transport/pool.js';
-import { HAS_OPENSSL, makeCertificate } from '../helpers/certificates.js';
-import { scratchFolder } from '../helpers/folders.js';
 import { startProxy } from '../helpers/proxy.js';
 import { answer, context, refusal } from '../helpers/requests.js';
 import { startSocks } from '../helpers/socks.js';
@@ -14,7 +10,6 @@ import type { SocksOptions } from '../helpers/socks.js';
 import { resolving, wire, wirePools } from '../helpers/wire.js';
 import { httpAnswer, wireServer } from '../helpers/wire-server.js';
 
-const folder = scratchFolder();
 const LOGIN = 'anna:pa55:w0rd%';
 const WRITTEN_LOGIN = 'anna:pa55%3Aw0rd%25';
 const EARLY = '\x05\0\x05\0\0\x01\0\0\0\0\0\0HTTP/1.1 200 OK\r\n\r\n';
@@ -31,10 +26,7 @@ async function served(host = '127.0.0.1'): Promise<string> {
 
 describe('a SOCKS5 proxy', () => {
   it.each([
-    ['socks5h', 'archive.test', 'name archive.test'],
-    ['socks', 'archive.test', 'name archive.test'],
     ['socks5', 'localhost', '1 7f000001'],
-    ['socks5h', '127.0.0.1', '1 7f000001'],
     ['socks5h', '[::1]', `4 ${'0'.repeat(31)}1`],
     ['socks5h', '[2001:db8::f:1]', `4 20010db8${'0'.repeat(16)}000f0001`],
     ['socks5h', '[1:2:3:4:5:6:7:8]', '4 00010002000300040005000600070008'],
@@ -52,17 +44,6 @@ describe('a SOCKS5 proxy', () => {
     });
     const fetch = through(`socks5h://${(await startSocks()).label}`, { connectTimeoutMs: 100 });
     expect((await fetch({ url, bucket: 'archive' }, context())).status).toBe(200);
-  });
-
-  it('gets user and password, and no request of a host without a proxy', async () => {
-    const socks = await startSocks({ login: LOGIN });
-    const proxy = `socks5h://${WRITTEN_LOGIN}@${socks.label}`;
-    const request = { url: await served(), bucket: 'archive' };
-    await through(proxy)(request, context());
-    expect(socks.logins).toEqual([LOGIN]);
-    const rules = { http: proxy, https: proxy, except: '127.0.0.1' };
-    await through('', { proxies: rules })(request, context());
-    expect(socks.logins).toEqual([LOGIN]);
   });
 
   const NO_ANSWER = /^the proxy .* cannot be reached: no answer to a SOCKS5 request$/;
@@ -112,21 +93,6 @@ describe('a SOCKS5 proxy', () => {
     expect(asked).toEqual(['1 7f000001', `4 ${'0'.repeat(31)}1`]);
     const error = await refusal(fetch({ url: 'http://none.test/', bucket: 'archive' }, context()));
     expect(error.message).toBe('none.test: no address');
-  });
-
-  it.skipIf(!HAS_OPENSSL)('carries TLS for the name of the host (needs openssl)', async () => {
-    const { key, cert } = makeCertificate(folder, 'archive', { names: 'DNS:archive.test', days: 2 });
-    const server = createServer({ key, cert }, (socket) => {
-      socket.on('error', () => undefined).on('data', () => socket.write(httpAnswer(200, 'it')));
-    });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    onTestFinished(() => void server.close());
-    const { port } = server.address() as AddressInfo;
-    const request = { url: `https://archive.test:${port}/`, bucket: 'archive' };
-    const proxy = `socks5h://${(await startSocks()).label}`;
-    const { sha256 } = await through(proxy, { authorities: cert })(request, context());
-    expect(sha256).toBe(answer('it').sha256);
-    expect((await refusal(through(proxy)(request, context()))).code).toBe('tls-failed');
   });
 });
 

@@ -1,5 +1,3 @@
-import { ZIP as ZIP_FORMAT } from '../../src/exchange/zip/unzip.js';
-import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Fetch, FetchContext, FetchRequest, PartialBody } from '../../src/model/fetch.js';
 import { breaker } from '../../src/http/retry/breaker.js';
@@ -7,7 +5,6 @@ import { retryBudget } from '../../src/http/retry/budget.js';
 import { Failover } from '../../src/http/retry/fallback-host.js';
 import { retry } from '../../src/http/retry/retry.js';
 import type { RetryOptions } from '../../src/http/retry/retry.js';
-import { verify } from '../../src/http/transport/verify-body.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { RetryEvent } from '../../src/model/observer.js';
@@ -62,30 +59,6 @@ async function run(script: Script, changes: Partial<Omit<RetryOptions, 'clock'>>
 }
 
 describe('retry', () => {
-  it('waits somewhere between nothing and the exponential step, which has a cap', async () => {
-    const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
-    const numbers = fc.tuple(
-      random,
-      fc.integer({ min: 1, max: 5000 }),
-      fc.double({ min: 1, max: 3, noNaN: true }),
-    );
-    await fc.assert(
-      fc.asyncProperty(numbers, async ([share, retryDelayMs, retryFactor]) => {
-        const changes = { retries: 8, retryDelayMs, retryFactor };
-        const { clock, fetch, events } = retried(['http-server-error'], changes);
-        clock.randoms = [share];
-        const ended = refusal(fetch(REQUEST, context()));
-        await clock.advance(DAY_MS);
-        await ended;
-        const steps = events.map((_, retries) => Math.min(1000, retryDelayMs * retryFactor ** retries));
-        expect(steps).toHaveLength(8);
-        for (const [index, { delayMs }] of events.entries())
-          expect(delayMs).toBeCloseTo(share * (steps[index] ?? Number.NaN), 6);
-      }),
-      { numRuns: 30 },
-    );
-  });
-
   it.each([
     [4, new CryptodlError('zip-bomb', 'an error of four attempts')],
     [1, new CryptodlError('wait-too-long', 'no attempt was sent')],
@@ -203,23 +176,6 @@ describe('retry', () => {
     expect(clock.waiting).toBe(0);
   });
 
-  it('outlives an outage that opens the breaker, with one attempt of the wire for each probe', async () => {
-    const outageMs = 30_000;
-    const { clock, host, asked, events, options } = retried([200], { retries: 10 });
-    const started = clock.monotonic();
-    const isDown = (): boolean => clock.monotonic() - started < outageMs;
-    const down: Fetch = (request, inner) =>
-      isDown() ? Promise.reject(new CryptodlError('http-server-error', 'down')) : host(request, inner);
-    const guarded = retry(options)(
-      breaker({ clock, ...BREAKER, breakerOpenMs: 10_000, blockedWaitMs: 10_000 })(down),
-    );
-    const response = guarded(REQUEST, context());
-    await clock.advance(DAY_MS);
-    expect((await response).status).toBe(200);
-    expect(asked[0]?.at).toBeLessThan(outageMs + 11_000);
-    expect(events.filter(({ usesAttempt }) => usesAttempt).length).toBeLessThanOrEqual(8);
-  });
-
   it.each<[ErrorCode, number]>([
     ['checksum-mismatch', 0],
     ['checksum-mismatch', 50],
@@ -271,24 +227,6 @@ describe('retry', () => {
     expect([code, message, cause, attempts]).toEqual(['zip-bomb', 'said by the test', undefined, 3]);
   });
 
-  it('does not ask again for a zip whose sidecar has used up its retries', async () => {
-    const { clock, options } = retried([]);
-    const asked: string[] = [];
-    const host: Fetch = async ({ url }) => {
-      asked.push(url);
-      await clock.sleep(10);
-      if (url === REQUEST.url) return answer('PK\u0003\u0004');
-      throw new CryptodlError('http-server-error', 'no sidecar now');
-    };
-    const fetch = retry(options)(verify(host));
-    const sidecar = { url: `${REQUEST.url}.CHECKSUM`, bucket: 'archive' };
-    const sha256 = (): Promise<undefined> => fetch(sidecar, context()).then(() => undefined);
-    const ended = refusal(fetch({ ...REQUEST, expect: { format: ZIP_FORMAT, sha256 } }, context()));
-    await clock.advance(DAY_MS);
-    expect(await ended).toMatchObject({ code: 'http-server-error', attempts: 4 });
-    expect(asked).toEqual([sidecar.url, REQUEST.url, sidecar.url, sidecar.url, sidecar.url]);
-  });
-
   it('ends at once when it is aborted while it waits', async () => {
     const { clock, fetch, asked } = retried([{ code: 'http-server-error', retryAfterMs: 50_000 }]);
     const stop = new AbortController();
@@ -330,18 +268,6 @@ describe('retries of many requests at once', () => {
   const budget = (clock: VirtualClock, most = 1000) =>
     retryBudget({ clock, maxWaitMs: DAY_MS, mostAtOnce: () => most });
 
-  it('cost a host that fails everything ten at the start and then five in a second', async () => {
-    const changes = { retries: 2, retryDelayMs: 1, retryMaxDelayMs: 1 };
-    const { clock, asked, host, options } = retried(['http-server-error'], changes);
-    const fetch = retry(options)(budget(clock)(host));
-    const ended = Array.from({ length: 40 }, () => refusal(fetch(REQUEST, context())));
-    await clock.advance(2000);
-    expect(asked.length).toBeLessThanOrEqual(40 + 10 + 2 * 5 + 1);
-    await clock.advance(DAY_MS);
-    expect((await Promise.all(ended)).every(({ code }) => code === 'http-server-error')).toBe(true);
-    expect(asked).toHaveLength(40 * 3);
-  });
-
   it('are as many at once as they may be, and no more', async () => {
     const clock = new VirtualClock();
     let under = 0;
@@ -362,29 +288,6 @@ describe('retries of many requests at once', () => {
     await clock.advance(DAY_MS);
     await Promise.all(ended);
     expect(most).toBe(3);
-  });
-
-  it('do not wait for each other where a zip waits for its sidecar', async () => {
-    const clock = new VirtualClock();
-    const failed = new Set<string>();
-    const flaky: Fetch = async ({ url }) => {
-      await clock.sleep(10);
-      if (failed.has(url)) return answer('', 404);
-      failed.add(url);
-      throw new CryptodlError('http-server-error', 'the first time');
-    };
-    const options = { retryStrategy: 'fixed', retryFactor: 1, retryDelayMs: 1, retryMaxDelayMs: 1 } as const;
-    const all = retry({ clock, ...options, retries: 1, maxWaitMs: DAY_MS });
-    const fetch: Fetch = all(verify(budget(clock, 2)(flaky)));
-    const zip = (name: string) => {
-      const url = `http://archive.test/${name}.zip`;
-      const sidecar = { url: `${url}.CHECKSUM`, bucket: 'archive' };
-      const sha256 = (): Promise<undefined> => fetch(sidecar, context()).then(() => undefined);
-      return fetch({ url, bucket: 'archive', expect: { format: ZIP_FORMAT, sha256 } }, context());
-    };
-    const ended = Promise.all(Array.from({ length: 8 }, (_, index) => zip(String(index))));
-    await clock.advance(60_000);
-    expect((await ended).map(({ status }) => status)).toEqual(Array.from({ length: 8 }, () => 404));
   });
 });
 
@@ -458,34 +361,6 @@ describe('a large body that comes in pieces', () => {
     expect((await refusal(response)).code).toBe('connection-lost');
     // The first piece is progress: two retries are left after it.
     expect(asked).toHaveLength(3);
-  });
-});
-
-describe('an address that is refused', () => {
-  const BLOCKED_MS = 90_000;
-
-  /** The retry layer over the breaker, in front of a host that refuses so often. */
-  function refusing(times: number, maxWaitMs: number) {
-    const script: Script = [...Array<ErrorCode>(times).fill('address-blocked'), 200];
-    const made = retried(script, { maxWaitMs });
-    const guard = breaker({
-      clock: made.clock,
-      ...BREAKER,
-      breakerOpenMs: 30_000,
-      blockedWaitMs: BLOCKED_MS,
-    });
-    return { ...made, fetch: retry(made.options)(guard(made.host)) };
-  }
-
-  it('is waited for as long as it takes, and asked once more, without spending a retry', async () => {
-    const { clock, asked, events, fetch } = refusing(1, 600_000);
-    const responses = [fetch(REQUEST, context())];
-    await clock.advance(0);
-    responses.push(fetch(REQUEST, context()), fetch(REQUEST, context()));
-    await clock.advance(DAY_MS);
-    for (const response of responses) expect((await response).status).toBe(200);
-    expect(asked[1]?.at).toBeGreaterThanOrEqual(BLOCKED_MS);
-    expect(events.every(({ usesAttempt }) => !usesAttempt)).toBe(true);
   });
 });
 

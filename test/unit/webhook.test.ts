@@ -42,14 +42,6 @@ async function answering(...statuses: number[]) {
 }
 
 describe('the webhook', () => {
-  it.each([[[500, 200]], [[429, 503, 204]], [[502, 502, 502, 201]]])('is retried: %j', async (statuses) => {
-    const { url, heads } = await answering(...statuses);
-    const post = posting(url);
-    await drive(post);
-    await expect(post.posted).resolves.toBeUndefined();
-    expect(heads).toHaveLength(statuses.length);
-  });
-
   it('is sent four times at most', async () => {
     const { url, heads } = await answering(503);
     const post = posting(`${url}/secret`);
