@@ -64,14 +64,6 @@ const JANUARY = days('2024-01-01', '2024-02-01');
 const FEBRUARY = days('2024-02-01', '2024-03-01');
 
 describe('month partitions', () => {
-  it('take the monthly object for a whole month that has one, and dailies for the rest', async () => {
-    const archive = { daily: [...JANUARY, ...FEBRUARY], monthly: ['2024-01', '2024-02'] };
-    expect(await chosen(archive, '2024-01-01', '2024-02-03')).toEqual({
-      '2024-01': ['2024-01'],
-      '2024-02': ['2024-02-01', '2024-02-02'],
-    });
-  });
-
   it('take the dailies of a whole month that has no monthly object', async () => {
     expect(await chosen({ daily: JANUARY }, '2024-01-01', '2024-02-01')).toEqual({ '2024-01': JANUARY });
   });
@@ -108,14 +100,6 @@ describe('day partitions', () => {
     const given = { partition: 'day', daily: JANUARY, monthly: ['2024-01'] } as const;
     const expected = Object.fromEntries(JANUARY.map((label) => [label, [label]]));
     expect(await chosen(given, '2024-01-01', '2024-02-01')).toEqual(expected);
-  });
-
-  it('take a monthly object for a month without any daily, as one month file', async () => {
-    const given = { partition: 'day', daily: FEBRUARY, monthly: ['2024-01', '2024-02'] } as const;
-    expect(await chosen(given, '2024-01-01', '2024-02-02')).toEqual({
-      '2024-01': ['2024-01'],
-      '2024-02-01': ['2024-02-01'],
-    });
   });
 });
 

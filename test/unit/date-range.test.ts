@@ -37,10 +37,6 @@ describe('--days', () => {
     expect(range({ days: 99_999_999 })).toEqual(['2017-07-01', '2024-03-14']);
   });
 
-  it('ends with yesterday', () => {
-    expect(range({ days: 3 })).toEqual(['2024-03-12', '2024-03-14']);
-  });
-
   it('turns over at midnight UTC', () => {
     expect(range({ days: 1 }, Date.parse('2024-03-15T00:00:00Z') - 1)).toEqual(['2024-03-13', '2024-03-13']);
     expect(range({ days: 1 }, Date.parse('2024-03-15T00:00:00Z'))).toEqual(['2024-03-14', '2024-03-14']);
@@ -55,14 +51,6 @@ describe('--months', () => {
 });
 
 describe('--from and --to', () => {
-  it('include the last day', () => {
-    expect(range({ ...from('2024-01-01'), ...to('2024-01-31') })).toEqual(['2024-01-01', '2024-01-31']);
-  });
-
-  it('may be one day', () => {
-    expect(range({ ...from('2024-02-29'), ...to('2024-02-29') })).toEqual(['2024-02-29', '2024-02-29']);
-  });
-
   it('end with yesterday, or begin with each series, where one is missing', () => {
     expect(range(from('2024-03-01'))).toEqual(['2024-03-01', '2024-03-14']);
     expect(range(to('2024-03-01'))).toEqual([undefined, '2024-03-01']);

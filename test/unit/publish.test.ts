@@ -25,21 +25,6 @@ function staged(content: string): string {
 }
 
 describe('publishing', () => {
-  it('makes the folders, and leaves nothing staged', async () => {
-    const target = join(folder, 'a', 'b', '2024-01.parquet');
-    const path = staged('whole');
-    await publish(path, target);
-    expect(readFileSync(target, 'utf8')).toBe('whole');
-    expect(existsSync(path)).toBe(false);
-  });
-
-  it('replaces an existing file', async () => {
-    const target = join(folder, 'c', 'x');
-    await publish(staged('old and longer'), target);
-    await publish(staged('new'), target);
-    expect(readFileSync(target, 'utf8')).toBe('new');
-  });
-
   it('of a file that is not there leaves the target as it was', async () => {
     const target = join(folder, 'd', 'x');
     await publish(staged('kept'), target);

@@ -236,14 +236,6 @@ describe('periods that REST fills', () => {
     expect(found[1]).toBe(held);
   });
 
-  it('give way to the archive once it has the day', () => {
-    const line = lineOf('2024-02-07*');
-    const listed = choice('2024-02-07', 'hole', { ...object('2024-02-07'), held: line });
-    const context = contextOf({ mode: 'fill', hasMonths: false, held: ['2024-02-07*'] });
-    const found = fillFromRest(context, [listed]);
-    expect(found[0]?.listed?.rest).toBeUndefined();
-  });
-
   it('are those that REST filled before, until the archive has them', () => {
     const line = lineOf('2024-02-07*');
     const given = { held: ['2024-02-07*'] };
