@@ -172,13 +172,6 @@ describe('a lake that is continued every day', () => {
       publish(folder, keyOf(dayOf(9)), csvOf(dayOf(9), 109), (_, name) => `${'0'.repeat(64)}  ${name}\n`);
     });
 
-    it('refuses it, and says how it can be taken', async () => {
-      const result = await run(11, [...named, '--days', '3']);
-      expect(result.code).toBe(3);
-      expect(result.events.at(-1)).toMatchObject({ failed: { 'sidecar-stale': 1 }, outcomes: { ok: 2 } });
-      expect(result.stderr).toContain('--stale-checksum warn');
-    });
-
     it('takes it with --stale-checksum warn, and says so', async () => {
       const result = await run(11, [...named, '--days', '3', '--stale-checksum', 'warn']);
       expect(result.code).toBe(0);

@@ -312,16 +312,6 @@ describe('held rows', () => {
     };
     const asked = (day: number): number => zips().filter((path) => path === `/${keyOf(day)}`).length;
 
-    it('is fetched again when its sidecar has changed', async () => {
-      await holdTenDays();
-      stale();
-      expect((await run(12)).code).toBe(3);
-      put(8, 999);
-      const result = await run(13);
-      expect([result.code, asked(8)]).toEqual([0, 1]);
-      expect(await held()).toEqual({ ...usual(1, 12), 8: '24 of 999' });
-    });
-
     it('is fetched again when its sidecar is gone', async () => {
       await holdTenDays();
       stale();

@@ -202,22 +202,6 @@ describe.each([
       expect(merged).toMatchObject({ rows: 6, duplicatesAcross: 1 });
       expect([...merged.written.keys()]).toEqual(['2024-01-16.zip']);
     });
-
-    it.each(MERGES)('%s puts a day in between where it belongs, rows as published', async (_, settings) => {
-      const asPublished = { ...settings, asPublished: true };
-      const first = await make(
-        { '2024-01-15': funding(3) + funding(1), '2024-01-17': funding(0) },
-        asPublished,
-      );
-      const merged = await converter.convert({
-        series: FUNDING,
-        settings: asPublished,
-        received: [received('2024-01-16', funding(7) + funding(5) + funding(7))],
-        kept: { file: first.file, objects: { '2024-01-15': 2, '2024-01-17': 1 } },
-      });
-      const rows = settings.format === 'csv' ? readCsv(merged.file) : await readParquet(merged.file);
-      expect(rows.map((row) => Number(row['last_funding_rate']))).toEqual([3, 1, 7, 5, 7, 0]);
-    });
   });
 
   describe('headers', () => {

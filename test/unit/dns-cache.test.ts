@@ -2,8 +2,6 @@ import type { LookupAddress, LookupOptions } from 'node:dns';
 import { describe, expect, it } from 'vitest';
 import { DnsCache } from '../../src/http/transport/dns-cache.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
-import { wire } from '../helpers/wire.js';
-import { context, refusal } from '../helpers/requests.js';
 
 const HOST = 'archive.test';
 const FIRST: LookupAddress[] = [
@@ -171,13 +169,5 @@ describe('names', () => {
     const last = ask();
     expect(questions).toEqual([]);
     expect(await last).toEqual(SECOND);
-  });
-
-  it('that do not exist are told apart from a resolver that is down', async () => {
-    const error = await refusal(
-      wire()({ url: 'http://no-such-name.invalid/', bucket: 'archive' }, context()),
-    );
-    expect(['host-unknown', 'dns-failed']).toContain(error.code);
-    expect(error.message).toContain('no-such-name.invalid');
   });
 });

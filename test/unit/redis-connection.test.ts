@@ -1,5 +1,4 @@
-import { createServer } from 'node:http';
-import { createServer as createTcpServer } from 'node:net';
+import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { redis } from '../../src/plan/options/addresses.js';
@@ -62,16 +61,6 @@ describe('a server for --redis', () => {
   ])('with the INFO %j is refused for: %s', (info, problem) => {
     expect(refusedServer(info)).toBe(problem);
   });
-
-  it('must speak the protocol of Redis', async () => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => server.once('listening', resolve));
-    const { port } = server.address() as AddressInfo;
-    await expect(connectRedis(`redis://127.0.0.1:${port}`, 'limit')).rejects.toThrow(
-      `Redis at redis://127.0.0.1:${port}: the server is not a Redis server`,
-    );
-    server.close();
-  });
 });
 
 describe('an error of a server', () => {
@@ -99,15 +88,6 @@ describe('an error of a server', () => {
   ])('is one line: %s', (message, line) => {
     expect(reply(message)).toBe(`redis-${line}`);
   });
-
-  it('is data of another program only if a command found it', () => {
-    const isForeign = (message: string): boolean =>
-      redisProblem('redis://host.test', new Error(message)).message.endsWith('data of another program');
-    expect(isForeign('WRONGTYPE Operation')).toBe(true);
-    expect(isForeign(`${IN_6}WRONGTYPE Operation`)).toBe(true);
-    expect(isForeign('OOM command not allowed. script: f3, on @user_script:7.')).toBe(false);
-    expect(isForeign(`${IN_6}-READONLY You can't write`)).toBe(false);
-  });
 });
 
 it.each([
@@ -120,7 +100,7 @@ it.each([
   ],
   ['does not use TLS', 'rediss', '-ERR unknown command', 'the server does not use TLS'],
 ])('a server that %s is one line', async (_, scheme, answer, problem) => {
-  const server = createTcpServer((socket) => {
+  const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.once('data', () => socket.end(answer));
   }).listen(0, '127.0.0.1');

@@ -1,11 +1,10 @@
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import { mapWireError } from '../../src/http/transport/error-map.js';
 import { UNLIMITED } from '../../src/http/transport/sockets.js';
-import { answer, context, refusal } from '../helpers/requests.js';
+import { context, refusal } from '../helpers/requests.js';
 import { wire } from '../helpers/wire.js';
 import { httpAnswer, wireServer } from '../helpers/wire-server.js';
 
@@ -23,7 +22,6 @@ describe('transport, when the host misbehaves', () => {
     ['an end at once after the headers', `${OK}Content-Length: 9\r\n\r\n`, 'fin', 'connection-lost'],
     ['a length of a chunk that is none', `${CHUNKS}\r\nzz\r\nhalf\r\n`, 'stay', 'http-protocol'],
     ['an end within a chunk', `${CHUNKS}Connection: close\r\n\r\n1\r\na\r\n2\r\nb`, 'fin', 'http-protocol'],
-    ['a packed body', `${OK}Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx`, 'stay', 'body-encoded'],
     ['N10: a length that is no number', `${OK}Content-Length: many\r\n\r\n`, 'stay', 'http-protocol'],
     [
       'an upgrade that nobody asked for',
@@ -41,31 +39,6 @@ describe('transport, when the host misbehaves', () => {
     const error = await refusal(transport({ take: () => sleep(20) })(url));
     expect(error).toMatchObject({ code, retryable: true, hostFault: true });
     expect(error.message).toContain(new URL(url).host);
-  });
-
-  it('does not take the surplus of a body for the next answer', async () => {
-    let requests = 0;
-    const { url } = await wireServer((socket) => {
-      requests += 1;
-      socket.write(
-        requests === 1 ? httpAnswer(200, 'abcdefgh', ['Content-Length: 3']) : httpAnswer(200, 'the second'),
-      );
-    });
-    const fetch = transport();
-    // Cut short, or refused: never the wrong bytes for good.
-    const first = await fetch(url).catch(() => undefined);
-    expect([undefined, answer('abc').sha256]).toContain(first?.sha256);
-    expect((await fetch(url)).sha256).toBe(answer('the second').sha256);
-  });
-
-  it('goes on after a connection that the host closed while it was idle', async () => {
-    const { url, sockets } = await wireServer((socket) => socket.write(httpAnswer(200, 'x')));
-    const fetch = transport();
-    await fetch(url);
-    const [idle] = sockets;
-    if (idle !== undefined) await once(idle.end(), 'close');
-    expect((await fetch(url)).status).toBe(200);
-    expect(sockets).toHaveLength(2);
   });
 
   it.each<[number, ErrorCode]>([

@@ -8,7 +8,6 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError, toCryptodlError } from '../../src/model/errors.js';
 import type { FetchContext, FetchRequest, FetchResponse, Sign } from '../../src/model/fetch.js';
 import { Sink } from '../../src/http/transport/sink.js';
-import { keyPath } from '../../src/exchange/keys.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 import { answer, context, refusal } from '../helpers/requests.js';
 import { wire } from '../helpers/wire.js';
@@ -49,55 +48,9 @@ describe('transport, when the host answers', () => {
     expect(heads[0]).toMatch(/^GET \/a\.zip\?x=1 HTTP\/1\.1\r\n/);
     expect(heads[0]).toContain('accept-encoding: identity');
   });
-
-  it('asks caches to revalidate only when told to', async () => {
-    const { url, heads } = await wireServer(answering(200, ''));
-    const fetch = transport();
-    await fetch(url);
-    await fetch(url, { bypassCache: true });
-    expect(heads[0]).not.toContain('no-cache');
-    expect(heads[1]).toContain('cache-control: no-cache');
-  });
-
-  it('sends keys that are not ASCII percent-encoded', async () => {
-    const { url, heads } = await wireServer(answering(200, ''));
-    await transport()(`${url}/${keyPath('data/spot/币安人生USDT/a b+c.zip')}`);
-    const path = heads[0]?.split(' ')[1] ?? '';
-    expect(path).toMatch(/^[\u0021-\u007e]+$/);
-    expect(decodeURIComponent(path)).toBe('/data/spot/币安人生USDT/a b+c.zip');
-  });
-
-  it('reads chunked bodies and bodies that end with the connection', async () => {
-    const chunked = await wireServer(
-      answering(200, '3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n', ['Transfer-Encoding: chunked']),
-    );
-    expect((await transport()(chunked.url)).sha256).toBe(answer('abcde').sha256);
-    const closing = await wireServer((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nabcde'));
-    expect((await transport()(closing.url)).sha256).toBe(answer('abcde').sha256);
-  });
-
-  it('uses one connection again and again, and no more of them than allowed', async () => {
-    const { url, sockets, heads } = await wireServer(answering(200, 'x'));
-    const fetch = transport(2);
-    await Promise.all(Array.from({ length: 20 }, () => fetch(url)));
-    for (let time = 0; time < 5; time += 1) await fetch(url);
-    expect(sockets).toHaveLength(2);
-    expect(heads).toHaveLength(25);
-  });
 });
 
 describe('transport, with a large body', () => {
-  it('spools it to a file, whole and with the right digests', async () => {
-    const { url } = await wireServer(answering(200, LARGE));
-    const spoolPath = join(folder, 'large.zip');
-    const more = { spoolPath, spoolAboveBytes: 2 * MIB };
-    const response = await transport()(url, more);
-    const { sha256 } = answer(LARGE);
-    expect(response.body).toEqual({ kind: 'file', path: spoolPath, size: LARGE.length });
-    expect(response).toMatchObject({ sha256 });
-    expect(readFileSync(spoolPath).equals(LARGE)).toBe(true);
-  });
-
   it('has all chunks in order in its spool file, also if they arrive while others are written', async () => {
     const spoolPath = join(folder, 'in-order');
     const sink = new Sink({ spoolPath, spoolAboveBytes: 1 });

@@ -1,11 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Outcomes } from '../../src/run/write-objects.js';
 import type { Session } from '../../src/run/session.js';
 import { lakePaths } from '../../src/lake/layout.js';
 import { Counters } from '../../src/model/counters.js';
-import { CryptodlError } from '../../src/model/errors.js';
 import type { PartitionPlan } from '../../src/model/task.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
 import type { PartitionWriter, WriteResult } from '../../src/lake/write/writer.js';
@@ -16,15 +15,12 @@ import { scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
 
-/** Passes the objects to a writer that refuses the given keys, and resolves with the lake's paths. */
-async function write(
-  objects: readonly ReceivedObject[],
-  refused: Readonly<Record<string, CryptodlError>> = {},
-): Promise<ReturnType<typeof lakePaths>> {
+/** Passes the objects to a writer. */
+async function write(objects: readonly ReceivedObject[]): Promise<void> {
   const paths = lakePaths(join(scratch, 'lake'));
   const result: WriteResult = {
     written: new Map(objects.map(({ object }) => [object.key, { rows: 1 }])),
-    failed: new Map(Object.entries(refused)),
+    failed: new Map(),
     files: 0,
     bytes: 0,
     duplicatesAcross: 0,
@@ -40,7 +36,6 @@ async function write(
   const outcomes = new Outcomes(session as unknown as Session, undefined as unknown as FailureReport);
   const writer = { write: () => Promise.resolve(result) } as unknown as PartitionWriter;
   await outcomes.write(writer, { series: {} } as PartitionPlan, objects, new Map());
-  return paths;
 }
 
 describe('the bodies of written objects', () => {
@@ -61,12 +56,5 @@ describe('the bodies of written objects', () => {
     const object = received('2024-01-15', 'rows', path);
     await write([object]);
     expect(existsSync(path)).toBe(false);
-  });
-
-  it('go to the quarantine first if they were refused', async () => {
-    const zip = { kind: 'memory', bytes: Buffer.from('not a zip') } as const;
-    const refusal = new CryptodlError('zip-broken', 'damaged');
-    const paths = await write([{ ...received('2024-01-15', 'rows'), zip }], { '2024-01-15.zip': refusal });
-    expect(readFileSync(join(paths.quarantine, '2024-01-15.zip'), 'utf8')).toBe('not a zip');
   });
 });
