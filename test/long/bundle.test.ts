@@ -181,7 +181,7 @@ describe('the bundle', () => {
     expect(status).toBe(1);
     expect(stderr).toContain('broken');
     expect(stderr).toContain(`${installed}/dist/verbs/list/`);
-    expect(stderr).toMatch(/dist\/catalog\/[a-z-]+\.js:\d+:\d+/);
+    expect(stderr).toMatch(/dist\/verbs\/list\/[a-z-]+\.js:\d+:\d+/);
     expect(stderr).not.toContain('rest.cjs');
   });
 
