@@ -89,8 +89,9 @@ export async function withQueue(
   const loss = watchLoss(open, io.clock, signals.signal);
   try {
     const acting = act({ open, warn, signals });
-    // A worker waits for the server as long as it takes, and gives its jobs back after a signal.
+    // It may end after the race.
     acting.catch(() => undefined);
+    // A worker waits for the server as long as it takes, and gives its jobs back after a signal.
     return await (verb === 'worker' ? acting : Promise.race([acting, loss.ended]));
   } catch (error) {
     const signal = signals.signalled();
