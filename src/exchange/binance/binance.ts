@@ -3,6 +3,7 @@ import { ZIP } from '../zip/unzip.js';
 import { parsePeriod, periodText } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
 import { readDatasetFacts, readHalts, readVenueFacts } from '../facts.js';
+import type { HaltFacts } from '../facts.js';
 import { fileOfKey } from '../keys.js';
 import { S3_LISTING } from '../s3-listing.js';
 import type { Archive, Sidecar, Source } from '../source.js';
@@ -19,12 +20,13 @@ import { fieldsOf, parseJson } from '../../text/json.js';
 export function loadBinance(): Source {
   const facts = readVenueFacts();
   const venue = venueOf(facts, readDatasetFacts());
+  let halts: readonly HaltFacts[] | undefined;
   return {
     ...venue,
     archive: binanceArchive(venue.markets),
     answers: BINANCE_ANSWERS,
     rest: binanceRest(facts.hosts),
-    halts: readHalts,
+    halts: () => (halts ??= readHalts()),
   };
 }
 
