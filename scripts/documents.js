@@ -27,6 +27,38 @@
  * @property {Readonly<Record<string, string>>} [defaultOf] Where a verb has another one.
  */
 
+/**
+ * The rows of the flag table with the verbs that have each flag, and their own texts for it.
+ * @param {readonly string[]} names
+ * @param {{ flagSpec: (name: any) => any, environmentName: (name: any) => string, verbs: readonly any[] }} tables
+ * @returns {Flag[]}
+ */
+export function flagRows(names, { flagSpec, environmentName, verbs }) {
+  return names.map((name) => {
+    const { default: preset, ...spec } = flagSpec(name);
+    const own = verbs.filter(({ flags, moreFlags = [] }) => [...flags, ...moreFlags].includes(name));
+    /** @param {string} field */
+    const textsOf = (field) =>
+      Object.fromEntries(
+        own.flatMap((verb) => {
+          const text = verb.meanings?.[name]?.[field];
+          return text === undefined ? [] : [[verb.name, text]];
+        }),
+      );
+    return {
+      name,
+      environment: environmentName(name),
+      value: undefined,
+      preset,
+      ...spec,
+      verbs: own.map((verb) => verb.name),
+      docOf: textsOf('doc'),
+      unsetOf: textsOf('unset'),
+      defaultOf: textsOf('default'),
+    };
+  });
+}
+
 const MADE = '<!-- npm run docs writes this file; a test compares it with the tables of the program. -->';
 
 /** @param {string} text */

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { toJsonSchema } from '@valibot/to-json-schema';
 import { format, resolveConfig } from 'prettier';
-import { datasetsDocument, faultsDocument, flagsDocument } from './documents.js';
+import { datasetsDocument, faultsDocument, flagRows, flagsDocument } from './documents.js';
 
 /** @param {string} path */
 const at = (path) => new URL(`../${path}`, import.meta.url);
@@ -16,15 +16,13 @@ const { FACTS } = await built('exchange/facts.js');
 const { MARKETS } = await built('exchange/names.js');
 const { describeDataset } = await built('exchange/describe.js');
 const { FLAG_NAMES, environmentName, flagSpec } = await built('plan/options/flags.js');
+const { VERBS } = await built('main.js');
 
 const venue = loadBinance();
 const descriptions = MARKETS.flatMap((/** @type {string} */ market) =>
   Object.values(venue.markets[market].datasets).map((spec) => describeDataset(venue, market, spec)),
 );
-const flags = FLAG_NAMES.map((/** @type {string} */ name) => {
-  const { default: preset, ...spec } = flagSpec(name);
-  return { name, environment: environmentName(name), value: undefined, preset, ...spec };
-});
+const flags = flagRows(FLAG_NAMES, { flagSpec, environmentName, verbs: Object.values(VERBS) });
 
 /** Titles of the fault tests, as vitest lists them. */
 function faultTitles() {

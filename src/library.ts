@@ -15,7 +15,7 @@ import { checkHooks, observerOf } from './library/hooks.js';
 import type { Hooks, RunHooks, S3Credentials } from './library/hooks.js';
 import { itemsOf, mapItems } from './library/items.js';
 import type { Begun, Items, ItemsWithSummary } from './library/items.js';
-import { callOf, inOptionNames, rawValues } from './library/options.js';
+import { callOf, inOptionNames, LIBRARY_VERBS, rawValues } from './library/options.js';
 import type { LibraryVerb, OptionsOf } from './library/options.js';
 import { onLake } from './library/lake-in-bucket.js';
 import { systemClock } from './model/clock.js';
@@ -183,7 +183,11 @@ function requestOf(verb: LibraryVerb, options: object, hooks: RunHooks): Omit<Ve
   const values = rawValues(verb, options);
   checkHooks(verb, hooks);
   const source = loadBinance();
-  const resolved = resolveOptions(verb, [{ origin: 'flag', values, nameOf: camelCase }], source);
+  const resolved = resolveOptions(
+    LIBRARY_VERBS[verb],
+    [{ origin: 'flag', values, nameOf: camelCase }],
+    source,
+  );
   return {
     source,
     resolved,
@@ -217,5 +221,5 @@ function lakeCall<Item, Summary>(
   act: (request: VerbRequest) => AsyncGenerator<Item, Summary>,
 ): ItemsWithSummary<Item, Summary> {
   const request = inLibraryErrors(() => requestOf(verb, options, hooks));
-  return itemsOf((begun) => onLake(verb, { ...request, ...begun }, hooks, act), hooks.signal);
+  return itemsOf((begun) => onLake(LIBRARY_VERBS[verb], { ...request, ...begun }, hooks, act), hooks.signal);
 }

@@ -1,12 +1,11 @@
 /** `cryptodl completion SHELL` prints a few lines of shell, which call the hidden `cryptodl __complete WORD...` at each TAB. */
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
-import { flagFor, flagSpec, flagsOf, isSwitch } from '../plan/options/flags.js';
-import { VERBS } from '../plan/options/flag-spec.js';
-import type { Verb } from '../plan/options/flag-spec.js';
+import { flagSpec, isSwitch } from '../plan/options/flags.js';
+import { flagFor, flagsOf } from '../plan/options/verb-spec.js';
+import type { VerbSpec, VerbSpecs } from '../plan/options/verb-spec.js';
 import { choice } from '../plan/options/parsers.js';
-import type { OptionsCommand } from '../run/look-up.js';
-import { SHELLS, VERB_TEXTS } from './verbs.js';
+import type { OfflineCommand } from '../run/verb.js';
 import { writeText } from '../terminal/write-data.js';
 
 const BASH = `# bash completion for cryptodl; made by: cryptodl completion bash
@@ -64,15 +63,19 @@ end
 complete -c cryptodl -f -a '(__cryptodl_complete)'
 `;
 
+const SCRIPTS: Readonly<Record<string, string>> = { bash: BASH, zsh: ZSH, fish: FISH };
+
 /** Throws a usage error for a missing or unknown shell. */
-export async function completion({ operand = '', io }: OptionsCommand): Promise<ExitCode> {
-  await writeText(io, { bash: BASH, zsh: ZSH, fish: FISH }[choice(SHELLS)(operand, 'completion')]);
+export async function completion({ operand = '', io }: OfflineCommand): Promise<ExitCode> {
+  await writeText(io, SCRIPTS[choice(Object.keys(SCRIPTS))(operand, 'completion')] ?? '');
   return 0;
 }
 
 /** Prints what may stand in place of the last word, one per line with a description; `:file` and `:folder` stand for paths. */
-export async function complete(words: readonly string[], io: Io): Promise<ExitCode> {
-  const lines = candidatesOf(words).map(({ word, doc }) => (doc === undefined ? word : `${word}\t${doc}`));
+export async function complete(words: readonly string[], verbs: VerbSpecs, io: Io): Promise<ExitCode> {
+  const lines = candidatesOf(words, Object.values(verbs)).map(({ word, doc }) =>
+    doc === undefined ? word : `${word}\t${doc}`,
+  );
   await writeText(io, lines.map((line) => `${line}\n`).join(''));
   return 0;
 }
@@ -82,13 +85,13 @@ interface Candidate {
   readonly doc?: string;
 }
 
-function candidatesOf(words: readonly string[]): readonly Candidate[] {
+function candidatesOf(words: readonly string[], verbs: readonly VerbSpec[]): readonly Candidate[] {
   // bash splits `--flag=value` into three words.
   const before = words.filter((word) => word !== '=');
   const current = words.at(-1) === '=' ? '' : (before.pop() ?? '');
   const [first] = before;
-  if (first === undefined) return matching(current, verbCandidates());
-  const verb = VERBS.find((name) => name === first);
+  if (first === undefined) return matching(current, verbCandidates(verbs));
+  const verb = verbs.find(({ name }) => name === first);
   if (verb === undefined) return [];
   const [, joined, value = ''] = /^(--[\w-]+=)(.*)$/.exec(current) ?? [];
   const ofFlag =
@@ -110,16 +113,16 @@ function matching(text: string, candidates: readonly Candidate[], start = ''): r
   });
 }
 
-function verbCandidates(): Candidate[] {
+function verbCandidates(verbs: readonly VerbSpec[]): Candidate[] {
   return [
-    ...VERBS.map((verb) => ({ word: verb, doc: firstPart(VERB_TEXTS[verb].doc) })),
+    ...verbs.map(({ name, doc }) => ({ word: name, doc: firstPart(doc) })),
     { word: '--help', doc: 'show help' },
     { word: '--help-all', doc: 'show more help' },
     { word: '--version', doc: 'show the version' },
   ];
 }
 
-function flagCandidates(verb: Verb): Candidate[] {
+function flagCandidates(verb: VerbSpec): Candidate[] {
   return [
     { word: '--help', doc: 'show help' },
     { word: '--help-all', doc: 'show all flags' },
@@ -136,7 +139,7 @@ function firstPart(doc: string): string {
 }
 
 /** The values of the flag `typed`; undefined for a switch and for another word. `text`: the begun value, of which the part after the last comma is completed. */
-function valuesOf(verb: Verb, typed: string | undefined, text: string): readonly Candidate[] | undefined {
+function valuesOf(verb: VerbSpec, typed: string | undefined, text: string): readonly Candidate[] | undefined {
   const name = flagsOf(verb).find(
     (flag) => typed === `--${flag}` || (typed !== undefined && typed === `-${flagSpec(flag).short}`),
   );
@@ -156,8 +159,7 @@ const WORDS_OF_OPERANDS: Readonly<Record<string, readonly string[] | undefined>>
   '[dataset]': flagSpec('dataset').choices,
 };
 
-function operandsOf(verb: Verb): readonly Candidate[] {
-  const { choices, operand = '' } = VERB_TEXTS[verb];
+function operandsOf({ choices, operand = '' }: VerbSpec): readonly Candidate[] {
   const words = choices ?? WORDS_OF_OPERANDS[operand] ?? [];
   return words.map((word) => ({ word }));
 }

@@ -1,14 +1,13 @@
 /** The texts of `--help` and `--help-all`, made from the tables of verbs and flags, and the man page with the same texts. */
 import type { ExitCode } from '../model/exit-code.js';
-import type { Io } from '../model/io.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { GROUPS, VERBS } from '../plan/options/flag-spec.js';
-import type { Verb } from '../plan/options/flag-spec.js';
-import { environmentName, flagFor, flagSpec, flagsOf, shownDefault } from '../plan/options/flags.js';
+import { GROUPS } from '../plan/options/flag-spec.js';
+import { environmentName, flagSpec } from '../plan/options/flags.js';
 import type { FlagName } from '../plan/options/flags.js';
+import { flagFor, flagsOf, RUN_EXITS, shownDefault } from '../plan/options/verb-spec.js';
+import type { ExitTexts, VerbSpec, VerbSpecs } from '../plan/options/verb-spec.js';
 import { fitted, wrap } from '../text/wrap.js';
-import { RUN_EXITS, VERB_TEXTS } from './verbs.js';
-import type { ExitTexts } from './verbs.js';
+import type { OfflineCommand } from '../run/verb.js';
 import { writeText } from '../terminal/write-data.js';
 
 /** `brief`: the text of `--help`; `all`: the text of `--help-all`. */
@@ -31,18 +30,24 @@ const WIDEST = 120;
 const NARROWEST = 36;
 
 /** The help of a verb, or without a verb the help of the program. `columns`: width of the terminal. */
-export function helpText(verb: Verb | undefined, tier: Tier, columns: number = WIDTH): string {
+export function helpText(
+  verb: VerbSpec | undefined,
+  verbs: VerbSpecs,
+  tier: Tier,
+  columns: number = WIDTH,
+): string {
   const width = Math.min(columns, WIDEST);
-  const parts = verb === undefined ? programParts(tier, width) : verbParts(verb, tier, width);
+  const parts = verb === undefined ? programParts(verbs, tier, width) : verbParts(verb, tier, width);
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
 }
 
-function programParts(tier: Tier, width: number): string[] {
-  const commands = VERBS.map((verb): Item => {
-    const { operand = '', doc } = VERB_TEXTS[verb];
-    return [`${verb} ${operand}`.trimEnd(), textFor(doc, tier)];
-  });
-  const examples = VERBS.flatMap((verb) => VERB_TEXTS[verb].examples.slice(0, tier === 'all' ? 3 : 1));
+function programParts(verbs: VerbSpecs, tier: Tier, width: number): string[] {
+  const all = Object.values(verbs);
+  const commands = all.map(({ name, operand = '', doc }): Item => [
+    `${name} ${operand}`.trimEnd(),
+    textFor(doc, tier),
+  ]);
+  const examples = all.flatMap((verb) => verb.examples.slice(0, tier === 'all' ? 3 : 1));
   return [
     'Usage: cryptodl COMMAND [flags]',
     filled(PURPOSE, width),
@@ -53,36 +58,28 @@ function programParts(tier: Tier, width: number): string[] {
   ];
 }
 
-function verbParts(verb: Verb, tier: Tier, width: number): string[] {
-  const { doc, examples, exits } = VERB_TEXTS[verb];
+function verbParts(verb: VerbSpec, tier: Tier, width: number): string[] {
+  const { name, doc, examples, exits } = verb;
   return [
     `Usage: cryptodl ${usageOf(verb)}`,
     filled(`${textFor(doc.charAt(0).toUpperCase() + doc.slice(1), tier)}.`, width),
     ...flagParts(verb, tier, width),
     examplesPart(tier === 'all' ? examples : examples.slice(0, 3), width),
     exitPart(exits, tier, width),
-    tier === 'all' ? filled(sourcesText(verb), width) : `cryptodl ${verb} --help-all shows more.`,
+    tier === 'all' ? filled(sourcesText(verb), width) : `cryptodl ${name} --help-all shows more.`,
   ];
 }
 
-/** The flags of `--help`. A verb with few flags shows all of them. */
-function usualFlags(verb: Verb): readonly FlagName[] {
-  const all = flagsOf(verb);
-  return all.length <= FEW ? all : all.filter((name) => flagSpec(name).usual?.includes(verb) !== false);
-}
-
-const FEW = 12;
-
 /** `run [flags] <file>` */
-function usageOf(verb: Verb): string {
-  const { operand, behind } = VERB_TEXTS[verb];
+function usageOf(verb: VerbSpec): string {
+  const { name, operand, behind } = verb;
   const flags = flagsOf(verb).length > 0 ? ['[flags]'] : [];
-  return [verb, ...flags, operand ?? [], behind === undefined ? [] : ['--', behind]].flat().join(' ');
+  return [name, ...flags, operand ?? [], behind === undefined ? [] : ['--', behind]].flat().join(' ');
 }
 
 /** A list of flags per group. */
-function flagParts(verb: Verb, tier: Tier, width: number): string[] {
-  const flags = tier === 'all' ? flagsOf(verb) : usualFlags(verb);
+function flagParts(verb: VerbSpec, tier: Tier, width: number): string[] {
+  const flags = flagsOf(tier === 'all' ? verb : { flags: verb.flags });
   // `--help` shows the flags of the groups after How under How.
   const groupOf = (name: FlagName): string => {
     const { group } = flagSpec(name);
@@ -103,7 +100,7 @@ function flagTerm(name: FlagName): string {
 }
 
 /** A flag with its meaning and default. */
-function flagItem(name: FlagName, verb: Verb, tier: Tier): Item {
+function flagItem(name: FlagName, verb: VerbSpec, tier: Tier): Item {
   const shown = shownDefault(name, verb);
   const text = textFor(flagFor(name, verb).doc, tier);
   return [flagTerm(name), shown === undefined ? text : `${text} (default: ${shown})`];
@@ -130,7 +127,7 @@ const SIGNAL_EXITS: readonly Item[] = [
 ];
 
 /** Other ways to give a flag. */
-function sourcesText(verb: Verb): string {
+function sourcesText(verb: VerbSpec): string {
   const [first] = flagsOf(verb);
   if (first === undefined) return '';
   const shown = flagsOf(verb).find((name) => name === 'archive-url') ?? first;
@@ -160,19 +157,21 @@ function filled(text: string, width: number): string {
 
 // `cryptodl man`: the man page cryptodl(1).
 
-export async function man(io: Io): Promise<ExitCode> {
-  await writeText(io, manPage());
+export async function man({ verbs, io }: Pick<OfflineCommand, 'verbs' | 'io'>): Promise<ExitCode> {
+  await writeText(io, manPage(verbs));
   return 0;
 }
 
 /** The page in roff with the macros of man(7). */
-export function manPage(): string {
+export function manPage(verbs: VerbSpecs): string {
   return [
     `.TH CRYPTODL 1 "" "cryptodl ${TOOL_VERSION}" "User Commands"`,
     '.SH NAME',
     `cryptodl \\- ${roff(PURPOSE.replace(/\.$/, ''))}`,
-    ...section('DESCRIPTION', helpText(undefined, 'all')),
-    ...VERBS.flatMap((verb) => section(`CRYPTODL ${verb.toUpperCase()}`, helpText(verb, 'all'))),
+    ...section('DESCRIPTION', helpText(undefined, verbs, 'all')),
+    ...Object.values(verbs).flatMap((verb) =>
+      section(`CRYPTODL ${verb.name.toUpperCase()}`, helpText(verb, verbs, 'all')),
+    ),
     '',
   ].join('\n');
 }

@@ -5,72 +5,71 @@ import { Command, CommanderError, Option } from 'commander';
 import { usage } from '../model/errors.js';
 import { listText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { VERBS } from '../plan/options/flag-spec.js';
-import type { Verb } from '../plan/options/flag-spec.js';
-import { FLAG_NAMES, flagsOf, flagSpec, isSwitch } from '../plan/options/flags.js';
+import { FLAG_NAMES, flagSpec, isSwitch } from '../plan/options/flags.js';
 import type { FlagName } from '../plan/options/flags.js';
 import { OTHER_FLAGS } from '../plan/options/other-flags.js';
 import type { OtherFlag } from '../plan/options/other-flags.js';
 import type { Invocation, RawValues } from '../plan/options/resolve.js';
+import { flagsOf } from '../plan/options/verb-spec.js';
+import type { VerbName, VerbSpec, VerbSpecs } from '../plan/options/verb-spec.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { helpText } from './help.js';
 import type { Tier } from './help.js';
-import { VERB_TEXTS } from './verbs.js';
 
 /** Parses a command line. Undefined after help or the version was printed. Throws usage errors. */
 export function parseCommandLine(
   argv: readonly string[],
-  io: { readonly stdout: { readonly write: (text: string) => unknown; readonly columns?: number } },
+  verbs: VerbSpecs,
+  stdout: { readonly write: (text: string) => unknown; readonly columns?: number },
 ): Invocation | undefined {
   const line = withPlainFlags(argv);
   const [first = '', second] = line;
   if (['--version', '-V', 'version'].includes(first) || (first === '-v' && second === undefined)) {
-    io.stdout.write(`${TOOL_VERSION}\n`);
+    stdout.write(`${TOOL_VERSION}\n`);
     return undefined;
   }
   const isOfProgram = first === 'help' || HELP_FLAGS.has(first);
   const named = isOfProgram && (second === undefined || second.startsWith('-'));
-  if (named) return printHelp(undefined, line, io);
-  const { verb, words } = readVerb(isOfProgram ? line.slice(1) : line);
+  const printHelp = (verb: VerbSpec | undefined, given: readonly string[]): undefined => {
+    const tier: Tier = given.includes('--help-all') ? 'all' : 'brief';
+    stdout.write(helpText(verb, verbs, tier, stdout.columns));
+  };
+  if (named) return printHelp(undefined, line);
+  const { verb, words } = readVerb(isOfProgram ? line.slice(1) : line, verbs);
   const end = words.indexOf('--');
   const own = end < 0 ? words : words.slice(0, end);
   if (isOfProgram || own.some((word) => HELP_FLAGS.has(word)) || (own[0] === 'help' && own.length === 1))
-    return printHelp(verb, own, io);
-  const { loose, given } = parseWords(verb, words);
-  if (VERB_TEXTS[verb].behind !== undefined)
-    return { verb, operand: undefined, values: rawValues(verb, given), behind: loose };
+    return printHelp(verb, own);
+  const { loose, given } = parseWords(verb, words, verbs);
+  const toValues = (all: readonly Given[]): RawValues => rawValues(verb, all, verbs);
+  if (verb.behind !== undefined) return { verb, operand: undefined, values: toValues(given), behind: loose };
   const { operand, values } = readOperands(verb, loose);
-  if (operand === undefined && VERB_TEXTS[verb].operand?.startsWith('<') === true)
+  if (operand === undefined && verb.operand?.startsWith('<') === true)
     throw usage(
-      `${verb} needs a ${VERB_TEXTS[verb].operand.slice(1, -1)}`,
-      `for example: ${VERB_TEXTS[verb].examples[0] ?? ''}`,
+      `${verb.name} needs a ${verb.operand.slice(1, -1)}`,
+      `for example: ${verb.examples[0] ?? ''}`,
     );
-  return { verb, operand, values: rawValues(verb, [...given, ...values]), behind: [] };
+  return { verb, operand, values: toValues([...given, ...values]), behind: [] };
 }
 
 const HELP_FLAGS: ReadonlySet<string> = new Set(['--help', '-h', '--help-all']);
 
-function printHelp(
-  verb: Verb | undefined,
-  words: readonly string[],
-  { stdout }: Parameters<typeof parseCommandLine>[1],
-): undefined {
-  const tier: Tier = words.includes('--help-all') ? 'all' : 'brief';
-  stdout.write(helpText(verb, tier, stdout.columns));
-}
-
 type Given = readonly [flag: FlagName, text: string];
 
 /** The words without a flag, and the values of the flags. */
-function parseWords(verb: Verb, words: readonly string[]): { loose: string[]; given: Given[] } {
+function parseWords(
+  verb: VerbSpec,
+  words: readonly string[],
+  verbs: VerbSpecs,
+): { loose: string[]; given: Given[] } {
   const given: Given[] = [];
-  const command = new Command(verb)
+  const command = new Command(verb.name)
     .exitOverride()
     .configureOutput({ writeErr: () => undefined })
     .helpOption(false)
     .argument('[words...]');
   // The flags after the first word are flags of the command that `schedule` repeats.
-  if (VERB_TEXTS[verb].behind !== undefined) command.passThroughOptions();
+  if (verb.behind !== undefined) command.passThroughOptions();
   const add = (name: string, isAlone: boolean, read: (typed: string, value: string) => void): void => {
     const typed = name.length === 1 ? `-${name}` : `--${name}`;
     const option = new Option(isAlone ? typed : `${typed} <value>`);
@@ -85,7 +84,7 @@ function parseWords(verb: Verb, words: readonly string[]): { loose: string[]; gi
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     const [typed = ''] = /(?<=')-[^ =']+/.exec(error.message) ?? [];
-    if (error.code !== 'commander.optionMissingArgument') throw unknownFlag(verb, typed);
+    if (error.code !== 'commander.optionMissingArgument') throw unknownFlag(verb, typed, verbs);
     throw needsValue(verb, typed);
   }
   return { loose: command.args, given };
@@ -93,7 +92,7 @@ function parseWords(verb: Verb, words: readonly string[]): { loose: string[]; gi
 
 /** Throws usage errors for a missing value, and for one without a meaning. */
 function readFlag(
-  verb: Verb,
+  verb: VerbSpec,
   { isSwitch: isAlone, valuesOf, hint }: OtherFlag,
   typed: string,
   value: string,
@@ -104,12 +103,12 @@ function readFlag(
   return FLAG_NAMES.flatMap((flag) => (values[flag] === undefined ? [] : [[flag, values[flag]] as const]));
 }
 
-function needsValue(verb: Verb, typed: string): Error {
-  return usage(`${typed} needs a value`, `see cryptodl ${verb} --help`);
+function needsValue(verb: VerbSpec, typed: string): Error {
+  return usage(`${typed} needs a value`, `see cryptodl ${verb.name} --help`);
 }
 
 /** The flags of a verb by all their names, and flags of other tools. */
-function namedFlags(verb: Verb): ReadonlyMap<string, OtherFlag> {
+function namedFlags(verb: VerbSpec): ReadonlyMap<string, OtherFlag> {
   const named = new Map<string, OtherFlag>();
   const add = (name: string | undefined, flag: OtherFlag): void => {
     if (name !== undefined && !named.has(name)) named.set(name, flag);
@@ -123,7 +122,7 @@ function namedFlags(verb: Verb): ReadonlyMap<string, OtherFlag> {
     for (const other of row.aka ?? []) {
       if (row.choices?.includes(other) !== true) add(other, flag);
       // `--csv` is `--format csv`. `verify --csv` would only select series, and the user expects the form of the output.
-      else if (row.narrows?.includes(verb) !== true)
+      else if (verb.meanings?.[name]?.narrows !== true)
         add(other, { isSwitch: true, valuesOf: () => ({ [name]: other }) });
     }
   for (const [name, flag] of Object.entries(OTHER_FLAGS)) add(name, flag);
@@ -140,10 +139,10 @@ function ownFlag(name: FlagName): OtherFlag {
 }
 
 /** Several values of a flag stay in their order. */
-function rawValues(verb: Verb, given: readonly Given[]): RawValues {
+function rawValues(verb: VerbSpec, given: readonly Given[], verbs: VerbSpecs): RawValues {
   const values: RawValues = {};
   for (const [flag, text] of given) {
-    if (!flagsOf(verb).includes(flag)) throw unknownFlag(verb, `--${flag}`);
+    if (!flagsOf(verb).includes(flag)) throw unknownFlag(verb, `--${flag}`, verbs);
     values[flag] = [...(values[flag] ?? []), text];
   }
   return values;
@@ -164,17 +163,20 @@ function withPlainFlags(argv: readonly string[]): string[] {
   });
 }
 
-function unknownFlag(verb: Verb, typed: string): Error {
-  const owners = VERBS.filter((name) =>
-    flagsOf(name).some((flag) => typed === `--${flag}` || typed === `-${flagSpec(flag).short ?? ''}`),
+function unknownFlag(verb: VerbSpec, typed: string, verbs: VerbSpecs): Error {
+  const owners = Object.values(verbs).filter((other) =>
+    flagsOf(other).some((flag) => typed === `--${flag}` || typed === `-${flagSpec(flag).short ?? ''}`),
   );
-  const place = verb === 'run' ? '; write it into the file of jobs' : '';
+  const place = verb.name === 'run' ? '; write it into the file of jobs' : '';
   const names = flagsOf(verb).map((name) => `--${name}`);
   return usage(
-    `${verb} has no flag ${typed}`,
+    `${verb.name} has no flag ${typed}`,
     owners.length > 0
-      ? `${typed} is a flag of ${listText(owners, 4)}${place}`
-      : (didYouMean(typed, names) ?? `see cryptodl ${verb} --help`),
+      ? `${typed} is a flag of ${listText(
+          owners.map(({ name }) => name),
+          4,
+        )}${place}`
+      : (didYouMean(typed, names) ?? `see cryptodl ${verb.name} --help`),
   );
 }
 
@@ -182,23 +184,33 @@ function unknownFlag(verb: Verb, typed: string): Error {
 const DOWNLOAD = /^-.|^[\p{Lu}\p{Lo}\d*]{5,}(?:_\w+)?$|^[A-Z\d]+[/-][A-Z]+/u;
 
 /** The verb of a line, and the words for it. Throws a usage error for an unknown command. */
-function readVerb(line: readonly string[]): {
-  readonly verb: Verb;
+function readVerb(
+  line: readonly string[],
+  verbs: VerbSpecs,
+): {
+  readonly verb: VerbSpec;
   readonly words: readonly string[];
 } {
+  const all = Object.values(verbs);
   const [first = ''] = line;
   const name = kebabCase(first);
   for (const count of [2, 1]) {
     const typed = kebabCase(line.slice(0, count).join(' '));
-    const verb = VERBS.find((known) => known === typed || VERB_TEXTS[known].aka.includes(typed));
+    const verb = all.find((known) => known.name === typed || known.aka.includes(typed));
     if (verb !== undefined) return { verb, words: line.slice(count) };
   }
   // `cryptodl datasets` is `cryptodl list datasets`, and `cryptodl freqtrade` is `cryptodl export freqtrade`.
-  const owner = VERBS.find((known) => VERB_TEXTS[known].choices?.includes(name));
+  const owner = all.find((known) => known.choices?.includes(name));
   if (owner !== undefined) return { verb: owner, words: line };
-  if (DOWNLOAD.test(first)) return { verb: 'vision', words: line };
+  if (DOWNLOAD.test(first)) return { verb: verbs.vision, words: line };
   if (first === '') throw usage('no command given', 'for example: cryptodl vision -s BTCUSDT -d 1');
-  throw usage(`"${first}" is not a command`, didYouMean(name, VERBS) ?? 'cryptodl --help shows the commands');
+  throw usage(
+    `"${first}" is not a command`,
+    didYouMean(
+      name,
+      all.map((known) => known.name),
+    ) ?? 'cryptodl --help shows the commands',
+  );
 }
 
 /** `dryRun`, `dry_run` and `DRY-RUN` are `dry-run`. */
@@ -216,16 +228,16 @@ function kebabCase(name: string): string {
  * for a word without a meaning.
  */
 function readOperands(
-  verb: Verb,
+  verb: VerbSpec,
   words: readonly string[],
 ): { operand: string | undefined; values: Given[] } {
-  const { operand, examples } = VERB_TEXTS[verb];
+  const { operand, examples } = verb;
   const hasOperand = operand !== undefined;
   const values = words.slice(hasOperand ? 1 : 0).map((word) => {
     const flag = flagOf(verb, word);
     if (flag === undefined)
       throw usage(
-        `${verb} takes ${hasOperand ? 'one' : 'no'} argument: "${word}" is one too many`,
+        `${verb.name} takes ${hasOperand ? 'one' : 'no'} argument: "${word}" is one too many`,
         `for example: ${examples[0] ?? ''}`,
       );
     return [flag, word] as const;
@@ -233,7 +245,7 @@ function readOperands(
   return { operand: hasOperand ? words[0] : undefined, values };
 }
 
-function flagOf(verb: Verb, word: string): FlagName | undefined {
+function flagOf(verb: VerbSpec, word: string): FlagName | undefined {
   const flags = flagsOf(verb);
   if (flags.includes('html') && /\.html?$/i.test(word)) return 'html';
   const named = (['market', 'dataset', 'interval'] as const).find(
@@ -246,7 +258,7 @@ function flagOf(verb: Verb, word: string): FlagName | undefined {
     return flags.includes('out') ? 'out' : undefined;
   }
   // Downloads take any word as symbols. Other verbs take none with small letters: `verify lake2` without such a folder is a mistake.
-  const isSymbolList = DOWNLOADS.includes(verb) || !/\p{Ll}/u.test(word) || word.startsWith('@');
+  const isSymbolList = TAKE_ANY_SYMBOL.includes(verb.name) || !/\p{Ll}/u.test(word) || word.startsWith('@');
   return flags.includes('symbols') && isSymbolList ? 'symbols' : undefined;
 }
 
@@ -267,4 +279,4 @@ function isPlace(word: string): boolean {
   return !/^[\p{Lu}\d]{5,}(?:_\w+)?$/u.test(word) && existsSync(word) && statSync(word).isDirectory();
 }
 
-const DOWNLOADS: readonly Verb[] = ['vision', 'metrics', 'audit', 'enqueue'];
+const TAKE_ANY_SYMBOL: readonly VerbName[] = ['vision', 'metrics', 'audit', 'enqueue'];

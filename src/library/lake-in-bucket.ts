@@ -2,7 +2,7 @@
 import { removeLeftovers, tempFolderOf } from '../files/temp-files.js';
 import { CryptodlError } from '../model/errors.js';
 import { isLakeAddress } from '../model/lake-address.js';
-import type { Verb } from '../plan/options/flag-spec.js';
+import type { VerbSpec } from '../plan/options/verb-spec.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
 import type { Credentials } from '../lake/s3/client.js';
 import { withAddresses } from '../text/mirror-roots.js';
@@ -15,7 +15,7 @@ type LakeRequest = Pick<VerbRequest, 'clock' | 'observer' | 'resolved' | 'surrou
 
 /** The items and the summary of `act`, with the address of the lake in place of the folder of its mirror. */
 export async function* onLake<Item, Summary, Request extends LakeRequest>(
-  verb: Verb,
+  verb: VerbSpec,
   request: Request,
   hooks: Hooks,
   act: (request: Request) => AsyncGenerator<Item, Summary>,

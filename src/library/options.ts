@@ -1,13 +1,34 @@
 /** The options of the library: the flags of each verb in camelCase, with types, and their conversion to the texts of flags. */
 import { usage } from '../model/errors.js';
-import { camelCase, flagsOf, flagSpec, nameOptions } from '../plan/options/flags.js';
+import { camelCase, flagSpec, nameOptions } from '../plan/options/flags.js';
+import { flagsOf } from '../plan/options/verb-spec.js';
 import type { CamelCase, FlagName, FlagNameIn, FlagNameOf, FlagValue } from '../plan/options/flags.js';
 import type { RawValues } from '../plan/options/resolve.js';
 import type { ALL, MarketAlias, MARKETS } from '../exchange/names.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import { isRecord } from '../text/json.js';
+import { auditVerb } from '../verbs/audit/command.js';
+import { coverageVerb } from '../verbs/coverage/command.js';
+import { listVerb } from '../verbs/list/command.js';
+import { metricsVerb } from '../verbs/metrics/command.js';
+import { repairVerb } from '../verbs/repair/command.js';
+import { sqlVerb } from '../verbs/sql/command.js';
+import { verifyVerb } from '../verbs/verify/command.js';
+import { visionVerb } from '../verbs/vision/command.js';
 
-export type LibraryVerb = 'vision' | 'metrics' | 'repair' | 'list' | 'coverage' | 'verify' | 'audit' | 'sql';
+/** The verbs of the library. */
+export const LIBRARY_VERBS = {
+  vision: visionVerb,
+  metrics: metricsVerb,
+  repair: repairVerb,
+  list: listVerb,
+  coverage: coverageVerb,
+  verify: verifyVerb,
+  audit: auditVerb,
+  sql: sqlVerb,
+} as const;
+
+export type LibraryVerb = keyof typeof LIBRARY_VERBS;
 
 /** Flags about printing, config files and other matters of a command line: those of two groups, and further ones. */
 const COMMAND_LINE_GROUPS = ['Messages', 'Options'] as const;
@@ -36,14 +57,15 @@ type MarketWord = (typeof MARKETS)[number] | MarketAlias | typeof ALL;
 
 /** The flags of a verb in camelCase; dates are UTC days (`2024-01-31` or a Date). */
 export type OptionsOf<V extends LibraryVerb> = {
-  readonly [Name in Exclude<FlagNameOf<V>, CommandLine> as CamelCase<Name>]?: GivenValue<Name> | undefined;
+  readonly [Name in Exclude<FlagNameOf<(typeof LIBRARY_VERBS)[V]>, CommandLine> as CamelCase<Name>]?:
+    GivenValue<Name> | undefined;
 };
 
 /** The texts of the options. Throws usage errors for unknown names, and for values that are not text, numbers and the like. */
 export function rawValues(verb: LibraryVerb, options: unknown): RawValues {
   if (!isRecord(options)) throw usage(`${verb} takes an object of options`, callOf(verb));
   const values: RawValues = {};
-  const known = flagsOf(verb).filter(
+  const known = flagsOf(LIBRARY_VERBS[verb]).filter(
     (name) =>
       !COMMAND_LINE.some((other) => other === name) &&
       !COMMAND_LINE_GROUPS.some((group) => group === flagSpec(name).group),

@@ -1,5 +1,5 @@
 /** `cryptodl vision`, `metrics`, `repair` and `retry`: a run with its output on the terminal. */
-import { forEachItem, runVerb } from './look-up.js';
+import { forEachItem, withSignals } from './look-up.js';
 import type { LookUp } from './look-up.js';
 import { printError } from '../terminal/print-error.js';
 import { writeData } from '../terminal/write-data.js';
@@ -47,7 +47,7 @@ interface Download extends LookUp {
 export async function download(command: Download): Promise<ExitCode> {
   const { io, verb, failures } = command;
   const { options } = command.resolved;
-  return runVerb(command, async (request, { signalled }) => {
+  return withSignals(command, async (request, { signalled }) => {
     const monitors = await openMonitors(options, { ...io, surroundings: request.surroundings });
     const log = openLogOf(options, io);
     try {

@@ -13,7 +13,7 @@ import { usage } from '../model/errors.js';
 import { openFiles } from '../model/machine.js';
 import type { Observer } from '../model/observer.js';
 import { proxiesOf, stateFolder } from '../files/environment.js';
-import type { Verb } from '../plan/options/flag-spec.js';
+import type { VerbName } from '../plan/options/verb-spec.js';
 import type { Options } from '../plan/options/flags.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
 import type { Probe } from '../plan/series-listing.js';
@@ -29,7 +29,7 @@ import { exchangeHosts, refuseBanned } from '../exchange/routes.js';
 
 export interface HttpRequest extends Omit<VerbRequest, 'read' | 'signal'> {
   /** Undefined for verbs that run no plan. */
-  readonly verb?: Verb | undefined;
+  readonly verb?: VerbName | undefined;
   /** Sends one attempt of a request. Default: over sockets. */
   readonly wire?: Fetch | undefined;
   /** Takes the counts, times and waits of the requests. */
@@ -72,7 +72,7 @@ export function openHttp(request: HttpRequest, signals: Signals) {
     archiveAnswers: (key: string) => archiveAnswers(access, key),
     rest: source.rest.open({ options, fetch, throttle, copies, nowMs, observer, signal }),
     /** Rejects while a host that the run needs is banned. */
-    refuseBanned: async (verb: Verb): Promise<void> => {
+    refuseBanned: async (verb: VerbName): Promise<void> => {
       // Bans of this machine's address do not apply to proxies, and one of several may be banned.
       if (hasLanes) return;
       await refuseBanned(bans, source, options, {
@@ -224,7 +224,7 @@ const ARCHIVE_MOST = 128;
 const REST_MOST = 20;
 
 function warnOfMany(
-  verb: Verb | undefined,
+  verb: VerbName | undefined,
   { concurrency, join: joined }: Pick<Options, 'concurrency' | 'join'>,
   observer: Pick<Observer, 'warn'>,
 ): void {

@@ -8,6 +8,7 @@ import { JOBS_HINT, jobsFile } from '../plan/options/jobs-file.js';
 import type { JobEntry } from '../plan/options/jobs-file.js';
 import { environmentLayer, resolveOptions } from '../plan/options/resolve.js';
 import type { Invocation, RawLayer, Resolved } from '../plan/options/resolve.js';
+import type { VerbSpec, VerbSpecs } from '../plan/options/verb-spec.js';
 import { readPatterns, readSymbolFile } from '../plan/options/symbols.js';
 import type { ReadList } from '../plan/options/symbols.js';
 import type { PastFailures } from './select-failures.js';
@@ -16,16 +17,27 @@ import { didYouMean } from '../text/did-you-mean.js';
 import type { Source } from '../exchange/source.js';
 
 /** `resolved`: the options of the command as a whole. Throws a usage error for a missing or invalid file, for an unknown name in `--only`, or for the first job with invalid options. */
-export async function readJobs(invocation: Invocation, io: Io, source: Source) {
+export async function readJobs(
+  invocation: Invocation,
+  { io, verbs }: { readonly io: Io; readonly verbs: VerbSpecs },
+  source: Source,
+) {
   const path = invocation.operand ?? '';
   if (path === '') throw usage('run needs a file with jobs', JOBS_HINT);
-  const { jobs: entries, defaults } = jobsFile(path, await readConfigFile(path, 'run', JOBS_HINT));
+  const { jobs: entries, defaults } = jobsFile(path, await readConfigFile(path, 'run', JOBS_HINT), verbs);
   const flags = flagLayer(invocation);
-  const resolved = resolveOptions('run', [flags, environmentLayer(io.environment, 'run'), defaults], source);
+  const resolved = resolveOptions(
+    verbs.run,
+    [flags, environmentLayer(io.environment, verbs.run), defaults],
+    source,
+  );
   const jobs: Job[] = [];
   for (const entry of chosen(entries, resolved, path)) {
-    const layers = [flags, environmentLayer(io.environment, entry.verb), entry.layer, defaults];
-    jobs.push({ ...entry, resolved: await checked(entry, layers, { source, clock: io.clock }) });
+    const layers = [flags, environmentLayer(io.environment, verbs[entry.verb]), entry.layer, defaults];
+    jobs.push({
+      ...entry,
+      resolved: await checked(entry, layers, { source, clock: io.clock, spec: verbs[entry.verb] }),
+    });
   }
   return { resolved, jobs };
 }
@@ -33,10 +45,10 @@ export async function readJobs(invocation: Invocation, io: Io, source: Source) {
 async function checked(
   { verb, explain }: JobEntry,
   layers: readonly RawLayer[],
-  { source, clock }: { readonly source: Source; readonly clock: Clock },
+  { source, clock, spec }: { readonly source: Source; readonly clock: Clock; readonly spec: VerbSpec },
 ): Promise<Resolved> {
   try {
-    const resolved = resolveOptions(verb, layers, source);
+    const resolved = resolveOptions(spec, layers, source);
     await checkRequest(verb, resolved, { source, clock, read: readSymbolFile });
     return resolved;
   } catch (error) {

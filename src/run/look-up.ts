@@ -6,7 +6,7 @@ import type { Io } from '../model/io.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import { surroundingsOf } from '../files/environment.js';
 import type { Options } from '../plan/options/flags.js';
-import type { RawLayer, Resolved } from '../plan/options/resolve.js';
+import type { Resolved } from '../plan/options/resolve.js';
 import { readLists } from '../plan/options/symbols.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
 import type { Source } from '../exchange/source.js';
@@ -18,18 +18,6 @@ export interface LookUp {
   readonly resolved: Resolved;
   readonly io: Io;
 }
-
-/** A verb with its command line. */
-export interface Command extends LookUp {
-  /** The sources of the options, in order of precedence. */
-  readonly layers: readonly RawLayer[];
-  readonly operand: string | undefined;
-  /** The words after `--`. */
-  readonly behind: readonly string[];
-}
-
-/** A verb that needs no facts of an exchange. */
-export type OptionsCommand = Omit<Command, 'source'>;
 
 export type Signals = ReturnType<typeof watchSignals>;
 
@@ -52,7 +40,7 @@ export function requestOf({ source, resolved, io }: LookUp, signal: AbortSignal)
 }
 
 /** Calls `act`, which SIGINT and SIGTERM abort. Resolves with the exit code; after a signal, with that of the signal instead of an error. */
-export async function runVerb(
+export async function withSignals(
   command: LookUp,
   act: (request: VerbRequest, signals: Signals) => Promise<ExitCode>,
 ): Promise<ExitCode> {

@@ -14,8 +14,7 @@ import { SILENT_OBSERVER } from '../model/observer.js';
 import { bucketPlace } from '../plan/options/addresses.js';
 import { proxiesOf, stateFolder, surroundingsOf } from '../files/environment.js';
 import type { Surroundings } from '../files/environment.js';
-import { HELD, TELLING } from '../plan/options/flag-spec.js';
-import type { Verb } from '../plan/options/flag-spec.js';
+import type { VerbSpec } from '../plan/options/verb-spec.js';
 import type { Options } from '../plan/options/flags.js';
 import type { Resolved } from '../plan/options/resolve.js';
 import { isLakeAddress, parseLakeAddress } from '../model/lake-address.js';
@@ -34,8 +33,6 @@ interface OpenMirror {
   readonly close: () => Promise<void>;
 }
 
-/** Verbs that only read a lake. `verify` writes with --fix. */
-const READERS: ReadonlySet<Verb> = new Set<Verb>([...TELLING, 'sql', 'report', 'plot']);
 /** The folders outside of the series that a run writes, except for that of orders, which are published when they are written. */
 const OF_RUNS = [
   FOLDERS.quarantine,
@@ -65,11 +62,11 @@ export function callerOf({ clock, environment, stderr, onSignal }: Io): Caller {
 
 /** The mirrors of a command. Each lake has one mirror. */
 export class Mirrors {
-  readonly #verb: Verb;
+  readonly #verb: VerbSpec;
   readonly #caller: () => Caller;
   readonly #opened = new Map<string, Promise<OpenMirror>>();
 
-  constructor(verb: Verb, caller: () => Caller) {
+  constructor(verb: VerbSpec, caller: () => Caller) {
     this.#verb = verb;
     this.#caller = caller;
   }
@@ -80,7 +77,7 @@ export class Mirrors {
     if (!isLakeAddress(options.out)) return resolved;
     const { mirror } = await this.open(options, partsOf(this.#verb, resolved));
     // The mirror lies in --temp-dir, and the temporary files of a run lie in the mirror.
-    const tempDir = READERS.has(this.#verb) ? options.tempDir : undefined;
+    const tempDir = this.#verb.isReader === true ? options.tempDir : undefined;
     return { ...resolved, options: Object.freeze({ ...options, out: mirror.root, tempDir }) };
   }
 
@@ -135,7 +132,7 @@ export class Mirrors {
     const signals = graceAfterSignals(caller, stop);
     const bucket = new Bucket({ ...bucketOptions(options, caller), counts, address, signal });
     const root = await makeMirrorFolder(options, surroundings);
-    const isReader = READERS.has(this.#verb);
+    const isReader = this.#verb.isReader === true;
     const copies = isReader ? copiesOf(address, options, surroundings) : undefined;
     const mirror = new LakeMirror({
       bucket,
@@ -176,12 +173,12 @@ export class Mirrors {
     for (const folder of [...OF_RUNS, '.']) await mirror.publishFolder(join(root, folder), false);
     await mirror.publishFolder(join(root, ORDERS_FOLDER));
     // These verbs move files after they have published their manifest, or without a change of it.
-    if (['verify', 'repair'].includes(this.#verb))
+    if (['verify', 'repair'].includes(this.#verb.name))
       for (const folder of await mirror.foldersInRoot()) await mirror.publishFolder(join(root, folder));
   }
 
   #isWritten(options: Options): boolean {
-    return this.#verb !== 'verify' || options.fix;
+    return this.#verb.name !== 'verify' || options.fix;
   }
 }
 
@@ -224,15 +221,12 @@ function copiesOf(address: string, options: Options, surroundings: Surroundings)
   }
 }
 
-/** Verbs whose given markets and datasets select among the series of a lake. */
-const SELECTING: ReadonlySet<Verb> = new Set<Verb>([...HELD, 'coverage', 'report', 'plot', 'export']);
-
 /** The folders of the selected series, relative to the folder of the exchange; none: all. */
-function partsOf(verb: Verb, { options, origins }: Resolved): string[] {
+function partsOf({ lakePart }: VerbSpec, { options, origins }: Resolved): string[] {
   const given = (name: 'market' | 'dataset'): readonly string[] =>
     origins[name] === 'default' || options[name].includes(ALL) ? [] : options[name];
-  if (verb === 'universe') return options.market.map((market) => `${market}/klines`);
-  if (!SELECTING.has(verb)) return [];
+  if (lakePart === 'klines of the markets') return options.market.map((market) => `${market}/klines`);
+  if (lakePart === undefined) return [];
   const datasets = given('dataset').map((dataset) => `/${safeName(dataset)}`);
   return given('market').flatMap((market) =>
     (datasets.length === 0 ? [''] : datasets).map((dataset) => market + dataset),

@@ -2,9 +2,10 @@
 import { resolve } from 'node:path';
 import { lakeOfReport } from '../lake/layout.js';
 import { CryptodlError, usage } from '../model/errors.js';
-import { flagFor } from '../plan/options/flags.js';
 import { resolveOptions } from '../plan/options/resolve.js';
 import type { ExchangeWords, RawLayer, RawValues } from '../plan/options/resolve.js';
+import { flagFor } from '../plan/options/verb-spec.js';
+import type { VerbSpecs } from '../plan/options/verb-spec.js';
 import { readFailureReport } from './report/failure-report.js';
 import type { ReadReport } from './report/failure-report.js';
 import { carriedOptions } from './select-failures.js';
@@ -44,18 +45,23 @@ function inItsLake(report: ReadReport): ReadReport {
   };
 }
 
+interface PastTerms {
+  readonly verbs: VerbSpecs;
+  readonly exchange: ExchangeWords;
+}
+
 /** `layers`: the options of this command, its flags first. All layers override the options of the report, but only flags override its paths. */
 export function pastRun(
   { path, file, header, entries, cut }: ReadReport,
   layers: readonly RawLayer[],
-  exchange: ExchangeWords,
+  { verbs, exchange }: PastTerms,
 ) {
   const { options } = header;
   // Each job of a shared report has a verb of its own.
   const verb = header.verb === 'run' ? 'vision' : header.verb;
   const ofReport: RawLayer = {
     origin: 'failure report',
-    values: { ...(verb === 'metrics' ? paceOfMetrics() : {}), ...carriedOptions(options) },
+    values: { ...(verb === 'metrics' ? paceOfMetrics(verbs) : {}), ...carriedOptions(options) },
     nameOf: (name) => `${path}: ${name}`,
   };
   // The environment and the config file may be made for another lake, so the paths of the report override theirs.
@@ -63,16 +69,16 @@ export function pastRun(
   const ofLake = { ...ofReport, values: Object.fromEntries(paths) };
   const ordered = [...layers.slice(0, 1), ofLake, ...layers.slice(1), ofReport];
   const failures: PastFailures = { path, file, entries, cut, options };
-  return { verb, resolved: resolveOptions('retry', ordered, exchange), failures };
+  return { verb, resolved: resolveOptions(verbs.retry, ordered, exchange), failures };
 }
 
 /** The jobs of a shared report that have failures, each with its own options. */
-export function pastJobs(report: ReadReport, layers: readonly RawLayer[], exchange: ExchangeWords): Job[] {
+export function pastJobs(report: ReadReport, layers: readonly RawLayer[], terms: PastTerms): Job[] {
   return report.jobs.flatMap(({ job: name, verb, options }) => {
     const entries = report.entries.filter(({ job }) => job === name);
     if (entries.length === 0) return [];
     const past = { ...report, header: { ...report.header, verb, options }, entries, cut: undefined };
-    const run = pastRun(past, layers, exchange);
+    const run = pastRun(past, layers, terms);
     const explain: Job['explain'] = ({ code, message, hint, cause }) =>
       new CryptodlError(code, `job ${name}: ${message}`, { cause, hint });
     return [{ ...run, name, verb, explain }];
@@ -80,7 +86,7 @@ export function pastJobs(report: ReadReport, layers: readonly RawLayer[], exchan
 }
 
 /** A retry of `metrics` uses the default concurrency and the default retry preset of `metrics`, unless the report has others. */
-function paceOfMetrics(): RawValues {
+function paceOfMetrics({ metrics }: VerbSpecs): RawValues {
   const names = ['concurrency', 'retry-preset'] as const;
-  return Object.fromEntries(names.map((name) => [name, [flagFor(name, 'metrics').default ?? '']]));
+  return Object.fromEntries(names.map((name) => [name, [flagFor(name, metrics).default ?? '']]));
 }

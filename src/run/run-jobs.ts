@@ -1,7 +1,7 @@
 /** Several runs, one after the other or side by side: one report, one closing block, one exit code. */
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { runVerb } from './look-up.js';
+import { withSignals } from './look-up.js';
 import type { LookUp } from './look-up.js';
 import { grouped } from '../model/by-name.js';
 import { Counters } from '../model/counters.js';
@@ -23,6 +23,7 @@ import { absolutePath, shownPath } from '../text/printable.js';
 import { CONTINUE, openReporter, runAndPrint } from './download.js';
 import type { PrintedRun } from './download.js';
 import type { Job } from './jobs.js';
+import type { Mirrors } from './open-mirrors.js';
 import { openMonitors } from './open-monitors.js';
 import { refuseBadReport, sharedReport } from './open-report.js';
 import type { ReportedRun } from './open-report.js';
@@ -39,11 +40,18 @@ interface Ended extends Partial<PrintedRun> {
   readonly job: Job;
 }
 
+/** Runs jobs with their lakes on the local disk. */
+export async function runLocally(request: JobsRun, lakes: Mirrors): Promise<ExitCode> {
+  const jobs: Job[] = [];
+  for (const job of request.jobs) jobs.push({ ...job, resolved: await lakes.resolve(job.resolved) });
+  return runJobs({ ...request, jobs, resolved: await lakes.resolve(request.resolved) });
+}
+
 /** Runs all jobs. If a job ends early, the others still run; after a signal, no further job begins. */
-export async function runJobs(command: JobsRun): Promise<ExitCode> {
+async function runJobs(command: JobsRun): Promise<ExitCode> {
   const { jobs, earlier, io } = command;
   const { options } = command.resolved;
-  return runVerb(command, async (request, { signal, signalled }) => {
+  return withSignals(command, async (request, { signal, signalled }) => {
     const { surroundings } = request;
     const { home } = surroundings;
     const shared = sharedReport(options, home, earlier?.file, io.clock.now());

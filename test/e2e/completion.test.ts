@@ -1,19 +1,20 @@
+import { VERBS } from '../../src/main.js';
 import { execFile, spawnSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { SHELLS } from '../../src/cli/verbs.js';
 import { LISTS } from '../../src/plan/options/periods.js';
-import { VERBS } from '../../src/plan/options/flag-spec.js';
-import { flagFor, flagSpec, flagsOf } from '../../src/plan/options/flags.js';
+import { flagSpec } from '../../src/plan/options/flags.js';
+import { flagFor, flagsOf } from '../../src/plan/options/verb-spec.js';
 import { MARKETS } from '../../src/exchange/names.js';
 import { cryptodlOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const run = promisify(execFile);
 
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
 /** Words as readline gives them to a completion function: an equals sign is a word of its own. */
@@ -113,7 +114,7 @@ describe.each(CANDIDATES)('$name', ({ shell, isThere }) => {
   });
 
   it.skipIf(!isThere).each([
-    ['', [...VERBS, '--help', '--help-all', '--version']],
+    ['', [...Object.keys(VERBS), '--help', '--help-all', '--version']],
     ['vision --symbols list --forc', ['--force']],
     ['vision --config ', ['first.yaml', 'folder', 'my lake', 'my report.jsonl']],
     ['vision --out ', ['folder', 'my lake']],
@@ -137,9 +138,12 @@ describe('__complete', () => {
   };
 
   it('has all flags of each verb and only those', async () => {
-    for (const verb of VERBS) {
+    for (const verb of Object.values(VERBS)) {
       const flags = ['--help', '--help-all', ...flagsOf(verb).map((name) => `--${name}`)];
-      expect({ verb, words: await asked(`${verb} --`) }).toEqual({ verb, words: flags });
+      expect({ name: verb.name, words: await asked(`${verb.name} --`) }).toEqual({
+        name: verb.name,
+        words: flags,
+      });
     }
   });
 
@@ -149,7 +153,7 @@ describe('__complete', () => {
     ['vision --days ', []],
     ['retry ', [':file']],
     ['completion ', SHELLS],
-    ['metrics --dataset ', flagFor('dataset', 'metrics').choices ?? []],
+    ['metrics --dataset ', flagFor('dataset', VERBS.metrics).choices ?? []],
     ['list --interval 1m,1h,1mo', ['1m,1h,1mo']],
     ['vision --interval 1m,', (flagSpec('interval').choices ?? []).map((interval) => `1m,${interval}`)],
     ['vision -m ', flagSpec('market').choices ?? []],

@@ -1,4 +1,5 @@
 /** What a new user types, and words of other tools: lines that work, and lines that are refused with a message and a hint. */
+import { VERBS } from '../../src/main.js';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -96,7 +97,7 @@ const WORKS: readonly (readonly [typed: string, line: string])[] = [
 ];
 
 function parsed(line: string): unknown {
-  const { values = {}, ...rest } = parseCommandLine(line.split(' '), { stdout: { write: () => true } }) ?? {};
+  const { values = {}, ...rest } = parseCommandLine(line.split(' '), VERBS, { write: () => true }) ?? {};
   return {
     ...rest,
     values: Object.fromEntries(

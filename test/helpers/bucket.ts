@@ -1,4 +1,5 @@
 /** A bucket of the program over a server, closed when the test is over. */
+import { VERBS } from '../../src/main.js';
 import { onTestFinished } from 'vitest';
 import { RequestCounts } from '../../src/http/request-counts.js';
 import { systemClock } from '../../src/model/clock.js';
@@ -37,7 +38,9 @@ export function bucketOf({ address = 's3://lake/data', environment, ...more }: B
     retries: ['1'],
     ...more.flags,
   };
-  const { options } = resolveOptions('vision', [{ origin: 'flag', values, nameOf: (name) => `--${name}` }]);
+  const { options } = resolveOptions(VERBS.vision, [
+    { origin: 'flag', values, nameOf: (name) => `--${name}` },
+  ]);
   const bucket = new LakeBucket({
     address,
     options: { ...options, ...bucketPlace(options, environment) },

@@ -10,7 +10,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { createGunzip, gzipSync } from 'node:zlib';
-import type { LoadSource } from '../../src/main.js';
+import type { LoadSource } from '../../src/run/verb.js';
 import type { ColumnSpec, HaltFacts } from '../../src/exchange/facts.js';
 import type {
   Archive,

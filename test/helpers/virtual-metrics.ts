@@ -1,4 +1,5 @@
 /** `cryptodl metrics` within this process, the venue and the program on one virtual clock. */
+import { VERBS } from '../../src/main.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { join } from 'node:path';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
@@ -59,7 +60,7 @@ export function virtualMetrics(folder: string, { now = NOW, ...options }: Virtua
     const started = startRun({
       source: loadBinance(),
       verb: 'metrics',
-      resolved: resolveOptions('metrics', [{ origin: 'flag', values, nameOf: (name) => `--${name}` }]),
+      resolved: resolveOptions(VERBS.metrics, [{ origin: 'flag', values, nameOf: (name) => `--${name}` }]),
       surroundings: { home: folder, stateHome: undefined, proxies: NO_PROXIES },
       read: () => Promise.reject(new Error('no list of symbols is read')),
       observer: {

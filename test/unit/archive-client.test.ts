@@ -1,4 +1,5 @@
 /** Requests to an archive besides its objects. */
+import { VERBS } from '../../src/main.js';
 import { expect, it } from 'vitest';
 import type { Fetch } from '../../src/model/fetch.js';
 import { Failover } from '../../src/http/retry/fallback-host.js';
@@ -22,7 +23,7 @@ it.each([
       sha256: '',
     });
   };
-  const { options } = resolveOptions('vision', []);
+  const { options } = resolveOptions(VERBS.vision, []);
   const { signal } = new AbortController();
   const asks = { fetch, options, archive, failover: new Failover(true), signal };
   expect(await archiveAnswers(asks, KEY)).toBe(true);

@@ -1,4 +1,5 @@
 /** The line that `coverage` prints after `next`. */
+import { VERBS } from '../../src/main.js';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -63,8 +64,8 @@ function nextOf(lacks: readonly Lacks[], given: Given = {}): string | undefined 
   const { flags = {}, failures } = given;
   const values = { out: [OUT], now: [NOW], ...flags };
   const layer = { origin: 'flag', values, nameOf: (name: string) => `--${name}` } as const;
-  const resolved = resolveOptions('coverage', [layer], VENUE);
-  const next = new NextStep(VENUE, resolved, failures);
+  const resolved = resolveOptions(VERBS.coverage, [layer], VENUE);
+  const next = new NextStep(VENUE, VERBS, resolved, failures);
   for (const one of lacks) next.add(covered(one));
   const line = next.line();
   for (const command of line?.split(' && ') ?? []) {
@@ -78,7 +79,7 @@ function nextOf(lacks: readonly Lacks[], given: Given = {}): string | undefined 
 
 /** Throws the error that the program would give. */
 function accepted(words: readonly string[]): void {
-  const invocation = parseCommandLine(words, { stdout: { write: () => true } });
+  const invocation = parseCommandLine(words, VERBS, { write: () => true });
   if (invocation !== undefined) resolveOptions(invocation.verb, [flagLayer(invocation)], VENUE);
 }
 

@@ -1,4 +1,5 @@
 /** README, docs/ and help say what the program's tables say. */
+import { VERBS } from '../../src/main.js';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -6,7 +7,7 @@ import { PassThrough } from 'node:stream';
 import { toJsonSchema } from '@valibot/to-json-schema';
 import { format, resolveConfig } from 'prettier';
 import { describe, expect, it } from 'vitest';
-import { datasetsDocument, faultsDocument, flagsDocument } from '../../scripts/documents.js';
+import { datasetsDocument, faultsDocument, flagRows, flagsDocument } from '../../scripts/documents.js';
 import { parseCommandLine } from '../../src/cli/program.js';
 import type { Invocation } from '../../src/plan/options/resolve.js';
 import type { Io } from '../../src/model/io.js';
@@ -21,10 +22,7 @@ const venue = loadBinance();
 const descriptions = MARKETS.flatMap((market) =>
   datasetsOf(venue, market).map((spec) => describeDataset(venue, market, spec)),
 );
-const flags = FLAG_NAMES.map((name) => {
-  const { default: preset, ...spec } = flagSpec(name);
-  return { name, environment: environmentName(name), value: undefined, preset, ...spec };
-});
+const flags = flagRows(FLAG_NAMES, { flagSpec, environmentName, verbs: Object.values(VERBS) });
 
 function file(path: string): URL {
   return new URL(`../../${path}`, import.meta.url);
@@ -42,7 +40,7 @@ async function formatted(text: string): Promise<string> {
 function parse(argv: readonly string[]): { invocation: Invocation | undefined; said: string } {
   const stdout = new PassThrough();
   const io = { stdout, stderr: new PassThrough() } as unknown as Io;
-  const invocation = parseCommandLine(argv, io);
+  const invocation = parseCommandLine(argv, VERBS, io.stdout);
   return { invocation, said: String(stdout.read() ?? '') };
 }
 

@@ -1,3 +1,4 @@
+import { VERBS } from '../../src/main.js';
 import { expect, it } from 'vitest';
 import { toCryptodlError } from '../../src/model/errors.js';
 import { resolveOptions } from '../../src/plan/options/resolve.js';
@@ -9,7 +10,7 @@ const GROUP = { 'egress-group': ['office'] };
 function refusalOf(origin: RawLayer['origin'], values: RawLayer['values'], ...more: RawLayer[]): unknown {
   try {
     const nameOf = (name: string): string => `${origin} ${name}`;
-    resolveOptions('vision', [{ origin, values, nameOf }, ...more]);
+    resolveOptions(VERBS.vision, [{ origin, values, nameOf }, ...more]);
     return undefined;
   } catch (error) {
     return toCryptodlError(error).message;

@@ -1,3 +1,4 @@
+import { VERBS } from '../../src/main.js';
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -142,7 +143,7 @@ it('the lake of a report overrides that of the environment', () => {
   const options = { out: ['/lake'] };
   const header = { v: 1, kind: 'header', verb: 'vision', tool: '', at: '', options } as const;
   const report = { path: 'report', file: undefined, header, jobs: [], entries: [], cut: undefined };
-  const { resolved } = pastRun(report, layers, loadBinance());
+  const { resolved } = pastRun(report, layers, { verbs: VERBS, exchange: loadBinance() });
   expect(resolved.options.out).toBe('/lake');
 });
 

@@ -1,10 +1,11 @@
 /** `--help` and `--help-all`: their size, their examples, and that they speak of the flags and values of their verb only. */
+import { VERBS } from '../../src/main.js';
+import type { VerbSpec } from '../../src/plan/options/verb-spec.js';
 import { describe, expect, it } from 'vitest';
 import { parseCommandLine } from '../../src/cli/program.js';
 import type { Invocation } from '../../src/plan/options/resolve.js';
-import { VERBS } from '../../src/plan/options/flag-spec.js';
-import { FLAG_NAMES, flagFor, flagSpec, flagsOf, shownDefault } from '../../src/plan/options/flags.js';
-import type { Verb } from '../../src/plan/options/flag-spec.js';
+import { FLAG_NAMES, flagSpec } from '../../src/plan/options/flags.js';
+import { flagFor, flagsOf, shownDefault } from '../../src/plan/options/verb-spec.js';
 import type { FlagName } from '../../src/plan/options/flags.js';
 
 const TIERS = ['--help', '--help-all'] as const;
@@ -19,7 +20,7 @@ function parse(
     write: (text: string) => (said += text),
     ...(columns === undefined ? {} : { columns }),
   };
-  const invocation = parseCommandLine(argv, { stdout });
+  const invocation = parseCommandLine(argv, VERBS, stdout);
   return { invocation, said };
 }
 
@@ -60,7 +61,7 @@ function parseExample(line: string): Invocation | undefined {
   return parse(words.slice(1).map((word) => word.replace(/^'|'$/g, ''))).invocation;
 }
 
-describe.each(['program', ...VERBS] as const)('the help of %s', (subject) => {
+describe.each(['program', ...Object.keys(VERBS)])('the help of %s', (subject) => {
   const line = subject === 'program' ? [] : [subject];
   const brief = parse([...line, '--help']).said;
   const all = parse([...line, '--help-all']).said;
@@ -100,8 +101,8 @@ describe.each(['program', ...VERBS] as const)('the help of %s', (subject) => {
   });
 });
 
-describe.each(VERBS)('%s', (verb) => {
-  const [brief = '', all = ''] = TIERS.map((tier) => parse([verb, tier]).said);
+describe.each(Object.values(VERBS))('$name', (verb) => {
+  const [brief = '', all = ''] = TIERS.map((tier) => parse([verb.name, tier]).said);
 
   it('--help-all has every flag of the table with its meaning and default, and no other', () => {
     const text = flat(all);
@@ -142,7 +143,7 @@ describe.each(VERBS)('%s', (verb) => {
 });
 
 /** The values of a flag that other verbs take, and this verb does not. */
-function otherChoices(name: FlagName, verb: Verb): string[] {
+function otherChoices(name: FlagName, verb: VerbSpec): string[] {
   const own = flagFor(name, verb).choices ?? [];
   return (flagSpec(name).choices ?? []).filter((choice) => !own.includes(choice));
 }

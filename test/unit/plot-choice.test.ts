@@ -1,4 +1,5 @@
 /** The series and the column that `cryptodl plot` chooses. */
+import { VERBS } from '../../src/main.js';
 import { describe, expect, it } from 'vitest';
 import type { Series } from '../../src/model/task.js';
 import type { FlagName } from '../../src/plan/options/flags.js';
@@ -21,7 +22,7 @@ function choose(
 ): ChosenDataset {
   const values = Object.fromEntries(Object.entries(flags).map(([name, text]) => [name, [text]]));
   const layer = { origin: 'flag', values, nameOf: (name: FlagName) => `--${name}` } as const;
-  return chooseDataset(names.map(seriesOf), 'BTCUSDT', resolveOptions('plot', [layer], VENUE), VENUE);
+  return chooseDataset(names.map(seriesOf), 'BTCUSDT', resolveOptions(VERBS.plot, [layer], VENUE), VENUE);
 }
 
 const nameOf = ({ market, dataset, interval }: Series): string =>

@@ -1,10 +1,10 @@
 /** The lines of `--print-options`: readable, and valid as lines of a config file. */
+import { VERBS } from '../../src/main.js';
+import type { VerbSpec } from '../../src/plan/options/verb-spec.js';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { optionLines } from '../../src/plan/options/option-layers.js';
-import { VERBS } from '../../src/plan/options/flag-spec.js';
-import type { Verb } from '../../src/plan/options/flag-spec.js';
-import { flagFor, flagsOf } from '../../src/plan/options/flags.js';
+import { flagFor, flagsOf } from '../../src/plan/options/verb-spec.js';
 import { configLayer } from '../../src/plan/options/config-file.js';
 import { resolveOptions } from '../../src/plan/options/resolve.js';
 import type { RawLayer, RawValues, Resolved } from '../../src/plan/options/resolve.js';
@@ -16,7 +16,7 @@ function flags(values: RawValues): RawLayer {
 }
 
 /** Each flag of the verb with a value that is not its default. */
-function valuesOf(verb: Verb): RawValues {
+function valuesOf(verb: VerbSpec): RawValues {
   const values: RawValues = {};
   // Secret addresses are not printed.
   const left = flagsOf(verb).filter((name) => !SECRET_ADDRESSES.has(name));
@@ -28,14 +28,14 @@ function valuesOf(verb: Verb): RawValues {
 }
 
 /** A config file with the lines of the options that were given. */
-function printedFile(verb: Verb, resolved: Resolved): string {
+function printedFile(verb: VerbSpec, resolved: Resolved): string {
   return optionLines(verb, resolved)
     .map((line) => /^(\S+) +(.*) {2}\(flag\)$/.exec(line))
     .flatMap((found) => (found === null ? [] : [`${found[1] ?? ''}: ${JSON.stringify(found[2])}\n`]))
     .join('');
 }
 
-it.each(VERBS.filter((verb) => flagsOf(verb).includes('print-options')))(
+it.each(Object.values(VERBS).filter((verb) => flagsOf(verb).includes('print-options')))(
   'the options of %s, written into a config file, give the same values',
   (verb) => {
     const values = valuesOf(verb);
@@ -44,7 +44,7 @@ it.each(VERBS.filter((verb) => flagsOf(verb).includes('print-options')))(
     const resolved = resolveOptions(verb, [flags(values), server]);
     const file = printedFile(verb, resolved);
     expect(file.split('\n').length - 1).toBe(Object.keys(values).length);
-    const again = resolveOptions(verb, [configLayer('c.yaml', parse(file), verb), server]);
+    const again = resolveOptions(verb, [configLayer('c.yaml', parse(file), verb.name), server]);
     expect(again.options).toEqual(resolved.options);
   },
 );
@@ -61,7 +61,7 @@ describe('values with units', () => {
     ['bwlimit', '1001', '1001'],
     ['now', '2026-11-21', '2026-11-21T00:00:00.000Z'],
   ] as const)('--%s %s is printed as %s', (name, given, shown) => {
-    const lines = optionLines('vision', resolveOptions('vision', [flags({ [name]: [given] })]));
+    const lines = optionLines(VERBS.vision, resolveOptions(VERBS.vision, [flags({ [name]: [given] })]));
     expect(lines.find((line) => line.startsWith(`${name} `))).toMatch(new RegExp(`  ${shown}  \\(flag\\)$`));
   });
 
@@ -70,7 +70,7 @@ describe('values with units', () => {
     ['every', 'day'],
     ['at', '09:05'],
   ] as const)('--%s %s of schedule is printed as it is given', (name, given) => {
-    const lines = optionLines('schedule', resolveOptions('schedule', [flags({ [name]: [given] })]));
+    const lines = optionLines(VERBS.schedule, resolveOptions(VERBS.schedule, [flags({ [name]: [given] })]));
     expect(lines.find((line) => line.startsWith(`${name} `))).toContain(` ${given}  (flag)`);
   });
 });

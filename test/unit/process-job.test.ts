@@ -1,4 +1,5 @@
 /** The end of a job whose run has failed, as a worker tells it to the queue. */
+import { VERBS } from '../../src/main.js';
 import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -51,7 +52,7 @@ async function stoppedAtEnd(url: string): Promise<unknown> {
   const out = join(scratch, 'lake');
   const pipeline = new Pipeline({
     source,
-    resolved: resolveOptions('worker', layers, source),
+    resolved: resolveOptions(VERBS.worker, layers, source),
     surroundings,
     clock,
     stop,
@@ -70,6 +71,7 @@ async function stoppedAtEnd(url: string): Promise<unknown> {
     moveToWait: () => Promise.resolve(1),
   };
   const context = {
+    verbs: VERBS,
     source,
     surroundings,
     clock,

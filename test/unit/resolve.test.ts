@@ -1,17 +1,12 @@
+import { VERBS } from '../../src/main.js';
+import type { VerbSpec } from '../../src/plan/options/verb-spec.js';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { configLayer, readConfigFile } from '../../src/plan/options/config-file.js';
-import {
-  environmentName,
-  FLAG_NAMES,
-  flagSpec,
-  flagsOf,
-  isSwitch,
-  optionName,
-} from '../../src/plan/options/flags.js';
-import type { Verb } from '../../src/plan/options/flag-spec.js';
+import { environmentName, FLAG_NAMES, isSwitch, optionName } from '../../src/plan/options/flags.js';
+import { flagsOf } from '../../src/plan/options/verb-spec.js';
 import { jobsFile } from '../../src/plan/options/jobs-file.js';
 import { environmentLayer, resolveOptions } from '../../src/plan/options/resolve.js';
 import type { RawLayer, RawValues, Resolved } from '../../src/plan/options/resolve.js';
@@ -24,7 +19,7 @@ function flags(values: RawValues): RawLayer {
   return { origin: 'flag', values, nameOf: (name) => `--${name}` };
 }
 
-function environment(values: Readonly<Record<string, string>>, verb: Verb = 'vision'): RawLayer {
+function environment(values: Readonly<Record<string, string>>, verb: VerbSpec = VERBS.vision): RawLayer {
   return environmentLayer(values, verb);
 }
 
@@ -50,22 +45,22 @@ describe('precedence', () => {
   ];
 
   it('holds for numbers and switches of a config file', () => {
-    const { options } = resolveOptions('vision', layers);
+    const { options } = resolveOptions(VERBS.vision, layers);
     expect([options.retries, options.strict]).toEqual([7, true]);
   });
 
   it('lets a flag switch off an option of the environment', () => {
     const on = environment({ CRYPTODL_STRICT: '1' });
-    expect(resolveOptions('vision', [on]).options.strict).toBe(true);
-    expect(resolveOptions('vision', [flags({ strict: ['false'] }), on]).options.strict).toBe(false);
+    expect(resolveOptions(VERBS.vision, [on]).options.strict).toBe(true);
+    expect(resolveOptions(VERBS.vision, [flags({ strict: ['false'] }), on]).options.strict).toBe(false);
   });
 
   it('takes the last of repeated flags', () => {
-    expect(resolveOptions('vision', [flags({ out: ['a', 'b'] })]).options.out).toBe('b');
+    expect(resolveOptions(VERBS.vision, [flags({ out: ['a', 'b'] })]).options.out).toBe('b');
   });
 
   it('remembers the texts that were given, and no defaults', () => {
-    const { texts } = resolveOptions('vision', layers);
+    const { texts } = resolveOptions(VERBS.vision, layers);
     expect(texts).toEqual({
       market: ['spot'],
       format: ['csv'],
@@ -78,7 +73,7 @@ describe('precedence', () => {
 
 describe('the environment', () => {
   it.each(FLAG_NAMES)('has a twin of --%s that works', (name) => {
-    const [verb = 'vision'] = flagSpec(name).verbs;
+    const verb = Object.values(VERBS).find((each) => flagsOf(each).includes(name)) ?? VERBS.vision;
     const [text, value] = flagValue(name);
     const { options, origins } = resolveOptions(verb, [environment({ [environmentName(name)]: text }, verb)]);
     expect(options[optionName(name)]).toEqual(value);
@@ -92,7 +87,7 @@ describe('the environment', () => {
 
   it('of another verb does no harm', () => {
     expect(
-      resolveOptions('serve', [environment({ CRYPTODL_DAYS: 'x' }, 'serve')]).options.days,
+      resolveOptions(VERBS.serve, [environment({ CRYPTODL_DAYS: 'x' }, VERBS.serve)]).options.days,
     ).toBeUndefined();
   });
 });
@@ -122,13 +117,13 @@ describe('the config file', () => {
     const says = ['takes one value, not a list', 'write out: VALUE'];
     expect(refusal(() => config({ out: ['X', 'Y'] }))).toEqual([`my.yaml: out ${says[0]}`, says[1]]);
     const vision = { verb: 'vision', out: ['X', 'Y'] };
-    expect(refusal(() => jobsFile('jobs.yaml', { jobs: { bars: vision } }))).toEqual([
+    expect(refusal(() => jobsFile('jobs.yaml', { jobs: { bars: vision } }, VERBS))).toEqual([
       `jobs.yaml: jobs.bars: out ${says[0]}`,
       says[1],
     ]);
     expect(
       refusal(() =>
-        jobsFile('jobs.yaml', { defaults: { strict: [] }, jobs: { bars: { verb: 'vision' } } }),
+        jobsFile('jobs.yaml', { defaults: { strict: [] }, jobs: { bars: { verb: 'vision' } } }, VERBS),
       )[0],
     ).toBe('jobs.yaml: defaults: strict takes one value, not a list');
     expect(config({ market: ['um', 'cm'], symbols: ['A', 'B'], out: ['X'] }).values).toEqual({
@@ -144,7 +139,7 @@ describe('the config file', () => {
       const yaml = join(folder, 'limits.yaml');
       writeFileSync(yaml, `limits: { ${bucket}: 3/s }\n`);
       const content = await readConfigFile(yaml);
-      expect(refusal(() => resolveOptions('vision', [config(content)]))[0]).toContain(
+      expect(refusal(() => resolveOptions(VERBS.vision, [config(content)]))[0]).toContain(
         `my.yaml: limits: "${bucket}" is not one of archive, listing,`,
       );
       writeFileSync(yaml, `${bucket}: 3\n`);
@@ -164,19 +159,21 @@ describe('the config file', () => {
 
 describe('lists', () => {
   it('are split at commas and repeated, each entry once', () => {
-    const { options } = resolveOptions('vision', [flags({ interval: ['1m, 5m', '1h', '1m'] })]);
+    const { options } = resolveOptions(VERBS.vision, [flags({ interval: ['1m, 5m', '1h', '1m'] })]);
     expect(options.interval).toEqual(['1m', '5m', '1h']);
   });
 
   it('leave out empty entries, but need one', () => {
-    expect(resolveOptions('vision', [flags({ dataset: ['klines,'] })]).options.dataset).toEqual(['klines']);
-    expect(refusal(() => resolveOptions('vision', [flags({ dataset: [','] })]))[0]).toBe(
+    expect(resolveOptions(VERBS.vision, [flags({ dataset: ['klines,'] })]).options.dataset).toEqual([
+      'klines',
+    ]);
+    expect(refusal(() => resolveOptions(VERBS.vision, [flags({ dataset: [','] })]))[0]).toBe(
       '--dataset is empty',
     );
   });
 
   it('of symbols are parsed together: names, globs, exclusions, and lists that are read later', () => {
-    const { options } = resolveOptions('vision', [flags({ symbols: ['A, B,!C*', '@x,-,all', 'A'] })]);
+    const { options } = resolveOptions(VERBS.vision, [flags({ symbols: ['A, B,!C*', '@x,-,all', 'A'] })]);
     expect(options.symbols).toEqual({
       text: 'A, B,!C*,@x,-,all,A',
       names: ['A', 'B'],
@@ -187,17 +184,17 @@ describe('lists', () => {
   });
 
   it('of symbols may have only exclusions beside a list', () => {
-    const { options } = resolveOptions('vision', [flags({ symbols: ['@x,!A'] })]);
+    const { options } = resolveOptions(VERBS.vision, [flags({ symbols: ['@x,!A'] })]);
     expect(options.symbols).toMatchObject({ names: [], exclusions: ['A'], lists: [{ file: 'x' }] });
   });
 
   it('refuse symbols under the name with which they were given', () => {
     const named = environment({ CRYPTODL_SYMBOLS: '!A' });
-    expect(refusal(() => resolveOptions('vision', [named]))).toEqual([
+    expect(refusal(() => resolveOptions(VERBS.vision, [named]))).toEqual([
       'CRYPTODL_SYMBOLS names no symbol',
       "for example BTCUSDT,ETHUSDT or '*USDT'",
     ]);
-    expect(refusal(() => resolveOptions('vision', [config({ symbols: '../B' })]))[0]).toBe(
+    expect(refusal(() => resolveOptions(VERBS.vision, [config({ symbols: '../B' })]))[0]).toBe(
       'my.yaml: symbols: "../B" is not a symbol',
     );
   });
@@ -219,22 +216,22 @@ it.each([
 });
 
 it('every day is every 24 hours', () => {
-  const { options } = resolveOptions('schedule', [flags({ every: ['day'] })]);
+  const { options } = resolveOptions(VERBS.schedule, [flags({ every: ['day'] })]);
   expect(options.every).toEqual({ kind: 'hours', text: 'day', hours: 24 });
 });
 
 it('a switch that was not given is false', () => {
-  const { options } = resolveOptions('vision', []);
+  const { options } = resolveOptions(VERBS.vision, []);
   const switches = FLAG_NAMES.filter(isSwitch).map((name) => options[optionName(name)]);
   expect(new Set(switches)).toEqual(new Set([false]));
 });
 
 it('options are frozen and complete', () => {
-  const { options, origins } = resolveOptions('vision', []);
+  const { options, origins } = resolveOptions(VERBS.vision, []);
   expect(Object.isFrozen(options)).toBe(true);
   expect(Object.keys(options)).toEqual(FLAG_NAMES.map(optionName));
   expect(Object.values(origins)).toEqual(FLAG_NAMES.map(() => 'default'));
-  expect(flagsOf('serve')).toEqual(['host', 'port', 'config', 'print-options']);
+  expect(flagsOf(VERBS.serve)).toEqual(['host', 'port', 'config', 'print-options']);
 });
 
 const EXCHANGE = {
@@ -244,7 +241,7 @@ const EXCHANGE = {
 };
 
 describe('a default that depends on another option', () => {
-  const resolved = (values: RawValues): Resolved => resolveOptions('vision', [flags(values)], EXCHANGE);
+  const resolved = (values: RawValues): Resolved => resolveOptions(VERBS.vision, [flags(values)], EXCHANGE);
 
   it('of retries is that of the preset', () => {
     const { options, origins } = resolved({ 'retry-preset': ['history'], 'retry-delay': ['3s'] });
@@ -271,12 +268,13 @@ describe('a default that depends on another option', () => {
 
 describe('the words of another exchange', () => {
   it('are its default market and the address of its archive', () => {
-    const { options } = resolveOptions('vision', [], EXCHANGE);
+    const { options } = resolveOptions(VERBS.vision, [], EXCHANGE);
     expect([options.market, options.archiveUrl]).toEqual([['swap'], 'http://archive.test']);
   });
 
   it('are the only markets that --market takes', () => {
-    const market = (name: string): unknown => resolveOptions('vision', [flags({ market: [name] })], EXCHANGE);
+    const market = (name: string): unknown =>
+      resolveOptions(VERBS.vision, [flags({ market: [name] })], EXCHANGE);
     expect(market('all')).toMatchObject({ options: { market: ['all'] } });
     expect(refusal(() => market('um'))[0]).toBe('--market: "um" is not one of swap, all');
   });

@@ -1,10 +1,11 @@
+import { VERBS } from '../../src/main.js';
 import { describe, expect, it } from 'vitest';
 import { resolveOptions } from '../../src/plan/options/resolve.js';
 import type { RawValues } from '../../src/plan/options/resolve.js';
 
 function optionsWith(values: RawValues) {
   const layer = { origin: 'flag', values, nameOf: (name: string) => `--${name}` } as const;
-  return resolveOptions('vision', [layer]).options;
+  return resolveOptions(VERBS.vision, [layer]).options;
 }
 
 describe('the presets of retries', () => {

@@ -1,4 +1,5 @@
 /** A whole run in simulated time: 3,100 objects (100 symbols × 31 days) from a host with a long tail and faults. */
+import { VERBS } from '../../src/main.js';
 import { exchangeHosts } from '../../src/exchange/routes.js';
 import { setMaxListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
@@ -105,7 +106,7 @@ async function ours(weather: Weather, choice?: ConcurrencyChoice): Promise<Outco
   const clock = new VirtualClock();
   clock.random = randoms((weather.seed ?? 0) + 11);
   const server = host(clock, weather);
-  const { options } = resolveOptions('vision', []);
+  const { options } = resolveOptions(VERBS.vision, []);
   const figures = new Figures();
   const concurrency = new Concurrency({ choice: choice ?? options.concurrency, start: 30 });
   const opened: string[] = [];

@@ -1,4 +1,5 @@
 /** Jobs of one process share the buckets of the hosts that they ask. */
+import { VERBS } from '../../src/main.js';
 import { expect, it } from 'vitest';
 import { layersOver } from '../../src/http/stack.js';
 import type { Stack } from '../../src/http/stack.js';
@@ -32,7 +33,7 @@ function layersOf(
   { stateFolder = '/nowhere', flags = {} }: Job,
 ): Pick<Stack, 'fetch' | 'throttle'> {
   const values = { ...LISTING, ...flags };
-  const { options: given } = resolveOptions('vision', [
+  const { options: given } = resolveOptions(VERBS.vision, [
     { origin: 'flag', values, nameOf: (name) => `--${name}` },
   ]);
   const options = { ...given, limits: ONE_PER_SECOND };

@@ -1,4 +1,5 @@
 /** Proxies: where they are named, and that nobody gets to see a password. */
+import { VERBS } from '../../src/main.js';
 import { describe, expect, it } from 'vitest';
 import { optionLines } from '../../src/plan/options/option-layers.js';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -97,7 +98,7 @@ describe('--proxy', () => {
 
   it.each(['socks4://user:s3cr3t@h:1', 'user:s3cr3t@h'])('refuses %j without repeating it', (value) => {
     const layer: RawLayer = { origin: 'flag', values: { proxy: [value] }, nameOf: (name) => `--${name}` };
-    expect(() => resolveOptions('vision', [layer])).toThrow(/^--proxy is not the address of a proxy$/);
+    expect(() => resolveOptions(VERBS.vision, [layer])).toThrow(/^--proxy is not the address of a proxy$/);
   });
 
   it('several share the requests, each of them once', () => {
@@ -128,7 +129,7 @@ describe('printed values', () => {
     'by --print-options has no password, where a %s gave it',
     (origin) => {
       const layer: RawLayer = { origin, values: { proxy: [SECRET] }, nameOf: (name) => name };
-      const shown = linesText(optionLines('vision', resolveOptions('vision', [layer])));
+      const shown = linesText(optionLines(VERBS.vision, resolveOptions(VERBS.vision, [layer])));
       expect(shown).toContain(`http://user:***@proxy.test:3128  (${origin})`);
       expect(shown).not.toContain('s3cr3t');
     },

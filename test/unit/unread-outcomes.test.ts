@@ -1,4 +1,5 @@
 /** The outcomes of a run and their reader. */
+import { VERBS } from '../../src/main.js';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { startRun } from '../../src/run/run.js';
@@ -34,7 +35,7 @@ it('a run waits while its reader takes no outcome, and no outcome is lost', asyn
   const run = startRun({
     source: loadBinance(),
     verb: 'metrics',
-    resolved: resolveOptions('metrics', [{ origin: 'flag', values, nameOf: (name) => `--${name}` }]),
+    resolved: resolveOptions(VERBS.metrics, [{ origin: 'flag', values, nameOf: (name) => `--${name}` }]),
     surroundings: { home, stateHome: undefined, proxies: NO_PROXIES },
     read: () => Promise.reject(new Error('no list of symbols is read')),
     observer: SILENT_OBSERVER,

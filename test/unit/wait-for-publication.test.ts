@@ -1,4 +1,5 @@
 /** --wait-for-publication, with the time of the test. */
+import { VERBS } from '../../src/main.js';
 import { describe, expect, it } from 'vitest';
 import { DAY_MS, dayPeriod, parseDay, parsePeriod } from '../../src/model/calendar.js';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
@@ -43,7 +44,7 @@ async function wait(untilText: string, scene: Scene) {
   const requests = scene.requests ?? Object.keys(scene.published).map((symbol) => requestOf(symbol));
   const stop = new AbortController();
   const session: Waiting = {
-    options: resolveOptions('vision', [
+    options: resolveOptions(VERBS.vision, [
       { origin: 'flag', values: { 'wait-for-publication': [untilText] }, nameOf: (name) => `--${name}` },
     ]).options,
     clock,

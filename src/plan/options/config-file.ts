@@ -5,7 +5,7 @@ import { errnoOf, usage } from '../../model/errors.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { readText } from '../../text/read-text.js';
-import type { Verb } from './flag-spec.js';
+import type { VerbName } from './verb-spec.js';
 import { FLAG_NAMES, flagSpec } from './flags.js';
 import type { FlagName } from './flags.js';
 import type { RawLayer, RawValues } from './resolve.js';
@@ -45,13 +45,13 @@ function faultOf({ message, linePos }: YAMLError, text: string, place: string): 
 }
 
 /** The layer of a config file. It may have options of all verbs. */
-export function configLayer(file: string, content: unknown, verb: Verb): RawLayer {
+export function configLayer(file: string, content: unknown, verb: VerbName): RawLayer {
   const known = FLAG_NAMES.filter((name) => name !== 'config');
   return fileLayer(content, { origin: 'config file', place: file, known, hint: helpHint(verb) });
 }
 
 /** The hint for an unknown key. */
-export function helpHint(verb: Verb): string {
+export function helpHint(verb: VerbName): string {
   return `keys are names of flags: cryptodl ${verb} --help`;
 }
 

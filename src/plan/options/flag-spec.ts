@@ -1,38 +1,7 @@
-/** The shape of a row of the flag table, and sets of verbs for the rows. */
+/** The shape of a row of the flag table. */
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
 import type { RetryPreset } from '../../exchange/facts.js';
-
-export const VERBS = [
-  'vision',
-  'metrics',
-  'run',
-  'retry',
-  'verify',
-  'repair',
-  'remove',
-  'schedule',
-  'list',
-  'schema',
-  'audit',
-  'sql',
-  'check',
-  'coverage',
-  'runs',
-  'report',
-  'plot',
-  'bars',
-  'export',
-  'universe',
-  'serve',
-  'doctor',
-  'enqueue',
-  'worker',
-  'status',
-  'completion',
-  'man',
-] as const;
-export type Verb = (typeof VERBS)[number];
 
 /** The groups of flags in `--help-all`. `--help` shows the flags of the groups after How under How. */
 export const GROUPS = ['What', 'When', 'Where', 'How', 'Safety', 'Network', 'Messages', 'Options'] as const;
@@ -50,15 +19,10 @@ export interface DefaultSources {
 /** A row of the flag table. */
 export interface FlagSpec {
   readonly group: (typeof GROUPS)[number];
-  readonly verbs: readonly Verb[];
-  /** The verbs whose `--help` shows the flag; by default, all that have it. `--help-all` shows all flags. */
-  readonly usual?: readonly Verb[];
   /** The letter of the short flag. */
   readonly short?: string;
   /** The help text, without the default. `--help` shows the part before the first semicolon. */
   readonly doc: string;
-  /** Other texts for the help of single verbs, instead of `doc`. */
-  readonly docOf?: Readonly<Partial<Record<Verb, string>>>;
   /** The name of the value in help, for example `N`; switches have none. */
   readonly value?: string;
   /**
@@ -67,32 +31,22 @@ export interface FlagSpec {
    */
   readonly list?: 'comma' | 'joined';
   readonly parse: Parse<unknown>;
-  /** The parsers of single verbs, instead of `parse`. Their values have its type. */
-  readonly parseOf?: Readonly<Partial<Record<Verb, Parse<unknown>>>>;
   /** The unit of the parsed number. The name of the option ends with it. */
   readonly unit?: 'Ms' | 'Minutes' | 'Bytes' | 'BytesPerSecond' | 'Percent';
   /** A config file may hold a map: `limits: { archive: 100/s }` is `archive=100/s`. */
   readonly isMap?: boolean;
   /** All valid values, for completion and documents, if they are a fixed list. */
   readonly choices?: readonly string[];
-  /** The valid values of single verbs, instead of `choices`. */
-  readonly choicesOf?: Readonly<Partial<Record<Verb, readonly string[]>>>;
   /** Other names that work, mostly those of other tools. Help does not show them. */
   readonly aka?: readonly string[];
   /** The default as text for `parse`, so that help and value cannot differ. */
   readonly default?: string;
   /** The default in words, if it depends on other options or on the environment. */
   readonly unset?: string;
-  /** Other texts for single verbs, instead of `unset`. */
-  readonly unsetOf?: Readonly<Partial<Record<Verb, string>>>;
   /** The default, if other options and the exchange decide it. An option with a value, but with neither `default` nor `derive`, may be undefined. */
   readonly derive?: (from: DefaultSources) => unknown;
   /** `retry` takes the value of the run that it repeats. */
   readonly isCarried?: boolean;
-  /** Verbs that select everything without the flag. Their help shows no default. */
-  readonly narrows?: readonly Verb[];
-  /** Defaults of single verbs, instead of `default`. */
-  readonly defaultOf?: Readonly<Partial<Record<Verb, string>>>;
 }
 
 /** A flag without a value is a switch. */
@@ -137,31 +91,3 @@ export const oneOf = <const T extends string>(choices: readonly T[]) => ({
   parse: parse.choice(choices),
   choices,
 });
-
-export const DOWNLOADS = ['vision', 'metrics', 'retry', 'repair'] as const satisfies readonly Verb[];
-/** Verbs that send requests, except for `run` and `doctor`: the sets below add them. */
-export const ONLINE = [...DOWNLOADS, 'verify', 'list', 'audit', 'enqueue', 'worker'] as const;
-/** The downloads and `run`, for flags that `run` accepts for all its jobs. */
-export const DOWNLOADS_AND_JOBS = [...DOWNLOADS, 'run'] as const satisfies readonly Verb[];
-export const ONLINE_AND_JOBS = [...ONLINE, 'run'] as const satisfies readonly Verb[];
-/** `doctor` takes the flags of requests, so that its requests are those of a run. */
-export const EXAMINED = [...ONLINE_AND_JOBS, 'doctor'] as const satisfies readonly Verb[];
-/** Verbs that choose the settings of new files. The other downloads keep the settings of the lake or of the report. */
-export const WRITING = ['vision', 'metrics', 'enqueue'] as const satisfies readonly Verb[];
-/** Verbs with flags for markets, datasets and days. */
-const CHOOSING = [...WRITING, 'list', 'coverage', 'report', 'audit'] as const satisfies readonly Verb[];
-/** `CHOOSING`, `export`, `bars`, which selects its sources, and `plot`, which takes one market and one dataset. */
-export const PLOTTED = [...CHOOSING, 'sql', 'plot', 'bars', 'export'] as const satisfies readonly Verb[];
-/** `CHOOSING`, and verbs that select series of the lake for other programs. */
-export const QUOTED = [...CHOOSING, 'sql', 'bars', 'export', 'universe'] as const satisfies readonly Verb[];
-/** Verbs that select among the series of a lake. */
-export const HELD = ['verify', 'repair'] as const satisfies readonly Verb[];
-/** Verbs whose selection of series can be one of several shards. */
-export const SHARDED = [...WRITING, 'run', ...HELD, 'coverage', 'bars'] as const satisfies readonly Verb[];
-/** `HELD`, and `remove`. */
-export const SELECTING = [...HELD, 'remove'] as const satisfies readonly Verb[];
-/** Verbs that read a lake and print what they found. */
-export const TELLING = ['check', 'coverage', 'runs', 'export', 'universe', 'doctor'] as const;
-const WITHOUT_LAKE: readonly Verb[] = ['schedule', 'list', 'schema', 'serve', 'status', 'completion', 'man'];
-/** Verbs that use a lake. */
-export const OF_LAKE = VERBS.filter((verb) => !WITHOUT_LAKE.includes(verb));

@@ -1,5 +1,5 @@
 /** The flag table: parsing, help, environment variables, config keys and --print-options are made from it. */
-import type { DefaultSources, FlagSpec, Verb } from './flag-spec.js';
+import type { DefaultSources, FlagSpec } from './flag-spec.js';
 import { LAKE_FLAGS } from './lake-flags.js';
 import { MESSAGE_FLAGS } from './message-flags.js';
 import { NETWORK_FLAGS } from './network-flags.js';
@@ -26,9 +26,9 @@ export type FlagName = keyof Flags;
 export const FLAG_NAMES = Object.keys(FLAGS) as FlagName[];
 
 /** The names of the flags of a verb. */
-export type FlagNameOf<V extends Verb> = {
-  [Name in FlagName]: V extends Flags[Name]['verbs'][number] ? Name : never;
-}[FlagName];
+export type FlagNameOf<
+  V extends { readonly flags: readonly FlagName[]; readonly moreFlags?: readonly FlagName[] },
+> = V['flags'][number] | NonNullable<V['moreFlags']>[number];
 
 /** The names of the flags of a group. */
 export type FlagNameIn<Group extends FlagSpec['group']> = {
@@ -71,31 +71,6 @@ type Derived<Name extends FlagName> = Flags[Name] extends {
 
 export function flagSpec(name: FlagName): FlagSpec {
   return FLAGS[name];
-}
-
-/** The meaning of a flag for a verb, which may differ from that for other verbs. */
-export function flagFor(name: FlagName, verb: Verb) {
-  const spec = flagSpec(name);
-  return {
-    doc: spec.docOf?.[verb] ?? spec.doc,
-    parse: spec.parseOf?.[verb] ?? spec.parse,
-    choices: spec.choicesOf?.[verb] ?? spec.choices,
-    /** The default in words. */
-    unset: spec.unsetOf?.[verb] ?? spec.unset,
-    default: spec.defaultOf?.[verb] ?? spec.default,
-  };
-}
-
-/** The default of a flag in the help of a verb; undefined without one. */
-export function shownDefault(name: FlagName, verb: Verb): string | undefined {
-  if (flagSpec(name).narrows?.includes(verb) === true) return undefined;
-  const { default: fixed, unset } = flagFor(name, verb);
-  return fixed?.replaceAll(',', ', ') ?? unset;
-}
-
-/** The flags of a verb, in the order of the table. */
-export function flagsOf(verb: Verb): FlagName[] {
-  return FLAG_NAMES.filter((name) => flagSpec(name).verbs.includes(verb));
 }
 
 /** `dry-run` → `CRYPTODL_DRY_RUN`. */

@@ -4,11 +4,12 @@ import { packageFile } from '../../files/package-file.js';
 import { CryptodlError, usage } from '../../model/errors.js';
 import { shownPath } from '../../text/printable.js';
 import { fileLayer, helpHint } from './config-file.js';
-import type { Verb } from './flag-spec.js';
-import { flagsOf, nameOptions } from './flags.js';
+import { nameOptions } from './flags.js';
 import type { FlagName } from './flags.js';
 import { choice } from './parsers.js';
 import type { RawLayer } from './resolve.js';
+import { flagsOf } from './verb-spec.js';
+import type { VerbSpec, VerbSpecs } from './verb-spec.js';
 import { isRecord } from '../../text/json.js';
 
 export interface JobEntry {
@@ -46,6 +47,7 @@ const SHAPE = `for example: jobs: { bars: { verb: vision, symbols: BTCUSDT, days
 export function jobsFile(
   file: string,
   content: unknown,
+  verbs: VerbSpecs,
 ): { readonly jobs: readonly JobEntry[]; readonly defaults: RawLayer } {
   const { jobs, defaults = {}, ...others } = isRecord(content) ? content : {};
   const isComplete = isRecord(jobs) && Object.keys(jobs).length > 0;
@@ -55,18 +57,18 @@ export function jobsFile(
     defaults: fileLayer(defaults, {
       origin: 'defaults of the jobs',
       place: `${file}: defaults`,
-      known: [...keysOf('vision'), ...keysOf('metrics'), ...keysOf('run')],
+      known: [verbs.vision, verbs.metrics, verbs.run].flatMap(keysOf),
       hint: helpHint('vision'),
     }),
-    jobs: Object.entries(jobs).map(([name, job]) => jobEntry(file, name, job)),
+    jobs: Object.entries(jobs).map(([name, job]) => jobEntry(file, name, job, verbs)),
   };
 }
 
-function keysOf(verb: Verb): FlagName[] {
+function keysOf(verb: VerbSpec): FlagName[] {
   return flagsOf(verb).filter((flag) => !COMMAND_LINE_ONLY.includes(flag));
 }
 
-function jobEntry(file: string, name: string, job: unknown): JobEntry {
+function jobEntry(file: string, name: string, job: unknown, verbs: VerbSpecs): JobEntry {
   const place = `${file}: jobs.${name}`;
   // JavaScript moves keys that are numbers to the front, which would change the order of jobs.
   if (!/^\p{L}[\p{L}\p{N}_.-]*$/u.test(name))
@@ -76,7 +78,7 @@ function jobEntry(file: string, name: string, job: unknown): JobEntry {
     );
   const { verb: given = '', ...map } = isRecord(job) ? job : {};
   const verb = choice(VERBS_OF_JOBS)(String(given), `${place}: verb`);
-  const known = keysOf(verb).filter((flag) => !SHARED.includes(flag));
+  const known = keysOf(verbs[verb]).filter((flag) => !SHARED.includes(flag));
   const hint = `${helpHint(verb)}; write ${SHARED.join(', ')} under defaults, because they are the same for all jobs`;
   const layer = fileLayer(map, { origin: 'job', place, known, hint });
   return { name, verb, layer, explain: (error) => withPlace(file, place, error) };

@@ -1,74 +1,45 @@
 /** Flags of the groups Where, How and Safety: the files that are written, what is printed, and the checks. */
 import { FORMATS } from '../../model/task.js';
-import { lake, localFolder } from './addresses.js';
-import {
-  DIR,
-  DOWNLOADS,
-  DOWNLOADS_AND_JOBS,
-  DURATION,
-  EXAMINED,
-  FILE,
-  HELD,
-  OF_LAKE,
-  oneOf,
-  section,
-  WRITING,
-} from './flag-spec.js';
+import { lake } from './addresses.js';
+import { DIR, DURATION, FILE, oneOf, section } from './flag-spec.js';
 import * as parse from './parsers.js';
 
 const TIMESTAMPS = ['us', 'ms', 'iso', 'utc'] as const;
-const SYSTEM = 'the temporary folder of the system';
-const READERS = ['audit', 'sql', 'plot', 'export', 'universe'] as const;
-const OF_READERS = Object.fromEntries(READERS.map((verb) => [verb, SYSTEM]));
 
 export const LAKE_FLAGS = {
-  ...section({ group: 'Where', verbs: WRITING })({
+  ...section({ group: 'Where' })({
     out: {
       isCarried: true,
       short: 'o',
-      verbs: OF_LAKE,
       value: 'DIR',
       doc: 'folder of the lake; of most commands, also an s3:// address',
-      docOf: {
-        worker:
-          'the only lake that the jobs may write to; without it, also lakes in buckets that the jobs name',
-      },
       parse: lake,
-      parseOf: { remove: localFolder },
       default: './data',
       aka: ['output', 'output-dir', 'outdir', 'out-dir', 'dir', 'directory', 'datadir', 'data-dir'],
     },
     format: {
       isCarried: true,
       short: 'f',
-      verbs: [...WRITING, ...HELD, 'coverage', 'report'],
-      usual: [...WRITING, ...HELD, 'coverage'],
       value: 'FORMAT',
-      narrows: ['coverage', 'report', ...HELD],
       doc: 'parquet, csv or zip; zip keeps the files of the archive',
-      docOf: { metrics: 'parquet or csv' },
       parse: parse.choice(FORMATS, { parquet: ['pq'] }),
       choices: FORMATS,
-      choicesOf: { metrics: ['parquet', 'csv'] },
       default: 'parquet',
       aka: ['ext', 'output-format', 'data-format', 'data-format-ohlcv', 'csv', 'parquet', 'zip'],
     },
     partition: {
-      usual: ['vision'],
       value: 'GRAIN',
       doc: 'period of one file: auto, day or month; auto depends on the dataset',
       ...oneOf(['auto', 'day', 'month']),
       default: 'auto',
     },
     numbers: {
-      usual: [],
       value: 'KIND',
       doc: 'type of numbers in Parquet: double, or string with every digit',
       ...oneOf(['double', 'string']),
       default: 'double',
     },
     timestamps: {
-      usual: [],
       value: 'FORM',
       doc: 'form of times: us, ms or iso in CSV; utc for Parquet columns with the time zone UTC (in CSV the same as iso)',
       parse: parse.choice(TIMESTAMPS, { us: ['micros', 'microseconds'], ms: ['millis', 'milliseconds'] }),
@@ -76,25 +47,17 @@ export const LAKE_FLAGS = {
       default: 'us',
     },
     failures: {
-      verbs: DOWNLOADS_AND_JOBS,
-      usual: ['run', 'retry', 'repair'],
       doc: 'file for the failure report; an existing file is replaced only if it is a failure report',
       ...FILE,
       unset: 'a new file in OUT/_failures',
-      unsetOf: { retry: 'the given report' },
     },
     'temp-dir': {
       isCarried: true,
-      verbs: [...DOWNLOADS_AND_JOBS, ...READERS, 'bars', 'doctor', 'worker'],
-      usual: ['doctor'],
       doc: 'folder for temporary files',
       ...DIR,
       unset: 'OUT/.cryptodl/tmp',
-      unsetOf: { worker: 'OUT/.cryptodl/tmp', ...OF_READERS },
     },
     'state-dir': {
-      verbs: [...EXAMINED, 'sql', 'plot', 'export', 'universe'],
-      usual: ['doctor'],
       doc: 'folder that the runs of this machine share; it holds bans, rate limits, cached responses, files of buckets and debug dumps',
       ...DIR,
       unset: '$XDG_STATE_HOME/cryptodl or ~/.local/state/cryptodl',
@@ -102,50 +65,40 @@ export const LAKE_FLAGS = {
   }),
   ...section({ group: 'How' })({
     cadence: {
-      verbs: ['vision', 'list', 'enqueue'],
-      usual: ['list'],
       value: 'CADENCE',
       doc: 'objects of the archive: auto, daily or monthly; auto prefers monthly objects for files of a month, and daily objects for files of a day',
       ...oneOf(['auto', 'daily', 'monthly']),
       default: 'auto',
     },
     'as-published': {
-      usual: [],
-      verbs: WRITING,
       doc: 'keep the published order of rows, and duplicates',
     },
     prefer: {
-      verbs: ['audit'],
       value: 'CADENCE',
       doc: 'daily: rebuild faulty months of the lake from daily objects; a month is faulty if its monthly object lacks rows or has wrong rows',
       ...oneOf(['daily']),
     },
     against: {
-      verbs: ['audit'],
       value: 'SOURCE',
       doc: 'rest: compare the bars of the lake with REST; by value, each held day or month, without the archive',
       ...oneOf(['rest']),
     },
     sample: {
-      verbs: ['audit'],
       value: 'N[:SEED]',
       doc: 'compare only N days or months of each series with REST, drawn at random; the summary shows the seed, which draws them again',
       parse: parse.sample,
     },
     force: {
       isCarried: true,
-      verbs: ['vision', 'metrics', 'report', 'plot', 'bars', 'export', 'universe'],
       doc: 'write everything again; downloads fetch it again, also with other settings than those of the lake; export, report, plot and universe also replace files of other programs',
       aka: ['overwrite', 'refresh', 'erase'],
     },
     'dry-run': {
       short: 'n',
-      verbs: [...DOWNLOADS_AND_JOBS, 'bars', 'enqueue', 'export'],
       doc: 'print the plan and do nothing; the plan of a download has a line per object: fetch, skip or absent, bytes and key',
       aka: ['plan', 'simulate'],
     },
     kind: {
-      verbs: ['schedule'],
       value: 'KIND',
       doc: 'what to print: cron, systemd or both',
       ...oneOf(['cron', 'systemd', 'both']),
@@ -153,66 +106,51 @@ export const LAKE_FLAGS = {
       aka: ['cron', 'systemd'],
     },
     long: {
-      verbs: ['list'],
       doc: 'show periods, objects and bytes of each symbol; takes a few requests per symbol',
     },
   }),
   ...section({ group: 'Safety' })({
     deep: {
-      verbs: HELD,
       doc: 'read every row again; checks values, times, order and row counts',
     },
     upstream: {
-      verbs: HELD,
       doc: 'compare the lake with the archive; reads the listing, and the sidecar of each object with one request',
     },
     yes: {
-      verbs: ['remove'],
       doc: 'remove; without this flag, print what would be removed',
     },
     fix: {
-      verbs: ['verify'],
       doc: 'move damaged files and files that no manifest line names into OUT/_quarantine, and remove leftovers of killed runs; cryptodl repair then fetches the missing objects',
     },
     verify: {
       isCarried: true,
-      verbs: ['vision', 'retry', 'repair', 'audit', 'enqueue'],
-      usual: ['audit'],
       value: 'HOW',
       doc: 'check of each object: sha256, etag or none; sha256 uses the digest of the sidecar, etag the MD5 of the listing',
       ...oneOf(['sha256', 'etag', 'none']),
       default: 'sha256',
     },
     revisions: {
-      usual: [],
       isCarried: true,
-      verbs: ['vision', 'enqueue'],
       value: 'HOW',
       doc: 'objects that changed upstream: check, take, ignore or only; check: fetch them again and replace the rows, unless rows of the lake would be lost; take: always replace the rows; ignore: keep the rows of the lake; only: like check, but fetch no other objects',
       ...oneOf(['check', 'take', 'ignore', 'only']),
       default: 'check',
     },
     'recheck-days': {
-      usual: [],
       isCarried: true,
-      verbs: ['vision', 'enqueue'],
       value: 'N',
       doc: 'check the last N days for revisions; if the range ends within these days, the run also checks held days of these N days that are outside of the range, and fetches missing days after a held day',
       parse: parse.integer(0, 'day'),
       default: '7',
     },
     'stale-checksum': {
-      usual: [],
       isCarried: true,
-      verbs: ['vision', 'retry', 'repair', 'audit', 'enqueue'],
       value: 'WHAT',
       doc: 'for an object that does not match its sidecar, but has the size and ETag of the listing: fail, or warn and use it',
       ...oneOf(['fail', 'warn']),
       default: 'fail',
     },
     'max-bytes': {
-      verbs: DOWNLOADS,
-      usual: ['vision', 'retry', 'repair'],
       value: 'SIZE',
       doc: 'end before the first download if the plan is larger',
       parse: parse.bytes,
@@ -221,23 +159,16 @@ export const LAKE_FLAGS = {
     },
     strict: {
       isCarried: true,
-      verbs: [...DOWNLOADS_AND_JOBS, 'enqueue'],
-      usual: ['run', 'retry'],
       doc: 'end with exit code 4 if a series of the run lacks data; what is proven to be absent does not count, and neither does what is not due yet',
     },
     'error-on-nothing': {
-      usual: [],
-      verbs: DOWNLOADS,
       doc: 'end with exit code 5 if nothing new was written',
     },
     'wait-lock': {
-      verbs: [...DOWNLOADS_AND_JOBS, 'remove', 'bars', 'worker'],
-      usual: ['run', 'retry', 'repair'],
       doc: 'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',
       ...DURATION,
     },
     min: {
-      verbs: ['coverage'],
       value: 'PERCENT',
       doc: 'end with exit code 4 if a series has less than this percentage of the expected data',
       parse: parse.percent,

@@ -2,18 +2,7 @@
 import * as parse from './parsers.js';
 import { readVenueWords } from '../../exchange/names.js';
 import type { BucketLimit } from '../../exchange/names.js';
-import {
-  COUNT,
-  DOWNLOADS_AND_JOBS,
-  DURATION,
-  EXAMINED,
-  FILE,
-  LIST,
-  OF_LAKE,
-  oneOf,
-  ONLINE_AND_JOBS,
-  section,
-} from './flag-spec.js';
+import { COUNT, DURATION, FILE, LIST, oneOf, section } from './flag-spec.js';
 import { proxy, redis, region, url } from './addresses.js';
 import { usage } from '../../model/errors.js';
 import { durationValue, parseDurationMs } from '../../model/units.js';
@@ -61,35 +50,29 @@ const venue = readVenueWords();
 const ADDRESS = { value: 'URL', parse: url } as const;
 
 export const NETWORK_FLAGS = {
-  ...section({ group: 'Network', isCarried: true, usual: [], verbs: EXAMINED })({
+  ...section({ group: 'Network', isCarried: true })({
     'request-interval': {
-      verbs: ONLINE_AND_JOBS,
       doc: 'minimum time between two requests of a bucket; the limits of the exchange still apply',
       ...DURATION,
     },
     'requests-per-minute': {
-      verbs: ONLINE_AND_JOBS,
       value: 'N',
       doc: 'maximum requests of a bucket per minute; the limits of the exchange still apply',
       parse: parse.integer(1, undefined, 600),
     },
     limits: {
-      verbs: ONLINE_AND_JOBS,
       ...LIST,
       isMap: true,
       doc: `limits of buckets below those of the exchange (${Object.keys(venue.limits).join(', ')}), separated by commas; in a file: limits: { archive: 100/s, futuresData: 800/5m }`,
       parse: limit(venue.limits),
     },
     priority: {
-      verbs: ONLINE_AND_JOBS,
       value: 'LEVEL',
       doc: 'order of jobs that wait for the same rate limit or in a queue: high, normal or low',
       ...oneOf(['high', 'normal', 'low']),
       default: 'normal',
     },
     bwlimit: {
-      verbs: ONLINE_AND_JOBS,
-      usual: ['vision', 'run', 'retry', 'repair', 'audit'],
       value: 'SIZE',
       doc: 'maximum bytes per second of all connections; at least 1kB',
       parse: parse.byteRate,
@@ -97,7 +80,6 @@ export const NETWORK_FLAGS = {
       aka: ['limit-rate', 'max-speed', 'bandwidth'],
     },
     'pool-limit': {
-      usual: ['doctor'],
       doc: 'maximum sockets of the process; further requests wait',
       ...COUNT,
     },
@@ -112,12 +94,10 @@ export const NETWORK_FLAGS = {
       default: '30s',
     },
     http2: {
-      usual: ['doctor'],
       doc: 'use HTTP/2 where the host supports it',
     },
     proxy: {
       isCarried: false,
-      usual: ['run', 'retry', 'list', 'doctor'],
       value: 'URL',
       list: 'comma',
       doc: 'proxy for hosts not in NO_PROXY; http, https, socks5, or socks5h if it resolves the names; several are separated by commas, or are lines of @FILE, and share the requests; the value none turns the proxy off',
@@ -127,8 +107,6 @@ export const NETWORK_FLAGS = {
     },
     redis: {
       isCarried: false,
-      verbs: [...EXAMINED, 'status'],
-      usual: ['enqueue', 'worker', 'status'],
       value: 'URL',
       doc: 'Redis server that several machines share: redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE], or rediss:// for TLS; needs the package ioredis',
       parse: redis,
@@ -140,13 +118,11 @@ export const NETWORK_FLAGS = {
       parse: parse.keyName('office'),
     },
     'ca-file': {
-      usual: ['doctor'],
       doc: 'additional trusted certificates (PEM)',
       ...FILE,
       aka: ['cacert', 'ca-bundle'],
     },
     'archive-url': {
-      usual: ['doctor'],
       doc: 'address of the archive',
       ...ADDRESS,
       default: venue.hosts.archive,
@@ -158,41 +134,35 @@ export const NETWORK_FLAGS = {
       derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.listing : archiveUrl),
     },
     'fallback-url': {
-      verbs: ONLINE_AND_JOBS,
       doc: 'second address of the archive; used after too many failures of the first',
       ...ADDRESS,
       unset: `${venue.hosts.origin}, unless --archive-url is given`,
       derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.origin : undefined),
     },
     'fapi-url': {
-      verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'doctor', 'enqueue', 'worker'],
       doc: 'address of REST for USD-margined futures',
       ...ADDRESS,
       default: venue.hosts.fapi,
     },
     'dapi-url': {
-      verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'doctor', 'enqueue', 'worker'],
       doc: 'address of REST for coin-margined futures',
       ...ADDRESS,
       default: venue.hosts.dapi,
     },
     'spot-url': {
-      verbs: [...DOWNLOADS_AND_JOBS, 'audit', 'doctor', 'enqueue', 'worker'],
       doc: `address of REST for spot; if the default refuses your location, ${venue.hosts.spotPublic} is used`,
       ...ADDRESS,
       default: venue.hosts.spot,
     },
   }),
-  ...section({ group: 'Network', usual: [] })({
+  ...section({ group: 'Network' })({
     's3-endpoint': {
-      verbs: OF_LAKE,
       doc: 'address of the S3 server of a lake in a bucket (--out s3://bucket/folder)',
       ...ADDRESS,
       unset: 'AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile of AWS, or AWS itself',
       aka: ['endpoint-url', 'endpoint'],
     },
     's3-region': {
-      verbs: OF_LAKE,
       value: 'NAME',
       doc: 'region of the bucket of the lake',
       parse: region,
@@ -200,21 +170,17 @@ export const NETWORK_FLAGS = {
       aka: ['region'],
     },
     'clear-bans': {
-      verbs: ['doctor'],
-      usual: ['doctor'],
       value: 'HOST',
       doc: 'remove the stored bans of this host; prints them, and checks nothing else',
       parse: parse.text,
     },
     host: {
-      verbs: ['serve'],
       value: 'HOST',
       doc: 'address to listen on',
       parse: parse.text,
       default: '127.0.0.1',
     },
     port: {
-      verbs: ['serve'],
       value: 'PORT',
       doc: 'port to listen on; 0 chooses a free port',
       parse: parse.port,

@@ -1,10 +1,11 @@
 /** The sources of options (flags, environment, config file), and the lines of `--print-options`. */
 import type { Io } from '../../model/io.js';
-import type { Verb } from './flag-spec.js';
-import { environmentName, FLAG_NAMES, flagFor, flagsOf, isSwitch, optionName } from './flags.js';
+import { environmentName, FLAG_NAMES, isSwitch, optionName } from './flags.js';
 import { environmentLayer } from './resolve.js';
 import type { Invocation, RawLayer, Resolved } from './resolve.js';
 import { sharedText } from './value-text.js';
+import { flagFor, flagsOf } from './verb-spec.js';
+import type { VerbSpec } from './verb-spec.js';
 import { nearest } from '../../text/did-you-mean.js';
 import { printLines } from '../../text/printable.js';
 
@@ -18,7 +19,7 @@ export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer
   if (source === undefined || file === undefined) return [flags, environment];
   const { configLayer, readConfigFile } = await import('./config-file.js');
   const content = await readConfigFile(file, source.nameOf('config'));
-  return [flags, environment, configLayer(file, content, verb)];
+  return [flags, environment, configLayer(file, content, verb.name)];
 }
 
 /** Warns of variables whose name is similar to that of an option. Other unknown variables may belong to scripts of the user. */
@@ -38,12 +39,12 @@ export function warnOfVariables({ environment, stderr }: Io): void {
 const PREFIX = 'CRYPTODL_';
 
 /** The flags of a command line. */
-export function flagLayer({ values }: Invocation): RawLayer {
+export function flagLayer({ values }: Pick<Invocation, 'values'>): RawLayer {
   return { origin: 'flag', values, nameOf: (name) => `--${name}` };
 }
 
 /** The lines of `--print-options`, one per option: `market  um  (default)`. */
-export function optionLines(verb: Verb, resolved: Resolved): string[] {
+export function optionLines(verb: VerbSpec, resolved: Resolved): string[] {
   const names = flagsOf(verb).filter((name) => name !== 'print-options');
   const width = Math.max(...names.map((name) => name.length));
   return names.map((name) => {

@@ -24,16 +24,14 @@ const timeFormat = parse.parser(`${TIME_FORMS.join(', ')} or a pattern`, ['ms', 
 );
 
 export const OUTPUT_FLAGS = {
-  ...section({ group: 'What', verbs: ['export'] })({
+  ...section({ group: 'What' })({
     run: {
-      verbs: ['report'],
       value: 'ID',
       doc: 'run whose figures and failures are shown: last, or the name of a file in OUT/.cryptodl/runs without .json',
       parse: parse.text,
       default: 'last',
     },
     column: {
-      verbs: ['plot'],
       value: 'NAME',
       doc: 'draw this column as a line; without this flag, candles, or a column of a dataset without candles; cryptodl schema DATASET shows the columns',
       parse: parse.text,
@@ -45,39 +43,29 @@ export const OUTPUT_FLAGS = {
       default: '1h,8h',
     },
     'exchange-info': {
-      usual: [],
       doc: 'freqtrade: a saved answer of exchangeInfo, which tells base and quote asset of its symbols; for other symbols, the known quote assets tell them',
       ...FILE,
     },
     columns: {
-      usual: [],
       ...LIST,
       doc: 'csv: columns in this order; NEW=COLUMN gives a column another name, NEW=0 is a column with this number; cryptodl schema DATASET shows the columns',
       parse: parse.text,
       unset: 'all columns of the dataset',
     },
   }),
-  ...section({ group: 'Where', verbs: ['export'] })({
+  ...section({ group: 'Where' })({
     html: {
-      verbs: ['report', 'plot'],
       doc: 'file of the report; an existing file is replaced only if it is a report',
-      docOf: {
-        plot: 'write a page with a zoomable chart instead; an existing file is replaced only if it is a plot',
-      },
       ...FILE,
-      unsetOf: { report: 'cryptodl-report.html' },
       aka: ['file', 'to-file', 'report', 'output-file', 'page', 'save'],
     },
     target: {
-      verbs: ['export', 'universe'],
       doc: 'folder for the files; not within the lake',
-      docOf: { universe: 'the file of --as parquet, or the folder of the files of --as freqtrade' },
       value: 'DIR',
       parse: localFolder,
       aka: ['to-dir', 'into', 'destination', 'dest', 'export-dir', 'output-folder', 'datadir'],
     },
     delimiter: {
-      usual: [],
       value: 'CHARACTER',
       doc: 'csv: the character between two cells; tab is the tabulator',
       parse: delimiter,
@@ -85,14 +73,12 @@ export const OUTPUT_FLAGS = {
       aka: ['separator', 'sep'],
     },
     'time-format': {
-      usual: [],
       value: 'FORM',
       doc: 'csv: form of times, in UTC: us, ms or s since 1970, iso, or a pattern like %Y-%m-%d %H:%M:%S',
       parse: timeFormat,
       default: 'iso',
     },
     'one-file': {
-      usual: [],
       doc: 'csv: one file with all symbols of a dataset; it has the column symbol; without this flag, one file per symbol',
     },
     'require-complete': {
@@ -103,16 +89,12 @@ export const OUTPUT_FLAGS = {
   }),
   ...section({ group: 'How' })({
     views: {
-      verbs: ['sql'],
       doc: 'print the CREATE VIEW statements for DuckDB; they contain file names: print them again after each download',
     },
     csv: {
-      verbs: ['sql', 'coverage'],
-      usual: ['coverage'],
       doc: 'print CSV with all rows; coverage has a line per series and period, with the reason of each gap',
     },
     'fill-empty': {
-      verbs: ['bars'],
       doc: 'with trades as source, also make bars of times without trades in whole days of the lake; their prices are the close before, their volumes are 0; klines have candles for such times, so their bars are always made',
     },
   }),

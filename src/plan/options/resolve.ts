@@ -1,8 +1,9 @@
 /** Resolves the texts of all sources to one frozen Options. */
 import { usage } from '../../model/errors.js';
-import { environmentName, FLAG_NAMES, flagFor, flagSpec, flagsOf, isSwitch, optionName } from './flags.js';
-import type { Verb } from './flag-spec.js';
+import { environmentName, FLAG_NAMES, flagSpec, isSwitch, optionName } from './flags.js';
 import type { FlagName, Options } from './flags.js';
+import { flagFor, flagsOf } from './verb-spec.js';
+import type { VerbSpec } from './verb-spec.js';
 import { text as parseText } from './parsers.js';
 import type { ExchangeNames } from './parsers.js';
 import { loadRetryPresets } from '../../exchange/facts.js';
@@ -18,7 +19,7 @@ export type RawValues = Partial<Record<FlagName, readonly string[]>>;
 
 /** A parsed command line. */
 export interface Invocation {
-  readonly verb: Verb;
+  readonly verb: VerbSpec;
   readonly operand: string | undefined;
   readonly values: RawValues;
   /** The command line that `schedule` repeats. */
@@ -41,11 +42,11 @@ export interface OptionSources {
 }
 
 /** The first layer with a value wins; for the flags of a range, the first layer with any of them. */
-export function optionSources(verb: Verb, layers: readonly RawLayer[]): OptionSources {
+export function optionSources(verb: VerbSpec, layers: readonly RawLayer[]): OptionSources {
   const known = new Set(flagsOf(verb));
   const ofRange = layers.find((layer) => [...RANGE].some((kind) => layer.values[kind] !== undefined));
   const layerOf = (name: FlagName): RawLayer | undefined => {
-    if (!known.has(name) && verb !== 'retry') return undefined;
+    if (!known.has(name) && verb.name !== 'retry') return undefined;
     const sources = RANGE.has(name) && ofRange !== undefined ? [ofRange] : layers;
     return sources.find((source) => source.values[name] !== undefined);
   };
@@ -62,7 +63,7 @@ export interface Resolved extends OptionSources {
 /** The parts of an exchange that options depend on. */
 export type ExchangeWords = Pick<Venue, 'markets' | 'defaultMarket' | 'hosts'>;
 
-function defaultLayer(verb: Verb, exchange: ExchangeWords | undefined): RawLayer {
+function defaultLayer(verb: VerbSpec, exchange: ExchangeWords | undefined): RawLayer {
   const values: RawValues = {};
   for (const name of FLAG_NAMES) {
     const preset = flagFor(name, verb).default;
@@ -78,7 +79,7 @@ function defaultLayer(verb: Verb, exchange: ExchangeWords | undefined): RawLayer
 /** The environment variables of the flags of a verb. */
 export function environmentLayer(
   environment: Readonly<Record<string, string | undefined>>,
-  verb: Verb,
+  verb: VerbSpec,
 ): RawLayer {
   const values: RawValues = {};
   for (const name of flagsOf(verb)) {
@@ -95,7 +96,11 @@ const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
  * Parses the value of each option from its source (`optionSources`). Throws a usage error for an invalid value. Without an exchange, markets and addresses are
  * those of the flag table.
  */
-export function resolveOptions(verb: Verb, layers: readonly RawLayer[], exchange?: ExchangeWords): Resolved {
+export function resolveOptions(
+  verb: VerbSpec,
+  layers: readonly RawLayer[],
+  exchange?: ExchangeWords,
+): Resolved {
   const defaults = defaultLayer(verb, exchange);
   const names = exchange === undefined ? undefined : namesOf(exchange);
   const sources = optionSources(verb, layers);
@@ -140,7 +145,7 @@ export function namesOf(exchange: Pick<ExchangeWords, 'markets'>): ExchangeNames
 function parseValue(
   name: FlagName,
   layer: RawLayer,
-  { verb, names }: { readonly verb: Verb; readonly names: ExchangeNames | undefined },
+  { verb, names }: { readonly verb: VerbSpec; readonly names: ExchangeNames | undefined },
 ): unknown {
   const spec = flagSpec(name);
   const { parse: parseOne } = flagFor(name, verb);

@@ -1,7 +1,7 @@
 /** Flags about requests: how many at once, retries, the breaker, timeouts. */
 import { durationText } from '../../model/units.js';
 import { PRESETS, readPresetWords, STRATEGIES } from '../../exchange/names.js';
-import { COUNT, DURATION, EXAMINED, oneOf, ONLINE, section, TIMEOUT } from './flag-spec.js';
+import { COUNT, DURATION, oneOf, section, TIMEOUT } from './flag-spec.js';
 import * as parse from './parsers.js';
 
 const presets = readPresetWords();
@@ -13,29 +13,23 @@ function presetText(name: (typeof PRESETS)[number]): string {
 }
 
 /** The file of `run` sets the preset of each job. */
-const FROM_PRESET = { unset: 'from --retry-preset', unsetOf: { run: 'from the preset of the job' } };
+const FROM_PRESET = { unset: 'from --retry-preset' };
 
-export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, usual: [], verbs: EXAMINED })({
+export const RETRY_FLAGS = section({ group: 'Network', isCarried: true })({
   concurrency: {
-    verbs: [...ONLINE, 'doctor'],
-    usual: [...ONLINE, 'doctor'],
     value: 'N',
     doc: 'objects at the same time; a number, auto or auto:MAX',
     parse: parse.concurrency,
     default: 'auto',
-    defaultOf: { metrics: 'auto:10' },
     aka: ['c', 'j', 'w', 'workers', 'threads', 'parallel', 'max-workers', 'transfers'],
   },
   'retry-preset': {
-    verbs: [...ONLINE, 'doctor'],
     value: 'NAME',
     doc: `preset for retries and back-off (retries × base delay): ${PRESETS.map(presetText).join('; ')}`,
     ...oneOf(PRESETS),
     default: 'vision',
-    defaultOf: { metrics: 'metrics' },
   },
   retries: {
-    usual: ['vision', 'run', 'retry', 'repair', 'list', 'audit'],
     value: 'N',
     doc: 'retries per request',
     parse: parse.integer(0),
@@ -71,12 +65,9 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, usual: [
   },
   jobs: {
     isCarried: false,
-    verbs: ['run', 'worker'],
-    usual: ['run', 'worker'],
     doc: 'number of jobs at the same time; run: jobs of the same lake run one after the other; worker: as many conversions run too; limits apply to all jobs together',
     ...COUNT,
     default: '1',
-    defaultOf: { worker: '8' },
     aka: ['j', 'parallel', 'workers'],
   },
   'breaker-open': {
@@ -95,7 +86,6 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, usual: [
     default: '3',
   },
   'connect-timeout': {
-    usual: ['doctor'],
     doc: 'timeout for DNS, TCP and TLS',
     ...TIMEOUT,
     default: '5s',
@@ -104,23 +94,19 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true, usual: [
     doc: 'timeout from the request to the response headers',
     ...TIMEOUT,
     default: '15s',
-    defaultOf: { doctor: '5s' },
   },
   'idle-timeout': {
     doc: 'timeout without data within a body',
     ...TIMEOUT,
     default: '10s',
-    defaultOf: { doctor: '5s' },
   },
   'total-timeout': {
     doc: 'timeout of one attempt; one second is added per 16 KiB of body',
     ...TIMEOUT,
     default: '60s',
-    defaultOf: { doctor: '10s' },
     aka: ['timeout'],
   },
   'max-wait': {
-    usual: ['retry'],
     doc: 'maximum wait for a rate limit or a failing host',
     ...DURATION,
     default: '1h',

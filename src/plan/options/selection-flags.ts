@@ -1,50 +1,22 @@
 /** Flags that select what is downloaded or shown: series and days. */
 import { ALL, MARKETS, readVenueWords } from '../../exchange/names.js';
-import {
-  DOWNLOADS,
-  DOWNLOADS_AND_JOBS,
-  DURATION,
-  LIST,
-  oneOf,
-  ONLINE_AND_JOBS,
-  PLOTTED,
-  QUOTED,
-  section,
-  SELECTING,
-  SHARDED,
-} from './flag-spec.js';
+import { DURATION, LIST, oneOf, section } from './flag-spec.js';
 import { firstDay, lastDay } from './dates.js';
 import * as parse from './parsers.js';
-import { RANKED_MARKETS, rankedMarket } from './periods.js';
 import { shard } from './shard.js';
 import { symbols } from './symbols.js';
 
 const venue = readVenueWords();
 
-/** Statistics that only REST has. `metrics` downloads them by default. */
-const STATISTICS = [
-  'openInterestHist',
-  'topLongShortAccountRatio',
-  'topLongShortPositionRatio',
-  'globalLongShortAccountRatio',
-  'takerLongShortRatio',
-];
-
-const UNARCHIVED = [...STATISTICS, 'basis', 'bars'];
-const ARCHIVED = [...venue.datasets.filter((name) => !UNARCHIVED.includes(name)), ALL];
-
 export const SELECTION_FLAGS = {
   ...section({ group: 'What' })({
     only: {
-      verbs: ['run'],
       ...LIST,
       doc: 'names of the jobs to run, separated by commas',
       parse: parse.text,
     },
     symbols: {
       short: 's',
-      verbs: [...PLOTTED, 'universe', ...SELECTING],
-      usual: [...QUOTED, ...SELECTING],
       value: 'LIST',
       list: 'joined',
       doc: "names or globs like '*USDT', separated by commas; '!BUSD*' excludes, @FILE reads a file, - reads stdin, all selects all; without this flag, the series of the lake, or all symbols (list, universe)",
@@ -53,95 +25,55 @@ export const SELECTION_FLAGS = {
     },
     market: {
       short: 'm',
-      verbs: [...PLOTTED, 'schema', 'universe', ...SELECTING],
       ...LIST,
-      narrows: ['sql', 'coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
       doc: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; usdm, futures, perp and linear are um, coinm and inverse are cm',
-      docOf: {
-        metrics: 'um (USD-margined futures) or cm (coin-margined futures)',
-        schema: 'spot, um (USD-margined futures), cm (coin-margined futures) or option',
-        universe: 'spot, um or cm; one market',
-      },
       parse: parse.market(MARKETS),
-      parseOf: { universe: rankedMarket },
       choices: [...MARKETS, ALL],
-      choicesOf: { metrics: ['um', 'cm'], schema: MARKETS, universe: RANKED_MARKETS },
       default: venue.defaultMarket,
       aka: ['markets', 'type', 'asset-class'],
     },
     dataset: {
-      verbs: [...PLOTTED, ...SELECTING],
       ...LIST,
-      narrows: ['sql', 'coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
       doc: 'datasets, separated by commas, or all; cryptodl list datasets shows them',
-      docOf: {
-        bars: 'the source: klines, aggTrades or trades; without this flag, the first of them that the symbol has',
-      },
       parse: parse.dataset('any'),
-      parseOf: {
-        vision: parse.dataset('archive'),
-        audit: parse.dataset('archive'),
-        list: parse.dataset('archive'),
-        metrics: parse.dataset('rest'),
-      },
       default: 'klines',
-      defaultOf: { metrics: ['fundingRate', ...STATISTICS].join(',') },
       choices: [...venue.datasets, ALL],
-      choicesOf: {
-        vision: ARCHIVED,
-        audit: ARCHIVED,
-        list: ARCHIVED,
-        metrics: ['fundingRate', 'metrics', ...STATISTICS, 'basis', ALL],
-      },
       aka: ['datasets', 'data', 'data-type', 'kind'],
     },
     interval: {
       short: 'i',
-      verbs: [...PLOTTED, ...SELECTING],
       ...LIST,
-      narrows: ['sql', 'coverage', 'report', 'plot', 'bars', 'export', ...SELECTING],
       doc: 'intervals, separated by commas, or all; only for klines and statistics: other datasets ignore them',
       parse: parse.interval(venue.intervals),
       default: '1m',
-      defaultOf: { metrics: '5m' },
       choices: [...venue.intervals, ALL],
       aka: ['intervals', 'granularity', 'freq', 'resolution'],
     },
     order: {
-      verbs: ['remove'],
       ...LIST,
       value: 'ID',
       doc: 'drop these orders, separated by commas, and keep their data; cryptodl check --json shows the ids',
       parse: parse.text,
     },
     quote: {
-      verbs: [...QUOTED, ...SELECTING],
       ...LIST,
       doc: 'only symbols with this quote asset, for example USDT; several are separated by commas',
       parse: parse.asset,
     },
     'skip-unknown': {
-      usual: [],
-      verbs: [...QUOTED, ...SELECTING],
       doc: 'leave out unknown names of --symbols, with a warning; without this flag, they are refused',
     },
     shard: {
-      verbs: SHARDED,
-      usual: ['vision', 'metrics'],
       value: 'I/N',
       doc: 'only the series of shard I of N, counted from 0; N machines with shards 0/N to N-1/N do the whole selection, and no series is in two shards',
       parse: shard,
     },
     join: {
-      verbs: ['metrics', 'enqueue'],
-      usual: ['metrics'],
       value: 'WITH',
       doc: 'archive: prefer objects of the archive to rows of REST; only days and months without an object come from REST',
       ...oneOf(['archive']),
     },
     fill: {
-      verbs: ['vision', 'enqueue'],
-      usual: ['vision'],
       value: 'FROM',
       doc: 'rest: use REST for the days that the archive lacks; REST has klines, aggTrades, funding rates and metrics',
       ...oneOf(['rest']),
@@ -149,7 +81,6 @@ export const SELECTION_FLAGS = {
   }),
   ...section({ group: 'When' })({
     at: {
-      verbs: ['schedule'],
       value: 'HH:MM',
       doc: 'time of day, UTC; the archive publishes the objects of a day from about 07:30 of the next day',
       parse: parse.timeOfDay,
@@ -158,82 +89,56 @@ export const SELECTION_FLAGS = {
     },
     days: {
       short: 'd',
-      verbs: PLOTTED,
       value: 'N',
       doc: 'the last N complete UTC days; a download with --symbols and without a range selects the last day',
       parse: parse.days,
       aka: ['last'],
     },
     months: {
-      verbs: PLOTTED,
       value: 'N',
       doc: 'the last N complete months',
       parse: parse.integer(1, 'month'),
     },
     from: {
-      verbs: [...PLOTTED, 'universe'],
       value: 'DATE',
       doc: 'first day, for example 2024-01-31, 2024-01 or yesterday; a month (2024-01) or a year (2024) begins with its first day; --to without --from begins at the first day of each series',
-      docOf: {
-        universe:
-          'the first period is that of this date; for example 2023-01-01 or 2023-01; without this flag, it is the first one with a full window before it',
-      },
       parse: firstDay,
       aka: ['start', 'start-date', 'startdate', 'begin', 'from-date', 'date-from', 'start-time'],
     },
     to: {
-      verbs: [...PLOTTED, 'universe'],
       value: 'DATE',
       doc: 'last day, inclusive; a month (2024-01) or a year (2024) ends with its last day; yesterday and today are the last complete day; --from without --to ends yesterday',
-      docOf: {
-        universe:
-          'the last period is that of this date; without this flag, it is the last one of which the lake has all days before it',
-      },
       parse: lastDay,
       aka: ['end', 'end-date', 'enddate', 'to-date', 'date-to', 'end-time'],
     },
     'include-today': {
-      verbs: ['metrics', 'enqueue'],
-      usual: ['metrics'],
       doc: 'also request the rows of today so far; the next run requests today again',
     },
     'wait-for-publication': {
-      verbs: DOWNLOADS_AND_JOBS,
-      usual: ['run'],
       value: 'UNTIL',
       doc: 'wait until the archive has published the newest period; this applies to each selected series that has not ended; the run waits at most until a time of day (08:30, UTC) or an instant (2026-11-21T08:30:00Z), or for a duration (90m)',
       parse: parse.until,
     },
     jitter: {
-      usual: [],
-      verbs: DOWNLOADS,
       doc: 'wait for a random time before the run starts; TIME is the maximum',
       ...DURATION,
     },
     'max-duration': {
-      verbs: DOWNLOADS,
-      usual: ['retry', 'repair'],
       doc: 'start no new download after this time; downloads in progress are finished and committed, the others are listed in the failure report; a run that is still planning ends without a report (exit code 3)',
       ...DURATION,
     },
     exact: {
-      usual: [],
-      verbs: ['vision', 'metrics'],
       doc: 'fetch only the selected days; without this flag, a run without --to also fetches what its order lacks since the earliest day that was ever asked for',
     },
     all: {
       group: 'How',
-      verbs: ['coverage'],
       doc: 'show each gap; without this flag, the ten worst',
     },
     summary: {
       group: 'How',
-      verbs: ['coverage'],
       doc: 'print in one line whether anything is missing; with --json only the summary',
     },
     now: {
-      usual: [],
-      verbs: [...ONLINE_AND_JOBS, 'check', 'coverage', 'report', 'plot', 'bars', 'export', 'universe'],
       value: 'ISO',
       doc: 'use this instant as the current time; for replays and tests',
       parse: parse.instant,

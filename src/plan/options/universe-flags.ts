@@ -3,7 +3,7 @@ import { DAY_MS } from '../../model/calendar.js';
 import { parseDurationMs } from '../../model/units.js';
 import { oneOf, section } from './flag-spec.js';
 import * as parse from './parsers.js';
-import { GRAINS, measure, MEASURES } from './periods.js';
+import { GRAINS, MEASURES } from './periods.js';
 
 /** `30d` → milliseconds of whole days, at least one. A bare number means days. */
 const wholeDays = parse.parser('a number of whole days', ['30d'], (text) => {
@@ -11,7 +11,7 @@ const wholeDays = parse.parser('a number of whole days', ['30d'], (text) => {
   return ms >= DAY_MS && ms % DAY_MS === 0 ? ms : undefined;
 });
 
-export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'] })({
+export const UNIVERSE_FLAGS = section({ group: 'What' })({
   top: {
     value: 'N',
     doc: 'the N symbols with the largest sums; without this flag, all symbols that were traded',
@@ -26,20 +26,11 @@ export const UNIVERSE_FLAGS = section({ group: 'What', verbs: ['universe'] })({
   },
   by: {
     group: 'When',
-    verbs: ['coverage', 'universe'],
-    usual: ['coverage', 'universe'],
     value: 'WHAT',
     doc: 'period of one cell: auto, day or month; auto is day for a range of up to 60 days',
-    docOf: {
-      universe:
-        'rank by quote_volume, volume or count; their sums over the window; quote_volume is in the quote asset, volume in the base asset, and count is the number of trades',
-    },
     parse: parse.choice([...GRAINS, ...MEASURES]),
-    parseOf: { coverage: parse.choice(GRAINS), universe: measure },
     choices: GRAINS,
-    choicesOf: { universe: MEASURES },
     default: 'auto',
-    defaultOf: { universe: 'quote_volume' },
   },
   window: {
     group: 'When',

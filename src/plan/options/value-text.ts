@@ -1,10 +1,12 @@
 /** The values of options as text that flags, variables and keys of files take, except for secret addresses, and given flags for the next command. */
 import { bytesValue, durationValue } from '../../model/units.js';
 import { hiddenAddress, endpointText } from './addresses.js';
-import type { FlagSpec, Verb } from './flag-spec.js';
-import { flagSpec, flagsOf } from './flags.js';
+import type { FlagSpec } from './flag-spec.js';
+import { flagSpec } from './flags.js';
 import type { FlagName, Options } from './flags.js';
 import type { Resolved } from './resolve.js';
+import { flagsOf } from './verb-spec.js';
+import type { VerbSpec } from './verb-spec.js';
 
 type Value = Exclude<Options[keyof Options], undefined>;
 type List = Extract<Value, readonly unknown[]>;
@@ -48,7 +50,11 @@ function itemText(value: Item): string {
 }
 
 /** The given flags of these names that the verb takes, without those of the environment: the next command has them from there. */
-export function givenWords({ texts, origins }: Resolved, verb: Verb, names: readonly FlagName[]): string[] {
+export function givenWords(
+  { texts, origins }: Resolved,
+  verb: VerbSpec,
+  names: readonly FlagName[],
+): string[] {
   const known = flagsOf(verb);
   return names.flatMap((name) => {
     const values = texts[name];

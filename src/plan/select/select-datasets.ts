@@ -2,7 +2,7 @@
 import { dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { Cadence, Market } from '../../model/task.js';
-import type { Verb } from '../options/flag-spec.js';
+import type { VerbName } from '../options/verb-spec.js';
 import type { Options } from '../options/flags.js';
 import { endedText, endOfDataset } from '../../exchange/describe.js';
 import { cadencesOf } from '../../exchange/keys.js';
@@ -54,7 +54,7 @@ export function marketsOf(
 export function oneMarket(
   venue: Pick<Venue, 'markets' | 'defaultMarket'>,
   options: Pick<Options, 'market'>,
-  verb: Verb,
+  verb: VerbName,
 ): Market {
   const [first, second] = marketsOf(venue, options);
   if (first !== undefined && second === undefined) return first;

@@ -1,5 +1,5 @@
 /** `cryptodl audit`: prints findings about the archive, or about the lake against REST; with --prefer daily, rebuilds faulty months of the lake from daily objects. */
-import { forEachItem, progressPrinter, runVerb } from '../../run/look-up.js';
+import { forEachItem, progressPrinter, withSignals } from '../../run/look-up.js';
 import type { LookUp } from '../../run/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import { runAndPrint, withLog } from '../../run/download.js';
@@ -18,7 +18,7 @@ import type { AuditSummary, AuditTally } from './audit-selected.js';
  * The rebuild counts as a further job (`exitCodeOfJobs`). An error or a signal that ends the audit has its own code.
  */
 export async function audit(run: LookUp): Promise<ExitCode> {
-  return runVerb(run, async (request, signals) => {
+  return withSignals(run, async (request, signals) => {
     const tally = await withLog(request, run.io, (logged) => printItems(run, logged));
     const { io, resolved } = run;
     if (resolved.options.prefer !== 'daily') return conclude(run, tally, undefined);

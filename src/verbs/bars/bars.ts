@@ -1,6 +1,6 @@
 /** `cryptodl bars`: makes bars from rows of the lake. */
-import { forEachItem, progressPrinter, runVerb } from '../../run/look-up.js';
-import type { Command } from '../../run/look-up.js';
+import { forEachItem, progressPrinter, withSignals } from '../../run/look-up.js';
+import type { Command } from '../../run/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
@@ -43,7 +43,7 @@ import type { BarTarget, MonthFigures } from './write-month.js';
 
 /** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
 export async function bars(run: Command): Promise<ExitCode> {
-  return runVerb(run, (request) => buildAndPrint(run, request));
+  return withSignals(run, (request) => buildAndPrint(run, request));
 }
 
 async function buildAndPrint(

@@ -1,5 +1,5 @@
 /** `cryptodl check`: prints the verdict about a lake, its orders compared with what it holds. Sends no request. */
-import { runVerb } from '../../run/look-up.js';
+import { withSignals } from '../../run/look-up.js';
 import type { LookUp } from '../../run/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import { amountsText, percentText } from '../../lake/catalogue/series-table.js';
@@ -26,7 +26,7 @@ import type { JudgedOrder } from '../../run/verdict/judge-orders.js';
 export async function check(command: LookUp): Promise<ExitCode> {
   const { io, resolved } = command;
   const { out, json, quiet, nowMs = io.clock.now() } = resolved.options;
-  return runVerb(command, async (request) => {
+  return withSignals(command, async (request) => {
     const root = absolutePath(out, request.surroundings.home);
     refuseFile(root);
     const verdict = await judgeLake(request);

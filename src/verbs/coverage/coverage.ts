@@ -1,8 +1,9 @@
 /** `cryptodl coverage`: prints the held rows of a lake compared with the expected rows. */
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { listText } from '../../model/units.js';
-import { runVerb } from '../../run/look-up.js';
+import { withSignals } from '../../run/look-up.js';
 import type { LookUp } from '../../run/look-up.js';
+import type { Command } from '../../run/verb.js';
 import { writeData, writeExact, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -16,14 +17,14 @@ import { coverageTexts, CSV_HEAD, csvLines, seriesRecord } from './print-coverag
 const MOST_REFUSED = 10;
 
 /** Resolves with 1 when a manifest or one of its lines cannot be read, else with 4 when a series is below `--min`. */
-export async function coverage(run: LookUp): Promise<ExitCode> {
-  const { source: venue, resolved } = run;
+export async function coverage(run: Command): Promise<ExitCode> {
+  const { source: venue, verbs, resolved } = run;
   const { options } = resolved;
   if (options.json && options.csv) throw usage('--json and --csv cannot be used together', 'keep one');
   if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
-  return runVerb(run, async (request) => {
+  return withSignals(run, async (request) => {
     const lake = await coverSelected(request);
-    const next = new NextStep(venue, resolved, lake.failures);
+    const next = new NextStep(venue, verbs, resolved, lake.failures);
     await write(run, lake, next);
     return conclude(run, lake.found, next);
   });

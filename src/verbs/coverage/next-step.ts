@@ -8,7 +8,7 @@ import type { Series } from '../../model/task.js';
 import { isExactName } from '../../plan/options/symbols.js';
 import { givenWords } from '../../plan/options/value-text.js';
 import type { FlagName } from '../../plan/options/flags.js';
-import type { Verb } from '../../plan/options/flag-spec.js';
+import type { VerbName, VerbSpecs } from '../../plan/options/verb-spec.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import type { LastFailures } from '../../run/select-failures.js';
 import { barOfInterval } from '../../exchange/keys.js';
@@ -18,7 +18,7 @@ import { commandLine, shownPath } from '../../text/printable.js';
 
 /** Series that lack days before or after their own. */
 interface Download {
-  readonly verb: Verb;
+  readonly verb: VerbName;
   readonly series: Series[];
   from: number;
   to: number;
@@ -34,6 +34,7 @@ export class NextStep {
 
   constructor(
     private readonly venue: Venue,
+    private readonly verbs: VerbSpecs,
     private readonly resolved: Resolved,
     private readonly failures: LastFailures | undefined,
   ) {}
@@ -107,8 +108,8 @@ export class NextStep {
     ];
   }
 
-  #given(verb: Verb, names: readonly FlagName[]): string[] {
-    return givenWords(this.resolved, verb, names);
+  #given(verb: VerbName, names: readonly FlagName[]): string[] {
+    return givenWords(this.resolved, this.verbs[verb], names);
   }
 }
 

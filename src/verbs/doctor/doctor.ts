@@ -1,5 +1,5 @@
 /** `cryptodl doctor`: starts the checks at once, and prints a table with a row for each result, in a fixed order. */
-import { runVerb } from '../../run/look-up.js';
+import { withSignals } from '../../run/look-up.js';
 import type { LookUp } from '../../run/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -41,7 +41,7 @@ import {
 export async function doctor(run: LookUp): Promise<ExitCode> {
   const { resolved, io } = run;
   const { options } = resolved;
-  return runVerb(run, async (request) => {
+  return withSignals(run, async (request) => {
     const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
     const shown: CheckResult[] = [];
     const host = options.clearBans;

@@ -1,8 +1,9 @@
 /** `cryptodl export`: files for other programs from the lake. Failures and, with --dry-run, planned files go to stdout, the rest to stderr. */
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import { UnreadableFile } from '../../lake/catalogue/file-digests.js';
-import { progressPrinter, runVerb } from '../../run/look-up.js';
-import type { Command, LookUp } from '../../run/look-up.js';
+import { progressPrinter, withSignals } from '../../run/look-up.js';
+import type { LookUp } from '../../run/look-up.js';
+import type { Command } from '../../run/verb.js';
 import { writeData, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -31,7 +32,7 @@ const ENGINES: readonly Engine[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTILUS];
 
 /** The operand is the engine. */
 export async function exportFor(run: Command): Promise<ExitCode> {
-  return runVerb(run, async (request) => {
+  return withSignals(run, async (request) => {
     const engine = engineOf(run.operand);
     refuseFlags(engine, request);
     const given = await selectExport(request, engine);

@@ -1,8 +1,9 @@
 /** `cryptodl list markets|datasets|symbols|periods`: prints one item per line. */
 import { listName } from '../../plan/options/periods.js';
 import type { ListName } from '../../plan/options/periods.js';
-import { forEachItem, runVerb } from '../../run/look-up.js';
-import type { Command, LookUp } from '../../run/look-up.js';
+import { forEachItem, withSignals } from '../../run/look-up.js';
+import type { LookUp } from '../../run/look-up.js';
+import type { Command } from '../../run/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { withLog } from '../../run/download.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -16,7 +17,7 @@ import type { ListItem } from './list-items.js';
 /** `operand`: `markets`, `datasets`, `symbols` or `periods`. Throws usage errors. */
 export async function list(run: Command): Promise<ExitCode> {
   const name = listName(run.operand);
-  return runVerb(run, async (request) => {
+  return withSignals(run, async (request) => {
     await withLog(request, run.io, (logged) => print(run, name, listItems(name, logged)));
     return 0;
   });

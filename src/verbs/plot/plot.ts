@@ -2,8 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import type { Gap } from '../../lake/catalogue/gap.js';
-import { runVerb } from '../../run/look-up.js';
-import type { Command } from '../../run/look-up.js';
+import { withSignals } from '../../run/look-up.js';
+import type { Command } from '../../run/verb.js';
 import { hasColour, writeData, writeText } from '../../terminal/write-data.js';
 import { dayOf, dayText, startOfDay } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
@@ -34,7 +34,7 @@ import { gapText } from '../../lake/catalogue/series-table.js';
 /** The operand is the symbol; it can be left out for a lake with one symbol. */
 export async function plot(command: Command): Promise<ExitCode> {
   const { io, operand } = command;
-  return runVerb(command, async (request) => {
+  return withSignals(command, async (request) => {
     const { html, quiet, force } = command.resolved.options;
     const { home } = request.surroundings;
     const page = html === undefined ? undefined : pageFile('plot', absolutePath(html, home), force);

@@ -1,6 +1,6 @@
 /** `cryptodl enqueue vision|metrics`: the selected series of a download as jobs of a queue. */
-import { runVerb } from '../../run/look-up.js';
-import type { Command } from '../../run/look-up.js';
+import { withSignals } from '../../run/look-up.js';
+import type { Command } from '../../run/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { openSession } from '../../run/session.js';
 import { dayOf } from '../../model/calendar.js';
@@ -29,16 +29,16 @@ import { Wait } from './waits.js';
 
 /** Resolves with 0 after the last job was added; with --wait, with the exit code of the download. */
 export async function enqueue(command: Command): Promise<ExitCode> {
-  const { source, resolved, layers, io } = command;
+  const { source, resolved, layers, verbs, io } = command;
   const verb = choice(JOB_VERBS)(command.operand ?? '', 'enqueue');
   const { options } = resolved;
   redisAddress(options, 'enqueue');
-  const ofVerb = resolveOptions(verb, layers, source);
+  const ofVerb = resolveOptions(verbs[verb], layers, source);
   if (ofVerb.options.symbols === undefined)
     throw usage('enqueue needs the symbols of the jobs', '--symbols all, or a list like BTCUSDT,ETHUSDT');
   // Before the listings, which may take long.
   if (!options.dryRun) await loadBullMq();
-  return runVerb({ source, resolved: ofVerb, io }, async (request) => {
+  return withSignals({ source, resolved: ofVerb, io }, async (request) => {
     const { requests, notes, today, orders } = await selectRequests(verb, request);
     if (!options.quiet && !options.json)
       printLines(

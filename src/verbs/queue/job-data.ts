@@ -6,10 +6,10 @@ import type { AskedOrder } from '../../lake/orders.js';
 import type { Counts } from '../../model/counters.js';
 import { CryptodlError, usage } from '../../model/errors.js';
 import { isLakeAddress } from '../../model/lake-address.js';
-import { flagsOf } from '../../plan/options/flags.js';
 import type { FlagName } from '../../plan/options/flags.js';
 import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../../plan/options/resolve.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
+import type { VerbSpecs } from '../../plan/options/verb-spec.js';
 import { isExactName } from '../../plan/options/symbols.js';
 import { fieldsOf, isRecord } from '../../text/json.js';
 import { absolutePath } from '../../text/printable.js';
@@ -20,29 +20,25 @@ const JOB_VERSION = 1;
 export type JobVerb = 'vision' | 'metrics';
 export const JOB_VERBS = ['vision', 'metrics'] as const satisfies readonly JobVerb[];
 
-/** Options that decide what a job writes and where. All others are those of its worker. */
-const JOB_FLAGS: readonly FlagName[] = [
+const OF_BOTH: readonly FlagName[] = [
   'market',
   'dataset',
   'interval',
   'symbols',
   'from',
   'to',
-  'include-today',
-  'join',
-  'fill',
   'format',
   'partition',
-  'cadence',
   'numbers',
   'timestamps',
   'as-published',
-  'revisions',
-  'recheck-days',
-  'stale-checksum',
-  'verify',
   'out',
 ];
+/** Options that decide what a job writes and where. All others are those of its worker. */
+const JOB_FLAGS: Readonly<Record<JobVerb, readonly FlagName[]>> = {
+  vision: [...OF_BOTH, 'fill', 'cadence', 'revisions', 'recheck-days', 'stale-checksum', 'verify'],
+  metrics: [...OF_BOTH, 'include-today', 'join'],
+};
 
 /** Flags with exactly one value, like `symbols`: a job is one series, and its range is given. */
 const SINGLE = ['market', 'dataset', 'from', 'to', 'out'] as const satisfies readonly FlagName[];
@@ -61,7 +57,7 @@ export interface JobData {
 /** The options of an enqueue command that its jobs repeat. `texts`: the given options. */
 export function jobOptions(texts: RawValues): RawValues {
   const kept: RawValues = {};
-  for (const name of JOB_FLAGS) if (texts[name] !== undefined) kept[name] = texts[name];
+  for (const name of Object.values(JOB_FLAGS).flat()) if (texts[name] !== undefined) kept[name] = texts[name];
   return kept;
 }
 
@@ -100,7 +96,7 @@ export function parseJob(data: unknown): JobData {
 
 function areOptions(value: unknown, verb: JobVerb): value is RawValues {
   const options = fieldsOf(value);
-  const names: readonly string[] = JOB_FLAGS.filter((name) => flagsOf(verb).includes(name));
+  const names: readonly string[] = JOB_FLAGS[verb];
   if (!Object.entries(options).every(([name, texts]) => names.includes(name) && isTexts(texts))) return false;
   const { symbols, ...others } = options as RawValues;
   // A name of a file (`@FILE`) or a pattern would let a job read files of the worker.
@@ -120,19 +116,22 @@ function isTexts(value: unknown): value is string[] {
   );
 }
 
+interface WorkerTerms {
+  /** The options of the worker. */
+  readonly layers: readonly RawLayer[];
+  readonly verbs: VerbSpecs;
+  readonly source: ExchangeWords;
+}
+
 /** The options of a job, with those of its worker for everything that the job does not decide. Throws usage errors. */
-export function resolveJob(
-  { verb, options }: JobData,
-  workerLayers: readonly RawLayer[],
-  exchange: ExchangeWords,
-): Resolved {
+export function resolveJob({ verb, options }: JobData, { layers, verbs, source }: WorkerTerms): Resolved {
   const layer: RawLayer = { origin: 'job', values: options, nameOf: (name) => `--${name} of the job` };
-  const others = workerLayers.map((own) => {
+  const others = layers.map((own) => {
     const values: RawValues = { ...own.values };
-    for (const name of JOB_FLAGS) delete values[name];
+    for (const name of Object.values(JOB_FLAGS).flat()) delete values[name];
     return { ...own, values };
   });
-  return resolveOptions(verb, [layer, ...others], exchange);
+  return resolveOptions(verbs[verb], [layer, ...others], source);
 }
 
 /** The lake of a job as its data name it: an address, or an absolute path. */

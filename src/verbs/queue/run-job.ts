@@ -11,6 +11,7 @@ import type { Io } from '../../model/io.js';
 import { callerOf, Mirrors } from '../../run/open-mirrors.js';
 import { StagedZips } from '../../lake/mirror/staged-zips.js';
 import type { RawLayer, Resolved } from '../../plan/options/resolve.js';
+import type { VerbSpecs } from '../../plan/options/verb-spec.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { FailureReport } from '../../run/report/failure-report.js';
 import { parseDownload, requestsOf } from '../../plan/select/select-series.js';
@@ -23,6 +24,7 @@ export interface JobContext extends Pick<VerbRequest, 'source' | 'surroundings' 
   readonly pipeline: Pipeline;
   /** Options of the worker, for everything that a job does not decide. */
   readonly layers: readonly RawLayer[];
+  readonly verbs: VerbSpecs;
   readonly io: Io;
   readonly warn: (message: string) => void;
 }
@@ -49,8 +51,8 @@ export interface JobPart {
 
 /** Rejects with the error that ended the run early: of the machine, of the options, or of a stop. */
 export async function runJob(data: JobData, context: JobContext, part?: JobPart): Promise<JobEnd> {
-  const { source, pipeline } = context;
-  const given = resolveJob(data, context.layers, source);
+  const { pipeline } = context;
+  const given = resolveJob(data, context);
   // A mirror for each job: it knows what other workers have published before the job began.
   const mirrors = mirrorsOf(context);
   try {
@@ -73,7 +75,7 @@ export async function runJob(data: JobData, context: JobContext, part?: JobPart)
 export async function refuseWithoutConditions(data: JobData, context: JobContext): Promise<void> {
   const mirrors = mirrorsOf(context);
   try {
-    const { mirror } = await mirrors.open(resolveJob(data, context.layers, context.source).options);
+    const { mirror } = await mirrors.open(resolveJob(data, context).options);
     if ((await mirror.tryOut()).isAtomic) return;
     throw new CryptodlError(
       'lake-refused',
@@ -85,8 +87,8 @@ export async function refuseWithoutConditions(data: JobData, context: JobContext
   }
 }
 
-function mirrorsOf({ io, warn }: JobContext): Mirrors {
-  return new Mirrors('worker', () => ({ ...callerOf(io), warn }));
+function mirrorsOf({ io, warn, verbs }: JobContext): Mirrors {
+  return new Mirrors(verbs.worker, () => ({ ...callerOf(io), warn }));
 }
 
 async function runIn(

@@ -2,7 +2,7 @@
 import { writeData } from '../../terminal/write-data.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { countText, durationText, listText, numberText } from '../../model/units.js';
-import type { OptionsCommand } from '../../run/look-up.js';
+import type { OfflineCommand } from '../../run/verb.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
 import { failureOf } from './job-data.js';
@@ -16,7 +16,7 @@ const PAGE = 1000;
 const RATE_MINUTES = 10;
 
 /** Resolves with 0. */
-export async function status({ resolved: { options }, io }: OptionsCommand): Promise<ExitCode> {
+export async function status({ resolved: { options }, io }: OfflineCommand): Promise<ExitCode> {
   return withQueue(options, 'status', io, async ({ open }) => {
     const state = await queueState(open, io.clock.now());
     await writeData(

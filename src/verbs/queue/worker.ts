@@ -1,6 +1,6 @@
 /** `cryptodl worker`: does the jobs of a queue, several at a time, over one set of requests and limits. */
 import { hostname } from 'node:os';
-import type { Command } from '../../run/look-up.js';
+import type { Command } from '../../run/verb.js';
 import { Pipeline } from '../../run/pipeline/pipeline.js';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';
@@ -55,7 +55,7 @@ export async function worker(command: Command): Promise<ExitCode> {
 }
 
 async function work(
-  { source, resolved, layers, io }: Command,
+  { source, resolved, layers, verbs, io }: Command,
   { open, warn, signals }: CommandQueue,
 ): Promise<ExitCode> {
   const { options } = resolved;
@@ -77,6 +77,7 @@ async function work(
     clock,
     io,
     layers,
+    verbs,
     warn,
     open,
     pipeline,

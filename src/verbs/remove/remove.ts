@@ -1,6 +1,6 @@
 /** `cryptodl remove`: drops series with their data, or orders. Without `--yes` it prints what it would remove. */
-import { runVerb } from '../../run/look-up.js';
-import type { LookUp } from '../../run/look-up.js';
+import { withSignals } from '../../run/look-up.js';
+import type { Command } from '../../run/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { openLake } from '../../run/open-lake.js';
 import { openSession } from '../../run/session.js';
@@ -10,16 +10,15 @@ import { layerName, seriesName } from '../../model/task.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { bytesText, countText, listText } from '../../model/units.js';
 import { givenWords } from '../../plan/options/value-text.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { commandLine, printLines, tabbed } from '../../text/printable.js';
 import { planRemoval, SELECTION, selectRemoved } from './plan-removal.js';
 import type { Removed, RemovalPlan } from './plan-removal.js';
 import { removePlanned } from './remove-planned.js';
 
 /** Rejects with usage errors, with `locked` while another run writes, and as `planRemoval` does; then nothing was removed. */
-export async function remove(command: LookUp): Promise<ExitCode> {
+export async function remove(command: Command): Promise<ExitCode> {
   const { io, resolved } = command;
-  return runVerb(command, async (request) => {
+  return withSignals(command, async (request) => {
     const removed = await selectRemoved(request);
     const session = openSession(request);
     try {
@@ -29,7 +28,7 @@ export async function remove(command: LookUp): Promise<ExitCode> {
         ? await removeLocked(session, removed)
         : await planRemoval(session.paths, session.venue, removed);
       await writeData(io, linesOf(plan));
-      printLines(io.stderr, closing(plan, request));
+      printLines(io.stderr, closing(plan, command));
       return 0;
     } finally {
       await session.close();
@@ -73,7 +72,7 @@ function linesOf({ orders, series }: RemovalPlan): string[] {
   ];
 }
 
-function closing({ orders, series }: RemovalPlan, { resolved }: VerbRequest): string[] {
+function closing({ orders, series }: RemovalPlan, { resolved, verb }: Command): string[] {
   const { yes, order } = resolved.options;
   const files = series.flatMap(({ data, manifest }) => [
     ...data,
@@ -81,7 +80,7 @@ function closing({ orders, series }: RemovalPlan, { resolved }: VerbRequest): st
   ]);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const counts = `${countText(orders.length, 'order')}, ${countText(series.length, 'series')}, ${countText(files.length, 'file')}, ${bytesText(bytes)}`;
-  const selection = givenWords(resolved, 'remove', ['out', ...SELECTION, 'order']);
+  const selection = givenWords(resolved, verb, ['out', ...SELECTION, 'order']);
   return [
     `${counts} ${yes ? 'removed' : 'to remove; nothing has changed'}`,
     ...(order === undefined ? [] : ['the data of an order stay; remove with --symbols removes series']),

@@ -1,6 +1,6 @@
 /** `cryptodl report`: writes one HTML file about a lake and one of its runs. */
 import { lstat, writeFile } from 'node:fs/promises';
-import { progressPrinter, runVerb } from '../../run/look-up.js';
+import { progressPrinter, withSignals } from '../../run/look-up.js';
 import type { LookUp } from '../../run/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
@@ -33,7 +33,7 @@ const MOST_NOTES = 50;
 export async function report(command: LookUp): Promise<ExitCode> {
   const { io, resolved } = command;
   const { options } = resolved;
-  return runVerb(command, async (request) => {
+  return withSignals(command, async (request) => {
     const { home } = request.surroundings;
     const path = absolutePath(options.html ?? USUAL_FILE, home);
     const page = pageFile('report', path, options.force);

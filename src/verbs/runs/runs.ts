@@ -7,7 +7,7 @@ import { isRunning, ofStart, selectionOf } from '../../run/monitor/run-history.j
 import { readRuns, readStarts } from '../../run/monitor/run-record.js';
 import type { RunRecord, RunStart } from '../../run/monitor/run-record.js';
 import { homeOf } from '../../files/environment.js';
-import type { OptionsCommand } from '../../run/look-up.js';
+import type { OfflineCommand } from '../../run/verb.js';
 import { absolutePath, commandLine, lakeFlag, printLines, shownPath } from '../../text/printable.js';
 import { widthOf } from '../../text/wrap.js';
 import { noteLines, runFields, runsTable } from './print-runs.js';
@@ -16,7 +16,7 @@ import { noteLines, runFields, runsTable } from './print-runs.js';
 const LEAST_READ = 400;
 
 /** Resolves with 0. Throws a usage error if the lake has no record. */
-export async function runs({ resolved, io }: OptionsCommand): Promise<ExitCode> {
+export async function runs({ resolved, io }: OfflineCommand): Promise<ExitCode> {
   const { out, last, json } = resolved.options;
   const paths = lakePaths(absolutePath(out, homeOf(io.environment)));
   refuseFile(paths.root);

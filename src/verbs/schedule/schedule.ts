@@ -1,7 +1,7 @@
 /** `cryptodl schedule -- COMMAND`: prints the command as a crontab line and as systemd units. */
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import type { Command } from '../../run/look-up.js';
+import type { Command } from '../../run/verb.js';
 import { layersOf } from '../../plan/options/option-layers.js';
 import { printError } from '../../terminal/print-error.js';
 import { writeText } from '../../terminal/write-data.js';
@@ -11,14 +11,14 @@ import { toCryptodlError, usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import { homeOf, PROXY_VARIABLES } from '../../files/environment.js';
-import type { Verb } from '../../plan/options/flag-spec.js';
-import { environmentName, flagsOf, isSwitch } from '../../plan/options/flags.js';
+import { environmentName, isSwitch } from '../../plan/options/flags.js';
+import { flagsOf } from '../../plan/options/verb-spec.js';
+import type { VerbSpec } from '../../plan/options/verb-spec.js';
 import type { FlagName, Options } from '../../plan/options/flags.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
 import type { Invocation, Resolved } from '../../plan/options/resolve.js';
 import { readSymbolFile } from '../../plan/options/symbols.js';
 import { SECRET_ADDRESSES } from '../../plan/options/value-text.js';
-import type { Source } from '../../exchange/source.js';
 import { absolutePath, printLines, withoutPassword } from '../../text/printable.js';
 import { crontab, units } from './timers.js';
 import type { ScheduledCommand } from './timers.js';
@@ -26,21 +26,19 @@ import type { ScheduledCommand } from './timers.js';
 /** Each run starts after a random delay up to this, so that the runs of many users do not send requests in the same second. */
 const DELAY = { systemd: '10min', flag: '10m' };
 
-/** Prints the schedule of a command, which `parse` reads. A mistake of the command gives the same error as the command itself. */
-export async function schedule(
-  { resolved: { options }, io, source, behind }: Command,
-  parse: (argv: readonly string[], io: Io) => Invocation | undefined,
-): Promise<ExitCode> {
+/** Prints the schedule of a command. A mistake of the command gives the same error as the command itself. */
+export async function schedule(command: Command): Promise<ExitCode> {
+  const { resolved, io, behind } = command;
   const typed = behind[0] === 'cryptodl' ? behind.slice(1) : behind;
   if (typed.length === 0)
     throw usage('schedule needs a command', 'for example: cryptodl schedule -- vision -s BTCUSDT -d 7');
-  const invocation = parse(typed, io);
+  const invocation = command.parseLine(typed, io);
   if (invocation === undefined) return 0;
   try {
-    const resolved = await checkCommand(invocation, io, source);
-    const scheduled = scheduledCommand(typed, invocation.verb, resolved, io);
-    warn(invocation.verb, resolved, io);
-    await writeText(io, scheduleText(scheduled, invocation, options));
+    const ofCommand = await checkCommand(invocation, command);
+    const scheduled = scheduledCommand(typed, invocation.verb, ofCommand, io);
+    warn(invocation.verb, ofCommand, io);
+    await writeText(io, scheduleText(scheduled, invocation, resolved.options));
     return 0;
   } catch (error) {
     // The options of the command have other sources than those of `schedule`.
@@ -49,21 +47,22 @@ export async function schedule(
 }
 
 /** Resolves the options of the command. Throws the usage errors that the command gives before its first request. */
-async function checkCommand(invocation: Invocation, io: Io, source: Source): Promise<Resolved> {
+async function checkCommand(invocation: Invocation, { io, source, verbs }: Command): Promise<Resolved> {
   const { verb, operand = '' } = invocation;
-  if (verb === 'run') return (await readJobs(invocation, io, source)).resolved;
+  if (verb.name === 'run') return (await readJobs(invocation, { io, verbs }, source)).resolved;
   const layers = await layersOf(invocation, io);
-  if (verb === 'retry') return pastRun(await readReport(operand, source), layers, source).resolved;
+  if (verb.name === 'retry')
+    return pastRun(await readReport(operand, source), layers, { verbs, exchange: source }).resolved;
   const resolved = resolveOptions(verb, layers, source);
-  if (verb === 'vision' || verb === 'metrics')
-    await checkRequest(verb, resolved, { source, clock: io.clock, read: readSymbolFile });
+  if (verb.name === 'vision' || verb.name === 'metrics')
+    await checkRequest(verb.name, resolved, { source, clock: io.clock, read: readSymbolFile });
   return resolved;
 }
 
 /** The command as typed, with flags for the variables of this environment, which cron and systemd do not have. */
 function scheduledCommand(
   typed: readonly string[],
-  verb: Verb,
+  verb: VerbSpec,
   resolved: Resolved,
   io: Io,
 ): ScheduledCommand {
@@ -93,12 +92,12 @@ function scheduledCommand(
   return { words, folder, ...(hasFile ? { environmentFile: file } : {}) };
 }
 
-function givenFlags(verb: Verb, { origins }: Resolved, origin: 'flag' | 'environment'): FlagName[] {
+function givenFlags(verb: VerbSpec, { origins }: Resolved, origin: 'flag' | 'environment'): FlagName[] {
   return flagsOf(verb).filter((name) => origins[name] === origin);
 }
 
 /** Given flags with a password. Other users may read a crontab or a unit. */
-function secretFlags(verb: Verb, resolved: Resolved, origin: 'flag' | 'environment'): FlagName[] {
+function secretFlags(verb: VerbSpec, resolved: Resolved, origin: 'flag' | 'environment'): FlagName[] {
   return givenFlags(verb, resolved, origin).filter((name) =>
     resolved.texts[name]?.some((text) => withoutPassword(text) !== text),
   );
@@ -120,7 +119,7 @@ function variableHint(name: FlagName, io: Io): string {
 }
 
 /** Warns of values that the printed lines do not have, or should not show to others. */
-function warn(verb: Verb, resolved: Resolved, io: Io): void {
+function warn(verb: VerbSpec, resolved: Resolved, io: Io): void {
   const { environment } = io;
   const isProxied = flagsOf(verb).includes('proxy') && resolved.options.proxy === undefined;
   const variables = isProxied ? PROXY_VARIABLES.flatMap((name) => [name, name.toLowerCase()]) : [];
@@ -151,8 +150,8 @@ function scheduleText(
     minute: atMinutes % 60,
     everyHours: every?.kind === 'hours' ? every.hours : 24,
   };
-  const name = unitName(verb, operand);
-  const { service, timer } = units(command, when, { title: `cryptodl ${verb}`, delay: DELAY.systemd });
+  const name = unitName(verb.name, operand);
+  const { service, timer } = units(command, when, { title: `cryptodl ${verb.name}`, delay: DELAY.systemd });
   // systemd has RandomizedDelaySec.
   const hasJitter = flagsOf(verb).includes('jitter') && values.jitter === undefined;
   const words = [...command.words, ...(hasJitter ? ['--jitter', DELAY.flag] : [])];

@@ -1,7 +1,7 @@
 /** `cryptodl sql`: prints the result of a query on the lake, as a table on a terminal, else as CSV or NDJSON. */
 import { statSync } from 'node:fs';
-import { requestOf, runVerb } from '../../run/look-up.js';
-import type { Command } from '../../run/look-up.js';
+import { requestOf, withSignals } from '../../run/look-up.js';
+import type { Command } from '../../run/verb.js';
 import { writeExact } from '../../terminal/write-data.js';
 import { errnoOf, usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -21,7 +21,7 @@ export async function sql(run: Command): Promise<ExitCode> {
   if (options.views) return printViews(run);
   // A signal ends the process while it waits for stdin.
   const text = await readQuery(operand, io);
-  return runVerb(run, async (request) => {
+  return withSignals(run, async (request) => {
     const result = await queryLake(text, request);
     try {
       const isTable = !options.json && !options.csv && io.stdout.isTTY === true;

@@ -1,7 +1,7 @@
 /** `cryptodl universe`: the most traded symbols at the beginning of each period, from klines of days before the period only. */
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
-import { runVerb } from '../../run/look-up.js';
-import type { Command } from '../../run/look-up.js';
+import { withSignals } from '../../run/look-up.js';
+import type { Command } from '../../run/verb.js';
 import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { verbEngine } from '../../convert/duckdb.js';
 import type { DuckDbSession } from '../../convert/duckdb.js';
@@ -34,7 +34,7 @@ type Checked = Awaited<ReturnType<typeof check>>;
 
 /** Throws usage errors. */
 export async function universe(command: Command): Promise<ExitCode> {
-  return runVerb(command, async (request) => rankAndPrint(command, request, await check(request)));
+  return withSignals(command, async (request) => rankAndPrint(command, request, await check(request)));
 }
 
 /** Everything that is known before the lake is read. */

@@ -1,5 +1,5 @@
 /** `cryptodl verify`: prints one finding per line on stdout and the summary on stderr. */
-import { forEachItem, progressPrinter, runVerb } from '../../run/look-up.js';
+import { forEachItem, progressPrinter, withSignals } from '../../run/look-up.js';
 import type { LookUp } from '../../run/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import { withLog } from '../../run/download.js';
@@ -13,7 +13,7 @@ import type { Progress, VerifySummary } from '../../run/verify/verify-lake.js';
 
 /** Resolves with 0 for a sound or fixed lake, 4 if findings remain, 1 for unreadable files, 6 while a run writes. */
 export async function verify(run: LookUp): Promise<ExitCode> {
-  return runVerb(run, (request) => withLog(request, run.io, (logged) => verifyAndPrint(run, logged)));
+  return withSignals(run, (request) => withLog(request, run.io, (logged) => verifyAndPrint(run, logged)));
 }
 
 async function verifyAndPrint({ io, resolved }: LookUp, request: VerbRequest): Promise<ExitCode> {

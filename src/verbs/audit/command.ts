@@ -1,0 +1,59 @@
+/** The command object of `audit`: flags, help and what it does. */
+import {
+  ARCHIVED,
+  BUCKET_FLAGS,
+  IN_SYSTEM_FOLDER,
+  RANGE_FLAGS,
+  REQUEST_FLAGS,
+  REST_FLAGS,
+  SERIES_FLAGS,
+} from '../../plan/options/flag-sets.js';
+import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT } from '../../plan/options/verb-spec.js';
+import type { VerbCommand } from '../../run/verb.js';
+
+export const auditVerb = {
+  name: 'audit',
+  doc: 'compare monthly and daily objects of the same days; also checks the ids and columns of both; with --against rest, compare the bars of the lake with REST',
+  exits: {
+    ...BASE_EXITS,
+    0: 'no finding',
+    3: 'try later; the network or the archive failed',
+    4: 'findings',
+    6: LOCK_EXIT,
+    7: LIMIT_EXIT,
+  },
+  examples: [
+    'cryptodl audit -s BTCUSDT -i 1h --from 2024-01-01 --to 2024-03-31',
+    "cryptodl audit -m spot --dataset aggTrades -s '*BTC' --months 1 --json",
+    'cryptodl audit --prefer daily',
+    'cryptodl audit --against rest --sample 5',
+  ],
+  aka: ['check-archive'],
+  flags: [
+    ...SERIES_FLAGS,
+    ...RANGE_FLAGS,
+    'out',
+    'prefer',
+    'against',
+    'sample',
+    'verify',
+    'concurrency',
+    'retries',
+    'bwlimit',
+    'json',
+    'quiet',
+    'config',
+  ],
+  moreFlags: [
+    ...REQUEST_FLAGS,
+    ...REST_FLAGS,
+    ...BUCKET_FLAGS,
+    'skip-unknown',
+    'temp-dir',
+    'stale-checksum',
+    'retry-preset',
+    'print-options',
+  ],
+  meanings: { ...ARCHIVED, ...IN_SYSTEM_FOLDER },
+  act: async (command) => (await import('./audit.js')).audit(command),
+} as const satisfies VerbCommand;

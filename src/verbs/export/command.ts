@@ -1,0 +1,63 @@
+/** The command object of `export`: flags, help and what it does. */
+import {
+  BUCKET_FLAGS,
+  IN_SYSTEM_FOLDER,
+  OF_HELD_SERIES,
+  RANGE_FLAGS,
+  SERIES_FLAGS,
+} from '../../plan/options/flag-sets.js';
+import { BASE_EXITS } from '../../plan/options/verb-spec.js';
+import type { VerbCommand } from '../../run/verb.js';
+
+/** The programs of export. */
+const EXPORTS = ['freqtrade', 'tardis', 'lean', 'csv', 'nautilus-loader'] as const;
+
+export const exportVerb = {
+  name: 'export',
+  operand: '[program]',
+  choices: EXPORTS,
+  doc: 'write the lake for freqtrade, tardis, lean, csv or nautilus-loader; for nautilus-loader, print a Python script; files that are up to date stay',
+  exits: {
+    ...BASE_EXITS,
+    3: 'try later; files of the lake changed during the export',
+    4: 'not exported; a file that export did not write, a file of the lake that cannot be read, or with --require-complete: data that the lake lacks',
+    6: 'locked; another export writes to the folder',
+  },
+  examples: [
+    'cryptodl export freqtrade --target user_data/data/binance -s BTCUSDT,ETHUSDT',
+    'cryptodl export tardis --target tardis -s BTCUSDT -d 7',
+    'cryptodl export csv --target csv -i 1h --columns date=open_time,close',
+    'cryptodl export nautilus-loader -m um -i 1m -s BTCUSDT > load_nautilus.py',
+  ],
+  aka: ['convert'],
+  flags: [
+    ...SERIES_FLAGS,
+    ...RANGE_FLAGS,
+    'mark-interval',
+    'target',
+    'require-complete',
+    'out',
+    'force',
+    'dry-run',
+    'json',
+  ],
+  moreFlags: [
+    ...BUCKET_FLAGS,
+    'skip-unknown',
+    'now',
+    'exchange-info',
+    'columns',
+    'delimiter',
+    'time-format',
+    'one-file',
+    'temp-dir',
+    'state-dir',
+    'quiet',
+    'config',
+    'print-options',
+  ],
+  meanings: { ...OF_HELD_SERIES, ...IN_SYSTEM_FOLDER },
+  isReader: true,
+  lakePart: 'selected',
+  act: async (command) => (await import('./export.js')).exportFor(command),
+} as const satisfies VerbCommand;

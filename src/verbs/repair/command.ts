@@ -1,0 +1,43 @@
+/** The command object of `repair`: flags, help and what it does. */
+import { BUCKET_FLAGS, DOWNLOAD_FLAGS, OF_HELD_FILES, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
+import { RUN_EXITS } from '../../plan/options/verb-spec.js';
+import type { VerbCommand } from '../../run/verb.js';
+
+export const repairVerb = {
+  name: 'repair',
+  doc: 'fetch damaged and missing data again; covers the first to the last day of each series in the lake',
+  exits: RUN_EXITS,
+  examples: ['cryptodl repair', 'cryptodl repair -n', 'cryptodl repair --dataset klines -s BTCUSDT --deep'],
+  aka: ['fix', 'heal'],
+  flags: [
+    ...SERIES_FLAGS,
+    'max-duration',
+    'out',
+    'format',
+    'failures',
+    'dry-run',
+    'deep',
+    'upstream',
+    'max-bytes',
+    'wait-lock',
+    'concurrency',
+    'retries',
+    'bwlimit',
+    'json',
+    'quiet',
+    'log-level',
+    'config',
+  ],
+  moreFlags: [
+    ...DOWNLOAD_FLAGS,
+    ...BUCKET_FLAGS,
+    'skip-unknown',
+    'shard',
+    'verify',
+    'stale-checksum',
+    'retry-preset',
+  ],
+  meanings: OF_HELD_FILES,
+  lakePart: 'selected',
+  act: async (command) => (await import('../../run/download.js')).download({ ...command, verb: 'repair' }),
+} as const satisfies VerbCommand;

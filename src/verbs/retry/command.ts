@@ -1,0 +1,50 @@
+/** The command object of `retry`: flags, help and what it does. */
+import { BUCKET_FLAGS, DOWNLOAD_FLAGS } from '../../plan/options/flag-sets.js';
+import { RUN_EXITS } from '../../plan/options/verb-spec.js';
+import type { Started, VerbCommand } from '../../run/verb.js';
+import type { RetryJobs } from './retry.js';
+
+/** `retryJobs` belongs to the verbs of the queue. */
+export const retryVerb = (retryJobs: RetryJobs) =>
+  ({
+    name: 'retry',
+    operand: '[report]',
+    doc: 'download the failed objects of a failure report, by default the newest of the lake; the report keeps the objects that failed again, and is removed without one; with --redis: put the failed jobs of a queue back',
+    exits: RUN_EXITS,
+    examples: [
+      'cryptodl retry data/_failures/vision-20261121T070000000Z-1f0c22aa.jsonl',
+      'cryptodl retry -o /srv/lake -n',
+      'cryptodl retry report.jsonl --concurrency 4 --retries 10',
+      'cryptodl retry --redis redis://queue --codes http-server-error',
+    ],
+    aka: ['repeat', 'queue retry'],
+    flags: [
+      'max-duration',
+      'out',
+      'failures',
+      'dry-run',
+      'max-bytes',
+      'strict',
+      'wait-lock',
+      'concurrency',
+      'retries',
+      'max-wait',
+      'bwlimit',
+      'proxy',
+      'json',
+      'quiet',
+      'log-level',
+      'config',
+    ],
+    moreFlags: [
+      ...DOWNLOAD_FLAGS,
+      ...BUCKET_FLAGS,
+      'verify',
+      'stale-checksum',
+      'queue',
+      'codes',
+      'retry-preset',
+    ],
+    meanings: { failures: { unset: 'the given report' } },
+    start: async (started: Started) => (await import('./retry.js')).retry(started, retryJobs),
+  }) as const satisfies VerbCommand;

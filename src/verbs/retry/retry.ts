@@ -1,0 +1,43 @@
+/** `cryptodl retry [REPORT]`: downloads the failures of a report again. */
+import type { ExitCode } from '../../model/exit-code.js';
+import { resolveOptions } from '../../plan/options/resolve.js';
+import { download } from '../../run/download.js';
+import { pastJobs, pastRun, readReport } from '../../run/past-runs.js';
+import { runLocally } from '../../run/run-jobs.js';
+import { lastReportOf } from '../../run/select-failures.js';
+import { printingErrors, printOptions, removeTempFiles, withLakes } from '../../run/start-verb.js';
+import type { Started } from '../../run/verb.js';
+import { withResolved } from '../../run/start-verb.js';
+import type { Io } from '../../model/io.js';
+import type { Options } from '../../plan/options/flags.js';
+
+/** Puts the failed jobs of a queue back. */
+export type RetryJobs = (options: Options, io: Io) => Promise<ExitCode>;
+
+/**
+ * By default, the failures of the newest report of the lake; of a report of jobs, each job with its own options. With --redis and without a
+ * report, those of a queue.
+ */
+export async function retry(started: Started, retryJobs: RetryJobs): Promise<ExitCode> {
+  const { operand: path = '', verb, verbs, layers, io } = started;
+  const source = await started.loadSource();
+  if (path === '' && layers.some(({ values }) => values.redis !== undefined))
+    return withResolved(started, source, ({ options }) => retryJobs(options, io));
+  return withLakes(verb, { io }, async (lakes) => {
+    const given = resolveOptions(verb, layers, source);
+    const local =
+      path === ''
+        ? await lastReportOf((await lakes.resolve(given)).options.out, io.environment)
+        : await lakes.fileAt(path, given.options);
+    const report = await readReport(local, source);
+    const { resolved, verb: repeated, failures } = pastRun(report, layers, { verbs, exchange: source });
+    if (resolved.options.printOptions) return printOptions(verb, resolved, io);
+    await removeTempFiles(resolved, io);
+    const jobs = pastJobs(report, layers, { verbs, exchange: source });
+    return printingErrors(io, resolved, async () => {
+      if (report.jobs.length > 0) return runLocally({ source, resolved, jobs, earlier: report, io }, lakes);
+      const onDisk = await lakes.resolve(resolved);
+      return download({ source, resolved: onDisk, io, verb: repeated, failures });
+    });
+  });
+}

@@ -1,0 +1,24 @@
+/** `cryptodl run FILE`: the jobs of a file. */
+import type { ExitCode } from '../../model/exit-code.js';
+import { readJobs } from '../../run/jobs.js';
+import { runLocally } from '../../run/run-jobs.js';
+import { printOptions, removeTempFiles, withLakes } from '../../run/start-verb.js';
+import type { Started } from '../../run/verb.js';
+import { printLines } from '../../text/printable.js';
+
+export async function runFile(started: Started): Promise<ExitCode> {
+  const { io, verb, verbs } = started;
+  const source = await started.loadSource();
+  const { resolved, jobs } = await readJobs(started, started, source);
+  if (resolved.options.printOptions) {
+    for (const job of jobs) {
+      printLines(io.stdout, [`[${job.name}]`]);
+      await printOptions(verbs[job.verb], job.resolved, io);
+    }
+    return 0;
+  }
+  await removeTempFiles(resolved, io);
+  return withLakes(verb, { io, sources: resolved }, (lakes) =>
+    runLocally({ source, resolved, jobs, io }, lakes),
+  );
+}

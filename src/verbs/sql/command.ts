@@ -1,0 +1,38 @@
+/** The command object of `sql`: flags, help and what it does. */
+import {
+  BUCKET_FLAGS,
+  IN_SYSTEM_FOLDER,
+  OF_HELD_SERIES,
+  RANGE_FLAGS,
+  SERIES_FLAGS,
+} from '../../plan/options/flag-sets.js';
+import { BASE_EXITS } from '../../plan/options/verb-spec.js';
+import type { VerbCommand } from '../../run/verb.js';
+
+export const sqlVerb = {
+  name: 'sql',
+  operand: '[query]',
+  doc: 'query the lake in SQL; a query is one SELECT over views like um_klines, given as text, as @FILE, or as - for stdin',
+  exits: { ...BASE_EXITS, 1: 'fatal; for example a damaged file of the lake' },
+  examples: [
+    "cryptodl sql 'SHOW TABLES'",
+    "cryptodl sql 'SELECT symbol, max(high) FROM um_klines GROUP BY symbol'",
+    'cryptodl sql --views > views.sql',
+  ],
+  aka: ['query'],
+  flags: [...SERIES_FLAGS, ...RANGE_FLAGS, 'views', 'out'],
+  moreFlags: [
+    ...BUCKET_FLAGS,
+    'skip-unknown',
+    'csv',
+    'temp-dir',
+    'state-dir',
+    'json',
+    'quiet',
+    'config',
+    'print-options',
+  ],
+  meanings: { ...OF_HELD_SERIES, ...IN_SYSTEM_FOLDER },
+  isReader: true,
+  act: async (command) => (await import('./sql.js')).sql(command),
+} as const satisfies VerbCommand;
