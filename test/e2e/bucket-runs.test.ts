@@ -55,6 +55,15 @@ describe('a run on a lake in a bucket', () => {
     expect([...before].filter((each) => !isKept(each)).map(([key]) => key)).toEqual([]);
   }
 
+  it('replaces a zip that a killed run has left without a line of the manifest', async () => {
+    const key = `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${dayOf(1)}.zip`;
+    const name = `${lake.out.slice('s3://'.length)}/${key}`.replace(/^[^/]*\//, '');
+    server.store(name, 'an earlier revision');
+    expect((await vision(1, 2, ['--format', 'zip'])).code).toBe(0);
+    expect(server.objects.get(name)?.bytes.subarray(0, 2).toString()).toBe('PK');
+    expect(await isSound()).toBe(true);
+  });
+
   it.each([
     ['a data file', `${dayOf(1)}.parquet`],
     ['the copy of a manifest', MANIFEST],

@@ -4,6 +4,7 @@ import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Pipeline } from '../../src/run/pipeline/pipeline.js';
+import { DAY_MS } from '../../src/model/calendar.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { SharedResources } from '../../src/model/io.js';
 import { surroundingsOf } from '../../src/files/environment.js';
@@ -34,15 +35,20 @@ it('a job that fails while its worker is stopped ends as failed, or waits for it
   const folder = join(scratch, 'archive');
   publish(folder, KEY, 'a,row\n');
   const archive = await startArchive(folder);
-  const lost = await stoppedAtEnd(archive.url);
+  const lost = await endOf(archive.url);
   publishZip(folder, KEY, Buffer.from('no zip'));
-  const later = await stoppedAtEnd(archive.url);
+  const later = await endOf(archive.url);
   await archive.close();
   expect([lost, later]).toEqual([expect.any(UnrecoverableError), expect.any(CryptodlError)]);
 });
 
+it('a worker whose clock is more than 31 days behind leaves the job to others', async () => {
+  const timestamp = Date.now() + 32 * DAY_MS;
+  expect(await endOf('http://127.0.0.1:9', { timestamp })).toBeInstanceOf(DelayedError);
+});
+
 /** How a job ends whose worker is stopped while the queue is told of the failure. */
-async function stoppedAtEnd(url: string): Promise<unknown> {
+async function endOf(url: string, fields: Partial<QueuedJob> = {}): Promise<unknown> {
   const [source, stop, common] = [loadBinance(), new AbortController(), new SharedResources()];
   // The rounds of the run wait for minutes.
   const clock = new IdleClock(Date.now());
@@ -69,6 +75,8 @@ async function stoppedAtEnd(url: string): Promise<unknown> {
       return Promise.resolve();
     },
     moveToWait: () => Promise.resolve(1),
+    moveToDelayed: () => Promise.resolve(),
+    ...fields,
   };
   const context = {
     verbs: VERBS,
@@ -86,6 +94,7 @@ async function stoppedAtEnd(url: string): Promise<unknown> {
       queue: { name: 'queue' },
     },
     lake: out,
+    left: new Set(),
     absolute: (path: string) => path,
     serialize: createSerializer(),
     newRequests: () => ({}),

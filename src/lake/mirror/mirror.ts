@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { readdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import type { Backing, BackingTrial } from '../../files/backing.js';
 import { FOLDERS } from '../layout.js';
 import type { FollowedRequests } from '../../model/observer.js';
@@ -57,7 +57,7 @@ export class Mirror implements Backing {
   readonly #once = new SharedResources();
   /** Prefixes that were listed completely. */
   readonly #listed = new Set<string>();
-  /** Folders of series that must be listed again, because another writer has changed them. */
+  /** Folders that must be listed again, because another writer has changed them. */
   readonly #stale = new Set<string>();
   readonly #timesForgotten = new Map<string, number>();
   /** Uses of each series that have begun. */
@@ -131,7 +131,7 @@ export class Mirror implements Backing {
 
   async openFolders(folders: readonly string[]): Promise<void> {
     const keys = folders.map((folder) => this.#known.keyOf(folder));
-    await Promise.all(keys.map((key) => this.#list(`${key}/`)));
+    await Promise.all(keys.map((key) => this.#list(`${key}/`, this.#stale.delete(key))));
     await this.#known.goneIn(keys);
   }
 
@@ -332,7 +332,10 @@ export class Mirror implements Backing {
     // A file that was removed here may be needed with the changes of the other writer.
     for (const key of [...changed, ...folders.flatMap((each) => this.#known.keysIn(each))])
       if (withZip(key).some(isUnpublished) || !this.#known.isChanged(key)) this.#drop(key);
-    for (const key of conflicts) this.#drop(key);
+    for (const key of conflicts) {
+      this.#drop(key);
+      this.#stale.add(posix.dirname(key));
+    }
     this.#once.forget(`series ${folder}`);
     this.#stale.add(folder);
     this.#timesForgotten.set(folder, (this.#timesForgotten.get(folder) ?? 0) + 1);

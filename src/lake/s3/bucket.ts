@@ -59,6 +59,9 @@ interface SentFile {
   readonly note?: string | undefined;
 }
 
+/** An ETag that no object has. */
+const NO_VERSION = '0'.repeat(32);
+
 /** Keys are relative to the folder of the lake, with `/`. */
 export class LakeBucket {
   /** `s3://bucket/prefix`, for messages. */
@@ -68,7 +71,8 @@ export class LakeBucket {
   readonly #partBytes: number;
   readonly #observer: BucketOptions['observer'];
   readonly #warned = new Set<string>();
-  /** False after the server has refused a conditional write. Each object is then compared before a put, and another writer may come in between. */
+  #isTried = false;
+  /** False after the server has refused or ignored a conditional write. Each object is then compared before a put, and another writer may come in between. */
   hasConditions = true;
 
   /** Sends no request. Throws a usage error for an address that is not one of a bucket. */
@@ -232,14 +236,12 @@ export class LakeBucket {
   async #put(key: string, file: SentFile, replaces?: string | null): Promise<string> {
     const isCompared = replaces !== undefined && !this.hasConditions;
     const stored = isCompared ? 501 : await this.#store(key, file, replaces);
-    if (typeof stored === 'string') return stored;
-    const name = `${this.address}/${key}`;
-    if (stored === 501 && replaces !== undefined) {
-      this.hasConditions = false;
-      this.#warnOnce(
-        'the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)',
-      );
+    if (typeof stored === 'string') {
+      if (replaces !== undefined) await this.#tryConditions(key, file);
+      return stored;
     }
+    const name = `${this.address}/${key}`;
+    if (stored === 501 && replaces !== undefined) this.#compareInstead();
     const there = await this.head(key);
     // The answer to a put may be lost, and its repetition then finds the object of the first, or no upload in parts any more.
     if (there?.sha256 === file.sha256 && there.bytes === file.size) return there.etag;
@@ -249,6 +251,20 @@ export class LakeBucket {
     const isRefusal = stored !== 501 && file.size <= this.#partBytes;
     if (there?.etag !== (replaces ?? undefined) || isRefusal) throw changedElsewhere(name, there);
     return this.#put(key, file);
+  }
+
+  /** Once: a server that ignores conditions stores the same bytes again in place of a version that there never was. */
+  async #tryConditions(key: string, file: SentFile): Promise<void> {
+    if (this.#isTried || file.size > this.#partBytes) return;
+    this.#isTried = true;
+    if (typeof (await this.#store(key, file, NO_VERSION)) === 'string') this.#compareInstead();
+  }
+
+  #compareInstead(): void {
+    this.hasConditions = false;
+    this.#warnOnce(
+      'the server has no conditional writes: each object is compared before it is written; let only one run at a time write a series (--shard)',
+    );
   }
 
   /** Resolves with the ETag, or with the status of a refusal. */

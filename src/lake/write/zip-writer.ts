@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { bodySize } from '../../model/fetch.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { moveToQuarantine } from '../quarantine.js';
-import { bringIn } from '../../files/backing.js';
+import { backingOf, bringIn } from '../../files/backing.js';
 import { cachedFolderCheck } from '../../files/path-checks.js';
 import { keyPath, seriesFolder, stagingFolder } from '../layout.js';
 import type { LakePaths } from '../layout.js';
@@ -40,6 +40,10 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         await folderOf(seriesFolder(context.venue.name, plan.series));
         await stagingFolder(context.paths);
         const made = await Promise.all(taken.map((each) => filesOf(context, folderOf, each)));
+        // A killed run may have left zips in a bucket that no manifest line names.
+        await backingOf(context.paths.root)?.openFolders([
+          ...new Set(made.flat().map(({ target }) => dirname(target))),
+        ]);
         const unlisted = await quarantineUnlisted(context, held, taken, made);
         const lines = taken.map((each) => lineOf(context, plan, { received: each, held }, at));
         const lost = await lostZips(context, held, missing);

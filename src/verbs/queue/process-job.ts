@@ -20,7 +20,7 @@ import type { AttemptReport } from './waits.js';
 
 /** A job that this worker may not do waits this long for another worker. */
 const PUT_BACK_MS = 30_000;
-/** The time of a job that is further ahead is no time of a clock. */
+/** A clock that is further behind, or a job with a time that is further ahead, is wrong: nothing tells which days are due. */
 const MOST_BEHIND_MS = 31 * DAY_MS;
 
 /** The lake of a worker, and whether its --out was given. */
@@ -84,12 +84,16 @@ export async function processJob(
   }
   const problem = lakeOfOthers(lakeOf(data), context, work);
   if (problem !== undefined) return putBack(problem);
+  if (job.timestamp - context.clock.now() > MOST_BEHIND_MS)
+    return putBack(
+      'some jobs were made more than 31 days after the time of this clock: this worker leaves them to others; set the clock',
+    );
   let failed: AttemptEnd;
   try {
     const jobContext = {
       ...context,
       // A machine whose clock is behind would leave out the last days.
-      clock: notBefore(context.clock, job.timestamp, MOST_BEHIND_MS),
+      clock: notBefore(context.clock, job.timestamp),
       signal: AbortSignal.any([signal, leaseSignal]),
     };
     const end = await doPart(data, jobContext, job, work);
