@@ -49,6 +49,8 @@ export interface Choice {
 export interface ChooseContext extends Pick<PlanContext, 'today' | 'recheckDays'> {
   readonly cadences: readonly Cadence[];
   readonly partition: PartitionPeriod;
+  /** The bars are longer than a day. */
+  readonly hasLongBars: boolean;
   /** Held objects that decide between daily and monthly objects; empty when the series is rewritten. */
   readonly held: HeldObjects;
   /** All held objects, for periods that the listing does not have. */
@@ -114,7 +116,11 @@ async function takesMonth(context: ChooseContext, month: number, days: readonly 
   if (holdsDay(context, month)) return mayHaveMore(context, month, days);
   const isOver = monthStart(month + 1) <= context.today;
   if (!isOver || (await prefersDays(context, month, days))) return false;
-  return (await context.list('monthly')).objects.has(monthStart(month));
+  if ((await context.list('monthly')).objects.has(monthStart(month))) return true;
+  if (!context.hasLongBars) return false;
+  // Most days have no bar: that bars are missing shows in the absence of the month.
+  const { objects } = await context.list('daily');
+  return !days.some((day) => objects.has(day));
 }
 
 function holdsDay({ held }: ChooseContext, month: number): boolean {

@@ -157,6 +157,7 @@ async function chosenPeriods(
   const choose = {
     cadences,
     partition: settings.partition,
+    hasLongBars: hasLongBars(spec, series.interval),
     held,
     known,
     ...(keepsMonths === true ? { keepsMonths } : {}),

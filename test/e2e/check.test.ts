@@ -403,6 +403,8 @@ describe('the verdict', () => {
       orders: [{ lacking: 1, missing: { rows: 24, days: 0 }, mend: [] }],
       next: null,
     });
+    const { stderr } = await cryptodl(['coverage', '--out', lake, '--now', scene.now]);
+    expect(stderr).not.toContain('next ');
   });
 
   it('expects bars longer than a day once their month must be published', async () => {

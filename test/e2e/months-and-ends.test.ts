@@ -26,7 +26,7 @@ const { scratch } = scene;
 
 function run(out: string, ...flags: string[]): Promise<CliResult> {
   const where = argv`--archive-url ${scene.archive.url} --now 2026-11-21T12:00:00Z --out ${join(scratch, out)}`;
-  return cryptodlOk(['vision', ...flags, ...where, ...FAST]);
+  return cryptodlOk(['vision', ...where, ...flags, ...FAST]);
 }
 
 describe('a part of a month that lacks daily objects', () => {
@@ -75,6 +75,15 @@ it('a month file in place of day files is named in the plan', async () => {
 it('bars longer than a day that the archive has not got are absent, with the reason', async () => {
   const { stderr } = await run('weeks', '--interval', '1w', '--symbols', 'BTCUSDT,WEEKUSDT', '--months', '1');
   expect(stderr).toMatch(/ absent {5}\d+ not-published-yet\n/);
+});
+
+it('months of bars longer than a day that the archive lacks after others are absent, also in the next run', async () => {
+  const months = ['--interval', '1w', '--symbols', 'WEEKUSDT', '--from', '2026-10-01', '--to', '2026-12-31'];
+  for (const done of ['1 ok', '1 skipped']) {
+    const { stderr } = await run('months-of-weeks', ...months, '--now', '2027-02-20T12:00:00Z');
+    expect(stderr).toContain(`\n${done}, 2 absent in `);
+    expect(stderr).toContain('WEEKUSDT-1w-2026-11.zip');
+  }
 });
 
 describe('a lake of a dataset that has ended', () => {

@@ -19,6 +19,7 @@ interface Given extends Archive {
   readonly partition?: PartitionPeriod;
   readonly cadences?: readonly Cadence[];
   readonly held?: readonly string[];
+  readonly hasLongBars?: boolean;
 }
 
 function listingOf(labels: readonly string[]): SeriesListing {
@@ -42,6 +43,7 @@ function contextOf(given: Given): ChooseContext {
     today: day('2024-06-01'),
     recheckDays: 7,
     spans: {},
+    hasLongBars: given.hasLongBars === true,
     isHalted: () => false,
   };
 }
@@ -92,6 +94,15 @@ describe('month partitions', () => {
     const [choice] = await chooseObjects(context, [{ from: day('2024-01-05'), to: day('2024-01-06') }]);
     expect(choice?.held?.key).toBe('2024-01.zip');
     expect(choice?.listed).toBeUndefined();
+  });
+});
+
+describe('bars longer than a day', () => {
+  it('are those of the month where neither it nor its days are listed, and those of the days otherwise', async () => {
+    const given = { hasLongBars: true, monthly: ['2024-03'], daily: ['2024-05-06'] };
+    const { '2024-05': may = [], ...others } = await chosen(given, '2024-03-01', '2024-06-01');
+    expect(others).toEqual({ '2024-03': ['2024-03'], '2024-04': ['2024-04'] });
+    expect(may).toEqual(days('2024-05-01', '2024-06-01'));
   });
 });
 

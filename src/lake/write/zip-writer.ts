@@ -40,10 +40,6 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         await folderOf(seriesFolder(context.venue.name, plan.series));
         await stagingFolder(context.paths);
         const made = await Promise.all(taken.map((each) => filesOf(context, folderOf, each)));
-        // A killed run may have left zips in a bucket that no manifest line names.
-        await backingOf(context.paths.root)?.openFolders([
-          ...new Set(made.flat().map(({ target }) => dirname(target))),
-        ]);
         const unlisted = await quarantineUnlisted(context, held, taken, made);
         const lines = taken.map((each) => lineOf(context, plan, { received: each, held }, at));
         const lost = await lostZips(context, held, missing);
@@ -127,6 +123,9 @@ async function quarantineUnlisted(
   made: readonly (readonly FileToWrite[])[],
 ): Promise<number> {
   let quarantined = 0;
+  // Those that a killed run has left in a bucket are not known yet.
+  const folders = new Set(made.flat().map(({ target }) => dirname(target)));
+  await backingOf(paths.root)?.openFolders([...folders]);
   for (const [at, { object, sha256 }] of taken.entries()) {
     const target = made[at]?.at(-1)?.target;
     if (target === undefined || heldLine(held, object) !== undefined) continue;

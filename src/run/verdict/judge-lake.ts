@@ -14,7 +14,8 @@ import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { VerdictSummary } from '../report/run-summary.js';
 import { absolutePath, commandLine, lakeFlag } from '../../text/printable.js';
 import { judgeOrders } from './judge-orders.js';
-import type { JudgedOrder, Mend } from './judge-orders.js';
+import type { JudgedOrder } from './judge-orders.js';
+import type { Mend } from './mends.js';
 
 export interface LakeVerdict extends VerdictSummary {
   readonly orders: readonly JudgedOrder[];

@@ -16,16 +16,12 @@ import type { Series } from '../../model/task.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake } from '../../plan/select/held-series.js';
 import { readLastFailures } from '../select-failures.js';
-import { firstDayOfRest } from '../../plan/select/rest-offer.js';
 import { daysOfSymbol, orderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
-import type { Source } from '../../exchange/source.js';
-import { findDataset, hasLongBars, isArchived } from '../../exchange/venue.js';
 import { printable } from '../../text/printable.js';
-
-/** `run`: a run of the order may have it. `repair`: REST may have rows that held objects lack. A gap without either was asked for, and cannot be had. */
-export type Mend = 'run' | 'repair';
+import { mendsOf, mendSources } from './mends.js';
+import type { Mend, MendSources } from './mends.js';
 
 /** An order compared with the lake. */
 export interface JudgedOrder {
@@ -90,33 +86,16 @@ export async function judgeOrders(
     if (one.format === undefined || one.format === own?.order.settings.format)
       own?.states.set(one.series.symbol, one);
   }
-  return judged.map((one) => summed(one.order, one.range, one.states, sourcesOf(one.order, venue, nowMs)));
-}
-
-type Sources = ReturnType<typeof sourcesOf>;
-
-/** Where missing rows of an order may come from. */
-function sourcesOf({ market, dataset, interval, settings }: Order, venue: Source, nowMs: number) {
-  const spec = findDataset(venue, market, dataset);
-  const layer = interval === undefined ? {} : { interval };
-  const series = { market, dataset, ...layer, symbol: '' };
-  return {
-    hasArchive: spec !== undefined && isArchived(spec),
-    // A run takes them in place of a month that lacks whole days.
-    hasDays: spec?.cadences.includes('daily') === true,
-    // The second from which rows of REST may fill gaps.
-    restFrom:
-      spec?.rest === undefined || settings.format === 'zip' || hasLongBars(spec, interval)
-        ? Infinity
-        : firstDayOfRest(series, { venue, nowMs }) * DAY_SECONDS,
-  };
+  const sourcesOf = ({ settings, ...layer }: Order): MendSources =>
+    mendSources({ ...layer, ...settings }, venue, nowMs);
+  return judged.map((one) => summed(one.order, one.range, one.states, sourcesOf(one.order)));
 }
 
 function summed(
   order: Order,
   range: OrderedDays,
   states: ReadonlyMap<string, SeriesStates>,
-  sources: Sources,
+  sources: MendSources,
 ): JudgedOrder {
   const all = order.symbols.map((symbol) => {
     const one = states.get(symbol);
@@ -164,18 +143,4 @@ function lateDays([gap, other]: readonly Gap[], end: number): number {
 function emptyAmounts({ from, to }: OrderedDays): Amounts {
   const expected = to - (from ?? to - 1);
   return { expected, missing: expected };
-}
-
-/** What may mend a gap. The archive was asked for the days of a hole: `repair` asks REST for them, once, and for the rows that held objects lack. */
-function mendsOf(
-  { state, reason, isRestAsked, isOfMonth, from, to }: Gap,
-  { hasArchive, hasDays, restFrom }: Sources,
-): Mend[] {
-  const hasRest = to > restFrom;
-  if ((!hasArchive && !hasRest) || reason === 'cut') return [];
-  if (reason === 'hole') return hasRest && isRestAsked !== true ? ['repair'] : [];
-  if (reason === 'missing') return ['repair'];
-  if (state !== 'short') return ['run'];
-  const mends: Mend[] = isOfMonth === true && hasDays && to - from >= DAY_SECONDS ? ['run'] : [];
-  return hasRest ? [...mends, 'repair'] : mends;
 }

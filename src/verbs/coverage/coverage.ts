@@ -24,7 +24,13 @@ export async function coverage(run: Command): Promise<ExitCode> {
   if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
   return withSignals(run, async (request) => {
     const lake = await coverSelected(request);
-    const next = new NextStep(venue, verbs, resolved, lake.failures);
+    const next = new NextStep({
+      venue,
+      nowMs: options.nowMs ?? run.io.clock.now(),
+      verbs,
+      resolved,
+      failures: lake.failures,
+    });
     await write(run, lake, next);
     return conclude(run, lake.found, next);
   });

@@ -12,8 +12,10 @@ import type { VerbName, VerbSpecs } from '../../plan/options/verb-spec.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import type { LastFailures } from '../../run/select-failures.js';
 import { barOfInterval } from '../../exchange/keys.js';
+import type { Source } from '../../exchange/source.js';
 import { findDataset, isArchived, isMade } from '../../exchange/venue.js';
-import type { DatasetSpec, Venue } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/venue.js';
+import { mendsOf, mendSources } from '../../run/verdict/mends.js';
 import { commandLine, shownPath } from '../../text/printable.js';
 
 /** Series that lack days before or after their own. */
@@ -24,6 +26,14 @@ interface Download {
   to: number;
 }
 
+interface NextStepContext {
+  readonly venue: Source;
+  readonly nowMs: number;
+  readonly verbs: VerbSpecs;
+  readonly resolved: Resolved;
+  readonly failures: LastFailures | undefined;
+}
+
 export class NextStep {
   readonly #downloads = new Map<string, Download>();
   /** Gaps within the own days of their series: those of the last failure report, and the others. */
@@ -32,27 +42,23 @@ export class NextStep {
   /** The lengths of bars with missing days. */
   readonly #bars = new Set<string>();
 
-  constructor(
-    private readonly venue: Venue,
-    private readonly verbs: VerbSpecs,
-    private readonly resolved: Resolved,
-    private readonly failures: LastFailures | undefined,
-  ) {}
+  constructor(private readonly context: NextStepContext) {}
 
   add(states: SeriesStates): void {
-    const { own, series, gaps } = states;
-    const spec = findDataset(this.venue, series.market, series.dataset);
+    const { own, series, format, gaps } = states;
+    const spec = findDataset(this.context.venue, series.market, series.dataset);
     if (spec !== undefined && isMade(spec)) {
       if (gaps.some(({ isMissing }) => isMissing)) this.#bars.add(series.interval ?? '');
       return;
     }
-    const isReported = this.failures?.bySeries.has(seriesName(series)) === true;
+    const sources = mendSources({ ...series, format }, this.context.venue, this.context.nowMs);
+    const isReported = this.context.failures?.bySeries.has(seriesName(series)) === true;
     for (const gap of gaps) {
       if (!gap.isMissing) continue;
       if (gap.from < own.from * DAY_SECONDS || gap.to > own.to * DAY_SECONDS) {
         if (isExactName(series.symbol)) this.#addDownload(series, spec, gap);
       } else if (gap.reason.startsWith('failed:') && isReported) this.#reported += 1;
-      else this.#others += 1;
+      else if (mendsOf(gap, sources).length > 0) this.#others += 1;
     }
   }
 
@@ -71,12 +77,12 @@ export class NextStep {
   }
 
   get #isNamed(): boolean {
-    return this.resolved.texts.symbols !== undefined;
+    return this.context.resolved.texts.symbols !== undefined;
   }
 
   /** A line for a shell; undefined if nothing is missing. */
   line(): string | undefined {
-    const { failures } = this;
+    const { failures } = this.context;
     if (this.#downloads.size > 0)
       return [...this.#downloads.values()].map((one) => commandLine(this.#fetching(one))).join(' && ');
     if (this.#others > 0) return commandLine(['repair', ...this.#given('repair', SELECTION)]);
@@ -92,7 +98,7 @@ export class NextStep {
     const valuesOf = (name: 'market' | 'dataset' | 'interval' | 'symbol'): string =>
       [...new Set(series.flatMap((one) => one[name] ?? []))].join(',');
     const layer = (['market', 'dataset', 'interval'] as const).flatMap((name) => {
-      const isWanted = this.#isNamed || this.resolved.texts[name] !== undefined;
+      const isWanted = this.#isNamed || this.context.resolved.texts[name] !== undefined;
       return isWanted && valuesOf(name) !== '' ? [`--${name}`, valuesOf(name)] : [];
     });
     return [
@@ -109,7 +115,7 @@ export class NextStep {
   }
 
   #given(verb: VerbName, names: readonly FlagName[]): string[] {
-    return givenWords(this.resolved, this.verbs[verb], names);
+    return givenWords(this.context.resolved, this.context.verbs[verb], names);
   }
 }
 
