@@ -49,8 +49,6 @@ export interface Choice {
 export interface ChooseContext extends Pick<PlanContext, 'today' | 'recheckDays'> {
   readonly cadences: readonly Cadence[];
   readonly partition: PartitionPeriod;
-  /** The bars are longer than a day. */
-  readonly hasLongBars: boolean;
   /** Held objects that decide between daily and monthly objects; empty when the series is rewritten. */
   readonly held: HeldObjects;
   /** All held objects, for periods that the listing does not have. */
@@ -91,6 +89,27 @@ export async function chooseObjects(context: ChooseContext, ranges: readonly Day
   return choices;
 }
 
+/**
+ * Of bars that are longer than a day, most days have no object, so days between the first and the last object are not missing. A whole month of
+ * which nothing is listed, held or proven is absent as a month. Of a series without any object, all days stay, with their reason.
+ */
+export async function withoutUnlisted(
+  context: ChooseContext,
+  choices: readonly Choice[],
+): Promise<readonly Choice[]> {
+  if (context.known.size === 0 && choices.every(({ listed }) => listed === undefined)) return choices;
+  const isKept = ({ period, listed, held, absent }: Choice): boolean =>
+    period.cadence === 'monthly' || (listed ?? held) !== undefined || REASON_FACTS[absent].isProven;
+  const kept: Choice[] = [];
+  for (const [month, own] of grouped(choices, ({ period }) => monthOf(period.from))) {
+    const some = own.filter(isKept);
+    const isMonth =
+      some.length === 0 && own.length === lengthOf(month) && context.cadences.includes('monthly');
+    kept.push(...(isMonth ? [choose(context, await context.list('monthly'), monthPeriod(month))] : some));
+  }
+  return kept;
+}
+
 function lengthOf(month: number): number {
   return monthStart(month + 1) - monthStart(month);
 }
@@ -116,11 +135,7 @@ async function takesMonth(context: ChooseContext, month: number, days: readonly 
   if (holdsDay(context, month)) return mayHaveMore(context, month, days);
   const isOver = monthStart(month + 1) <= context.today;
   if (!isOver || (await prefersDays(context, month, days))) return false;
-  if ((await context.list('monthly')).objects.has(monthStart(month))) return true;
-  if (!context.hasLongBars) return false;
-  // Most days have no bar: that bars are missing shows in the absence of the month.
-  const { objects } = await context.list('daily');
-  return !days.some((day) => objects.has(day));
+  return (await context.list('monthly')).objects.has(monthStart(month));
 }
 
 function holdsDay({ held }: ChooseContext, month: number): boolean {

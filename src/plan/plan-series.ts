@@ -1,4 +1,5 @@
 /** Plans one series: listing and manifest become partition plans. */
+import { REASON_FACTS } from '../model/absence-reasons.js';
 import { isFromRest } from '../model/manifest-line.js';
 import { haltsOf } from '../lake/catalogue/catalogue.js';
 import { DAY_SECONDS } from '../lake/catalogue/gap.js';
@@ -11,7 +12,6 @@ import { HeldObjects } from '../lake/held-objects.js';
 import type { Manifest } from '../lake/manifest.js';
 import { checkSettings, differingSettings } from '../lake/settings.js';
 import { grouped, memoized } from '../model/by-name.js';
-import { REASON_FACTS } from '../model/absence-reasons.js';
 import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
@@ -20,6 +20,7 @@ import { findDataset, hasLongBars } from '../exchange/venue.js';
 import {
   chooseObjects,
   chooseWithRevised,
+  withoutUnlisted,
   labelOf,
   withLackingDays,
   withRecheckedDays,
@@ -157,7 +158,6 @@ async function chosenPeriods(
   const choose = {
     cadences,
     partition: settings.partition,
-    hasLongBars: hasLongBars(spec, series.interval),
     held,
     known,
     ...(keepsMonths === true ? { keepsMonths } : {}),
@@ -176,7 +176,7 @@ async function chosenPeriods(
   const { nowMs, force, life, venue } = context;
   const proof = { ...choose, series, life, venue, absences, nowMs, force, offer: rest };
   const proven = await proveAbsences(proof, choices);
-  const kept = hasLongBars(spec, series.interval) ? withoutUnlisted(proven, known) : proven;
+  const kept = hasLongBars(spec, series.interval) ? await withoutUnlisted(choose, proven) : proven;
   return fromRest === undefined ? kept : fillFromRest(fromRest, kept);
 }
 
@@ -204,18 +204,6 @@ function haveMore(choices: readonly Choice[], emptyDays: readonly number[] | und
   const isEmpty = ({ period }: Choice): boolean =>
     period.cadence === 'daily' && emptyDays.includes(period.from);
   return listed.some(isEmpty) && choices.every((choice) => choice.listed !== undefined || isEmpty(choice));
-}
-
-/**
- * Of bars that are longer than a day, most days have no object, so days between the first and the last object are not missing. Of a
- * series without any object, all days stay, with their reason.
- */
-function withoutUnlisted(choices: readonly Choice[], known: HeldObjects): readonly Choice[] {
-  if (known.size === 0 && choices.every(({ listed }) => listed === undefined)) return choices;
-  return choices.filter(
-    ({ period, listed, held, absent }) =>
-      period.cadence === 'monthly' || (listed ?? held) !== undefined || REASON_FACTS[absent].isProven,
-  );
 }
 
 /**

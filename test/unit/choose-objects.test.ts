@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { grouped } from '../../src/model/by-name.js';
 import { dayText, eachDay, periodText } from '../../src/model/calendar.js';
 import { HeldObjects } from '../../src/lake/held-objects.js';
-import { chooseObjects, labelOf } from '../../src/plan/choose-objects.js';
+import { chooseObjects, withoutUnlisted, labelOf } from '../../src/plan/choose-objects.js';
 import type { DayRange } from '../../src/lake/catalogue/spans.js';
 import type { ChooseContext } from '../../src/plan/choose-objects.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';
@@ -19,7 +19,6 @@ interface Given extends Archive {
   readonly partition?: PartitionPeriod;
   readonly cadences?: readonly Cadence[];
   readonly held?: readonly string[];
-  readonly hasLongBars?: boolean;
 }
 
 function listingOf(labels: readonly string[]): SeriesListing {
@@ -43,7 +42,6 @@ function contextOf(given: Given): ChooseContext {
     today: day('2024-06-01'),
     recheckDays: 7,
     spans: {},
-    hasLongBars: given.hasLongBars === true,
     isHalted: () => false,
   };
 }
@@ -98,11 +96,26 @@ describe('month partitions', () => {
 });
 
 describe('bars longer than a day', () => {
-  it('are those of the month where neither it nor its days are listed, and those of the days otherwise', async () => {
-    const given = { hasLongBars: true, monthly: ['2024-03'], daily: ['2024-05-06'] };
-    const { '2024-05': may = [], ...others } = await chosen(given, '2024-03-01', '2024-06-01');
-    expect(others).toEqual({ '2024-03': ['2024-03'], '2024-04': ['2024-04'] });
-    expect(may).toEqual(days('2024-05-01', '2024-06-01'));
+  it('are absent with their whole month where nothing of it is listed, and not on single days', async () => {
+    const context = contextOf({ monthly: ['2024-03'], daily: ['2024-05-06'] });
+    const range = { from: day('2024-03-01'), to: day('2024-06-15') };
+    const kept = await withoutUnlisted(context, await chooseObjects(context, [range]));
+    expect(kept.map(({ period: of, listed }) => [periodText(of), listed !== undefined])).toEqual([
+      ['2024-03', true],
+      ['2024-04', false],
+      ['2024-05-06', true],
+    ]);
+  });
+
+  it('are not absent in a month with days that are proven to have none', async () => {
+    const context = contextOf({ monthly: ['2024-03'] });
+    const range = { from: day('2024-03-01'), to: day('2024-05-01') };
+    const choices = await chooseObjects(context, [range]);
+    const proven = choices.map((choice) =>
+      choice.period.from === day('2024-04-10') ? { ...choice, absent: 'delisted' as const } : choice,
+    );
+    const kept = await withoutUnlisted(context, proven);
+    expect(kept.map(({ period: of }) => periodText(of))).toEqual(['2024-03', '2024-04-10']);
   });
 });
 
