@@ -10,7 +10,7 @@ import PQueue from 'p-queue';
 import { klinesFolder, klinesLine, SETTINGS, writeManifest } from '../scripts/synthetic-lake.js';
 
 /** @import { Fetch } from '../src/model/fetch.js' */
-/** @import { ListedObject } from '../src/exchange/source.js' */
+/** @import { ListedObject } from '../src/exchange/exchange.js' */
 /** @import { SeriesRequest } from '../src/plan/series-request.js' */
 /** @import { Outcome } from '../src/model/outcome.js' */
 /** @import { PartitionPlan, Series, Task } from '../src/model/task.js' */
@@ -99,11 +99,11 @@ async function planner(root, runFolder) {
   /** @type {typeof import('../src/exchange/binance/binance.js')} */
   const { loadBinance } = await built('exchange/binance/binance.js');
   const today = FIRST_DAY + DAYS + 1;
-  const venue = loadBinance();
+  const exchange = loadBinance();
   const session = /** @type {const} */ ({
-    venue,
+    exchange,
     paths: { root },
-    manifests: new Manifests(venue.archive),
+    manifests: new Manifests(exchange.archive),
     nowMs: today * DAY_MS,
     options: {
       force: false,

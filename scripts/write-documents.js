@@ -18,9 +18,9 @@ const { describeDataset } = await built('exchange/describe.js');
 const { FLAG_NAMES, environmentName, flagSpec } = await built('plan/options/flags.js');
 const { VERBS } = await built('main.js');
 
-const venue = loadBinance();
+const exchange = loadBinance();
 const descriptions = MARKETS.flatMap((/** @type {string} */ market) =>
-  Object.values(venue.markets[market].datasets).map((spec) => describeDataset(venue, market, spec)),
+  Object.values(exchange.markets[market].datasets).map((spec) => describeDataset(exchange, market, spec)),
 );
 const flags = flagRows(FLAG_NAMES, { flagSpec, environmentName, verbs: Object.values(VERBS) });
 

@@ -182,14 +182,14 @@ export function sql(query: string, options: SqlOptions = {}, hooks: Hooks = {}):
 function requestOf(verb: LibraryVerb, options: object, hooks: RunHooks): Omit<VerbRequest, keyof Begun> {
   const values = rawValues(verb, options);
   checkHooks(verb, hooks);
-  const source = loadBinance();
+  const exchange = loadBinance();
   const resolved = resolveOptions(
     LIBRARY_VERBS[verb],
     [{ origin: 'flag', values, nameOf: camelCase }],
-    source,
+    exchange,
   );
   return {
-    source,
+    exchange,
     resolved,
     surroundings: { home: folderOf(homedir()), stateHome: undefined, proxies: NO_PROXIES },
     read: readSymbolFile,

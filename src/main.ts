@@ -5,7 +5,7 @@ import type { ExitCode } from './model/exit-code.js';
 import type { Io } from './model/io.js';
 import type { VerbName } from './plan/options/verb-spec.js';
 import { printingErrors, startVerb } from './run/start-verb.js';
-import type { LoadSource, ParseLine, VerbCommand } from './run/verb.js';
+import type { LoadExchange, ParseLine, VerbCommand } from './run/verb.js';
 import { auditVerb } from './verbs/audit/command.js';
 import { barsVerb } from './verbs/bars/command.js';
 import { checkVerb } from './verbs/check/command.js';
@@ -63,7 +63,7 @@ export const VERBS: Readonly<Record<VerbName, VerbCommand>> = {
   man: manVerb,
 };
 
-const loadDefault: LoadSource = async () => {
+const loadDefault: LoadExchange = async () => {
   const { loadBinance } = await import('./exchange/binance/binance.js');
   return loadBinance();
 };
@@ -72,7 +72,7 @@ const loadDefault: LoadSource = async () => {
 export async function run(
   argv: readonly string[],
   io: Io,
-  loadSource: LoadSource = loadDefault,
+  loadExchange: LoadExchange = loadDefault,
 ): Promise<ExitCode> {
   return printingErrors(io, undefined, async () => {
     if (argv[0] === '__complete')
@@ -83,7 +83,7 @@ export async function run(
     const { layersOf, warnOfVariables } = await import('./plan/options/option-layers.js');
     warnOfVariables(io);
     const layers = await layersOf(invocation, io);
-    const started = { ...invocation, layers, io, verbs: VERBS, parseLine, loadSource };
+    const started = { ...invocation, layers, io, verbs: VERBS, parseLine, loadExchange };
     return startVerb(VERBS[invocation.verb.name], started);
   });
 }

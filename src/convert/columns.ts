@@ -2,7 +2,7 @@
 import { DAY_MS, startOfDay } from '../model/calendar.js';
 import type { Period, Settings } from '../model/task.js';
 import type { ColumnSpec } from '../exchange/facts.js';
-import type { DatasetSpec } from '../exchange/venue.js';
+import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { quoteName, quoteText } from './sql.js';
 
 /** Epoch values: 13 digits are milliseconds, 16 digits are microseconds. */

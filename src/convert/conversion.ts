@@ -3,7 +3,7 @@ import type { CryptodlError } from '../model/errors.js';
 import type { ObjectLine } from '../model/manifest-line.js';
 import type { RowFacts } from '../model/outcome.js';
 import type { Series, Settings } from '../model/task.js';
-import type { DatasetSpec } from '../exchange/venue.js';
+import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import type { ReceivedObject } from './csv-input.js';
 
 /** The key-value metadata in the footer of a Parquet file. */

@@ -7,7 +7,7 @@ import { CryptodlError } from '../model/errors.js';
 import { isFromRest } from '../model/manifest-line.js';
 import type { ObjectLine } from '../model/manifest-line.js';
 import type { ArchiveObject } from '../model/task.js';
-import { rowSeconds } from '../exchange/venue.js';
+import { rowSeconds } from '../exchange/exchange-spec.js';
 import type { Conversion, ConversionResult, FileMetadata, ObjectFacts } from './conversion.js';
 import { copyDirectly } from './direct-copy.js';
 import type { DuckDbSession, Row } from './duckdb.js';

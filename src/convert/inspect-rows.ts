@@ -6,7 +6,7 @@ import { parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Settings } from '../model/task.js';
 import type { ColumnSpec } from '../exchange/facts.js';
-import type { DatasetSpec } from '../exchange/venue.js';
+import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import {
   instantExpression,
   isWithinPeriod,

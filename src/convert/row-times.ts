@@ -5,8 +5,8 @@ import { MAX_GAPS } from '../model/outcome.js';
 import type { IdFacts } from '../model/outcome.js';
 import type { ArchiveObject, Series } from '../model/task.js';
 import type { ColumnSpec } from '../exchange/facts.js';
-import { rowSeconds } from '../exchange/venue.js';
-import type { DatasetSpec } from '../exchange/venue.js';
+import { rowSeconds } from '../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { LONG_BAR_DAYS } from './columns.js';
 import type { Row } from './duckdb.js';
 

@@ -1,7 +1,7 @@
 /** The ids of an object: missing ones, and ranges that overlap. */
 import { MAX_GAPS } from '../model/outcome.js';
 import type { IdFacts } from '../model/outcome.js';
-import type { DatasetSpec } from '../exchange/venue.js';
+import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import type { DuckDbSession, Row } from './duckdb.js';
 import { instantText } from './row-times.js';
 import { isJudgedByRate, missingIdsQueries, overlappingQuery, pausesQuery } from './statements.js';

@@ -1,8 +1,8 @@
 /** The SQL of a conversion. Relations: `rows` (received objects), `kept` (rows of the existing file that stay). */
 import type { ObjectLine } from '../model/manifest-line.js';
 import type { Format, Settings } from '../model/task.js';
-import { rowSeconds } from '../exchange/venue.js';
-import type { DatasetSpec } from '../exchange/venue.js';
+import { rowSeconds } from '../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import type { Conversion, FileMetadata } from './conversion.js';
 import {
   convertedExpression,

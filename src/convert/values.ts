@@ -1,6 +1,6 @@
 /** Values that cannot be right, by the rules of a dataset in config/. Their rows are counted and kept. */
 import type { Suspicious } from '../model/outcome.js';
-import type { DatasetSpec } from '../exchange/venue.js';
+import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { instantExpression, keepsText } from './columns.js';
 import type { Conversion } from './conversion.js';
 import type { DuckDbSession, Row } from './duckdb.js';

@@ -4,7 +4,7 @@ import { CryptodlError, NO_CONNECTION } from '../model/errors.js';
 import type { Expectation, Fetch, FetchRequest, FetchResponse, Priority } from '../model/fetch.js';
 import type { Failover } from '../http/retry/fallback-host.js';
 import { keyPath } from './keys.js';
-import type { Archive, ListingPage, Sidecar } from './source.js';
+import type { Archive, ListingPage, Sidecar } from './exchange.js';
 
 /** The parts of a run that these requests need. */
 export interface ArchiveAccess {

@@ -3,8 +3,8 @@ import { periodText } from '../model/calendar.js';
 import type { Cadence, Market } from '../model/task.js';
 import type { ColumnSpec } from './facts.js';
 import { reachMs, routesOf } from './routes.js';
-import { findDataset, intervalsOf, isArchived, isMade, isMetric, marketNames } from './venue.js';
-import type { DatasetSpec, Venue } from './venue.js';
+import { findDataset, intervalsOf, isArchived, isMade, isMetric, marketNames } from './exchange-spec.js';
+import type { DatasetSpec, ExchangeSpec } from './exchange-spec.js';
 
 interface ColumnDescription {
   readonly name: string;
@@ -53,7 +53,11 @@ function unitText(type: ColumnSpec['type'], unit: string | undefined): string {
   return type === 'time' || type === 'datetime' ? `UTC (published: ${unit})` : unit;
 }
 
-export function describeDataset(venue: Venue, market: Market, spec: DatasetSpec): DatasetDescription {
+export function describeDataset(
+  exchange: ExchangeSpec,
+  market: Market,
+  spec: DatasetSpec,
+): DatasetDescription {
   const intervals = intervalsOf(spec);
   const byDay = spec.dayPartitionIntervals.filter((interval) => intervals?.includes(interval) === true);
   const exception = byDay.length === 0 ? '' : ` (one per day for ${byDay.join(', ')})`;
@@ -64,9 +68,9 @@ export function describeDataset(venue: Venue, market: Market, spec: DatasetSpec)
         ? spec.cadences.map((cadence) => `${cadence}${sinceText(spec, cadence)}`).join(', ')
         : undefined,
     ],
-    ['REST', spec.rest && restText(venue, market, spec)],
+    ['REST', spec.rest && restText(exchange, market, spec)],
     ['made by', isMade(spec) ? `cryptodl ${spec.name} INTERVAL, from rows of the lake` : undefined],
-    ['state', endedText(venue, market, spec.name)],
+    ['state', endedText(exchange, market, spec.name)],
     ['intervals', intervals && intervalText(spec, intervals)],
     ['files', `one per ${spec.partition}${exception}`],
     ['sorted by', spec.sort.join(', ')],
@@ -87,23 +91,23 @@ export function describeDataset(venue: Venue, market: Market, spec: DatasetSpec)
 }
 
 /** `the last 30 days, by cryptodl metrics` */
-function restText(venue: Venue, market: Market, spec: DatasetSpec): string {
+function restText(exchange: ExchangeSpec, market: Market, spec: DatasetSpec): string {
   const verbs = [
     ...(isMetric(spec) ? ['cryptodl metrics'] : []),
     ...(isArchived(spec) ? ['cryptodl vision --fill rest'] : []),
   ];
-  return `${reachText(venue, market, spec)}, by ${verbs.join(' and ')}`;
+  return `${reachText(exchange, market, spec)}, by ${verbs.join(' and ')}`;
 }
 
 const DAY_HOURS = 24;
 const FEW_DAYS = 3;
 
 /** The reach of REST into the past, as text. */
-export function reachText(venue: Venue, market: Market, { name }: DatasetSpec): string {
+export function reachText(exchange: ExchangeSpec, market: Market, { name }: DatasetSpec): string {
   const series = { market, dataset: name, symbol: '' };
-  const reach = reachMs(venue, series);
+  const reach = reachMs(exchange, series);
   if (reach === undefined) {
-    const first = routesOf(venue, series).find(({ route }) => route.first !== undefined)?.route.first;
+    const first = routesOf(exchange, series).find(({ route }) => route.first !== undefined)?.route.first;
     return first === undefined ? 'all days' : `${first} …`;
   }
   const hours = reach / 3_600_000;
@@ -124,9 +128,9 @@ function intervalText(spec: DatasetSpec, all: readonly string[]): string {
 }
 
 /** The default market if it has the dataset, else the first market with it. */
-export function marketWith(venue: Venue, dataset: string): Market | undefined {
-  return [venue.defaultMarket, ...marketNames(venue)].find(
-    (market) => findDataset(venue, market, dataset) !== undefined,
+export function marketWith(exchange: ExchangeSpec, dataset: string): Market | undefined {
+  return [exchange.defaultMarket, ...marketNames(exchange)].find(
+    (market) => findDataset(exchange, market, dataset) !== undefined,
   );
 }
 
@@ -142,8 +146,8 @@ export function endOfDataset(
 }
 
 /** `um bookTicker ended 2024-03-30`; undefined if this market still has the dataset. */
-export function endedText(venue: Venue, market: Market, dataset: string): string | undefined {
-  const spec = findDataset(venue, market, dataset);
+export function endedText(exchange: ExchangeSpec, market: Market, dataset: string): string | undefined {
+  const spec = findDataset(exchange, market, dataset);
   if (spec?.removed === true) return `${market} ${dataset} was removed by Binance`;
   const last = spec?.spans[spec.cadences[0] ?? 'daily']?.last;
   return last === undefined ? undefined : `${market} ${dataset} ended ${periodText(last)}`;

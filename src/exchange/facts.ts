@@ -186,7 +186,7 @@ const Terms = v.strictObject({
   notice: v.array(v.string()),
 });
 
-const VenueFacts = v.strictObject({
+const ExchangeFacts = v.strictObject({
   name: v.string(),
   terms: v.optional(Terms),
   /** No series has an earlier object. Ranges never start before this day. */
@@ -247,11 +247,11 @@ export type RouteSpec = v.InferOutput<typeof Route>;
 export type ColumnSpec = v.InferOutput<typeof Column>;
 export type DatasetFacts = v.InferOutput<typeof Dataset>;
 export type OfferFacts = v.InferOutput<typeof Offer>;
-export type VenueFacts = v.InferOutput<typeof VenueFacts>;
+export type ExchangeFacts = v.InferOutput<typeof ExchangeFacts>;
 
 /** The schema of each file of `config/` with facts. `npm run docs` writes a JSON schema beside each file. */
 export const FACTS = {
-  'binance.json': VenueFacts,
+  'binance.json': ExchangeFacts,
   'binance-datasets.json': v.record(v.string(), Dataset),
   'halts.json': v.array(Halt),
   'retry-presets.json': RetryPresets,
@@ -269,7 +269,7 @@ function readFacts<Name extends keyof typeof FACTS>(name: Name) {
   return parseFacts(name, readConfig(name));
 }
 
-export function readVenueFacts(): VenueFacts {
+export function readExchangeFacts(): ExchangeFacts {
   return readFacts('binance.json');
 }
 

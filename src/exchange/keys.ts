@@ -1,8 +1,8 @@
 /** Functions for object keys, the same for every exchange. */
 import { parsePeriod, periodText } from '../model/calendar.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series } from '../model/task.js';
-import type { Source } from './source.js';
-import type { DatasetSpec } from './venue.js';
+import type { Exchange } from './exchange.js';
+import type { DatasetSpec } from './exchange-spec.js';
 
 /** File name of a key. */
 export function fileOfKey(key: string): string {
@@ -44,11 +44,11 @@ function keyWith(first: string, { market, dataset, interval, symbol }: Series, p
 
 /** The period of an object of the series, by its key; undefined for any other text. */
 export function periodOf(
-  { venue, series }: { readonly venue: Pick<Source, 'archive'>; readonly series: Series },
+  { exchange, series }: { readonly exchange: Pick<Exchange, 'archive'>; readonly series: Series },
   key: string,
 ): Period | undefined {
   for (const cadence of ['daily', 'monthly'] as const) {
-    const period = venue.archive.periodOf(series, cadence)(key);
+    const period = exchange.archive.periodOf(series, cadence)(key);
     if (period !== undefined) return period;
     const last = parsePeriod(cadence, key.slice(key.lastIndexOf('/') + 1));
     if (last !== undefined && [restKey, madeKey].some((keyOf) => keyOf(series, last) === key)) return last;

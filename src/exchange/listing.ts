@@ -1,7 +1,7 @@
 /** Walks of the archive's listing, page by page. */
 import { CryptodlError, NO_CONNECTION, isNoAnswer } from '../model/errors.js';
 import { byKey } from './keys.js';
-import type { ListedObject, ListingFormat, ListingPage, PageRequest } from './source.js';
+import type { ListedObject, ListingFormat, ListingPage, PageRequest } from './exchange.js';
 import { DAY_MS } from '../model/calendar.js';
 import type { Clock } from '../model/clock.js';
 import type { Observer } from '../model/observer.js';

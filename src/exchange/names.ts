@@ -41,7 +41,7 @@ export type MarketAlias = (typeof MARKET_ALIASES)[keyof typeof MARKET_ALIASES][n
 export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;
 export const PRESETS = ['vision', 'metrics', 'realtime', 'history', 'supplementary'] as const;
 
-interface VenueWords {
+interface ExchangeWordLists {
   readonly defaultMarket: Market;
   readonly hosts: Readonly<
     Record<'archive' | 'origin' | 'listing' | 'fapi' | 'dapi' | 'spot' | 'spotPublic', string>
@@ -66,9 +66,9 @@ export function readConfig(name: string): unknown {
 }
 
 /** Hosts and limits, and the datasets and intervals of all markets, each once. */
-export function readVenueWords(): VenueWords {
+export function readExchangeWords(): ExchangeWordLists {
   const { hosts, buckets, defaultMarket, intervals, markets } = readConfig('binance.json') as {
-    hosts: VenueWords['hosts'];
+    hosts: ExchangeWordLists['hosts'];
     defaultMarket: Market;
     buckets: Record<string, { permitsPerSecond: number } | { permits: number; windowSeconds: number }>;
     intervals: Record<string, string[]>;

@@ -1,6 +1,6 @@
 /** Base, quote and settle asset of a symbol, by the quote assets of its market. */
 import type { Market } from '../model/task.js';
-import type { Venue } from './venue.js';
+import type { ExchangeSpec } from './exchange-spec.js';
 
 export interface Assets {
   readonly base: string;
@@ -19,7 +19,7 @@ export interface Pair extends Assets {
  * for a symbol without a known quote asset. `known` has assets from elsewhere, which are preferred.
  */
 export function pairOf(
-  { markets }: Pick<Venue, 'markets'>,
+  { markets }: Pick<ExchangeSpec, 'markets'>,
   market: Market,
   symbol: string,
   known: ReadonlyMap<string, Assets> = new Map(),
@@ -44,7 +44,7 @@ export function isSettled(symbol: string): boolean {
 }
 
 function assetsOf(
-  { quotes = [], quoteOf = {} }: Pick<Venue['markets'][string], 'quotes' | 'quoteOf'>,
+  { quotes = [], quoteOf = {} }: Pick<ExchangeSpec['markets'][string], 'quotes' | 'quoteOf'>,
   name: string,
 ): Assets | undefined {
   const fitting = quotes.filter((quote) => name.endsWith(quote) && name.length > quote.length);

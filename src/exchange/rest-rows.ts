@@ -1,7 +1,7 @@
 /** Splits pages of REST into periods: a page may have rows of many periods, and a period may need many pages. */
 import { CryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from './facts.js';
-import type { DatasetSpec } from './venue.js';
+import type { DatasetSpec } from './exchange-spec.js';
 
 /** Epoch milliseconds `[from, to)`. */
 export interface Span {

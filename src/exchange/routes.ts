@@ -6,9 +6,9 @@ import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import type { Market, Period, Series } from '../model/task.js';
 import type { RouteSpec } from './facts.js';
 import type { Span } from './rest-rows.js';
-import type { Addresses, Source } from './source.js';
-import { findDataset, intervalMs } from './venue.js';
-import type { DatasetSpec, Venue } from './venue.js';
+import type { Addresses, Exchange } from './exchange.js';
+import { findDataset, intervalMs } from './exchange-spec.js';
+import type { DatasetSpec, ExchangeSpec } from './exchange-spec.js';
 
 /** One route with the series to request from it. */
 export interface RoutedSeries {
@@ -17,16 +17,16 @@ export interface RoutedSeries {
 }
 
 /** Several routes for a joined dataset; none for a dataset without REST. */
-export function routesOf(venue: Venue, series: Series): RoutedSeries[] {
-  const rest = findDataset(venue, series.market, series.dataset)?.rest;
+export function routesOf(exchange: ExchangeSpec, series: Series): RoutedSeries[] {
+  const rest = findDataset(exchange, series.market, series.dataset)?.rest;
   if (rest === undefined) return [];
   if (!('joins' in rest)) return [{ route: rest, series }];
-  return rest.joins.flatMap((dataset) => routesOf(venue, { ...series, dataset, interval: rest.interval }));
+  return rest.joins.flatMap((dataset) => routesOf(exchange, { ...series, dataset, interval: rest.interval }));
 }
 
 /** Age of the oldest rows that all routes of a dataset have, in milliseconds; undefined if unlimited. */
-export function reachMs(venue: Venue, series: Series): number | undefined {
-  const reaches = routesOf(venue, series).flatMap(({ route }) => route.reachHours ?? []);
+export function reachMs(exchange: ExchangeSpec, series: Series): number | undefined {
+  const reaches = routesOf(exchange, series).flatMap(({ route }) => route.reachHours ?? []);
   return reaches.length === 0 ? undefined : Math.min(...reaches) * 3_600_000;
 }
 
@@ -57,7 +57,7 @@ export function requestsFor(
 
 /** False if the route of the dataset has only perpetual contracts, and the symbol is no such contract. */
 export function takesSymbol(
-  { rest: api }: Pick<Source, 'rest'>,
+  { rest: api }: Pick<Exchange, 'rest'>,
   { rest }: DatasetSpec,
   market: Market,
   symbol: string,
@@ -69,7 +69,7 @@ export function takesSymbol(
 
 export function exchangeHosts(
   addresses: Addresses,
-  { hosts, buckets, answers, rest }: Pick<Source, 'hosts' | 'buckets' | 'answers' | 'rest'>,
+  { hosts, buckets, answers, rest }: Pick<Exchange, 'hosts' | 'buckets' | 'answers' | 'rest'>,
 ): ExchangeHosts {
   return {
     ...answers,
@@ -86,11 +86,11 @@ export function exchangeHosts(
 /** Rejects while a host of the run is banned. If archive and REST replace each other, rejects only while both are banned. */
 export async function refuseBanned(
   bans: Pick<Bans, 'refuse'>,
-  source: Source,
+  exchange: Exchange,
   options: Addresses & { readonly fill?: unknown; readonly join?: unknown },
   { isRest, markets }: { readonly isRest: boolean; readonly markets: readonly Market[] },
 ): Promise<void> {
-  const rest = markets.flatMap((market) => source.rest.places(options, market));
+  const rest = markets.flatMap((market) => exchange.rest.places(options, market));
   const archive = [placeOf('archive', options.archiveUrl), placeOf('listing', options.listingUrl)];
   const [first, other] = isRest ? [rest, archive] : [archive, rest];
   const isReplaced = options.fill !== undefined || options.join !== undefined;

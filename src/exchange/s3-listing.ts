@@ -1,7 +1,7 @@
 /** A reader of the answers of S3 ListObjects and ListObjectsV2. */
 import { readXml } from '../text/xml.js';
 import type { XmlElement } from '../text/xml.js';
-import type { ListedObject, ListingFormat, ListingPage } from './source.js';
+import type { ListedObject, ListingFormat, ListingPage } from './exchange.js';
 import { CryptodlError } from '../model/errors.js';
 import { isLabel } from '../text/label.js';
 

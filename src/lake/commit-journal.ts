@@ -11,7 +11,7 @@ import { completeLinesOf } from './complete-lines.js';
 import { createLineReader } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
 import { isPartitionFile, isPlainName, readRegularFile } from '../files/path-checks.js';
-import type { LakePaths, VenueFolders } from './layout.js';
+import type { LakePaths, ExchangeFolders } from './layout.js';
 import { seriesAt } from './layout.js';
 import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
 import { openManifest } from './manifest-place.js';
@@ -75,7 +75,7 @@ async function commitWithJournal({ paths, manifests }: CommitContext, commit: Fi
 }
 
 /** Facts of the exchange, for the checks of paths and lines in a journal. */
-interface JournalVenue extends Pick<VenueFolders, 'name' | 'markets'> {
+interface JournalExchange extends Pick<ExchangeFolders, 'name' | 'markets'> {
   readonly archive: ObjectKeys;
 }
 
@@ -93,7 +93,7 @@ const JOURNAL = /^commit-[\w-]+\.json(\.partial)?$/;
  * Completes the commits of a killed run in this lake. Rejected journals are not applied: they are moved to one new folder
  * together with all staged files, and returned.
  */
-export async function finishCommits(paths: LakePaths, venue: JournalVenue): Promise<RefusedCommit[]> {
+export async function finishCommits(paths: LakePaths, exchange: JournalExchange): Promise<RefusedCommit[]> {
   const refused = new Map<string, string>();
   for (const entry of await readdir(paths.internal, { withFileTypes: true })) {
     const { name } = entry;
@@ -101,7 +101,7 @@ export async function finishCommits(paths: LakePaths, venue: JournalVenue): Prom
     const journal = join(paths.internal, name);
     try {
       if (name.endsWith('.json')) {
-        const commit = await readJournal(paths, venue, journal);
+        const commit = await readJournal(paths, exchange, journal);
         await checkNewFiles(commit);
         await apply(commit, await missingLines(commit), { append: appendManifest });
       }
@@ -238,12 +238,12 @@ class JournalRefused extends Error {}
  * Rejects with `JournalRefused` for a journal that is damaged, belongs to another lake, or names other files than the partitions
  * of one series. Rejects with the error of the disk for a journal that cannot be read.
  */
-async function readJournal(paths: LakePaths, venue: JournalVenue, path: string): Promise<FileCommit> {
+async function readJournal(paths: LakePaths, exchange: JournalExchange, path: string): Promise<FileCommit> {
   if (!(await lstat(path)).isFile()) throw new JournalRefused('it is not a regular file');
   try {
     const journal = JSON.parse((await readRegularFile(path)) ?? '') as Journal;
     await checkIdentity(paths, journal);
-    return await resolveJournal(paths, venue, journal);
+    return await resolveJournal(paths, exchange, journal);
   } catch (error) {
     // Errors of the disk say nothing about the journal.
     if (error instanceof JournalRefused || (error instanceof Error && 'errno' in error)) throw error;
@@ -268,17 +268,17 @@ async function lakeIdentity({ root, internal }: LakePaths): Promise<LakeIdentity
 /** The commit with absolute paths, all of them in the folder of one series or in the staging folder. */
 async function resolveJournal(
   paths: LakePaths,
-  venue: JournalVenue,
+  exchange: JournalExchange,
   { series, publications, dead, lines }: Journal,
 ): Promise<FileCommit> {
   const isInside =
-    seriesAt(venue, series) !== undefined &&
+    seriesAt(exchange, series) !== undefined &&
     publications.every(({ staged, target }) => isPlainName(staged) && isPartitionFile(target)) &&
     dead.every(isPartitionFile);
   if (!isInside) throw new JournalRefused('it names files that are not partitions of a series');
   if (dead.length > 0 && lines.length === 0) throw new JournalRefused('it has no lines for what it removes');
   const seriesFolder = await paths.folder(series);
-  const readLine = createLineReader(seriesFolder, venue.archive);
+  const readLine = createLineReader(seriesFolder, exchange.archive);
   for (const line of lines) applyLine(emptyManifest(), readLine(JSON.stringify(line)));
   return {
     seriesFolder,

@@ -36,25 +36,28 @@ export function originalName(safe: string): string {
 }
 
 /** Folder of a series, relative to the root of the lake. */
-export function seriesFolder(venue: string, series: Series): string {
-  const parts = [venue, series.market, safeName(series.dataset)];
+export function seriesFolder(exchange: string, series: Series): string {
+  const parts = [exchange, series.market, safeName(series.dataset)];
   if (series.interval !== undefined) parts.push(`interval=${safeName(series.interval)}`);
   return [...parts, `symbol=${safeName(series.symbol)}`].join('/');
 }
 
 /** The names of an exchange that are used in folders. */
-export interface VenueFolders {
+export interface ExchangeFolders {
   readonly name: string;
   readonly markets: Readonly<Record<Market, unknown>>;
   readonly archive: { readonly topFolder: string };
 }
 
 /** The series that has this folder, relative to the root of the lake; undefined for any other path. */
-export function seriesAt(venue: Pick<VenueFolders, 'name' | 'markets'>, folder: string): Series | undefined {
+export function seriesAt(
+  exchange: Pick<ExchangeFolders, 'name' | 'markets'>,
+  folder: string,
+): Series | undefined {
   const series = seriesOfFolder(folder);
-  if (series === undefined || !Object.hasOwn(venue.markets, series.market)) return undefined;
+  if (series === undefined || !Object.hasOwn(exchange.markets, series.market)) return undefined;
   // `symbol=%42TCUSDT` decodes to the same symbol as `symbol=BTCUSDT`, but cryptodl never writes it.
-  return seriesFolder(venue.name, series) === folder ? series : undefined;
+  return seriesFolder(exchange.name, series) === folder ? series : undefined;
 }
 
 /** The inverse of `seriesFolder` for any path that ends in such a folder; undefined for any other path. */
@@ -155,14 +158,14 @@ export function lakePaths(root: string): LakePaths {
  * Throws a usage error that names the lake, if the path is in a folder that cryptodl makes in a lake. A lake in such a folder would give
  * readers of the outer lake each row twice. A lake that is there already is accepted.
  */
-export function refuseInnerFolder(root: string, venue: VenueFolders): void {
-  const isLake = (folder: string): boolean => existsSync(join(folder, FOLDERS.manifests, venue.name));
-  const names: readonly string[] = [venue.name, venue.archive.topFolder, ...Object.values(FOLDERS)];
+export function refuseInnerFolder(root: string, exchange: ExchangeFolders): void {
+  const isLake = (folder: string): boolean => existsSync(join(folder, FOLDERS.manifests, exchange.name));
+  const names: readonly string[] = [exchange.name, exchange.archive.topFolder, ...Object.values(FOLDERS)];
   for (let inner = root; dirname(inner) !== inner; inner = dirname(inner)) {
     const lake = dirname(inner);
     if (!names.includes(basename(inner)) || !isLake(lake) || isLake(root)) continue;
     // `data` is the folder of the zips, but also the default of --out, which a lake in the current folder may have below it.
-    if (basename(inner) === venue.archive.topFolder && isEmpty(inner)) continue;
+    if (basename(inner) === exchange.archive.topFolder && isEmpty(inner)) continue;
     throw usage(
       `--out: ${shownPath(root)} is a folder of the lake ${shownPath(lake)}`,
       `--out ${shownPath(lake)}`,

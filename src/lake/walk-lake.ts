@@ -4,7 +4,7 @@ import { join, relative, sep } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { backingOf } from '../files/backing.js';
-import type { LakePaths, VenueFolders } from './layout.js';
+import type { LakePaths, ExchangeFolders } from './layout.js';
 import { FOLDERS, refuseFile, refuseInnerFolder, seriesAt } from './layout.js';
 import { MANIFEST_ENDING } from './manifest-place.js';
 import { checkedFolder, isPartitionFile } from '../files/path-checks.js';
@@ -46,20 +46,20 @@ type Found = SeriesFolder | LoosePath;
  * usage error for a file or a folder of another lake as root, and with `disk` for a symbolic link in place of the folder of the manifests or of its folder for
  * the exchange.
  */
-export async function* walkLake(root: string, venue: VenueFolders): AsyncGenerator<Found> {
-  refuseInnerFolder(root, venue);
-  const manifests = await checkedFolder(root, `${FOLDERS.manifests}/${venue.name}`);
-  await backingOf(root)?.openLake([join(root, venue.name), manifests]);
+export async function* walkLake(root: string, exchange: ExchangeFolders): AsyncGenerator<Found> {
+  refuseInnerFolder(root, exchange);
+  const manifests = await checkedFolder(root, `${FOLDERS.manifests}/${exchange.name}`);
+  await backingOf(root)?.openLake([join(root, exchange.name), manifests]);
   const { folders, links } = await listEntries(root);
   if (folders.length === 0) refuseFile(root);
   for (const path of links)
-    if ([venue.name, venue.archive.topFolder, ...Object.values(FOLDERS)].includes(path))
+    if ([exchange.name, exchange.archive.topFolder, ...Object.values(FOLDERS)].includes(path))
       yield { kind: 'link', path };
-  if (!links.includes(venue.name)) yield* walkVenue(root, venue, venue.name);
+  if (!links.includes(exchange.name)) yield* walkExchange(root, exchange, exchange.name);
 }
 
 /** Walks a folder of data together with the folder of the manifests of the same series. */
-async function* walkVenue(root: string, venue: VenueFolders, folder: string): AsyncGenerator<Found> {
+async function* walkExchange(root: string, exchange: ExchangeFolders, folder: string): AsyncGenerator<Found> {
   const data = await listEntries(join(root, folder));
   const below = `${FOLDERS.manifests}/${folder}`;
   const manifests = await listEntries(join(root, below));
@@ -68,7 +68,8 @@ async function* walkVenue(root: string, venue: VenueFolders, folder: string): As
   for (const kind of ['files', 'folders', 'links'] as const)
     for (const name of manifests[kind]) {
       const series = name.slice(0, -MANIFEST_ENDING.length);
-      if (!name.endsWith(MANIFEST_ENDING) || seriesAt(venue, `${folder}/${series}`) === undefined) continue;
+      if (!name.endsWith(MANIFEST_ENDING) || seriesAt(exchange, `${folder}/${series}`) === undefined)
+        continue;
       // A folder with the name of a manifest counts as a manifest; reading it gives the error.
       manifestOf.set(series, { path: `${below}/${name}`, isLink: kind === 'links' });
     }
@@ -83,8 +84,8 @@ async function* walkVenue(root: string, venue: VenueFolders, folder: string): As
   const names = new Set([...data.folders, ...others.folders, ...manifestOf.keys()]);
   for (const name of [...names].filter((each) => !links.has(each)).sort()) {
     const path = `${folder}/${name}`;
-    const series = seriesAt(venue, path);
-    if (series === undefined) yield* walkVenue(root, venue, path);
+    const series = seriesAt(exchange, path);
+    if (series === undefined) yield* walkExchange(root, exchange, path);
     else {
       const manifest = manifestOf.get(name);
       yield {

@@ -17,7 +17,7 @@ import {
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, PartitionPeriod, Period, Task } from '../model/task.js';
-import type { DatasetSpec } from '../exchange/venue.js';
+import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { rangesOf, spansOf } from '../lake/catalogue/spans.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
 import type { PlanContext } from './series-request.js';

@@ -16,7 +16,7 @@ import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { findDataset, hasLongBars } from '../exchange/venue.js';
+import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import {
   chooseObjects,
   chooseWithRevised,
@@ -41,7 +41,7 @@ export async function planSeries(
   requested: SeriesRequest,
   { folder, manifest }: { readonly folder: string; readonly manifest: Manifest },
 ): Promise<PartitionPlan[]> {
-  const request = await withHeldSettings(context.venue, requested, manifest, context.datasetSettings);
+  const request = await withHeldSettings(context.exchange, requested, manifest, context.datasetSettings);
   const { series, settings } = request;
   const held = manifest[settings.format];
   if (!context.force) checkSettings(series, folder, { held, requested: settings });
@@ -75,7 +75,7 @@ export async function planSeries(
     folder: settings.format === 'zip' ? context.root : folder,
     ...(request.exact === true ? {} : { refusals: manifest.absences }),
     ...(request.broken === undefined ? {} : { broken: request.broken }),
-    keyOf: (period: Period) => context.venue.archive.objectKey(series, period),
+    keyOf: (period: Period) => context.exchange.archive.objectKey(series, period),
   };
   const monthFiles = isRewritten || isMixed ? splitMonths(partitions, held, { settings, isRewritten }) : [];
   const plans = [...partitions].map(([label, choices]) => decidePartition(decide, label, choices));
@@ -99,8 +99,8 @@ function rangesToPlan(
     return rangesOf(subtract(spansOf(ranges), spansOf(replaced)));
   }
   const checked = withRecheckedDays(context, ranges, held, absences);
-  const { venue, today } = context;
-  const spec = findDataset(venue, series.market, series.dataset);
+  const { exchange, today } = context;
+  const spec = findDataset(exchange, series.market, series.dataset);
   const cuts = heldCuts({ held, absences }, { spec, today });
   if (mayLackEdges(held, cuts, today)) context.edges.add(series);
   const lacking = withLackingDays(context, checked, since, {
@@ -151,8 +151,8 @@ async function chosenPeriods(
     const end = await endInArchive(context, series, { known, absences });
     return chooseFromRest(fromRest, ranges).map((choice) => withProven({ absences, known, end }, choice));
   }
-  const spec = findDataset(context.venue, series.market, series.dataset);
-  const halts = haltsOf(context.venue, series);
+  const spec = findDataset(context.exchange, series.market, series.dataset);
+  const halts = haltsOf(context.exchange, series);
   const isRefused = (listed: ArchiveObject): boolean =>
     absences.refusalOf(settings.format, listed)?.tool === TOOL_VERSION;
   const choose = {
@@ -173,8 +173,8 @@ async function chosenPeriods(
   };
   const isRechecked = exact !== true && comparesRevisions(context, ranges);
   const choices = await (isRechecked ? chooseWithRevised : chooseObjects)(choose, ranges);
-  const { nowMs, force, life, venue } = context;
-  const proof = { ...choose, series, life, venue, absences, nowMs, force, offer: rest };
+  const { nowMs, force, life, exchange } = context;
+  const proof = { ...choose, series, life, exchange, absences, nowMs, force, offer: rest };
   const proven = await proveAbsences(proof, choices);
   const kept = hasLongBars(spec, series.interval) ? await withoutUnlisted(choose, proven) : proven;
   return fromRest === undefined ? kept : fillFromRest(fromRest, kept);

@@ -15,8 +15,8 @@ import { mapOrdered } from '../model/in-order.js';
 import { isListingFault } from '../exchange/listing.js';
 import type { Listing } from '../exchange/listing.js';
 import { requestsFor, routesOf } from '../exchange/routes.js';
-import type { Rest, Source } from '../exchange/source.js';
-import { findDataset } from '../exchange/venue.js';
+import type { Rest, Exchange } from '../exchange/exchange.js';
+import { findDataset } from '../exchange/exchange-spec.js';
 import { isCheckDay } from './choose-objects.js';
 import { datasetSettings, knownSeries } from './series-request.js';
 import type { PlanContext, SeriesRequest } from './series-request.js';
@@ -38,7 +38,7 @@ export interface Plan {
 }
 
 /** The parts of a run that its plan needs. */
-export interface PlanSession extends Pick<PlanContext, 'venue' | 'manifests' | 'nowMs'> {
+export interface PlanSession extends Pick<PlanContext, 'exchange' | 'manifests' | 'nowMs'> {
   readonly paths: { readonly root: string };
   readonly options: Pick<PlanContext, 'force' | 'revisions' | 'recheckDays'> & {
     readonly verify: 'sha256' | 'etag' | 'none';
@@ -67,7 +67,7 @@ export async function makePlan(
   session: PlanSession,
   { requests, hasListing, order }: Requested,
 ): Promise<Plan> {
-  const { venue } = session;
+  const { exchange } = session;
   const context = contextOf(session, requests, hasListing);
   const spool = new PlanSpool(join(session.runFolder, `plan-${randomUUID()}.jsonl`));
   const planned: PlannedSeries[] = [];
@@ -91,9 +91,9 @@ export async function makePlan(
       .flatMap(({ tasks }) => tasks)
       .map(({ action }) => (action.kind === 'absent' ? action.reason : action.kind));
     const isChanged = found.includes('fetch') || found.includes('not-traded');
-    if (hasListing && isPublished(venue, series) && (isChanged || context.edges.has(series)))
+    if (hasListing && isPublished(exchange, series) && (isChanged || context.edges.has(series)))
       planned.push({ series, format: settings.format, isChanged });
-    for (const partition of partitions) await addTo(plan, partition, { venue, first: order?.first });
+    for (const partition of partitions) await addTo(plan, partition, { exchange, first: order?.first });
   }
   return plan;
 }
@@ -103,9 +103,9 @@ function contextOf(
   requests: readonly SeriesRequest[],
   hasListing: boolean,
 ): PlanContext {
-  const { venue, manifests, listing, options } = session;
+  const { exchange, manifests, listing, options } = session;
   const { root } = session.paths;
-  const today = dayOf(session.nowMs, venue);
+  const today = dayOf(session.nowMs, exchange);
   const { verify, staleChecksum } = options;
   return {
     ...session,
@@ -114,16 +114,16 @@ function contextOf(
     today,
     ignoredRefusals: new Set(verify === 'sha256' && staleChecksum === 'fail' ? [] : ['sidecar-stale']),
     life: new SymbolLife({
-      venue,
+      exchange,
       listing,
       today,
       rest: session.rest,
       probe: session.probe,
       requests,
-      knownSeries: (market) => knownSeries({ root, venue }, market),
+      knownSeries: (market) => knownSeries({ root, exchange }, market),
     }),
     listSeries: listOrProbe(session, hasListing),
-    datasetSettings: datasetSettings({ root, venue, manifests }),
+    datasetSettings: datasetSettings({ root, exchange, manifests }),
     edges: new Set(),
     starts: new Map(),
   };
@@ -131,15 +131,15 @@ function contextOf(
 
 /** Walks the listing. If it is not available, requests the sidecars that should exist by date instead. */
 export function listOrProbe(
-  { listing, probe, venue, observer }: Pick<PlanSession, 'listing' | 'observer' | 'probe' | 'venue'>,
+  { listing, probe, exchange, observer }: Pick<PlanSession, 'listing' | 'observer' | 'probe' | 'exchange'>,
   hasListing: boolean,
 ): PlanContext['listSeries'] {
   let hasWarned = false;
   return async (series: Series, cadence: Cadence, selected: ListingRange): Promise<SeriesListing> => {
-    if (!hasListing) return probeSeries(probe, venue, series, cadence, selected);
+    if (!hasListing) return probeSeries(probe, exchange, series, cadence, selected);
     try {
-      const listed = await listSeries(listing, venue, series, cadence, selected);
-      return await withNewerProbed(probe, venue, series, { cadence, listed, selected });
+      const listed = await listSeries(listing, exchange, series, cadence, selected);
+      return await withNewerProbed(probe, exchange, series, { cadence, listed, selected });
     } catch (error) {
       if (!isListingFault(error)) throw error;
       if (!hasWarned)
@@ -147,19 +147,19 @@ export function listOrProbe(
           `the listing of ${seriesName(series)} is not available (${error.message}) and has no copy: the sidecar of each selected period is requested instead, also for other series without a listing`,
         );
       hasWarned = true;
-      return probeSeries(probe, venue, series, cadence, selected);
+      return probeSeries(probe, exchange, series, cadence, selected);
     }
   };
 }
 
-function isPublished(venue: Source, { market, dataset }: Series): boolean {
-  return (findDataset(venue, market, dataset)?.cadences.length ?? 0) > 0;
+function isPublished(exchange: Exchange, { market, dataset }: Series): boolean {
+  return (findDataset(exchange, market, dataset)?.cadences.length ?? 0) > 0;
 }
 
 async function addTo(
   plan: Plan,
   partition: PartitionPlan,
-  { venue, first = -Infinity }: { readonly venue: Source; readonly first: number | undefined },
+  { exchange, first = -Infinity }: { readonly exchange: Exchange; readonly first: number | undefined },
 ): Promise<void> {
   await plan.spool.add(partition);
   const { totals } = plan;
@@ -177,7 +177,7 @@ async function addTo(
       bytes += bytesToFetch(object) ?? 0;
       if (object.rest === undefined) continue;
       totals.fetchRest += 1;
-      addWeights(totals, venue, partition.series, object);
+      addWeights(totals, exchange, partition.series, object);
     } else if (action.kind === 'absent')
       totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
   }
@@ -193,12 +193,12 @@ async function addTo(
 /** Adds the weight of requests, once per span of periods that share pages of REST. */
 function addWeights(
   { restWeights }: Pick<PlanTotals, 'restWeights'>,
-  venue: Source,
+  exchange: Exchange,
   series: Series,
   { rest, period }: ArchiveObject,
 ): void {
   if (rest?.from !== period.from) return;
-  for (const routed of routesOf(venue, series)) {
+  for (const routed of routesOf(exchange, series)) {
     const { bucket, weight } = routed.route;
     restWeights[bucket] = (restWeights[bucket] ?? 0) + requestsFor(routed, rest) * weight;
   }
@@ -228,7 +228,7 @@ function emptyTotals(): PlanTotals {
 /** Plans a series. Daily objects replace a short month if the archive lists its other days and at least one of its empty days. */
 async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
   const { rest: _, ...own } = request;
-  const folder = await checkedFolder(context.root, seriesFolder(context.venue.name, request.series));
+  const folder = await checkedFolder(context.root, seriesFolder(context.exchange.name, request.series));
   const known = { folder, manifest: await context.manifests.of(folder) };
   const plans: PartitionPlan[] = [];
   const replaced: ShortMonth[] = [];
@@ -244,11 +244,11 @@ async function planWithDays(context: PlanContext, request: SeriesRequest): Promi
 
 /** The short months in the ranges of a request; if it is not exact, also those of its order, less and less often, without end. */
 function askedShortMonths(
-  { venue, today, force, revisions }: PlanContext,
+  { exchange, today, force, revisions }: PlanContext,
   { series, settings, ranges, exact, since, rewrites }: SeriesRequest,
   manifest: Manifest,
 ): readonly ShortMonth[] {
-  const spec = findDataset(venue, series.market, series.dataset);
+  const spec = findDataset(exchange, series.market, series.dataset);
   const isCompared = !force && rewrites === undefined && (revisions === 'check' || revisions === 'take');
   if (!isCompared || spec?.cadences.includes('daily') !== true) return [];
   return shortMonthsOf(manifest[settings.format], spec).filter(({ from, to }) => {

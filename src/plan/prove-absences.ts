@@ -8,7 +8,7 @@ import type { AbsenceReason } from '../model/absence-reasons.js';
 import { DAY_MS, dayOf, periodAt } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
 import { unlessListingFault } from '../exchange/listing.js';
-import { findDataset, hasLongBars } from '../exchange/venue.js';
+import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import { LONGEST_DELAY_DAYS } from './series-listing.js';
 import type { SeriesListing } from './series-listing.js';
@@ -20,7 +20,7 @@ import type { PlanContext } from './series-request.js';
 export interface ProofContext
   extends
     Pick<ChooseContext, 'known' | 'list' | 'spans'>,
-    Pick<PlanContext, 'life' | 'nowMs' | 'force' | 'venue'> {
+    Pick<PlanContext, 'life' | 'nowMs' | 'force' | 'exchange'> {
   readonly series: Series;
   readonly absences: Absences;
   /** What REST offers of the series, in a run that uses it. */
@@ -163,8 +163,8 @@ async function endReason(context: ProofContext, listing: SeriesListing, period: 
   const listed = listing.last?.to ?? Math.max(listing.start ?? period.from, listing.first?.to ?? period.from);
   // Rows of REST after the last object are trading too. A held month may end with its last row, whose label may be that of the end of its interval.
   const held = context.known.spans().at(-1);
-  const isLong = hasLongBars(findDataset(context.venue, series.market, series.dataset), series.interval);
-  const rowDay = isLong ? NaN : dayOf(Date.parse(held?.facts.last ?? ''), context.venue);
+  const isLong = hasLongBars(findDataset(context.exchange, series.market, series.dataset), series.interval);
+  const rowDay = isLong ? NaN : dayOf(Date.parse(held?.facts.last ?? ''), context.exchange);
   const heldTo = Math.min(held?.to ?? -Infinity, Number.isNaN(rowDay) ? Infinity : rowDay + 1);
   const last = Math.max(listed, heldTo);
   const recorded = recordedEnd(context, cadence, last);
@@ -187,11 +187,11 @@ async function isInPause(context: ProofContext, period: Period, last: number): P
 
 /** Whether no bar of a period is expected: one of several days may end after the period, and after the pause. */
 function isPaused(
-  { known, series, venue }: ProofContext,
+  { known, series, exchange }: ProofContext,
   period: Period,
   pauses: readonly DayRange[],
 ): boolean {
-  const bars = barOpenings(known.spans(), series.interval, venue);
+  const bars = barOpenings(known.spans(), series.interval, exchange);
   return pauses.some(({ from, to }) => from <= period.from && period.to <= bars.endOfPause(to));
 }
 

@@ -9,7 +9,7 @@ import { dayOf, dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Period, Series } from '../model/task.js';
 import { unlessListingFault } from '../exchange/listing.js';
-import { findDataset, rowSeconds } from '../exchange/venue.js';
+import { findDataset, rowSeconds } from '../exchange/exchange-spec.js';
 import { isCheckDay } from './choose-objects.js';
 import type { PlanContext } from './series-request.js';
 
@@ -62,7 +62,7 @@ function lacksTail({ to, facts: { gaps, last = '', open } }: HeldSpan, cuts: Cut
   return isBeforeGap || cuts.some(({ day, at }) => day === to - 1 && at === 'end');
 }
 
-export interface EdgeContext extends Pick<PlanContext, 'venue' | 'root' | 'manifests' | 'today' | 'life'> {
+export interface EdgeContext extends Pick<PlanContext, 'exchange' | 'root' | 'manifests' | 'today' | 'life'> {
   /**
    * The day before the first one of a symbol, the day after its last one, or the last day of a pause, with its first. `hole`: a held first or last
    * day, of which other intervals or REST have more.
@@ -77,13 +77,13 @@ export interface EdgeContext extends Pick<PlanContext, 'venue' | 'root' | 'manif
 
 /** Asks for evidence only where rows are missing at the ends of an object, and only if it is new or due for a check. */
 export async function proveEdges(context: EdgeContext, planned: readonly PlannedSeries[]): Promise<void> {
-  const { venue, root, manifests, today, life, note } = context;
+  const { exchange, root, manifests, today, life, note } = context;
   for (const { series, format, isChanged } of planned) {
-    const manifest = await manifests.of(await checkedFolder(root, seriesFolder(venue.name, series)));
+    const manifest = await manifests.of(await checkedFolder(root, seriesFolder(exchange.name, series)));
     const { absences, [format]: held } = manifest;
-    const spec = findDataset(venue, series.market, series.dataset);
+    const spec = findDataset(exchange, series.market, series.dataset);
     const cuts = heldCuts({ held, absences }, { spec, today });
-    const bars = barOpenings(held.spans(), series.interval, venue);
+    const bars = barOpenings(held.spans(), series.interval, exchange);
     const isKnown = (day: number, reason: string): boolean =>
       [dayPeriod(day), monthPeriod(monthOf(day))].some((period) => absences.of(period)?.reason === reason);
     for (const { before, next, asked } of lackingSeams(held.spans(), cuts)) {
@@ -139,16 +139,16 @@ async function isRefuted(context: EdgeContext, series: Series, edge: OuterEdge):
 
 /** Whether the lake has bars of another interval that end before the first bar of an object, or that begin after the end of its last one, on the same day. */
 async function hasBarAt(
-  { venue, root, manifests, life }: EdgeContext,
+  { exchange, root, manifests, life }: EdgeContext,
   series: Series,
   { side, object: { facts } }: OuterEdge,
 ): Promise<boolean> {
-  const spec = findDataset(venue, series.market, series.dataset);
+  const spec = findDataset(exchange, series.market, series.dataset);
   const msOf = (one: Series): number => 1000 * ((spec && rowSeconds(spec, one.interval)) ?? Infinity);
   const { first: start = '', last: end = '' } = facts;
   const [from, to] = [Date.parse(start), Date.parse(end) + msOf(series)];
   for (const other of await life.intervalsOf(series)) {
-    const manifest = await manifests.of(await checkedFolder(root, seriesFolder(venue.name, other)));
+    const manifest = await manifests.of(await checkedFolder(root, seriesFolder(exchange.name, other)));
     for (const { facts: bars } of FORMATS.flatMap((format) => manifest[format].spans())) {
       const { first = '', last = '' } = bars;
       const isBefore =
@@ -163,6 +163,6 @@ function isSameDay(one: string, other: string): boolean {
   return one.slice(0, 'YYYY-MM-DD'.length) === other.slice(0, 'YYYY-MM-DD'.length);
 }
 
-function rowDay({ venue }: EdgeContext, time = ''): number {
-  return dayOf(Date.parse(time), venue);
+function rowDay({ exchange }: EdgeContext, time = ''): number {
+  return dayOf(Date.parse(time), exchange);
 }

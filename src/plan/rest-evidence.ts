@@ -5,7 +5,7 @@ import type { DayRange } from '../lake/catalogue/spans.js';
 import { NOT_IN_REST } from '../exchange/rest-rows.js';
 import type { Span } from '../exchange/rest-rows.js';
 import { routesOf } from '../exchange/routes.js';
-import type { Rest, Source } from '../exchange/source.js';
+import type { Rest, Exchange } from '../exchange/exchange.js';
 
 /** The data of a series that REST has. */
 export interface RestOffer {
@@ -35,11 +35,11 @@ export function keptByRest(offer: RestOffer | undefined, { from, to }: DayRange)
 
 /** The time of the first row in a span, by one page of REST; undefined if it has none. Rejects if REST does not answer. */
 export async function firstTimeInRest(
-  { venue, rest }: { readonly venue: Source; readonly rest: Pick<Rest, 'pages'> },
+  { exchange, rest }: { readonly exchange: Exchange; readonly rest: Pick<Rest, 'pages'> },
   series: Series,
   span: Span,
 ): Promise<number | undefined> {
-  const [routed] = routesOf(venue, series);
+  const [routed] = routesOf(exchange, series);
   if (routed === undefined) return undefined;
   try {
     for await (const { rows } of rest.pages(routed.route, routed.series, span))

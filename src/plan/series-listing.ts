@@ -5,8 +5,8 @@ import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, Period, Series } from '../model/task.js';
 import { mapOrdered } from '../model/in-order.js';
 import type { Listing } from '../exchange/listing.js';
-import type { Source } from '../exchange/source.js';
-import type { Span } from '../exchange/venue.js';
+import type { Exchange } from '../exchange/exchange.js';
+import type { Span } from '../exchange/exchange-spec.js';
 
 export interface SeriesListing {
   /** Objects by the first day of their period. */
@@ -51,12 +51,12 @@ export const PAGE_DAYS = 400;
  */
 export async function listSeries(
   listing: Listing,
-  venue: Source,
+  exchange: Exchange,
   series: Series,
   cadence: Cadence,
   selected: ListingRange,
 ): Promise<SeriesListing> {
-  const { archive } = venue;
+  const { archive } = exchange;
   const prefix = archive.seriesPrefix(series, cadence);
   const periodOf = archive.periodOf(series, cadence);
   const suffix = archive.sidecar?.suffix;
@@ -113,7 +113,7 @@ export async function listSeries(
 /** The first listed period of a series; undefined if the first page has none. */
 export async function firstPeriod(
   listing: Listing,
-  archive: Source['archive'],
+  archive: Exchange['archive'],
   series: Series,
   cadence: Cadence,
 ): Promise<Period | undefined> {
@@ -155,7 +155,7 @@ const PROBES_AT_ONCE = 16;
 /** Finds the objects by probing each selected period. They have no sizes and ETags. Rejects with `unreachable` for an open start. */
 export async function probeSeries(
   probe: Probe,
-  venue: Source,
+  exchange: Exchange,
   series: Series,
   cadence: Cadence,
   selected: ListingRange,
@@ -173,7 +173,7 @@ export async function probeSeries(
   let first: Period | undefined;
   let last: Period | undefined;
   const found = mapOrdered(periods(cadence, selected.from, selected.to), PROBES_AT_ONCE, async (period) => {
-    const key = venue.archive.objectKey(series, period);
+    const key = exchange.archive.objectKey(series, period);
     // A month is published after its end.
     return period.to <= selected.today && (await probe(key)) ? { key, period } : undefined;
   });
@@ -198,16 +198,16 @@ const SINCE_DAYS: Readonly<Record<Cadence, number>> = { daily: 3, monthly: 35 };
 /** If a copy replaced the listing, probes the periods that may have been published since the copy was made. */
 export async function withNewerProbed(
   probe: Probe,
-  venue: Source,
+  exchange: Exchange,
   series: Series,
   { cadence, listed, selected }: { cadence: Cadence; listed: SeriesListing; selected: ListingRange },
 ): Promise<SeriesListing> {
   const { copiedAt, last, more } = listed;
   if (copiedAt === undefined || more) return listed;
-  const since = dayOf(copiedAt, venue) - SINCE_DAYS[cadence];
+  const since = dayOf(copiedAt, exchange) - SINCE_DAYS[cadence];
   const from = Math.max(since, last?.to ?? since, selected.from ?? since);
   if (from >= selected.to) return listed;
-  const newer = await probeSeries(probe, venue, series, cadence, { ...selected, from });
+  const newer = await probeSeries(probe, exchange, series, cadence, { ...selected, from });
   return {
     ...listed,
     objects: new Map([...listed.objects, ...newer.objects]),

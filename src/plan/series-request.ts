@@ -3,8 +3,8 @@ import type { Manifest } from '../lake/manifest.js';
 import { continuedSettings } from '../lake/settings.js';
 import type { Cadence, Format, Period, Series, Settings } from '../model/task.js';
 import { cadencesOf } from '../exchange/keys.js';
-import type { Source } from '../exchange/source.js';
-import { findDataset } from '../exchange/venue.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { findDataset } from '../exchange/exchange-spec.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
 import type { ErrorCode } from '../model/errors.js';
 import type { ListingRange, SeriesListing } from './series-listing.js';
@@ -20,7 +20,7 @@ import { listEntries } from '../lake/walk-lake.js';
 
 /** What the plans of all series of a run share. */
 export interface PlanContext {
-  readonly venue: Source;
+  readonly exchange: Exchange;
   readonly root: string;
   readonly manifests: Pick<Manifests, 'of'>;
   readonly today: number;
@@ -73,7 +73,7 @@ export interface SeriesRequest {
  * without an object of this format, unless the request is exact.
  */
 export async function withHeldSettings(
-  venue: Source,
+  exchange: Exchange,
   request: SeriesRequest,
   held: Manifest,
   sharedOf: DatasetSettings,
@@ -85,7 +85,7 @@ export async function withHeldSettings(
   const shared = isNew ? await sharedOf(series, own.format) : undefined;
   const taken = SHARED.filter((name) => shared !== undefined && !given.has(name));
   const settings = { ...own, ...Object.fromEntries(taken.map((name) => [name, shared?.[name]])) };
-  const spec = findDataset(venue, series.market, series.dataset);
+  const spec = findDataset(exchange, series.market, series.dataset);
   const isChosen = spec === undefined || request.rewrites !== undefined;
   const cadences = isChosen ? request.cadences : cadencesOf(spec, series.interval, settings.cadence);
   // Files of the archive never come from REST.
@@ -104,19 +104,19 @@ type SharedSettings = Pick<Settings, (typeof SHARED)[number]>;
 
 interface DatasetSettingsOptions {
   readonly root: string;
-  readonly venue: Source;
+  readonly exchange: Exchange;
   readonly manifests: Pick<Manifests, 'of'>;
 }
 
 /** The settings of the first held series of a dataset and format; undefined without one. Rejects like `readManifest`. */
 export type DatasetSettings = (series: Series, format: Format) => Promise<SharedSettings | undefined>;
 
-export function datasetSettings({ root, venue, manifests }: DatasetSettingsOptions): DatasetSettings {
+export function datasetSettings({ root, exchange, manifests }: DatasetSettingsOptions): DatasetSettings {
   const once = memoized<SharedSettings | undefined>();
   return ({ market, dataset }, format) =>
     once(`${market} ${dataset} ${format}`, async () => {
-      for await (const series of knownSeries({ root, venue }, market, safeName(dataset))) {
-        const held = await manifests.of(join(root, seriesFolder(venue.name, series)));
+      for await (const series of knownSeries({ root, exchange }, market, safeName(dataset))) {
+        const held = await manifests.of(join(root, seriesFolder(exchange.name, series)));
         const settings = held[format].newest()?.settings;
         if (settings !== undefined) return settings;
       }
@@ -126,11 +126,11 @@ export function datasetSettings({ root, venue, manifests }: DatasetSettingsOptio
 
 /** The series of a market, or of a folder of it, that have a manifest. */
 export async function* knownSeries(
-  { root, venue }: Pick<DatasetSettingsOptions, 'root' | 'venue'>,
+  { root, exchange }: Pick<DatasetSettingsOptions, 'root' | 'exchange'>,
   ...folders: readonly string[]
 ): AsyncGenerator<Series> {
-  for await (const path of manifestsBelow(root, [venue.name, ...folders].join('/'))) {
-    const series = seriesAt(venue, path);
+  for await (const path of manifestsBelow(root, [exchange.name, ...folders].join('/'))) {
+    const series = seriesAt(exchange, path);
     if (series !== undefined) yield series;
   }
 }

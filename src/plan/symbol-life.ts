@@ -8,8 +8,8 @@ import { cadencesOf } from '../exchange/keys.js';
 import { isListingFault } from '../exchange/listing.js';
 import type { Listing } from '../exchange/listing.js';
 import { restSpan } from '../exchange/routes.js';
-import type { Rest, Source } from '../exchange/source.js';
-import { datasetsOf, findDataset, hasLongBars } from '../exchange/venue.js';
+import type { Rest, Exchange } from '../exchange/exchange.js';
+import { datasetsOf, findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import { firstTimeInRest, keptByRest } from './rest-evidence.js';
 import { firstPeriod, LONGEST_DELAY_DAYS } from './series-listing.js';
 import type { Probe } from './series-listing.js';
@@ -33,7 +33,7 @@ const NEAR_DAYS = 45;
 type Shown = readonly (readonly [Series, Cadence])[];
 
 interface LifeOptions {
-  readonly venue: Source;
+  readonly exchange: Exchange;
   readonly listing: Listing;
   readonly today: number;
   readonly rest: Pick<Rest, 'pages'>;
@@ -154,7 +154,7 @@ export class SymbolLife {
     const since = from - LEAST_PAUSE_DAYS;
     // A bar of several days may open before the pause ends.
     const isTold = ({ market, dataset, interval }: Series): boolean =>
-      !hasLongBars(findDataset(this.#options.venue, market, dataset), interval);
+      !hasLongBars(findDataset(this.#options.exchange, market, dataset), interval);
     const others = (await this.#othersOf(series)).filter(isTold);
     if (!(await this.#hasDays(others, from - NEAR_DAYS, to + NEAR_DAYS))) return [];
     const found = await Promise.all(
@@ -190,33 +190,33 @@ export class SymbolLife {
 
   /** The first of these days of which REST, in a run that uses it, has rows. */
   async #inRest(series: Series, stretch: DayRange): Promise<number | undefined> {
-    const { venue } = this.#options;
+    const { exchange } = this.#options;
     const days = keptByRest(this.#offers.get(nameOf(series)), stretch);
-    const spec = findDataset(venue, series.market, series.dataset);
+    const spec = findDataset(exchange, series.market, series.dataset);
     if (days === undefined || spec === undefined) return undefined;
     const at = await this.#once(series, `in REST ${days.from} ${days.to}`, () =>
       firstTimeInRest(this.#options, series, restSpan(spec, days)),
     );
-    return at === undefined ? undefined : dayOf(at, venue);
+    return at === undefined ? undefined : dayOf(at, exchange);
   }
 
   /** Whether REST, in a run that uses it, has rows of the day of this time (epoch milliseconds), before or after it. */
   async hasInRest(series: Series, side: 'before' | 'after', at: number): Promise<boolean> {
-    const { venue } = this.#options;
-    const day = dayOf(at, venue);
+    const { exchange } = this.#options;
+    const day = dayOf(at, exchange);
     if (keptByRest(this.#offers.get(nameOf(series)), { from: day, to: day + 1 }) === undefined) return false;
     const [from, to] =
-      side === 'before' ? [startOfDay(day, venue), at] : [at + 1, startOfDay(day + 1, venue)];
+      side === 'before' ? [startOfDay(day, exchange), at] : [at + 1, startOfDay(day + 1, exchange)];
     return (await firstTimeInRest(this.#options, series, { from, to })) !== undefined;
   }
 
   /** Whether the archive has the last object of these days, although the listing does not. */
   async #isStale(series: Series, cadence: Cadence, { from, to }: DayRange): Promise<boolean> {
-    const { probe, venue } = this.#options;
+    const { probe, exchange } = this.#options;
     const around = periodAt(cadence, to - 1);
     const period = around.to > to ? periodAt(cadence, around.from - 1) : around;
-    const isProbed = period.from >= from && venue.archive.sidecar !== undefined;
-    return isProbed && probe(venue.archive.objectKey(series, period));
+    const isProbed = period.from >= from && exchange.archive.sidecar !== undefined;
+    return isProbed && probe(exchange.archive.objectKey(series, period));
   }
 
   #once<T>(series: Series, what: string, act: () => Promise<T>): Promise<T> {
@@ -309,7 +309,7 @@ export class SymbolLife {
   #tradingOf(series: Series): Series[] {
     const { market } = series;
     const symbol = this.#contractOf(series);
-    return datasetsOf(this.#options.venue, market).flatMap(
+    return datasetsOf(this.#options.exchange, market).flatMap(
       ({ name: dataset, provesTrading: intervals }): Series[] => {
         if (intervals === undefined) return [];
         if (intervals.length === 0) return [{ market, dataset, symbol }];
@@ -320,19 +320,19 @@ export class SymbolLife {
 
   /** The contract by which a pair is traded, where series of the market have the name of the pair: BTCUSD_PERP for BTCUSD. */
   #contractOf({ market, symbol }: Series): string {
-    const [, kind] = this.#options.venue.markets[market]?.references?.[0]?.split('_') ?? [];
+    const [, kind] = this.#options.exchange.markets[market]?.references?.[0]?.split('_') ?? [];
     return kind === undefined || symbol.includes('_') ? symbol : `${symbol}_${kind}`;
   }
 
   /** Whether the objects of a series do not tell its first and last day: it is published by month only, or has bars of several days. */
   #isCoarse({ market, dataset, interval }: Series): boolean {
-    const spec = findDataset(this.#options.venue, market, dataset);
+    const spec = findDataset(this.#options.exchange, market, dataset);
     return spec === undefined || hasLongBars(spec, interval) || !cadencesOf(spec, interval).includes('daily');
   }
 
   /** Other symbols. Some series have the name of the pair of a contract. */
   #referencesOf(series: Series): string[] {
-    const { references = [] } = this.#options.venue.markets[series.market] ?? {};
+    const { references = [] } = this.#options.exchange.markets[series.market] ?? {};
     const peers = (this.#peers.get(groupOf(series)) ?? []).filter((symbol) => symbol !== series.symbol);
     const names = references.flatMap((symbol) => [symbol, symbol.replace(/_.*/, '')]);
     const others = names.filter((symbol) => symbol !== series.symbol);
@@ -344,8 +344,8 @@ export class SymbolLife {
     const [day = Infinity, month = Infinity] = await Promise.all(
       (['daily', 'monthly'] as const).map(async (cadence) => {
         const [first] = await this.#ask(series, cadence, 'first', async () => {
-          const { listing, venue } = this.#options;
-          return [await firstPeriod(listing, venue.archive, series, cadence)].filter(
+          const { listing, exchange } = this.#options;
+          return [await firstPeriod(listing, exchange.archive, series, cadence)].filter(
             (one) => one !== undefined,
           );
         });
@@ -373,13 +373,13 @@ export class SymbolLife {
   /** The periods of a series in the days `[from, to)`. */
   #periods(series: Series, cadence: Cadence, from: number, to: number): Promise<readonly Period[]> {
     return this.#ask(series, cadence, `${from} ${to}`, async () => {
-      const { listing, venue } = this.#options;
-      const periodOf = venue.archive.periodOf(series, cadence);
-      const marker = venue.archive.markerBefore(series, periodAt(cadence, from));
+      const { listing, exchange } = this.#options;
+      const periodOf = exchange.archive.periodOf(series, cadence);
+      const marker = exchange.archive.markerBefore(series, periodAt(cadence, from));
       const entries = Math.min(MOST_ENTRIES, 2 * (to - from) + 10);
       const found: Period[] = [];
       for await (const page of listing.objects(
-        venue.archive.seriesPrefix(series, cadence),
+        exchange.archive.seriesPrefix(series, cadence),
         marker,
         entries,
       )) {
@@ -398,11 +398,11 @@ export class SymbolLife {
     what: string,
     act: () => Promise<readonly Period[]>,
   ): Promise<readonly Period[]> {
-    const { listing, venue } = this.#options;
-    const spec = findDataset(venue, series.market, series.dataset);
+    const { listing, exchange } = this.#options;
+    const spec = findDataset(exchange, series.market, series.dataset);
     if (spec === undefined || !cadencesOf(spec, series.interval).includes(cadence))
       return Promise.resolve([]);
-    const prefix = venue.archive.seriesPrefix(series, cadence);
+    const prefix = exchange.archive.seriesPrefix(series, cadence);
     return this.#answers(`${prefix} ${what}`, async () => {
       const periods = await act();
       if (listing.copiedAt?.(prefix) === undefined) return periods;

@@ -15,7 +15,7 @@ import { readVerbLake, refuseFormat, selectGiven } from '../plan/select/held-ser
 import { readLastFailures } from './select-failures.js';
 import { daysOfSymbol, orderedDays, seriesOf } from '../lake/catalogue/ordered-series.js';
 import type { OrderedDays } from '../lake/catalogue/ordered-series.js';
-import type { Source } from '../exchange/source.js';
+import type { Exchange } from '../exchange/exchange.js';
 import { CoverageCounts } from '../lake/catalogue/coverage-counts.js';
 import { MOST_DAYS } from '../lake/catalogue/amounts.js';
 import type { CoveragePeriod } from '../lake/catalogue/amounts.js';
@@ -24,10 +24,10 @@ export type LakeCoverage = Awaited<ReturnType<typeof coverSelected>>;
 
 /** Rejects with usage errors, also for a lake without series, unless it `mayBeEmpty`. */
 export async function coverSelected(request: VerbRequest, { mayBeEmpty = false } = {}) {
-  const { source: venue, resolved, observer, clock } = request;
+  const { exchange, resolved, observer, clock } = request;
   const { options, origins } = resolved;
   const nowMs = options.nowMs ?? clock.now();
-  const range: Partial<DayRange> = givenRange(options, nowMs, venue) ?? {};
+  const range: Partial<DayRange> = givenRange(options, nowMs, exchange) ?? {};
   // Undefined for `auto`.
   const by = options.by === 'day' || options.by === 'month' ? options.by : undefined;
   const found = new CoverageCounts();
@@ -37,15 +37,15 @@ export async function coverSelected(request: VerbRequest, { mayBeEmpty = false }
     warn(message);
   };
   const { root, held } = await readVerbLake(request, skip);
-  const { known, ordered } = await withOrdered(lakePaths(root), venue, held, nowMs);
+  const { known, ordered } = await withOrdered(lakePaths(root), exchange, held, nowMs);
   const chosen = mayBeEmpty && known.length === 0 ? [] : await selectGiven(known, request);
   const isHeld = new Set(held.map(seriesName));
   const isFormatGiven = origins.format !== 'default';
-  if (isFormatGiven) await refuseFormat(options.format, chosen, { root, venue, out: options.out });
-  const selected = chosen.filter((series) => isInShard(options.shard, venue, series));
+  if (isFormatGiven) await refuseFormat(options.format, chosen, { root, exchange, out: options.out });
+  const selected = chosen.filter((series) => isInShard(options.shard, exchange, series));
   if (options.shard !== undefined && selected.length === 0) warn(emptyShardText(options.shard));
   const failures = await readLastFailures(lakePaths(root), warn);
-  const covered = openCatalogue(root, venue, request.signal).states(selected, {
+  const covered = openCatalogue(root, exchange, request.signal).states(selected, {
     rangesOf: (series) => [
       { ...(isHeld.has(seriesName(series)) ? {} : ordered.get(seriesName(series))?.days), ...range },
     ],
@@ -78,15 +78,15 @@ interface OrderedSeries {
 /** The series of the lake with those that its orders name and that it lacks, in path order, and the ordered ones by name. */
 async function withOrdered(
   paths: LakePaths,
-  venue: Source,
+  exchange: Exchange,
   held: readonly Series[],
   nowMs: number,
 ): Promise<{ readonly known: readonly Series[]; readonly ordered: ReadonlyMap<string, OrderedSeries> }> {
   const names = new Set(held.map(seriesName));
   const ordered = new Map<string, OrderedSeries>();
   for (const order of (await readOrders(paths)).orders) {
-    if (order.exchange !== venue.name) continue;
-    const ofAll = orderedDays(order, venue, nowMs);
+    if (order.exchange !== exchange.name) continue;
+    const ofAll = orderedDays(order, exchange, nowMs);
     for (const series of seriesOf(order)) {
       const name = seriesName(series);
       const range = daysOfSymbol(order, ofAll, series.symbol);
@@ -103,10 +103,10 @@ async function withOrdered(
   }
   // The lake has a series behind a link, which is not followed.
   const isLink = (series: Series): boolean =>
-    firstSymlink(paths.root, seriesFolder(venue.name, series)) !== undefined;
+    firstSymlink(paths.root, seriesFolder(exchange.name, series)) !== undefined;
   const lacked = [...ordered].filter(([name, { series }]) => !names.has(name) && !isLink(series));
   const all = [...held, ...lacked.map(([, { series }]) => series)];
-  const byFolder = new Map(all.map((series) => [seriesFolder(venue.name, series), series]));
+  const byFolder = new Map(all.map((series) => [seriesFolder(exchange.name, series), series]));
   return { known: [...byFolder].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, series]) => series), ordered };
 }
 

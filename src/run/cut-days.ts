@@ -6,7 +6,7 @@ import { heldCuts } from '../lake/catalogue/day-states.js';
 import { seriesFolder } from '../lake/layout.js';
 import type { WrittenOutcome } from '../model/outcome.js';
 import type { ArchiveObject, PartitionPlan } from '../model/task.js';
-import { findDataset } from '../exchange/venue.js';
+import { findDataset } from '../exchange/exchange-spec.js';
 import type { Session } from './session.js';
 
 interface DoubtfulDay {
@@ -18,7 +18,7 @@ interface DoubtfulDay {
 /** When this many days wait, they are judged by the rows held so far. */
 const MOST_DAYS = 1000;
 
-type CutDaysSession = Pick<Session, 'paths' | 'manifests' | 'venue' | 'tell' | 'nowMs'>;
+type CutDaysSession = Pick<Session, 'paths' | 'manifests' | 'exchange' | 'tell' | 'nowMs'>;
 
 export class CutDays {
   readonly #session: CutDaysSession;
@@ -34,14 +34,14 @@ export class CutDays {
     const { period } = object;
     const { market, dataset } = plan.series;
     if (
-      findDataset(this.#session.venue, market, dataset)?.rate === undefined ||
+      findDataset(this.#session.exchange, market, dataset)?.rate === undefined ||
       period.cadence !== 'daily' ||
       object.rest?.open === true
     )
       return false;
-    const { venue } = this.#session;
-    const silent = silentStretches(outcome, venue);
-    if (silent.length + longStretches({ ...outcome, day: period.from }, venue).length === 0) return false;
+    const { exchange } = this.#session;
+    const silent = silentStretches(outcome, exchange);
+    if (silent.length + longStretches({ ...outcome, day: period.from }, exchange).length === 0) return false;
     this.#doubtful.push(day);
     if (this.#doubtful.length >= MOST_DAYS) await this.tell();
     return true;
@@ -59,11 +59,11 @@ export class CutDays {
     const [first] = days;
     if (first === undefined) return;
     const { series, settings } = first.plan;
-    const { paths, manifests, venue, nowMs } = this.#session;
-    const manifest = await manifests.of(await paths.folder(seriesFolder(venue.name, series)));
+    const { paths, manifests, exchange, nowMs } = this.#session;
+    const manifest = await manifests.of(await paths.folder(seriesFolder(exchange.name, series)));
     const held = { held: manifest[settings.format], absences: manifest.absences };
-    const spec = findDataset(venue, series.market, series.dataset);
-    const cuts = heldCuts(held, { spec, today: dayOf(nowMs, venue) });
+    const spec = findDataset(exchange, series.market, series.dataset);
+    const cuts = heldCuts(held, { spec, today: dayOf(nowMs, exchange) });
     for (const { plan, object, outcome } of days) {
       const gaps = cuts
         .filter(({ day }) => day === object.period.from)

@@ -19,7 +19,7 @@ import type { ReceivedZip, Session } from './session.js';
 import { isLabel } from '../text/label.js';
 
 /** The session of a run. Temporary files are made in `runFolder`. */
-export interface DownloadContext extends Pick<Session, 'fetch' | 'runFolder' | 'live' | 'venue' | 'zips'> {
+export interface DownloadContext extends Pick<Session, 'fetch' | 'runFolder' | 'live' | 'exchange' | 'zips'> {
   readonly options: Pick<Options, 'archiveUrl' | 'priority' | 'staleChecksum' | 'verify'>;
   readonly stop: Pick<AbortController, 'signal'>;
 }
@@ -77,7 +77,7 @@ async function receive(
   if (zip === undefined) return undefined;
   const keepsZip = (plan.settings.format === 'zip' && zip.verified !== 'crc') || zips?.isLast === true;
   const csv = keepsZip ? EMPTY : await unpack(context, { plan, object }, zip, `${spool}.csv`);
-  return { object, ...zip, csv, name: context.venue.archive.packing.rowsName(object.key) };
+  return { object, ...zip, csv, name: context.exchange.archive.packing.rowsName(object.key) };
 }
 
 async function requestZip(
@@ -134,7 +134,7 @@ async function unpack(
   { zip, sha256 }: ReceivedZip,
   spoolPath: string,
 ): Promise<Body> {
-  const { packing } = context.venue.archive;
+  const { packing } = context.exchange.archive;
   const name = packing.rowsName(object.key);
   const options = {
     spoolPath,
@@ -156,10 +156,10 @@ async function unpack(
 export async function countObjectRows(
   zip: Body,
   key: string,
-  { venue, runFolder, stop: { signal } }: Pick<DownloadContext, 'venue' | 'runFolder' | 'stop'>,
+  { exchange, runFolder, stop: { signal } }: Pick<DownloadContext, 'exchange' | 'runFolder' | 'stop'>,
 ): Promise<number | CryptodlError> {
   const spoolPath = join(runFolder, `${randomUUID()}.csv`);
-  const { packing } = venue.archive;
+  const { packing } = exchange.archive;
   const limits = { spoolPath, memoryBytes: BODY_MEMORY_BYTES, maxBytes: CSV_MAX_BYTES, signal };
   try {
     const csv = await packing.unpack(zip, packing.rowsName(key), limits);
@@ -186,7 +186,7 @@ function expectation(
   object: ArchiveObject,
   ask: ((bypassCache: boolean) => Promise<string | undefined>) | undefined,
 ): Expectation {
-  const format = context.venue.archive.packing;
+  const format = context.exchange.archive.packing;
   const listed = { format, ...(object.bytes === undefined ? {} : { bytes: object.bytes }) };
   if (context.options.verify === 'none') return listed;
   const sha256 = ask === undefined ? {} : { sha256: ask };
@@ -198,7 +198,7 @@ function expectation(
 
 /** The published digest. It is requested once, and again only to bypass caches or after a failed request. A malformed sidecar counts as none. */
 function publishedOf(context: DownloadContext, object: ArchiveObject) {
-  const { sidecar } = context.venue.archive;
+  const { sidecar } = context.exchange.archive;
   if (sidecar === undefined) return undefined;
   const access = { fetch: context.fetch, options: context.options, signal: context.stop.signal };
   let last: Promise<string | undefined> | undefined;

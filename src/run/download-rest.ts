@@ -12,9 +12,9 @@ import type { Download } from './queue/run-queue.js';
 import { JoinedRows, NOT_IN_REST, rowsAsCsv, SETTLE_MS, SpanRows } from '../exchange/rest-rows.js';
 import type { PeriodRows, Row } from '../exchange/rest-rows.js';
 import { restSpan, routesOf } from '../exchange/routes.js';
-import type { Source } from '../exchange/source.js';
-import { findDataset } from '../exchange/venue.js';
-import type { DatasetSpec } from '../exchange/venue.js';
+import type { Exchange } from '../exchange/exchange.js';
+import { findDataset } from '../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import type { Session } from './session.js';
 
 /** Pages of rows that several periods share: they are requested once for the whole span, and each period takes its rows in order of time. */
@@ -37,8 +37,8 @@ const TRADES_BYTES = 256 * 1024 * 1024;
 const ROWS_BYTES = 256 * 1024;
 
 /** Bytes of memory that a period may take until it is written. */
-export function memoryOfRest(venue: Source, series: Series, { cadence, from, to }: Period): number {
-  if (routesOf(venue, series).some(({ route }) => route.pager === 'id')) return TRADES_BYTES;
+export function memoryOfRest(exchange: Exchange, series: Series, { cadence, from, to }: Period): number {
+  if (routesOf(exchange, series).some(({ route }) => route.pager === 'id')) return TRADES_BYTES;
   return cadence === 'daily' ? ROWS_BYTES : ROWS_BYTES * (to - from);
 }
 
@@ -58,7 +58,7 @@ export class RestDownloads {
    * more rows than it, or answered with one of the codes above. Rejects with a typed error.
    */
   async download(series: Series, object: ArchiveObject, rest: RestPeriod): Promise<Download<ReceivedObject>> {
-    const spec = findDataset(this.#session.venue, series.market, series.dataset);
+    const spec = findDataset(this.#session.exchange, series.market, series.dataset);
     if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
     try {
       const { rows, isBeforeFirst, servedAt } = await this.#rowsOf(series, spec, object.period, rest);
@@ -106,8 +106,8 @@ export class RestDownloads {
 
   #begin(series: Series, spec: DatasetSpec, span: Pick<Period, 'from' | 'to'>): Running {
     const asked = restSpan(spec, span);
-    const { venue, rest } = this.#session;
-    const parts = routesOf(venue, series).map(
+    const { exchange, rest } = this.#session;
+    const parts = routesOf(exchange, series).map(
       ({ route, series: part }) => [part.dataset, rest.pages(route, part, asked)] as const,
     );
     const [first] = parts;

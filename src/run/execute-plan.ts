@@ -142,7 +142,7 @@ function openQueue(session: Session, { downloads, writers, outcomes, places }: Q
       },
       together: ({ object: { rest } }) => (rest === undefined ? undefined : String(rest.from)),
       bytesOf: ({ series, object }) =>
-        object.rest === undefined ? memoryOf(object) : memoryOfRest(session.venue, series, object.period),
+        object.rest === undefined ? memoryOf(object) : memoryOfRest(session.exchange, series, object.period),
       write: (plan, received, missing) =>
         isFetchOnly
           ? leftInStore(session, plan, received)
@@ -314,13 +314,13 @@ function concludeRun(
 }
 
 /** The folder that contains the data of this run. */
-function dataPath({ paths: { root }, venue }: Session, { formats, fetchBy }: PlanTotals): string {
-  if (formats.length === 1 && formats[0] === 'zip') return join(root, venue.archive.topFolder);
+function dataPath({ paths: { root }, exchange }: Session, { formats, fetchBy }: PlanTotals): string {
+  if (formats.length === 1 && formats[0] === 'zip') return join(root, exchange.archive.topFolder);
   const [first = [], ...others] = Object.keys(fetchBy).map((name) => name.split(' '));
   const same = first.filter((_, at) =>
     others.every((other) => other.slice(0, at + 1).join(' ') === first.slice(0, at + 1).join(' ')),
   );
-  return join(root, venue.name, ...same);
+  return join(root, exchange.name, ...same);
 }
 
 /** A line for a shell. */

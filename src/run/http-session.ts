@@ -47,7 +47,7 @@ interface Signals {
 }
 
 export function openHttp(request: HttpRequest, signals: Signals) {
-  const { clock, observer, nowMs, source, surroundings } = request;
+  const { clock, observer, nowMs, exchange, surroundings } = request;
   const { options } = request.resolved;
   const failover = new Failover(options.fill !== undefined || options.join !== undefined);
   const { stack, bans, hasLanes, figures, close } = openStack(request, signals, failover);
@@ -62,7 +62,7 @@ export function openHttp(request: HttpRequest, signals: Signals) {
   });
   const { fetch, throttle } = stack;
   const { signal } = signals;
-  const access = { fetch, options, archive: source.archive, failover, signal };
+  const access = { fetch, options, archive: exchange.archive, failover, signal };
   const http = {
     ...figures,
     fetch,
@@ -70,14 +70,14 @@ export function openHttp(request: HttpRequest, signals: Signals) {
     probe: ((key) => probeSidecar(access, key)) satisfies Probe,
     /** Whether the archive or its fallback host now answers a request for the sidecar of an object (the object itself, if there are no sidecars), also with 404. */
     archiveAnswers: (key: string) => archiveAnswers(access, key),
-    rest: source.rest.open({ options, fetch, throttle, copies, nowMs, observer, signal }),
+    rest: exchange.rest.open({ options, fetch, throttle, copies, nowMs, observer, signal }),
     /** Rejects while a host that the run needs is banned. */
     refuseBanned: async (verb: VerbName): Promise<void> => {
       // Bans of this machine's address do not apply to proxies, and one of several may be banned.
       if (hasLanes) return;
-      await refuseBanned(bans, source, options, {
+      await refuseBanned(bans, exchange, options, {
         isRest: verb === 'metrics',
-        markets: marketsOf(source, options),
+        markets: marketsOf(exchange, options),
       });
     },
     failover,
@@ -115,7 +115,7 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
     budgets,
     options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
     clock,
-    hosts: exchangeHosts(options, request.source),
+    hosts: exchangeHosts(options, request.exchange),
     observer,
     figures,
     followers: [request.live, costs],

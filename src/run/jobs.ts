@@ -14,13 +14,13 @@ import type { ReadList } from '../plan/options/symbols.js';
 import type { PastFailures } from './select-failures.js';
 import { parseDownload } from '../plan/select/select-series.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import type { Source } from '../exchange/source.js';
+import type { Exchange } from '../exchange/exchange.js';
 
 /** `resolved`: the options of the command as a whole. Throws a usage error for a missing or invalid file, for an unknown name in `--only`, or for the first job with invalid options. */
 export async function readJobs(
   invocation: Invocation,
   { io, verbs }: { readonly io: Io; readonly verbs: VerbSpecs },
-  source: Source,
+  exchange: Exchange,
 ) {
   const path = invocation.operand ?? '';
   if (path === '') throw usage('run needs a file with jobs', JOBS_HINT);
@@ -29,14 +29,14 @@ export async function readJobs(
   const resolved = resolveOptions(
     verbs.run,
     [flags, environmentLayer(io.environment, verbs.run), defaults],
-    source,
+    exchange,
   );
   const jobs: Job[] = [];
   for (const entry of chosen(entries, resolved, path)) {
     const layers = [flags, environmentLayer(io.environment, verbs[entry.verb]), entry.layer, defaults];
     jobs.push({
       ...entry,
-      resolved: await checked(entry, layers, { source, clock: io.clock, spec: verbs[entry.verb] }),
+      resolved: await checked(entry, layers, { exchange, clock: io.clock, spec: verbs[entry.verb] }),
     });
   }
   return { resolved, jobs };
@@ -45,11 +45,11 @@ export async function readJobs(
 async function checked(
   { verb, explain }: JobEntry,
   layers: readonly RawLayer[],
-  { source, clock, spec }: { readonly source: Source; readonly clock: Clock; readonly spec: VerbSpec },
+  { exchange, clock, spec }: { readonly exchange: Exchange; readonly clock: Clock; readonly spec: VerbSpec },
 ): Promise<Resolved> {
   try {
-    const resolved = resolveOptions(spec, layers, source);
-    await checkRequest(verb, resolved, { source, clock, read: readSymbolFile });
+    const resolved = resolveOptions(spec, layers, exchange);
+    await checkRequest(verb, resolved, { exchange, clock, read: readSymbolFile });
     return resolved;
   } catch (error) {
     throw explain(toCryptodlError(error));
@@ -84,9 +84,9 @@ export interface Job extends Omit<JobEntry, 'layer'> {
 export async function checkRequest(
   verb: 'vision' | 'metrics',
   { options }: Resolved,
-  { source, clock, read }: { readonly source: Source; readonly clock: Clock; readonly read: ReadList },
+  { exchange, clock, read }: { readonly exchange: Exchange; readonly clock: Clock; readonly read: ReadList },
 ): Promise<void> {
-  const asking = { options, venue: source, nowMs: options.nowMs ?? clock.now() };
+  const asking = { options, exchange, nowMs: options.nowMs ?? clock.now() };
   parseDownload(asking, verb);
   if (options.symbols !== undefined) await readPatterns(options.symbols, read);
 }

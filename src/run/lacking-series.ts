@@ -6,7 +6,7 @@ import { dayOf } from '../model/calendar.js';
 import { seriesName } from '../model/task.js';
 import type { Series } from '../model/task.js';
 import type { RunSelection } from '../plan/select/selection.js';
-import { findDataset, hasLongBars } from '../exchange/venue.js';
+import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import { lakeFlag } from '../text/printable.js';
 import type { Session } from './session.js';
 
@@ -15,19 +15,19 @@ import type { Session } from './session.js';
  * them.
  */
 export async function countLacking(
-  { paths, venue, nowMs, observer, stop }: Session,
+  { paths, exchange, nowMs, observer, stop }: Session,
   { requests, verb }: RunSelection,
 ): Promise<number> {
   const ofRest = verb === 'metrics' ? ({ hasRest: true } as const) : {};
   const asked = new Map<string, { readonly series: Series; readonly ranges: Partial<OrderedDays>[] }>();
   for (const { series, ranges, since = ranges[0]?.from, settings } of requests) {
     const cadence = verb === 'metrics' ? undefined : settings.cadence;
-    const spec = findDataset(venue, series.market, series.dataset);
+    const spec = findDataset(exchange, series.market, series.dataset);
     const { interval } = series;
     // Bars above a day have daily objects only for some symbols. Of other series, the run has asked for each day before today.
     const end = hasLongBars(spec, interval)
-      ? dueEnd(spec, { interval, cadence, venue, nowMs })
-      : dayOf(nowMs, venue);
+      ? dueEnd(spec, { interval, cadence, exchange, nowMs })
+      : dayOf(nowMs, exchange);
     const to = Math.min(end, ranges.at(-1)?.to ?? end);
     const from = since === undefined || since === -Infinity ? {} : { from: since };
     const known = asked.get(seriesName(series)) ?? { series, ranges: [] };
@@ -35,7 +35,7 @@ export async function countLacking(
     if ((from.from ?? 0) < to) known.ranges.push({ ...from, to, ...ofRest });
   }
   const selected = [...asked.values()].map(({ series }) => series);
-  const states = openCatalogue(paths.root, venue, stop.signal).states(selected, {
+  const states = openCatalogue(paths.root, exchange, stop.signal).states(selected, {
     rangesOf: (series) => asked.get(seriesName(series))?.ranges ?? [],
     nowMs,
     onRefused: () => undefined,

@@ -9,12 +9,12 @@ import type { Options } from '../plan/options/flags.js';
 import type { Resolved } from '../plan/options/resolve.js';
 import { readLists } from '../plan/options/symbols.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
-import type { Source } from '../exchange/source.js';
+import type { Exchange } from '../exchange/exchange.js';
 import { printLines } from '../text/printable.js';
 
 /** A verb that runs no plan. */
 export interface LookUp {
-  readonly source: Source;
+  readonly exchange: Exchange;
   readonly resolved: Resolved;
   readonly io: Io;
 }
@@ -22,9 +22,9 @@ export interface LookUp {
 export type Signals = ReturnType<typeof watchSignals>;
 
 /** The request of a verb on the command line. Warnings are printed on stderr. */
-export function requestOf({ source, resolved, io }: LookUp, signal: AbortSignal): VerbRequest {
+export function requestOf({ exchange, resolved, io }: LookUp, signal: AbortSignal): VerbRequest {
   return {
-    source,
+    exchange,
     resolved,
     surroundings: surroundingsOf(io.environment),
     read: readLists(io),

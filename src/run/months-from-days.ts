@@ -13,7 +13,7 @@ import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, PartitionPlan, Period } from '../model/task.js';
 import { countText } from '../model/units.js';
 import { hasDays } from '../exchange/keys.js';
-import { findDataset } from '../exchange/venue.js';
+import { findDataset } from '../exchange/exchange-spec.js';
 import { repeatLine } from '../lake/undone-commits.js';
 import type { Session } from './session.js';
 
@@ -56,10 +56,11 @@ export class MonthsFromDays {
     const { plan, object, error, gaps } = month;
     const mayHelp =
       error === undefined
-        ? daysWithin(object.period, gaps, this.#session.venue).length > 0
+        ? daysWithin(object.period, gaps, this.#session.exchange).length > 0
         : ERROR_TRAITS[error.code].wrongBytes;
     const { market, dataset } = plan.series;
-    if (!mayHelp || !hasDays(findDataset(this.#session.venue, market, dataset), plan, object)) return false;
+    if (!mayHelp || !hasDays(findDataset(this.#session.exchange, market, dataset), plan, object))
+      return false;
     this.#doubtful.push(month);
     return true;
   }
@@ -132,12 +133,12 @@ export class MonthsFromDays {
 
   /** Undefined if only a new revision of a held month is broken: the held file is better. For a short month, the plan of its days compares the rows. */
   async #attemptOf(month: DoubtfulMonth): Promise<Attempt | undefined> {
-    const { venue } = this.#session;
+    const { exchange } = this.#session;
     const { plan, object, error, gaps } = month;
     const { period } = object;
     const { held } = await this.#heldOf(plan);
     const isHeld = held.ofMonth(monthOf(period.from)) !== undefined;
-    const empty = error === undefined ? daysWithin(period, gaps, venue) : [];
+    const empty = error === undefined ? daysWithin(period, gaps, exchange) : [];
     if (error !== undefined && isHeld && plan.rebuild !== 'damaged') return undefined;
     const before = (held.first() ?? period.from) < period.from;
     const after = (held.end() ?? period.to) > period.to;
@@ -167,8 +168,8 @@ export class MonthsFromDays {
   }
 
   async #heldOf({ series, settings }: PartitionPlan) {
-    const { paths, manifests, venue } = this.#session;
-    const folder = await paths.folder(seriesFolder(venue.name, series));
+    const { paths, manifests, exchange } = this.#session;
+    const folder = await paths.folder(seriesFolder(exchange.name, series));
     return { folder, held: (await manifests.of(folder))[settings.format] };
   }
 }

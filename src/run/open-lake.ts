@@ -30,7 +30,7 @@ export async function openLake(session: Session, command: string): Promise<LakeP
   await writable(root, '--out', () => makeFolder(internal));
   const lock = await writable(internal, '--out', () => takeLock(session, command));
   try {
-    for (const { name, why, kept } of await finishCommits(session.paths, session.venue))
+    for (const { name, why, kept } of await finishCommits(session.paths, session.exchange))
       session.observer.warn(
         `the commit journal ${name} is not applied: ${why}; it is kept in ${shownPath(kept)} with its staged files; to check the lake: cryptodl verify --out ${shellWord(shownPath(root))}`,
       );
@@ -40,7 +40,7 @@ export async function openLake(session: Session, command: string): Promise<LakeP
     const kind = runFolderKind(session.paths);
     if (session.options.tempDir !== undefined)
       await removeLeftovers(session.tempFolder, (what) => what === kind);
-    const manifests = new Manifests(session.venue.archive);
+    const manifests = new Manifests(session.exchange.archive);
     return { lock, manifests, runFolder: newRunFolder(session) };
   } catch (error) {
     await lock.release();

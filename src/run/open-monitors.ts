@@ -7,7 +7,7 @@ import type { Options } from '../plan/options/flags.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
 import type { Reporter } from './report/reporter.js';
 import type { LiveRun } from './report/live-run.js';
-import { findDataset } from '../exchange/venue.js';
+import { findDataset } from '../exchange/exchange-spec.js';
 import { absolutePath } from '../text/printable.js';
 
 interface Followed extends VerbRequest {
@@ -55,9 +55,9 @@ async function openPrometheus(
   const endServer = prometheusPort === undefined ? undefined : await servePage(figures, prometheusPort);
   let isClosed = false;
   return {
-    follow: async (run, { source, resolved, live }) => {
+    follow: async (run, { exchange, resolved, live }) => {
       const isKnown = (market: string, dataset: string): boolean =>
-        findDataset(source, market, dataset) !== undefined;
+        findDataset(exchange, market, dataset) !== undefined;
       // A lake whose records cannot be read has no history: the run itself warns of it.
       const paths = lakePaths(absolutePath(resolved.options.out, home));
       const history = await readHistory(paths, run, isKnown).catch(() => NO_HISTORY);

@@ -10,7 +10,7 @@ import { readFailureReport } from './report/failure-report.js';
 import type { ReadReport } from './report/failure-report.js';
 import { carriedOptions } from './select-failures.js';
 import type { PastFailures } from './select-failures.js';
-import { marketNames } from '../exchange/venue.js';
+import { marketNames } from '../exchange/exchange-spec.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import type { Job } from './jobs.js';
 

@@ -75,8 +75,8 @@ export async function* lakeViews(request: VerbRequest): AsyncGenerator<string> {
 
 /** The series and days that the flags select; without flags, the whole lake. */
 async function shownBy(request: VerbRequest): Promise<ShownRows> {
-  const { resolved, source, clock } = request;
-  const range = givenRange(resolved.options, resolved.options.nowMs ?? clock.now(), source) ?? {};
+  const { resolved, exchange, clock } = request;
+  const range = givenRange(resolved.options, resolved.options.nowMs ?? clock.now(), exchange) ?? {};
   const { held } = await readVerbLake(request);
   return { series: held.length === 0 ? held : await selectGiven(held, request), range };
 }
@@ -84,7 +84,7 @@ async function shownBy(request: VerbRequest): Promise<ShownRows> {
 /** The tables with at least one readable file, ordered by name, with the files that may have shown rows. Rejects for a damaged manifest. */
 async function tablesOf(
   root: string,
-  { source, observer, signal }: VerbRequest,
+  { exchange, observer, signal }: VerbRequest,
   { series: selected, range }: ShownRows,
 ): Promise<LakeTable[]> {
   const tables = new Map<string, LakeTable>();
@@ -92,7 +92,7 @@ async function tablesOf(
   const spare = new Map<string, readonly LakeFile[]>();
   const unsound: string[] = [];
   const overlapping: string[] = [];
-  for await (const held of openCatalogue(root, source, signal).series(selected)) {
+  for await (const held of openCatalogue(root, exchange, signal).series(selected)) {
     if (held.damage !== undefined) throw held.damage;
     unsound.push(...held.unsound);
     overlapping.push(...held.overlapping);

@@ -19,7 +19,7 @@ import type { Session } from './session.js';
 
 export interface AbsenceContext extends Pick<Session, 'manifests'> {
   readonly paths: { readonly root: string };
-  readonly venue: { readonly name: string };
+  readonly exchange: { readonly name: string };
   /** Start of the run, or `--now`. Epoch milliseconds. */
   readonly nowMs: number;
 }
@@ -133,7 +133,7 @@ export class AbsenceNotes {
   }
 
   #stretchesOf(series: Series): Stretch[] {
-    const folder = seriesFolder(this.#context.venue.name, series);
+    const folder = seriesFolder(this.#context.exchange.name, series);
     const stretches = this.#bySeries.get(folder) ?? [];
     this.#bySeries.set(folder, stretches);
     return stretches;

@@ -28,7 +28,7 @@ import { refuseEnded } from '../plan/select/select-datasets.js';
 import type { openSession, Session, SessionRequest } from './session.js';
 import { selectFailures } from './select-failures.js';
 import type { RunSelection } from '../plan/select/selection.js';
-import { findDataset } from '../exchange/venue.js';
+import { findDataset } from '../exchange/exchange-spec.js';
 
 /** When the signal aborts, committed files stay, and the result counts the tasks without an outcome as undone. */
 export interface RunRequest
@@ -161,7 +161,7 @@ async function execute(
     return acceptedPlan(session, selection);
   });
   try {
-    await noteStarts(session.paths, session.venue.name, plan.starts);
+    await noteStarts(session.paths, session.exchange.name, plan.starts);
     const terms = plan.totals.fetch + plan.totals.skip === 0 ? undefined : await noteTerms(session);
     session.observer.announce({ ...announcement(session, selection, plan), terms });
     const report = openReport(session, request);
@@ -207,15 +207,15 @@ async function acceptedPlan(session: Session, selection: RunSelection): Promise<
 
 /** Throws a usage error if all objects of a download with symbols are absent because their dataset has ended. */
 function refuseAllEnded(
-  { venue }: Session,
+  { exchange }: Session,
   { order, requests: [first] }: RunSelection,
   { totals }: Plan,
 ): void {
   const isAll = totals.absent > 0 && totals.fetch + totals.skip === 0 && order !== undefined;
   if (!isAll || first === undefined || totals.absentBy['dataset-ended'] !== totals.absent) return;
   const { market, dataset } = first.series;
-  const spec = findDataset(venue, market, dataset);
-  if (spec !== undefined) refuseEnded(venue, { market, spec });
+  const spec = findDataset(exchange, market, dataset);
+  if (spec !== undefined) refuseEnded(exchange, { market, spec });
 }
 
 /** Throws a usage error if the plan downloads more than --max-bytes. */
@@ -234,7 +234,7 @@ function announcement(
   { totals }: Plan,
 ): Announcement {
   const formats = totals.formats.length === 0 ? session.options.format : totals.formats.join(' and ');
-  const ofRest = requestNotes(limitedBuckets(session.venue, session.options), totals.restWeights);
+  const ofRest = requestNotes(limitedBuckets(session.exchange, session.options), totals.restWeights);
   const older =
     totals.older === 0 || order?.first === undefined
       ? []
@@ -247,8 +247,8 @@ function announcement(
 }
 
 /** Writes the notice of the terms into a lake without one, and then resolves with the terms. A failed write is only a warning. */
-async function noteTerms({ venue, paths, observer }: Session): Promise<Announcement['terms']> {
-  const { terms } = venue;
+async function noteTerms({ exchange, paths, observer }: Session): Promise<Announcement['terms']> {
+  const { terms } = exchange;
   if (terms === undefined) return undefined;
   const notice = shownPath(noticePath(paths));
   try {
@@ -281,7 +281,7 @@ async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Se
   session.live.enter('selecting');
   try {
     refuseFile(session.paths.root);
-    refuseInnerFolder(session.paths.root, session.venue);
+    refuseInnerFolder(session.paths.root, session.exchange);
     const { tempDir } = session.options;
     if (tempDir !== undefined) refuseFile(session.tempFolder, '--temp-dir');
   } catch (error) {

@@ -9,7 +9,7 @@ import type { SeriesRequest } from '../plan/series-request.js';
 import type { Settings, Format, Period } from '../model/task.js';
 import type { ReadReport } from './report/failure-report.js';
 import { cadencesOf, restKey } from '../exchange/keys.js';
-import { findDataset } from '../exchange/venue.js';
+import { findDataset } from '../exchange/exchange-spec.js';
 import { restOffer } from '../plan/select/rest-offer.js';
 import { givenSettings } from '../plan/select/selection.js';
 import type { LakeContext, RunSelection } from '../plan/select/selection.js';
@@ -61,7 +61,7 @@ function requestsOf(context: LakeContext, { path, entries, options }: PastFailur
   const given = new Set<keyof Settings>([...forced, 'format']);
   for (const entry of entries) {
     const period = parsePeriod(entry.cadence, entry.period);
-    const spec = findDataset(context.venue, entry.market, entry.dataset);
+    const spec = findDataset(context.exchange, entry.market, entry.dataset);
     const interval = entry.interval === undefined ? {} : { interval: entry.interval };
     const series = { market: entry.market, dataset: entry.dataset, ...interval, symbol: entry.symbol };
     const rest = period !== undefined && entry.key === restKey(series, period);
@@ -70,7 +70,7 @@ function requestsOf(context: LakeContext, { path, entries, options }: PastFailur
       spec === undefined ||
       !isSupportedPeriod(entry.period) ||
       entry.symbol.length > MOST_SYMBOL_CHARACTERS ||
-      (!rest && context.venue.archive.objectKey(series, period) !== entry.key)
+      (!rest && context.exchange.archive.objectKey(series, period) !== entry.key)
     ) {
       const what = `${entry.market} ${entry.dataset} ${entry.symbol} ${entry.period}`;
       throw usage(`${path} line ${entry.line}: ${entry.key} is not a key of ${what}`, 'remove that line');

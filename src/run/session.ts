@@ -66,7 +66,7 @@ export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'live' | 'co
 }
 
 export function openSession(request: SessionRequest) {
-  const { clock, source, live = new LiveRun(clock), tell } = request;
+  const { clock, exchange, live = new LiveRun(clock), tell } = request;
   const timeline = new Timeline(clock);
   live.follow(timeline);
   const observer = joinObservers([request.observer, live.observer]);
@@ -75,7 +75,7 @@ export function openSession(request: SessionRequest) {
   const paths = lakePaths(absolutePath(options.out, home));
   const tempFolder = tempFolderOf(options.tempDir, home);
   const stop = stopWith(request.signal);
-  const tally = new Tally(source);
+  const tally = new Tally(exchange);
   const { maxDurationMs } = options;
   const onOver = (): void => {
     observer.event('time-over', {});
@@ -96,7 +96,7 @@ export function openSession(request: SessionRequest) {
     ...http,
     network,
     options,
-    venue: source,
+    exchange,
     clock,
     /** The time at which the run began: the wall clock, or `--now`. Epoch milliseconds. */
     nowMs,
@@ -113,7 +113,7 @@ export function openSession(request: SessionRequest) {
     pipeline,
     zips: request.zips,
     paths,
-    manifests: new Manifests(source.archive),
+    manifests: new Manifests(exchange.archive),
     /** The folder in which the user wants temporary files. */
     tempFolder,
     /** The folder of the temporary files of this run. It does not exist before the first of them. */

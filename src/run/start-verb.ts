@@ -4,7 +4,7 @@ import { toCryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
 import type { OptionSources, Resolved } from '../plan/options/resolve.js';
 import type { VerbSpec } from '../plan/options/verb-spec.js';
-import type { Source } from '../exchange/source.js';
+import type { Exchange } from '../exchange/exchange.js';
 import { printLines } from '../text/printable.js';
 import type { Mirrors } from './open-mirrors.js';
 import type { Started, VerbCommand } from './verb.js';
@@ -13,21 +13,21 @@ export async function startVerb(verb: VerbCommand, started: Started): Promise<Ex
   if ('start' in verb) return verb.start(started);
   if ('actOffline' in verb)
     return withResolved(started, undefined, (resolved) => verb.actOffline({ ...started, resolved }));
-  const source = await started.loadSource();
-  return withResolved(started, source, (resolved) => verb.act({ ...started, source, resolved }));
+  const exchange = await started.loadExchange();
+  return withResolved(started, exchange, (resolved) => verb.act({ ...started, exchange, resolved }));
 }
 
 /** Resolves the options. `--print-options` prints them, and the verb does not run. Without an exchange, markets are those of the flag table. */
 export async function withResolved(
   { verb, layers, io }: Pick<Started, 'verb' | 'layers' | 'io'>,
-  source: Source | undefined,
+  exchange: Exchange | undefined,
   act: (resolved: Resolved) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { optionSources, resolveOptions } = await import('../plan/options/resolve.js');
   // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
   const sources = optionSources(verb, layers);
   return withLakes(verb, { io, sources }, async (lakes) => {
-    const resolved = resolveOptions(verb, layers, source);
+    const resolved = resolveOptions(verb, layers, exchange);
     if (resolved.options.printOptions) return printOptions(verb, resolved, io);
     await removeTempFiles(resolved, io);
     return act(verb.isOfQueue === true ? resolved : await lakes.resolve(resolved));

@@ -3,7 +3,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import type { Invocation, RawLayer, Resolved } from '../plan/options/resolve.js';
 import type { VerbSpec, VerbSpecs } from '../plan/options/verb-spec.js';
-import type { Source } from '../exchange/source.js';
+import type { Exchange } from '../exchange/exchange.js';
 
 /** Each verb loads its own modules when it acts. */
 export type VerbCommand = VerbSpec &
@@ -19,7 +19,7 @@ export type VerbCommand = VerbSpec &
 export type ParseLine = (argv: readonly string[], io: Io) => Invocation | undefined;
 
 /** Reads the facts of an exchange. Only the verbs that need them call it, because it takes longer than the whole of `--help`. */
-export type LoadSource = () => Promise<Source>;
+export type LoadExchange = () => Promise<Exchange>;
 
 /** A command line with the sources of its options. */
 export interface Started extends Invocation {
@@ -28,7 +28,7 @@ export interface Started extends Invocation {
   readonly io: Io;
   readonly verbs: VerbSpecs;
   readonly parseLine: ParseLine;
-  readonly loadSource: LoadSource;
+  readonly loadExchange: LoadExchange;
 }
 
 /** A command line with its resolved options. */
@@ -37,5 +37,5 @@ export interface OfflineCommand extends Omit<Started, 'loadSource'> {
 }
 
 export interface Command extends OfflineCommand {
-  readonly source: Source;
+  readonly exchange: Exchange;
 }

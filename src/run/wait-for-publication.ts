@@ -10,7 +10,7 @@ import { listOrProbe } from '../plan/plan.js';
 import { absenceReason, LONGEST_DELAY_DAYS } from '../plan/series-listing.js';
 import { mapOrdered } from '../model/in-order.js';
 import type { RunSelection } from '../plan/select/selection.js';
-import { findDataset, hasLongBars } from '../exchange/venue.js';
+import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import type { Session } from './session.js';
 
 const FIRST_DELAY_MS = 60_000;
@@ -21,7 +21,7 @@ const LAST_MS = 8.64e15;
 /** The part of a session that the wait needs. */
 export type Waiting = Pick<
   Session,
-  'options' | 'clock' | 'observer' | 'stop' | 'nowMs' | 'currentMs' | 'venue' | 'listing' | 'probe'
+  'options' | 'clock' | 'observer' | 'stop' | 'nowMs' | 'currentMs' | 'exchange' | 'listing' | 'probe'
 >;
 
 /** Resolves when the periods are published, or at the end of the wait: the run then goes on with the published ones. */
@@ -34,9 +34,9 @@ export async function waitForPublication(
   if (until === undefined || session.options.revisions === 'only') return;
   const { clock, observer, stop } = session;
   const untilMs = Math.min(epochOf(until, session.nowMs), LAST_MS);
-  const { venue } = session;
-  const today = dayOf(session.nowMs, venue);
-  const context = { venue, today, listSeries: listOrProbe(session, selection.hasListing) };
+  const { exchange } = session;
+  const today = dayOf(session.nowMs, exchange);
+  const context = { exchange, today, listSeries: listOrProbe(session, selection.hasListing) };
   let left = await unpublished(context, awaitedOf(context, selection.requests));
   let delayMs = FIRST_DELAY_MS;
   let isTold = false;
@@ -92,15 +92,15 @@ interface Expected {
   readonly period: Period;
 }
 
-type PublicationContext = Pick<PlanContext, 'venue' | 'today' | 'listSeries'>;
+type PublicationContext = Pick<PlanContext, 'exchange' | 'today' | 'listSeries'>;
 
 const SERIES_AT_ONCE = 16;
 
 /** Leaves out series from REST, because REST publishes nothing, and bars longer than a day, because they have no object per day. */
-function awaitedOf({ venue, today }: PublicationContext, requests: readonly SeriesRequest[]): Expected[] {
+function awaitedOf({ exchange, today }: PublicationContext, requests: readonly SeriesRequest[]): Expected[] {
   return requests.flatMap(({ series, cadences, ranges, rest }) => {
     const last = ranges.at(-1);
-    const spec = findDataset(venue, series.market, series.dataset);
+    const spec = findDataset(exchange, series.market, series.dataset);
     if (rest?.mode === 'only' || last === undefined || hasLongBars(spec, series.interval)) return [];
     const day = Math.min(last.to, today) - 1;
     const period = cadences.includes('daily') ? dayPeriod(day) : lastWholeMonth(day, today);
@@ -133,11 +133,11 @@ function groupOf({ series: { market, dataset, interval }, period }: Expected): s
   return [market, dataset, interval ?? '', period.from].join(' ');
 }
 
-async function lookAt({ venue, today, listSeries }: PublicationContext, { series, period }: Expected) {
+async function lookAt({ exchange, today, listSeries }: PublicationContext, { series, period }: Expected) {
   // The previous period shows whether the series is still published, even if only sidecars can be requested.
   const before = period.cadence === 'daily' ? period.from - 1 : monthPeriod(monthOf(period.from) - 1).from;
   const listing = await listSeries(series, period.cadence, { from: before, to: period.to, today });
-  const span = findDataset(venue, series.market, series.dataset)?.spans[period.cadence];
+  const span = findDataset(exchange, series.market, series.dataset)?.spans[period.cadence];
   const earlier = [...listing.objects.keys()].filter((from) => from < period.from);
   return {
     series,

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { describeColumns } from '../../src/exchange/describe.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
-import { datasetsOf, intervalsOf } from '../../src/exchange/venue.js';
+import { datasetsOf, intervalsOf } from '../../src/exchange/exchange-spec.js';
 import { MARKETS } from '../../src/exchange/names.js';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';

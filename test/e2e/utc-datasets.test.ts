@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
-import { datasetsOf, isArchived } from '../../src/exchange/venue.js';
+import { datasetsOf, isArchived } from '../../src/exchange/exchange-spec.js';
 import { filesBelow, parquetMetadata } from '../helpers/lake.js';
 import { useScene } from '../helpers/scene.js';
 

@@ -8,7 +8,7 @@ import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { refuseOldBuild } from './built.js';
 import type { IdleClock } from './idle-clock.js';
-import type { LoadSource } from '../../src/run/verb.js';
+import type { LoadExchange } from '../../src/run/verb.js';
 import { runWithin } from './run-within.js';
 
 refuseOldBuild();
@@ -31,7 +31,7 @@ export interface CliOptions {
   /** Virtual time for a run within this process. */
   readonly clock?: IdleClock | undefined;
   /** Another exchange than Binance; only within this process. */
-  readonly loadSource?: LoadSource;
+  readonly loadExchange?: LoadExchange;
   /** A command that runs the binary, for example strace with its flags. */
   readonly wrap?: readonly string[];
   readonly onSpawn?: (child: ChildProcess) => void;
@@ -63,7 +63,7 @@ export function cryptodl(args: readonly string[], options: CliOptions = {}): Pro
   if (isProcess && clock !== undefined) throw new Error('a process of its own has no virtual time');
   if (isProcess) return cryptodlProcess(args, options);
   return withState(async (state) => {
-    const { stdin = '', cwd, loadSource } = options;
+    const { stdin = '', cwd, loadExchange } = options;
     const program = [process.execPath, BIN];
     const environment = { ...environmentOf(state), ...env };
     const { code, stdout, stderr } = await runWithin(args, {
@@ -72,7 +72,7 @@ export function cryptodl(args: readonly string[], options: CliOptions = {}): Pro
       cwd,
       program,
       clock,
-      loadSource,
+      loadExchange,
     });
     return { code, signal: null, stdout, stderr, events: eventsOf(stdout) };
   });

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { dayOf, parsePeriod, UTC } from '../../src/model/calendar.js';
 import type { ObjectLine } from '../../src/model/manifest-line.js';
 import type { Cadence, Market, Period, Series, Settings } from '../../src/model/task.js';
-import type { DatasetSpec } from '../../src/exchange/venue.js';
+import type { DatasetSpec } from '../../src/exchange/exchange-spec.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
-import { findDataset } from '../../src/exchange/venue.js';
+import { findDataset } from '../../src/exchange/exchange-spec.js';
 import { convert, convertInSteps } from '../../src/convert/convert.js';
 import type { ConversionResult } from '../../src/convert/conversion.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
@@ -23,10 +23,10 @@ export const SETTINGS: Settings = {
   asPublished: false,
 };
 
-const venue = loadBinance();
+const exchange = loadBinance();
 
 export function specOf(market: Market, dataset: string): DatasetSpec {
-  const spec = findDataset(venue, market, dataset);
+  const spec = findDataset(exchange, market, dataset);
   if (spec === undefined) throw new RangeError(`no dataset ${dataset}`);
   return spec;
 }

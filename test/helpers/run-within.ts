@@ -2,7 +2,7 @@
 import { Socket } from 'node:net';
 import { Readable, Writable } from 'node:stream';
 import type { Worker } from 'node:worker_threads';
-import type { LoadSource } from '../../src/run/verb.js';
+import type { LoadExchange } from '../../src/run/verb.js';
 import type { Io } from '../../src/model/io.js';
 import { openFiles } from './folders.js';
 import type { IdleClock } from './idle-clock.js';
@@ -15,7 +15,7 @@ export interface RunWithin {
   /** The time of the program in place of the real time: it moves only while the program has nothing to do. */
   readonly clock: IdleClock | undefined;
   /** Another exchange than Binance. */
-  readonly loadSource?: LoadSource | undefined;
+  readonly loadExchange?: LoadExchange | undefined;
   /** How the program would be started, word by word. */
   readonly program: readonly string[];
 }
@@ -55,7 +55,7 @@ export async function runWithin(args: readonly string[], options: RunWithin): Pr
 
 async function ran(
   args: readonly string[],
-  { environment, stdin, program, clock, loadSource }: RunWithin,
+  { environment, stdin, program, clock, loadExchange }: RunWithin,
 ): Promise<RanWithin> {
   const { run, systemClock } = await built();
   const stdout = new Collected();
@@ -91,7 +91,7 @@ async function ran(
   };
   const progress = (): number => stdout.bytes + stderr.bytes + socketBytes();
   const code = await refuseLeaks(() => {
-    const done = run(args, io, loadSource);
+    const done = run(args, io, loadExchange);
     return clock?.drive(done, { progress, isVenueWithin: true }) ?? done;
   });
   if (listeners !== 0) throw new Error(`the run left ${listeners} listeners for signals behind`);

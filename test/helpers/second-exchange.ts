@@ -10,7 +10,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { createGunzip, gzipSync } from 'node:zlib';
-import type { LoadSource } from '../../src/run/verb.js';
+import type { LoadExchange } from '../../src/run/verb.js';
 import type { ColumnSpec, HaltFacts } from '../../src/exchange/facts.js';
 import type {
   Archive,
@@ -18,9 +18,9 @@ import type {
   ListingFormat,
   Packing,
   RestApi,
-  Source,
-} from '../../src/exchange/source.js';
-import type { DatasetSpec } from '../../src/exchange/venue.js';
+  Exchange,
+} from '../../src/exchange/exchange.js';
+import type { DatasetSpec } from '../../src/exchange/exchange-spec.js';
 import { built } from './built.js';
 
 const DAY_START_HOURS = -8;
@@ -111,10 +111,10 @@ export class SecondArchive {
 export function secondExchange(
   { url }: SecondArchive,
   { origin = url, halts = [] }: { readonly origin?: string; readonly halts?: readonly HaltFacts[] } = {},
-): LoadSource {
+): LoadExchange {
   return async () => {
-    const source = sourceOf(url, await builtProgram());
-    return { ...source, hosts: { ...source.hosts, origin }, halts: () => halts };
+    const exchange = sourceOf(url, await builtProgram());
+    return { ...exchange, hosts: { ...exchange.hosts, origin }, halts: () => halts };
   };
 }
 
@@ -125,7 +125,7 @@ async function builtProgram(): Promise<Program> {
   return { ...((await load('errors')) as Program), ...((await load('calendar')) as Program) };
 }
 
-function sourceOf(url: string, program: Program): Source {
+function sourceOf(url: string, program: Program): Exchange {
   return {
     name: 'tidal',
     firstDay: '2023-01-01',

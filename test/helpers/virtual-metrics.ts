@@ -58,7 +58,7 @@ export function virtualMetrics(folder: string, { now = NOW, ...options }: Virtua
       told += 1;
     };
     const started = startRun({
-      source: loadBinance(),
+      exchange: loadBinance(),
       verb: 'metrics',
       resolved: resolveOptions(VERBS.metrics, [{ origin: 'flag', values, nameOf: (name) => `--${name}` }]),
       surroundings: { home: folder, stateHome: undefined, proxies: NO_PROXIES },

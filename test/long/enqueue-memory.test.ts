@@ -56,7 +56,7 @@ describe.skipIf(!HAS_REDIS)(`the memory of enqueue${NEEDS_REDIS}`, { timeout: 12
           yield job;
         }
       }
-      const split = { verb: 'vision', venue: loadBinance(), today: dayOf('2026-01-01') } as const;
+      const split = { verb: 'vision', exchange: loadBinance(), today: dayOf('2026-01-01') } as const;
       const jobs = splitSeries(requests, { ...split, shared: { out: ['s3://lake/data'] }, orders: [] });
       const open = await openQueue({ redis: server.address, queue: 'main' }, 'enqueue', () => undefined);
       const wait = isWaitedFor ? new Wait(open) : undefined;

@@ -34,7 +34,7 @@ const windowKey = (window: number): string => `futures:${WINDOW_MS}:${window}`;
 const counter = (window = WINDOW): string => `${key}:used:${windowKey(window)}`;
 /** A call that tells the window. Returns the result and the count. */
 const tell = async (id: string, told: Partial<ToldWindow>, more: Partial<Told> = {}) => {
-  const window = { windowMs: WINDOW_MS, used: 0, alone: 0, ofVenue: 0, limit: LIMIT };
+  const window = { windowMs: WINDOW_MS, used: 0, alone: 0, ofExchange: 0, limit: LIMIT };
   const [, , , [used], result] = await call(id, {
     windows: [{ key: windowKey(WINDOW), ...window, ...told }],
     ...more,
@@ -90,7 +90,7 @@ describe.skipIf(!HAS_REDIS)(`the budget of a group${NEEDS_REDIS}`, () => {
             await asked({ alone: number });
           } else if (act === 'venue') {
             used = Math.max(used, number);
-            await asked({ ofVenue: number });
+            await asked({ ofExchange: number });
           } else {
             await server.client.del(counter(), ...(act === 'all' ? [key] : []));
             for (const [id, count] of known.entries()) await tell(`${id}`, { used: count });
@@ -107,8 +107,8 @@ describe.skipIf(!HAS_REDIS)(`the budget of a group${NEEDS_REDIS}`, () => {
   it('counts what a member took without Redis, and in any case what the venue counted', async () => {
     await settle();
     await take('a', 30);
-    expect(await tell('b', { alone: 20, ofVenue: 40 })).toEqual(['', 50]);
-    expect(await tell('b', { used: 50, ofVenue: 70, weight: 30 })).toEqual(['taken', 100]);
+    expect(await tell('b', { alone: 20, ofExchange: 40 })).toEqual(['', 50]);
+    expect(await tell('b', { used: 50, ofExchange: 70, weight: 30 })).toEqual(['taken', 100]);
   });
 
   it.each(['-50', 'inf', 'nan', 'of another program'])('counts a value %s as 0', async (value) => {

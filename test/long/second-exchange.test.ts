@@ -35,13 +35,13 @@ function publish(day: number, rows = candles(BTC, dayOf(day))): void {
 function run(
   line: string,
   now = '2024-03-10T12:00:00Z',
-  loadSource = secondExchange(archive),
+  loadExchange = secondExchange(archive),
 ): Promise<CliResult> {
   const [verb = ''] = line.split(' ');
   const isDownload = ['vision', 'retry', 'repair'].includes(verb);
   const place = verb === 'list' ? [] : ['--out', out];
   const flags = [...place, '--now', now, ...(isDownload ? FAST : [])];
-  return cryptodl([...line.split(' '), ...flags], { loadSource });
+  return cryptodl([...line.split(' '), ...flags], { loadExchange });
 }
 
 const CHOICE = `--market swap --dataset candles --interval 1h --symbols ${BTC}`;

@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { createListing } from '../../src/exchange/listing.js';
 import { parseListing, S3_LISTING } from '../../src/exchange/s3-listing.js';
-import type { ListingPage } from '../../src/exchange/source.js';
+import type { ListingPage } from '../../src/exchange/exchange.js';
 import { FOLDER, LISTINGS } from './bodies.js';
 import { mutate } from './mutations.js';
 import type { Random } from './mutations.js';

@@ -56,7 +56,7 @@ async function download(folder: string, published: Published): Promise<ReceivedO
   };
   const context = {
     fetch: verify(wire),
-    venue: VENUE,
+    exchange: VENUE,
     options: {
       archiveUrl: 'http://archive.test',
       staleChecksum: 'fail' as const,

@@ -5,7 +5,7 @@ import { barStart, nextStart, parseBar, planMonths } from '../../src/verbs/bars/
 import type { BarSource, TimeRule } from '../../src/verbs/bars/source.js';
 import { barColumns, barsOf, sourceRows } from '../../src/verbs/bars/make-bars.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
-import { findDataset } from '../../src/exchange/venue.js';
+import { findDataset } from '../../src/exchange/exchange-spec.js';
 import { SETTINGS as MONTHLY } from '../helpers/conversion.js';
 import { useSql } from '../helpers/sql.js';
 

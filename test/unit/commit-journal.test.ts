@@ -28,7 +28,7 @@ import { manifestLines, manifestOf, filesBelow } from '../helpers/lake.js';
 const ARCHIVE = loadBinance().archive;
 
 const scratch = scratchFolder();
-const venue = loadBinance();
+const exchange = loadBinance();
 const SERIES = 'binance/um/metrics/symbol=BTCUSDT';
 const KEY = 'data/futures/um/daily/metrics/BTCUSDT/BTCUSDT-metrics-2024-01-01.zip';
 const DEAD = `${SERIES}/2024-01-01.parquet`;
@@ -92,7 +92,7 @@ async function interrupted(): Promise<LakePaths> {
 }
 
 async function finished(paths: LakePaths): Promise<boolean> {
-  const refused = await finishCommits(paths, venue);
+  const refused = await finishCommits(paths, exchange);
   const { parquet } = await readManifest(join(paths.root, SERIES), ARCHIVE);
   const made = readFileSync(join(paths.root, MADE), 'utf8');
   const lines = manifestLines(join(paths.root, SERIES)).length;
@@ -117,7 +117,7 @@ it('a commit that also drops an object is finished', async () => {
   const paths = await interrupted();
   const dropped = { v: 1, kind: 'dropped', key: KEY.replace('-01.zip', '-02.zip'), format: 'parquet' };
   changeJournal(paths, ({ lines }) => lines.push({ ...dropped, at: '2024-02-02T00:00:00.000Z' }));
-  expect(await finishCommits(paths, venue)).toEqual([]);
+  expect(await finishCommits(paths, exchange)).toEqual([]);
   expect(manifestLines(join(paths.root, SERIES)).map(({ kind }) => kind)).toEqual(['object', 'dropped']);
 });
 
@@ -166,7 +166,7 @@ it('a journal that was not written to its end is removed, and nothing of it is a
   const [journal = ''] = filesBelow(paths.internal, '.json');
   renameSync(join(paths.internal, journal), join(paths.internal, `${journal}.partial`));
   writeFileSync(join(paths.root, DEAD), 'day');
-  expect(await finishCommits(paths, venue)).toEqual([]);
+  expect(await finishCommits(paths, exchange)).toEqual([]);
   expect(filesBelow(join(paths.root, SERIES))).toEqual(['2024-01-01.parquet']);
   expect(filesBelow(paths.internal)).toEqual(['tmp/x.partial']);
 });
@@ -183,7 +183,7 @@ it('a commit whose journal cannot be written removes only its staged files', asy
 it('in a lake with the same inode on another device and at another path, the journal is not applied', async () => {
   const paths = await interrupted();
   changeJournal(paths, ({ lake }) => Object.assign(lake, { device: '0', path: '/elsewhere' }));
-  expect(await finishCommits(paths, venue)).toMatchObject([
+  expect(await finishCommits(paths, exchange)).toMatchObject([
     { why: expect.stringContaining('another lake') as unknown },
   ]);
   expect(existsSync(join(paths.root, MADE))).toBe(false);
@@ -209,11 +209,11 @@ it.each<[string, (lake: string, root: string) => void]>([
   const root = what.startsWith('beside') ? `${original.root}-copy` : original.root;
   copyTo(root, original.root);
   const copy = lakePaths(root);
-  const [refused, ...others] = await finishCommits(copy, venue);
+  const [refused, ...others] = await finishCommits(copy, exchange);
   expect([others, refused?.why]).toEqual([[], expect.stringContaining('another lake')]);
   expect(filesBelow(refused?.kept ?? '')).toEqual([refused?.name, 'tmp/x.partial']);
   expect(existsSync(join(copy.root, MADE))).toBe(false);
-  expect(await finishCommits(copy, venue)).toEqual([]);
+  expect(await finishCommits(copy, exchange)).toEqual([]);
 });
 
 it.each<[string, (journal: Journal) => unknown]>([
@@ -246,7 +246,7 @@ it.each<[string, (journal: Journal) => unknown]>([
   const paths = await interrupted();
   writeFileSync(join(paths.root, DEAD), 'day');
   changeJournal(paths, edit);
-  const [refused, ...others] = await finishCommits(paths, venue);
+  const [refused, ...others] = await finishCommits(paths, exchange);
   expect([others, refused?.why]).toEqual([[], expect.not.stringContaining('missing or damaged')]);
   expect(filesBelow(join(paths.root, 'binance'))).toEqual([DEAD.slice('binance/'.length)]);
 });
@@ -293,7 +293,7 @@ it.each<[string, string, (journal: string, root: string) => unknown]>([
 ])('a journal that %s is not applied, and the reason is "%s"', async (_, why, edit) => {
   const paths = await interrupted();
   edit(join(paths.internal, filesBelow(paths.internal, '.json')[0] ?? ''), paths.root);
-  const refused = await finishCommits(paths, venue);
+  const refused = await finishCommits(paths, exchange);
   expect(refused.map((commit) => commit.why)).toEqual([expect.stringContaining(why)]);
   expect([MADE, DEAD].map((file) => existsSync(join(paths.root, file)))).toEqual([false, true]);
 });
@@ -302,7 +302,7 @@ it('a journal that is refused is set aside also when nothing is staged any more'
   const paths = await interrupted();
   changeJournal(paths, (journal) => Object.assign(journal, { series: 'binance/um' }));
   rmSync(paths.staging, { recursive: true });
-  const [refused] = await finishCommits(paths, venue);
+  const [refused] = await finishCommits(paths, exchange);
   expect(filesBelow(refused?.kept ?? '')).toEqual([refused?.name]);
 });
 
@@ -311,7 +311,7 @@ it('a journal that is refused stays in its place while its staged files cannot b
   changeJournal(paths, (journal) => Object.assign(journal, { series: 'binance/um' }));
   const before = filesBelow(paths.internal);
   const moving = withRenames(
-    () => finishCommits(paths, venue),
+    () => finishCommits(paths, exchange),
     (path) => (path === paths.staging ? refuse('EACCES') : undefined),
   );
   await expect(moving).rejects.toThrow('EACCES');
@@ -323,7 +323,7 @@ it('a file that is no journal stays in its place', async () => {
   const others = ['lake.json', 'lock', 'commit-x.json.bak'];
   for (const name of others) writeFileSync(join(paths.internal, name), '{}');
   mkdirSync(join(paths.internal, 'commit-folder.json'));
-  expect(await finishCommits(paths, venue)).toEqual([]);
+  expect(await finishCommits(paths, exchange)).toEqual([]);
   expect(filesBelow(paths.internal)).toEqual(others.sort());
   expect(existsSync(join(paths.internal, 'commit-folder.json'))).toBe(true);
 });
@@ -331,7 +331,7 @@ it('a file that is no journal stays in its place', async () => {
 it('a commit that cannot be finished now is finished by a later run', async () => {
   const paths = await interrupted();
   mkdirSync(join(paths.root, MADE));
-  await expect(finishCommits(paths, venue)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
+  await expect(finishCommits(paths, exchange)).rejects.toThrow(/EISDIR|ENOTEMPTY|EEXIST/);
   rmSync(join(paths.root, MADE), { recursive: true });
   expect(await finished(paths)).toBe(true);
 });
@@ -340,7 +340,7 @@ it('a journal that cannot be read now is left to a later run', async () => {
   const paths = await interrupted();
   const reading = withCalls(
     'readFile',
-    () => finishCommits(paths, venue),
+    () => finishCommits(paths, exchange),
     () => refuse('EIO'),
   );
   await expect(reading).rejects.toThrow('EIO');

@@ -244,7 +244,7 @@ describe('a run', () => {
 
 /** Of rows that are staged already, in a lake of one series. */
 describe('a commit', () => {
-  const venue = loadBinance();
+  const exchange = loadBinance();
   const engine = createEngine({ threads: 1, memoryBytes: 100e6, tempFolder: scratch });
   afterAll(() => {
     engine.close();
@@ -315,7 +315,7 @@ describe('a commit', () => {
   /** `confirm`: when the lock of the lake is asked. Resolves with the place of a file in the quarantine. */
   async function commitTo(paths: LakePaths, scene: Scene, confirm?: () => void): Promise<string | undefined> {
     const context: WriterContext = {
-      venue,
+      exchange,
       paths,
       manifests: new Manifests(ARCHIVE),
       engine: { ...engine, session },
@@ -361,7 +361,7 @@ describe('a commit', () => {
     });
     await expect(ended).rejects.toMatchObject({ code: 'disk' });
     rmSync(manifest, { recursive: true });
-    expect(await finishCommits(paths, venue)).toEqual([]);
+    expect(await finishCommits(paths, exchange)).toEqual([]);
     expect(manifestLines(folder)).toHaveLength(1);
     expect([readFileSync(join(folder, MONTH), 'utf8'), filesBelow(paths.internal)]).toEqual(['new', []]);
   });

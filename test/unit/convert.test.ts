@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Series, Settings } from '../../src/model/task.js';
-import { archivedColumns } from '../../src/exchange/venue.js';
+import { archivedColumns } from '../../src/exchange/exchange-spec.js';
 import { Converter, received, specOf } from '../helpers/conversion.js';
 import type { Made } from '../helpers/conversion.js';
 import { scratchFolder } from '../helpers/folders.js';

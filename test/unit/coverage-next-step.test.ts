@@ -65,7 +65,7 @@ function nextOf(lacks: readonly Lacks[], given: Given = {}): string | undefined 
   const values = { out: [OUT], now: [NOW], ...flags };
   const layer = { origin: 'flag', values, nameOf: (name: string) => `--${name}` } as const;
   const resolved = resolveOptions(VERBS.coverage, [layer], VENUE);
-  const next = new NextStep({ venue: VENUE, nowMs: Date.parse(NOW), verbs: VERBS, resolved, failures });
+  const next = new NextStep({ exchange: VENUE, nowMs: Date.parse(NOW), verbs: VERBS, resolved, failures });
   for (const one of lacks) next.add(covered(one));
   const line = next.line();
   for (const command of line?.split(' && ') ?? []) {

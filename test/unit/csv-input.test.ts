@@ -1,7 +1,7 @@
 import { closeSync, ftruncateSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { archivedColumns } from '../../src/exchange/venue.js';
+import { archivedColumns } from '../../src/exchange/exchange-spec.js';
 import { findFirstError } from '../../src/convert/check-rows.js';
 import { inspectCsv, rowLines } from '../../src/convert/csv-input.js';
 import type { Inspected } from '../../src/convert/csv-input.js';

@@ -139,7 +139,7 @@ function doubts(): Doubts {
   const days = new CutDays({
     paths: lakePaths(scratch),
     manifests: new Manifests(ARCHIVE),
-    venue: loadBinance(),
+    exchange: loadBinance(),
     nowMs: (FIRST + 5000) * DAY_MS,
     tell: (_plan, object) => {
       told.push(object.key);

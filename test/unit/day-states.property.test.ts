@@ -14,7 +14,7 @@ import { Absences } from '../../src/lake/absences.js';
 import type { ObjectLine } from '../../src/model/manifest-line.js';
 import type { AbsenceReason } from '../../src/model/absence-reasons.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
-import { findDataset } from '../../src/exchange/venue.js';
+import { findDataset } from '../../src/exchange/exchange-spec.js';
 
 const END = 60;
 const DAY = 86_400;

@@ -10,8 +10,8 @@ import { dayText } from '../../src/model/calendar.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { Format } from '../../src/model/task.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
-import { findDataset } from '../../src/exchange/venue.js';
-import type { DatasetSpec } from '../../src/exchange/venue.js';
+import { findDataset } from '../../src/exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../src/exchange/exchange-spec.js';
 import { day } from '../helpers/conversion.js';
 
 const VENUE = loadBinance();

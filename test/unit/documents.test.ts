@@ -16,11 +16,11 @@ import { FACTS } from '../../src/exchange/facts.js';
 import { describeDataset } from '../../src/exchange/describe.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { MARKETS } from '../../src/exchange/names.js';
-import { datasetsOf } from '../../src/exchange/venue.js';
+import { datasetsOf } from '../../src/exchange/exchange-spec.js';
 
-const venue = loadBinance();
+const exchange = loadBinance();
 const descriptions = MARKETS.flatMap((market) =>
-  datasetsOf(venue, market).map((spec) => describeDataset(venue, market, spec)),
+  datasetsOf(exchange, market).map((spec) => describeDataset(exchange, market, spec)),
 );
 const flags = flagRows(FLAG_NAMES, { flagSpec, environmentName, verbs: Object.values(VERBS) });
 

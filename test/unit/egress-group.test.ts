@@ -179,7 +179,7 @@ describe('a program of an egress group', () => {
     await clock.advance(1);
     await until(() => count.used(WINDOW) === 40);
     expect(calls[0]).toEqual({ size: 10, others: {}, windows: [], bans: [], knownBans: [] });
-    const known = { key: 'futures:60000:7', windowMs: 60_000, used: 30, alone: 0, ofVenue: 0 };
+    const known = { key: 'futures:60000:7', windowMs: 60_000, used: 30, alone: 0, ofExchange: 0 };
     expect(calls[2]).toMatchObject({ size: 2, others: { other: 2 }, windows: [known] });
     const own = Object.keys(calls[2]?.others ?? {}).find((id) => id.length === 13);
     await group.leave();
@@ -299,7 +299,11 @@ describe('a program of an egress group', () => {
     let isTaken = false;
     count.onChange(() => (isTaken ||= take(6) === 0));
     await until(() => isTaken);
-    expect(asks().map(({ weight, ofVenue }) => `${weight} ${ofVenue}`)).toEqual(['1 0', '5 60', '1 60']);
+    expect(asks().map(({ weight, ofExchange }) => `${weight} ${ofExchange}`)).toEqual([
+      '1 0',
+      '5 60',
+      '1 60',
+    ]);
     expect(count.used(WINDOW)).toBe(65);
   });
 

@@ -8,7 +8,7 @@ import type { ManifestLine } from '../../src/model/manifest-line.js';
 import { dayText } from '../../src/model/calendar.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { parseFacts, readHalts } from '../../src/exchange/facts.js';
-import { findDataset } from '../../src/exchange/venue.js';
+import { findDataset } from '../../src/exchange/exchange-spec.js';
 
 const DAY = 86_400;
 const HOUR = 3600;

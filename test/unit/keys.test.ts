@@ -4,7 +4,7 @@ import { cadencesOf, keyPath } from '../../src/exchange/keys.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { period, specOf } from '../helpers/conversion.js';
 
-const venue = loadBinance();
+const exchange = loadBinance();
 const KLINES: Series = { market: 'spot', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
 const METRICS: Series = { market: 'um', dataset: 'metrics', symbol: 'BTCUSDT' };
 const FUNDING: Series = { market: 'cm', dataset: 'fundingRate', symbol: 'BTCUSD_PERP' };
@@ -18,8 +18,8 @@ it.each<[Series, string, string]>([
   [CHINESE, '2026-09', 'data/futures/um/monthly/klines/币安人生USDT/1mo/币安人生USDT-1mo-2026-09.zip'],
 ])('the key of a period is that of the archive, and says the period again: %j %s', (series, label, key) => {
   const of = period(label);
-  expect(venue.archive.objectKey(series, of)).toBe(key);
-  expect(venue.archive.periodOf(series, of.cadence)(key)).toEqual(of);
+  expect(exchange.archive.objectKey(series, of)).toBe(key);
+  expect(exchange.archive.periodOf(series, of.cadence)(key)).toEqual(of);
 });
 
 describe('keys that no calendar asks for have no period', () => {
@@ -35,13 +35,13 @@ describe('keys that no calendar asks for have no period', () => {
     ['daily', 'sub/BTCUSDT-1m-2024-01-15.zip'],
     ['daily', 'BTCUSDT-1m-.zip'],
   ])('%s %s', (cadence, name) => {
-    const prefix = venue.archive.seriesPrefix(KLINES, cadence);
-    expect(venue.archive.periodOf(KLINES, cadence)(prefix + name)).toBeUndefined();
+    const prefix = exchange.archive.seriesPrefix(KLINES, cadence);
+    expect(exchange.archive.periodOf(KLINES, cadence)(prefix + name)).toBeUndefined();
   });
 
   it('nor has a key of another folder', () => {
-    const key = venue.archive.objectKey(KLINES, period('2024-01-15'));
-    expect(venue.archive.periodOf({ ...KLINES, market: 'um' }, 'daily')(key)).toBeUndefined();
+    const key = exchange.archive.objectKey(KLINES, period('2024-01-15'));
+    expect(exchange.archive.periodOf({ ...KLINES, market: 'um' }, 'daily')(key)).toBeUndefined();
   });
 });
 
@@ -52,13 +52,13 @@ it('a URL path has every segment percent-encoded and its slashes kept', () => {
 });
 
 it('the member is named like its zip', () => {
-  expect(venue.archive.packing.rowsName(venue.archive.objectKey(CHINESE, period('2026-09')))).toBe(
+  expect(exchange.archive.packing.rowsName(exchange.archive.objectKey(CHINESE, period('2026-09')))).toBe(
     '币安人生USDT-1mo-2026-09.csv',
   );
 });
 
 it('a dataset prefix lists symbols', () => {
-  expect(venue.archive.datasetPrefix('cm', 'daily', 'klines')).toBe('data/futures/cm/daily/klines/');
+  expect(exchange.archive.datasetPrefix('cm', 'daily', 'klines')).toBe('data/futures/cm/daily/klines/');
 });
 
 it('intervals that exist only by month have no daily objects', () => {

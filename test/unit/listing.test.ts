@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { createListing } from '../../src/exchange/listing.js';
 import type { GetListing, ListingCopies, ListingCopy } from '../../src/exchange/listing.js';
-import type { ListingPage } from '../../src/exchange/source.js';
+import type { ListingPage } from '../../src/exchange/exchange.js';
 import { S3_LISTING, parseListing } from '../../src/exchange/s3-listing.js';
 
 /** As the session does it: every page is parsed as it comes. */

@@ -12,7 +12,7 @@ const RECORDED = ['api__v3', 'fapi__v1', 'dapi__v1'].map(
 const missing = restSamplesMissing(...RECORDED);
 if (missing !== undefined) process.stderr.write(`recorded symbols: ${missing}\n`);
 
-const venue = loadBinance();
+const exchange = loadBinance();
 
 describe('pairOf', () => {
   it.each([
@@ -27,7 +27,7 @@ describe('pairOf', () => {
     ['cm', 'ADAUSD_200925', { base: 'ADA', quote: 'USD', settle: 'ADA', expiry: '200925' }],
     ['cm', 'AAVEUSD', { base: 'AAVE', quote: 'USD', settle: 'AAVE' }],
   ])('of %s %s', (market, symbol, pair) => {
-    expect(pairOf(venue, market, symbol)).toEqual(pair);
+    expect(pairOf(exchange, market, symbol)).toEqual(pair);
   });
 
   it.each([
@@ -39,12 +39,12 @@ describe('pairOf', () => {
     ['option', 'BTC-240329-60000-C'],
     ['toString', 'BTCUSDT'],
   ])('is undefined for %s %s', (market, symbol) => {
-    expect(pairOf(venue, market, symbol)).toBeUndefined();
+    expect(pairOf(exchange, market, symbol)).toBeUndefined();
   });
 
   it('prefers known assets to the list of quote assets', () => {
     const known = new Map([['BTCUSDT_240329', { base: 'BTCU', quote: 'SDT' }]]);
-    expect(pairOf(venue, 'um', 'BTCUSDT_240329', known)).toEqual({
+    expect(pairOf(exchange, 'um', 'BTCUSDT_240329', known)).toEqual({
       base: 'BTCU',
       quote: 'SDT',
       settle: 'SDT',
@@ -63,7 +63,7 @@ describe.skipIf(missing !== undefined)('recorded symbols of the exchange', () =>
     const symbols = symbolsIn(JSON.parse(readFileSync(join(REST_SAMPLES, RECORDED[at] ?? ''), 'utf8')));
     expect(symbols).toHaveLength(count);
     const wrong = symbols.filter(({ symbol, baseAsset, quoteAsset, marginAsset }) => {
-      const pair = pairOf(venue, market, symbol);
+      const pair = pairOf(exchange, market, symbol);
       return pair?.base !== baseAsset || pair.quote !== quoteAsset || pair.settle !== marginAsset;
     });
     expect(wrong).toEqual([]);

@@ -20,7 +20,7 @@ const ARCHIVE = loadBinance().archive;
 
 const scratch = scratchFolder();
 const CONTEXT = {
-  venue: loadBinance(),
+  exchange: loadBinance(),
   manifests: new Manifests(ARCHIVE),
   tempFolder: scratch,
   engine: createEngine({ threads: 1, memoryBytes: 100e6, tempFolder: scratch }),

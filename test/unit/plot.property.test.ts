@@ -9,7 +9,7 @@ import type { Bar } from '../../src/verbs/plot/read-bars.js';
 import { timeGrid, timeTicks } from '../../src/verbs/plot/time-grid.js';
 import { LONGEST_TEXT, valueScale, valueText } from '../../src/verbs/plot/value-scale.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
-import { findDataset } from '../../src/exchange/venue.js';
+import { findDataset } from '../../src/exchange/exchange-spec.js';
 import { scratchFolder } from '../helpers/folders.js';
 
 const HOUR_MS = 3_600_000;

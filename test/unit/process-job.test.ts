@@ -49,7 +49,7 @@ it('a worker whose clock is more than 31 days behind leaves the job to others', 
 
 /** How a job ends whose worker is stopped while the queue is told of the failure. */
 async function endOf(url: string, fields: Partial<QueuedJob> = {}): Promise<unknown> {
-  const [source, stop, common] = [loadBinance(), new AbortController(), new SharedResources()];
+  const [exchange, stop, common] = [loadBinance(), new AbortController(), new SharedResources()];
   // The rounds of the run wait for minutes.
   const clock = new IdleClock(Date.now());
   const surroundings = surroundingsOf({ HOME: scratch, XDG_STATE_HOME: scratch });
@@ -57,8 +57,8 @@ async function endOf(url: string, fields: Partial<QueuedJob> = {}): Promise<unkn
   const layers = [{ origin: 'flag' as const, values, nameOf: (name: string) => `--${name}` }];
   const out = join(scratch, 'lake');
   const pipeline = new Pipeline({
-    source,
-    resolved: resolveOptions(VERBS.worker, layers, source),
+    exchange,
+    resolved: resolveOptions(VERBS.worker, layers, exchange),
     surroundings,
     clock,
     stop,
@@ -80,7 +80,7 @@ async function endOf(url: string, fields: Partial<QueuedJob> = {}): Promise<unkn
   };
   const context = {
     verbs: VERBS,
-    source,
+    exchange,
     surroundings,
     clock,
     io: { environment: {} },

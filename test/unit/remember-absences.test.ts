@@ -41,7 +41,7 @@ function scene(): Scene {
       const notes = new AbsenceNotes({
         paths: { root },
         manifests: new Manifests(ARCHIVE),
-        venue: { name: 'binance' },
+        exchange: { name: 'binance' },
         nowMs: Date.parse(NOW),
       });
       note(notes);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { dayText } from '../../src/model/calendar.js';
-import type { ListedObject } from '../../src/exchange/source.js';
+import type { ListedObject } from '../../src/exchange/exchange.js';
 import type { Listing } from '../../src/exchange/listing.js';
 import { absenceReason, listSeries } from '../../src/plan/series-listing.js';
 import type { SeriesListing } from '../../src/plan/series-listing.js';
@@ -9,7 +9,7 @@ import type { Cadence, Series } from '../../src/model/task.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { day, period } from '../helpers/conversion.js';
 
-const venue = loadBinance();
+const exchange = loadBinance();
 const SERIES: Series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
 const TODAY = '2024-06-01';
 
@@ -29,8 +29,8 @@ function bucketOf(
   labels: readonly string[],
   strays: readonly string[] = [],
 ): { listing: Listing; walks: Walk[] } {
-  const prefix = venue.archive.seriesPrefix(SERIES, cadence);
-  const zips = labels.map((label) => venue.archive.objectKey(SERIES, period(label)));
+  const prefix = exchange.archive.seriesPrefix(SERIES, cadence);
+  const zips = labels.map((label) => exchange.archive.objectKey(SERIES, period(label)));
   const keys = [
     ...zips,
     ...zips.map((key) => `${key}.CHECKSUM`),
@@ -62,7 +62,7 @@ async function walk(
   to: string,
 ): Promise<SeriesListing> {
   const want = { to: day(to), today: day(TODAY), ...(from === undefined ? {} : { from: day(from) }) };
-  return listSeries(bucket.listing, venue, SERIES, cadence, want);
+  return listSeries(bucket.listing, exchange, SERIES, cadence, want);
 }
 
 function texts(listing: SeriesListing): string[] {

@@ -21,7 +21,7 @@ async function verifiedBy(sidecar: string): Promise<string | undefined> {
   const arrived = await downloadObject(
     {
       fetch: verify(wire),
-      venue: loadBinance(),
+      exchange: loadBinance(),
       options: {
         archiveUrl: 'http://archive.test',
         staleChecksum: 'fail',

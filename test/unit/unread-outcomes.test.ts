@@ -33,7 +33,7 @@ it('a run waits while its reader takes no outcome, and no outcome is lost', asyn
     now: [NOW],
   };
   const run = startRun({
-    source: loadBinance(),
+    exchange: loadBinance(),
     verb: 'metrics',
     resolved: resolveOptions(VERBS.metrics, [{ origin: 'flag', values, nameOf: (name) => `--${name}` }]),
     surroundings: { home, stateHome: undefined, proxies: NO_PROXIES },

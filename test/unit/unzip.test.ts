@@ -16,7 +16,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { makeZip } from '../../scripts/make-zip.js';
 import type { Body } from '../../src/model/fetch.js';
 import { unzip } from '../../src/exchange/zip/unzip.js';
-import type { UnpackOptions } from '../../src/exchange/source.js';
+import type { UnpackOptions } from '../../src/exchange/exchange.js';
 
 const NAME = 'BTCUSDT-1m-2024-01-15.csv';
 const DATA = Buffer.from('1705276800000,42000.10,42000.20\n'.repeat(40));

@@ -11,7 +11,7 @@ import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { SETTINGS } from '../helpers/conversion.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
-const venue = loadBinance();
+const exchange = loadBinance();
 const NOW = Date.parse('2026-11-21T07:00:00Z');
 const TODAY = parseDay('2026-11-21') ?? 0;
 
@@ -49,7 +49,7 @@ async function wait(untilText: string, scene: Scene) {
     ]).options,
     clock,
     stop,
-    venue,
+    exchange,
     nowMs: scene.nowMs ?? NOW,
     currentMs: () => (scene.nowMs ?? NOW) + clock.monotonic() - startedAt,
     observer: { ...SILENT_OBSERVER, waiting: (message) => said.push(message) },
@@ -60,7 +60,7 @@ async function wait(untilText: string, scene: Scene) {
         await Promise.resolve();
         for (const { series, cadences } of requests) {
           const cadence = cadences.includes('daily') ? 'daily' : 'monthly';
-          if (prefix !== venue.archive.seriesPrefix(series, cadence)) continue;
+          if (prefix !== exchange.archive.seriesPrefix(series, cadence)) continue;
           (asked[series.symbol] ??= []).push(minutes());
           const at = scene.published[series.symbol];
           const isThere = at !== undefined && minutes() >= at;
@@ -74,7 +74,7 @@ async function wait(untilText: string, scene: Scene) {
               ? days.map(dayPeriod)
               : months.flatMap((month) => parsePeriod('monthly', month) ?? []);
           for (const period of periods) {
-            const key = venue.archive.objectKey(series, period);
+            const key = exchange.archive.objectKey(series, period);
             if (key > marker) yield [{ key, bytes: 1, etag: 'e', lastModified: '' }];
           }
         }

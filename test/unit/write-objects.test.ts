@@ -28,7 +28,7 @@ async function write(objects: readonly ReceivedObject[]): Promise<void> {
   };
   const session = {
     paths,
-    venue: loadBinance(),
+    exchange: loadBinance(),
     tally: new Counters(),
     options: { verify: 'none' },
     tell: () => Promise.resolve(),

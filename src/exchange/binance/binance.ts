@@ -2,13 +2,13 @@
 import { ZIP } from '../zip/unzip.js';
 import { parsePeriod, periodText } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
-import { readDatasetFacts, readHalts, readVenueFacts } from '../facts.js';
+import { readDatasetFacts, readHalts, readExchangeFacts } from '../facts.js';
 import type { HaltFacts } from '../facts.js';
 import { fileOfKey } from '../keys.js';
 import { S3_LISTING } from '../s3-listing.js';
-import type { Archive, Sidecar, Source } from '../source.js';
-import { venueOf } from '../venue.js';
-import type { Venue } from '../venue.js';
+import type { Archive, Sidecar, Exchange } from '../exchange.js';
+import { exchangeSpecOf } from '../exchange-spec.js';
+import type { ExchangeSpec } from '../exchange-spec.js';
 import { binanceRest } from './rest-session.js';
 import type { AnswerRules } from '../../http/exchange-hosts.js';
 import type { Refusal } from '../../http/transport/error-map.js';
@@ -17,13 +17,13 @@ import { DURATION_MS } from '../../model/units.js';
 import { fieldsOf, parseJson } from '../../text/json.js';
 
 /** Throws if the files of config/ contradict each other, which is a bug of the package. */
-export function loadBinance(): Source {
-  const facts = readVenueFacts();
-  const venue = venueOf(facts, readDatasetFacts());
+export function loadBinance(): Exchange {
+  const facts = readExchangeFacts();
+  const exchange = exchangeSpecOf(facts, readDatasetFacts());
   let halts: readonly HaltFacts[] | undefined;
   return {
-    ...venue,
-    archive: binanceArchive(venue.markets),
+    ...exchange,
+    archive: binanceArchive(exchange.markets),
     answers: BINANCE_ANSWERS,
     rest: binanceRest(facts.hosts),
     halts: () => (halts ??= readHalts()),
@@ -34,7 +34,7 @@ export function loadBinance(): Source {
 
 const ENDING = '.zip';
 
-function binanceArchive(markets: Venue['markets']): Archive {
+function binanceArchive(markets: ExchangeSpec['markets']): Archive {
   const datasetPrefix: Archive['datasetPrefix'] = (market, cadence, dataset) =>
     `data/${markets[market]?.path ?? market}/${cadence}/${dataset}/`;
   const seriesPrefix: Archive['seriesPrefix'] = (series, cadence) => {

@@ -3,7 +3,7 @@ import { CryptodlError } from '../../model/errors.js';
 import type { Market } from '../../model/task.js';
 import { DURATION_MS } from '../../model/units.js';
 import type { Assets } from '../pairs.js';
-import type { TradedSymbol } from '../source.js';
+import type { TradedSymbol } from '../exchange.js';
 import type { RestClient, RestRequest } from './rest-client.js';
 import { fieldsOf, parseJson } from '../../text/json.js';
 

@@ -9,14 +9,14 @@ import { agoText } from '../../model/units.js';
 import type { RouteSpec } from '../facts.js';
 import { shownValue } from '../rest-rows.js';
 import type { Page, Row, Span } from '../rest-rows.js';
-import type { Addresses, RestApi, RestSessionOptions } from '../source.js';
-import { intervalMs } from '../venue.js';
-import type { Venue } from '../venue.js';
+import type { Addresses, RestApi, RestSessionOptions } from '../exchange.js';
+import { intervalMs } from '../exchange-spec.js';
+import type { ExchangeSpec } from '../exchange-spec.js';
 import { exchangeInfo, isPerpetual, pairOf, parseHeldInfo, weightBucket } from './exchange-info.js';
 import type { ExchangeInfo } from './exchange-info.js';
 import { RestClient } from './rest-client.js';
 
-export function binanceRest({ spot, spotPublic }: Venue['hosts']): RestApi {
+export function binanceRest({ spot, spotPublic }: ExchangeSpec['hosts']): RestApi {
   return {
     urls: restUrls,
     places: restPlaces,

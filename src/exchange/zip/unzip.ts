@@ -8,7 +8,7 @@ import { crc32, createInflateRaw, inflateRaw, inflateRawSync } from 'node:zlib';
 import type { ZlibOptions } from 'node:zlib';
 import type { Body } from '../../model/fetch.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { Packing, UnpackOptions } from '../source.js';
+import type { Packing, UnpackOptions } from '../exchange.js';
 import {
   MAX_DEFLATE_RATIO,
   METHOD_STORED,

@@ -29,8 +29,8 @@ export class GroupCount implements WindowCount {
   #known = 0;
   /** Permits that this program took without Redis, and that Redis does not know yet. */
   #alone = 0;
-  /** The count of the venue. */
-  #ofVenue = 0;
+  /** The count of the exchange. */
+  #ofExchange = 0;
   isAsking = false;
   #refused: { readonly until: number; readonly weight: number; readonly isFull: boolean } | undefined;
 
@@ -51,7 +51,7 @@ export class GroupCount implements WindowCount {
 
   used(window: number): number {
     if (window !== this.#window.window) return 0;
-    return Math.max(this.#known - this.#held + this.#alone, this.#ofVenue);
+    return Math.max(this.#known - this.#held + this.#alone, this.#ofExchange);
   }
 
   holds(window: number, weight: number): boolean {
@@ -77,7 +77,7 @@ export class GroupCount implements WindowCount {
 
   /** The next call tells the group: other programs get this count with their own answers. */
   raise(window: number, used: number): void {
-    if (window === this.#window.window) this.#ofVenue = Math.max(this.#ofVenue, used);
+    if (window === this.#window.window) this.#ofExchange = Math.max(this.#ofExchange, used);
   }
 
   giveBack(window: number, weight: number): void {
@@ -93,7 +93,7 @@ export class GroupCount implements WindowCount {
   tell(): ToldWindow | undefined {
     const { key, windowMs } = this.#window;
     if (this.#clock.monotonic() >= this.#triedAt + windowMs) return undefined;
-    return { key, windowMs, used: this.#known, alone: this.#alone, ofVenue: this.#ofVenue };
+    return { key, windowMs, used: this.#known, alone: this.#alone, ofExchange: this.#ofExchange };
   }
 
   learn({ key, alone }: ToldWindow, used: number): void {
@@ -109,10 +109,10 @@ export class GroupCount implements WindowCount {
     this.#held = 0;
   }
 
-  /** Without Redis: at most the share of this program, only in windows that began after the others noticed, and never above the count of the venue. */
+  /** Without Redis: at most the share of this program, only in windows that began after the others noticed, and never above the count of the exchange. */
   #takeAlone(weight: number, permits: number, isNewWindow: boolean): number {
     const share = Math.floor(permits / this.#group.size);
-    if (!isNewWindow || this.#alone + weight > share || this.#ofVenue + weight > permits) return Infinity;
+    if (!isNewWindow || this.#alone + weight > share || this.#ofExchange + weight > permits) return Infinity;
     this.#alone += weight;
     return 0;
   }
@@ -143,7 +143,7 @@ export class GroupCount implements WindowCount {
     this.#triedAt = this.#clock.monotonic();
     if (window === this.#window.window && windowMs === this.#window.windowMs) return;
     this.#window = { key: `${this.#bucket}:${windowMs}:${window}`, window, windowMs };
-    this.#held = this.#known = this.#alone = this.#ofVenue = 0;
+    this.#held = this.#known = this.#alone = this.#ofExchange = 0;
     this.#refused = undefined;
   }
 }

@@ -19,8 +19,8 @@ export interface ToldWindow {
   readonly used: number;
   /** Permits that the member took without Redis, and did not tell yet. */
   readonly alone: number;
-  /** The count of the venue. */
-  readonly ofVenue: number;
+  /** The count of the exchange. */
+  readonly ofExchange: number;
   /** Permits that the member wants; a negative number gives permits back. */
   readonly weight?: number;
   readonly limit?: number;
@@ -78,7 +78,7 @@ for at, window in ipairs(told.windows) do
   local used = redis.call('GET', group .. ':used:' .. window.key)
   -- The counter was there.
   if not used and redis.call('HGET', group, last(window)) == window.key then begun = now end
-  counts[at] = math.max(math.max(number(used), window.used) + window.alone, window.ofVenue)
+  counts[at] = math.max(math.max(number(used), window.used) + window.alone, window.ofExchange)
 end
 local isSettling = now - begun < ${SETTLING_MS}
 

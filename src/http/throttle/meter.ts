@@ -75,7 +75,7 @@ const SLOW_FROM = 0.8;
 export class WindowMeter implements Meter {
   readonly #serverTime: (nowMs: number) => ServerTime;
   readonly #count: WindowCount;
-  /** The venue may tell a new one. */
+  /** The exchange may tell a new one. */
   budget: Budget;
   #window = Number.NaN;
   /** Beginning of the slow part of the current window. */

@@ -5,9 +5,9 @@ import { dayOf, startOfDay } from '../../model/calendar.js';
 import { CryptodlError, toCryptodlError } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import type { Format, Series } from '../../model/task.js';
-import { findDataset } from '../../exchange/venue.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
-import type { Source } from '../../exchange/source.js';
+import { findDataset } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import type { Exchange } from '../../exchange/exchange.js';
 import { statesOf } from './day-states.js';
 import type { OrderedFormats, ReportedFailure, SeriesStates } from './day-states.js';
 import { faultOfSeries, FileDigests } from './file-digests.js';
@@ -77,7 +77,7 @@ export interface Catalogue {
 const AT_ONCE = 32;
 
 /** Reads nothing yet. `root`: the absolute path of the lake. */
-export function openCatalogue(root: string, venue: Source, signal: AbortSignal): Catalogue {
+export function openCatalogue(root: string, exchange: Exchange, signal: AbortSignal): Catalogue {
   const digests = new FileDigests(root, signal);
   return {
     root,
@@ -85,19 +85,19 @@ export function openCatalogue(root: string, venue: Source, signal: AbortSignal):
       const all = [...selected];
       for (let at = 0; at < all.length; at += AT_ONCE) {
         const some = all.slice(at, at + AT_ONCE);
-        yield* (await Promise.all(some.map((one) => heldSeriesOf(root, venue, one)))).flat();
+        yield* (await Promise.all(some.map((one) => heldSeriesOf(root, exchange, one)))).flat();
       }
     },
     states: async function* (selected, terms) {
       const known = terms.keepsStates === true ? await KnownStates.open(root) : undefined;
-      for (const series of selected) yield* await judgedSeries({ root, venue, known }, series, terms);
+      for (const series of selected) yield* await judgedSeries({ root, exchange, known }, series, terms);
       await known?.save();
     },
     relation: async (parts, range = {}) => {
       const [first] = parts;
       const { market, dataset, interval } = first?.series ?? {};
       const spec =
-        market === undefined || dataset === undefined ? undefined : findDataset(venue, market, dataset);
+        market === undefined || dataset === undefined ? undefined : findDataset(exchange, market, dataset);
       if (market === undefined || dataset === undefined) return undefined;
       if (spec === undefined) throw new RangeError(`${market} has no dataset ${dataset}`);
       const files = parts.flatMap((part) => filesOfRange(part, spec, range));
@@ -112,33 +112,33 @@ export function openCatalogue(root: string, venue: Source, signal: AbortSignal):
 
 interface JudgedLake {
   readonly root: string;
-  readonly venue: Source;
+  readonly exchange: Exchange;
   readonly known: KnownStates | undefined;
 }
 
 /** Empty for a manifest that cannot be read. */
 async function judgedSeries(
-  { root, venue, known }: JudgedLake,
+  { root, exchange, known }: JudgedLake,
   series: Series,
   { rangesOf, orderedOf, formats, nowMs, failures, onRefused }: JudgeTerms,
 ): Promise<SeriesStates[]> {
   const name = seriesName(series);
   const terms = {
-    today: dayOf(nowMs, venue),
-    spec: findDataset(venue, series.market, series.dataset),
-    halts: haltsOf(venue, series),
+    today: dayOf(nowMs, exchange),
+    spec: findDataset(exchange, series.market, series.dataset),
+    halts: haltsOf(exchange, series),
     failures: failures?.get(name) ?? [],
     ordered: orderedOf?.(series),
   };
   const ranges = rangesOf(series);
-  const computedFrom = JSON.stringify([venue.name, terms, ranges]);
+  const computedFrom = JSON.stringify([exchange.name, terms, ranges]);
   const isWanted = ({ format }: SeriesStates): boolean =>
     formats === undefined || format === undefined || formats.includes(format);
   try {
     let states = known?.of(name, computedFrom);
     if (states === undefined) {
       await known?.begin();
-      const read = await readSeries(root, venue, series);
+      const read = await readSeries(root, exchange, series);
       for (const error of read.refused) onRefused(error);
       states = ranges.map((range) => statesOf(series, read, { ...terms, range }));
       if (read.refused.length === 0) await known?.add(name, computedFrom, { paths: read.paths, states });
@@ -153,10 +153,10 @@ async function judgedSeries(
 }
 
 /** The listed halts of the trading that the dataset records. */
-export function haltsOf(venue: Source, { market, dataset }: Series): Spans {
-  const seconds = (iso: string): number => (Date.parse(iso) - venue.dayStartMs) / 1000;
+export function haltsOf(exchange: Exchange, { market, dataset }: Series): Spans {
+  const seconds = (iso: string): number => (Date.parse(iso) - exchange.dayStartMs) / 1000;
   return union(
-    venue
+    exchange
       .halts()
       .filter((halt) => halt.market === market && halt.datasets.includes(dataset))
       .flatMap(({ from, to }) => [seconds(from), seconds(to)]),
@@ -164,10 +164,10 @@ export function haltsOf(venue: Source, { market, dataset }: Series): Spans {
 }
 
 /** Empty for a series of which the lake has only absences. */
-async function heldSeriesOf(root: string, venue: Source, series: Series): Promise<HeldSeries[]> {
-  const spec = findDataset(venue, series.market, series.dataset);
+async function heldSeriesOf(root: string, exchange: Exchange, series: Series): Promise<HeldSeries[]> {
+  const spec = findDataset(exchange, series.market, series.dataset);
   try {
-    const read = await readSeriesFiles(root, venue, series);
+    const read = await readSeriesFiles(root, exchange, series);
     if (read.isEmpty) return [];
     return [{ series, spec, ...read, fault: faultOfSeries(root, read), damage: undefined }];
   } catch (error) {

@@ -6,7 +6,7 @@ import { DAY_MS, dayOf, startOfDay } from '../../model/calendar.js';
 import type { DayStart } from '../../model/calendar.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import type { HeldSpan } from '../held-objects.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 
 /** Shorter stretches at midnight are common. */
 const LONG_MS = 2 * 3600_000;

@@ -6,7 +6,7 @@ import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { calendarStart, dayOf, dayPeriod, parsePeriod } from '../../model/calendar.js';
 import type { DayStart } from '../../model/calendar.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { reasons } from './absent-days.js';
 import type { GapReason, SeriesFacts } from './absent-days.js';
 import { isLongStretch, idsGoOn } from './cut-days.js';

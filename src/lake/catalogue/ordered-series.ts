@@ -5,9 +5,9 @@ import { LATE_MS } from '../../model/absence-reasons.js';
 import { dayOf, monthOf, monthStart, parseDay } from '../../model/calendar.js';
 import type { Series, Settings } from '../../model/task.js';
 import { cadencesOf } from '../../exchange/keys.js';
-import type { Source } from '../../exchange/source.js';
-import { findDataset, hasLongBars } from '../../exchange/venue.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import { findDataset, hasLongBars } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { DayRange } from './spans.js';
 
 /**
@@ -23,10 +23,10 @@ export function seriesOf({ market, dataset, interval, symbols }: Order): Series[
 }
 
 /** The days up to the last one that must be published by now. */
-export function orderedDays(order: Order, venue: Source, nowMs: number): OrderedDays {
+export function orderedDays(order: Order, exchange: Exchange, nowMs: number): OrderedDays {
   const { market, dataset, interval, verb, settings, first, last, months } = order;
   const cadence = verb === 'vision' ? settings.cadence : undefined;
-  const due = dueEnd(findDataset(venue, market, dataset), { interval, cadence, venue, nowMs });
+  const due = dueEnd(findDataset(exchange, market, dataset), { interval, cadence, exchange, nowMs });
   const published = months === undefined ? due : monthStart(monthOf(due));
   const end = Math.min(published, last === null ? Infinity : (parseDay(last) ?? 0) + 1);
   const from = first === null ? undefined : (parseDay(first) ?? 0);
@@ -44,19 +44,19 @@ interface DueContext {
   readonly interval: string | undefined;
   /** Undefined for rows of REST. */
   readonly cadence: Settings['cadence'] | undefined;
-  readonly venue: Source;
+  readonly exchange: Exchange;
   readonly nowMs: number;
 }
 
 /** The day after the last one that must be published by now. Bars above a day have daily objects only for some symbols. */
 export function dueEnd(
   spec: DatasetSpec | undefined,
-  { interval, cadence, venue, nowMs }: DueContext,
+  { interval, cadence, exchange, nowMs }: DueContext,
 ): number {
   const isMonthly =
     cadence !== undefined &&
     spec !== undefined &&
     (hasLongBars(spec, interval) || !cadencesOf(spec, interval, cadence).includes('daily'));
-  const due = dayOf(nowMs - LATE_MS[isMonthly ? 'monthly' : 'daily'], venue);
+  const due = dayOf(nowMs - LATE_MS[isMonthly ? 'monthly' : 'daily'], exchange);
   return isMonthly ? monthStart(monthOf(due)) : due;
 }

@@ -16,14 +16,14 @@ import type { CryptodlError } from '../../model/errors.js';
 import { FORMATS } from '../../model/task.js';
 import type { Format, Series, Settings } from '../../model/task.js';
 import { periodOf } from '../../exchange/keys.js';
-import type { Source } from '../../exchange/source.js';
+import type { Exchange } from '../../exchange/exchange.js';
 import type { SeriesRead } from './day-states.js';
 import type { DayRange } from './spans.js';
 
 /** A manifest alone. Rejects with `manifest-damaged` for a line that cannot be read. */
 export function readHeld(
   root: string,
-  { name, archive }: Pick<Source, 'name' | 'archive'>,
+  { name, archive }: Pick<Exchange, 'name' | 'archive'>,
   series: Series,
 ): Promise<Manifest> {
   return readManifest(join(root, seriesFolder(name, series)), archive);
@@ -37,12 +37,12 @@ interface ReadFromLake extends SeriesRead {
 }
 
 /** Rejects for a manifest that cannot be read. */
-export async function readSeries(root: string, venue: Source, series: Series): Promise<ReadFromLake> {
-  const folder = join(root, seriesFolder(venue.name, series));
-  const { manifest, revisions, dropped, refused } = await inspectManifest(folder, venue.archive);
+export async function readSeries(root: string, exchange: Exchange, series: Series): Promise<ReadFromLake> {
+  const folder = join(root, seriesFolder(exchange.name, series));
+  const { manifest, revisions, dropped, refused } = await inspectManifest(folder, exchange.archive);
   const droppedDays: Partial<Record<Format, DayRange[]>> = {};
   for (const { format, key } of dropped) {
-    const period = periodOf({ venue, series }, key);
+    const period = periodOf({ exchange, series }, key);
     if (period !== undefined) (droppedDays[format] ??= []).push(period);
   }
   const listed = new Map<string, ReadonlySet<string>>();
@@ -105,13 +105,17 @@ export interface SeriesFiles extends LeftOut {
 }
 
 /** The committed files of a series, each day once. Rejects for a damaged manifest. */
-export async function readSeriesFiles(root: string, venue: Source, series: Series): Promise<SeriesFiles> {
-  const folder = join(root, seriesFolder(venue.name, series));
-  const first = await soundFiles(folder, await readHeld(root, venue, series));
+export async function readSeriesFiles(
+  root: string,
+  exchange: Exchange,
+  series: Series,
+): Promise<SeriesFiles> {
+  const folder = join(root, seriesFolder(exchange.name, series));
+  const first = await soundFiles(folder, await readHeld(root, exchange, series));
   if (first.unsound.length === 0) return first;
   // A run may have replaced a file in between, so the second reading decides.
   await backingOf(folder)?.reopenSeries(folder);
-  return soundFiles(folder, await readHeld(root, venue, series));
+  return soundFiles(folder, await readHeld(root, exchange, series));
 }
 
 async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFiles> {

@@ -6,7 +6,7 @@ import { quoteName, quotePath, quoteText, timestampLiteral } from '../../convert
 import { startOfDay } from '../../model/calendar.js';
 import type { Market, Series } from '../../model/task.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { LakeFile } from './read-series.js';
 import type { DayRange } from './spans.js';
 

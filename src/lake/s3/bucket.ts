@@ -10,7 +10,7 @@ import type { LakeAddress } from '../../model/lake-address.js';
 import { bytesText } from '../../model/units.js';
 import { byKey } from '../../exchange/keys.js';
 import { parseListing } from '../../exchange/s3-listing.js';
-import type { ListingPage } from '../../exchange/source.js';
+import type { ListingPage } from '../../exchange/exchange.js';
 import { S3Access, statusOf } from './client.js';
 import type { Client, ClientOptions, Sdk, Transfer } from './client.js';
 

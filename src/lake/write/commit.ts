@@ -12,7 +12,7 @@ import { commitFiles } from '../commit-journal.js';
 import { linesOfRemoved } from '../undone-commits.js';
 import type { Format, PartitionPlan, Revision } from '../../model/task.js';
 import { hasDays } from '../../exchange/keys.js';
-import { findDataset } from '../../exchange/venue.js';
+import { findDataset } from '../../exchange/exchange-spec.js';
 import type { ConversionResult } from '../../convert/conversion.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import { readFooter } from '../../convert/parquet-footer.js';
@@ -52,7 +52,7 @@ export async function commit(
   const { existing, made, dead } = commitment;
   await context.lock?.confirm();
   // Checked again: a symbolic link may have replaced a folder since the rows were read.
-  await context.paths.folder(seriesFolder(context.venue.name, plan.series));
+  await context.paths.folder(seriesFolder(context.exchange.name, plan.series));
   const quarantinePath =
     (await quarantineUnlisted(context, plan, commitment)) ?? (await quarantineDamaged(context, commitment));
   const publications = made.map(({ staged, file }) => ({ staged, target: join(existing.folder, file) }));
@@ -161,8 +161,8 @@ function mayHaveMoreDays(
   gaps: ObjectLine['gaps'],
 ): boolean {
   return (
-    hasDays(findDataset(context.venue, plan.series.market, plan.series.dataset), plan, object) &&
-    daysWithin(object.period, gaps, context.venue).length > 0
+    hasDays(findDataset(context.exchange, plan.series.market, plan.series.dataset), plan, object) &&
+    daysWithin(object.period, gaps, context.exchange).length > 0
   );
 }
 

@@ -27,11 +27,11 @@ export interface ExistingFile {
 
 /** `arriving`: the periods of the rows to write; by default all periods that the plan fetches. */
 export async function readExistingFile(
-  context: Pick<WriterContext, 'paths' | 'venue' | 'manifests'>,
+  context: Pick<WriterContext, 'paths' | 'exchange' | 'manifests'>,
   plan: PartitionPlan,
   arriving: readonly Period[] = fetchedPeriods(plan),
 ): Promise<ExistingFile> {
-  const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
+  const folder = await context.paths.folder(seriesFolder(context.exchange.name, plan.series));
   const file = `${plan.label}.${plan.settings.format}`;
   await refuseIrregular(join(folder, file));
   const objects = (await context.manifests.of(folder))[plan.settings.format];
@@ -55,7 +55,7 @@ export async function readExistingFile(
  * Without `force`, rejects with `usage` if the settings differ from those of the series.
  */
 export async function completePlan(
-  context: Pick<WriterContext, 'paths' | 'venue' | 'manifests'>,
+  context: Pick<WriterContext, 'paths' | 'exchange' | 'manifests'>,
   plan: PartitionPlan,
 ): Promise<PartitionPlan> {
   if (plan.rebuild !== undefined) return plan;

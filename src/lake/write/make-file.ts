@@ -17,8 +17,8 @@ import { periodText } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { PartitionPlan, Series, Settings } from '../../model/task.js';
 import { stagingFolder } from '../layout.js';
-import { findDataset } from '../../exchange/venue.js';
-import type { DatasetSpec, Venue } from '../../exchange/venue.js';
+import { findDataset } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 import type { MadeFile } from './commit.js';
 import { overlaps } from './existing-file.js';
 import type { ExistingFile } from './existing-file.js';
@@ -58,7 +58,7 @@ export async function makeFile(
 }
 
 export function datasetSpec(context: WriterContext, plan: PartitionPlan): DatasetSpec {
-  const spec = findDataset(context.venue, plan.series.market, plan.series.dataset);
+  const spec = findDataset(context.exchange, plan.series.market, plan.series.dataset);
   if (spec === undefined) throw new CryptodlError('bug', `${plan.series.dataset} is not declared`);
   return spec;
 }
@@ -135,7 +135,7 @@ async function readBack(plan: PartitionPlan, staged: string, result: ConversionR
 }
 
 function metadataOf(
-  { tool, venue }: Pick<WriterContext, 'tool' | 'venue'>,
+  { tool, exchange }: Pick<WriterContext, 'tool' | 'exchange'>,
   { series, settings }: PartitionPlan,
   spec: DatasetSpec,
   label: string,
@@ -156,7 +156,7 @@ function metadataOf(
   });
   const isRest = objects.map(isFromRest);
   return fileMetadata(
-    { venue, tool, series, spec, settings, label },
+    { exchange, tool, series, spec, settings, label },
     {
       entry: { objects: objects.sort((a, b) => (a.key < b.key ? -1 : 1)) },
       hasArchive: isRest.includes(false),
@@ -168,7 +168,7 @@ function metadataOf(
 // The metadata in the footer of a Parquet file. It has no time stamps, so that the same rows produce the same file.
 
 export interface DescribedFile {
-  readonly venue: Pick<Venue, 'name' | 'terms'>;
+  readonly exchange: Pick<ExchangeSpec, 'name' | 'terms'>;
   /** The version of the program. */
   readonly tool: string;
   readonly series: Series;
@@ -188,12 +188,12 @@ export interface RowOrigin {
 
 /** The series, the columns and the origin of the rows as JSON, with the terms of their sources. */
 export function fileMetadata(
-  { venue, tool, series, spec, settings, label }: DescribedFile,
+  { exchange, tool, series, spec, settings, label }: DescribedFile,
   { entry, hasArchive, hasRest }: RowOrigin,
 ): FileMetadata {
   const cryptodl = JSON.stringify({
     tool: `cryptodl ${tool}`,
-    venue: venue.name,
+    venue: exchange.name,
     ...series,
     settings,
     period: label,
@@ -203,7 +203,7 @@ export function fileMetadata(
     ),
     ...entry,
   });
-  const { terms } = venue;
+  const { terms } = exchange;
   if (terms === undefined) return { cryptodl };
   const sources = [...(hasArchive ? [terms.archive] : []), ...(hasRest ? [terms.rest] : [])];
   return {

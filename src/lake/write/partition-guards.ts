@@ -127,8 +127,8 @@ export async function publishedOrFailed(
   }
 }
 
-export function folderOf({ paths, venue }: WriterContext, { series }: PartitionPlan): string {
-  return join(paths.root, seriesFolder(venue.name, series));
+export function folderOf({ paths, exchange }: WriterContext, { series }: PartitionPlan): string {
+  return join(paths.root, seriesFolder(exchange.name, series));
 }
 
 // Revisions that lack held rows. They are rejected and recorded in the manifest, so that they are not fetched again.

@@ -7,7 +7,7 @@ import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { seriesName } from '../../model/task.js';
 import type { PartitionPlan } from '../../model/task.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { commit, replacedRevision } from './commit.js';
 import type { MadeFile } from './commit.js';
 import type { ObjectFacts } from '../../convert/conversion.js';

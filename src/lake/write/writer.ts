@@ -9,7 +9,7 @@ import type { Serialize } from '../../model/in-order.js';
 import type { RowFacts } from '../../model/outcome.js';
 import type { PartitionPlan, Revision } from '../../model/task.js';
 import type { WorkSubject } from '../../model/work.js';
-import type { Source } from '../../exchange/source.js';
+import type { Exchange } from '../../exchange/exchange.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { Engine } from '../../convert/duckdb.js';
 import type { Overlap } from '../../convert/conversion.js';
@@ -18,7 +18,7 @@ import type { Overlap } from '../../convert/conversion.js';
 export type Missing = ReadonlyMap<string, 'absent' | CryptodlError>;
 
 export interface WriterContext {
-  readonly venue: Source;
+  readonly exchange: Exchange;
   readonly paths: LakePaths;
   readonly manifests: Manifests;
   /** Folder for temporary files of the run. */

@@ -28,7 +28,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
     write: (plan, received, missing) =>
       publishedOrFailed(context, plan, received, async () => {
         const at = new Date(context.clock.now()).toISOString();
-        const folder = await context.paths.folder(seriesFolder(context.venue.name, plan.series));
+        const folder = await context.paths.folder(seriesFolder(context.exchange.name, plan.series));
         const { zip: held } = await context.manifests.of(folder);
         const takesAll = plan.force === true || context.acceptsShorter;
         const { shorter, unreadable } = await worseZips(context, held, takesAll ? [] : received);
@@ -37,7 +37,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         await context.lock?.confirm();
         // Checked again: symbolic links may have replaced folders since the zips were compared.
         const folderOf = cachedFolderCheck(context.paths.root);
-        await folderOf(seriesFolder(context.venue.name, plan.series));
+        await folderOf(seriesFolder(context.exchange.name, plan.series));
         await stagingFolder(context.paths);
         const made = await Promise.all(taken.map((each) => filesOf(context, folderOf, each)));
         const unlisted = await quarantineUnlisted(context, held, taken, made);
@@ -88,7 +88,7 @@ async function renameAround(
 }
 
 /** Judges the zips of absent objects: intact ones are still held, missing and damaged ones are lost. Moves damaged ones to the quarantine. */
-async function lostZips({ venue, paths, clock }: WriterContext, held: HeldObjects, missing: Missing) {
+async function lostZips({ exchange, paths, clock }: WriterContext, held: HeldObjects, missing: Missing) {
   const stillHeld = new Set<string>();
   const failed = new Map<string, CryptodlError>();
   const lines: ObjectLine[] = [];
@@ -103,7 +103,7 @@ async function lostZips({ venue, paths, clock }: WriterContext, held: HeldObject
     }
     const cause = 'it does not match its manifest, and the archive no longer has it';
     const quarantinePath = await moveToQuarantine(paths, path, cause, clock.now());
-    const { sidecar } = venue.archive;
+    const { sidecar } = exchange.archive;
     if (sidecar !== undefined) await moveToQuarantine(paths, path + sidecar.suffix, cause, clock.now());
     quarantined += quarantinePath === undefined ? 0 : 1;
     failed.set(line.key, lostError(line.file, line.key, quarantinePath));
@@ -173,7 +173,7 @@ async function filesOf(
     staged: stagedPath(context),
     target: join(await folderOf(dirname(path)), basename(path)),
   };
-  const { sidecar } = context.venue.archive;
+  const { sidecar } = context.exchange.archive;
   if (sidecar === undefined) return [file];
   const target = file.target + sidecar.suffix;
   if (received.verified !== 'sidecar') {

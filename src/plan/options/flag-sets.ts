@@ -1,5 +1,5 @@
 /** Sets of flags that several verbs take, and meanings of flags that several verbs share. */
-import { ALL, readVenueWords } from '../../exchange/names.js';
+import { ALL, readExchangeWords } from '../../exchange/names.js';
 import * as parse from './parsers.js';
 import type { FlagName } from './flags.js';
 import type { FlagMeanings } from './verb-spec.js';
@@ -125,7 +125,7 @@ const UNARCHIVED = [...STATISTICS, 'basis', 'bars'];
 export const ARCHIVED = {
   dataset: {
     parse: parse.dataset('archive'),
-    choices: [...readVenueWords().datasets.filter((name) => !UNARCHIVED.includes(name)), ALL],
+    choices: [...readExchangeWords().datasets.filter((name) => !UNARCHIVED.includes(name)), ALL],
   },
 } as const satisfies FlagMeanings;
 

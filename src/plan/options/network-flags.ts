@@ -1,6 +1,6 @@
 /** Flags about the network: limits, sockets, proxy, addresses of hosts. Limits of the user cannot exceed those of the exchange. */
 import * as parse from './parsers.js';
-import { readVenueWords } from '../../exchange/names.js';
+import { readExchangeWords } from '../../exchange/names.js';
 import type { BucketLimit } from '../../exchange/names.js';
 import { COUNT, DURATION, FILE, LIST, oneOf, section } from './flag-spec.js';
 import { proxy, redis, region, url } from './addresses.js';
@@ -45,7 +45,7 @@ function windowText(windowMs: number): string {
   return durationValue(windowMs).replace(/^1(?=[a-z])/, '');
 }
 
-const venue = readVenueWords();
+const exchange = readExchangeWords();
 
 const ADDRESS = { value: 'URL', parse: url } as const;
 
@@ -63,8 +63,8 @@ export const NETWORK_FLAGS = {
     limits: {
       ...LIST,
       isMap: true,
-      doc: `limits of buckets below those of the exchange (${Object.keys(venue.limits).join(', ')}), separated by commas; in a file: limits: { archive: 100/s, futuresData: 800/5m }`,
-      parse: limit(venue.limits),
+      doc: `limits of buckets below those of the exchange (${Object.keys(exchange.limits).join(', ')}), separated by commas; in a file: limits: { archive: 100/s, futuresData: 800/5m }`,
+      parse: limit(exchange.limits),
     },
     priority: {
       value: 'LEVEL',
@@ -125,34 +125,34 @@ export const NETWORK_FLAGS = {
     'archive-url': {
       doc: 'address of the archive',
       ...ADDRESS,
-      default: venue.hosts.archive,
+      default: exchange.hosts.archive,
     },
     'listing-url': {
       doc: 'address of the listing',
       ...ADDRESS,
-      unset: `${venue.hosts.listing}, or --archive-url if given`,
+      unset: `${exchange.hosts.listing}, or --archive-url if given`,
       derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.listing : archiveUrl),
     },
     'fallback-url': {
       doc: 'second address of the archive; used after too many failures of the first',
       ...ADDRESS,
-      unset: `${venue.hosts.origin}, unless --archive-url is given`,
+      unset: `${exchange.hosts.origin}, unless --archive-url is given`,
       derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.origin : undefined),
     },
     'fapi-url': {
       doc: 'address of REST for USD-margined futures',
       ...ADDRESS,
-      default: venue.hosts.fapi,
+      default: exchange.hosts.fapi,
     },
     'dapi-url': {
       doc: 'address of REST for coin-margined futures',
       ...ADDRESS,
-      default: venue.hosts.dapi,
+      default: exchange.hosts.dapi,
     },
     'spot-url': {
-      doc: `address of REST for spot; if the default refuses your location, ${venue.hosts.spotPublic} is used`,
+      doc: `address of REST for spot; if the default refuses your location, ${exchange.hosts.spotPublic} is used`,
       ...ADDRESS,
-      default: venue.hosts.spot,
+      default: exchange.hosts.spot,
     },
   }),
   ...section({ group: 'Network' })({

@@ -1,5 +1,5 @@
 /** Flags of the verbs that draw, print rows, or write files for other programs. */
-import { intervalMs } from '../../exchange/venue.js';
+import { intervalMs } from '../../exchange/exchange-spec.js';
 import { localFolder } from './addresses.js';
 import { FILE, LIST, section } from './flag-spec.js';
 import * as parse from './parsers.js';

@@ -7,9 +7,9 @@ import type { VerbSpec } from './verb-spec.js';
 import { text as parseText } from './parsers.js';
 import type { ExchangeNames } from './parsers.js';
 import { loadRetryPresets } from '../../exchange/facts.js';
-import { readVenueWords } from '../../exchange/names.js';
-import { datasetsOf, intervalsOf, marketNames } from '../../exchange/venue.js';
-import type { Venue } from '../../exchange/venue.js';
+import { readExchangeWords } from '../../exchange/names.js';
+import { datasetsOf, intervalsOf, marketNames } from '../../exchange/exchange-spec.js';
+import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 
 type Origin =
   'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';
@@ -61,7 +61,7 @@ export interface Resolved extends OptionSources {
 }
 
 /** The parts of an exchange that options depend on. */
-export type ExchangeWords = Pick<Venue, 'markets' | 'defaultMarket' | 'hosts'>;
+export type ExchangeWords = Pick<ExchangeSpec, 'markets' | 'defaultMarket' | 'hosts'>;
 
 function defaultLayer(verb: VerbSpec, exchange: ExchangeWords | undefined): RawLayer {
   const values: RawValues = {};
@@ -116,7 +116,7 @@ export function resolveOptions(
     if (own?.values[name] !== undefined) texts[name] = own.values[name];
   }
   // Without an exchange, the hosts are those of the default exchange.
-  const { hosts } = exchange ?? readVenueWords();
+  const { hosts } = exchange ?? readExchangeWords();
   const { retryPreset, archiveUrl } = options as Options;
   const from = { preset: loadRetryPresets()[retryPreset], archiveUrl, hosts };
   for (const name of FLAG_NAMES) options[optionName(name)] ??= flagSpec(name).derive?.(from);

@@ -1,12 +1,12 @@
 /** Flags that select what is downloaded or shown: series and days. */
-import { ALL, MARKETS, readVenueWords } from '../../exchange/names.js';
+import { ALL, MARKETS, readExchangeWords } from '../../exchange/names.js';
 import { DURATION, LIST, oneOf, section } from './flag-spec.js';
 import { firstDay, lastDay } from './dates.js';
 import * as parse from './parsers.js';
 import { shard } from './shard.js';
 import { symbols } from './symbols.js';
 
-const venue = readVenueWords();
+const exchange = readExchangeWords();
 
 export const SELECTION_FLAGS = {
   ...section({ group: 'What' })({
@@ -29,7 +29,7 @@ export const SELECTION_FLAGS = {
       doc: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; usdm, futures, perp and linear are um, coinm and inverse are cm',
       parse: parse.market(MARKETS),
       choices: [...MARKETS, ALL],
-      default: venue.defaultMarket,
+      default: exchange.defaultMarket,
       aka: ['markets', 'type', 'asset-class'],
     },
     dataset: {
@@ -37,16 +37,16 @@ export const SELECTION_FLAGS = {
       doc: 'datasets, separated by commas, or all; cryptodl list datasets shows them',
       parse: parse.dataset('any'),
       default: 'klines',
-      choices: [...venue.datasets, ALL],
+      choices: [...exchange.datasets, ALL],
       aka: ['datasets', 'data', 'data-type', 'kind'],
     },
     interval: {
       short: 'i',
       ...LIST,
       doc: 'intervals, separated by commas, or all; only for klines and statistics: other datasets ignore them',
-      parse: parse.interval(venue.intervals),
+      parse: parse.interval(exchange.intervals),
       default: '1m',
-      choices: [...venue.intervals, ALL],
+      choices: [...exchange.intervals, ALL],
       aka: ['intervals', 'granularity', 'freq', 'resolution'],
     },
     order: {

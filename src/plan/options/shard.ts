@@ -22,17 +22,19 @@ export const shard: Parse<Shard> = (value, where) => {
 };
 
 /**
- * Whether a series belongs to the shard: FNV-1a (32 bits) of `venue/market/dataset/interval/symbol` in UTF-8, modulo the number of
+ * Whether a series belongs to the shard: FNV-1a (32 bits) of `exchange/market/dataset/interval/symbol` in UTF-8, modulo the number of
  * shards. A dataset without intervals has no interval part. The rule must never change: shards of two versions must not overlap.
  */
 export function isInShard(
   shardOf: Shard | undefined,
-  venue: { readonly name: string },
+  exchange: { readonly name: string },
   series: Series,
 ): boolean {
   if (shardOf === undefined) return true;
   const { market, dataset, interval, symbol } = series;
-  const name = [venue.name, market, dataset, interval, symbol].filter((part) => part !== undefined).join('/');
+  const name = [exchange.name, market, dataset, interval, symbol]
+    .filter((part) => part !== undefined)
+    .join('/');
   return fnv1a(name) % shardOf.count === shardOf.index;
 }
 

@@ -2,13 +2,13 @@
 import type { Clock } from '../../model/clock.js';
 import type { SharedResources } from '../../model/io.js';
 import type { Observer } from '../../model/observer.js';
-import type { Source } from '../../exchange/source.js';
+import type { Exchange } from '../../exchange/exchange.js';
 import type { Surroundings } from '../../files/environment.js';
 import type { Resolved } from './resolve.js';
 import type { ReadList } from './symbols.js';
 
 export interface VerbRequest {
-  readonly source: Source;
+  readonly exchange: Exchange;
   readonly resolved: Resolved;
   readonly surroundings: Surroundings;
   readonly read: ReadList;

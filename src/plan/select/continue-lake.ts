@@ -22,9 +22,9 @@ import type { Market, Series } from '../../model/task.js';
 import { endedText, endOfDataset } from '../../exchange/describe.js';
 import { cadencesOf } from '../../exchange/keys.js';
 import { isListingFault } from '../../exchange/listing.js';
-import type { TradedSymbol } from '../../exchange/source.js';
-import { findDataset, isArchived, isMetric } from '../../exchange/venue.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import type { TradedSymbol } from '../../exchange/exchange.js';
+import { findDataset, isArchived, isMetric } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { isAll } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { givenSettings, settingsOf } from './selection.js';
@@ -50,7 +50,7 @@ export async function continueLake(
   given: ReadonlySet<string>,
   verb: DownloadVerb,
 ): Promise<Omit<RunSelection, 'verb' | 'hasListing'>> {
-  const { options, paths, venue, observer } = context;
+  const { options, paths, exchange, observer } = context;
   const warn = observer.warn.bind(observer);
   const requests: SeriesRequest[] = [];
   const ended = new Set<string>();
@@ -62,12 +62,12 @@ export async function continueLake(
       isChosen(series, context, given) && (!given.has('format') || settings.format === options.format),
   );
   const isOrdered = new Set(ordered.map(({ series }) => seriesName(series)));
-  for await (const series of heldSeries(paths.root, venue, warn)) {
-    const spec = findDataset(venue, series.market, series.dataset);
+  for await (const series of heldSeries(paths.root, exchange, warn)) {
+    const spec = findDataset(exchange, series.market, series.dataset);
     const isOfVerb = spec !== undefined && (verb === 'vision' ? isArchived(spec) : isMetric(spec));
     if (!isOfVerb) continue;
     if (!isChosen(series, context, given)) continue;
-    if (!isInShard(options.shard, venue, series)) {
+    if (!isInShard(options.shard, exchange, series)) {
       outside += 1;
       continue;
     }
@@ -78,13 +78,13 @@ export async function continueLake(
     for (const request of continued) {
       const [days] = request.ranges;
       if (days !== undefined && days.from < days.to) requests.push(request);
-      else ended.add(endedText(venue, series.market, series.dataset) ?? '');
+      else ended.add(endedText(exchange, series.market, series.dataset) ?? '');
     }
   }
   for (const request of ordered) {
     const { series, settings } = request;
     if (held.has(`${seriesName(series)} ${settings.format}`)) continue;
-    if (isInShard(options.shard, venue, series)) requests.push(request);
+    if (isInShard(options.shard, exchange, series)) requests.push(request);
     else outside += 1;
   }
   if (requests.length === 0 && ended.size === 0 && outside === 0) throw nothingToContinue(options.out, verb);
@@ -108,14 +108,14 @@ async function orderedAnew(
   { to }: Range,
   verb: DownloadVerb,
 ): Promise<{ readonly ordered: readonly SeriesRequest[]; readonly grown: OrderChange }> {
-  const { venue, paths } = context;
+  const { exchange, paths } = context;
   const { orders } = await readOrders(lakePaths(paths.root));
   const ordered: SeriesRequest[] = [];
   const growths = new Map<string, (order: Order) => Order>();
   const traded = new Map<Market, Promise<readonly TradedSymbol[]>>();
   for (const order of orders) {
     const { market, dataset, interval, settings, first } = order;
-    const spec = findDataset(venue, market, dataset);
+    const spec = findDataset(exchange, market, dataset);
     if (order.verb !== verb || order.last !== null || spec === undefined) continue;
     const layer = interval === undefined ? {} : { interval };
     const cadences = cadencesOf(spec, interval, settings.cadence);
@@ -130,7 +130,8 @@ async function orderedAnew(
     const added = newSymbols(order, available)
       .map(requestOf)
       .filter(
-        ({ series, rest }) => (verb === 'vision' || rest !== undefined) && isInShard(ownShard, venue, series),
+        ({ series, rest }) =>
+          (verb === 'vision' || rest !== undefined) && isInShard(ownShard, exchange, series),
       );
     ordered.push(...order.symbols.map(requestOf), ...added);
     const [one] = added;
@@ -203,9 +204,9 @@ async function continuations(
   range: Range,
   { given, verb }: { readonly given: ReadonlySet<string>; readonly verb: DownloadVerb },
 ): Promise<readonly SeriesRequest[]> {
-  const { options, paths, venue } = context;
-  const folder = join(paths.root, seriesFolder(venue.name, series));
-  const manifest = await readHeld(paths.root, venue, series);
+  const { options, paths, exchange } = context;
+  const folder = join(paths.root, seriesFolder(exchange.name, series));
+  const manifest = await readHeld(paths.root, exchange, series);
   const selected = FORMATS.filter((format) => !given.has('format') || format === options.format);
   const formats = selected.filter(
     (format) =>
@@ -235,7 +236,7 @@ async function continuations(
       const from =
         isRangeGiven(options) || gap === undefined
           ? (range.from ?? -Infinity)
-          : Math.min(gap, dayOf(context.nowMs, context.venue) - 1);
+          : Math.min(gap, dayOf(context.nowMs, context.exchange) - 1);
       // Without a given range, no days after the end of a dataset are requested. Its last month may have days of which only the monthly object tells.
       let to = Math.min(
         range.to,

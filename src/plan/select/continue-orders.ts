@@ -40,11 +40,11 @@ export async function continueOrders(
   context: LakeContext,
   selection: RunSelection,
 ): Promise<{ readonly selection: RunSelection; readonly orders: OrderChange }> {
-  const { paths, venue, options, observer, nowMs } = context;
+  const { paths, exchange, options, observer, nowMs } = context;
   if (options.revisions === 'only') return { selection, orders: () => [] };
   const { orders: held, unreadable } = await readOrders(paths);
   if (unreadable.length > 0) observer.warn(`no orders, left out: ${listText(unreadable, 3)}`);
-  const formatsOf = orderedFormats(held.filter(({ exchange }) => exchange === venue.name));
+  const formatsOf = orderedFormats(held.filter((order) => order.exchange === exchange.name));
   const formatted: SeriesRequest[] = [];
   for (const request of selection.requests)
     formatted.push(await withKnownFormat(context, request, formatsOf));
@@ -54,7 +54,7 @@ export async function continueOrders(
   const { grown = () => [] } = selection;
   const keepsRange = options.exact || options.to !== undefined;
   const firsts = firstDays(keepsRange ? [] : joined(held).orders);
-  const requests = formatted.map((request) => withFirstDay(request, firsts, dayOf(nowMs, venue)));
+  const requests = formatted.map((request) => withFirstDay(request, firsts, dayOf(nowMs, exchange)));
   return {
     selection: { ...selection, requests },
     orders: (known) => [...joined(known).changed, ...grown(known)],
@@ -63,16 +63,16 @@ export async function continueOrders(
 
 /** A run without `--format` keeps the format of the orders of a series; without an order, that of the held files, as its plan does. */
 async function withKnownFormat(
-  { paths: { root }, venue }: LakeContext,
+  { paths: { root }, exchange }: LakeContext,
   request: SeriesRequest,
   orderedOf: (series: Series) => readonly Format[],
 ): Promise<SeriesRequest> {
   const { series, settings, given } = request;
   if (given === undefined || given.has('format')) return request;
   const ordered = orderedOf(series);
-  const isHeld = ordered.length === 0 && (await hasManifest(join(root, seriesFolder(venue.name, series))));
+  const isHeld = ordered.length === 0 && (await hasManifest(join(root, seriesFolder(exchange.name, series))));
   // The plan reports a manifest that cannot be read.
-  const held = isHeld ? await readHeld(root, venue, series).catch(() => undefined) : undefined;
+  const held = isHeld ? await readHeld(root, exchange, series).catch(() => undefined) : undefined;
   const formats = held === undefined ? ordered : FORMATS.filter((one) => held[one].size > 0);
   const format = formats.find((one) => areOfFormat(given, one));
   if (format === undefined || formats.includes(settings.format)) return request;
@@ -104,7 +104,7 @@ function withFirstDay(
 
 /** The orders of a selection: one for each dataset and format. None for a run that looks for revisions only. */
 export function askedOrders(
-  { venue, options }: Pick<LakeContext, 'venue' | 'options'>,
+  { exchange, options }: Pick<LakeContext, 'exchange' | 'options'>,
   { verb, order, requests }: Pick<RunSelection, 'verb' | 'order' | 'requests'>,
 ): AskedOrder[] {
   if (order === undefined || options.revisions === 'only' || (verb !== 'vision' && verb !== 'metrics'))
@@ -119,7 +119,7 @@ export function askedOrders(
     return {
       ...(one.rest?.mode === 'only' ? { reach: dayText(one.rest.from) } : {}),
       verb,
-      exchange: venue.name,
+      exchange: exchange.name,
       market,
       dataset,
       ...(interval === undefined ? {} : { interval }),

@@ -3,7 +3,7 @@ import { dayOf, dayText, monthOf, monthStart, parseDay } from '../../model/calen
 import { usage } from '../../model/errors.js';
 import type { DateOption } from '../options/dates.js';
 import type { Options } from '../options/flags.js';
-import type { Venue } from '../../exchange/venue.js';
+import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 
 /** Days `[from, to)`; without `from`, the range starts with the first day of each series. */
 export interface Range {
@@ -31,10 +31,10 @@ export function givenRange(...terms: Parameters<typeof resolveRange>): Range | u
 export function resolveRange(
   options: RangeOptions,
   nowMs: number,
-  venue: Pick<Venue, 'firstDay' | 'dayStartMs'>,
+  exchange: Pick<ExchangeSpec, 'firstDay' | 'dayStartMs'>,
 ): Range {
-  const today = dayOf(nowMs, venue);
-  const firstDay = parseDay(venue.firstDay) ?? 0;
+  const today = dayOf(nowMs, exchange);
+  const firstDay = parseDay(exchange.firstDay) ?? 0;
   const kinds = [options.days, options.months, options.from ?? options.to];
   if (kinds.filter((kind) => kind !== undefined).length > 1)
     throw usage('--days, --months and --from with --to are different kinds of range', 'keep one of them');

@@ -13,7 +13,7 @@ import { readPatterns } from '../options/symbols.js';
 import type { ReadList, SymbolPatterns } from '../options/symbols.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
 import type { VerbRequest } from '../options/verb-request.js';
-import type { Source } from '../../exchange/source.js';
+import type { Exchange } from '../../exchange/exchange.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { listText } from '../../model/units.js';
 import { absolutePath } from '../../text/printable.js';
@@ -36,7 +36,7 @@ const FILTERS = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
 
 /** Only given flags restrict the selection. Throws usage errors for values that the lake does not have. */
 export async function selectHeldSeries(
-  { options, paths, venue, observer }: LakeContext,
+  { options, paths, exchange, observer }: LakeContext,
   resolved: Resolved,
   read: ReadList,
 ): Promise<HeldSelection> {
@@ -47,11 +47,13 @@ export async function selectHeldSeries(
   if (all.isWhole) return all;
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
   const held: Series[] = [];
-  for await (const found of walkLake(paths.root, venue)) if (found.kind === 'series') held.push(found.series);
+  for await (const found of walkLake(paths.root, exchange))
+    if (found.kind === 'series') held.push(found.series);
   const chosen = filterHeldSeries(held, resolved, patterns, observer.warn.bind(observer));
-  if (format !== undefined) await refuseFormat(format, chosen, { root: paths.root, venue, out: options.out });
+  if (format !== undefined)
+    await refuseFormat(format, chosen, { root: paths.root, exchange, out: options.out });
   if (!isNarrowed) return all;
-  const own = chosen.filter((series) => isInShard(options.shard, venue, series));
+  const own = chosen.filter((series) => isInShard(options.shard, exchange, series));
   if (options.shard !== undefined && own.length === 0) observer.warn(emptyShardText(options.shard));
   return { ...all, names: new Set(own.map(seriesName)) };
 }
@@ -115,12 +117,12 @@ export interface VerbLake {
 
 /** Reads the names of the series. `warn` is called for symbolic links. */
 export async function readVerbLake(
-  { source, resolved, surroundings, observer }: VerbRequest,
+  { exchange, resolved, surroundings, observer }: VerbRequest,
   warn = observer.warn.bind(observer),
 ): Promise<VerbLake> {
   const root = absolutePath(resolved.options.out, surroundings.home);
   const held: Series[] = [];
-  for await (const series of heldSeries(root, source, warn)) held.push(series);
+  for await (const series of heldSeries(root, exchange, warn)) held.push(series);
   return { root, held };
 }
 
@@ -139,10 +141,10 @@ export async function selectGiven(
 export async function refuseFormat(
   format: Format,
   series: readonly Series[],
-  lake: { readonly root: string; readonly venue: Source; readonly out: string },
+  lake: { readonly root: string; readonly exchange: Exchange; readonly out: string },
 ): Promise<void> {
   for (const one of series) {
-    const manifest = await readHeld(lake.root, lake.venue, one).catch(() => undefined);
+    const manifest = await readHeld(lake.root, lake.exchange, one).catch(() => undefined);
     if (manifest === undefined || FORMATS.every((each) => manifest[each].size === 0)) return;
     if (manifest[format].size > 0) return;
   }
@@ -161,12 +163,12 @@ export function nothingHeld(out: string): Error {
 /** The series with a manifest, in path order. `warn` is called for symbolic links. */
 export async function* heldSeries(
   root: string,
-  venue: Source,
+  exchange: Exchange,
   warn: (message: string) => void,
 ): AsyncGenerator<Series> {
   // A link may stand in place of a folder of series or of their manifests.
-  const folders = [venue.name, FOLDERS.manifests];
-  for await (const found of walkLake(root, venue)) {
+  const folders = [exchange.name, FOLDERS.manifests];
+  for await (const found of walkLake(root, exchange)) {
     const isOfSeries = folders.some((folder) => `${found.path}/`.startsWith(`${folder}/`));
     if (found.kind === 'link' && isOfSeries) warn(symlinkMessage(join(root, found.path)));
     if (found.kind !== 'series') continue;

@@ -12,7 +12,7 @@ import type { VerbRequest } from '../options/verb-request.js';
 export async function readableStates(
   root: string,
   selected: readonly Series[],
-  { source, resolved, clock, observer, signal }: Omit<VerbRequest, 'read' | 'surroundings'>,
+  { exchange, resolved, clock, observer, signal }: Omit<VerbRequest, 'read' | 'surroundings'>,
   range: Partial<DayRange> = {},
 ): Promise<Map<Series, SeriesStates>> {
   const found = new Map<Series, SeriesStates>();
@@ -22,7 +22,7 @@ export async function readableStates(
     rangesOf: () => [range],
     formats: ['parquet', 'csv'],
   } as const;
-  for await (const one of openCatalogue(root, source, signal).states(selected, terms)) {
+  for await (const one of openCatalogue(root, exchange, signal).states(selected, terms)) {
     const other = found.get(one.series) ?? one;
     const firsts = [one.first, other.first].filter((time) => time !== undefined).sort();
     const lasts = [one.last, other.last].filter((time) => time !== undefined).sort();

@@ -7,11 +7,11 @@ import { FOLDERS } from '../../lake/layout.js';
 import { usage } from '../../model/errors.js';
 import { shownPath } from '../../text/printable.js';
 
-/** Throws a usage error for a --target that is the lake or another one, or a file or folder in it. Both paths are absolute; links are followed. `venue`: its name. */
-export async function refuseInLake(target: string, lake: string, venue: string): Promise<void> {
+/** Throws a usage error for a --target that is the lake or another one, or a file or folder in it. Both paths are absolute; links are followed. `exchange`: its name. */
+export async function refuseInLake(target: string, lake: string, exchange: string): Promise<void> {
   if (backingOf(lake) !== undefined) return;
   const [inner, outer] = [await realPath(target), await realPath(lake)];
-  const found = inner === outer || inner.startsWith(`${outer}${sep}`) ? lake : lakeAbove(inner, venue);
+  const found = inner === outer || inner.startsWith(`${outer}${sep}`) ? lake : lakeAbove(inner, exchange);
   if (found !== undefined)
     throw usage(
       `--target ${shownPath(target)} is in the lake ${shownPath(found)}`,
@@ -20,9 +20,9 @@ export async function refuseInLake(target: string, lake: string, venue: string):
 }
 
 /** The lake in which a real path lies; undefined without one. */
-function lakeAbove(path: string, venue: string): string | undefined {
+function lakeAbove(path: string, exchange: string): string | undefined {
   for (let folder = path; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, FOLDERS.manifests, venue))) return folder;
+    if (existsSync(join(folder, FOLDERS.manifests, exchange))) return folder;
     if (dirname(folder) === folder) return undefined;
   }
 }

@@ -5,12 +5,18 @@ import type { SeriesRequest } from '../series-request.js';
 import type { Period, Series } from '../../model/task.js';
 import { SETTLE_MS } from '../../exchange/rest-rows.js';
 import { reachMs, routesOf, takesSymbol } from '../../exchange/routes.js';
-import { datasetsOf, findDataset, hasLongBars, isArchived, rowSeconds } from '../../exchange/venue.js';
-import type { Source } from '../../exchange/source.js';
+import {
+  datasetsOf,
+  findDataset,
+  hasLongBars,
+  isArchived,
+  rowSeconds,
+} from '../../exchange/exchange-spec.js';
+import type { Exchange } from '../../exchange/exchange.js';
 import type { DownloadVerb, SelectionContext } from './selection.js';
 
 export interface OfferOptions {
-  readonly venue: Source;
+  readonly exchange: Exchange;
   readonly nowMs: number;
   readonly mode: RestOffer['mode'];
   readonly includeToday: boolean;
@@ -22,15 +28,16 @@ export interface OfferOptions {
 
 /** The days of a series that REST serves; undefined if REST does not have the series, or if its bars are longer than a day. */
 export function restOffer(series: Series, options: OfferOptions): RestOffer | undefined {
-  const { venue, nowMs, mode, includeToday } = options;
-  const spec = findDataset(venue, series.market, series.dataset);
-  if (spec?.rest === undefined || !takesSymbol(venue, spec, series.market, series.symbol)) return undefined;
+  const { exchange, nowMs, mode, includeToday } = options;
+  const spec = findDataset(exchange, series.market, series.dataset);
+  if (spec?.rest === undefined || !takesSymbol(exchange, spec, series.market, series.symbol))
+    return undefined;
   // Bars that are longer than a day do not fit into day periods.
   if (hasLongBars(spec, series.interval)) return undefined;
-  const today = dayOf(nowMs, venue);
+  const today = dayOf(nowMs, exchange);
   const from = firstDayOfRest(series, options);
   const hasMonths = isArchived(spec) && !spec.cadences.includes('daily');
-  const settledTo = dayOf(nowMs - SETTLE_MS, venue);
+  const settledTo = dayOf(nowMs - SETTLE_MS, exchange);
   const seconds = rowSeconds(spec, series.interval);
   const hasFewRows = (period: Period): boolean =>
     hasMonths ||
@@ -51,13 +58,13 @@ export function restOffer(series: Series, options: OfferOptions): RestOffer | un
 /** The first day that REST has completely. */
 export function firstDayOfRest(
   series: Series,
-  { venue, nowMs }: Pick<OfferOptions, 'venue' | 'nowMs'>,
+  { exchange, nowMs }: Pick<OfferOptions, 'exchange' | 'nowMs'>,
 ): number {
-  const reach = reachMs(venue, series);
+  const reach = reachMs(exchange, series);
   // The oldest time that REST serves advances during the run, so the first day needs a margin.
-  if (reach !== undefined) return Math.ceil((nowMs - reach + MARGIN_MS - venue.dayStartMs) / DAY_MS);
-  const firsts = routesOf(venue, series).flatMap(({ route }) => parseDay(route.first ?? '') ?? []);
-  return firsts[0] ?? parseDay(venue.firstDay) ?? 0;
+  if (reach !== undefined) return Math.ceil((nowMs - reach + MARGIN_MS - exchange.dayStartMs) / DAY_MS);
+  const firsts = routesOf(exchange, series).flatMap(({ route }) => parseDay(route.first ?? '') ?? []);
+  return firsts[0] ?? parseDay(exchange.firstDay) ?? 0;
 }
 
 /** The rows of a period are kept in memory until they are written: about a month of 1m bars. */
@@ -71,30 +78,30 @@ const MARGIN_MS = 3_600_000;
  * serves only periods that the archive lacks or does not deliver.
  */
 export function offerOf(
-  { venue, nowMs, options }: SelectionContext,
+  { exchange, nowMs, options }: SelectionContext,
   series: Series,
   verb: DownloadVerb,
 ): RestOffer | undefined {
   const includeToday = verb === 'metrics' && options.includeToday;
-  const fill = { venue, nowMs, mode: 'fill', includeToday, substitutes: true } as const;
+  const fill = { exchange, nowMs, mode: 'fill', includeToday, substitutes: true } as const;
   if (verb === 'vision')
     return options.fill === undefined || options.format === 'zip' ? undefined : restOffer(series, fill);
-  const spec = findDataset(venue, series.market, series.dataset);
+  const spec = findDataset(exchange, series.market, series.dataset);
   const isJoined = options.join !== undefined && spec !== undefined && isArchived(spec);
-  return restOffer(series, isJoined ? fill : { venue, nowMs, mode: 'only', includeToday });
+  return restOffer(series, isJoined ? fill : { exchange, nowMs, mode: 'only', includeToday });
 }
 
 /** The line for days that REST no longer serves, with the command that downloads them from the archive, if it has them. */
-export function retentionNotes({ venue }: SelectionContext, requests: readonly SeriesRequest[]): string[] {
+export function retentionNotes({ exchange }: SelectionContext, requests: readonly SeriesRequest[]): string[] {
   const shortened = requests.find(
     ({ series, rest, ranges }) =>
       rest?.mode === 'only' &&
-      reachMs(venue, series) !== undefined &&
+      reachMs(exchange, series) !== undefined &&
       ranges.some(({ from }) => from < rest.from),
   );
   if (shortened?.rest === undefined) return [];
   const { market, dataset } = shortened.series;
-  const hasOlder = datasetsOf(venue, market).find(
+  const hasOlder = datasetsOf(exchange, market).find(
     ({ rest }) => rest !== undefined && 'joins' in rest && rest.joins.includes(dataset),
   );
   return [

@@ -15,8 +15,8 @@ import {
   isMade,
   isMetric,
   marketNames,
-} from '../../exchange/venue.js';
-import type { DatasetSpec, Venue } from '../../exchange/venue.js';
+} from '../../exchange/exchange-spec.js';
+import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 
 /** A selected dataset of one market, with one of its intervals. */
@@ -44,23 +44,23 @@ export function isAll(values: readonly string[]): boolean {
 
 /** The markets of `--market`, each once. */
 export function marketsOf(
-  venue: Pick<Venue, 'markets'>,
+  exchange: Pick<ExchangeSpec, 'markets'>,
   { market }: Pick<Options, 'market'>,
 ): readonly Market[] {
-  return marketNames(venue).filter((name) => isAll(market) || market.includes(name));
+  return marketNames(exchange).filter((name) => isAll(market) || market.includes(name));
 }
 
 /** The market of `--market`, for verbs that take one. Throws a usage error for several. */
 export function oneMarket(
-  venue: Pick<Venue, 'markets' | 'defaultMarket'>,
+  exchange: Pick<ExchangeSpec, 'markets' | 'defaultMarket'>,
   options: Pick<Options, 'market'>,
   verb: VerbName,
 ): Market {
-  const [first, second] = marketsOf(venue, options);
+  const [first, second] = marketsOf(exchange, options);
   if (first !== undefined && second === undefined) return first;
   throw usage(
     `--market ${options.market.join(',')}: ${verb} takes one market`,
-    `--market ${first ?? venue.defaultMarket}`,
+    `--market ${first ?? exchange.defaultMarket}`,
   );
 }
 
@@ -68,22 +68,26 @@ export function oneMarket(
  * All selected combinations of market, dataset and interval. With `all`, combinations that do not exist are left out. Throws
  * a usage error for a named combination that does not exist, and for a name that no market has.
  */
-export function chooseDatasets(venue: Venue, flags: Flags, provider: Provider = 'archive'): ChosenDataset[] {
-  const markets = marketsOf(venue, flags);
+export function chooseDatasets(
+  exchange: ExchangeSpec,
+  flags: Flags,
+  provider: Provider = 'archive',
+): ChosenDataset[] {
+  const markets = marketsOf(exchange, flags);
   const allowsMissing = isAll(flags.market);
   const has = HAS[provider];
   const specs = markets.flatMap((market) => {
-    const all = datasetsOf(venue, market).filter((spec) => has(spec) && !spec.removed);
-    const named = flags.dataset.flatMap((name) => findDataset(venue, market, name) ?? []).filter(has);
+    const all = datasetsOf(exchange, market).filter((spec) => has(spec) && !spec.removed);
+    const named = flags.dataset.flatMap((name) => findDataset(exchange, market, name) ?? []).filter(has);
     return (isAll(flags.dataset) ? all : named).map((spec) => ({ market, spec }));
   });
   for (const name of flags.dataset.filter((one) => one !== ALL)) {
     const isOf = (market: Market): boolean =>
       specs.some((one) => one.market === market && one.spec.name === name);
     const lacking = markets.filter((market) => !isOf(market));
-    if (lacking.length === markets.length) throw unknownDataset(venue, { markets, name, provider });
+    if (lacking.length === markets.length) throw unknownDataset(exchange, { markets, name, provider });
     if (lacking.length > 0 && !allowsMissing)
-      throw unknownDataset(venue, { markets: lacking, name, provider });
+      throw unknownDataset(exchange, { markets: lacking, name, provider });
   }
   refuseUnknownIntervals(flags, specs);
   const chosen = specs.flatMap(({ market, spec }) =>
@@ -132,17 +136,19 @@ function refuseUnknownIntervals(flags: Flags, datasets: readonly MarketDataset[]
 
 /** The error for a dataset that the markets lack, or that only another verb downloads or makes. */
 function unknownDataset(
-  venue: Venue,
+  exchange: ExchangeSpec,
   { markets, name, provider }: { markets: readonly Market[]; name: string; provider: Provider },
 ): Error {
   const has = HAS[provider];
   const known = [
-    ...new Set(markets.flatMap((market) => datasetsOf(venue, market).filter(has)).map((spec) => spec.name)),
+    ...new Set(
+      markets.flatMap((market) => datasetsOf(exchange, market).filter(has)).map((spec) => spec.name),
+    ),
   ];
-  const owner = [...markets, ...marketNames(venue)].find(
-    (one) => findDataset(venue, one, name) !== undefined,
+  const owner = [...markets, ...marketNames(exchange)].find(
+    (one) => findDataset(exchange, one, name) !== undefined,
   );
-  const spec = owner === undefined ? undefined : findDataset(venue, owner, name);
+  const spec = owner === undefined ? undefined : findDataset(exchange, owner, name);
   const [what, verb] = provider === 'archive' ? ['of the archive', 'metrics'] : ['of REST', 'vision'];
   return usage(
     `--dataset: ${markets.join(', ')} has no dataset "${name}" ${what}; it has ${known.join(', ') || 'none'}`,
@@ -162,18 +168,18 @@ export function datasetName({ market, spec, interval }: Omit<ChosenDataset, 'cad
 }
 
 /** Throws a usage error with the last day of the dataset, or with the fact that the exchange has removed it. */
-export function refuseEnded(venue: Venue, { market, spec }: MarketDataset): never {
+export function refuseEnded(exchange: ExchangeSpec, { market, spec }: MarketDataset): never {
   const end = endOfDataset(spec);
   throw usage(
-    endedText(venue, market, spec.name) ?? `${market} ${spec.name} has ended`,
+    endedText(exchange, market, spec.name) ?? `${market} ${spec.name} has ended`,
     end === undefined || spec.removed ? undefined : `its last day: --to ${dayText(end - 1)}`,
   );
 }
 
 /** A line for each dataset that ends before the end of the range. */
-export function endedNotes(venue: Venue, datasets: readonly MarketDataset[], to: number): string[] {
+export function endedNotes(exchange: ExchangeSpec, datasets: readonly MarketDataset[], to: number): string[] {
   const texts = datasets
     .filter(({ spec }) => (endOfDataset(spec) ?? to) < to)
-    .flatMap(({ market, spec }) => endedText(venue, market, spec.name) ?? []);
+    .flatMap(({ market, spec }) => endedText(exchange, market, spec.name) ?? []);
   return [...new Set(texts)].map((text) => `ended      ${text}`);
 }

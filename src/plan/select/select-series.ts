@@ -82,7 +82,7 @@ async function selectArchived(
     ...lackingNotes(datasets, ({ spec }) =>
       selected.filter((name) => available?.get(spec)?.has(name) === false),
     ),
-    ...endedNotes(context.venue, datasets, range.to),
+    ...endedNotes(context.exchange, datasets, range.to),
   ];
   return { requests, hasListing: available !== undefined, notes };
 }
@@ -109,11 +109,11 @@ async function selectTraded(
     ...(delisted.length === 0 || context.options.join !== undefined
       ? []
       : [
-          `delisted   ${listText(delisted, 3)}: not traded any more; the archive has the history: cryptodl vision --market ${oneMarket(context.venue, context.options, 'metrics')} --dataset metrics,fundingRate`,
+          `delisted   ${listText(delisted, 3)}: not traded any more; the archive has the history: cryptodl vision --market ${oneMarket(context.exchange, context.options, 'metrics')} --dataset metrics,fundingRate`,
         ]),
     ...lackingNotes(
       datasets,
-      ({ market, spec }) => symbols.filter((symbol) => !takesSymbol(context.venue, spec, market, symbol)),
+      ({ market, spec }) => symbols.filter((symbol) => !takesSymbol(context.exchange, spec, market, symbol)),
       ': only perpetual contracts',
     ),
     ...retentionNotes(context, requests),
@@ -128,19 +128,19 @@ function canLackSymbols({ market, dataset }: Options): boolean {
 
 /** Resolves range and datasets without requests and without the lake. Throws usage errors. */
 export function parseDownload(context: SelectionContext, verb: DownloadVerb): ParsedOptions {
-  const { options, venue, nowMs } = context;
+  const { options, exchange, nowMs } = context;
   if (verb === 'metrics') {
-    oneMarket(venue, options, verb);
+    oneMarket(exchange, options, verb);
     if (options.format === 'zip')
       throw usage('--format: zip is for files of the archive, REST has none', '--format parquet');
-    const range = resolveRange(options, nowMs, venue);
-    const datasets = chooseDatasets(venue, options, 'rest');
+    const range = resolveRange(options, nowMs, exchange);
+    const datasets = chooseDatasets(exchange, options, 'rest');
     // A range that ends yesterday is extended to today.
-    if (!options.includeToday || range.to !== dayOf(nowMs, venue)) return { range, datasets };
+    if (!options.includeToday || range.to !== dayOf(nowMs, exchange)) return { range, datasets };
     return { range: { ...range, to: range.to + 1, text: `${range.text} and today` }, datasets };
   }
-  const range = resolveRange(options, nowMs, venue);
-  const chosen = chooseDatasets(venue, options);
+  const range = resolveRange(options, nowMs, exchange);
+  const chosen = chooseDatasets(exchange, options);
   // `all` does not include datasets that ended before the range.
   const current = chosen.filter(({ spec }) => (endOfDataset(spec) ?? range.to) > (range.from ?? 0));
   const datasets = canLackSymbols(options) && current.length > 0 ? current : chosen;
@@ -196,12 +196,12 @@ function namesOf(datasets: readonly ChosenDataset[]): string {
 
 /** The lines for datasets without daily objects: what a range selects, and where its days of the current month are. */
 function monthlyNotes(
-  { options, venue, nowMs }: SelectionContext,
+  { options, exchange, nowMs }: SelectionContext,
   datasets: readonly ChosenDataset[],
   range: Range,
 ): string[] {
   const monthly = datasets.filter(({ cadences }) => !cadences.includes('daily'));
-  const monthDay = monthStart(monthOf(dayOf(nowMs, venue)));
+  const monthDay = monthStart(monthOf(dayOf(nowMs, exchange)));
   const isOpen = range.to > monthDay && options.fill === undefined && options.format !== 'zip';
   const inRest = monthly.filter(
     ({ spec }) => isOpen && spec.rest !== undefined && !spec.cadences.includes('daily'),

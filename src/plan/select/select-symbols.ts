@@ -7,8 +7,8 @@ import { MOST_SYMBOL_CHARACTERS, isExactName } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { byKey } from '../../exchange/keys.js';
 import { isListingFault } from '../../exchange/listing.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
-import { datasetsOf, isArchived, isMetric } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import { datasetsOf, isArchived, isMetric } from '../../exchange/exchange-spec.js';
 import { datasetName, oneMarket, refuseEnded } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import type { SymbolContext } from './selection.js';
@@ -107,7 +107,7 @@ async function otherOwners(
   const owners = new Map<string, string>();
   if (names.length === 0) return owners;
   for (const market of new Set(datasets.map((dataset) => dataset.market))) {
-    const spec = datasetsOf(context.venue, market).find((one) => isArchived(one) && !one.removed);
+    const spec = datasetsOf(context.exchange, market).find((one) => isArchived(one) && !one.removed);
     if (spec === undefined || datasets.some((dataset) => dataset.spec === spec)) continue;
     try {
       const listed = await listedSymbols(context, [{ market, spec, cadences: spec.cadences.slice(0, 1) }]);
@@ -124,7 +124,7 @@ async function otherOwners(
 /** Throws the error for the first dataset that the archive no longer has. */
 function refuseRemoved(context: SymbolContext, datasets: readonly ChosenDataset[]): void {
   const removed = datasets.find(({ spec }) => spec.removed);
-  if (removed !== undefined) refuseEnded(context.venue, removed);
+  if (removed !== undefined) refuseEnded(context.exchange, removed);
 }
 
 /** The exactly named symbols, with a warning. For globs, throws `unreachable`, or the given error if it is `wait-too-long`. */
@@ -154,7 +154,7 @@ function withoutListing(
 
 /** Symbols of each dataset, in all selected cadences, because some symbols have only monthly objects. */
 export async function listedSymbols(
-  context: Pick<SymbolContext, 'venue' | 'listing' | 'observer'>,
+  context: Pick<SymbolContext, 'exchange' | 'listing' | 'observer'>,
   datasets: readonly ChosenDataset[],
 ): Promise<Map<DatasetSpec, ReadonlySet<string>>> {
   const listed = new Map<DatasetSpec, ReadonlySet<string>>();
@@ -166,7 +166,7 @@ export async function listedSymbols(
       .flatMap((dataset) => dataset.cadences);
     const symbols = new Set<string>();
     for (const cadence of new Set(cadences)) {
-      const prefix = context.venue.archive.datasetPrefix(market, cadence, spec.name);
+      const prefix = context.exchange.archive.datasetPrefix(market, cadence, spec.name);
       for await (const symbol of context.listing.folders(prefix))
         (symbol.length > MOST_SYMBOL_CHARACTERS ? tooLong : symbols).add(symbol);
     }
@@ -202,7 +202,7 @@ export async function chooseRestSymbols(
   context: SymbolContext,
   patterns: SymbolPatterns,
 ): Promise<RestSymbols> {
-  const market = oneMarket(context.venue, context.options, 'metrics');
+  const market = oneMarket(context.exchange, context.options, 'metrics');
   const traded = await tradedSymbols(context, market, patterns.names);
   // The archive publishes the last days of a symbol after REST has dropped it.
   const isJoined = context.options.join !== undefined;
@@ -265,7 +265,7 @@ function canUseArchive(error: unknown, afterLongWait = false): error is Cryptodl
 
 /** Symbols of the datasets that both the archive and REST have; none without a listing. */
 async function archivedSymbols(context: SymbolContext, market: Market): Promise<ReadonlySet<string>> {
-  const datasets = datasetsOf(context.venue, market)
+  const datasets = datasetsOf(context.exchange, market)
     .filter((spec) => isArchived(spec) && isMetric(spec))
     .map((spec) => ({ market, spec, cadences: spec.cadences }));
   try {

@@ -11,16 +11,16 @@ import { emptyShardText, isInShard } from '../options/shard.js';
 import type { SeriesRequest } from '../series-request.js';
 import { cadencesOf } from '../../exchange/keys.js';
 import type { Listing } from '../../exchange/listing.js';
-import type { Rest, Source } from '../../exchange/source.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
-import { defaultPartition } from '../../exchange/venue.js';
+import type { Rest, Exchange } from '../../exchange/exchange.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import { defaultPartition } from '../../exchange/exchange-spec.js';
 import type { Range } from './date-range.js';
 import type { ChosenDataset } from './select-datasets.js';
 
 /** For checks of options, without archive and lake. */
 export interface SelectionContext {
   readonly options: Options;
-  readonly venue: Source;
+  readonly exchange: Exchange;
   /** The time of --now, or of the clock. */
   readonly nowMs: number;
 }
@@ -70,14 +70,14 @@ export interface RunSelection {
 
 /** The part of a selection that --shard gives to this run. */
 export function ofShard(
-  { options: { shard }, venue }: Pick<SelectionContext, 'options' | 'venue'>,
+  { options: { shard }, exchange }: Pick<SelectionContext, 'options' | 'exchange'>,
   selection: RunSelection,
 ): RunSelection {
   if (shard === undefined) return selection;
   return {
     ...selection,
     what: `${selection.what}, shard ${shard.text}`,
-    requests: selection.requests.filter(({ series }) => isInShard(shard, venue, series)),
+    requests: selection.requests.filter(({ series }) => isInShard(shard, exchange, series)),
     // A selection among the series of a lake has only series of the shard, and says why it is empty.
     idle: selection.requests.length > 0 ? emptyShardText(shard) : selection.idle,
   };

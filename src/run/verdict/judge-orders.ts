@@ -49,10 +49,10 @@ export async function judgeOrders(
   orders: readonly Order[],
   onRefused: (error: CryptodlError) => void,
 ): Promise<readonly JudgedOrder[]> {
-  const { source: venue, resolved, clock, signal, observer } = request;
+  const { exchange, resolved, clock, signal, observer } = request;
   const nowMs = resolved.options.nowMs ?? clock.now();
   const judged = orders.map((order) => {
-    const range = orderedDays(order, venue, nowMs);
+    const range = orderedDays(order, exchange, nowMs);
     return { order, range, isOwn: isOrderedBy(order), states: new Map<string, SeriesStates>() };
   });
   type Judged = (typeof judged)[number];
@@ -67,7 +67,7 @@ export async function judgeOrders(
   const { root, held } = await readVerbLake(request);
   const failures = await readLastFailures(lakePaths(root), observer.warn.bind(observer));
   const ordered = held.filter((series) => ofSeries(series).length > 0);
-  const states = openCatalogue(root, venue, signal).states(ordered, {
+  const states = openCatalogue(root, exchange, signal).states(ordered, {
     rangesOf: (series) => ofSeries(series).map((one) => rangeOf(one, series.symbol)),
     orderedOf: (series) =>
       Object.fromEntries(
@@ -87,7 +87,7 @@ export async function judgeOrders(
       own?.states.set(one.series.symbol, one);
   }
   const sourcesOf = ({ settings, ...layer }: Order): MendSources =>
-    mendSources({ ...layer, ...settings }, venue, nowMs);
+    mendSources({ ...layer, ...settings }, exchange, nowMs);
   return judged.map((one) => summed(one.order, one.range, one.states, sourcesOf(one.order)));
 }
 

@@ -3,8 +3,8 @@ import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
 import type { Gap } from '../../lake/catalogue/gap.js';
 import type { Format, Series } from '../../model/task.js';
 import { firstDayOfRest } from '../../plan/select/rest-offer.js';
-import type { Source } from '../../exchange/source.js';
-import { findDataset, hasLongBars, isArchived } from '../../exchange/venue.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import { findDataset, hasLongBars, isArchived } from '../../exchange/exchange-spec.js';
 
 /** `run`: a run of the order may have it. `repair`: REST may have rows that held objects lack. A gap without either was asked for, and cannot be had. */
 export type Mend = 'run' | 'repair';
@@ -22,10 +22,10 @@ export function mendSources(
     readonly interval?: string | undefined;
     readonly format: Format | undefined;
   },
-  venue: Source,
+  exchange: Exchange,
   nowMs: number,
 ) {
-  const spec = findDataset(venue, market, dataset);
+  const spec = findDataset(exchange, market, dataset);
   const layer = interval === undefined ? {} : { interval };
   const series = { market, dataset, ...layer, symbol: '' };
   return {
@@ -36,7 +36,7 @@ export function mendSources(
     restFrom:
       spec?.rest === undefined || format === 'zip' || hasLongBars(spec, interval)
         ? Infinity
-        : firstDayOfRest(series, { venue, nowMs }) * DAY_SECONDS,
+        : firstDayOfRest(series, { exchange, nowMs }) * DAY_SECONDS,
   };
 }
 

@@ -42,7 +42,7 @@ export async function* checkLake(
   session: Session,
   { selection, fix }: { readonly selection: HeldSelection; readonly fix: boolean },
 ): AsyncGenerator<LakeCheck> {
-  const { paths, venue, stop } = session;
+  const { paths, exchange, stop } = session;
   await refuseLinkedFolders(paths);
   // A check without --fix must not write into the lake.
   const tempFolder = tempPath(session.tempFolder, 'verify');
@@ -50,7 +50,7 @@ export async function* checkLake(
   try {
     const { format } = selection;
     const context = { session, fix, engine: session.options.deep ? engine : undefined, format };
-    const found = selected(walkLake(paths.root, venue), selection);
+    const found = selected(walkLake(paths.root, exchange), selection);
     yield* mapOrdered(found, SERIES_AT_ONCE, (one) => {
       stop.signal.throwIfAborted();
       return one.kind === 'series' ? checkOneSeries(context, one) : checkLoosePath(context, one);
@@ -189,7 +189,7 @@ async function upstreamFindings(
 
 /** The listed objects of the held periods. Rejects with `unreachable` if only a copy of the listing can be had. */
 async function listedByKey(
-  { listing, venue, nowMs }: Session,
+  { listing, exchange, nowMs }: Session,
   series: Series,
   cadence: Cadence,
   held: readonly ObjectLine[],
@@ -197,8 +197,8 @@ async function listedByKey(
   const periods = held.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);
   const from = Math.min(...periods.map((period) => period.from));
   const to = Math.max(...periods.map((period) => period.to));
-  const today = dayOf(nowMs, venue);
-  const { objects, copiedAt } = await listArchived(listing, venue, series, cadence, { from, to, today });
+  const today = dayOf(nowMs, exchange);
+  const { objects, copiedAt } = await listArchived(listing, exchange, series, cadence, { from, to, today });
   if (copiedAt !== undefined) {
     throw new CryptodlError(
       'unreachable',
@@ -221,8 +221,8 @@ async function findingOf(
   if (line.shorter !== undefined && differenceOf(line.shorter, listed) === undefined) return undefined;
   const difference = differenceOf(line, listed);
   if (difference !== undefined) return { kind: 'revised', ...about, text: difference };
-  const { fetch, options, stop, venue } = session;
-  const { sidecar } = venue.archive;
+  const { fetch, options, stop, exchange } = session;
+  const { sidecar } = exchange.archive;
   if (sidecar === undefined) return undefined;
   const digest = await publishedDigest({ fetch, options, signal: stop.signal }, sidecar, line.key);
   if (digest === undefined || digest === line.sha256 || digest === line.staleSidecar) return undefined;

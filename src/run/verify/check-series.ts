@@ -20,8 +20,8 @@ import { fileFacts, fileSize } from '../../files/publish.js';
 import type { FileFacts } from '../../files/publish.js';
 import { FORMATS } from '../../model/task.js';
 import type { Format, Series } from '../../model/task.js';
-import type { Sidecar, Source } from '../../exchange/source.js';
-import { findDataset } from '../../exchange/venue.js';
+import type { Sidecar, Exchange } from '../../exchange/exchange.js';
+import { findDataset } from '../../exchange/exchange-spec.js';
 import { NOT_IN_MANIFEST, NOT_REGULAR, asRegular, linkFinding } from './lake-finding.js';
 import type { LakeFinding } from './lake-finding.js';
 import { listEntries } from '../../lake/walk-lake.js';
@@ -52,14 +52,14 @@ export interface CheckContext {
 
 /** Reads the manifest and checks each file. An unreadable file is a finding; other disk errors reject. */
 export async function checkSeries(context: CheckContext, folder: ListedSeries): Promise<SeriesCheck> {
-  const { paths, venue } = context.session;
+  const { paths, exchange } = context.session;
   const { root } = paths;
   const relativePath = folder.path.slice(root.length + 1).replaceAll('\\', '/');
   const manifestPath = folder.manifest?.path ?? relativePath;
   const inspected =
     folder.manifest?.isLink === true
       ? linkFinding(manifestPath, folder.series)
-      : await readManifest(folder, manifestPath, venue.archive);
+      : await readManifest(folder, manifestPath, exchange.archive);
   const broken: ObjectLine[] = [];
   const found = { folder, relativePath, files: 0, bytes: 0, broken };
   if ('kind' in inspected) return { ...found, inspected: new InspectedManifest(), findings: [inspected] };
@@ -146,9 +146,9 @@ function strangeFindings(
   ];
 }
 
-function zipFolders(venue: Source, series: Series): string[] {
+function zipFolders(exchange: Exchange, series: Series): string[] {
   const folders = (['daily', 'monthly'] as const).map((cadence) =>
-    keyPath(venue.archive.seriesPrefix(series, cadence).slice(0, -1)),
+    keyPath(exchange.archive.seriesPrefix(series, cadence).slice(0, -1)),
   );
   // An archive may have one folder for both cadences.
   return [...new Set(folders)];
@@ -156,12 +156,12 @@ function zipFolders(venue: Source, series: Series): string[] {
 
 /** Symbolic links on the paths to the zip folders of the series. */
 function linkedZipFolders(
-  { session: { paths, venue } }: CheckContext,
+  { session: { paths, exchange } }: CheckContext,
   series: Series,
   { exists, manifest: { zip } }: InspectedManifest,
 ): string[] {
   if (exists && zip.size === 0) return [];
-  const links = zipFolders(venue, series).map((relativePath) => firstSymlink(paths.root, relativePath));
+  const links = zipFolders(exchange, series).map((relativePath) => firstSymlink(paths.root, relativePath));
   return [...new Set(links)].flatMap((link) => link ?? []);
 }
 
@@ -170,17 +170,17 @@ function linkedZipFolders(
  * such a folder, and its files do not belong to the lake.
  */
 async function zipFindings(
-  { session: { paths, venue }, format }: CheckContext,
+  { session: { paths, exchange }, format }: CheckContext,
   series: Series,
   { exists, manifest: { zip } }: InspectedManifest,
 ): Promise<LakeFinding[]> {
   if ((exists && zip.size === 0) || (format !== undefined && format !== 'zip')) return [];
   const { root } = paths;
-  const { sidecar } = venue.archive;
+  const { sidecar } = exchange.archive;
   const suffix = sidecar?.suffix ?? '';
   const named = new Set(zip.lines().flatMap(({ file }) => [file, file + suffix]));
   const findings = sidecar === undefined ? [] : await sidecarFindings(root, series, zip, sidecar);
-  for (const relativePath of zipFolders(venue, series)) {
+  for (const relativePath of zipFolders(exchange, series)) {
     const isNamed = (name: string): boolean => named.has(`${relativePath}/${name}`);
     const entries = await listEntries(join(root, relativePath));
     findings.push(...strangeFindings(series, relativePath, entries, isNamed));
@@ -221,7 +221,7 @@ type FileCheck = Pick<LakeFinding, 'kind' | 'text'>;
  * only size and digest. `lines` are the manifest lines of the objects in the file. Resolves with undefined when nothing differs.
  */
 async function checkFile(
-  { engine, session: { venue } }: CheckContext,
+  { engine, session: { exchange } }: CheckContext,
   series: Series,
   path: string,
   lines: readonly ObjectLine[],
@@ -235,7 +235,7 @@ async function checkFile(
     const text = differenceOf(await fileFacts(path), committed) ?? missingLine(committed, lines);
     if (text !== undefined) return { kind: 'damaged', text };
     const { settings } = committed;
-    const spec = findDataset(venue, series.market, series.dataset);
+    const spec = findDataset(exchange, series.market, series.dataset);
     if (engine === undefined || spec === undefined || settings.format === 'zip') return undefined;
     const rows = await engine.session();
     try {

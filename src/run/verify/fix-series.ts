@@ -79,9 +79,9 @@ async function fixSidecar(
   { inspected }: SeriesCheck,
   finding: LakeFinding,
 ): Promise<LakeFinding> {
-  const { venue, paths } = session;
+  const { exchange, paths } = session;
   const { path } = finding;
-  const { sidecar } = venue.archive;
+  const { sidecar } = exchange.archive;
   const line = inspected.manifest.zip.lines().find(({ file }) => file + (sidecar?.suffix ?? '') === path);
   if (line === undefined || sidecar === undefined) return { ...finding, left: 'nothing-known' };
   const kept = await evidenceOf(session, finding);

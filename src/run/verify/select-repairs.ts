@@ -19,8 +19,8 @@ import { selectHeldSeries, nothingHeld } from '../../plan/select/held-series.js'
 import { restOffer } from '../../plan/select/rest-offer.js';
 import type { RunSelection } from '../../plan/select/selection.js';
 import { barOfInterval, cadencesOf, periodOf } from '../../exchange/keys.js';
-import { findDataset, isArchived, isMade } from '../../exchange/venue.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import { findDataset, isArchived, isMade } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { shellWord } from '../../text/printable.js';
 import { checkLake } from './check-lake.js';
 import type { SeriesCheck } from './check-series.js';
@@ -32,7 +32,7 @@ export async function selectRepairs(
   resolved: Resolved,
   read: ReadList,
 ): Promise<RunSelection> {
-  const { options, venue } = session;
+  const { options, exchange } = session;
   const selection = await selectHeldSeries(session, resolved, read);
   const requests: SeriesRequest[] = [];
   const found: Partial<Record<LakeFindingKind, number>> = {};
@@ -58,7 +58,7 @@ export async function selectRepairs(
     seriesCount += 1;
     const { series } = check.folder;
     const { dropped, newer } = check.inspected;
-    const spec = findDataset(venue, series.market, series.dataset);
+    const spec = findDataset(exchange, series.market, series.dataset);
     // A line of a later version may hold what seems to be missing, and no run of this version can write the series.
     if (spec === undefined || newer.length > 0) continue;
     if (isMade(spec)) {
@@ -112,17 +112,17 @@ function requestOf(
   check: SeriesCheck,
   { spec, format, revised }: { spec: DatasetSpec; format: Format; revised: readonly string[] },
 ): SeriesRequest[] {
-  const { venue, nowMs } = session;
+  const { exchange, nowMs } = session;
   const { series } = check.folder;
   const { manifest } = check.inspected;
   const held = manifest[format];
-  const today = dayOf(nowMs, venue);
+  const today = dayOf(nowMs, exchange);
   const dropped = check.inspected.dropped.filter((line) => line.format === format);
   const settings =
     held.newest()?.settings ?? dropped.findLast((line) => line.settings !== undefined)?.settings;
   if (settings === undefined) return [];
   const periodsIn = (keys: readonly string[]): Period[] =>
-    keys.flatMap((key) => periodOf({ venue, series }, key) ?? []);
+    keys.flatMap((key) => periodOf({ exchange, series }, key) ?? []);
   const broken = check.broken.filter((line) => line.settings.format === format);
   const facts = { held, absences: manifest.absences };
   // Dropped periods that no object holds now, and revised ones of this format.
@@ -151,14 +151,14 @@ function requestOf(
 
 /** REST repairs series that came only from REST. For other series, it fills gaps of the archive. */
 function restOf(
-  { venue, nowMs }: Session,
+  { exchange, nowMs }: Session,
   series: Series,
   spec: DatasetSpec,
   held: HeldObjects,
 ): RestOffer | undefined {
   const isRestOnly = held.size > 0 && held.spans().every(({ facts }) => isFromRest(facts));
   const mode = !isArchived(spec) || isRestOnly ? 'only' : 'fill';
-  return restOffer(series, { venue, nowMs, mode, includeToday: false, standsIn: true });
+  return restOffer(series, { exchange, nowMs, mode, includeToday: false, standsIn: true });
 }
 
 /** Whether the held objects cover each day of the period. */

@@ -10,8 +10,8 @@ import type { SeriesListing } from '../../plan/series-listing.js';
 import { FORMATS } from '../../model/task.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Series } from '../../model/task.js';
 import { cadencesOf } from '../../exchange/keys.js';
-import { archivedColumns, findDataset, isArchived, rowSeconds } from '../../exchange/venue.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import { archivedColumns, findDataset, isArchived, rowSeconds } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { ReadObjects } from '../../convert/read-objects.js';
 import { downloadObject, releaseBodies } from '../../run/download-object.js';
@@ -61,19 +61,19 @@ interface Month extends AuditedObjects {
 
 /** The months for which the archive has an object. Nothing is received yet. */
 async function monthsOf(
-  { listing, nowMs, venue }: Session,
+  { listing, nowMs, exchange }: Session,
   { series, from, to }: AuditedSeries,
   folder: string,
 ): Promise<Month[]> {
-  const spec = findDataset(venue, series.market, series.dataset);
+  const spec = findDataset(exchange, series.market, series.dataset);
   if (spec === undefined) return [];
-  const today = dayOf(nowMs, venue);
+  const today = dayOf(nowMs, exchange);
   const end = monthOf(to - 1) + 1;
   const start = from === undefined ? {} : { from: monthStart(monthOf(from)) };
   const selected = { ...start, to: Math.min(monthStart(end), today), today };
   const listings = new Map<Cadence, SeriesListing>();
   for (const cadence of cadencesOf(spec, series.interval))
-    listings.set(cadence, await listSeries(listing, venue, series, cadence, selected));
+    listings.set(cadence, await listSeries(listing, exchange, series, cadence, selected));
   const objects = [...listings.values()].flatMap((listed) => [...listed.objects.values()]);
   const first = Math.min(...objects.map(({ period }) => monthOf(period.from)));
   const listed = listings.get('daily');
@@ -235,14 +235,14 @@ export async function selectAudit(session: Session, request: VerbRequest): Promi
 }
 
 async function heldMonths(session: Session, request: VerbRequest): Promise<AuditedSeries[]> {
-  const { options, venue, nowMs } = session;
-  const range = givenRange(options, nowMs, venue);
+  const { options, exchange, nowMs } = session;
+  const range = givenRange(options, nowMs, exchange);
   const { root, held } = await readVerbLake(request);
   const audited: AuditedSeries[] = [];
   for (const series of await selectGiven(held, request)) {
-    const spec = findDataset(venue, series.market, series.dataset);
+    const spec = findDataset(exchange, series.market, series.dataset);
     if (spec === undefined || !isArchived(spec)) continue;
-    const manifest = await readHeld(root, venue, series);
+    const manifest = await readHeld(root, exchange, series);
     const spans = FORMATS.flatMap((format) => manifest[format].spans());
     const first = Math.max(Math.min(...spans.map((span) => span.from)), range?.from ?? 0);
     const end = Math.min(Math.max(...spans.map((span) => span.to)), range?.to ?? Infinity);

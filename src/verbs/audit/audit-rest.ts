@@ -19,8 +19,8 @@ import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { restOffer } from '../../plan/select/rest-offer.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
 import { restKey } from '../../exchange/keys.js';
-import { archivedColumns, isArchived, rowSeconds } from '../../exchange/venue.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import { archivedColumns, isArchived, rowSeconds } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { compareRows, dayExpression, withRows } from './compare-rows.js';
 import type { AuditedMonth } from './compare-rows.js';
 
@@ -43,10 +43,10 @@ export async function* auditRest(
   request: VerbRequest,
   { engine, sample }: { readonly engine: VerbEngine; readonly sample: Sample | undefined },
 ): AsyncGenerator<AuditedMonth> {
-  const { paths, venue, stop, options } = session;
+  const { paths, exchange, stop, options } = session;
   const { held } = await readVerbLake(request);
   const selected = (await selectGiven(held, request)).filter((series) => series.interval !== undefined);
-  const catalogue = openCatalogue(paths.root, venue, stop.signal);
+  const catalogue = openCatalogue(paths.root, exchange, stop.signal);
   let compared = 0;
   for await (const one of catalogue.series(selected)) {
     const periods = heldPeriods(session, one);
@@ -66,13 +66,13 @@ export async function* auditRest(
 }
 
 /** The held periods in the range that are over and that REST has; undefined for a series that REST does not have. */
-function heldPeriods({ venue, nowMs, options }: Session, held: HeldSeries): HeldPeriod[] | undefined {
+function heldPeriods({ exchange, nowMs, options }: Session, held: HeldSeries): HeldPeriod[] | undefined {
   const { series, spec, files } = held;
-  const offer = restOffer(series, { venue, nowMs, mode: 'fill', includeToday: false });
+  const offer = restOffer(series, { exchange, nowMs, mode: 'fill', includeToday: false });
   const seconds = spec === undefined ? undefined : rowSeconds(spec, series.interval);
   if (offer === undefined || spec === undefined || !isArchived(spec) || seconds === undefined)
     return undefined;
-  const range = givenRange(options, nowMs, venue);
+  const range = givenRange(options, nowMs, exchange);
   const from = Math.max(offer.from, range?.from ?? 0);
   const to = Math.min(offer.to, offer.settledTo, range?.to ?? Infinity);
   const byLabel = new Map<string, { readonly period: Period; readonly days: number[] }>();

@@ -155,7 +155,7 @@ export interface Rebuild {
 }
 
 /** Requests that rebuild the month from daily objects if these have all rows of the monthly object, and more rows or other values. */
-async function rebuildOf({ paths, venue }: Session, month: AuditedMonth): Promise<Rebuild> {
+async function rebuildOf({ paths, exchange }: Session, month: AuditedMonth): Promise<Rebuild> {
   const { series, findings } = month;
   const mended = findings.filter(({ kind }) => MENDED_BY_DAYS.has(kind)).length;
   const period = parsePeriod('monthly', month.month);
@@ -163,7 +163,7 @@ async function rebuildOf({ paths, venue }: Session, month: AuditedMonth): Promis
   const isUnclear = findings.some(({ kind }) => kind === 'rows-extra');
   if (mended === 0 || isUnclear || period === undefined) return { requests: [], mended: 0 };
   const days = eachDay(period);
-  const manifest = await readHeld(paths.root, venue, series);
+  const manifest = await readHeld(paths.root, exchange, series);
   const lines = FORMATS.flatMap((format) => manifest[format].ofMonth(monthOf(period.from)) ?? []);
   const held = lines.filter((line) => !isFromRest(line)).map(({ settings }) => settings);
   const requests = held

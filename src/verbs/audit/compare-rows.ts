@@ -4,7 +4,7 @@ import type { DuckDbSession, Row } from '../../convert/duckdb.js';
 import { quoteName, quoteText } from '../../convert/sql.js';
 import { DAY_MS, dayText } from '../../model/calendar.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Conversion } from '../../convert/conversion.js';

@@ -170,17 +170,17 @@ async function* buildBars(
   onMonth: () => void,
 ): AsyncGenerator<BuiltSeries, BuildSummary> {
   const session = openSession(request);
-  const { paths, stop, venue } = session;
+  const { paths, stop, exchange } = session;
   let opened: LakeParts | undefined;
   let engine: Engine | undefined;
   try {
     const symbols = await selectSymbols(rule, request);
-    const catalogue = openCatalogue(paths.root, venue, stop.signal);
+    const catalogue = openCatalogue(paths.root, exchange, stop.signal);
     let writing: Build['writing'];
     if (!session.options.dryRun) {
       opened = await openLake(session, 'cryptodl bars');
       engine = createEngine({ tempFolder: opened.runFolder, signal: stop.signal });
-      const tools = { engine: await engine.session(), catalogue, venue };
+      const tools = { engine: await engine.session(), catalogue, exchange };
       writing = { tools, lake: { ...session, ...opened } };
     }
     const build: Build = { rule, session, isChosen: chosenMonths(request), catalogue, writing, onMonth };
@@ -193,8 +193,8 @@ async function* buildBars(
       for (const name of AMOUNTS) counts[name] += built[name];
       yield built;
     }
-    if (opened !== undefined && counts.months > 0 && venue.terms !== undefined)
-      await writeNotice(paths, venue.terms.notice);
+    if (opened !== undefined && counts.months > 0 && exchange.terms !== undefined)
+      await writeNotice(paths, exchange.terms.notice);
     return { ...counts, exitCode: counts.failed > 0 ? 4 : 0 };
   } catch (error) {
     // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
@@ -220,7 +220,7 @@ async function buildSymbol(
   for await (const held of catalogue.series(sources)) found.push(held);
   if (found.length === 0) return { ...nothing, outcome: 'empty', text: 'the lake has no rows of its source' };
   try {
-    const folder = join(session.paths.root, seriesFolder(session.venue.name, series));
+    const folder = join(session.paths.root, seriesFolder(session.exchange.name, series));
     const { parquet: held } = await (writing?.lake ?? session).manifests.of(folder);
     const source = chooseSource(found.flatMap(sourceOf), held);
     if (source === undefined) return failed(`${sources.map(seriesName).join(', ')}: no files`);
@@ -291,7 +291,7 @@ async function makeMonths(
   target: BarTarget,
   months: readonly BarMonth[],
 ): Promise<Pick<BuiltSeries, 'outcome' | 'months' | 'text' | 'days' | keyof MonthFigures>> {
-  const { paths, stop, venue } = session;
+  const { paths, stop, exchange } = session;
   const sums = { days: 0, ...NO_FIGURES };
   const made: string[] = [];
   const { series } = target.source;
@@ -313,7 +313,7 @@ async function makeMonths(
     for (const name of ['bars', 'short', 'bytes'] as const) sums[name] += figures[name];
   }
   await lake.manifests.published(target.folder);
-  const read = join(paths.root, seriesFolder(venue.name, series));
+  const read = join(paths.root, seriesFolder(exchange.name, series));
   backingOf(read)?.release([read, target.folder]);
   const result = { ...sums, months: made };
   if (unreadable === undefined) return { ...result, outcome: made.length > 0 ? 'made' : 'skipped' };

@@ -7,15 +7,15 @@ import type { DayRange } from '../../lake/catalogue/spans.js';
 import type { DuckDbSession } from '../../convert/duckdb.js';
 import { quoteName, quoteText } from '../../convert/sql.js';
 import { DAY_MS, parseDay, startOfDay } from '../../model/calendar.js';
-import { findDataset, intervalMs } from '../../exchange/venue.js';
-import type { Venue } from '../../exchange/venue.js';
+import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
+import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { missingDays, nextStart } from './source.js';
 import type { BarMonth, BarSource, Recipe, TimeRule, TradeRule } from './source.js';
 
 export interface BarTools {
   readonly engine: DuckDbSession;
   readonly catalogue: Catalogue;
-  readonly venue: Venue;
+  readonly exchange: ExchangeSpec;
 }
 
 /** Creates the table `made`. Rejects if the rows cannot be read, or have numbers out of range. */
@@ -66,7 +66,7 @@ async function timeBars(
   const isFirst = from === nextStart(rule, startOfDay(source.from, source.spec));
   const columns = barColumns(source.isText, {
     open: 'b',
-    close: `b + ${lengthUs} - ${inclusiveEnd(tools.venue, source)}`,
+    close: `b + ${lengthUs} - ${inclusiveEnd(tools.exchange, source)}`,
   });
   return `SELECT CAST((b - ${source.spec.dayStartMs * 1000}) // ${DAY_MS * 1000} AS INTEGER) AS day, b AS seq,
       row_count IS NOT NULL${isFilled ? ` OR (before IS NOT NULL AND NOT ${lacksDays})` : ''} AS is_made,
@@ -75,8 +75,8 @@ async function timeBars(
 }
 
 /** The microseconds from the last one of a bar to the next bar: from a day on, the times of a market are published in microseconds. */
-function inclusiveEnd(venue: Venue, { series }: BarSource): string {
-  const rest = findDataset(venue, series.market, 'klines')?.rest;
+function inclusiveEnd(exchange: ExchangeSpec, { series }: BarSource): string {
+  const rest = findDataset(exchange, series.market, 'klines')?.rest;
   const from =
     rest !== undefined && 'microsecondsFrom' in rest ? parseDay(rest.microsecondsFrom ?? '') : undefined;
   return from === undefined ? '1000' : `CASE WHEN b >= ${from * DAY_MS * 1000} THEN 1 ELSE 1000 END`;

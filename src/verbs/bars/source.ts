@@ -10,8 +10,8 @@ import { emptyShardText, isInShard } from '../../plan/options/shard.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
-import { findDataset, intervalMs } from '../../exchange/venue.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { LakeFile } from '../../lake/catalogue/read-series.js';
@@ -29,7 +29,7 @@ export interface SymbolSeries {
 
 /** The selected symbols of the lake. Rejects with usage errors for a lake without sources, and for values of flags that it does not have. */
 export async function selectSymbols(rule: BarRule, request: VerbRequest): Promise<SymbolSeries[]> {
-  const { source: venue, resolved, observer } = request;
+  const { exchange, resolved, observer } = request;
   const { fillEmpty, out, shard } = resolved.options;
   if (fillEmpty && rule.kind !== 'time')
     throw usage(`--fill-empty: bars of ${rule.interval} are never empty`, 'leave --fill-empty out');
@@ -41,8 +41,8 @@ export async function selectSymbols(rule: BarRule, request: VerbRequest): Promis
     const { market, symbol } = series;
     const name = `${market} ${symbol}`;
     const bars = { market, dataset: BARS, interval: rule.interval, symbol };
-    const spec = findDataset(venue, market, BARS);
-    if (spec !== undefined && isInShard(shard, venue, bars))
+    const spec = findDataset(exchange, market, BARS);
+    if (spec !== undefined && isInShard(shard, exchange, bars))
       symbols.set(name, { bars, spec, held: [...(symbols.get(name)?.held ?? []), series] });
   }
   if (shard !== undefined && symbols.size === 0) observer.warn(emptyShardText(shard));
@@ -50,9 +50,9 @@ export async function selectSymbols(rule: BarRule, request: VerbRequest): Promis
 }
 
 /** Whether a month has days in the range of the command; true for all months without a range. */
-export function chosenMonths({ resolved, clock, source }: VerbRequest): (month: number) => boolean {
+export function chosenMonths({ resolved, clock, exchange }: VerbRequest): (month: number) => boolean {
   const { options } = resolved;
-  const { from, to } = givenRange(options, options.nowMs ?? clock.now(), source) ?? {};
+  const { from, to } = givenRange(options, options.nowMs ?? clock.now(), exchange) ?? {};
   return (month) =>
     (from === undefined || month >= monthOf(from)) && (to === undefined || month <= monthOf(to - 1));
 }

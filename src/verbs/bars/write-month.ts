@@ -18,7 +18,7 @@ import { dayPeriod, dayText, parseDay } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { madeKey } from '../../exchange/keys.js';
-import type { DatasetSpec, Venue } from '../../exchange/venue.js';
+import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { droppedLine } from '../../lake/write/commit.js';
 import { fileMetadata } from '../../lake/write/make-file.js';
 import { ruleText, sourceName } from './source.js';
@@ -43,7 +43,7 @@ export interface MonthFigures {
 /** Commits the bars of the table `made`. Undefined if it has none. Rejects with errors of the disk. */
 export async function writeMonth(
   engine: DuckDbSession,
-  { clock, lock, manifests, paths, venue }: Session & LakeParts,
+  { clock, lock, manifests, paths, exchange }: Session & LakeParts,
   target: BarTarget,
   month: BarMonth,
 ): Promise<MonthFigures | undefined> {
@@ -58,7 +58,7 @@ export async function writeMonth(
     // Bars by trades may have equal times, so `seq` has their order.
     const rows = '(SELECT * FROM made WHERE is_made ORDER BY open_time, seq)';
     const written = { spec, settings: source.settings, targetPath: staged };
-    await engine.run(copyTo(written, rows, metadataOf(venue, target, month)));
+    await engine.run(copyTo(written, rows, metadataOf(exchange, target, month)));
     const { bytes, sha256 } = await fileFacts(staged);
     const { rows: fileRows } = await readFooter(staged);
     const path = join(folder, month.file);
@@ -69,7 +69,7 @@ export async function writeMonth(
     const lines = linesOf(target, { month, byDay }, ofFile);
     await lock.confirm();
     // Checked again: a symbolic link may have replaced a folder since the rows were read.
-    await paths.folder(seriesFolder(venue.name, series));
+    await paths.folder(seriesFolder(exchange.name, series));
     const publications = [{ staged, target: path }];
     await commitFiles({ paths, manifests }, { seriesFolder: folder, publications, dead: [], lines });
     return { bars: fileRows, short: sum('short'), bytes };
@@ -129,11 +129,11 @@ function contentOf({ file, rows, first, last, source, settings }: ObjectLine): s
   return JSON.stringify([file, rows, first, last, source, settings]);
 }
 
-function metadataOf(venue: Venue, target: BarTarget, { label, from }: BarMonth): FileMetadata {
+function metadataOf(exchange: ExchangeSpec, target: BarTarget, { label, from }: BarMonth): FileMetadata {
   const { series, spec, source } = target;
   const files = from.map(({ path, sha256 }) => [basename(path), sha256]);
   return fileMetadata(
-    { venue, tool: TOOL_VERSION, series, spec, settings: source.settings, label },
+    { exchange, tool: TOOL_VERSION, series, spec, settings: source.settings, label },
     {
       entry: { made: { rule: ruleText(target), files } },
       hasArchive: true,

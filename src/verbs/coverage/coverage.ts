@@ -18,14 +18,14 @@ const MOST_REFUSED = 10;
 
 /** Resolves with 1 when a manifest or one of its lines cannot be read, else with 4 when a series is below `--min`. */
 export async function coverage(run: Command): Promise<ExitCode> {
-  const { source: venue, verbs, resolved } = run;
+  const { exchange, verbs, resolved } = run;
   const { options } = resolved;
   if (options.json && options.csv) throw usage('--json and --csv cannot be used together', 'keep one');
   if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
   return withSignals(run, async (request) => {
     const lake = await coverSelected(request);
     const next = new NextStep({
-      venue,
+      exchange,
       nowMs: options.nowMs ?? run.io.clock.now(),
       verbs,
       resolved,

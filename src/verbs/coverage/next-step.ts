@@ -12,9 +12,9 @@ import type { VerbName, VerbSpecs } from '../../plan/options/verb-spec.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import type { LastFailures } from '../../run/select-failures.js';
 import { barOfInterval } from '../../exchange/keys.js';
-import type { Source } from '../../exchange/source.js';
-import { findDataset, isArchived, isMade } from '../../exchange/venue.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import { findDataset, isArchived, isMade } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { mendsOf, mendSources } from '../../run/verdict/mends.js';
 import { commandLine, shownPath } from '../../text/printable.js';
 
@@ -27,7 +27,7 @@ interface Download {
 }
 
 interface NextStepContext {
-  readonly venue: Source;
+  readonly exchange: Exchange;
   readonly nowMs: number;
   readonly verbs: VerbSpecs;
   readonly resolved: Resolved;
@@ -46,12 +46,12 @@ export class NextStep {
 
   add(states: SeriesStates): void {
     const { own, series, format, gaps } = states;
-    const spec = findDataset(this.context.venue, series.market, series.dataset);
+    const spec = findDataset(this.context.exchange, series.market, series.dataset);
     if (spec !== undefined && isMade(spec)) {
       if (gaps.some(({ isMissing }) => isMissing)) this.#bars.add(series.interval ?? '');
       return;
     }
-    const sources = mendSources({ ...series, format }, this.context.venue, this.context.nowMs);
+    const sources = mendSources({ ...series, format }, this.context.exchange, this.context.nowMs);
     const isReported = this.context.failures?.bySeries.has(seriesName(series)) === true;
     for (const gap of gaps) {
       if (!gap.isMissing) continue;

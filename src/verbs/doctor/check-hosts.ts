@@ -6,7 +6,7 @@ import type { ErrorCode } from '../../model/errors.js';
 import { durationText, instantText } from '../../model/units.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { keyPath } from '../../exchange/keys.js';
-import type { Source } from '../../exchange/source.js';
+import type { Exchange } from '../../exchange/exchange.js';
 import { checkResult } from './check-result.js';
 import type { CheckResult } from './check-result.js';
 
@@ -18,7 +18,7 @@ export interface ServerDate {
   readonly receivedAt: number;
 }
 
-export interface HostChecks extends Pick<VerbRequest, 'source' | 'resolved' | 'clock' | 'signal'> {
+export interface HostChecks extends Pick<VerbRequest, 'exchange' | 'resolved' | 'clock' | 'signal'> {
   readonly fetch: Fetch;
   /** Gets the time of each host that answers. */
   readonly dates: ServerDate[];
@@ -40,13 +40,13 @@ interface Probe {
 /** The archive, the listing and each REST host that the exchange has, in this order. */
 export function checkHosts(context: HostChecks): Promise<CheckResult>[] {
   const {
-    source,
+    exchange,
     resolved: { options },
   } = context;
   const keys: string[] = [];
-  const listing = probe(context, listingProbe(source, options.listingUrl, keys));
+  const listing = probe(context, listingProbe(exchange, options.listingUrl, keys));
   const archive = listing.then(() => probe(context, archiveProbe(context, keys)));
-  const rest = REST.filter(({ role }) => source.hosts[role] !== undefined).map(
+  const rest = REST.filter(({ role }) => exchange.hosts[role] !== undefined).map(
     ({ role, option, ...request }) =>
       probe(context, {
         check: 'rest',
@@ -62,7 +62,7 @@ export function checkHosts(context: HostChecks): Promise<CheckResult>[] {
 /** One of several proxies, through which `fetch` sends a request for the listing. */
 export function checkProxy(context: HostChecks, label: string): Promise<CheckResult> {
   return probe(context, {
-    ...listingProbe(context.source, context.resolved.options.listingUrl, []),
+    ...listingProbe(context.exchange, context.resolved.options.listingUrl, []),
     check: 'proxy',
     of: label,
     flag: '--proxy',
@@ -77,7 +77,7 @@ const REST = [
 ] as const;
 
 /** Adds the listed keys to `keys`. */
-function listingProbe({ archive }: Source, address: string, keys: string[]): Probe {
+function listingProbe({ archive }: Exchange, address: string, keys: string[]): Probe {
   return {
     check: 'listing',
     address,
@@ -95,8 +95,8 @@ function listingProbe({ archive }: Source, address: string, keys: string[]): Pro
 }
 
 /** A sidecar that the listing names, or one that each archive should have. */
-function archiveProbe({ source, resolved }: HostChecks, keys: readonly string[]): Probe {
-  const { sidecar, known } = source.archive;
+function archiveProbe({ exchange, resolved }: HostChecks, keys: readonly string[]): Probe {
+  const { sidecar, known } = exchange.archive;
   const suffix = sidecar?.suffix ?? '';
   return {
     check: 'archive',

@@ -138,7 +138,7 @@ interface Requests {
 
 /** The requests of the checks: once for each of several proxies, else once. */
 function openRequests(request: VerbRequest, bans: Bans, group: EgressGroup | undefined): Requests[] {
-  const { resolved, surroundings, clock, signal, observer, source } = request;
+  const { resolved, surroundings, clock, signal, observer, exchange } = request;
   const { options } = resolved;
   const folder = stateFolder(options, surroundings);
   const proxies = proxiesOf(options.proxy, surroundings);
@@ -152,7 +152,7 @@ function openRequests(request: VerbRequest, bans: Bans, group: EgressGroup | und
       poolLimitPerHost: undefined,
     },
     clock,
-    hosts: exchangeHosts(options, source),
+    hosts: exchangeHosts(options, exchange),
     bans,
     group,
     proxies,

@@ -3,7 +3,7 @@ import { quoteName, quoteText } from '../../convert/sql.js';
 import { safeName } from '../../lake/layout.js';
 import { usage } from '../../model/errors.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { csvForm, rowOrder } from './export-file.js';
 import type { Engine, EngineInput, EngineSettings, ExportFile } from './export-file.js';

@@ -8,8 +8,8 @@ import { seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import type { FlagName, Options } from '../../plan/options/flags.js';
 import type { Assets } from '../../exchange/pairs.js';
-import type { Source } from '../../exchange/source.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 
 /** Rows of a series. */
 export interface RowSource {
@@ -59,7 +59,7 @@ export interface EngineSettings extends Pick<
 
 /** What an engine makes its files from. */
 export interface EngineInput {
-  readonly venue: Source;
+  readonly exchange: Exchange;
   /** Series of one pair, or of one dataset; bars come last. */
   readonly sources: readonly RowSource[];
   readonly settings: EngineSettings;
@@ -81,7 +81,7 @@ export interface Engine {
   /** Several files may have one path, see `oneForEachPath`. Throws usage errors for settings. */
   readonly files: (input: EngineInput) => readonly (ExportFile | Refused)[];
   /** The text that is printed in place of files. `sources`: those of its files, at least one. */
-  readonly script?: (sources: readonly RowSource[], venue: Source) => string;
+  readonly script?: (sources: readonly RowSource[], exchange: Exchange) => string;
   /** Lines about the files, for the end of an export. */
   readonly notes?: readonly string[];
 }

@@ -68,7 +68,7 @@ export async function* exportGroups(
       else if (filesOfRange({ series: one, files }, spec, range).length > 0)
         sources.push({ series: one, spec, files, range });
     }
-    const files = engine.files({ venue: request.source, sources, settings });
+    const files = engine.files({ exchange: request.exchange, sources, settings });
     yield { series, items: [...refused, ...oneForEachPath(files, taken)] };
   }
 }
@@ -100,13 +100,13 @@ export async function* exportLake(
   target: string,
 ): AsyncGenerator<ExportedFile | Refused, void> {
   const { request, root } = given;
-  const { source, clock, resolved } = request;
+  const { exchange, clock, resolved } = request;
   const stop = new AbortController();
   const onLost = (error: CryptodlError): void => stop.abort(error);
   const lock = resolved.options.dryRun ? undefined : await lockTarget(target, { clock, onLost });
   const signal = AbortSignal.any([request.signal, stop.signal]);
   const database = verbEngine('export', { ...request, signal }, memoryLimitBytes() / 4);
-  const catalogue = openCatalogue(root, source, signal);
+  const catalogue = openCatalogue(root, exchange, signal);
   const work: Work = { given, target, catalogue, database, lock, signal };
   let running: Promise<unknown>[] = [];
   try {
@@ -122,7 +122,7 @@ export async function* exportLake(
           return exported;
         },
       );
-      backingOf(root)?.release(series.map((one) => join(root, seriesFolder(source.name, one))));
+      backingOf(root)?.release(series.map((one) => join(root, seriesFolder(exchange.name, one))));
     }
   } catch (error) {
     // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
@@ -142,7 +142,7 @@ async function exportFile(asked: ExportFile, work: Work): Promise<ExportedFile> 
   const { force, dryRun } = request.resolved.options;
   const of = { file: asked.path, rows: 0, bytes: 0 };
   // The lake may be below the target.
-  await refuseInLake(join(target, dirname(asked.path)), root, request.source.name);
+  await refuseInLake(join(target, dirname(asked.path)), root, request.exchange.name);
   try {
     signal.throwIfAborted();
     const output = await Output.open(target, asked.path);

@@ -107,7 +107,7 @@ async function printScript(
   script: NonNullable<Engine['script']>,
 ): Promise<ExitCode> {
   const { request, root } = given;
-  const catalogue = openCatalogue(root, request.source, request.signal);
+  const catalogue = openCatalogue(root, request.exchange, request.signal);
   const tally = new Tally();
   const sources: RowSource[] = [];
   for await (const { items } of exportGroups(given, catalogue))
@@ -128,7 +128,7 @@ async function printScript(
     printLines(io.stderr, [isRefused ? NOTHING_EXPORTED : tally.nothingText()]);
     return 4;
   }
-  await writeText(io, script(sources, request.source));
+  await writeText(io, script(sources, request.exchange));
   return tally.faults > 0 ? 4 : 0;
 }
 
@@ -238,7 +238,7 @@ export async function tellLacking(
   const covered = await readableStates(root, selected, request, range);
   const gapsOf = new Map(selected.map((series) => [series, missingOf(covered.get(series))]));
   if (requireComplete)
-    for await (const { series, fault } of openCatalogue(root, request.source, request.signal).series(
+    for await (const { series, fault } of openCatalogue(root, request.exchange, request.signal).series(
       selected,
     ))
       if (fault !== undefined && gapsOf.get(series)?.length === 0) gapsOf.set(series, [fault]);

@@ -5,7 +5,7 @@
 import type { Series } from '../../model/task.js';
 import { isSettled, pairOf } from '../../exchange/pairs.js';
 import type { Pair } from '../../exchange/pairs.js';
-import { intervalMs } from '../../exchange/venue.js';
+import { intervalMs } from '../../exchange/exchange-spec.js';
 import type { Engine, ExportFile, Refused, RowSource } from './export-file.js';
 
 /** The candle type of a file name, by dataset. Spot candles have none. */
@@ -37,12 +37,12 @@ export const FREQTRADE: Engine = {
   anyInterval: ['markPriceKlines', 'fundingRate'],
   flags: ['mark-interval', 'exchange-info'],
   groupBy: 'pair',
-  files: ({ sources, venue, settings }) =>
+  files: ({ sources, exchange, settings }) =>
     sources
       .toSorted((a, b) => lengthOf(b) - lengthOf(a))
       .flatMap((source): (ExportFile | Refused)[] => {
         const { series } = source;
-        const pair = pairOf(venue, series.market, series.symbol, settings.assets);
+        const pair = pairOf(exchange, series.market, series.symbol, settings.assets);
         const reason = noFile(series, pair);
         if (pair === undefined || reason !== undefined) return [{ series, reason: reason ?? '' }];
         return filesOf(source, placeOf(pair, series), settings.markInterval);

@@ -30,19 +30,20 @@ export const LEAN: Engine = {
   datasets: Object.keys(COLUMNS),
   anyInterval: ['fundingRate'],
   groupBy: 'pair',
-  files: ({ sources, venue }) =>
+  files: ({ sources, exchange }) =>
     sources.flatMap((source): readonly (ExportFile | Refused)[] => {
       const { series } = source;
       const { interval } = series;
-      if (interval === undefined || Object.hasOwn(RESOLUTIONS, interval)) return filesOf(source, venue.name);
+      if (interval === undefined || Object.hasOwn(RESOLUTIONS, interval))
+        return filesOf(source, exchange.name);
       return [{ series, reason: `Lean has no resolution of ${interval}; it has 1s, 1m, 1h and 1d` }];
     }),
   notes: ['copy the folders crypto and cryptofuture into the data folder of Lean'],
 };
 
-function filesOf(source: RowSource, venue: string): ExportFile[] {
+function filesOf(source: RowSource, exchange: string): ExportFile[] {
   const { market, dataset, interval = '', symbol } = source.series;
-  const root = `${market === 'spot' ? 'crypto' : 'cryptofuture'}/${venue}`;
+  const root = `${market === 'spot' ? 'crypto' : 'cryptofuture'}/${exchange}`;
   const name = safeName(symbol.replace(/_PERP$/, '').toLowerCase());
   const time = instantExpression(source.spec);
   const values = COLUMNS[dataset]?.replaceAll(/\w+/g, 'num($&)') ?? '';

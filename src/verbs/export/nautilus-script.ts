@@ -7,18 +7,18 @@ import { dayText } from '../../model/calendar.js';
 import { seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import { isSettled, pairOf } from '../../exchange/pairs.js';
-import type { Source } from '../../exchange/source.js';
-import { intervalMs } from '../../exchange/venue.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import { intervalMs } from '../../exchange/exchange-spec.js';
 import type { Engine, RowSource } from './export-file.js';
 
 export const NAUTILUS: Engine = {
   name: 'nautilus-loader',
   datasets: ['klines', 'trades', 'aggTrades'],
   groupBy: 'dataset',
-  files: ({ sources, venue }) =>
+  files: ({ sources, exchange }) =>
     sources.map((source) => {
       const { series } = source;
-      const reason = noInstrument(series, venue);
+      const reason = noInstrument(series, exchange);
       if (reason !== undefined) return { series, reason };
       return { path: seriesName(series), sources: [source], select: 'FROM r0', form: { copy: '' } };
     }),
@@ -40,8 +40,8 @@ function barStep(interval: string): string | undefined {
   return length === undefined || unit === undefined ? undefined : `${ms / length}-${unit}`;
 }
 
-function noInstrument({ market, symbol, interval }: Series, venue: Source): string | undefined {
-  const pair = pairOf(venue, market, symbol);
+function noInstrument({ market, symbol, interval }: Series, exchange: Exchange): string | undefined {
+  const pair = pairOf(exchange, market, symbol);
   if (isSettled(symbol)) return 'a settled contract has no instrument';
   if (pair === undefined) return 'base and quote asset are not known';
   if (pair.expiry !== undefined) return 'the loader has no instruments of contracts that end';
@@ -52,9 +52,9 @@ function noInstrument({ market, symbol, interval }: Series, venue: Source): stri
 const PROGRAM = packageFile('config/nautilus-loader.py');
 
 /** The program. Each source has a file. */
-function nautilusScript(sources: readonly RowSource[], venue: Source): string {
+function nautilusScript(sources: readonly RowSource[], exchange: Exchange): string {
   const rows = sources.map(({ series, files }) => {
-    const { base, quote, settle } = pairOf(venue, series.market, series.symbol) ?? {};
+    const { base, quote, settle } = pairOf(exchange, series.market, series.symbol) ?? {};
     const step = series.interval === undefined ? '' : barStep(series.interval);
     const cells = [series.symbol, base, quote, settle, series.dataset, step];
     return `    (${[...cells.map(pythonText), pythonFiles(files)].join(', ')}),`;

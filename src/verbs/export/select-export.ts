@@ -29,11 +29,11 @@ export interface Export extends VerbLake {
 
 /** The series that flags select and that the engine has files for. Throws usage errors, also if there is none. */
 export async function selectExport(request: VerbRequest, engine: Engine): Promise<Export> {
-  const { resolved, observer, source, clock } = request;
+  const { resolved, observer, exchange, clock } = request;
   const { options, origins } = resolved;
   const { name, datasets, onlyNamed = [], anyInterval } = engine;
   const settings = await settingsOf(request);
-  const range = givenRange(options, options.nowMs ?? clock.now(), source) ?? {};
+  const range = givenRange(options, options.nowMs ?? clock.now(), exchange) ?? {};
   const unread: string[] = [];
   const lake = await readVerbLake(request, (message) => {
     unread.push(message);
@@ -91,7 +91,7 @@ export async function targetFolder({ request, engine, root }: Export): Promise<s
     );
   const path = absolutePath(target, request.surroundings.home);
   refuseFile(path, '--target');
-  await refuseInLake(path, root, request.source.name);
+  await refuseInLake(path, root, request.exchange.name);
   return path;
 }
 

@@ -8,8 +8,8 @@ import { safeName } from '../../lake/layout.js';
 import { DAY_MS, dayText, parseDay } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
 import { isSettled } from '../../exchange/pairs.js';
-import { intervalsOf } from '../../exchange/venue.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import { intervalsOf } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';
 import type { Engine, ExportFile, RowSource } from './export-file.js';
 

@@ -18,8 +18,8 @@ import type { ChosenDataset } from '../../plan/select/select-datasets.js';
 import { inKeyOrderOf, listedSymbols, selectSymbols } from '../../plan/select/select-symbols.js';
 import { endedText, reachText } from '../../exchange/describe.js';
 import { asUnreachable } from '../../exchange/listing.js';
-import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../../exchange/venue.js';
-import type { DatasetSpec, Venue } from '../../exchange/venue.js';
+import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 
 /** One item: cells for text, fields for programs. */
 export interface ListItem<Fields = object> {
@@ -97,8 +97,8 @@ export async function* listItems<Name extends ListName>(
   return yield* LISTERS[name](request);
 }
 
-function* markets({ source }: VerbRequest): KnownItems<MarketItem> {
-  for (const [market, { title, datasets: has }] of Object.entries(source.markets)) {
+function* markets({ exchange }: VerbRequest): KnownItems<MarketItem> {
+  for (const [market, { title, datasets: has }] of Object.entries(exchange.markets)) {
     const names = Object.keys(has);
     yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
   }
@@ -106,14 +106,14 @@ function* markets({ source }: VerbRequest): KnownItems<MarketItem> {
 }
 
 /** Datasets of the markets of `--market`, else of all markets. */
-function* datasets({ source, resolved }: VerbRequest): KnownItems<DatasetItem> {
+function* datasets({ exchange, resolved }: VerbRequest): KnownItems<DatasetItem> {
   const { options, origins } = resolved;
-  for (const market of origins.market === 'default' ? marketNames(source) : marketsOf(source, options)) {
-    for (const spec of datasetsOf(source, market)) {
+  for (const market of origins.market === 'default' ? marketNames(exchange) : marketsOf(exchange, options)) {
+    for (const spec of datasetsOf(exchange, market)) {
       const intervals = intervalsOf(spec) ?? ['-'];
       const rest = spec.rest === undefined ? [] : ['rest'];
       const sources = isMade(spec) ? 'lake' : [...spec.cadences, ...rest].join(',');
-      const span = spanText(source, market, spec);
+      const span = spanText(exchange, market, spec);
       const cells = [spec.name, market, sources, span, intervals.join(','), spec.title];
       yield { cells, fields: datasetFields(market, spec) };
     }
@@ -121,9 +121,9 @@ function* datasets({ source, resolved }: VerbRequest): KnownItems<DatasetItem> {
   return [];
 }
 
-function spanText(venue: Venue, market: Market, spec: DatasetSpec): string {
+function spanText(exchange: ExchangeSpec, market: Market, spec: DatasetSpec): string {
   if (isMade(spec)) return 'made by cryptodl bars';
-  if (!isArchived(spec)) return reachText(venue, market, spec);
+  if (!isArchived(spec)) return reachText(exchange, market, spec);
   const { first, last } = spec.spans[spec.cadences[0] ?? 'daily'] ?? {};
   const end = spec.removed ? 'removed' : last === undefined ? 'now' : periodText(last);
   return `${first === undefined ? '?' : periodText(first)}…${end}`;
@@ -151,7 +151,7 @@ async function* inArchive<Fields>(
   request: VerbRequest,
   act: (session: Session, chosen: readonly ChosenDataset[], names: readonly string[]) => ArchiveItems<Fields>,
 ): ArchiveItems<Fields> {
-  const chosen = chooseDatasets(request.source, request.resolved.options);
+  const chosen = chooseDatasets(request.exchange, request.resolved.options);
   const session = openSession(request);
   try {
     await session.refuseBanned('list');
@@ -183,7 +183,7 @@ function periods(request: VerbRequest): ArchiveItems<PeriodItem> {
   if (options.symbols === undefined)
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");
   return inArchive(request, async function* (session, chosen, names) {
-    const range = givenRange(options, session.nowMs, session.venue) ?? ALWAYS;
+    const range = givenRange(options, session.nowMs, session.exchange) ?? ALWAYS;
     let bytes = 0;
     let first = Number.POSITIVE_INFINITY;
     let last = 0;
@@ -204,7 +204,7 @@ function periods(request: VerbRequest): ArchiveItems<PeriodItem> {
           };
         }
     }
-    const ends = chosen.flatMap(({ market, spec }) => endedText(session.venue, market, spec.name) ?? []);
+    const ends = chosen.flatMap(({ market, spec }) => endedText(session.exchange, market, spec.name) ?? []);
     return [
       ...(last > 0 ? [`${dayText(first)} … ${dayText(last - 1)}, ${bytesText(bytes)}`] : []),
       ...new Set(ends),
@@ -233,7 +233,7 @@ async function symbolsIn(
   const patterns = given === undefined ? every : await readPatterns(given, read);
   const listed = await listedSymbols(session, chosen);
   for (const dataset of chosen)
-    if (listed.get(dataset.spec)?.size === 0 && dataset.spec.removed) refuseEnded(session.venue, dataset);
+    if (listed.get(dataset.spec)?.size === 0 && dataset.spec.removed) refuseEnded(session.exchange, dataset);
   const found = inKeyOrderOf(listed);
   const what = chosen.map(datasetName).join(', ');
   if (found.length === 0) throw usage(`the archive lists no symbol of ${what}`);
@@ -272,7 +272,7 @@ async function periodsOf(
   for (const cadence of cadences) {
     // `today` serves reasons of absence, which are not needed here: with the largest day, the walk begins no earlier for them.
     const want = { ...range, today: Number.MAX_SAFE_INTEGER };
-    const listing = await listSeries(session.listing, session.venue, series, cadence, want);
+    const listing = await listSeries(session.listing, session.exchange, series, cadence, want);
     // The walk begins with the month of `from`, and ends with one object after the range.
     for (const object of listing.objects.values()) {
       if (object.period.to > from && object.period.from < to) found.push({ series, object });

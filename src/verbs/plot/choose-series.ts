@@ -4,9 +4,9 @@ import { usage } from '../../model/errors.js';
 import type { Series } from '../../model/task.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import { filterHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
-import type { Source } from '../../exchange/source.js';
-import { findDataset, isMade, marketNames } from '../../exchange/venue.js';
-import type { DatasetSpec } from '../../exchange/venue.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import { findDataset, isMade, marketNames } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 
@@ -30,7 +30,7 @@ export function chooseDataset(
   held: readonly Series[],
   operand: string | undefined,
   resolved: Resolved,
-  venue: Source,
+  exchange: Exchange,
 ): ChosenDataset {
   const { options } = resolved;
   if (held.length === 0) throw nothingHeld(options.out);
@@ -45,13 +45,13 @@ export function chooseDataset(
     options: { ...options, symbols: undefined, quote: undefined, out: `${symbol} in ${options.out}` },
   };
   const allowed = filterHeldSeries(own, where, undefined, () => undefined);
-  const ranked = rankedDatasets(allowed, venue);
+  const ranked = rankedDatasets(allowed, exchange);
   const [chosen] = ranked.flatMap((first) => {
-    const spec = findDataset(venue, first.market, first.dataset);
+    const spec = findDataset(exchange, first.market, first.dataset);
     const columns = spec && chartColumns(spec, options.column);
     return spec === undefined || columns === undefined ? [] : [{ name: datasetName(first), spec, columns }];
   });
-  if (chosen === undefined) throw noColumn(options.column, ranked[0], venue);
+  if (chosen === undefined) throw noColumn(options.column, ranked[0], exchange);
   const { name, ...dataset } = chosen;
   const isChosen = (series: Series): boolean => datasetName(series) === name;
   return {
@@ -79,8 +79,8 @@ function chooseSymbol(symbols: readonly string[], given: string | undefined, out
 }
 
 /** The usage error for series without the column, or without any numbers. `best`: a series of the best dataset of them. */
-function noColumn(column: string | undefined, best: Series | undefined, venue: Source): Error {
-  const spec = best && findDataset(venue, best.market, best.dataset);
+function noColumn(column: string | undefined, best: Series | undefined, exchange: Exchange): Error {
+  const spec = best && findDataset(exchange, best.market, best.dataset);
   const names = spec?.columns.filter(isNumeric).map(({ name }) => name) ?? [];
   const has = names.length === 0 ? 'no column of numbers that this version knows' : names.join(', ');
   return usage(
@@ -99,10 +99,10 @@ function isNumeric({ type }: ColumnSpec): boolean {
 }
 
 /** A series of each market and dataset: candles of trades first, then other candles, then the default market first. */
-function rankedDatasets(series: readonly Series[], venue: Source): Series[] {
-  const markets = [venue.defaultMarket, ...marketNames(venue)];
+function rankedDatasets(series: readonly Series[], exchange: Exchange): Series[] {
+  const markets = [exchange.defaultMarket, ...marketNames(exchange)];
   const rankOf = ({ market, dataset }: Series): number => {
-    const spec = findDataset(venue, market, dataset);
+    const spec = findDataset(exchange, market, dataset);
     const kind = dataset === 'klines' ? 0 : spec === undefined ? 3 : hasCandles(spec) ? 1 : 2;
     return kind * 100 + markets.indexOf(market);
   };

@@ -17,7 +17,7 @@ import { readVerbLake } from '../../plan/select/held-series.js';
 import { bytesText, listText } from '../../model/units.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import { pageFile } from '../../terminal/page-shell.js';
-import { intervalMs } from '../../exchange/venue.js';
+import { intervalMs } from '../../exchange/exchange-spec.js';
 import { absolutePath, lakeFlag, shellWord, shownPath } from '../../text/printable.js';
 import { MOST_STEPS, chartHtml, makeChart } from './chart.js';
 import type { Chart } from './chart.js';
@@ -78,11 +78,11 @@ const ENOUGH_BARS = 100;
  */
 function chooseInterval(
   found: Iterable<SeriesStates>,
-  { source, resolved, clock }: VerbRequest,
+  { exchange, resolved, clock }: VerbRequest,
   { series, spec }: ChosenDataset,
 ): { readonly states: SeriesStates; readonly range: TimeRange } {
   const { options } = resolved;
-  const given = givenRange(options, options.nowMs ?? clock.now(), source);
+  const given = givenRange(options, options.nowMs ?? clock.now(), exchange);
   const first = given?.from === undefined ? -Infinity : startOfDay(given.from, spec);
   const end = given === undefined ? Infinity : startOfDay(given.to, spec);
   // A series of zips has no rows that a query reads.
@@ -124,7 +124,7 @@ function lengthOf({ interval = '1s' }: Series): number {
 /** The chart of the chosen series. `most`: its largest number of steps. */
 async function chartOf(operand: string | undefined, request: VerbRequest, most: number): Promise<Chart> {
   const { root, held } = await readVerbLake(request);
-  const chosen = chooseDataset(held, operand, request.resolved, request.source);
+  const chosen = chooseDataset(held, operand, request.resolved, request.exchange);
   const { spec, columns } = chosen;
   // Each interval has gaps of its own. No data file is read.
   const found = await readableStates(root, chosen.series, request);

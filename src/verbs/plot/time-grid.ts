@@ -1,6 +1,6 @@
 /** Divides a range of time into steps of a chart, and finds the labels of the time axis. Times are epoch milliseconds. */
 import { DAY_MS } from '../../model/calendar.js';
-import { intervalMs } from '../../exchange/venue.js';
+import { intervalMs } from '../../exchange/exchange-spec.js';
 
 /** Equal steps, or steps of calendar months. */
 export interface TimeGrid {

@@ -29,16 +29,16 @@ import { Wait } from './waits.js';
 
 /** Resolves with 0 after the last job was added; with --wait, with the exit code of the download. */
 export async function enqueue(command: Command): Promise<ExitCode> {
-  const { source, resolved, layers, verbs, io } = command;
+  const { exchange, resolved, layers, verbs, io } = command;
   const verb = choice(JOB_VERBS)(command.operand ?? '', 'enqueue');
   const { options } = resolved;
   redisAddress(options, 'enqueue');
-  const ofVerb = resolveOptions(verbs[verb], layers, source);
+  const ofVerb = resolveOptions(verbs[verb], layers, exchange);
   if (ofVerb.options.symbols === undefined)
     throw usage('enqueue needs the symbols of the jobs', '--symbols all, or a list like BTCUSDT,ETHUSDT');
   // Before the listings, which may take long.
   if (!options.dryRun) await loadBullMq();
-  return withSignals({ source, resolved: ofVerb, io }, async (request) => {
+  return withSignals({ exchange, resolved: ofVerb, io }, async (request) => {
     const { requests, notes, today, orders } = await selectRequests(verb, request);
     if (!options.quiet && !options.json)
       printLines(
@@ -48,7 +48,7 @@ export async function enqueue(command: Command): Promise<ExitCode> {
     if (requests.length === 0) throw usage('no series is selected', 'cryptodl list symbols shows the names');
     const out = namedLake(options.out, request.surroundings.home);
     const shared = { ...jobOptions(ofVerb.texts), out: [out] };
-    const jobs = splitSeries(requests, { verb, venue: source, today, shared, orders });
+    const jobs = splitSeries(requests, { verb, exchange, today, shared, orders });
     const series = requests.length;
     if (!options.dryRun)
       return withQueue(options, 'enqueue', io, (queue) => addAll(jobs, series, command, queue));
@@ -73,7 +73,7 @@ async function selectRequests(
     await session.refuseBanned(verb);
     const selection = ofShard(session, await selectSeries(session, request.resolved, request.read, verb));
     const orders = askedOrders(session, selection);
-    return { ...selection, orders, today: dayOf(session.nowMs, request.source) };
+    return { ...selection, orders, today: dayOf(session.nowMs, request.exchange) };
   } finally {
     await session.close();
   }

@@ -120,18 +120,18 @@ interface WorkerTerms {
   /** The options of the worker. */
   readonly layers: readonly RawLayer[];
   readonly verbs: VerbSpecs;
-  readonly source: ExchangeWords;
+  readonly exchange: ExchangeWords;
 }
 
 /** The options of a job, with those of its worker for everything that the job does not decide. Throws usage errors. */
-export function resolveJob({ verb, options }: JobData, { layers, verbs, source }: WorkerTerms): Resolved {
+export function resolveJob({ verb, options }: JobData, { layers, verbs, exchange }: WorkerTerms): Resolved {
   const layer: RawLayer = { origin: 'job', values: options, nameOf: (name) => `--${name} of the job` };
   const others = layers.map((own) => {
     const values: RawValues = { ...own.values };
     for (const name of Object.values(JOB_FLAGS).flat()) delete values[name];
     return { ...own, values };
   });
-  return resolveOptions(verbs[verb], [layer, ...others], source);
+  return resolveOptions(verbs[verb], [layer, ...others], exchange);
 }
 
 /** The lake of a job as its data name it: an address, or an absolute path. */

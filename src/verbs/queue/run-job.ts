@@ -20,7 +20,7 @@ import type { DownloadVerb, RunSelection, SymbolContext } from '../../plan/selec
 import { lakeOf, resolveJob } from './job-data.js';
 import type { JobData } from './job-data.js';
 
-export interface JobContext extends Pick<VerbRequest, 'source' | 'surroundings' | 'clock' | 'signal'> {
+export interface JobContext extends Pick<VerbRequest, 'exchange' | 'surroundings' | 'clock' | 'signal'> {
   readonly pipeline: Pipeline;
   /** Options of the worker, for everything that a job does not decide. */
   readonly layers: readonly RawLayer[];
@@ -94,13 +94,13 @@ function mirrorsOf({ io, warn, verbs }: JobContext): Mirrors {
 async function runIn(
   resolved: Resolved,
   data: JobData,
-  { source, surroundings, clock, signal, pipeline, warn }: JobContext,
+  { exchange, surroundings, clock, signal, pipeline, warn }: JobContext,
   zips?: ZipStore,
 ): Promise<JobEnd> {
   const failed: FailedObject[] = [];
   const observer: Observer = { ...SILENT_OBSERVER, warn };
   const run = startRun({
-    source,
+    exchange,
     resolved,
     surroundings,
     read: () => Promise.reject(usage('a job reads no list of symbols')),

@@ -4,8 +4,8 @@ import { dayText, monthOf, monthStart, parseDay } from '../../model/calendar.js'
 import type { Series } from '../../model/task.js';
 import type { RawValues } from '../../plan/options/resolve.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
-import { defaultPartition, findDataset } from '../../exchange/venue.js';
-import type { Source } from '../../exchange/source.js';
+import { defaultPartition, findDataset } from '../../exchange/exchange-spec.js';
+import type { Exchange } from '../../exchange/exchange.js';
 import { jobData } from './job-data.js';
 import type { JobData, JobVerb } from './job-data.js';
 
@@ -14,7 +14,7 @@ const SMALL_MONTHS = 12;
 
 export interface SplitOptions {
   readonly verb: JobVerb;
-  readonly venue: Source;
+  readonly exchange: Exchange;
   /** The first day that is not over. */
   readonly today: number;
   /** Options that all jobs have. */
@@ -56,13 +56,13 @@ function seriesOptions({ market, dataset, interval, symbol }: Series): RawValues
 /** The ranges of the jobs of a series, newest first. */
 function* chunksOf(
   { series, ranges }: SeriesRequest,
-  { venue, today }: SplitOptions,
+  { exchange, today }: SplitOptions,
 ): Generator<Pick<RawValues, 'from' | 'to' | 'include-today'>> {
-  const spec = findDataset(venue, series.market, series.dataset);
+  const spec = findDataset(exchange, series.market, series.dataset);
   const isSmall = spec === undefined || defaultPartition(spec, series.interval) === 'month';
   const months = isSmall ? SMALL_MONTHS : 1;
   for (const range of ranges.toReversed()) {
-    const first = Math.max(range.from, parseDay(venue.firstDay) ?? 0);
+    const first = Math.max(range.from, parseDay(exchange.firstDay) ?? 0);
     for (let to = range.to; to > first;) {
       // Years begin in January, so that a later command with another range makes the same jobs.
       const month = monthOf(to - 1);

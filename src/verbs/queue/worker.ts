@@ -55,7 +55,7 @@ export async function worker(command: Command): Promise<ExitCode> {
 }
 
 async function work(
-  { source, resolved, layers, verbs, io }: Command,
+  { exchange, resolved, layers, verbs, io }: Command,
   { open, warn, signals }: CommandQueue,
 ): Promise<ExitCode> {
   const { options } = resolved;
@@ -69,10 +69,10 @@ async function work(
   await import('../../lake/mirror/mirror.js');
   const common = new SharedResources();
   const isToBucket = isLakeAddress(options.out) || !isLakeGiven;
-  const pipeline = new Pipeline({ source, resolved, surroundings, clock, stop, isToBucket, common });
+  const pipeline = new Pipeline({ exchange, resolved, surroundings, clock, stop, isToBucket, common });
   const ends = new JobEnds(options, io);
   const context: ProcessContext = {
-    source,
+    exchange,
     surroundings,
     clock,
     io,

@@ -16,7 +16,7 @@ import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { seriesOf } from '../../lake/catalogue/ordered-series.js';
 import { givenFlags } from '../../plan/select/selection.js';
 import { isOfGlobs, meantNames } from '../../plan/select/select-symbols.js';
-import type { Source } from '../../exchange/source.js';
+import type { Exchange } from '../../exchange/exchange.js';
 
 export const SELECTION = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
 
@@ -45,7 +45,7 @@ export interface RemovalPlan {
 
 /** The selection of a command line, from the series of the lake and those of its orders. Rejects with usage errors. */
 export async function selectRemoved(request: VerbRequest): Promise<Removed> {
-  const { resolved, source } = request;
+  const { resolved, exchange } = request;
   const ids = resolved.options.order;
   const isNarrowed = SELECTION.some((name) => givenFlags(resolved).has(name));
   if (ids !== undefined && isNarrowed)
@@ -62,7 +62,7 @@ export async function selectRemoved(request: VerbRequest): Promise<Removed> {
   const { root, held } = await readVerbLake(request);
   const { orders } = await readOrders(lakePaths(root));
   // A removal that did not end may have left data without an order. A run that failed may have left an order without data.
-  const ordered = orders.filter(({ exchange }) => exchange === source.name).flatMap(seriesOf);
+  const ordered = orders.filter((order) => order.exchange === exchange.name).flatMap(seriesOf);
   const known = new Map([...held, ...ordered].map((series) => [seriesName(series), series]));
   return { kind: 'series', series: await selectGiven([...known.values()], request) };
 }
@@ -71,14 +71,18 @@ export async function selectRemoved(request: VerbRequest): Promise<Removed> {
  * Rejects with `disk` for a symbolic link in the path of a file, with `manifest-damaged` for a manifest that cannot be read as a whole, and
  * with a usage error for an unknown order.
  */
-export async function planRemoval(paths: LakePaths, venue: Source, removed: Removed): Promise<RemovalPlan> {
+export async function planRemoval(
+  paths: LakePaths,
+  exchange: Exchange,
+  removed: Removed,
+): Promise<RemovalPlan> {
   const { orders } = await readOrders(paths);
   if (removed.kind === 'orders') {
     const dropped = removed.ids.map((id) => orders.find((order) => order.id === id) ?? refuseId(id));
     return { orders: dropped.map((order) => withoutSymbols(order, order.symbols)), series: [] };
   }
   const changes = orders.flatMap((order) => {
-    if (order.exchange !== venue.name) return [];
+    if (order.exchange !== exchange.name) return [];
     const own = removed.series.filter(isOrderedBy(order));
     return own.length === 0
       ? []
@@ -88,7 +92,7 @@ export async function planRemoval(paths: LakePaths, venue: Source, removed: Remo
         );
   });
   const series = [];
-  for (const one of removed.series) series.push(await planSeries(paths, venue, one));
+  for (const one of removed.series) series.push(await planSeries(paths, exchange, one));
   return { orders: changes, series };
 }
 
@@ -111,11 +115,11 @@ function withoutSymbols(order: Order, symbols: readonly string[]): OrderChange {
 }
 
 /** `manifest` is undefined for an ordered series without one. `kept`: entries in the folder that no manifest line names, and names of files that are no files. They stay. */
-async function planSeries(paths: LakePaths, venue: Source, series: Series) {
-  const folder = seriesFolder(venue.name, series);
+async function planSeries(paths: LakePaths, exchange: Exchange, series: Series) {
+  const folder = seriesFolder(exchange.name, series);
   const path = await paths.folder(folder);
   const manifestPath = `${FOLDERS.manifests}/${folder}${MANIFEST_ENDING}`;
-  const names = await namedFiles(paths, venue, series);
+  const names = await namedFiles(paths, exchange, series);
   const data: RemovedFile[] = [];
   const kept: string[] = [];
   for (const name of [...names.own.map((file) => `${folder}/${file}`), ...names.zips]) {
@@ -131,12 +135,12 @@ async function planSeries(paths: LakePaths, venue: Source, series: Series) {
 }
 
 /** The files that manifest lines name, which were checked to be those of the series: in its folder, and from the root of the lake. */
-async function namedFiles({ root }: LakePaths, venue: Source, series: Series) {
-  const manifest = await readHeld(root, venue, series);
+async function namedFiles({ root }: LakePaths, exchange: Exchange, series: Series) {
+  const manifest = await readHeld(root, exchange, series);
   const filesOf = (format: (typeof FORMATS)[number]): string[] => [
     ...new Set([...manifest[format].files(), ...manifest[format].undone]),
   ];
-  const { suffix } = venue.archive.sidecar ?? {};
+  const { suffix } = exchange.archive.sidecar ?? {};
   const zips = filesOf('zip').flatMap((file) => (suffix === undefined ? [file] : [file, file + suffix]));
   return { own: [...filesOf('parquet'), ...filesOf('csv')], zips };
 }

@@ -26,7 +26,7 @@ export async function remove(command: Command): Promise<ExitCode> {
       const { yes } = resolved.options;
       const plan = yes
         ? await removeLocked(session, removed)
-        : await planRemoval(session.paths, session.venue, removed);
+        : await planRemoval(session.paths, session.exchange, removed);
       await writeData(io, linesOf(plan));
       printLines(io.stderr, closing(plan, command));
       return 0;
@@ -37,10 +37,10 @@ export async function remove(command: Command): Promise<ExitCode> {
 }
 
 async function removeLocked(session: Session, removed: Removed): Promise<RemovalPlan> {
-  const { paths, venue, stop } = session;
+  const { paths, exchange, stop } = session;
   const { lock } = await openLake(session, 'cryptodl remove');
   try {
-    const plan = await planRemoval(paths, venue, removed);
+    const plan = await planRemoval(paths, exchange, removed);
     await removePlanned(paths, plan, { lock, signal: stop.signal });
     return plan;
   } finally {

@@ -20,24 +20,24 @@ export type RetryJobs = (options: Options, io: Io) => Promise<ExitCode>;
  */
 export async function retry(started: Started, retryJobs: RetryJobs): Promise<ExitCode> {
   const { operand: path = '', verb, verbs, layers, io } = started;
-  const source = await started.loadSource();
+  const exchange = await started.loadExchange();
   if (path === '' && layers.some(({ values }) => values.redis !== undefined))
-    return withResolved(started, source, ({ options }) => retryJobs(options, io));
+    return withResolved(started, exchange, ({ options }) => retryJobs(options, io));
   return withLakes(verb, { io }, async (lakes) => {
-    const given = resolveOptions(verb, layers, source);
+    const given = resolveOptions(verb, layers, exchange);
     const local =
       path === ''
         ? await lastReportOf((await lakes.resolve(given)).options.out, io.environment)
         : await lakes.fileAt(path, given.options);
-    const report = await readReport(local, source);
-    const { resolved, verb: repeated, failures } = pastRun(report, layers, { verbs, exchange: source });
+    const report = await readReport(local, exchange);
+    const { resolved, verb: repeated, failures } = pastRun(report, layers, { verbs, exchange });
     if (resolved.options.printOptions) return printOptions(verb, resolved, io);
     await removeTempFiles(resolved, io);
-    const jobs = pastJobs(report, layers, { verbs, exchange: source });
+    const jobs = pastJobs(report, layers, { verbs, exchange });
     return printingErrors(io, resolved, async () => {
-      if (report.jobs.length > 0) return runLocally({ source, resolved, jobs, earlier: report, io }, lakes);
+      if (report.jobs.length > 0) return runLocally({ exchange, resolved, jobs, earlier: report, io }, lakes);
       const onDisk = await lakes.resolve(resolved);
-      return download({ source, resolved: onDisk, io, verb: repeated, failures });
+      return download({ exchange, resolved: onDisk, io, verb: repeated, failures });
     });
   });
 }

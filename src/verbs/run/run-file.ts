@@ -8,8 +8,8 @@ import { printLines } from '../../text/printable.js';
 
 export async function runFile(started: Started): Promise<ExitCode> {
   const { io, verb, verbs } = started;
-  const source = await started.loadSource();
-  const { resolved, jobs } = await readJobs(started, started, source);
+  const exchange = await started.loadExchange();
+  const { resolved, jobs } = await readJobs(started, started, exchange);
   if (resolved.options.printOptions) {
     for (const job of jobs) {
       printLines(io.stdout, [`[${job.name}]`]);
@@ -19,6 +19,6 @@ export async function runFile(started: Started): Promise<ExitCode> {
   }
   await removeTempFiles(resolved, io);
   return withLakes(verb, { io, sources: resolved }, (lakes) =>
-    runLocally({ source, resolved, jobs, io }, lakes),
+    runLocally({ exchange, resolved, jobs, io }, lakes),
   );
 }

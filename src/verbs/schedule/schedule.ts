@@ -47,15 +47,15 @@ export async function schedule(command: Command): Promise<ExitCode> {
 }
 
 /** Resolves the options of the command. Throws the usage errors that the command gives before its first request. */
-async function checkCommand(invocation: Invocation, { io, source, verbs }: Command): Promise<Resolved> {
+async function checkCommand(invocation: Invocation, { io, exchange, verbs }: Command): Promise<Resolved> {
   const { verb, operand = '' } = invocation;
-  if (verb.name === 'run') return (await readJobs(invocation, { io, verbs }, source)).resolved;
+  if (verb.name === 'run') return (await readJobs(invocation, { io, verbs }, exchange)).resolved;
   const layers = await layersOf(invocation, io);
   if (verb.name === 'retry')
-    return pastRun(await readReport(operand, source), layers, { verbs, exchange: source }).resolved;
-  const resolved = resolveOptions(verb, layers, source);
+    return pastRun(await readReport(operand, exchange), layers, { verbs, exchange }).resolved;
+  const resolved = resolveOptions(verb, layers, exchange);
   if (verb.name === 'vision' || verb.name === 'metrics')
-    await checkRequest(verb.name, resolved, { source, clock: io.clock, read: readSymbolFile });
+    await checkRequest(verb.name, resolved, { exchange, clock: io.clock, read: readSymbolFile });
   return resolved;
 }
 

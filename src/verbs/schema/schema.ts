@@ -8,17 +8,17 @@ import type { Resolved } from '../../plan/options/resolve.js';
 import { describeDataset, marketWith } from '../../exchange/describe.js';
 import { oneMarket } from '../../plan/select/select-datasets.js';
 import type { Market } from '../../model/task.js';
-import { datasetsOf, findDataset, marketNames } from '../../exchange/venue.js';
-import type { DatasetSpec, Venue } from '../../exchange/venue.js';
+import { datasetsOf, findDataset, marketNames } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { writeData } from '../../terminal/write-data.js';
 import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
 
 /** The operand is the name of a dataset. Rejects with usage errors. */
-export async function schema({ source: venue, resolved, io, operand }: Command): Promise<ExitCode> {
-  const { market, spec } = choose(venue, operand, resolved);
-  const description = describeDataset(venue, market, spec);
+export async function schema({ exchange, resolved, io, operand }: Command): Promise<ExitCode> {
+  const { market, spec } = choose(exchange, operand, resolved);
+  const description = describeDataset(exchange, market, spec);
   await writeData(io, resolved.options.json ? [description] : textOf(description, widthOf(io.stdout)));
   return 0;
 }
@@ -28,22 +28,22 @@ export async function schema({ source: venue, resolved, io, operand }: Command):
  * error, which names a market with the dataset if there is one.
  */
 function choose(
-  venue: Venue,
+  exchange: ExchangeSpec,
   word: string | undefined,
   { options, origins }: Resolved,
 ): { market: Market; spec: DatasetSpec } {
-  const market = oneMarket(venue, options, 'schema');
+  const market = oneMarket(exchange, options, 'schema');
   const hint = 'cryptodl list datasets shows all';
   if (word === undefined) throw usage('schema needs a dataset', hint);
-  const name = parseDataset('any')(word, 'schema', namesOf(venue));
-  const owner = findDataset(venue, market, name) === undefined ? marketWith(venue, name) : market;
-  const spec = owner === undefined ? undefined : findDataset(venue, owner, name);
+  const name = parseDataset('any')(word, 'schema', namesOf(exchange));
+  const owner = findDataset(exchange, market, name) === undefined ? marketWith(exchange, name) : market;
+  const spec = owner === undefined ? undefined : findDataset(exchange, owner, name);
   if (owner === undefined || spec === undefined)
     throw usage(
       `no market has a dataset "${word}"`,
       didYouMean(
         word,
-        marketNames(venue).flatMap((one) => datasetsOf(venue, one).map((dataset) => dataset.name)),
+        marketNames(exchange).flatMap((one) => datasetsOf(exchange, one).map((dataset) => dataset.name)),
       ) ?? hint,
     );
   if (owner === market || origins.market === 'default') return { market: owner, spec };

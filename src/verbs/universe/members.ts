@@ -9,8 +9,8 @@ import { DAY_MS, dayOf, dayText, eachDay } from '../../model/calendar.js';
 import type { DayStart } from '../../model/calendar.js';
 import { countText, listText } from '../../model/units.js';
 import type { Measure } from '../../plan/options/periods.js';
-import { findDataset, intervalMs } from '../../exchange/venue.js';
-import type { DatasetSpec, Venue } from '../../exchange/venue.js';
+import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { CryptodlError, usage } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import type { Market, Series } from '../../model/task.js';
@@ -190,10 +190,10 @@ export interface UniverseMarket {
 }
 
 /** Throws usage errors for several markets, for a market without klines, and for a column that is not comparable. */
-export function universeMarket(options: Options, venue: Venue): UniverseMarket {
+export function universeMarket(options: Options, exchange: ExchangeSpec): UniverseMarket {
   const { by } = options;
-  const market = oneMarket(venue, options, 'universe');
-  const spec = findDataset(venue, market, DATASET);
+  const market = oneMarket(exchange, options, 'universe');
+  const spec = findDataset(exchange, market, DATASET);
   if (spec === undefined) throw usage(`--market ${market} has no ${DATASET}`, 'choose another market');
   const unitOf = (name: string): string | undefined =>
     spec.columns.find((column) => column.name === name)?.unit;
@@ -224,11 +224,12 @@ export async function selectedSymbols(
   usable: readonly Series[],
   request: VerbRequest,
 ): Promise<ReadonlySet<string>> {
-  const { resolved, source: venue } = request;
+  const { resolved, exchange } = request;
   const { contract } = resolved.options;
   const chosen = (await selectGiven(usable, request)).filter(
     ({ market, symbol }) =>
-      contract === 'all' || (pairOf(venue, market, symbol)?.expiry !== undefined) === (contract === 'dated'),
+      contract === 'all' ||
+      (pairOf(exchange, market, symbol)?.expiry !== undefined) === (contract === 'dated'),
   );
   if (chosen.length === 0)
     throw usage(`--contract ${contract} leaves none of the selected symbols`, '--contract all');
@@ -236,8 +237,8 @@ export async function selectedSymbols(
 }
 
 /** Text about sums that are in different units for different symbols; empty without any. */
-export function unitWarning({ by, market, selected }: Ranking, venue: Venue): string[] {
-  const quotes = new Set([...selected].flatMap((symbol) => pairOf(venue, market, symbol)?.quote ?? []));
+export function unitWarning({ by, market, selected }: Ranking, exchange: ExchangeSpec): string[] {
+  const quotes = new Set([...selected].flatMap((symbol) => pairOf(exchange, market, symbol)?.quote ?? []));
   if (by !== 'quote_volume' || quotes.size < 2) return [];
   return [
     `quote_volume is in the quote asset of each symbol, and the symbols have ${listText([...quotes].sort())}; --quote USDT selects symbols with one unit`,

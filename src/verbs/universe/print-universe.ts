@@ -15,7 +15,7 @@ import type { Market } from '../../model/task.js';
 import { printRows } from '../../run/print-table.js';
 import { pairOf } from '../../exchange/pairs.js';
 import { fieldsOf } from '../../text/json.js';
-import type { Venue } from '../../exchange/venue.js';
+import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { shownPath } from '../../text/printable.js';
 import type { Ranking } from './members.js';
 
@@ -26,7 +26,7 @@ type Printed = Pick<Ranking, 'by' | 'market' | 'starts'>;
 interface Output {
   readonly io: Io;
   readonly options: Options;
-  readonly venue: Venue;
+  readonly exchange: ExchangeSpec;
   /** Absolute; empty for the forms that are printed. */
   readonly target: string;
   readonly warn: (text: string) => void;
@@ -93,7 +93,7 @@ async function isOwnParquet(session: DuckDbSession, path: string): Promise<boole
 async function writePairlists(
   session: DuckDbSession,
   { market, starts }: Printed,
-  { io, options, target, venue, warn }: Output,
+  { io, options, target, exchange, warn }: Output,
 ): Promise<string[]> {
   const fileOf = (period: string): OwnFile => ({
     flag: 'target',
@@ -110,7 +110,7 @@ async function writePairlists(
       `SELECT symbol FROM member WHERE period = DATE '${period}' ORDER BY rank`,
     );
     const pairs = members.flatMap(({ symbol }) => {
-      const pair = pairName(venue, market, String(symbol));
+      const pair = pairName(exchange, market, String(symbol));
       if (pair === undefined) unnamed.add(String(symbol));
       return pair ?? [];
     });
@@ -126,8 +126,8 @@ async function writePairlists(
 }
 
 /** `BTC/USDT`, `BTC/USDT:USDT`, `BTC/USD:BTC`, `BTC/USDT:USDT-240329`. Undefined for a symbol whose assets are not known. */
-function pairName(venue: Venue, market: Market, symbol: string): string | undefined {
-  const pair = pairOf(venue, market, symbol);
+function pairName(exchange: ExchangeSpec, market: Market, symbol: string): string | undefined {
+  const pair = pairOf(exchange, market, symbol);
   if (pair === undefined) return undefined;
   const { base, quote, settle, expiry } = pair;
   return `${base}/${quote}${settle === undefined ? '' : `:${settle}`}${expiry === undefined ? '' : `-${expiry}`}`;

@@ -38,14 +38,14 @@ export async function universe(command: Command): Promise<ExitCode> {
 }
 
 /** Everything that is known before the lake is read. */
-async function check({ resolved, source, clock, surroundings: { home } }: VerbRequest) {
+async function check({ resolved, exchange, clock, surroundings: { home } }: VerbRequest) {
   const { options } = resolved;
   const { as, by, every, from, minAgeMs = 0, nowMs, target, to, windowMs } = options;
-  const chosen = universeMarket(options, source);
+  const chosen = universeMarket(options, exchange);
   if (target === undefined && (as === 'parquet' || as === 'freqtrade'))
     throw usage(`--as ${as} needs --target`, `for example --as ${as} --target universe`);
   const file = target === undefined ? '' : absolutePath(target, home);
-  if (file !== '') await refuseInLake(file, absolutePath(options.out, home), source.name);
+  if (file !== '') await refuseInLake(file, absolutePath(options.out, home), exchange.name);
   const today = dayOf(nowMs ?? clock.now(), chosen.spec);
   return {
     ...chosen,
@@ -65,13 +65,13 @@ async function check({ resolved, source, clock, surroundings: { home } }: VerbRe
 const MOST_MEMORY = 2e9;
 
 async function rankAndPrint({ io }: Command, request: VerbRequest, checked: Checked): Promise<ExitCode> {
-  const { source: venue, resolved, observer } = request;
+  const { exchange, resolved, observer } = request;
   const { options } = resolved;
   const { root, held } = await readVerbLake(request);
   const usable = held.filter((series) => isUsable(series, checked));
   if (usable.length === 0) throw noKlines(checked.market, root, options.out);
   const selected = await selectedSymbols(usable, request);
-  const catalogue = openCatalogue(root, venue, request.signal);
+  const catalogue = openCatalogue(root, exchange, request.signal);
   const symbols = await readHeldSymbols(catalogue, usable, checked.spec);
   if (!symbols.some(({ symbol }) => selected.has(symbol))) throw noKlines(checked.market, root, options.out);
   const starts = periodStarts(checked, symbols, options);
@@ -83,9 +83,15 @@ async function rankAndPrint({ io }: Command, request: VerbRequest, checked: Chec
     await session.run("SET TimeZone = 'UTC'; SET enable_external_file_cache = false");
     await loadDailySums(session, catalogue, ranking);
     await rankSymbols(session, ranking);
-    for (const text of unitWarning(ranking, venue)) warn(text);
+    for (const text of unitWarning(ranking, exchange)) warn(text);
     for (const text of await missingTexts(session, ranking)) warn(text);
-    const more = await printUniverse(session, ranking, { io, options, venue, target: checked.target, warn });
+    const more = await printUniverse(session, ranking, {
+      io,
+      options,
+      exchange,
+      target: checked.target,
+      warn,
+    });
     const counts = await countsOf(session, starts);
     if (!options.quiet) printLines(io.stderr, [[counts, ...more].join('; ')]);
     return 0;

@@ -3,7 +3,7 @@ import { parsePeriod } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Cadence, PartitionPeriod, Market, Period } from '../model/task.js';
 import { DURATION_MS } from '../model/units.js';
-import type { ColumnSpec, DatasetFacts, OfferFacts, VenueFacts } from './facts.js';
+import type { ColumnSpec, DatasetFacts, OfferFacts, ExchangeFacts } from './facts.js';
 
 /** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */
 export interface Span {
@@ -27,23 +27,24 @@ export interface DatasetSpec
   readonly notes: readonly string[];
 }
 
-interface MarketSpec extends Omit<VenueFacts['markets'][string], 'datasets'> {
+interface MarketSpec extends Omit<ExchangeFacts['markets'][string], 'datasets'> {
   readonly datasets: Readonly<Record<string, DatasetSpec>>;
 }
 
-export interface Venue extends DayStart, Pick<VenueFacts, 'name' | 'terms' | 'firstDay' | 'defaultMarket'> {
-  readonly hosts: Pick<VenueFacts['hosts'], 'archive' | 'origin' | 'listing'> &
+export interface ExchangeSpec
+  extends DayStart, Pick<ExchangeFacts, 'name' | 'terms' | 'firstDay' | 'defaultMarket'> {
+  readonly hosts: Pick<ExchangeFacts['hosts'], 'archive' | 'origin' | 'listing'> &
     Readonly<Record<string, string>>;
   /** By the bucket of a request: `archive`, `listing`, and those of REST. */
-  readonly buckets: Readonly<Record<string, VenueFacts['buckets']['archive']>>;
+  readonly buckets: Readonly<Record<string, ExchangeFacts['buckets']['archive']>>;
   readonly markets: Readonly<Record<Market, MarketSpec>>;
 }
 
-/** Throws a RangeError for a dataset without a description. test/unit/venue.test.ts checks the other references between the files of config/. */
-export function venueOf(
-  { intervals, markets, dayStartHours, ...venue }: VenueFacts,
+/** Throws a RangeError for a dataset without a description. test/unit/exchange-spec.test.ts checks the other references between the files of config/. */
+export function exchangeSpecOf(
+  { intervals, markets, dayStartHours, ...exchange }: ExchangeFacts,
   datasets: Readonly<Record<string, DatasetFacts>>,
-): Venue {
+): ExchangeSpec {
   const dayStartMs = dayStartHours * 3_600_000;
   const specsOf = (market: Market, offers: Readonly<Record<string, OfferFacts>>): MarketSpec['datasets'] => {
     const specs = Object.entries(offers).map(([name, offer]) => {
@@ -57,14 +58,14 @@ export function venueOf(
     ([market, { datasets: offers, ...facts }]) =>
       [market, { ...facts, datasets: specsOf(market, offers) }] as const,
   );
-  return { ...venue, dayStartMs, markets: Object.fromEntries(specs) };
+  return { ...exchange, dayStartMs, markets: Object.fromEntries(specs) };
 }
 
 function specOf(
   name: string,
   facts: DatasetFacts,
   offer: OfferFacts,
-  lists: VenueFacts['intervals'],
+  lists: ExchangeFacts['intervals'],
 ): Omit<DatasetSpec, 'dayStartMs'> {
   const { intervals } = offer;
   const list = (of: string): readonly string[] => lists[of] ?? [];
@@ -99,18 +100,22 @@ function spanOf(offer: OfferFacts, cadence: Cadence): Span {
 }
 
 /** The markets of an exchange, in the order of its facts. */
-export function marketNames({ markets }: Pick<Venue, 'markets'>): Market[] {
+export function marketNames({ markets }: Pick<ExchangeSpec, 'markets'>): Market[] {
   return Object.keys(markets);
 }
 
 /** The datasets of a market; none for a market that the exchange does not have. */
-export function datasetsOf({ markets }: Pick<Venue, 'markets'>, market: Market): DatasetSpec[] {
+export function datasetsOf({ markets }: Pick<ExchangeSpec, 'markets'>, market: Market): DatasetSpec[] {
   return Object.hasOwn(markets, market) ? Object.values(markets[market]?.datasets ?? {}) : [];
 }
 
 /** Undefined if the market has no such dataset. */
-export function findDataset(venue: Venue, market: Market, dataset: string): DatasetSpec | undefined {
-  const datasets = Object.hasOwn(venue.markets, market) ? venue.markets[market]?.datasets : undefined;
+export function findDataset(
+  exchange: ExchangeSpec,
+  market: Market,
+  dataset: string,
+): DatasetSpec | undefined {
+  const datasets = Object.hasOwn(exchange.markets, market) ? exchange.markets[market]?.datasets : undefined;
   return datasets !== undefined && Object.hasOwn(datasets, dataset) ? datasets[dataset] : undefined;
 }
 

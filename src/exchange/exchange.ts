@@ -7,9 +7,9 @@ import type { Observer } from '../model/observer.js';
 import type { Cadence, Market, Period, Series } from '../model/task.js';
 import type { HaltFacts, RouteSpec } from './facts.js';
 import type { Page, Span } from './rest-rows.js';
-import type { Venue } from './venue.js';
+import type { ExchangeSpec } from './exchange-spec.js';
 
-export interface Source extends Venue {
+export interface Exchange extends ExchangeSpec {
   readonly archive: Archive;
   readonly answers: AnswerRules;
   readonly rest: RestApi;

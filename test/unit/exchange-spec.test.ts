@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadRetryPresets, readDatasetFacts, readVenueFacts } from '../../src/exchange/facts.js';
+import { loadRetryPresets, readDatasetFacts, readExchangeFacts } from '../../src/exchange/facts.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
 import {
   archivedColumns,
@@ -9,14 +9,14 @@ import {
   isMade,
   isMetric,
   rowSeconds,
-} from '../../src/exchange/venue.js';
+} from '../../src/exchange/exchange-spec.js';
 import { MARKETS } from '../../src/exchange/names.js';
 import { writtenColumns } from '../../src/convert/columns.js';
 import { period, specOf } from '../helpers/conversion.js';
 
-const venue = loadBinance();
+const exchange = loadBinance();
 const DATASETS = MARKETS.flatMap((market) =>
-  datasetsOf(venue, market).map((spec) => ({ market, name: spec.name, spec })),
+  datasetsOf(exchange, market).map((spec) => ({ market, name: spec.name, spec })),
 );
 
 describe.each(DATASETS)('$market $name', ({ spec }) => {
@@ -56,7 +56,7 @@ describe.each(DATASETS)('$market $name', ({ spec }) => {
   });
 });
 
-it.each(Object.entries(readVenueFacts().markets))(
+it.each(Object.entries(readExchangeFacts().markets))(
   '%s changes and omits only columns of its datasets',
   (_, market) => {
     for (const [name, { omit, columns }] of Object.entries(market.datasets)) {
@@ -76,8 +76,8 @@ const archived = DATASETS.filter(({ spec }) => isArchived(spec));
 it.each(archived)('$market $name has keys below the folder of its market', ({ market, name, spec }) => {
   const interval = spec.intervals?.monthly[0];
   const series = { market, dataset: name, symbol: 'X', ...(interval === undefined ? {} : { interval }) };
-  expect(venue.archive.objectKey(series, period('2024-01'))).toMatch(
-    new RegExp(`^data/${venue.markets[market]?.path}/monthly/${name}/X/`),
+  expect(exchange.archive.objectKey(series, period('2024-01'))).toMatch(
+    new RegExp(`^data/${exchange.markets[market]?.path}/monthly/${name}/X/`),
   );
 });
 
@@ -115,13 +115,13 @@ describe('the number of rows of a period', () => {
 });
 
 it('a name that is no dataset of a market is not found', () => {
-  expect(findDataset(venue, 'spot', 'metrics')).toBeUndefined();
-  expect(findDataset(venue, 'um', 'toString')).toBeUndefined();
-  expect(findDataset(venue, 'um', '__proto__')).toBeUndefined();
+  expect(findDataset(exchange, 'spot', 'metrics')).toBeUndefined();
+  expect(findDataset(exchange, 'um', 'toString')).toBeUndefined();
+  expect(findDataset(exchange, 'um', '__proto__')).toBeUndefined();
 });
 
 it('hosts and retry presets are usable', () => {
-  for (const host of Object.values(venue.hosts)) expect(new URL(host).protocol).toBe('https:');
+  for (const host of Object.values(exchange.hosts)) expect(new URL(host).protocol).toBe('https:');
   const { vision } = loadRetryPresets();
   expect(vision.retries).toBeGreaterThanOrEqual(1);
   expect(vision.maxDelayMs).toBeGreaterThanOrEqual(vision.baseDelayMs);
