@@ -58,7 +58,8 @@ export class NextStep {
       if (gap.from < own.from * DAY_SECONDS || gap.to > own.to * DAY_SECONDS) {
         if (isExactName(series.symbol)) this.#addDownload(series, spec, gap);
       } else if (gap.reason.startsWith('failed:') && isReported) this.#reported += 1;
-      else if (mendsOf(gap, sources).length > 0) this.#others += 1;
+      // `repair` takes a later revision of a cut day, if there is one.
+      else if (gap.reason === 'cut' || mendsOf(gap, sources).length > 0) this.#others += 1;
     }
   }
 
