@@ -55,11 +55,26 @@ describe('a run on a lake in a bucket', () => {
     expect([...before].filter((each) => !isKept(each)).map(([key]) => key)).toEqual([]);
   }
 
-  it('replaces a zip that a killed run has left without a line of the manifest', async () => {
+  it.each([
+    ['before the run', false],
+    ['while the run puts its own', true],
+  ])('replaces a zip that another run has left %s without a line of the manifest', async (_, isLate) => {
     const key = `data/futures/um/daily/klines/BTCUSDT/1h/BTCUSDT-1h-${dayOf(1)}.zip`;
     const name = `${lake.out.slice('s3://'.length)}/${key}`.replace(/^[^/]*\//, '');
-    server.store(name, 'an earlier revision');
-    expect((await vision(1, 2, ['--format', 'zip'])).code).toBe(0);
+    const leave = () => {
+      server.store(name, 'an earlier revision');
+    };
+    if (!isLate) leave();
+    let isLeft = !isLate;
+    server.fault = (request) => {
+      if (!isLeft && isPut(request, '.zip')) {
+        isLeft = true;
+        leave();
+      }
+      return undefined;
+    };
+    expect((await vision(1, 1, ['--format', 'zip'])).code).toBe(0);
+    expect(isLeft).toBe(true);
     expect(server.objects.get(name)?.bytes.subarray(0, 2).toString()).toBe('PK');
     expect(await isSound()).toBe(true);
   });
