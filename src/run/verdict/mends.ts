@@ -1,4 +1,4 @@
-/** Which verbs may mend a gap: `check` and `coverage` name no other command. */
+/** Which verbs may mend a gap, for the commands that `check` and `coverage` suggest. */
 import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
 import type { Gap } from '../../lake/catalogue/gap.js';
 import type { Format, Series } from '../../model/task.js';
