@@ -32,7 +32,7 @@ export interface Started extends Invocation {
 }
 
 /** A command line with its resolved options. */
-export interface OfflineCommand extends Omit<Started, 'loadSource'> {
+export interface OfflineCommand extends Omit<Started, 'loadExchange'> {
   readonly resolved: Resolved;
 }
 

@@ -1,6 +1,6 @@
 /** Sets of flags that several verbs take, and meanings of flags that several verbs share. */
-import { ALL, readExchangeWords } from '../../exchange/names.js';
 import * as parse from './parsers.js';
+import { flagSpec } from './flags.js';
 import type { FlagName } from './flags.js';
 import type { FlagMeanings } from './verb-spec.js';
 
@@ -15,6 +15,7 @@ export const SERIES_FLAGS = [
 
 export const RANGE_FLAGS = ['days', 'months', 'from', 'to'] as const satisfies readonly FlagName[];
 
+/** The connections, and the address of the archive. */
 export const SOCKET_FLAGS = [
   'connect-timeout',
   'pool-limit',
@@ -23,8 +24,8 @@ export const SOCKET_FLAGS = [
   'archive-url',
 ] as const satisfies readonly FlagName[];
 
-/** Retries, the breaker and timeouts. */
-export const RETRY_FLAGS = [
+/** Retries, the breaker, timeouts and the limit that programs share. */
+export const ATTEMPT_FLAGS = [
   'retries',
   'max-wait',
   'redis',
@@ -48,7 +49,7 @@ export const RETRY_FLAGS = [
 /** The flags of verbs that send many requests. A verb may show some of them in `--help`. */
 export const REQUEST_FLAGS = [
   ...SOCKET_FLAGS,
-  ...RETRY_FLAGS,
+  ...ATTEMPT_FLAGS,
   'state-dir',
   'request-interval',
   'requests-per-minute',
@@ -125,7 +126,7 @@ const UNARCHIVED = [...STATISTICS, 'basis', 'bars'];
 export const ARCHIVED = {
   dataset: {
     parse: parse.dataset('archive'),
-    choices: [...readExchangeWords().datasets.filter((name) => !UNARCHIVED.includes(name)), ALL],
+    choices: (flagSpec('dataset').choices ?? []).filter((name) => !UNARCHIVED.includes(name)),
   },
 } as const satisfies FlagMeanings;
 

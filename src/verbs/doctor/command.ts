@@ -1,5 +1,5 @@
 /** The command object of `doctor`: flags, help and what it does. */
-import { BUCKET_FLAGS, REST_FLAGS, RETRY_FLAGS, SOCKET_FLAGS } from '../../plan/options/flag-sets.js';
+import { BUCKET_FLAGS, REST_FLAGS, ATTEMPT_FLAGS, SOCKET_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
 import type { VerbCommand } from '../../run/verb.js';
 
@@ -27,7 +27,7 @@ export const doctorVerb = {
     'config',
     'print-options',
   ],
-  moreFlags: [...RETRY_FLAGS, ...REST_FLAGS, ...BUCKET_FLAGS, 'retry-preset'],
+  moreFlags: [...ATTEMPT_FLAGS, ...REST_FLAGS, ...BUCKET_FLAGS, 'retry-preset'],
   meanings: {
     'headers-timeout': { default: '5s' },
     'idle-timeout': { default: '5s' },

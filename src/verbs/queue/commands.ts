@@ -119,6 +119,5 @@ export const statusVerb = {
   ],
   aka: ['backlog', 'queue', 'queue status'],
   flags: ['queue', 'redis', 'json', 'config', 'print-options'],
-  isOfQueue: true,
   actOffline: async (command) => (await import('./status.js')).status(command),
 } as const satisfies VerbCommand;

@@ -1,15 +1,20 @@
 /** `cryptodl retry [REPORT]`: downloads the failures of a report again. */
 import type { ExitCode } from '../../model/exit-code.js';
+import type { Io } from '../../model/io.js';
+import type { Options } from '../../plan/options/flags.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
 import { download } from '../../run/download.js';
 import { pastJobs, pastRun, readReport } from '../../run/past-runs.js';
 import { runLocally } from '../../run/run-jobs.js';
 import { lastReportOf } from '../../run/select-failures.js';
-import { printingErrors, printOptions, removeTempFiles, withLakes } from '../../run/start-verb.js';
+import {
+  printingErrors,
+  printOptions,
+  removeTempFiles,
+  withLakes,
+  withResolved,
+} from '../../run/start-verb.js';
 import type { Started } from '../../run/verb.js';
-import { withResolved } from '../../run/start-verb.js';
-import type { Io } from '../../model/io.js';
-import type { Options } from '../../plan/options/flags.js';
 
 /** Puts the failed jobs of a queue back. */
 export type RetryJobs = (options: Options, io: Io) => Promise<ExitCode>;
