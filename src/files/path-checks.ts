@@ -1,5 +1,5 @@
 /** Path checks: file names from a lake and symbolic links below its root never lead outside the lake. */
-import { constants, fstatSync, lstatSync } from 'node:fs';
+import { closeSync, constants, fstatSync, lstatSync, openSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
@@ -67,21 +67,40 @@ export function cachedFolderCheck(root: string): (path: string) => Promise<strin
   return (path) => once(path, () => checkedFolder(root, path));
 }
 
+/** Without O_NONBLOCK, opening a pipe waits for its other end. */
+const OPEN_FLAGS = constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
 /** Opens a regular file of the lake. Rejects with `disk` for a symbolic link, pipe, device or folder. */
 export async function openRegularFile(path: string, flags: number): Promise<FileHandle> {
   await bringIn(path);
-  let file;
-  try {
-    // Without O_NONBLOCK, opening a pipe waits for its other end.
-    file = await open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch (error) {
-    if (errnoOf(error) === 'ELOOP') throw symlinkError(path);
-    throw ['EISDIR', 'ENXIO'].includes(errnoOf(error)) ? notRegularError(path) : error;
-  }
-  const isFile = fstatSync(file.fd).isFile();
-  if (isFile) return file;
+  const file = await open(path, flags | OPEN_FLAGS).catch((error: unknown) => {
+    throw openError(path, error);
+  });
+  if (fstatSync(file.fd).isFile()) return file;
   await file.close();
   throw notRegularError(path);
+}
+
+/**
+ * Opens a regular file for reading, like `openRegularFile`. Resolves with its descriptor. The call blocks, because it takes microseconds, and a
+ * round trip to the thread pool takes many times as long.
+ */
+export async function openForReading(path: string): Promise<number> {
+  await bringIn(path);
+  let file;
+  try {
+    file = openSync(path, constants.O_RDONLY | OPEN_FLAGS);
+  } catch (error) {
+    throw openError(path, error);
+  }
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  throw notRegularError(path);
+}
+
+function openError(path: string, error: unknown): unknown {
+  if (errnoOf(error) === 'ELOOP') return symlinkError(path);
+  return ['EISDIR', 'ENXIO'].includes(errnoOf(error)) ? notRegularError(path) : error;
 }
 
 /** Whether an entry is neither a regular file nor a symbolic link: a pipe, a socket, a device or a folder. */

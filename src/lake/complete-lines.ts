@@ -1,17 +1,19 @@
 /** Reading of append-only files of lines. A crash may leave an incomplete last line. */
-import { constants, fstatSync } from 'node:fs';
+import { closeSync, fstatSync, read, readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { CryptodlError, errnoOf, withPath } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
-import { openRegularFile } from '../files/path-checks.js';
+import { openForReading } from '../files/path-checks.js';
 
 const CHUNK_BYTES = 256 * 1024;
+const readLater = promisify(read);
 
 /** Lines that end with a newline, in batches. A missing file has none; an incomplete last line is left out. */
 export async function* completeLines(path: string): AsyncGenerator<string[]> {
   let file;
   try {
-    file = await openRegularFile(path, constants.O_RDONLY);
+    file = await openForReading(path);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return;
     throw error;
@@ -23,23 +25,29 @@ export async function* completeLines(path: string): AsyncGenerator<string[]> {
 const LONGEST_LINE = 64 * 1024 * 1024;
 
 /**
- * The same for an open file, which is closed at the end. `onTail` gets an incomplete last line. Rejects with `manifest-damaged` for a line
+ * The same for a descriptor of a file, which is closed at the end. `onTail` gets an incomplete last line. Rejects with `manifest-damaged` for a line
  * of more than 64 MiB.
  */
 export async function* completeLinesOf(
-  file: FileHandle,
+  file: number,
   path: string,
   onTail: (text: string) => void = () => undefined,
 ): AsyncGenerator<string[]> {
   try {
+    const { size } = fstatSync(file);
     // A large buffer for each small file would make V8 collect garbage more often.
-    let buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, fstatSync(file.fd).size + 1));
+    let buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size + 1));
+    // The calls for a small file block, because they take microseconds, and a round trip to the thread pool takes many times as long.
+    const isSmall = size < CHUNK_BYTES;
     /** Bytes of a line whose end was not read yet. */
     let kept = 0;
     for (;;) {
       if (kept > LONGEST_LINE) throw tooLong(path);
       if (kept === buffer.length) buffer = Buffer.concat([buffer], 2 * kept);
-      const { bytesRead } = await file.read(buffer, kept, buffer.length - kept);
+      const free = buffer.length - kept;
+      const bytesRead = isSmall
+        ? readSync(file, buffer, kept, free, null)
+        : (await readLater(file, buffer, kept, free, null)).bytesRead;
       if (bytesRead === 0) {
         if (kept > 0) onTail(buffer.toString('utf8', 0, kept));
         return;
@@ -53,7 +61,7 @@ export async function* completeLinesOf(
   } catch (error) {
     throw withPath(error, path);
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
 

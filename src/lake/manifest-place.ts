@@ -1,11 +1,9 @@
 /** The place of the manifest of a series: `OUT/_manifests/<folder of the series>.jsonl`. */
-import { constants } from 'node:fs';
-import type { FileHandle } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import { backingOf } from '../files/backing.js';
 import { FOLDERS, seriesOfFolder } from './layout.js';
-import { checkedFolder, entryAt, openRegularFile } from '../files/path-checks.js';
+import { checkedFolder, entryAt, openForReading } from '../files/path-checks.js';
 import { fileSize, makeSyncedFolder } from '../files/publish.js';
 
 /** The ending of a manifest; before it comes the name of the folder of its series. */
@@ -22,25 +20,24 @@ export function manifestPlace(seriesFolder: string): ManifestPlace {
   const series = seriesOfFolder(seriesFolder);
   // Exchange, market, dataset, interval (if any), symbol. The parent of any other folder counts as the root.
   const depth = series === undefined ? 1 : series.interval === undefined ? 4 : 5;
-  const root = join(seriesFolder, ...Array.from({ length: depth }, () => '..'));
-  return {
-    root,
-    path: join(root, FOLDERS.manifests, relative(root, seriesFolder)) + MANIFEST_ENDING,
-  };
+  let root = seriesFolder;
+  for (let level = 0; level < depth; level += 1) root = dirname(root);
+  const path = join(root, FOLDERS.manifests, seriesFolder.slice(root.length)) + MANIFEST_ENDING;
+  return { root, path };
 }
 
 /**
- * Opens the manifest for reading; undefined without one. Rejects with `disk` for a symbolic link on the path below the root, and
+ * Opens the manifest for reading, by its descriptor; undefined without one. Rejects with `disk` for a symbolic link on the path below the root, and
  * for anything else than a regular file.
  */
 export async function openManifest(
   seriesFolder: string,
-): Promise<{ readonly file: FileHandle; readonly path: string } | undefined> {
+): Promise<{ readonly file: number; readonly path: string } | undefined> {
   const { root, path } = manifestPlace(seriesFolder);
   await backingOf(seriesFolder)?.openSeries(seriesFolder);
   await refuseLinks(root, path);
   try {
-    return { file: await openRegularFile(path, constants.O_RDONLY), path };
+    return { file: await openForReading(path), path };
   } catch (error) {
     if (errnoOf(error) !== 'ENOENT') throw error;
     return undefined;

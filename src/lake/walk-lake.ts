@@ -1,5 +1,5 @@
 /** Lists the series of a lake with their manifests, the other files in the folders of the exchange, and symbolic links. */
-import { readdir } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import type { Series } from '../model/task.js';
@@ -50,7 +50,7 @@ export async function* walkLake(root: string, exchange: ExchangeFolders): AsyncG
   refuseInnerFolder(root, exchange);
   const manifests = await checkedFolder(root, `${FOLDERS.manifests}/${exchange.name}`);
   await backingOf(root)?.openLake([join(root, exchange.name), manifests]);
-  const { folders, links } = await listEntries(root);
+  const { folders, links } = listEntries(root);
   if (folders.length === 0) refuseFile(root);
   for (const path of links)
     if ([exchange.name, exchange.archive.topFolder, ...Object.values(FOLDERS)].includes(path))
@@ -60,9 +60,9 @@ export async function* walkLake(root: string, exchange: ExchangeFolders): AsyncG
 
 /** Walks a folder of data together with the folder of the manifests of the same series. */
 async function* walkExchange(root: string, exchange: ExchangeFolders, folder: string): AsyncGenerator<Found> {
-  const data = await listEntries(join(root, folder));
+  const data = listEntries(join(root, folder));
   const below = `${FOLDERS.manifests}/${folder}`;
-  const manifests = await listEntries(join(root, below));
+  const manifests = listEntries(join(root, below));
   yield* looseIn(folder, data);
   const manifestOf = new Map<string, FoundManifest>();
   for (const kind of ['files', 'folders', 'links'] as const)
@@ -108,11 +108,11 @@ export async function listSeries(root: string, found: SeriesFolder): Promise<Lis
   const { path } = found;
   await backingOf(path)?.openSeries(path);
   const folder = relative(root, path).replaceAll(sep, '/');
-  const { files, folders, links } = await listEntries(path);
+  const { files, folders, links } = listEntries(path);
   const nestedFiles: string[] = [];
   const nestedLinks: string[] = [];
   for (const name of folders)
-    for await (const { kind, path: below } of looseBelow(root, `${folder}/${name}`))
+    for (const { kind, path: below } of looseBelow(root, `${folder}/${name}`))
       (kind === 'link' ? nestedLinks : nestedFiles).push(below.slice(folder.length + 1));
   return {
     ...found,
@@ -124,17 +124,17 @@ export async function listSeries(root: string, found: SeriesFolder): Promise<Lis
 }
 
 /** All files and links below a folder that contains no series. */
-async function* looseBelow(root: string, folder: string): AsyncGenerator<LoosePath> {
-  const entries = await listEntries(join(root, folder));
+function* looseBelow(root: string, folder: string): Generator<LoosePath> {
+  const entries = listEntries(join(root, folder));
   yield* looseIn(folder, entries);
   for (const name of entries.folders) yield* looseBelow(root, `${folder}/${name}`);
 }
 
 /** Files in `.cryptodl` that exist only during a run: staged files, journals, claims. */
-export async function listLeftovers(paths: LakePaths): Promise<string[]> {
+export function listLeftovers(paths: LakePaths): string[] {
   const found: string[] = [];
-  for await (const { path } of looseBelow(paths.internal, 'tmp')) found.push(`.cryptodl/${path}`);
-  const { files, links } = await listEntries(paths.internal);
+  for (const { path } of looseBelow(paths.internal, 'tmp')) found.push(`.cryptodl/${path}`);
+  const { files, links } = listEntries(paths.internal);
   for (const name of [...files, ...links].sort())
     if (/^(commit-[\w-]+\.json(\.partial)?|lock-.*\.(claim|tmp))$/.test(name))
       found.push(`.cryptodl/${name}`);
@@ -148,10 +148,11 @@ interface Entries {
 }
 
 /** The entries of a folder, sorted; empty for a missing folder. */
-export async function listEntries(path: string): Promise<Entries> {
+export function listEntries(path: string): Entries {
   const found: Entries = { files: [], folders: [], links: [] };
   try {
-    const all = await readdir(path, { withFileTypes: true });
+    // The call blocks, because it takes microseconds, and a round trip to the thread pool takes many times as long.
+    const all = readdirSync(path, { withFileTypes: true });
     for (const entry of all.sort((a, b) => (a.name < b.name ? -1 : 1))) {
       const kind = entry.isSymbolicLink() ? 'links' : entry.isDirectory() ? 'folders' : 'files';
       found[kind].push(entry.name);

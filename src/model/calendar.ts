@@ -27,6 +27,8 @@ export function startOfDay(day: number, { dayStartMs }: DayStart): number {
 // Every line of a manifest needs days and their texts several times, and a lake has few different days, so they are calculated once.
 const texts = new Map<number, string>();
 const numbers = new Map<string, number>();
+const starts = new Map<number, number>();
+const periods = new Map<string, Period>();
 
 /** `2024-02-29` */
 export function dayText(day: number): string {
@@ -49,13 +51,21 @@ export function parseDay(text: string): number | undefined {
   return day;
 }
 
+/** NaN for an infinite day. */
 export function monthOf(day: number): number {
-  const date = new Date(day * DAY_MS);
-  return date.getUTCFullYear() * 12 + date.getUTCMonth();
+  if (!Number.isFinite(day)) return NaN;
+  // A month of average length gives this month or a neighbour, and needs no `Date`.
+  const about = 12 * 1970 + Math.floor(day / 30.436875);
+  if (day < monthStart(about)) return about - 1;
+  return day < monthStart(about + 1) ? about : about + 1;
 }
 
 export function monthStart(month: number): number {
-  return dayOf(Date.UTC(Math.floor(month / 12), month % 12, 1), UTC);
+  const known = starts.get(month);
+  if (known !== undefined) return known;
+  const start = dayOf(Date.UTC(Math.floor(month / 12), month % 12, 1), UTC);
+  starts.set(month, start);
+  return start;
 }
 
 /** `2024-02` */
@@ -84,8 +94,12 @@ export function periodText(period: Period): string {
 
 /** The inverse of `periodText`; undefined when the text is no period of that cadence. */
 export function parsePeriod(cadence: Cadence, text: string): Period | undefined {
+  const known = periods.get(text);
+  if (known?.cadence === cadence) return known;
   const day = parseDay(cadence === 'daily' ? text : `${text}-01`);
-  return day === undefined ? undefined : periodAt(cadence, day);
+  const period = day === undefined ? undefined : periodAt(cadence, day);
+  if (period !== undefined) periods.set(text, period);
+  return period;
 }
 
 /** The days `[from, to)`. */

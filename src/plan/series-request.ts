@@ -137,7 +137,7 @@ export async function* knownSeries(
 
 /** The folders of series, relative to the root, that have a manifest: with and without the folder of an interval. */
 async function* manifestsBelow(root: string, folder: string): AsyncGenerator<string> {
-  const { files, folders } = await listEntries(await checkedFolder(root, `${FOLDERS.manifests}/${folder}`));
+  const { files, folders } = listEntries(await checkedFolder(root, `${FOLDERS.manifests}/${folder}`));
   for (const file of files)
     if (file.endsWith(MANIFEST_ENDING)) yield `${folder}/${file.slice(0, -MANIFEST_ENDING.length)}`;
   for (const name of folders) yield* manifestsBelow(root, `${folder}/${name}`);

@@ -9,9 +9,9 @@ import { findDataset } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { statesOf } from './day-states.js';
-import type { OrderedFormats, ReportedFailure, SeriesStates } from './day-states.js';
+import type { OrderedFormats, ReportedFailure, SeriesStates, StateTerms } from './day-states.js';
 import { faultOfSeries, FileDigests } from './file-digests.js';
-import { KnownStates } from './known-states.js';
+import { digestOf, KnownStates } from './known-states.js';
 import type { OrderedDays } from './ordered-series.js';
 import { readSeries, readSeriesFiles } from './read-series.js';
 import type { LakeFile, LeftOut } from './read-series.js';
@@ -90,7 +90,8 @@ export function openCatalogue(root: string, exchange: Exchange, signal: AbortSig
     },
     states: async function* (selected, terms) {
       const known = terms.keepsStates === true ? await KnownStates.open(root) : undefined;
-      for (const series of selected) yield* await judgedSeries({ root, exchange, known }, series, terms);
+      const lake = { root, exchange, known, datasets: new Map<string, DatasetTerms>() };
+      for (const series of selected) yield* await judgedSeries(lake, series, terms);
       await known?.save();
     },
     relation: async (parts, range = {}) => {
@@ -114,24 +115,45 @@ interface JudgedLake {
   readonly root: string;
   readonly exchange: Exchange;
   readonly known: KnownStates | undefined;
+  /** By market and dataset. */
+  readonly datasets: Map<string, DatasetTerms>;
+}
+
+/** The terms that all series of a dataset share. */
+interface DatasetTerms extends Pick<StateTerms, 'spec' | 'halts'> {
+  /** A digest of them. */
+  readonly sha256: string;
+}
+
+function datasetTerms({ exchange, datasets }: JudgedLake, { market, dataset }: Series): DatasetTerms {
+  const name = `${market}/${dataset}`;
+  const known = datasets.get(name);
+  if (known !== undefined) return known;
+  const shared = {
+    spec: findDataset(exchange, market, dataset),
+    halts: haltsOf(exchange, { market, dataset }),
+  };
+  const terms = { ...shared, sha256: digestOf(JSON.stringify([exchange.name, shared])) };
+  datasets.set(name, terms);
+  return terms;
 }
 
 /** Empty for a manifest that cannot be read. */
 async function judgedSeries(
-  { root, exchange, known }: JudgedLake,
+  lake: JudgedLake,
   series: Series,
   { rangesOf, orderedOf, formats, nowMs, failures, onRefused }: JudgeTerms,
 ): Promise<SeriesStates[]> {
+  const { root, exchange, known } = lake;
   const name = seriesName(series);
-  const terms = {
+  const { sha256, ...shared } = datasetTerms(lake, series);
+  const own = {
     today: dayOf(nowMs, exchange),
-    spec: findDataset(exchange, series.market, series.dataset),
-    halts: haltsOf(exchange, series),
     failures: failures?.get(name) ?? [],
     ordered: orderedOf?.(series),
   };
   const ranges = rangesOf(series);
-  const computedFrom = JSON.stringify([exchange.name, terms, ranges]);
+  const computedFrom = JSON.stringify([sha256, own, ranges]);
   const isWanted = ({ format }: SeriesStates): boolean =>
     formats === undefined || format === undefined || formats.includes(format);
   try {
@@ -140,7 +162,7 @@ async function judgedSeries(
       await known?.begin();
       const read = await readSeries(root, exchange, series);
       for (const error of read.refused) onRefused(error);
-      states = ranges.map((range) => statesOf(series, read, { ...terms, range }));
+      states = ranges.map((range) => statesOf(series, read, { ...shared, ...own, range }));
       if (read.refused.length === 0) await known?.add(name, computedFrom, { paths: read.paths, states });
     }
     return states.flatMap((some, at) =>
@@ -153,7 +175,7 @@ async function judgedSeries(
 }
 
 /** The listed halts of the trading that the dataset records. */
-export function haltsOf(exchange: Exchange, { market, dataset }: Series): Spans {
+export function haltsOf(exchange: Exchange, { market, dataset }: Pick<Series, 'market' | 'dataset'>): Spans {
   const seconds = (iso: string): number => (Date.parse(iso) - exchange.dayStartMs) / 1000;
   return union(
     exchange

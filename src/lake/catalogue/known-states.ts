@@ -3,7 +3,7 @@
  * unchanged: the terms, the program, and the size, inode and times of the manifest, of the folders with the files, and of files that
  * commits replaced. A file of this kind that is missing, damaged or of another program is ignored, and a lake that cannot be written has none.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { constants, lstatSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
@@ -159,6 +159,7 @@ function factsOf(root: string, paths: readonly string[]): { digest: string; chan
   return { digest: digestOf(facts.join('\n')), changed };
 }
 
-function digestOf(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+/** The SHA-256 digest of a text, in hexadecimal digits. */
+export function digestOf(text: string): string {
+  return hash('sha256', text);
 }

@@ -53,7 +53,7 @@ export async function readSeries(root: string, exchange: Exchange, series: Serie
     for (const file of manifest[format].files()) {
       const end = file.lastIndexOf('/') + 1;
       const place = `${top}/${file.slice(0, end)}`;
-      const names = listed.get(place) ?? new Set((await listEntries(place)).files);
+      const names = listed.get(place) ?? new Set(listEntries(place).files);
       listed.set(place, names);
       if (!names.has(file.slice(end))) missingFiles.add(file);
     }

@@ -182,7 +182,7 @@ async function zipFindings(
   const findings = sidecar === undefined ? [] : await sidecarFindings(root, series, zip, sidecar);
   for (const relativePath of zipFolders(exchange, series)) {
     const isNamed = (name: string): boolean => named.has(`${relativePath}/${name}`);
-    const entries = await listEntries(join(root, relativePath));
+    const entries = listEntries(join(root, relativePath));
     findings.push(...strangeFindings(series, relativePath, entries, isNamed));
   }
   return findings;

@@ -45,7 +45,7 @@ export async function* verifyLake(
     if (options.upstream) await session.refuseBanned('verify');
     await refuseLinkedFolders(paths);
     await refuseIfLocked(paths.internal, clock);
-    const left = selection.isWhole ? await listLeftovers(paths) : [];
+    const left = selection.isWhole ? listLeftovers(paths) : [];
     const opened = options.fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
     try {
       const found = await Promise.all(left.map((path) => leftoverAt(paths, path, options.fix)));

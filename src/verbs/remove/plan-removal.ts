@@ -127,7 +127,7 @@ async function planSeries(paths: LakePaths, exchange: Exchange, series: Series) 
     if (found === 'other') kept.push(name);
     else if (found !== undefined) data.push(found);
   }
-  const { files, folders, links } = await listEntries(path);
+  const { files, folders, links } = listEntries(path);
   const own = new Set(names.own);
   for (const name of [...files, ...folders, ...links]) if (!own.has(name)) kept.push(`${folder}/${name}`);
   const manifest = await fileOf(paths, manifestPath);
