@@ -9,8 +9,12 @@ export function fileOfKey(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1);
 }
 
+const SURROGATE = /[\ud800-\udfff]/;
+
 /** The order of UTF-8 bytes, in which listings are sorted. */
 export function byKey(a: string, b: string): number {
+  // Without surrogates, it is the order of the UTF-16 units.
+  if (!SURROGATE.test(a) && !SURROGATE.test(b)) return a < b ? -1 : Number(a > b);
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 

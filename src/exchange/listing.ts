@@ -9,7 +9,6 @@ import type { Copies } from '../http/response-cache.js';
 import { agoText } from '../model/units.js';
 import { getListing } from './archive-client.js';
 import type { ArchiveAccess } from './archive-client.js';
-import { isDeepStrictEqual } from 'node:util';
 
 /** Fetches one page. */
 export type GetListing = (address: string) => Promise<ListingPage>;
@@ -244,9 +243,10 @@ function endlessGuard(prefix: string): (page: ListingPage) => void {
 /** Throws `listing-malformed` unless the names are in byte order, each once, and below the prefix. */
 function assertOrder(page: ListingPage, prefix: string): void {
   for (const names of [page.objects.map(({ key }) => key), page.prefixes]) {
-    for (const [index, name] of names.entries()) {
-      const previous = names[index - 1];
+    let previous: string | undefined;
+    for (const name of names) {
       const isRight = name.startsWith(prefix) && (previous === undefined || byKey(name, previous) > 0);
+      previous = name;
       if (isRight) continue;
       throw new CryptodlError(
         'listing-malformed',
@@ -349,7 +349,8 @@ function hasSame(copy: ListingCopy, walked: Stretch): boolean {
   // The absolute difference, because a copy from a time when the clock was wrong must be replaced.
   if (Math.abs(walked.at - known.at) >= REWRITE_AFTER_MS) return false;
   const { objects, prefixes } = cut(known, walked.after, walked.upTo);
-  return isDeepStrictEqual([objects, prefixes], [walked.objects, walked.prefixes]);
+  // As text, because it is compared in a fraction of the time of a comparison field by field, and each copy is written with the same order of fields.
+  return JSON.stringify([objects, prefixes]) === JSON.stringify([walked.objects, walked.prefixes]);
 }
 
 /** Turns each sidecar into a field of its object. In key order, a sidecar follows its object. */
@@ -363,9 +364,17 @@ function withoutSidecars(
     const last = zips.at(-1);
     if (!object.key.endsWith(suffix)) zips.push(object);
     else if (last !== undefined && object.key === last.key + suffix)
-      zips[zips.length - 1] = { ...last, sidecarEtag: object.etag };
+      zips[zips.length - 1] = withSidecarEtag(last, object.etag);
   }
   return zips;
+}
+
+/** Field by field, which takes less time than a spread: a walk has thousands of objects. */
+function withSidecarEtag(
+  { key, bytes, etag, lastModified }: ListedObject,
+  sidecarEtag: string,
+): ListedObject {
+  return { key, bytes, etag, lastModified, sidecarEtag };
 }
 
 /** The names after `after` up to the first gap of the copy; undefined if a gap begins at `after`. */
@@ -389,8 +398,22 @@ function join(newer: Stretch, older: Stretch): Stretch {
 }
 
 function cut({ objects, prefixes }: Stretch, after: string, upTo: string) {
-  const isIn = (name: string): boolean => byKey(name, after) > 0 && byKey(name, upTo) <= 0;
-  return { objects: objects.filter(({ key }) => isIn(key)), prefixes: prefixes.filter(isIn) };
+  return {
+    objects: namedWithin(objects, ({ key }) => key, after, upTo),
+    prefixes: namedWithin(prefixes, (name) => name, after, upTo),
+  };
+}
+
+/** The items of a sorted list with a name after `after` up to and including `upTo`. */
+function namedWithin<T>(
+  items: readonly T[],
+  nameOf: (item: T) => string,
+  after: string,
+  upTo: string,
+): readonly T[] {
+  const first = items.findIndex((item) => byKey(nameOf(item), after) > 0);
+  const last = items.findLastIndex((item) => byKey(nameOf(item), upTo) <= 0);
+  return first < 0 ? [] : items.slice(first, last + 1);
 }
 
 /** Reads a stored copy; undefined for any other content. The file itself has a checksum, so its entries are not checked. */

@@ -1,4 +1,5 @@
 /** A reader of the answers of S3 ListObjects and ListObjectsV2. */
+import { isUtf8 } from 'node:buffer';
 import { readXml } from '../text/xml.js';
 import type { XmlElement } from '../text/xml.js';
 import type { ListedObject, ListingFormat, ListingPage } from './exchange.js';
@@ -63,9 +64,11 @@ function rootOf(body: Buffer, name: string): XmlElement {
   let root: XmlElement | undefined;
   let problem = '';
   try {
-    root = readXml(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body).trimStart());
+    if (isUtf8(body)) root = readXml(body.toString('utf8').trimStart());
+    else problem = '; it is not UTF-8';
   } catch (error) {
-    problem = error instanceof SyntaxError ? `: ${error.message}` : '; it is not UTF-8';
+    if (!(error instanceof SyntaxError)) throw error;
+    problem = `: ${error.message}`;
   }
   if (root?.name === name) return root;
   const head = body.subarray(0, 2000).toString('utf8').replaceAll(/\s+/g, ' ').slice(0, 80);
@@ -74,15 +77,23 @@ function rootOf(body: Buffer, name: string): XmlElement {
 
 /** The children with this name. Throws for text between children, because it can be the rest of a damaged tag. */
 function childrenOf(parent: XmlElement, name: string): XmlElement[] {
-  if (parent.text.trim() !== '')
-    throw malformed(`text in <${parent.name}>: ${parent.text.trim().slice(0, 80)}`);
+  checkChildren(parent);
   return parent.children.filter((child) => child.name === name);
+}
+
+function checkChildren({ name, text }: XmlElement): void {
+  if (text !== '' && text.trim() !== '') throw malformed(`text in <${name}>: ${text.trim().slice(0, 80)}`);
 }
 
 /** The text of the child with this name; undefined if there is none. Throws if there are two. */
 function textIn(parent: XmlElement, name: string): string | undefined {
-  const [found, more] = childrenOf(parent, name);
-  if (more !== undefined) throw malformed(`<${parent.name}> has <${name}> twice`);
+  checkChildren(parent);
+  let found: XmlElement | undefined;
+  for (const child of parent.children) {
+    if (child.name !== name) continue;
+    if (found !== undefined) throw malformed(`<${parent.name}> has <${name}> twice`);
+    found = child;
+  }
   if (found !== undefined && found.children.length > 0) throw malformed(`<${found.name}> is not a text`);
   return found?.text;
 }

@@ -164,7 +164,7 @@ export async function fileSizes(folder: string, files: readonly string[]): Promi
     if (isSlow) sizes.push(...(await Promise.all(paths.map(sizeLater))));
     else for (const path of paths) sizes.push(sizeNow(path));
     isSlow ||= performance.now() - started > SLOW_MS;
-    await nextTurn();
+    if (from + SIZES_AT_ONCE < files.length) await nextTurn();
   }
   return sizes;
 }

@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, open, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { constants } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
@@ -42,20 +42,20 @@ export class StateFile<T> {
   }
 
   /** The content, or `empty` for a missing, damaged or unreadable file. Warns of a damaged or unreadable file, but only once. */
-  async read(): Promise<T> {
+  read(): T {
     try {
-      return (await this.#content()) ?? this.#empty;
+      return this.#content() ?? this.#empty;
     } catch (error) {
       this.#warn(`cannot be read (${reasonOf(errnoOf(error))}); another --state-dir works`);
       return this.#empty;
     }
   }
 
-  /** Undefined for a damaged file. Rejects for an unreadable file. */
-  async #content(): Promise<T | undefined> {
+  /** Undefined for a damaged file. Throws for an unreadable file. */
+  #content(): T | undefined {
     let bytes: Buffer;
     try {
-      bytes = await readState(this.#path);
+      bytes = readState(this.#path);
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return this.#empty;
       throw error;
@@ -80,7 +80,7 @@ export class StateFile<T> {
       if (!(await this.#lock(lock))) return;
       const staged = await stagedBeside(this.#path);
       try {
-        const content = await this.#content();
+        const content = this.#content();
         await writeFile(staged, `${JSON.stringify(change(content ?? this.#empty))}\n`);
         if (content === undefined) await rename(this.#path, `${this.#path}.damaged-${randomUUID()}`);
         await rename(staged, this.#path);
@@ -122,18 +122,19 @@ export class StateFile<T> {
 export const TOO_LARGE = 'too large';
 
 /**
- * The content of a file in the state folder. Rejects with code `TOO_LARGE` for a file above `maxBytes`. Rejects also for anything
- * but a regular file, because reading a pipe without a writer would never end.
+ * The content of a file in the state folder. Throws an error with code `TOO_LARGE` for a file above `maxBytes`. Throws also for anything
+ * but a regular file, because reading a pipe without a writer would never end. The calls block, because they take microseconds, and a round
+ * trip to the thread pool takes many times as long.
  */
-export async function readState(path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+export function readState(path: string, maxBytes = Number.POSITIVE_INFINITY): Buffer {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
-    const facts = await file.stat();
+    const facts = fstatSync(file);
     if (!facts.isFile()) throw refusal(path, 'not a regular file');
     if (facts.size > maxBytes) throw refusal(path, TOO_LARGE);
-    return await file.readFile();
+    return readFileSync(file);
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
 

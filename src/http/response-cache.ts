@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { lstat, lutimes, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { gunzip, gzip } from 'node:zlib';
+import { gunzipSync, gzip } from 'node:zlib';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import { makeFolder } from '../files/disk.js';
@@ -46,7 +46,6 @@ const PRUNED = 'pruned';
 const PRUNE_EVERY_MS = 86_400_000;
 
 const packed = promisify(gzip);
-const unpacked = promisify(gunzip);
 
 /** The copies of one run. */
 export class Copies {
@@ -72,11 +71,11 @@ export class Copies {
     const path = this.#pathOf(name);
     let bytes: Buffer | undefined;
     try {
-      bytes = await readState(path, COPY_MAX_BYTES);
+      bytes = readState(path, COPY_MAX_BYTES);
     } catch (error) {
       if (errnoOf(error) !== TOO_LARGE) return undefined;
     }
-    const copy = bytes === undefined ? undefined : await contentOf(bytes, name, parse);
+    const copy = bytes === undefined ? undefined : contentOf(bytes, name, parse);
     if (copy === undefined) {
       this.#warn(`the copy ${path} is damaged and not used`);
       if (!this.#options.isReadOnly) await rm(path, { force: true }).catch(() => undefined);
@@ -164,13 +163,13 @@ export class Copies {
   }
 }
 
-async function contentOf<T>(
+function contentOf<T>(
   bytes: Buffer,
   name: string,
   parse: (value: unknown) => T | undefined,
-): Promise<Copy<T> | undefined> {
+): Copy<T> | undefined {
   try {
-    const text = (await unpacked(bytes, { maxOutputLength: COPY_MAX_BYTES })).toString('utf8');
+    const text = gunzipSync(bytes, { maxOutputLength: COPY_MAX_BYTES }).toString('utf8');
     const content = JSON.parse(text) as Partial<Record<string, unknown>>;
     const { v, at } = content;
     const value = parse(content['value']);

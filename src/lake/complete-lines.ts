@@ -1,13 +1,12 @@
 /** Reading of append-only files of lines. A crash may leave an incomplete last line. */
-import { closeSync, fstatSync, read, readSync } from 'node:fs';
+import { closeSync, fstatSync, readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
-import { promisify } from 'node:util';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CryptodlError, errnoOf, withPath } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
 import { openForReading } from '../files/path-checks.js';
 
 const CHUNK_BYTES = 256 * 1024;
-const readLater = promisify(read);
 
 /** Lines that end with a newline, in batches. A missing file has none; an incomplete last line is left out. */
 export async function* completeLines(path: string): AsyncGenerator<string[]> {
@@ -34,20 +33,16 @@ export async function* completeLinesOf(
   onTail: (text: string) => void = () => undefined,
 ): AsyncGenerator<string[]> {
   try {
-    const { size } = fstatSync(file);
     // A large buffer for each small file would make V8 collect garbage more often.
-    let buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size + 1));
-    // The calls for a small file block, because they take microseconds, and a round trip to the thread pool takes many times as long.
-    const isSmall = size < CHUNK_BYTES;
+    let buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, fstatSync(file).size + 1));
     /** Bytes of a line whose end was not read yet. */
     let kept = 0;
     for (;;) {
       if (kept > LONGEST_LINE) throw tooLong(path);
       if (kept === buffer.length) buffer = Buffer.concat([buffer], 2 * kept);
-      const free = buffer.length - kept;
-      const bytesRead = isSmall
-        ? readSync(file, buffer, kept, free, null)
-        : (await readLater(file, buffer, kept, free, null)).bytesRead;
+      // The call blocks, because it takes microseconds, and a round trip to the thread pool takes many times as long. Other work gets a turn before it.
+      await nextTurn();
+      const bytesRead = readSync(file, buffer, kept, buffer.length - kept, null);
       if (bytesRead === 0) {
         if (kept > 0) onTail(buffer.toString('utf8', 0, kept));
         return;

@@ -112,7 +112,7 @@ async function entriesOf(folder: string): Promise<string[]> {
 async function readOrder(path: string): Promise<Order | undefined> {
   try {
     if (!(await lstat(path)).isFile()) return undefined;
-    const parsed = v.safeParse(OrderSchema, parseJson((await readState(path, MAX_BYTES)).toString('utf8')));
+    const parsed = v.safeParse(OrderSchema, parseJson(readState(path, MAX_BYTES).toString('utf8')));
     return parsed.success ? parsed.output : undefined;
   } catch {
     return undefined;

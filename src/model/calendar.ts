@@ -63,7 +63,7 @@ export function monthOf(day: number): number {
 export function monthStart(month: number): number {
   const known = starts.get(month);
   if (known !== undefined) return known;
-  const start = dayOf(Date.UTC(Math.floor(month / 12), month % 12, 1), UTC);
+  const start = dayOf(new Date(0).setUTCFullYear(0, month, 1), UTC);
   starts.set(month, start);
   return start;
 }
@@ -104,7 +104,9 @@ export function parsePeriod(cadence: Cadence, text: string): Period | undefined 
 
 /** The days `[from, to)`. */
 export function eachDay({ from, to }: Pick<Period, 'from' | 'to'>): number[] {
-  return Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
+  const days: number[] = [];
+  for (let day = from; day < to; day += 1) days.push(day);
+  return days;
 }
 
 // Periods of the calendar, for universes, and for bars of a week or a month.

@@ -121,9 +121,16 @@ async function bound(context: ChooseContext, range: DayRange): Promise<DayRange>
   return { from: Math.min(range.to, ...starts), to: range.to };
 }
 
-/** Groups days by month, without duplicates. */
+/** The days of each month, ascending and without duplicates. */
 export function byMonth(ranges: readonly DayRange[]): Map<number, number[]> {
-  return grouped(new Set(ranges.flatMap(eachDay)), monthOf);
+  const months = new Map<number, number[]>();
+  for (const { from, to } of rangesOf(spansOf(ranges)))
+    for (let month = monthOf(from); monthStart(month) < to; month += 1) {
+      const part = { from: Math.max(from, monthStart(month)), to: Math.min(to, monthStart(month + 1)) };
+      const days = months.get(month);
+      months.set(month, days === undefined ? eachDay(part) : [...days, ...eachDay(part)]);
+    }
+  return months;
 }
 
 /** Whether the monthly object is chosen for these days of the month. A day never has two objects. */

@@ -152,7 +152,6 @@ async function chosenPeriods(
     return chooseFromRest(fromRest, ranges).map((choice) => withProven({ absences, known, end }, choice));
   }
   const spec = findDataset(context.exchange, series.market, series.dataset);
-  const halts = haltsOf(context.exchange, series);
   const isRefused = (listed: ArchiveObject): boolean =>
     absences.refusalOf(settings.format, listed)?.tool === TOOL_VERSION;
   const choose = {
@@ -166,7 +165,8 @@ async function chosenPeriods(
     today: context.today,
     recheckDays: context.recheckDays,
     spans: spec?.spans ?? {},
-    isHalted: (day: number) => intersect(halts, [day * DAY_SECONDS, (day + 1) * DAY_SECONDS]).length > 0,
+    isHalted: (day: number) =>
+      intersect(haltsOf(context.exchange, series), [day * DAY_SECONDS, (day + 1) * DAY_SECONDS]).length > 0,
     ...(fillsHolesFromMonths === true && {
       mayReplaceDays: (monthly: ArchiveObject) => !isRefused(monthly),
     }),

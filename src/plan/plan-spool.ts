@@ -60,13 +60,12 @@ export class PlanSpool {
 type Line = Omit<PartitionPlan, 'tasks'> & { readonly tasks: readonly Omit<Task, 'series'>[] };
 
 function lineOf(plan: PartitionPlan): string {
-  const tasks = plan.tasks.map(({ series: _series, ...task }) => task);
-  return `${JSON.stringify({ ...plan, tasks } satisfies Line)}\n`;
+  const tasks = plan.tasks.map((task) => ({ ...task, series: undefined }));
+  return `${JSON.stringify({ ...plan, tasks })}\n`;
 }
 
 function planOf(line: string): PartitionPlan {
   const plan = JSON.parse(line) as Line;
   const { series } = plan;
-  const tasks = plan.tasks.map((task) => ({ series, ...task }));
-  return { ...plan, tasks };
+  return { ...plan, tasks: plan.tasks.map((task) => Object.assign(task, { series })) };
 }

@@ -15,28 +15,32 @@ const DECLARATION =
 const TAG = /<(\/?)([A-Za-z_][\w.:-]*)((?:[ \t\n]+[A-Za-z_][\w.:-]*=(?:"[^"<]*"|'[^'<]*'))*)[ \t\n]*(\/?)>/;
 const ATTRIBUTE = /[ \t\n]([\w.:-]+)=(?:"([^"]*)"|'([^']*)')/g;
 // eslint-disable-next-line no-control-regex -- the expression must match control characters
-const NO_CHARACTER = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/;
+const NO_CHARACTERS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\]\]>/;
 const ENTITIES: ReadonlyMap<string, string> = new Map(
   Object.entries({ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }),
 );
 
 interface OpenElement extends XmlElement {
-  readonly children: XmlElement[];
+  children: XmlElement[];
   text: string;
 }
 
+/** Of all elements without children, which are most. */
+const NONE: XmlElement[] = [];
+
 /** The root element. Throws a SyntaxError with the problem and its position. */
 export function readXml(document: string): XmlElement {
-  const xml = document.replaceAll(/\r\n?/g, '\n');
-  const outside: OpenElement = { name: '', children: [], text: '' };
+  const xml = document.includes('\r') ? document.replaceAll(/\r\n?/g, '\n') : document;
+  const refused = xml.search(NO_CHARACTERS);
+  if (refused >= 0) throw wrong('characters that XML does not have', refused);
+  const outside: OpenElement = { name: '', children: NONE, text: '' };
   const open: [OpenElement, ...OpenElement[]] = [outside];
-  const tags = new RegExp(TAG, 'y');
+  const tagAt = tagReader(xml);
   let at = DECLARATION.exec(xml)?.[0].length ?? 0;
   while (at < xml.length) {
     const next = xml.indexOf('<', at);
     if (next === at) {
-      tags.lastIndex = at;
-      at += takeTag(tags.exec(xml), at, open);
+      at += takeTag(tagAt(at), at, open);
       continue;
     }
     const end = next < 0 ? xml.length : next;
@@ -50,22 +54,52 @@ export function readXml(document: string): XmlElement {
   return root;
 }
 
+interface Tag {
+  readonly text: string;
+  readonly name: string;
+  readonly attributes: string;
+  readonly isClosing: boolean;
+  readonly isSelfClosing: boolean;
+  /** The tag that came after it the last time. */
+  next?: Tag;
+}
+
+/** Returns a function that reads one tag after the other. A listing repeats the same tags many times, so the tag that is expected is compared first. */
+function tagReader(xml: string): (at: number) => Tag {
+  const tags = new RegExp(TAG, 'y');
+  const known = new Map<string, Tag>();
+  let last: Tag | undefined;
+  return (at) => {
+    const expected = last?.next;
+    if (expected !== undefined && xml.startsWith(expected.text, at)) return (last = expected);
+    tags.lastIndex = at;
+    const found = tags.exec(xml);
+    if (found === null) throw wrong('no tag', at);
+    const [text, closing, name = '', attributes = '', selfClosing] = found;
+    const isClosing = closing === '/';
+    const tag = known.get(text) ?? { text, name, attributes, isClosing, isSelfClosing: selfClosing === '/' };
+    known.set(text, tag);
+    if (last !== undefined) last.next = tag;
+    return (last = tag);
+  };
+}
+
 /** Adds the tag to the open elements, or closes one. Returns the length of the tag. */
-function takeTag(tag: RegExpExecArray | null, at: number, open: [OpenElement, ...OpenElement[]]): number {
-  if (tag === null) throw wrong('no tag', at);
-  const [whole, closing, name = '', attributes = '', selfClosing] = tag;
+function takeTag(tag: Tag, at: number, open: [OpenElement, ...OpenElement[]]): number {
+  const { name, attributes, isClosing, isSelfClosing } = tag;
   const parent = open.at(-1) ?? open[0];
-  if (closing === '/') {
-    if (open.length === 1 || parent.name !== name || attributes !== '' || selfClosing === '/')
+  if (isClosing) {
+    if (open.length === 1 || parent.name !== name || attributes !== '' || isSelfClosing)
       throw wrong(`</${name}> closes nothing`, at);
     open.pop();
   } else {
     if (attributes !== '') checkAttributes(attributes, at);
-    const element: OpenElement = { name, children: [], text: '' };
-    parent.children.push(element);
-    if (selfClosing !== '/') open.push(element);
+    const element: OpenElement = { name, children: NONE, text: '' };
+    if (parent.children === NONE) parent.children = [element];
+    else parent.children.push(element);
+    if (!isSelfClosing) open.push(element);
   }
-  return whole.length;
+  return tag.text.length;
 }
 
 /** The values of attributes are not used, but a damaged attribute shows a damaged document. */
@@ -79,7 +113,6 @@ function checkAttributes(attributes: string, at: number): void {
 }
 
 function textOf(raw: string, at: number): string {
-  if (NO_CHARACTER.test(raw) || raw.includes(']]>')) throw wrong('characters that XML does not have', at);
   if (!raw.includes('&')) return raw;
   return raw.replaceAll(/&(?:([#a-z0-9]{1,8});)?/gi, (whole, entity = '') => {
     const character = ENTITIES.get(entity) ?? characterOf(entity);

@@ -1,5 +1,6 @@
 /** What this process does with the files that it has open, and a file system that refuses it. */
-import { readlinkSync } from 'node:fs';
+import blockingFs, { readlinkSync } from 'node:fs';
+import type { PathLike } from 'node:fs';
 import fs, { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
@@ -23,7 +24,7 @@ export async function syncsOf(
 
 /** `method` of every open file is answered first, and then done. */
 export async function withCalls(
-  method: 'sync' | 'datasync' | 'read' | 'readFile',
+  method: 'sync' | 'datasync' | 'readFile',
   act: () => Promise<unknown>,
   answer: Answer,
 ): Promise<void> {
@@ -48,10 +49,24 @@ export async function withCalls(
 /** Each rename of a file or folder is answered first, with its old path, and then done. */
 export async function withRenames(act: () => Promise<unknown>, answer: Answer): Promise<void> {
   const usual = fs.rename;
-  const spy = vi.spyOn(fs, 'rename').mockImplementation(async (from, to) => {
+  const rename = async (from: PathLike, to: PathLike): Promise<void> => {
     answer(String(from));
     await usual(from, to);
-  });
+  };
+  await withSpy(vi.spyOn(fs, 'rename').mockImplementation(rename), act);
+}
+
+/** Each read that blocks is answered first, and then done. */
+export async function withBlockingReads(act: () => Promise<unknown>, answer: Answer): Promise<void> {
+  const usual = blockingFs.readSync as (...args: unknown[]) => number;
+  const read = (...args: unknown[]): number => {
+    answer(readlinkSync(`/proc/self/fd/${String(args[0])}`));
+    return usual(...args);
+  };
+  await withSpy(vi.spyOn(blockingFs, 'readSync').mockImplementation(read), act);
+}
+
+async function withSpy(spy: { mockRestore(): unknown }, act: () => Promise<unknown>): Promise<void> {
   syncBuiltinESMExports();
   try {
     await act();

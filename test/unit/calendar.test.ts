@@ -21,23 +21,14 @@ const dayNumber = fc.integer({ min: FIRST, max: END - 1 });
 it('every day and month from 2017 to 2035 is read back from its text', () => {
   fc.assert(
     fc.property(dayNumber, (day) => {
-      for (const period of [dayPeriod(day), monthPeriod(monthOf(day))])
-        expect(parsePeriod(period.cadence, periodText(period))).toEqual(period);
+      const [daily, monthly] = [dayPeriod(day), monthPeriod(monthOf(day))];
+      for (const period of [daily, monthly, daily])
+        for (const cadence of ['daily', 'monthly'] as const)
+          expect(parsePeriod(cadence, periodText(period))).toEqual(
+            cadence === period.cadence ? period : undefined,
+          );
     }),
     { numRuns: 1000 },
-  );
-});
-
-it('a month holds just its own days, and months follow each other', () => {
-  fc.assert(
-    fc.property(dayNumber, (day) => {
-      const { from, to } = monthPeriod(monthOf(day));
-      expect(from <= day && day < to).toBe(true);
-      expect(dayText(from)).toBe(`${dayText(day).slice(0, 7)}-01`);
-      expect(dayText(to)).toMatch(/-01$/);
-      expect(monthPeriod(monthOf(day) + 1).from).toBe(to);
-      expect(monthOf(to - 1)).toBe(monthOf(day));
-    }),
   );
 });
 
@@ -48,16 +39,7 @@ it('a day begins at midnight UTC', () => {
 });
 
 describe('text that is no date gives no date', () => {
-  it.each([
-    '2024-1-1',
-    '24-01-01',
-    '2024-01-01 ',
-    '2024-01-01T00:00:00Z',
-    '2024/01/01',
-    '',
-    '-2024-01-01',
-    '20240101',
-  ])('%j', (text) => {
+  it.each(['2024-1-1', '2024-01-01 ', '2024-01-01T00:00:00Z', '', '-2024-01-01', '20240101'])('%j', (text) => {
     expect(parseDay(text)).toBeUndefined();
     expect(parsePeriod('daily', text)).toBeUndefined();
   });
@@ -87,6 +69,10 @@ describe('days and months as a Date has them', () => {
         const date = new Date(number * 86_400_000);
         expect(dayText(number)).toBe(date.toISOString().slice(0, 10));
         expect(monthOf(number)).toBe(date.getUTCFullYear() * 12 + date.getUTCMonth());
+        const { from, to } = monthPeriod(monthOf(number));
+        expect([from <= number, number < to]).toEqual([true, true]);
+        expect(new Date(from * 86_400_000).getUTCDate()).toBe(1);
+        expect(monthOf(to)).toBe(monthOf(number) + 1);
       }),
       { numRuns: 2000 },
     );

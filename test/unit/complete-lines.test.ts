@@ -3,7 +3,7 @@ import { mkdtemp, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { completeLinesLength, completeLines } from '../../src/lake/complete-lines.js';
-import { refuse, withCalls } from '../helpers/file-handles.js';
+import { refuse, withBlockingReads } from '../helpers/file-handles.js';
 import { openFiles, scratchFolder } from '../helpers/folders.js';
 
 const scratch = scratchFolder();
@@ -62,8 +62,7 @@ it('a line of more than 64 MiB is refused, so that a damaged file does not take 
 it('a read error in the middle of a file is not its end', async () => {
   const path = await fileOf('a\n'.repeat(CHUNK));
   let reads = 0;
-  await withCalls(
-    'read',
+  await withBlockingReads(
     async () => {
       await expect(linesOf(path)).rejects.toThrow(`EIO: refused '${path}'`);
     },

@@ -224,7 +224,7 @@ async function readAs<const Schema extends v.GenericSchema>(
 ): Promise<v.InferOutput<Schema> | undefined> {
   try {
     if (!(await lstat(path)).isFile()) return undefined;
-    const content: unknown = JSON.parse((await readState(path, MAX_BYTES)).toString('utf8'));
+    const content: unknown = JSON.parse(readState(path, MAX_BYTES).toString('utf8'));
     const parsed = v.safeParse(schema, content);
     return parsed.success ? parsed.output : undefined;
   } catch (error) {
