@@ -39,10 +39,13 @@ it('a day begins at midnight UTC', () => {
 });
 
 describe('text that is no date gives no date', () => {
-  it.each(['2024-1-1', '2024-01-01 ', '2024-01-01T00:00:00Z', '', '-2024-01-01', '20240101'])('%j', (text) => {
-    expect(parseDay(text)).toBeUndefined();
-    expect(parsePeriod('daily', text)).toBeUndefined();
-  });
+  it.each(['2024-1-1', '2024-01-01 ', '2024-01-01T00:00:00Z', '', '-2024-01-01', '20240101'])(
+    '%j',
+    (text) => {
+      expect(parseDay(text)).toBeUndefined();
+      expect(parsePeriod('daily', text)).toBeUndefined();
+    },
+  );
 
   it.each(['2020-8', '2024-13', '2024-00', '2024-01-15', '2024', ''])('%j is no month', (text) => {
     expect(parsePeriod('monthly', text)).toBeUndefined();
