@@ -71,6 +71,15 @@ describe('days that are checked again', () => {
     );
   });
 
+  it('are none after the end of the range that are not held', () => {
+    const absent = [{ first: '2026-11-17', at: '2026-11-05T00:00:00Z' }];
+    const asked = ['2026-11-14', '2026-11-15'] as const;
+    expect(lookedAt({ held: ['2026-11-15', '2026-11-18'], absent, asked })).toEqual([
+      '2026-11-14 2026-11-15',
+      '2026-11-18 2026-11-18',
+    ]);
+  });
+
   it('are days from REST in place of the archive, however old', () => {
     expect(lookedAt({ held: ['2026-09-03*', '2026-09-04', '2026-11-19'] })).toEqual([
       '2026-09-03 2026-09-03',

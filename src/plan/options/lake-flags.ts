@@ -139,7 +139,7 @@ export const LAKE_FLAGS = {
     'recheck-days': {
       isCarried: true,
       value: 'N',
-      doc: 'check the last N days for revisions; if the range ends within these days, the run also checks held days of these N days that are outside of the range, and fetches missing days after a held day',
+      doc: 'check the last N days for revisions; if the range ends within these days, the run also checks held days of these N days that are outside of the range, and fetches missing days between a held day and the end of the range',
       parse: parse.integer(0, 'day'),
       default: '7',
     },
