@@ -1,6 +1,6 @@
 /** The ids of an object: missing ones, and ranges that overlap. */
 import { MAX_GAPS } from '../model/outcome.js';
-import type { IdFacts } from '../model/outcome.js';
+import type { IdFacts, IdRange } from '../model/outcome.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import type { DuckDbSession, Row } from './duckdb.js';
 import { instantText } from './row-times.js';
@@ -32,11 +32,16 @@ export async function sequenceOf(session: DuckDbSession, spec: DatasetSpec, stat
     ids: {
       first,
       last,
+      ...(range === undefined ? {} : { range: rangeOf(stats) }),
       ...(missing === 0 ? {} : { missing }),
       ...(overlapping === 0 ? {} : { overlapping }),
     },
     gaps: found.map(({ since, until }) => gapOf(Number(since), Number(until))),
   };
+}
+
+function rangeOf(stats: Row): IdRange {
+  return { first: Number(stats['range_first']), last: Number(stats['range_last']) };
 }
 
 /** A gap is never empty: rows of one microsecond may have missing ids between them. */

@@ -153,7 +153,7 @@ export function statsQuery({ spec, series }: SqlContext): string {
   const counted =
     ids === undefined
       ? ''
-      : `, min(low) AS first_id, max(low) AS last_id, count_if(range_low ${spec.sequence?.isGapless === true ? '<> range_before + 1' : '<= range_before'}) AS breaks`;
+      : `, min(low) AS first_id, max(low) AS last_id, min(range_low) AS range_first, max(range_high) AS range_last, count_if(range_low ${spec.sequence?.isGapless === true ? '<> range_before + 1' : '<= range_before'}) AS breaks`;
   const isPaced = isJudgedByRate(spec);
   const pause = isPaced ? ', max(abs(epoch_us(instant) - epoch_us(instant_before))) AS pause' : '';
   const bounds =

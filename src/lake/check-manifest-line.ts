@@ -108,7 +108,12 @@ const TAGS: Checks = { etag: isLabelText, lastModified: isLabelText };
 const SHORTER: Checks = { ...FILE, rows: isCount };
 const SUSPICIOUS: Checks = { kind: oneOf(...SUSPICIOUS_KINDS), rows: isCount, first: isLabelText };
 
-const OF_SOME_IDS: Checks = { missing: isCount, overlapping: isCount, silent: listOf(oneOf('begin', 'end')) };
+const OF_SOME_IDS: Checks = {
+  range: fields({ first: isCount, last: isCount }),
+  missing: isCount,
+  overlapping: isCount,
+  silent: listOf(oneOf('begin', 'end')),
+};
 
 const OBJECT: Checks = {
   key: isText,

@@ -3,6 +3,7 @@
  * a check of a lake reads hundreds of thousands of them.
  */
 import type { Cadence, Settings } from '../model/task.js';
+import type { IdFacts } from '../model/outcome.js';
 import type { ObjectLine } from '../model/manifest-line.js';
 
 /** Patterns of values, without anchors. `TEXT` and `COUNT` are groups of the expression below; the other two are not. */
@@ -16,13 +17,13 @@ const PLAIN = new RegExp(
   String.raw`^\{"v":1,"kind":"object","key":${TEXT},"cadence":"(daily|monthly)","period":${TEXT},"etag":${TEXT},` +
     String.raw`"lastModified":${TEXT},"bytes":${COUNT},"sha256":"(${DIGEST})","verified":"(sidecar|etag|crc)","settings":(\{[^{}]*\}),` +
     String.raw`"at":"(${INSTANT})","tool":${TEXT},"rows":${COUNT},"first":"(${INSTANT})","last":"(${INSTANT})","duplicates":${COUNT},` +
-    String.raw`(?:"ids":\{"first":${COUNT},"last":${COUNT}\},)?"file":${TEXT},"fileBytes":${COUNT},"fileSha256":"(${DIGEST})",` +
+    String.raw`(?:"ids":\{"first":${COUNT},"last":${COUNT}(?:,"range":\{"first":${COUNT},"last":${COUNT}\})?\},)?"file":${TEXT},"fileBytes":${COUNT},"fileSha256":"(${DIGEST})",` +
     String.raw`"fileRows":${COUNT}(?:,"fileBefore":\{"bytes":${COUNT},"sha256":"(${DIGEST})"\})?\}$`,
 );
 
 /** The groups of the expression that each line has. */
-type Group = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 18 | 19 | 20 | 21;
-type Found = Readonly<Record<Group, string> & Partial<Record<16 | 17 | 22 | 23, string>>>;
+type Group = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 20 | 21 | 22 | 23;
+type Found = Readonly<Record<Group, string> & Partial<Record<16 | 17 | 18 | 19 | 24 | 25, string>>>;
 
 /**
  * Undefined for a line of any other form. `settingsOf`: the settings of a text, undefined if they are wrong. Whether the period is a date, and
@@ -53,11 +54,17 @@ export function readPlainLine(
     first: found[13],
     last: found[14],
     duplicates: Number(found[15]),
-    ...(found[16] === undefined ? {} : { ids: { first: Number(found[16]), last: Number(found[17]) } }),
-    file: found[18],
-    fileBytes: Number(found[19]),
-    fileSha256: found[20],
-    fileRows: Number(found[21]),
-    ...(found[23] === undefined ? {} : { fileBefore: { bytes: Number(found[22]), sha256: found[23] } }),
+    ...(found[16] === undefined ? {} : { ids: idsOf(found) }),
+    file: found[20],
+    fileBytes: Number(found[21]),
+    fileSha256: found[22],
+    fileRows: Number(found[23]),
+    ...(found[25] === undefined ? {} : { fileBefore: { bytes: Number(found[24]), sha256: found[25] } }),
   };
+}
+
+function idsOf(found: Found): IdFacts {
+  const ids = { first: Number(found[16]), last: Number(found[17]) };
+  if (found[18] === undefined) return ids;
+  return { ...ids, range: { first: Number(found[18]), last: Number(found[19]) } };
 }

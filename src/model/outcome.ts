@@ -31,13 +31,18 @@ export interface RowFacts {
 /** Maximum number of gaps recorded for one object. */
 export const MAX_GAPS = 100;
 
+export interface IdRange {
+  readonly first: number;
+  readonly last: number;
+}
+
 /**
  * The ids of an object, which go on in the next one. Scheduled rows have minutes since 1970 in their place: `first` is the minute after that of
  * the row that must come before the first one, and `last` that of the last row.
  */
-export interface IdFacts {
-  readonly first: number;
-  readonly last: number;
+export interface IdFacts extends IdRange {
+  /** The trade ids of aggregates, which have ranges of them. */
+  readonly range?: IdRange;
   /** Ids between the first and the last that no row has. */
   readonly missing?: number;
   /** Rows whose range of trade ids overlaps that of another row before it: the same trades under new ids. */

@@ -202,12 +202,16 @@ describe('days of aggregates that lack ids', () => {
     },
   );
 
-  it('counts ids that two days have as conflicts', async () => {
+  it.each([
+    ['ids', 5, 0],
+    ['trade ids', 0, 5],
+  ])('counts %s that two days have as conflicts', async (_, ids, trades) => {
     put('aggTrades', '2023-05-10', everyTwoMinutes(0, whole));
-    const next = everyTwoMinutes(1, whole).replaceAll(/^\d+/gm, (id) => String(Number(id) - 5));
-    put('aggTrades', '2023-05-11', next);
+    const again = (_row: string, id: string): string =>
+      [Number(id) - ids, 1.5, 2, Number(id) - trades, Number(id) - trades].join(',');
+    put('aggTrades', '2023-05-11', everyTwoMinutes(1, whole).replaceAll(/^(\d+),1\.5,2,\d+,\d+/gm, again));
     const asked = '--dataset aggTrades -s BTCUSDT --from 2023-05-10 --to 2023-05-11';
-    const run = await scene.vision(asked, { lake: 'overlap' });
+    const run = await scene.vision(asked, { lake: `overlap-${ids}` });
     const { events } = await cryptodl(['coverage', '--out', run.lake, '--json', '--now', scene.now]);
     expect(events[0]).toMatchObject({ missing: 0, conflicts: 5 });
   });

@@ -85,7 +85,14 @@ describe('a sound line', () => {
         fileBefore: REVISION,
         duplicates: 1,
         idConflicts: 2,
-        ids: { first: 3, last: 9, missing: 1, overlapping: 0, silent: ['begin'] },
+        ids: {
+          first: 3,
+          last: 9,
+          range: { first: 5, last: 20 },
+          missing: 1,
+          overlapping: 0,
+          silent: ['begin'],
+        },
         newColumns: ['fee'],
         suspicious: [{ kind: 'order', rows: 2, first: AT }],
         first: AT,
@@ -489,7 +496,7 @@ describe('settings', () => {
 describe('a line of the most frequent form', () => {
   const LINE = JSON.stringify({ ...klinesLine('BTCUSDT', '2026-11-20'), fileBefore: REVISION }).replace(
     '"file"',
-    '"ids":{"first":1,"last":2},"file"',
+    '"ids":{"first":1,"last":2,"range":{"first":4,"last":8}},"file"',
   );
   const parsed = JSON.parse(LINE) as object;
   const read = createLineReader(FOLDER.replace('1h', '1m'), ARCHIVE);

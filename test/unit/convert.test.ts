@@ -317,21 +317,22 @@ describe.each([
       of.map(([id, low, high]) => `${id},1,2,${low},${high},${T0 + id * 1000},true\n`).join('');
     const all = Array.from({ length: 10 }, (_, id) => [id, 2 * id, 2 * id + 1] as const);
     const [FIRST, LAST] = [all.slice(0, 3), all.slice(6)];
+    const RANGE = { first: 0, last: 19 };
     const place = ['2024-01-15T00:00:02Z', '2024-01-15T00:00:06Z'];
 
     it.each([
-      ['of a whole object', all, { first: 0, last: 9, silent: ['end'] }, undefined],
-      ['that are missing', [...FIRST, ...LAST], { first: 0, last: 9, missing: 3 }, [place]],
+      ['of a whole object', all, { first: 0, last: 9, range: RANGE, silent: ['end'] }, undefined],
+      ['that are missing', [...FIRST, ...LAST], { first: 0, last: 9, range: RANGE, missing: 3 }, [place]],
       [
         'that are missing in rows without order',
         [...LAST, ...FIRST],
-        { first: 0, last: 9, missing: 3 },
+        { first: 0, last: 9, range: RANGE, missing: 3 },
         [place],
       ],
       [
         'under which the same trades come again',
         [...all, ...FIRST.map(([id, low, high]) => [id + 10, low, high] as const)],
-        { first: 0, last: 12, overlapping: 3, silent: ['end'] },
+        { first: 0, last: 12, range: RANGE, overlapping: 3, silent: ['end'] },
         undefined,
       ],
     ] as const)('%s are told', async (_, rows, ids, gaps) => {

@@ -1,5 +1,5 @@
 /** Rows of held objects that conflict, and values that cannot be right. The lake has these rows, so the missing rows do not include them. */
-import type { Suspicious } from '../../model/outcome.js';
+import type { IdRange, Suspicious } from '../../model/outcome.js';
 import { countText } from '../../model/units.js';
 import type { HeldSpan } from '../held-objects.js';
 
@@ -16,11 +16,18 @@ export function doubtsOf(objects: readonly HeldSpan[], hasIds: boolean): Doubts 
   for (const [index, { facts }] of objects.entries()) {
     conflicts += (facts.idConflicts ?? 0) + (facts.ids?.overlapping ?? 0);
     const before = objects[index - 1]?.facts.ids;
-    // Ids that begin anew overlap nothing.
-    if (hasIds && before !== undefined && facts.ids !== undefined && facts.ids.first > before.first)
-      conflicts += Math.max(0, Math.min(before.last, facts.ids.last) - facts.ids.first + 1);
+    if (!hasIds || before === undefined || facts.ids === undefined) continue;
+    // A range of trade ids tells no number of aggregates: there are not more of them than ids, and not more than rows.
+    const ofTrades = Math.min(sharedIds(before.range, facts.ids.range), facts.rows ?? 0);
+    conflicts += sharedIds(before, facts.ids) || ofTrades;
   }
   return { conflicts, suspicious: byKind(objects.flatMap(({ facts }) => facts.suspicious ?? [])) };
+}
+
+/** Ids that begin anew overlap nothing. */
+function sharedIds(before: IdRange | undefined, ids: IdRange | undefined): number {
+  if (before === undefined || ids === undefined || ids.first <= before.first) return 0;
+  return Math.max(0, Math.min(before.last, ids.last) - ids.first + 1);
 }
 
 function byKind(all: readonly Suspicious[]): Suspicious[] {
