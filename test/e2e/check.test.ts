@@ -217,22 +217,29 @@ describe('a later run', () => {
     }
   });
 
-  it('compares a short day with the listing again after it has left the range', async () => {
-    const shared = { lake: 'short' };
-    const put = (day: string, hours: number): void => {
-      const key = `data/futures/um/daily/klines/SHORTUSDT/1h/SHORTUSDT-1h-${day}.zip`;
-      publish(scene.folder, key, hourlyBars([day], 1, { hours }));
-    };
-    const days = Array.from({ length: 20 }, (_, index) => `2026-11-${String(index + 1).padStart(2, '0')}`);
-    for (const day of days) put(day, day === '2026-11-05' ? 8 : 24);
-    const { lake } = await scene.vision(`--symbols SHORTUSDT --from 2026-11-01 ${at('2026-11-18')}`, shared);
-    expect(await check(lake, '2026-11-18T12:00:00Z')).toMatchObject({ verdict: 'incomplete' });
-    put('2026-11-05', 24);
-    // A day of this age is compared every second day.
-    for (const day of ['2026-11-19', '2026-11-20', '2026-11-21'])
-      await scene.vision(`--symbols SHORTUSDT --days 7 ${at(day)}`, shared);
-    expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0 });
-  });
+  it.each([
+    ['with symbols', '--symbols SHORTUSDT --days 7', {}],
+    ['without symbols', '', { sceneFlags: '' }],
+  ])(
+    '%s compares a short day with the listing again after it has left the range',
+    async (lake, asked, flags) => {
+      const shared = { lake };
+      const put = (day: string, hours: number): void => {
+        const key = `data/futures/um/daily/klines/SHORTUSDT/1h/SHORTUSDT-1h-${day}.zip`;
+        publish(scene.folder, key, hourlyBars([day], 1, { hours }));
+      };
+      const days = Array.from({ length: 20 }, (_, index) => `2026-11-${String(index + 1).padStart(2, '0')}`);
+      for (const day of days) put(day, day === '2026-11-05' ? 8 : 24);
+      const first = `--symbols SHORTUSDT --from 2026-11-01 ${at('2026-11-18')}`;
+      const { lake: path } = await scene.vision(first, shared);
+      expect(await check(path, '2026-11-18T12:00:00Z')).toMatchObject({ verdict: 'incomplete' });
+      put('2026-11-05', 24);
+      // A day of this age is compared every second day.
+      for (const day of ['2026-11-19', '2026-11-20', '2026-11-21'])
+        await scene.vision(`${asked} ${at(day)}`.trim(), { ...shared, ...flags });
+      expect(await check(path)).toMatchObject({ verdict: 'complete', exitCode: 0 });
+    },
+  );
 
   it('leaves no order if its plan is refused', async () => {
     const shared = { lake: 'refused' };
@@ -308,6 +315,19 @@ describe('the verdict', () => {
     const records = join(lake, '.cryptodl/runs');
     for (const name of readdirSync(records)) if (!name.endsWith('.start.json')) rmSync(join(records, name));
     expect(await check(lake)).toMatchObject({ verdict: 'complete', lastRun: { fate: 'killed' } });
+  });
+
+  it('is running during a run', async () => {
+    let during: Promise<Verdict> | undefined;
+    await scene.vision(TWO_SYMBOLS, {
+      lake: 'running',
+      onSpawn: (child) => {
+        scene.answer(isZip, () => {
+          during ??= check(join(scene.scratch, 'running')).finally(() => child.kill('SIGKILL'));
+        });
+      },
+    });
+    expect(await during).toMatchObject({ verdict: 'running', exitCode: 3, next: null });
   });
 
   it('is about the order of a first run that is killed while it plans', async () => {

@@ -1,7 +1,9 @@
 /** Objects without a fixed number of rows that lack some: days of trades, bars of several days, settlements. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { cryptodl } from '../helpers/cli.js';
-import { publish } from '../helpers/published.js';
+import { argv, cryptodl } from '../helpers/cli.js';
+import { hourlyBars, publish } from '../helpers/published.js';
 import { useScene } from '../helpers/scene.js';
 import type { SceneRun } from '../helpers/scene.js';
 
@@ -144,6 +146,22 @@ it('a row beside the grid of metrics does not hide a missing label, also if all 
   });
 });
 
+it('prices that all symbols lack together are missing, because they are no trading', async () => {
+  for (const symbol of ['AUSDT', 'BUSDT', 'CUSDT'])
+    for (const day of days('2023-11-10', '2023-11-12')) {
+      const key = `data/futures/um/daily/markPriceKlines/${symbol}/1h/${symbol}-1h-${day}.zip`;
+      publish(scene.folder, key, hourlyBars([day], 1, { hours: day === '2023-11-11' ? 8 : 24 }));
+    }
+  const asked = '--dataset markPriceKlines -i 1h -s AUSDT,BUSDT,CUSDT --from 2023-11-10 --to 2023-11-12';
+  const run = await scene.vision(asked, { lake: 'prices' });
+  expect(await told(run)).toMatchObject({ lacking: Array.from({ length: 3 }, () => [72, 16]) });
+  const summary = await cryptodl(argv`coverage --summary --out ${run.lake} --now ${scene.now}`);
+  expect(summary.stdout).toContain('incomplete: 3 of 3 series lack 48 rows');
+  const target = join(run.lake, '..', 'exported');
+  const exported = await cryptodl(argv`export csv --require-complete --target ${target} --out ${run.lake}`);
+  expect([exported.code, existsSync(target)]).toEqual([4, false]);
+});
+
 describe('days of aggregates that lack ids', () => {
   const DAY = Date.parse('2023-05-10');
   /** Aggregates of a day, one every two minutes, whose ids go on from day to day. */
@@ -166,6 +184,7 @@ describe('days of aggregates that lack ids', () => {
 
   it.each<[string, (minute: number) => boolean, string[][], number]>([
     ['19 minutes at its end are missing', (minute) => minute < 1421, [], 1],
+    ['92 minutes at its end are missing', (minute) => minute < 1348, [], 1],
     [
       'six hours within it are missing',
       (minute) => minute < 400 || minute >= 760,

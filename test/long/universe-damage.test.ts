@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
-import { cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
+import { argv, cryptodl, cryptodlOk, FAST } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
 import { daysBetween, writeTraded } from '../helpers/universe-archive.js';
 
@@ -131,11 +131,21 @@ describe('several rows of one candle', () => {
     ['12h', []],
     ['1d', ['--as-published']],
     ['1d', ['--format', 'csv']],
-  ] as const)('count once (%s %s)', async (interval, args) => {
+  ] as const)('count once, also in bars and exports (%s %s)', async (interval, args) => {
     const lake = ['doubled', interval, ...args].join('-');
     await cryptodl([...vision(lake), '-i', interval, '-s', 'AUSDT,DOUBLEUSDT', ...args], { cwd: scratch });
     await cryptodl([...vision(lake), '-i', '1d', '-s', 'AUSDT', ...args], { cwd: scratch });
     const { code, stdout } = await universe(lake);
     expect([code, membersOf(stdout)]).toEqual([0, ['AUSDT 1 12000 30', 'DOUBLEUSDT 2 3000 30']]);
+    const run = (line: readonly string[]) => cryptodlOk([...line, '-o', lake, '-i', '1d'], { cwd: scratch });
+    if (interval === '12h') return;
+    await run(argv`bars 3d -s DOUBLEUSDT`);
+    const most = 'SELECT max(quote_volume) AS most FROM um_bars';
+    const bars = await cryptodlOk(['sql', most, '--json', '-o', lake], { cwd: scratch });
+    expect(bars.events).toEqual([{ most: 300 }]);
+    const target = `${lake}-csv`;
+    await run(argv`export csv -s DOUBLEUSDT --target ${target}`);
+    const rows = readFileSync(join(scratch, target, 'um_klines_1d/DOUBLEUSDT.csv'), 'utf8');
+    expect([rows.trimEnd().split('\n').length, rows.includes(',9000')]).toEqual([71, false]);
   });
 });
