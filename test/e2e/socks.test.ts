@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { startArchive } from '../helpers/archive.js';
 import { HAS_OPENSSL, makeCertificate } from '../helpers/certificates.js';
 import type { Certificate } from '../helpers/certificates.js';
-import { cryptodl } from '../helpers/cli.js';
+import { argv, cryptodl } from '../helpers/cli.js';
 import { useScene } from '../helpers/scene.js';
 import { startSocks } from '../helpers/socks.js';
 
@@ -43,6 +43,15 @@ describe('a SOCKS5 proxy', () => {
       expect.not.stringContaining('Warning'),
     ]);
     expect(new Set(socks.asked)).toEqual(new Set(['name archive.test']));
+  });
+
+  it('carries the checks of doctor', async () => {
+    const socks = await startSocks();
+    const url = named('archive.test', scene.archive.url);
+    const line = argv`doctor --json --proxy ${`socks5h://${socks.label}`} --archive-url ${url} --out ${scene.newFolder()}`;
+    const { events } = await cryptodl(line);
+    expect(events).toContainEqual(expect.objectContaining({ check: 'archive', status: 'ok' }));
+    expect(socks.asked).toContain('name archive.test');
   });
 
   it('carries the requests of metrics, with user and password', async () => {
