@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import * as v from 'valibot';
 import { readState } from '../files/state-file.js';
-import { DAY_MS, dayText, parseDay } from '../model/calendar.js';
+import { DAY_MS, dayOf, dayText, parseDay, UTC } from '../model/calendar.js';
 import { errnoOf, toCryptodlError } from '../model/errors.js';
 import { SettingsSchema } from '../model/settings-schema.js';
 import type { Series } from '../model/task.js';
@@ -310,6 +310,13 @@ function joined(held: readonly Order[], { reach, ...asked }: AskedOrder, at: str
     const order: Order = { v: 1, id: freeId(held, asked), ...asked, symbols: [...asked.symbols].sort(), at };
     return withStarts(order, asked.symbols, reach);
   }
+  // By the clock of an earlier run, this one lies in the past. One of the clocks is wrong: the order begins no earlier, and the days of this run are an
+  // order of their own.
+  const isPast = Date.parse(at) < Date.parse(known.at) - DAY_MS;
+  const yesterday = dayText(dayOf(Date.parse(at), UTC) - 1);
+  const isEarlier = earlier(known.first, asked.first) !== known.first;
+  if (isPast && isEarlier && asked.last === null && (asked.first ?? '') <= yesterday)
+    return joined(held, { ...asked, reach, last: yesterday }, at);
   const { months, ...rest } = known;
   const order: Order = {
     ...rest,
@@ -317,8 +324,7 @@ function joined(held: readonly Order[], { reach, ...asked }: AskedOrder, at: str
     words: selectsAll(known.words, asked.words) ? known.words : asked.words,
     settings: asked.settings,
     ...(asked.join === undefined ? {} : { join: asked.join }),
-    // A clock that was set back begins no order years earlier. The first run may have begun in the hours since this one began.
-    first: Date.parse(at) < Date.parse(known.at) - DAY_MS ? known.first : earlier(known.first, asked.first),
+    first: isPast ? known.first : earlier(known.first, asked.first),
     symbols: [...new Set([...known.symbols, ...asked.symbols])].sort(),
   };
   return withStarts(order, asked.symbols, reach, known);

@@ -73,6 +73,27 @@ describe('a later run', () => {
     await scene.vision('--symbols SOL* --days 20 --retries 0 --max-wait 1s', shared);
     expect(await check(lake)).toMatchObject({ verdict: 'incomplete', exitCode: 3 });
     scene.reset();
+    // A run that continues the orders of the lake does not know what the other one was asked for.
+    await scene.vision([], { ...shared, sceneFlags: '' });
+    expect(await check(lake)).toMatchObject({ verdict: 'incomplete', exitCode: 3 });
+    await scene.vision('--symbols SOL* --days 20', shared);
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0 });
+    const id = `${new Date().toISOString().replaceAll(/[-:.]/g, '')}-0123abcd`;
+    writeFileSync(join(lake, '.cryptodl/runs', `${id}.start.json`), '');
+    expect(await check(lake)).toMatchObject({ verdict: 'incomplete', exitCode: 3 });
+    await scene.vision([], { ...shared, sceneFlags: '' });
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0 });
+  });
+
+  it('judges the days of a run that lies before the first one of its order, by a wrong clock', async () => {
+    const shared = { lake: 'fast' };
+    await scene.vision(`--symbols BTCUSDT --days 1 ${at('2027-02-01')}`, shared);
+    scene.refuse(isZip, 503);
+    const { lake } = await scene.vision('--symbols BTCUSDT --days 7 --retries 0', shared);
+    scene.reset();
+    expect(await check(lake)).toMatchObject({ verdict: 'incomplete', exitCode: 3 });
+    await scene.vision('--symbols BTCUSDT --days 7', shared);
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', orders: [{ percent: 100 }, {}] });
   });
 
   it('does not count the files of one format for the order of another', async () => {

@@ -100,9 +100,12 @@ describe('an open order', () => {
     ]);
   });
 
-  it('does not begin earlier by a clock that was set back', () => {
+  it('does not begin earlier by a clock that lies before its first run: the days of this run are an order of their own', () => {
     const held = ordersAfter(asked('A 2026-11-01'));
-    expect(joinOrders(held, [asked('A 2020-01-01')], '2020-01-08T00:00:00.000Z').changed).toEqual([]);
+    const { changed } = joinOrders(held, [asked('A 2020-01-01')], '2020-01-08T00:00:00.000Z');
+    expect(changed.map(shown)).toEqual(['A A 2020-01-01 2020-01-07']);
+    // The clock was set back less far, and the order has these days.
+    expect(joinOrders(held, [asked('A 2026-11-05')], '2026-11-12T00:00:00.000Z').changed).toEqual([]);
   });
 
   it('begins earlier by a run that has begun before the first one was ordered', () => {

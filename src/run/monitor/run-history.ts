@@ -86,6 +86,11 @@ function askedOf(run: SelectedRun): string {
   return selectionOf(run) + JSON.stringify(ORDERING.map((name) => run.options[name]));
 }
 
+/** A text that is the same for all runs of the same market, dataset and interval. */
+function layerOf({ verb, job, options }: SelectedRun): string {
+  return JSON.stringify([verb, job, options['market'], options['dataset'], options['interval']]);
+}
+
 function isSuccess({ summary }: RunRecord): boolean {
   return summary.exitCode === 0;
 }
@@ -104,8 +109,6 @@ export interface LastRun {
   readonly fate: 'ended' | 'failed' | 'killed' | 'running';
   readonly exitCode: number | undefined;
   readonly error: string | undefined;
-  /** Whether an order has what the run asked for: its own, that of an earlier run of the selection, or one that it continued. */
-  readonly isOrdered: boolean;
 }
 
 /** Whether a run writes to the lake now. Rejects with errors of the system. */
@@ -119,16 +122,31 @@ export async function isRunning({ internal }: LakePaths, clock: Pick<Clock, 'sle
   }
 }
 
+/**
+ * Whether a run ended before its order was written, and no run has written one since. The next run with symbols of the same market, dataset and interval decides what is
+ * wanted of them. Of a start that cannot be read, nothing is known until the next run. Rejects with errors of the system.
+ */
+export async function lacksOrder(paths: LakePaths): Promise<boolean> {
+  const { starts, torn } = await readStarts(paths);
+  const unordered = starts.filter((start) => !isOrdered(start));
+  if (unordered.length + torn.length === 0) return false;
+  const { runs } = await readRuns(paths);
+  const ordered: readonly (SelectedRun & { readonly id: string })[] = [...runs, ...starts.filter(isOrdered)];
+  const isDecided = (start: RunStart): boolean =>
+    ordered.some(
+      (run) =>
+        askedOf(run) === askedOf(start) ||
+        (run.id > start.id && run.options['symbols'] !== undefined && layerOf(run) === layerOf(start)),
+    );
+  const last = ordered.reduce((id, run) => (run.id > id ? run.id : id), '');
+  return torn.some((id) => id > last) || !unordered.every(isDecided);
+}
+
 /** Undefined if no run has left a record or a start. Rejects with errors of the system. */
 export async function lastRun(paths: LakePaths, running: boolean): Promise<LastRun | undefined> {
-  const start = (await readStarts(paths)).at(-1);
+  const start = (await readStarts(paths)).starts.at(-1);
   const run = (await readRuns(paths, 1)).runs.at(-1);
-  if (start !== undefined && (run === undefined || start.id > run.id)) {
-    const last = ofStart(start, running);
-    if (last.isOrdered) return last;
-    const isOfStart = (other: RunRecord): boolean => askedOf(other) === askedOf(start);
-    return { ...last, isOrdered: (await readRunsUntil(paths, isOfStart)).some(isOfStart) };
-  }
+  if (start !== undefined && (run === undefined || start.id > run.id)) return ofStart(start, running);
   if (run === undefined) return undefined;
   const { verb, job, startedAt, summary } = run;
   return {
@@ -138,7 +156,6 @@ export async function lastRun(paths: LakePaths, running: boolean): Promise<LastR
     fate: 'ended',
     exitCode: summary.exitCode,
     error: undefined,
-    isOrdered: true,
   };
 }
 
@@ -146,10 +163,14 @@ export async function lastRun(paths: LakePaths, running: boolean): Promise<LastR
 export function ofStart(start: RunStart, running: boolean): LastRun {
   const { verb, job, startedAt, ended } = start;
   const fate = ended !== undefined ? 'failed' : running ? 'running' : 'killed';
+  return { verb, job, startedAt, fate, exitCode: undefined, error: ended?.message };
+}
+
+/** Whether an order has what the run asked for: its own, or one that it continued. */
+function isOrdered({ verb, options, isOrdered: hasWritten }: RunStart): boolean {
   // Runs without symbols of their own continue the orders of the lake.
-  const hasOwn = (verb === 'vision' || verb === 'metrics') && start.options['symbols'] !== undefined;
-  const isOrdered = start.isOrdered === true || !hasOwn;
-  return { verb, job, startedAt, fate, exitCode: undefined, error: ended?.message, isOrdered };
+  const hasOwn = (verb === 'vision' || verb === 'metrics') && options['symbols'] !== undefined;
+  return hasWritten === true || !hasOwn;
 }
 
 /** `vision, 3h 0m ago (2026-11-21 05:00 UTC): exit code 0`. The time is the start of the run. */

@@ -1,5 +1,6 @@
 /** The record that each run leaves in its lake, for `cryptodl runs`, reports and alerts. */
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { lstat, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
@@ -166,15 +167,21 @@ export async function removeStart(paths: LakePaths, id: string): Promise<void> {
   await removeFile(join(await paths.folder(FOLDER), `${id}.start.json`));
 }
 
-/** The starts of runs without a record, oldest first. Rejects like `readRuns`. */
-export async function readStarts(paths: LakePaths): Promise<readonly RunStart[]> {
+/** The starts of runs without a record, oldest first. `torn`: the ids of those that cannot be read. Rejects like `readRuns`. */
+export async function readStarts(
+  paths: LakePaths,
+): Promise<{ readonly starts: readonly RunStart[]; readonly torn: readonly string[] }> {
   const folder = await paths.folder(FOLDER);
   const starts: RunStart[] = [];
+  const torn: string[] = [];
   for (const name of (await namesOf(folder, START)).slice(-MOST_STARTS)) {
     const start = await readAs(StartSchema, join(folder, name));
-    if (start !== undefined && `${start.id}.start.json` === name) starts.push(start);
+    const id = name.slice(0, -'.start.json'.length);
+    if (start?.id === id) starts.push(start);
+    // A run that ended meanwhile has removed its start.
+    else if (existsSync(join(folder, name))) torn.push(id);
   }
-  return starts;
+  return { starts, torn };
 }
 
 async function prune(folder: string, nowMs: number): Promise<void> {

@@ -8,7 +8,7 @@ import { readOrders } from '../../lake/orders.js';
 import type { Order } from '../../lake/orders.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { countText, numberText } from '../../model/units.js';
-import { isRunning, lastRun } from '../monitor/run-history.js';
+import { isRunning, lacksOrder, lastRun } from '../monitor/run-history.js';
 import type { LastRun } from '../monitor/run-history.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { VerdictSummary } from '../report/run-summary.js';
@@ -39,9 +39,9 @@ export async function judgeLake(request: VerbRequest): Promise<LakeVerdict | und
   // Why it is not known what the lake should hold besides its orders, and what to do.
   const [unordered] = [
     ...unreadable.map((path) => `${path} is not an order: restore it, or remove it`),
-    ...(run === undefined || run.isOrdered || running
-      ? []
-      : ['the last run ended before its order was written: run it again']),
+    ...(!running && (await lacksOrder(paths))
+      ? ['a run ended before its order was written: run it again']
+      : []),
   ];
   const lacking = orders.filter((one) => one.lacking > 0);
   const next = mendingCommands(lacking, paths.root);

@@ -23,7 +23,9 @@ export async function runs({ resolved, io }: OfflineCommand): Promise<ExitCode> 
   const found = await readRuns(paths, Math.max(last, LEAST_READ));
   if (found.warning !== undefined) printLines(io.stderr, [`warning: ${found.warning}`]);
   const running = await isRunning(paths, io.clock);
-  const starts = withoutRecord(await readStarts(paths), found.runs).map((start) => ofStart(start, running));
+  const starts = withoutRecord((await readStarts(paths)).starts, found.runs).map((start) =>
+    ofStart(start, running),
+  );
   const shown = found.runs.slice(-last);
   if (shown.length + starts.length === 0)
     throw usage(
