@@ -2,7 +2,7 @@
 import type { Wait } from '../../model/fetch.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { bytesText, countText, durationText, numberText } from '../../model/units.js';
-import { row } from './closing-block.js';
+import { row, some } from './closing-block.js';
 import type { NetworkFigures } from './figures.js';
 
 interface Diagnosed {
@@ -34,8 +34,8 @@ function proxyText(figures: NetworkFigures['proxies'][number]): string {
   const { proxy, requests, failures, refusals, isDead, pausedMs } = figures;
   const parts = [
     countText(requests, 'request'),
-    ...(failures > 0 ? [`${numberText(failures)} failed at the proxy`] : []),
-    ...(refusals > 0 ? [`${numberText(refusals)} refused by a host`] : []),
+    ...some(failures, 'failed at the proxy'),
+    ...some(refusals, 'refused by a host'),
     ...(pausedMs > 0 ? [`paused for another ${durationText(pausedMs)}`] : []),
     ...(isDead ? ['does not work'] : []),
   ];
@@ -54,7 +54,7 @@ function lakeText({ lake }: NetworkFigures): string | undefined {
   const retried = Object.values(lake.retries).reduce((sum, count) => sum + count, 0);
   const parts = [
     ...Object.entries(requests).map(([method, count]) => `${numberText(count)} ${method}`),
-    ...(retried > 0 ? [`${numberText(retried)} retried`] : []),
+    ...some(retried, 'retried'),
     `${bytesText(sentBytes)} sent`,
     `${bytesText(receivedBytes)} received`,
   ];
