@@ -26,10 +26,8 @@ const map = <T extends v.GenericSchema>(values: T) =>
   v.pipe(v.record(text, values), v.maxEntries(MOST_ENTRIES));
 const count = v.pipe(v.number(), v.minValue(0));
 const counts = map(count);
-const counted = <const Names extends readonly string[]>(
-  ...names: Names
-): Record<Names[number], typeof count> =>
-  Object.fromEntries(names.map((name) => [name, count])) as Record<Names[number], typeof count>;
+const counted = <const Name extends string>(...names: readonly Name[]) =>
+  Object.fromEntries(names.map((name) => [name, count])) as Record<Name, typeof count>;
 const PERCENTILES = ['p50', 'p95', 'p99'] as const;
 const percentiles = v.object(counted(...PERCENTILES));
 const outcomes = v.object(counted(...OUTCOME_KINDS));
@@ -224,9 +222,7 @@ async function readAs<const Schema extends v.GenericSchema>(
 ): Promise<v.InferOutput<Schema> | undefined> {
   try {
     if (!(await lstat(path)).isFile()) return undefined;
-    const content: unknown = JSON.parse(readState(path, MAX_BYTES).toString('utf8'));
-    const parsed = v.safeParse(schema, content);
-    return parsed.success ? parsed.output : undefined;
+    return v.parse(schema, JSON.parse(readState(path, MAX_BYTES).toString('utf8')));
   } catch (error) {
     if (error instanceof CryptodlError) throw error;
     return undefined;
