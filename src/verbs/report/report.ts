@@ -4,7 +4,7 @@ import { progressPrinter, withSignals } from '../../run/look-up.js';
 import type { LookUp } from '../../run/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
-import { judgeLake, summaryOfVerdict } from '../../run/verdict/judge-lake.js';
+import { judgeLake } from '../../run/verdict/judge-lake.js';
 import { coverSelected } from '../../run/cover-selected.js';
 import type { LakeCoverage } from '../../run/cover-selected.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
@@ -63,7 +63,7 @@ export async function report(command: LookUp): Promise<ExitCode> {
     };
     const judged = await judgeLake(noted);
     const head = {
-      verdict: judged === undefined ? null : summaryOfVerdict(judged),
+      verdict: judged?.summary ?? null,
       made: new Date(options.nowMs ?? io.clock.now()).toISOString(),
       version: TOOL_VERSION,
       lake: paths.root,
