@@ -35,7 +35,6 @@ const LONG_WAIT_MS = 5000;
 const MOST_WARNINGS = 20;
 
 export class Reporter implements Observer {
-  readonly #options: ReporterOptions;
   readonly #progress: RunProgress;
   /** Warnings of a run with `--quiet` that were not printed yet. */
   readonly #warnings: string[] = [];
@@ -43,8 +42,7 @@ export class Reporter implements Observer {
   #lastWaitLineAt = Number.NEGATIVE_INFINITY;
   #hasTitle = false;
 
-  constructor(options: ReporterOptions) {
-    this.#options = options;
+  constructor(private readonly options: ReporterOptions) {
     const { quiet, json, progress, stderr: stream, clock } = options;
     // Events on stdout are data, so `--quiet` does not end them.
     const mode = quiet && !(json && progress === 'json') ? 'none' : progress;
@@ -67,7 +65,7 @@ export class Reporter implements Observer {
 
   /** Lines for people; not printed with `--quiet`. */
   say(lines: readonly string[]): void {
-    if (!this.#options.quiet) this.#print(lines);
+    if (!this.options.quiet) this.#print(lines);
   }
 
   /** Lines that are printed also with `--quiet`, after the kept warnings. */
@@ -80,37 +78,33 @@ export class Reporter implements Observer {
   /** A line that the user asked for; printed also with `--quiet`. */
   note(line: string): void {
     this.#print([line]);
-    this.#options.log.logger.info(line);
+    this.options.log.logger.info(line);
   }
 
   waiting(message: string): void {
     this.say([message]);
     this.event('waiting', { message });
-    this.#options.log.logger.info(message);
-  }
-
-  /** Prints a warning. With `--quiet`, it is kept and printed only with later `alarm` lines. */
-  warn(text: string): void {
-    this.#warn(text, this.#options.quiet);
+    this.options.log.logger.info(message);
   }
 
   /** Prints a warning also with `--quiet`: a file that the user asked for is not there. */
   warnOfOutput(text: string): void {
-    this.#warn(text, false);
+    this.warn(text, false);
   }
 
-  #warn(text: string, isKept: boolean): void {
-    const message = this.#options.nameOptions?.(text) ?? text;
+  /** Prints a warning. With `--quiet`, it is kept and printed only with later `alarm` lines. */
+  warn(text: string, isKept = this.options.quiet): void {
+    const message = this.options.nameOptions?.(text) ?? text;
     const line = `warning: ${message}`;
     if (!isKept) this.#print([line]);
     else if (this.#warnings.length < MOST_WARNINGS) this.#warnings.push(line);
     else this.#unkeptWarnings += 1;
     this.event('warning', { message });
-    this.#options.log.logger.warn(message);
+    this.options.log.logger.warn(message);
   }
 
   event(event: string, fields: object): void {
-    const { json, stdout, job } = this.#options;
+    const { json, stdout, job } = this.options;
     if (!json) return;
     this.#progress.clear();
     printLines(stdout, [{ event, job, ...fields }]);
@@ -127,23 +121,20 @@ export class Reporter implements Observer {
     // The progress counts it.
   }
 
+  /** An object that has changed upstream has an event of its own, for users of its old rows. */
   outcome(outcome: TaskOutcome): void {
     const { outcome: kind, ...facts } = outcome;
     this.event('object', outcome);
-    if (outcome.outcome === 'ok' || outcome.outcome === 'partial') this.#reportChanged(outcome);
-    this.#options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
-  }
-
-  /** Reports an object that has changed upstream, for users of its old rows. */
-  #reportChanged({ changed, ...outcome }: Extract<TaskOutcome, { outcome: 'ok' | 'partial' }>): void {
-    if (changed === undefined) return;
-    const { market, dataset, interval, symbol, period, key, bytes } = outcome;
-    const to = { bytes, sha256: changed.sha256 };
-    this.event('changed', { market, dataset, interval, symbol, period, key, from: changed.from, to });
+    if ('changed' in outcome && outcome.changed !== undefined) {
+      const { market, dataset, interval, symbol, period, key, bytes, changed } = outcome;
+      const to = { bytes, sha256: changed.sha256 };
+      this.event('changed', { market, dataset, interval, symbol, period, key, from: changed.from, to });
+    }
+    this.options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
   }
 
   retry(event: RetryEvent): void {
-    const { clock, log } = this.#options;
+    const { clock, log } = this.options;
     const fields = logRetry(log, event);
     this.event('retry', fields);
     if (event.delayMs < LONG_WAIT_MS || clock.monotonic() - this.#lastWaitLineAt < LONG_WAIT_MS) return;
@@ -152,16 +143,16 @@ export class Reporter implements Observer {
   }
 
   attempt(attempt: AttemptEnd): void {
-    logAttempt(this.#options.log, attempt);
+    logAttempt(this.options.log, attempt);
   }
 
   /** Prints the last lines of a run. `error`: the error that ended it early. */
   end(lines: readonly string[], how: { error: CryptodlError | undefined; isWell: boolean }): void {
     this.#progress.stop();
-    const { error } = how;
+    const { error, isWell } = how;
     if (error !== undefined)
       this.alarm([`cryptodl: ${error.message}`, ...(error.hint === undefined ? [] : [`  ${error.hint}`])]);
-    if (how.isWell) this.say(lines);
+    if (isWell) this.say(lines);
     else this.alarm(lines);
   }
 
@@ -172,18 +163,18 @@ export class Reporter implements Observer {
 
   close(): void {
     this.#progress.stop();
-    this.#options.log.close();
+    this.options.log.close();
   }
 
   /** Prefix of each line while other jobs print. */
   get #label(): string {
-    const { job, isBeside } = this.#options;
+    const { job, isBeside } = this.options;
     return job === undefined || isBeside !== true ? '' : `[${job}] `;
   }
 
   #print(lines: readonly string[]): void {
     this.#progress.clear();
-    const { job, isBeside, stderr } = this.#options;
+    const { job, isBeside, stderr } = this.options;
     const title = job === undefined || isBeside === true || this.#hasTitle ? [] : [`[${job}]`];
     this.#hasTitle = true;
     // In these lines a tab is part of a name, so it is escaped. Only tables for programs separate cells with tabs.
@@ -220,9 +211,7 @@ function planBlock({
       : `${size}, into ${countText(totals.partitions, 'partition')} of ${formats}`;
   const parts = Object.entries(totals.fetchBy)
     .filter(([, { objects }]) => objects > 0)
-    .flatMap(([name, { objects, bytes }]) =>
-      row('', `${name}: ${countText(objects, 'object')}, ${bytesText(bytes)}`),
-    );
+    .flatMap(([name, of]) => row('', `${name}: ${countText(of.objects, 'object')}, ${bytesText(of.bytes)}`));
   const names = symbols.length > MOST_NAMES ? countText(totals.series, 'series') : symbols.join(', ');
   return [
     `${what} in ${folder}: ${totals.series === 0 ? idle : `${names}, ${range}`}`,

@@ -43,7 +43,6 @@ const SPEED_MS = 10_000;
 const SAMPLE_MS = 1000;
 
 export class RunProgress implements RunFollower {
-  readonly #options: ProgressOptions;
   readonly #screen: LiveScreen;
   #live: LiveRun | undefined;
   #timer: Timer | undefined;
@@ -52,8 +51,7 @@ export class RunProgress implements RunFollower {
   #retriedBefore = 0;
   #speed: Speed;
 
-  constructor(options: ProgressOptions) {
-    this.#options = options;
+  constructor(private readonly options: ProgressOptions) {
     this.#screen = new LiveScreen(options.stream);
     this.#speed = new Speed(options.clock.monotonic());
   }
@@ -63,14 +61,14 @@ export class RunProgress implements RunFollower {
     const isBegun = this.#live !== undefined;
     if (phase === 'working' || (phase === 'selecting' && !isBegun)) {
       this.#live = live;
-      this.#beganAt = this.#options.clock.monotonic();
+      this.#beganAt = this.options.clock.monotonic();
       this.#retriedBefore = live.counts.of('retries');
       this.#speed = new Speed(this.#beganAt);
       // Lines of a log begin with the downloads: a plan has no total.
-      if (phase === 'working' || this.#options.mode !== 'plain') this.#start();
+      if (phase === 'working' || this.options.mode !== 'plain') this.#start();
     } else if (phase === 'ending' && isBegun) {
       // The last event has the counts of the whole run.
-      if (this.#options.mode === 'json' && this.#timer !== undefined) this.#show();
+      if (this.options.mode === 'json' && this.#timer !== undefined) this.#show();
       this.stop();
       this.#live = undefined;
     }
@@ -84,7 +82,7 @@ export class RunProgress implements RunFollower {
   /** Ends the display. Returns whether a live view was there. */
   stop(): boolean {
     this.#timer?.cancel();
-    const wasLive = this.#timer !== undefined && this.#options.mode === 'bar';
+    const wasLive = this.#timer !== undefined && this.options.mode === 'bar';
     this.#timer = undefined;
     this.#screen.clear();
     return wasLive;
@@ -92,7 +90,7 @@ export class RunProgress implements RunFollower {
 
   #start(): void {
     this.stop();
-    const { mode, clock } = this.#options;
+    const { mode, clock } = this.options;
     if (mode === 'none') return;
     const timer = clock.timer(EVERY_MS[mode], () => {
       this.#show();
@@ -104,7 +102,7 @@ export class RunProgress implements RunFollower {
   #show(): void {
     const live = this.#live;
     if (live === undefined) return;
-    const { mode, stream, label, emit, clock } = this.#options;
+    const { mode, stream, label, emit, clock } = this.options;
     const now = clock.monotonic();
     const state = progressState(live, {
       elapsedMs: now - this.#beganAt,
@@ -155,21 +153,18 @@ const USUAL_SIZE = { columns: 80, rows: 24 };
  * of the terminal lasts longer than a frame: a process that is killed leaves nothing to restore.
  */
 export class LiveScreen {
-  readonly #stream: OutputStream;
   /** Undefined while nothing is shown. */
   #shown: string | undefined;
 
-  constructor(stream: OutputStream) {
-    this.#stream = stream;
-  }
+  constructor(private readonly stream: OutputStream) {}
 
   get columns(): number {
-    return this.#stream.columns || USUAL_SIZE.columns;
+    return this.stream.columns || USUAL_SIZE.columns;
   }
 
   /** Lines that fit on the screen below the empty one. */
   get rows(): number {
-    return Math.max(1, (this.#stream.rows || USUAL_SIZE.rows) - 1);
+    return Math.max(1, (this.stream.rows || USUAL_SIZE.rows) - 1);
   }
 
   /** Shows these lines in place of the shown ones. Writes nothing if they and the size of the terminal are the same. */
@@ -181,14 +176,14 @@ export class LiveScreen {
     const shown = `${this.columns} ${this.rows} ${sent}`;
     if (shown === this.#shown) return;
     this.#shown = shown;
-    this.#stream.write(sent);
+    this.stream.write(sent);
   }
 
   /** Erases the lines. */
   clear(): void {
     if (this.#shown === undefined) return;
     this.#shown = undefined;
-    this.#stream.write(`\r${ERASE_BELOW}`);
+    this.stream.write(`\r${ERASE_BELOW}`);
   }
 }
 
