@@ -1,10 +1,11 @@
 /** Followers of the runs of a command: metrics of Prometheus, and debug dumps. */
 import { openDebugDumps } from './debug/debug-dumps.js';
-import type { Command, NamedRun } from './debug/debug-dumps.js';
+import type { Command } from './debug/debug-dumps.js';
 import { refuseForeignFile } from '../files/own-file.js';
 import { lakePaths } from '../lake/layout.js';
 import type { Options } from '../plan/options/flags.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
+import type { SelectedRun } from './monitor/run-history.js';
 import type { Reporter } from './report/reporter.js';
 import type { LiveRun } from './report/live-run.js';
 import { findDataset } from '../exchange/exchange-spec.js';
@@ -16,7 +17,7 @@ interface Followed extends VerbRequest {
 }
 
 export interface Monitors {
-  follow(run: NamedRun, request: Followed): Promise<void>;
+  follow(run: SelectedRun, request: Followed): Promise<void>;
   /** Ends the outputs. Resolves with a warning about an output that failed. Later calls do nothing. */
   close(): Promise<string | undefined>;
 }

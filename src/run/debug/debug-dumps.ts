@@ -13,19 +13,11 @@ import { stateFolder } from '../../files/environment.js';
 import type { Surroundings } from '../../files/environment.js';
 import type { Options } from '../../plan/options/flags.js';
 import { absolutePath, jsonText, printLines, shownPath } from '../../text/printable.js';
+import type { SelectedRun } from '../monitor/run-history.js';
 import type { LiveRun } from '../report/live-run.js';
 import type { Reporter } from '../report/reporter.js';
 import { fstatSync, readdirSync } from 'node:fs';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
-
-/** A run, as its dumps name it. */
-export interface NamedRun {
-  readonly verb: string;
-  /** The name of the job, if the run is one of several. */
-  readonly job: string | undefined;
-  /** The given options, without private addresses. */
-  readonly options: Readonly<Record<string, readonly string[]>>;
-}
 
 /** Prints lines of a run without damage to its progress line. */
 type DebugOutput = Pick<Reporter, 'note' | 'warnOfOutput'>;
@@ -61,10 +53,7 @@ function dumpAt(path: string, flag: 'debug-dump' | 'state-dir'): OwnFile {
 }
 
 export class DebugDumps {
-  readonly #file: string | undefined;
-  readonly #folder: () => string;
-  readonly #command: Command;
-  readonly #runs: { readonly run: NamedRun; readonly live: LiveRun }[] = [];
+  readonly #runs: { readonly run: SelectedRun; readonly live: LiveRun }[] = [];
   readonly #closed = new AbortController();
   #release: (() => void) | undefined;
   #output: DebugOutput;
@@ -73,10 +62,11 @@ export class DebugDumps {
   #pending: Promise<void> | undefined;
 
   /** `file`: of --debug-dump. `folder`: of the dumps on a signal. */
-  constructor(file: string | undefined, folder: () => string, command: Command) {
-    this.#file = file;
-    this.#folder = folder;
-    this.#command = command;
+  constructor(
+    private readonly file: string | undefined,
+    private readonly folder: () => string,
+    private readonly command: Command,
+  ) {
     this.#output = {
       note: (line) => void printLines(command.stderr, [line]),
       warnOfOutput: (message) => void printLines(command.stderr, [`warning: ${message}`]),
@@ -84,9 +74,9 @@ export class DebugDumps {
   }
 
   /** Listens to SIGUSR2 from now on. The lines of dumps go to `output` from now on. */
-  follow(run: NamedRun, live: LiveRun, output: DebugOutput): void {
+  follow(run: SelectedRun, live: LiveRun, output: DebugOutput): void {
     this.#output = output;
-    this.#release ??= this.#command.onDebugSignal(() => {
+    this.#release ??= this.command.onDebugSignal(() => {
       this.#pending ??= this.#onSignal().finally(() => {
         this.#pending = undefined;
       });
@@ -100,21 +90,21 @@ export class DebugDumps {
     this.#closed.abort();
     this.#release?.();
     await this.#pending;
-    if (this.#file !== undefined) await this.#write('debug dump', this.#file, this.#text('end'));
+    if (this.file !== undefined) await this.#write('debug dump', this.file, this.#text('end'));
   }
 
   async #onSignal(): Promise<void> {
     // The state at the signal, before anything waits.
     const text = this.#text('SIGUSR2');
-    const time = new Date(this.#command.clock.now()).toISOString().replaceAll(/[-:.]/g, '');
-    const path = join(this.#folder(), `debug-${time}-${process.pid}`);
+    const time = new Date(this.command.clock.now()).toISOString().replaceAll(/[-:.]/g, '');
+    const path = join(this.folder(), `debug-${time}-${process.pid}`);
     await this.#write('debug dump', `${path}.json`, text);
     await this.#write('CPU profile', `${path}.cpuprofile`, this.#profile());
   }
 
   /** A dump never harms a run: its errors are warnings. */
   async #write(what: string, path: string, text: string | Promise<string>): Promise<void> {
-    const isGiven = path === this.#file;
+    const isGiven = path === this.file;
     try {
       const content = await text;
       await writeOwnFile(dumpAt(path, isGiven ? 'debug-dump' : 'state-dir'), (staged) =>
@@ -135,7 +125,7 @@ export class DebugDumps {
     try {
       await session.post('Profiler.enable');
       await session.post('Profiler.start');
-      await this.#command.clock.sleep(PROFILE_MS, this.#closed.signal).catch(() => undefined);
+      await this.command.clock.sleep(PROFILE_MS, this.#closed.signal).catch(() => undefined);
       const { profile }: Profiler.StopReturnType = await session.post('Profiler.stop');
       return JSON.stringify(profile);
     } finally {
@@ -144,7 +134,7 @@ export class DebugDumps {
   }
 
   #text(reason: 'SIGUSR2' | 'end'): string {
-    const { clock, startedAt } = this.#command;
+    const { clock, startedAt } = this.command;
     const spaces = heapSpaces();
     const before = this.#spaces;
     this.#spaces = spaces;
@@ -170,7 +160,7 @@ export class DebugDumps {
 }
 
 /** Plain data for JSON. */
-function runState({ verb, job, options }: NamedRun, live: LiveRun): object {
+function runState({ verb, job, options }: SelectedRun, live: LiveRun): object {
   const { pieces, plan, objects, active } = live;
   const network = live.network?.();
   const queue = plan && {

@@ -1,5 +1,6 @@
 /** Thresholds for the figures of a run, and the alerts of a run beyond them. */
 import { LATE_MS } from '../../model/absence-reasons.js';
+import { Counters } from '../../model/counters.js';
 import { countText, durationText, numberText } from '../../model/units.js';
 import type { Alert } from '../report/run-summary.js';
 import { isSame } from './run-history.js';
@@ -67,11 +68,9 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   // The share counts days, because an object has one or a month of them.
   'low-coverage': ({ summary: { outcomes, datasets } }, { lakeFlag }) => {
-    const sum = (of: (figures: (typeof datasets)[number]) => number): number =>
-      datasets.reduce((total, figures) => total + of(figures), 0);
-    const holes = sum((figures) => figures.holes);
-    const held = sum(({ days }) => days.held);
-    const coverage = held / (held + sum(({ days }) => days.missing));
+    const sums = new Counters(...datasets.map(({ days, holes }) => ({ ...days, holes })));
+    const [held, holes] = [sums.of('held'), sums.of('holes')];
+    const coverage = held / (held + sums.of('missing'));
     return {
       when: holes + outcomes.failed >= LEAST.missingObjects && coverage < THRESHOLDS.coverage,
       text: `the lake holds ${percentText(coverage)} of the days of this run, less than ${percentText(THRESHOLDS.coverage)}: ${countText(holes, 'hole')}, ${numberText(outcomes.failed)} failed`,

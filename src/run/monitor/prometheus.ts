@@ -6,6 +6,7 @@ import type { ProxyFigures } from '../../http/proxies/spread.js';
 import type { BreakerState } from '../../http/retry/breaker.js';
 import type { Clock } from '../../model/clock.js';
 import { grouped } from '../../model/by-name.js';
+import { Counters } from '../../model/counters.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import type { DatasetFigures } from '../report/tally.js';
 import type { NetworkFigures } from '../report/figures.js';
@@ -209,14 +210,14 @@ export class PrometheusFigures {
   #setLevelsOf(all: readonly DatasetFigures[], current: readonly DatasetFigures[]): void {
     const { market = '', dataset = '' } = all[0] ?? {};
     const labels = { market, dataset };
-    const sumOf = (count: (figures: DatasetFigures) => number): number =>
-      current.reduce((sum, figures) => sum + count(figures), 0);
-    const held = sumOf(({ days }) => days.held);
-    const expected = held + sumOf(({ days }) => days.missing);
+    const sums = new Counters(
+      ...current.map(({ days, holes, outcomes: { failed } }) => ({ ...days, objects: failed + holes })),
+    );
+    const held = sums.of('held');
+    const expected = held + sums.of('missing');
     if (expected > 0) {
-      const missing = sumOf(({ outcomes, holes }) => outcomes.failed + holes);
       this.#set('cryptodl_coverage_ratio', held / expected, labels);
-      this.#set('cryptodl_missing_objects', missing, labels);
+      this.#set('cryptodl_missing_objects', sums.of('objects'), labels);
     }
     const secondsOf = (name: 'newestEndMs' | 'freshUntilMs' | 'publicationDelayMs'): number[] =>
       all.flatMap((figures) => figures[name] ?? []).map((ms) => ms / 1000);

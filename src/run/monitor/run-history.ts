@@ -9,7 +9,7 @@ import type { Clock } from '../../model/clock.js';
 import { agoText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
 
-/** The parts of a run that tell which selection it has. */
+/** The parts of a run that tell which selection it has. The options are the given ones, without private addresses. */
 export type SelectedRun = Pick<RunRecord, 'verb' | 'job' | 'options'>;
 
 export interface RunHistory {

@@ -83,10 +83,7 @@ function messageOf(
   const alerts = summary?.alerts ?? [];
   const ofLake = (text: string): string => text.replaceAll(lakeFlag(root), '');
   return {
-    verdict:
-      verdict === undefined
-        ? null
-        : { ...verdict, next: verdict.next === null ? null : ofLake(verdict.next) },
+    verdict: verdict === undefined ? null : { ...verdict, next: verdict.next && ofLake(verdict.next) },
     tool: 'cryptodl',
     version: TOOL_VERSION,
     at: new Date(clock.now()).toISOString(),
@@ -134,7 +131,7 @@ const ATTEMPT_MS = 5000;
 const DELAYS_MS = [250, 500, 1000];
 
 /** A text, or an object as JSON. */
-export type Content = string | object;
+type Content = string | object;
 
 /**
  * Sends a POST with the content, otherwise a GET, until the receiver answers with 2xx. Each attempt takes the next of `pools`, because a proxy

@@ -100,12 +100,9 @@ interface Bottleneck {
 function bottleneckText(run: Diagnosed): string | undefined {
   const { waits, failures } = run.network.costMs;
   const costs: Readonly<Partial<Record<Wait | ErrorCode, number>>> = { ...waits, ...failures };
-  const texts = Object.entries({ ...BOTTLENECKS, permit: longestWaits(run.network) }) as [
-    Wait | ErrorCode,
-    Bottleneck,
-  ][];
-  const [worst] = texts
-    .map(([cost, text]) => ({ ...text, ms: costs[cost] ?? 0 }))
+  const texts = { ...BOTTLENECKS, permit: longestWaits(run.network) };
+  const [worst] = (Object.keys(texts) as (keyof typeof texts)[])
+    .map((cost) => ({ ...texts[cost], ms: costs[cost] ?? 0 }))
     .toSorted((one, other) => other.ms - one.ms);
   if (worst === undefined || !isShown(run, worst.ms, BOTTLENECK_SHARE)) return undefined;
   const share = Math.min(100, Math.round((worst.ms / run.elapsedMs) * 100));
@@ -116,7 +113,7 @@ const MORE_SOCKETS = 'a higher limit allows more requests at once';
 const TIMEOUT = 'a shorter timeout ends hanging requests sooner, a longer one waits for a slow host';
 
 /** Waits, and failed attempts by their error. */
-const BOTTLENECKS: Readonly<Partial<Record<Wait | ErrorCode, Bottleneck>>> = {
+const BOTTLENECKS = {
   pause: {
     what: 'refusals by a limit of the host (429, 418)',
     advice: 'a longer --request-interval, or a lower --limits, sends fewer requests',
@@ -137,7 +134,7 @@ const BOTTLENECKS: Readonly<Partial<Record<Wait | ErrorCode, Bottleneck>>> = {
   'headers-timeout': { what: '--headers-timeout', advice: TIMEOUT },
   'idle-timeout': { what: '--idle-timeout', advice: TIMEOUT },
   'total-timeout': { what: '--total-timeout', advice: TIMEOUT },
-};
+} as const satisfies Partial<Record<Wait | ErrorCode, Bottleneck>>;
 
 /** The rate limit with the longest waits for permits. */
 function longestWaits({ limiter }: NetworkFigures): Bottleneck {

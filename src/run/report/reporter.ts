@@ -1,22 +1,19 @@
 /** Reports the events of a run: lines on stderr for people, JSON on stdout for programs, and the log. */
 import type { AttemptEnd } from '../../model/fetch.js';
-import type { Clock } from '../../model/clock.js';
 import type { CryptodlError } from '../../model/errors.js';
+import type { Io } from '../../model/io.js';
 import type { Announcement, Observer, RetryEvent } from '../../model/observer.js';
 import type { TaskOutcome } from '../../model/outcome.js';
-import { bytesText, countText, durationText, numberText } from '../../model/units.js';
+import { bytesText, countText, durationText } from '../../model/units.js';
 import { printLines } from '../../text/printable.js';
-import { row } from './closing-block.js';
+import { row, some } from './closing-block.js';
 import { logAttempt, logRetry } from './log.js';
 import type { Log } from './log.js';
 import type { RunFollower } from './live-run.js';
 import { RunProgress } from './run-progress.js';
 import type { ProgressOptions } from './run-progress.js';
 
-export interface ReporterOptions {
-  readonly stdout: NodeJS.WritableStream;
-  readonly stderr: ProgressOptions['stream'];
-  readonly clock: Clock;
+export interface ReporterOptions extends Pick<Io, 'stdout' | 'stderr' | 'clock'> {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly progress: ProgressOptions['mode'];
@@ -40,10 +37,15 @@ export class Reporter implements Observer {
   readonly #warnings: string[] = [];
   #unkeptWarnings = 0;
   #lastWaitLineAt = Number.NEGATIVE_INFINITY;
-  #hasTitle = false;
+  /** Prefix of each line while other jobs print. */
+  readonly #label: string;
+  /** Precedes the first line of a job that prints alone. */
+  readonly #title: string[];
 
   constructor(private readonly options: ReporterOptions) {
-    const { quiet, json, progress, stderr: stream, clock } = options;
+    const { quiet, json, progress, stderr: stream, clock, job, isBeside = false } = options;
+    this.#label = isBeside && job !== undefined ? `[${job}] ` : '';
+    this.#title = isBeside || job === undefined ? [] : [`[${job}]`];
     // Events on stdout are data, so `--quiet` does not end them.
     const mode = quiet && !(json && progress === 'json') ? 'none' : progress;
     this.#progress = new RunProgress({
@@ -53,7 +55,7 @@ export class Reporter implements Observer {
       clock,
       emit: (fields) => {
         if (json) this.event('progress', fields);
-        else printLines(stream, [{ event: 'progress', job: options.job, ...fields }]);
+        else printLines(stream, [{ event: 'progress', job, ...fields }]);
       },
     });
   }
@@ -166,20 +168,14 @@ export class Reporter implements Observer {
     this.options.log.close();
   }
 
-  /** Prefix of each line while other jobs print. */
-  get #label(): string {
-    const { job, isBeside } = this.options;
-    return job === undefined || isBeside !== true ? '' : `[${job}] `;
-  }
-
   #print(lines: readonly string[]): void {
     this.#progress.clear();
-    const { job, isBeside, stderr } = this.options;
-    const title = job === undefined || isBeside === true || this.#hasTitle ? [] : [`[${job}]`];
-    this.#hasTitle = true;
     // In these lines a tab is part of a name, so it is escaped. Only tables for programs separate cells with tabs.
     const shown = lines.map((line) => line.replaceAll('\t', String.raw`\t`));
-    printLines(stderr, [...title, ...shown.map((line) => `${this.#label}${line}`)]);
+    printLines(this.options.stderr, [
+      ...this.#title.splice(0),
+      ...shown.map((line) => `${this.#label}${line}`),
+    ]);
   }
 }
 
@@ -199,16 +195,13 @@ function planBlock({
   totals,
   terms,
 }: Announcement): string[] {
-  const absent = Object.entries(totals.absentBy).map(([reason, number]) => `${numberText(number)} ${reason}`);
+  const absent = Object.entries(totals.absentBy).flatMap(([reason, number]) => some(number, reason));
   const ofArchive = totals.fetch - totals.fetchRest;
   const size = [
     ...(ofArchive === 0 ? [] : [`${countText(ofArchive, 'object')}, ${bytesText(totals.fetchBytes)}`]),
     ...(totals.fetchRest === 0 ? [] : [`${countText(totals.fetchRest, 'period')} from REST`]),
   ].join(' and ');
-  const fetch =
-    totals.fetch === 0
-      ? 'nothing'
-      : `${size}, into ${countText(totals.partitions, 'partition')} of ${formats}`;
+  const fetch = `${size}, into ${countText(totals.partitions, 'partition')} of ${formats}`;
   const parts = Object.entries(totals.fetchBy)
     .filter(([, { objects }]) => objects > 0)
     .flatMap(([name, of]) => row('', `${name}: ${countText(of.objects, 'object')}, ${bytesText(of.bytes)}`));
@@ -216,7 +209,7 @@ function planBlock({
   return [
     `${what} in ${folder}: ${totals.series === 0 ? idle : `${names}, ${range}`}`,
     ...notes.map((note) => `  ${note}`),
-    ...row('to fetch', fetch),
+    ...row('to fetch', totals.fetch === 0 ? 'nothing' : fetch),
     // One line per dataset, if there are several.
     ...(parts.length < 2 ? [] : parts),
     ...(totals.wider > 0

@@ -1,6 +1,7 @@
 /** The progress of a run: a live view on a terminal, a line now and then in logs, or events for programs. */
 import type { Clock, Timer } from '../../model/clock.js';
 import type { Io, OutputStream } from '../../model/io.js';
+import type { Options } from '../../plan/options/flags.js';
 import { liveLines, progressFields, progressState, progressText } from './progress-state.js';
 import type { LiveRun, RunFollower } from './live-run.js';
 
@@ -14,16 +15,9 @@ export interface ProgressOptions {
   readonly emit: (fields: object) => void;
 }
 
-interface OutputOptions {
-  readonly progress: ProgressOptions['mode'] | 'auto';
-  readonly json: boolean;
-  readonly logFile: string | undefined;
-  readonly logLevel: string;
-}
-
 /** `isBeside`: other jobs print at the same time. */
 export function progressMode(
-  { progress, json, logFile, logLevel }: OutputOptions,
+  { progress, json, logFile, logLevel }: Pick<Options, 'progress' | 'json' | 'logFile' | 'logLevel'>,
   { stderr, environment }: Pick<Io, 'stderr' | 'environment'>,
   isBeside: boolean,
 ): ProgressOptions['mode'] {
