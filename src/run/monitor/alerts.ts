@@ -4,7 +4,7 @@ import { Counters } from '../../model/counters.js';
 import { countText, durationText, numberText } from '../../model/units.js';
 import type { Alert } from '../report/run-summary.js';
 import { isSame } from './run-history.js';
-import type { RunRecord } from './run-record.js';
+import type { RunRecord, WrittenRun } from './run-record.js';
 
 export interface AlertContext {
   /** Earlier runs of the lake, oldest first. */
@@ -39,7 +39,7 @@ interface Verdict extends Omit<Alert, 'id'> {
   readonly when: boolean;
 }
 
-type Rule = (run: RunRecord, context: AlertContext) => Verdict | readonly Verdict[];
+type Rule = (run: WrittenRun, context: AlertContext) => Verdict | readonly Verdict[];
 
 /** Most urgent first. */
 const RULES: Readonly<Record<string, Rule>> = {
@@ -129,7 +129,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 };
 
 /** The alerts of a run, most urgent first. */
-export function alertsOf(run: RunRecord, context: AlertContext): Alert[] {
+export function alertsOf(run: WrittenRun, context: AlertContext): Alert[] {
   return Object.entries(RULES).flatMap(([id, rule]) =>
     [rule(run, context)]
       .flat()
@@ -139,7 +139,7 @@ export function alertsOf(run: RunRecord, context: AlertContext): Alert[] {
 }
 
 /** Whether the alerts of a run depend on earlier runs. Reading these takes time. */
-export function needsEarlier({ summary: { outcomes, network } }: RunRecord): boolean {
+export function needsEarlier({ summary: { outcomes, network } }: WrittenRun): boolean {
   return outcomes.failed > 0 || network.limiter.refusals > 0;
 }
 

@@ -28,8 +28,7 @@ const count = v.pipe(v.number(), v.minValue(0));
 const counts = map(count);
 const counted = <const Name extends string>(...names: readonly Name[]) =>
   Object.fromEntries(names.map((name) => [name, count])) as Record<Name, typeof count>;
-const PERCENTILES = ['p50', 'p95', 'p99'] as const;
-const percentiles = v.object(counted(...PERCENTILES));
+const percentiles = counted('p50', 'p95', 'p99');
 const outcomes = v.object(counted(...OUTCOME_KINDS));
 const instant = v.pipe(v.string(), v.isoTimestamp());
 
@@ -57,7 +56,6 @@ const RunSchema = v.object({
     outcomes,
     absent: counts,
     failed: counts,
-    times: v.object({ ...counted('planMs', 'pausedMs', 'workMs'), stagesMs: counts }),
     failures: v.nullable(text),
     datasets: list(
       v.object({
@@ -75,19 +73,16 @@ const RunSchema = v.object({
       }),
     ),
     network: v.object({
-      ...counted('mostInFlight', 'concurrency', 'retreats'),
+      ...counted('mostInFlight', 'concurrency'),
       retries: v.object({
-        ...counted('total', 'requests', 'succeeded', ...PERCENTILES),
+        ...percentiles,
+        ...counted('total', 'requests', 'succeeded'),
         reasons: counts,
       }),
-      firstByteMs: percentiles,
-      attemptMs: percentiles,
+      attemptMs: v.object(percentiles),
       errors: counts,
-      hosts: map(v.object({ statuses: counts, attemptMs: percentiles, breaker: text })),
-      limiter: v.object(counted('waits', 'waitedMs', 'refusals', 'refusalsPerHour')),
-      pool: v.object(counted('sockets', 'busy', 'queued', 'most')),
-      costMs: v.object({ waits: counts }),
-      loopDelayMs: v.object(counted('p50', 'p99', 'most', 'busyShare')),
+      hosts: map(v.object({ statuses: counts, attemptMs: v.object(percentiles), breaker: text })),
+      limiter: v.object(counted('waits', 'waitedMs', 'refusals')),
     }),
     alerts: list(v.object({ id: text, text, advice: text })),
     exitCode: v.pipe(v.number(), v.integer(), v.minValue(0)),
