@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { mapWireError } from '../../http/transport/error-map.js';
 import { createPools } from '../../http/transport/pool.js';
 import type { Pools } from '../../http/transport/pool.js';
-import { authoritiesOf } from '../../http/transport/sockets.js';
+import { poolOptions } from '../../http/transport/sockets.js';
 import { USER_AGENT } from '../../http/transport/transport.js';
 import type { Clock } from '../../model/clock.js';
 import { toCryptodlError, CryptodlError } from '../../model/errors.js';
@@ -110,17 +110,10 @@ const MOST_PROXIES = 3;
 /** One for each of several proxies. Throws a usage error for a --ca-file that cannot be read. */
 function openPools(options: Options, surroundings: Surroundings, clock: Clock): readonly Pools[] {
   const proxies = proxiesOf(options.proxy, surroundings);
-  const { several, http } = proxies;
-  return (several.length > 0 ? several : [http]).slice(0, MOST_PROXIES).map((proxy) =>
-    createPools({
-      connections: 1,
-      keepAliveMs: options.keepAliveMs,
-      connectTimeoutMs: options.connectTimeoutMs,
-      http2: false,
-      authorities: authoritiesOf(options.caFile),
-      proxies: several.length > 0 ? { ...proxies, http: proxy, https: proxy } : proxies,
-      clock,
-    }),
+  const one = { ...options, mostInFlight: 1, poolLimit: undefined, poolLimitPerHost: 1, http2: false };
+  const ways = proxies.several.map((proxy) => ({ ...proxies, http: proxy, https: proxy }));
+  return (ways.length > 0 ? ways.slice(0, MOST_PROXIES) : [proxies]).map((way) =>
+    createPools(poolOptions({ options: one, clock, proxies: way })),
   );
 }
 

@@ -119,11 +119,10 @@ export class LoopDelay {
 
   /** Percentiles in milliseconds. `busyShare`: share of the time in which the event loop did not wait for events. */
   get figures(): { p50: number; p99: number; most: number; busyShare: number } {
-    const { max } = this.#whole;
     return {
       p50: delayMs(this.#whole.percentile(50)),
       p99: delayMs(this.#whole.percentile(99)),
-      most: max > 0 ? delayMs(max) : 0,
+      most: delayMs(this.#whole.max),
       busyShare: Math.round(performance.eventLoopUtilization(this.#begun).utilization * 100) / 100,
     };
   }

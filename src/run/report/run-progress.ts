@@ -38,33 +38,25 @@ const SAMPLE_MS = 1000;
 
 export class RunProgress implements RunFollower {
   readonly #screen: LiveScreen;
-  #live: LiveRun | undefined;
+  /** Shows the progress now. Undefined while the run is not in progress. */
+  #show: (() => void) | undefined;
   #timer: Timer | undefined;
-  #beganAt = 0;
-  /** Retries of the listing. */
-  #retriedBefore = 0;
-  #speed: Speed;
 
   constructor(private readonly options: ProgressOptions) {
     this.#screen = new LiveScreen(options.stream);
-    this.#speed = new Speed(options.clock.monotonic());
   }
 
   entered(live: LiveRun): void {
     const { phase } = live.phase;
-    const isBegun = this.#live !== undefined;
-    if (phase === 'working' || (phase === 'selecting' && !isBegun)) {
-      this.#live = live;
-      this.#beganAt = this.options.clock.monotonic();
-      this.#retriedBefore = live.counts.of('retries');
-      this.#speed = new Speed(this.#beganAt);
+    if (phase === 'working' || (phase === 'selecting' && this.#show === undefined)) {
+      this.#show = this.#progressOf(live);
       // Lines of a log begin with the downloads: a plan has no total.
-      if (phase === 'working' || this.options.mode !== 'plain') this.#start();
-    } else if (phase === 'ending' && isBegun) {
+      if (phase === 'working' || this.options.mode !== 'plain') this.#start(this.#show);
+    } else if (phase === 'ending') {
       // The last event has the counts of the whole run.
-      if (this.options.mode === 'json' && this.#timer !== undefined) this.#show();
+      if (this.options.mode === 'json' && this.#timer !== undefined) this.#show?.();
       this.stop();
-      this.#live = undefined;
+      this.#show = undefined;
     }
   }
 
@@ -82,54 +74,51 @@ export class RunProgress implements RunFollower {
     return wasLive;
   }
 
-  #start(): void {
+  #start(show: () => void): void {
     this.stop();
     const { mode, clock } = this.options;
     if (mode === 'none') return;
     const timer = clock.timer(EVERY_MS[mode], () => {
-      this.#show();
+      show();
       timer.restart();
     });
     this.#timer = timer;
   }
 
-  #show(): void {
-    const live = this.#live;
-    if (live === undefined) return;
+  /** Returns the function that shows the progress of the run since now. */
+  #progressOf(live: LiveRun): () => void {
     const { mode, stream, label, emit, clock } = this.options;
-    const now = clock.monotonic();
-    const state = progressState(live, {
-      elapsedMs: now - this.#beganAt,
-      bytesPerSecond: this.#speed.of(now, live.counts.of('bytes')),
-      retriedBefore: this.#retriedBefore,
-    });
-    if (mode === 'json') emit(progressFields(state));
-    else if (mode === 'plain') stream.write(`${label}${progressText(state)}\n`);
-    else if (state.phase === 'work' || state.elapsedMs >= PLAN_SHOWN_AFTER_MS)
-      this.#screen.draw(liveLines(state, this.#screen));
+    const beganAt = clock.monotonic();
+    // Those of the listing.
+    const retriedBefore = live.counts.of('retries');
+    const speedAt = speedSince(beganAt);
+    return () => {
+      const now = clock.monotonic();
+      const elapsedMs = now - beganAt;
+      const bytesPerSecond = speedAt(now, live.counts.of('bytes'));
+      const state = progressState(live, { elapsedMs, bytesPerSecond, retriedBefore });
+      if (mode === 'json') emit(progressFields(state));
+      else if (mode === 'plain') stream.write(`${label}${progressText(state)}\n`);
+      else if (state.phase === 'work' || elapsedMs >= PLAN_SHOWN_AFTER_MS)
+        this.#screen.draw(liveLines(state, this.#screen));
+    };
   }
 }
 
 /** Bytes per second within the last `SPEED_MS`. It changes once per second, with each sample. */
-class Speed {
-  readonly #samples: { readonly at: number; readonly bytes: number }[];
-  #perSecond = 0;
-
-  constructor(at: number) {
-    this.#samples = [{ at, bytes: 0 }];
-  }
-
-  of(now: number, bytes: number): number {
-    const samples = this.#samples;
+function speedSince(beganAt: number): (now: number, bytes: number) => number {
+  const samples = [{ at: beganAt, bytes: 0 }];
+  let perSecond = 0;
+  return (now, bytes) => {
     const isDue = now - (samples.at(-1)?.at ?? now) >= SAMPLE_MS;
     if (isDue) samples.push({ at: now, bytes });
     // Before the first sample there is no earlier speed to show.
-    else if (samples.length > 1) return this.#perSecond;
+    else if (samples.length > 1) return perSecond;
     while (samples[1] !== undefined && now - samples[1].at >= SPEED_MS) samples.shift();
     const [first = { at: now, bytes }] = samples;
-    this.#perSecond = now > first.at ? Math.round(((bytes - first.bytes) / (now - first.at)) * 1000) : 0;
-    return this.#perSecond;
-  }
+    perSecond = now > first.at ? Math.round(((bytes - first.bytes) / (now - first.at)) * 1000) : 0;
+    return perSecond;
+  };
 }
 
 const ERASE_BELOW = '\u001b[J';
