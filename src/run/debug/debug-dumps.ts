@@ -68,8 +68,8 @@ export class DebugDumps {
     private readonly command: Command,
   ) {
     this.#output = {
-      note: (line) => void printLines(command.stderr, [line]),
-      warnOfOutput: (message) => void printLines(command.stderr, [`warning: ${message}`]),
+      note: (line) => printLines(command.stderr, [line]),
+      warnOfOutput: (message) => printLines(command.stderr, [`warning: ${message}`]),
     };
   }
 

@@ -2,7 +2,7 @@
 import type { Settled } from '../../http/host-states.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { Counters } from '../../model/counters.js';
+import type { Counters, Counts } from '../../model/counters.js';
 import { OUTCOME_KINDS } from '../../model/outcome.js';
 import { ABSENCE_REASONS, REASON_FACTS } from '../../model/absence-reasons.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
@@ -99,7 +99,8 @@ function countsText(tally: Tally, undone: number, openJobs = 0): string {
 }
 
 function overlapLines(tally: Tally): string[] {
-  const { compared = 0, differing = 0, onlyRest = 0, onlyArchive = 0, shifted = 0 } = tally.by('overlap');
+  const overlap: Counts = tally.by('overlap');
+  const { compared = 0, differing = 0, onlyRest = 0, onlyArchive = 0, shifted = 0 } = overlap;
   if (compared + onlyRest + onlyArchive === 0) return [];
   const parts = [
     `${numberText(compared)} rows of REST with those of the archive: ${numberText(differing)} differ`,

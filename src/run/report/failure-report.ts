@@ -112,13 +112,13 @@ export async function readFailureReport(path: string) {
 
 /** The name of the newest report in a folder; undefined if the folder has none. */
 export async function newestReport(folder: string): Promise<string | undefined> {
-  const names = await readdir(folder).catch(() => []);
+  const names: readonly string[] = await readdir(folder).catch(() => []);
   // The name of another file has no time.
-  const timeOf = (name: string): string => /-(\d{8}T\d{9}Z.*)\.jsonl$/s.exec(name)?.[1] ?? '';
-  return names
-    .filter((name) => timeOf(name) !== '')
-    .sort((a, b) => (timeOf(a) < timeOf(b) ? -1 : 1))
-    .at(-1);
+  const reports = names.flatMap((name) => {
+    const time = /-(\d{8}T\d{9}Z.*)\.jsonl$/s.exec(name)?.[1];
+    return time === undefined ? [] : [{ name, time }];
+  });
+  return reports.sort((a, b) => (a.time < b.time ? -1 : 1)).at(-1)?.name;
 }
 
 /** `cut`: the number of the last line, if that line is cut. */

@@ -212,11 +212,11 @@ function partialText(
   key: string,
   { rows = 0, expectedRows, gaps = [], idConflicts = 0, ids }: WrittenOutcome,
 ): string {
-  const minute = (instant: string): string => instant.slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' ');
-  const places = listText(
-    gaps.map(([from, to]) => `from ${minute(from)} to ${minute(to)}`),
-    3,
-  );
+  const times = gaps.map((gap) => {
+    const [from, to] = gap.map((instant) => instant.slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' '));
+    return `from ${from} to ${to}`;
+  });
+  const places = listText(times, 3);
   const lacking = ids?.missing === undefined ? '' : `; ${countText(ids.missing, 'id')} missing`;
   if (expectedRows === undefined) return `${key}: no rows ${places}${lacking}`;
   const hint = key.includes('/monthly/') ? '; cryptodl audit compares it with its days' : '';

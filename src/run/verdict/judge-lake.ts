@@ -103,11 +103,14 @@ function mendingCommands(lacking: readonly JudgedOrder[], root: string): string 
   return commands.map((command) => commandLine(command) + lakeFlag(root)).join('; ');
 }
 
+/** Nothing for an empty value. */
+function flags(values: Readonly<Record<string, string | null | undefined>>): string[] {
+  return Object.entries(values).flatMap(([name, value]) => (value ? [`--${name}`, value] : []));
+}
+
 /** The words of the command that fetches what an order lacks. Without symbols, a run continues all open orders. */
 function words(order: Order): string[] {
   const { verb, market, dataset, interval, words: symbols, quote, first, last, settings, shard } = order;
-  const flags = (values: Readonly<Record<string, string | null | undefined>>): string[] =>
-    Object.entries(values).flatMap(([name, value]) => (value ? [`--${name}`, value] : []));
   const start = [verb, ...flags({ join: order.join })];
   if (last === null) return start;
   const format = settings.format === 'parquet' ? undefined : settings.format;
