@@ -259,9 +259,7 @@ export function openReporter(
   isBeside = false,
 ): Reporter {
   return new Reporter({
-    stdout: io.stdout,
-    stderr: io.stderr,
-    clock: io.clock,
+    ...io,
     json: options.json,
     quiet: options.quiet,
     progress: progressMode(options, io, isBeside),

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { basename } from 'node:path';
-import { beginsWith, writeOwnFile } from '../../files/own-file.js';
+import { beginsWith, refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import type { OwnFile } from '../../files/own-file.js';
 import { errnoOf, toCryptodlError, usage } from '../../model/errors.js';
 import { reasonOf } from '../../text/path-faults.js';
@@ -54,28 +54,32 @@ export async function servePage(
   };
 }
 
-/** The file of --prometheus-textfile. The user of node_exporter must be able to read it, whatever the umask is. */
-export function textfileAt(path: string): OwnFile {
-  return {
+/**
+ * Rejects with a usage error for a file of another kind. The returned function replaces the file in one step, because node_exporter may read
+ * it at any time; it resolves with a warning if that fails. The label `textfile` keeps the files of several commands apart: node_exporter
+ * refuses equal metrics of two files.
+ */
+export async function openTextfile(
+  path: string,
+  page: PrometheusFigures,
+): Promise<() => Promise<string | undefined>> {
+  const file: OwnFile = {
     flag: 'prometheus-textfile',
     path,
     what: 'a file of these metrics',
     isOwn: beginsWith('# HELP cryptodl_'),
+    // The user of node_exporter must be able to read it, whatever the umask is.
     mode: 0o644,
     takesStreams: true,
   };
-}
-
-/**
- * Replaces the file in one step, because node_exporter may read it at any time. Resolves with a warning if that fails. The label
- * `textfile` keeps the files of several commands apart: node_exporter refuses equal metrics of two files.
- */
-export async function writeTextfile(file: OwnFile, page: PrometheusFigures): Promise<string | undefined> {
-  const text = await page.text({ textfile: basename(file.path, '.prom') });
-  try {
-    await writeOwnFile(file, (staged) => writeFile(staged, text));
-    return undefined;
-  } catch (error) {
-    return toCryptodlError(error).message;
-  }
+  await refuseForeignFile(file);
+  return async () => {
+    const text = await page.text({ textfile: basename(path, '.prom') });
+    try {
+      await writeOwnFile(file, (staged) => writeFile(staged, text));
+      return undefined;
+    } catch (error) {
+      return toCryptodlError(error).message;
+    }
+  };
 }

@@ -1,4 +1,6 @@
 /** The earlier runs of a lake: the figures that a new run continues, and what became of the last run. */
+import type { Exchange } from '../../exchange/exchange.js';
+import { findDataset } from '../../exchange/exchange-spec.js';
 import type { LakePaths } from '../../lake/layout.js';
 import type { DatasetFigures } from '../report/tally.js';
 import { readRuns, readStarts } from './run-record.js';
@@ -35,11 +37,11 @@ export async function readRunsUntil(
   return runs.some(isFound) ? runs : (await readRuns(paths)).runs;
 }
 
-/** Leaves out the datasets that `isKnown` does not know. Rejects with errors of the system. */
+/** Leaves out datasets that the exchange does not have. Rejects with errors of the system. */
 export async function readHistory(
   paths: LakePaths,
   run: SelectedRun,
-  isKnown: (market: string, dataset: string) => boolean,
+  exchange: Exchange,
 ): Promise<RunHistory> {
   const isSuccess = (each: RunRecord): boolean => each.summary.exitCode === 0 && isSame(each, run);
   const runs = await readRunsUntil(paths, isSuccess);
@@ -51,7 +53,7 @@ export async function readHistory(
     lastSuccessMs: success === undefined ? undefined : Date.parse(success.endedAt),
     failedInARow: runsSinceWell < 0 ? same.length : runsSinceWell,
     datasets: own.flatMap(({ summary }) =>
-      summary.datasets.filter(({ market, dataset }) => isKnown(market, dataset)),
+      summary.datasets.filter(({ market, dataset }) => findDataset(exchange, market, dataset) !== undefined),
     ),
   };
 }
