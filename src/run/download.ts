@@ -35,7 +35,7 @@ import { openMonitors } from './open-monitors.js';
 import type { Monitors } from './open-monitors.js';
 import { planOnly, startRun } from './run.js';
 import type { RunRequest } from './run.js';
-import { judgeLake, summaryOfVerdict } from './verdict/judge-lake.js';
+import { judgeLake } from './verdict/judge-lake.js';
 import type { Options } from '../plan/options/flags.js';
 
 interface Download extends LookUp {
@@ -259,9 +259,7 @@ export function openReporter(
   isBeside = false,
 ): Reporter {
   return new Reporter({
-    stdout: io.stdout,
-    stderr: io.stderr,
-    clock: io.clock,
+    ...io,
     json: options.json,
     quiet: options.quiet,
     progress: progressMode(options, io, isBeside),
@@ -283,7 +281,7 @@ async function verdictAfter(request: VerbRequest): Promise<VerdictSummary | unde
   try {
     // Also after a signal: the message about the run needs it.
     const judged = await judgeLake({ ...request, signal: new AbortController().signal });
-    return judged === undefined ? undefined : summaryOfVerdict(judged);
+    return judged?.summary;
   } catch (error) {
     request.observer.warn(`the lake has no verdict: ${toCryptodlError(error).message}`);
     return undefined;

@@ -18,23 +18,21 @@ import type { Session } from './session.js';
  * of the run is safe. A queue may have a million jobs: they leave no record each.
  */
 export class Recorder {
-  readonly #session: Session;
-  readonly #run: ReportedRun;
   #start: RunStart | undefined;
 
-  constructor(session: Session, run: ReportedRun) {
-    this.#session = session;
-    this.#run = run;
-  }
+  constructor(
+    private readonly session: Session,
+    private readonly run: ReportedRun,
+  ) {}
 
   /** Writes the start, unless there is no lake yet: a command with wrong options creates none. */
   async begin(): Promise<void> {
-    const { clock, paths, pipeline } = this.#session;
+    const { clock, paths, pipeline } = this.session;
     if (this.#start !== undefined || pipeline !== undefined || !existsSync(paths.internal)) return;
-    const { verb, tool, options } = runHeader(this.#session, this.#run);
+    const { verb, tool, options } = runHeader(this.session, this.run);
     const startedAtMs = clock.now();
     const startedAt = new Date(startedAtMs).toISOString();
-    const { job } = this.#run;
+    const { job } = this.run;
     await this.#writeStart({ v: 1, id: runId(startedAtMs), verb, job, tool, startedAt, options });
   }
 
@@ -47,7 +45,7 @@ export class Recorder {
   async fail({ code, message }: CryptodlError): Promise<void> {
     const start = this.#start;
     if (start === undefined) return;
-    const { clock, paths } = this.#session;
+    const { clock, paths } = this.session;
     const ended = { at: new Date(clock.now()).toISOString(), code, message };
     if (code !== 'usage') await this.#writeStart({ ...start, ended });
     else await this.#guard('start', () => removeStart(paths, start.id));
@@ -55,16 +53,16 @@ export class Recorder {
 
   /** Judges the run, and replaces its start by its record. The end of the run with its alerts. */
   async end(end: RunEnd): Promise<RunEnd> {
-    const { clock, currentMs, paths, pipeline, timeline } = this.#session;
+    const { clock, currentMs, paths, pipeline, timeline } = this.session;
     if (pipeline !== undefined) return end;
-    const summary = summaryOf(end, this.#run.signalled?.());
+    const summary = summaryOf(end, this.run.signalled?.());
     const endedAtMs = clock.now();
     const startedAtMs = endedAtMs - summary.elapsedMs;
     const run: WrittenRun = {
-      ...runHeader(this.#session, this.#run),
+      ...runHeader(this.session, this.run),
       v: 1,
       id: runId(startedAtMs),
-      job: this.#run.job,
+      job: this.run.job,
       startedAt: new Date(startedAtMs).toISOString(),
       endedAt: new Date(endedAtMs).toISOString(),
       node: process.versions.node,
@@ -88,7 +86,7 @@ export class Recorder {
 
   #writeStart(start: RunStart): Promise<void> {
     this.#start = start;
-    return this.#guard('start', () => writeStart(this.#session.paths, start));
+    return this.#guard('start', () => writeStart(this.session.paths, start));
   }
 
   async #guard(what: 'start' | 'record', act: () => Promise<void>): Promise<void> {
@@ -96,7 +94,7 @@ export class Recorder {
       await act();
     } catch (error) {
       const { message } = toCryptodlError(error);
-      this.#session.observer.warn(`the ${what} of this run cannot be written: ${message}`);
+      this.session.observer.warn(`the ${what} of this run cannot be written: ${message}`);
     }
   }
 }

@@ -1,13 +1,12 @@
 /** Followers of the runs of a command: metrics of Prometheus, and debug dumps. */
 import { openDebugDumps } from './debug/debug-dumps.js';
-import type { Command, NamedRun } from './debug/debug-dumps.js';
-import { refuseForeignFile } from '../files/own-file.js';
+import type { Command } from './debug/debug-dumps.js';
 import { lakePaths } from '../lake/layout.js';
 import type { Options } from '../plan/options/flags.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
+import type { SelectedRun } from './monitor/run-history.js';
 import type { Reporter } from './report/reporter.js';
 import type { LiveRun } from './report/live-run.js';
-import { findDataset } from '../exchange/exchange-spec.js';
 import { absolutePath } from '../text/printable.js';
 
 interface Followed extends VerbRequest {
@@ -16,7 +15,7 @@ interface Followed extends VerbRequest {
 }
 
 export interface Monitors {
-  follow(run: NamedRun, request: Followed): Promise<void>;
+  follow(run: SelectedRun, request: Followed): Promise<void>;
   /** Ends the outputs. Resolves with a warning about an output that failed. Later calls do nothing. */
   close(): Promise<string | undefined>;
 }
@@ -46,28 +45,25 @@ async function openPrometheus(
   if (dryRun || (prometheusPort === undefined && prometheusTextfile === undefined)) return undefined;
   // Loaded only with a flag: most runs have none.
   const { PrometheusFigures } = await import('./monitor/prometheus.js');
-  const { servePage, textfileAt, writeTextfile } = await import('./monitor/prometheus-outputs.js');
-  const place =
-    prometheusTextfile === undefined ? undefined : textfileAt(absolutePath(prometheusTextfile, home));
-  if (place !== undefined) await refuseForeignFile(place);
+  const { openTextfile, servePage } = await import('./monitor/prometheus-outputs.js');
   const { NO_HISTORY, readHistory } = await import('./monitor/run-history.js');
   const figures = new PrometheusFigures(clock, startedAt);
+  const path = prometheusTextfile && absolutePath(prometheusTextfile, home);
+  const writePage = path === undefined ? undefined : await openTextfile(path, figures);
   const endServer = prometheusPort === undefined ? undefined : await servePage(figures, prometheusPort);
   let isClosed = false;
   return {
     follow: async (run, { exchange, resolved, live }) => {
-      const isKnown = (market: string, dataset: string): boolean =>
-        findDataset(exchange, market, dataset) !== undefined;
       // A lake whose records cannot be read has no history: the run itself warns of it.
       const paths = lakePaths(absolutePath(resolved.options.out, home));
-      const history = await readHistory(paths, run, isKnown).catch(() => NO_HISTORY);
+      const history = await readHistory(paths, run, exchange).catch(() => NO_HISTORY);
       figures.follow(run.job ?? run.verb, history, live);
     },
     close: async () => {
       if (isClosed) return undefined;
       isClosed = true;
       await endServer?.();
-      return place && writeTextfile(place, figures);
+      return writePage?.();
     },
   };
 }

@@ -118,12 +118,6 @@ export function runRecord(
       withdrawn: 0,
       shorter: 0,
       elapsedMs,
-      times: {
-        planMs: 9000,
-        pausedMs: 0,
-        workMs: elapsedMs - 9000,
-        stagesMs: { download: 400_000, convert: 120_000 },
-      },
       peakMemoryBytes: 3.1e8,
       failures,
       datasets: [
@@ -151,7 +145,6 @@ export function runRecord(
           ...percentiles,
           reasons,
         },
-        firstByteMs: percentiles,
         attemptMs: percentiles,
         errors: reasons,
         hosts: {
@@ -163,11 +156,7 @@ export function runRecord(
         },
         mostInFlight: 32,
         concurrency: 32,
-        retreats: 1,
-        limiter: { waits: 20, waitedMs: 900, refusals: 0, refusalsPerHour: 0 },
-        pool: { sockets: 32, busy: 12, queued: 0, most: 32 },
-        costMs: { waits: {} },
-        loopDelayMs: { p50: 10, p99: 22, most: 60, busyShare: 0.4 },
+        limiter: { waits: 20, waitedMs: 900, refusals: 0 },
       },
       alerts: [],
       exitCode: failed === 0 ? 0 : 4,

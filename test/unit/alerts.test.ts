@@ -2,12 +2,12 @@
 import { describe, expect, it } from 'vitest';
 import { alertsOf, needsEarlier } from '../../src/run/monitor/alerts.js';
 import type { AlertContext } from '../../src/run/monitor/alerts.js';
-import type { RunRecord } from '../../src/run/monitor/run-record.js';
+import type { WrittenRun } from '../../src/run/monitor/run-record.js';
 
 const HOUR = 3_600_000;
 const NOW = Date.UTC(2026, 10, 21, 12);
 
-type Dataset = RunRecord['summary']['datasets'][number];
+type Dataset = WrittenRun['summary']['datasets'][number];
 
 interface Figures {
   readonly failed?: number;
@@ -24,7 +24,7 @@ interface Figures {
   readonly dataset?: Partial<Dataset>;
 }
 
-function runOf(figures: Figures = {}, rest: Partial<RunRecord> = {}): RunRecord {
+function runOf(figures: Figures = {}, rest: Partial<WrittenRun> = {}): WrittenRun {
   const { failed = 0, held = 100, holes = 0, requests = 1000, retries = 0, retried = [0, 0] } = figures;
   const { refusals = 0, elapsedMs = 60_000, mostInFlight = 8, most = 100, waits = {} } = figures;
   const outcomes = { ok: held, partial: 0, skipped: 0, absent: holes, failed };
@@ -64,18 +64,18 @@ function runOf(figures: Figures = {}, rest: Partial<RunRecord> = {}): RunRecord 
       },
     },
     ...rest,
-  } as RunRecord;
+  } as unknown as WrittenRun;
 }
 
-function alerts(run: RunRecord, context: Partial<AlertContext> = {}) {
+function alerts(run: WrittenRun, context: Partial<AlertContext> = {}) {
   return alertsOf(run, { earlier: [], nowMs: NOW, lakeFlag: '', ...context });
 }
 
-function ids(run: RunRecord, context: Partial<AlertContext> = {}): string[] {
+function ids(run: WrittenRun, context: Partial<AlertContext> = {}): string[] {
   return alerts(run, context).map(({ id }) => id);
 }
 
-const before = (ms: number, figures: Figures, rest: Partial<RunRecord> = {}): RunRecord =>
+const before = (ms: number, figures: Figures, rest: Partial<WrittenRun> = {}): WrittenRun =>
   runOf(figures, { endedAt: new Date(NOW - ms).toISOString(), ...rest });
 
 describe('a run without trouble', () => {
@@ -165,7 +165,7 @@ describe('failed objects', () => {
     expect(ids(runOf({ failed: 1 }), { earlier: [...earlier, before(9, {})] })).toEqual([]);
   });
 
-  it.each<Partial<RunRecord>>([
+  it.each<Partial<WrittenRun>>([
     { verb: 'metrics' },
     { job: 'bars' },
     { options: { symbols: ['ETHUSDT'] } },

@@ -113,7 +113,7 @@ describe('the tally', () => {
     expect(tally.status).toMatchObject({ failedRetryable: 1, failedPermanent: 2, waitedTooLong: 1 });
     expect(tally.failedBy).toEqual({ 'http-server-error': 1, 'zip-broken': 2, 'wait-too-long': 1 });
     expect(tally.outcomes.failed).toBe(4);
-    expect(tally.examples.get('zip-broken')?.map((text) => text.split(':')[0])).toEqual(['b', 'd']);
+    expect(tally.examples.get('failedBy.zip-broken')?.map((text) => text.split(':')[0])).toEqual(['b', 'd']);
   });
 });
 

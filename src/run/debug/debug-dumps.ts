@@ -4,7 +4,6 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beginsWith, refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import type { OwnFile } from '../../files/own-file.js';
-import type { Timer } from '../../model/clock.js';
 import { Counters } from '../../model/counters.js';
 import type { Counts } from '../../model/counters.js';
 import { toCryptodlError } from '../../model/errors.js';
@@ -14,19 +13,11 @@ import { stateFolder } from '../../files/environment.js';
 import type { Surroundings } from '../../files/environment.js';
 import type { Options } from '../../plan/options/flags.js';
 import { absolutePath, jsonText, printLines, shownPath } from '../../text/printable.js';
+import type { SelectedRun } from '../monitor/run-history.js';
 import type { LiveRun } from '../report/live-run.js';
 import type { Reporter } from '../report/reporter.js';
 import { fstatSync, readdirSync } from 'node:fs';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
-
-/** A run, as its dumps name it. */
-export interface NamedRun {
-  readonly verb: string;
-  /** The name of the job, if the run is one of several. */
-  readonly job: string | undefined;
-  /** The given options, without private addresses. */
-  readonly options: Readonly<Record<string, readonly string[]>>;
-}
 
 /** Prints lines of a run without damage to its progress line. */
 type DebugOutput = Pick<Reporter, 'note' | 'warnOfOutput'>;
@@ -62,38 +53,30 @@ function dumpAt(path: string, flag: 'debug-dump' | 'state-dir'): OwnFile {
 }
 
 export class DebugDumps {
-  readonly #file: string | undefined;
-  readonly #folder: () => string;
-  readonly #command: Command;
-  readonly #runs: { readonly run: NamedRun; readonly live: LiveRun }[] = [];
+  readonly #runs: { readonly run: SelectedRun; readonly live: LiveRun }[] = [];
+  readonly #closed = new AbortController();
   #release: (() => void) | undefined;
   #output: DebugOutput;
   #spaces: Readonly<Record<string, number>> | undefined;
   /** The dump and the profile that are being written. Further signals are ignored until they are. */
   #pending: Promise<void> | undefined;
-  #endProfile: (() => void) | undefined;
-  #isClosed = false;
 
   /** `file`: of --debug-dump. `folder`: of the dumps on a signal. */
-  constructor(file: string | undefined, folder: () => string, command: Command) {
-    this.#file = file;
-    this.#folder = folder;
-    this.#command = command;
-    const print = (line: string): void => {
-      printLines(command.stderr, [line]);
-    };
+  constructor(
+    private readonly file: string | undefined,
+    private readonly folder: () => string,
+    private readonly command: Command,
+  ) {
     this.#output = {
-      note: print,
-      warnOfOutput: (message) => {
-        print(`warning: ${message}`);
-      },
+      note: (line) => printLines(command.stderr, [line]),
+      warnOfOutput: (message) => printLines(command.stderr, [`warning: ${message}`]),
     };
   }
 
   /** Listens to SIGUSR2 from now on. The lines of dumps go to `output` from now on. */
-  follow(run: NamedRun, live: LiveRun, output: DebugOutput): void {
+  follow(run: SelectedRun, live: LiveRun, output: DebugOutput): void {
     this.#output = output;
-    this.#release ??= this.#command.onDebugSignal(() => {
+    this.#release ??= this.command.onDebugSignal(() => {
       this.#pending ??= this.#onSignal().finally(() => {
         this.#pending = undefined;
       });
@@ -103,31 +86,29 @@ export class DebugDumps {
 
   /** Ends the CPU profile, and writes the dump of --debug-dump. Later calls do nothing. */
   async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
+    if (this.#closed.signal.aborted) return;
+    this.#closed.abort();
     this.#release?.();
-    this.#endProfile?.();
     await this.#pending;
-    const path = this.#file;
-    if (path !== undefined) await this.#write('debug dump', path, () => Promise.resolve(this.#text('end')));
+    if (this.file !== undefined) await this.#write('debug dump', this.file, this.#text('end'));
   }
 
   async #onSignal(): Promise<void> {
     // The state at the signal, before anything waits.
     const text = this.#text('SIGUSR2');
-    const time = new Date(this.#command.clock.now()).toISOString().replaceAll(/[-:.]/g, '');
-    const path = join(this.#folder(), `debug-${time}-${process.pid}`);
-    await this.#write('debug dump', `${path}.json`, () => Promise.resolve(text));
-    await this.#write('CPU profile', `${path}.cpuprofile`, () => this.#profile());
+    const time = new Date(this.command.clock.now()).toISOString().replaceAll(/[-:.]/g, '');
+    const path = join(this.folder(), `debug-${time}-${process.pid}`);
+    await this.#write('debug dump', `${path}.json`, text);
+    await this.#write('CPU profile', `${path}.cpuprofile`, this.#profile());
   }
 
   /** A dump never harms a run: its errors are warnings. */
-  async #write(what: string, path: string, textOf: () => Promise<string>): Promise<void> {
+  async #write(what: string, path: string, text: string | Promise<string>): Promise<void> {
+    const isGiven = path === this.file;
     try {
-      const text = await textOf();
-      const isGiven = path === this.#file;
+      const content = await text;
       await writeOwnFile(dumpAt(path, isGiven ? 'debug-dump' : 'state-dir'), (staged) =>
-        writeFile(staged, text),
+        writeFile(staged, content),
       );
       this.#output.note(`${what}: ${shownPath(path)}`);
       if (!isGiven) await pruneDebugFiles(dirname(path));
@@ -141,25 +122,19 @@ export class DebugDumps {
     const { Session } = await import('node:inspector/promises');
     const session = new Session();
     session.connect();
-    let timer: Timer | undefined;
     try {
       await session.post('Profiler.enable');
       await session.post('Profiler.start');
-      await new Promise<void>((resolve) => {
-        this.#endProfile = resolve;
-        timer = this.#command.clock.timer(PROFILE_MS, resolve);
-        if (this.#isClosed) resolve();
-      });
+      await this.command.clock.sleep(PROFILE_MS, this.#closed.signal).catch(() => undefined);
       const { profile }: Profiler.StopReturnType = await session.post('Profiler.stop');
       return JSON.stringify(profile);
     } finally {
-      timer?.cancel();
       session.disconnect();
     }
   }
 
   #text(reason: 'SIGUSR2' | 'end'): string {
-    const { clock, startedAt } = this.#command;
+    const { clock, startedAt } = this.command;
     const spaces = heapSpaces();
     const before = this.#spaces;
     this.#spaces = spaces;
@@ -185,32 +160,28 @@ export class DebugDumps {
 }
 
 /** Plain data for JSON. */
-function runState({ verb, job, options }: NamedRun, live: LiveRun): object {
-  const { pieces } = live;
+function runState({ verb, job, options }: SelectedRun, live: LiveRun): object {
+  const { pieces, plan, objects, active } = live;
+  const network = live.network?.();
+  const queue = plan && {
+    plannedObjects: objects.planned,
+    outcomes: plan.tally.outcomes,
+    failedBy: plan.tally.failedBy,
+    objectsWithoutOutcome: objects.undone,
+    concurrencyLimit: network?.concurrency,
+    ...(live.phase.phase === 'working' && { ...plan.state(), stages: active }),
+  };
   return {
     verb,
     job,
     ...live.phase,
     options,
-    queue: queueState(live),
+    queue,
     workInProgress: pieces.slice(0, MOST_PIECES),
     moreWorkInProgress: Math.max(0, pieces.length - MOST_PIECES),
     ...live.hosts?.(),
-    network: live.network?.(),
+    network,
     exitCode: live.end?.exitCode,
-  };
-}
-
-function queueState({ plan, objects, network, active, phase }: LiveRun): object | undefined {
-  if (plan === undefined) return undefined;
-  const { tally, state } = plan;
-  return {
-    plannedObjects: objects.planned,
-    outcomes: tally.outcomes,
-    failedBy: tally.failedBy,
-    objectsWithoutOutcome: objects.undone,
-    concurrencyLimit: network?.().concurrency,
-    ...(phase.phase === 'working' ? { ...state(), stages: active } : {}),
   };
 }
 

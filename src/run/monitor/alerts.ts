@@ -1,9 +1,10 @@
 /** Thresholds for the figures of a run, and the alerts of a run beyond them. */
 import { LATE_MS } from '../../model/absence-reasons.js';
+import { Counters } from '../../model/counters.js';
 import { countText, durationText, numberText } from '../../model/units.js';
 import type { Alert } from '../report/run-summary.js';
 import { isSame } from './run-history.js';
-import type { RunRecord } from './run-record.js';
+import type { RunRecord, WrittenRun } from './run-record.js';
 
 export interface AlertContext {
   /** Earlier runs of the lake, oldest first. */
@@ -38,7 +39,7 @@ interface Verdict extends Omit<Alert, 'id'> {
   readonly when: boolean;
 }
 
-type Rule = (run: RunRecord, context: AlertContext) => Verdict | readonly Verdict[];
+type Rule = (run: WrittenRun, context: AlertContext) => Verdict | readonly Verdict[];
 
 /** Most urgent first. */
 const RULES: Readonly<Record<string, Rule>> = {
@@ -67,11 +68,9 @@ const RULES: Readonly<Record<string, Rule>> = {
 
   // The share counts days, because an object has one or a month of them.
   'low-coverage': ({ summary: { outcomes, datasets } }, { lakeFlag }) => {
-    const sum = (of: (figures: (typeof datasets)[number]) => number): number =>
-      datasets.reduce((total, figures) => total + of(figures), 0);
-    const holes = sum((figures) => figures.holes);
-    const held = sum(({ days }) => days.held);
-    const coverage = held / (held + sum(({ days }) => days.missing));
+    const sums = new Counters(...datasets.map(({ days, holes }) => ({ ...days, holes })));
+    const [held, holes] = [sums.of('held'), sums.of('holes')];
+    const coverage = held / (held + sums.of('missing'));
     return {
       when: holes + outcomes.failed >= LEAST.missingObjects && coverage < THRESHOLDS.coverage,
       text: `the lake holds ${percentText(coverage)} of the days of this run, less than ${percentText(THRESHOLDS.coverage)}: ${countText(holes, 'hole')}, ${numberText(outcomes.failed)} failed`,
@@ -130,7 +129,7 @@ const RULES: Readonly<Record<string, Rule>> = {
 };
 
 /** The alerts of a run, most urgent first. */
-export function alertsOf(run: RunRecord, context: AlertContext): Alert[] {
+export function alertsOf(run: WrittenRun, context: AlertContext): Alert[] {
   return Object.entries(RULES).flatMap(([id, rule]) =>
     [rule(run, context)]
       .flat()
@@ -140,7 +139,7 @@ export function alertsOf(run: RunRecord, context: AlertContext): Alert[] {
 }
 
 /** Whether the alerts of a run depend on earlier runs. Reading these takes time. */
-export function needsEarlier({ summary: { outcomes, network } }: RunRecord): boolean {
+export function needsEarlier({ summary: { outcomes, network } }: WrittenRun): boolean {
   return outcomes.failed > 0 || network.limiter.refusals > 0;
 }
 

@@ -2,16 +2,12 @@
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
-import type { Server } from 'node:http';
 import { basename } from 'node:path';
-import { beginsWith, writeOwnFile } from '../../files/own-file.js';
+import { beginsWith, refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import type { OwnFile } from '../../files/own-file.js';
 import { errnoOf, toCryptodlError, usage } from '../../model/errors.js';
 import { reasonOf } from '../../text/path-faults.js';
 import type { PrometheusFigures } from './prometheus.js';
-
-/** A page of metrics. */
-export type Page = Pick<PrometheusFigures, 'contentType' | 'text'>;
 
 /** Prometheus scrapes with one connection. Further ones are for people. */
 const MOST_CONNECTIONS = 16;
@@ -25,7 +21,7 @@ const TIME_LIMITS = {
 
 /** Serves the page at `/metrics`. Returns the function that ends the server. Rejects with a usage error if it cannot listen. */
 export async function servePage(
-  page: Page,
+  page: PrometheusFigures,
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<() => Promise<void>> {
   const server = createServer(TIME_LIMITS, (request, response) => {
@@ -40,19 +36,6 @@ export async function servePage(
       );
   });
   server.maxConnections = MOST_CONNECTIONS;
-  await listen(server, host, port);
-  // A run that has ended must not wait for a reader of its metrics.
-  server.unref();
-  return () =>
-    new Promise((resolve) => {
-      server.close(() => {
-        resolve();
-      });
-      server.closeAllConnections();
-    });
-}
-
-async function listen(server: Server, host: string, port: number): Promise<void> {
   server.listen(port, host);
   try {
     await once(server, 'listening');
@@ -61,30 +44,42 @@ async function listen(server: Server, host: string, port: number): Promise<void>
     const why = code === 'EADDRINUSE' ? 'another program listens there' : reasonOf(code);
     throw usage(`--prometheus-port: cannot listen on ${host} port ${port} (${why})`, 'choose another port');
   }
-}
-
-/** The file of --prometheus-textfile. The user of node_exporter must be able to read it, whatever the umask is. */
-export function textfileAt(path: string): OwnFile {
-  return {
-    flag: 'prometheus-textfile',
-    path,
-    what: 'a file of these metrics',
-    isOwn: beginsWith('# HELP cryptodl_'),
-    mode: 0o644,
-    takesStreams: true,
+  // A run that has ended must not wait for a reader of its metrics.
+  server.unref();
+  return async () => {
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
   };
 }
 
 /**
- * Replaces the file in one step, because node_exporter may read it at any time. Resolves with a warning if that fails. The label
- * `textfile` keeps the files of several commands apart: node_exporter refuses equal metrics of two files.
+ * Rejects with a usage error for a file of another kind. The returned function replaces the file in one step, because node_exporter may read
+ * it at any time; it resolves with a warning if that fails. The label `textfile` keeps the files of several commands apart: node_exporter
+ * refuses equal metrics of two files.
  */
-export async function writeTextfile(file: OwnFile, page: Page): Promise<string | undefined> {
-  const text = await page.text({ textfile: basename(file.path, '.prom') });
-  try {
-    await writeOwnFile(file, (staged) => writeFile(staged, text));
-    return undefined;
-  } catch (error) {
-    return toCryptodlError(error).message;
-  }
+export async function openTextfile(
+  path: string,
+  page: PrometheusFigures,
+): Promise<() => Promise<string | undefined>> {
+  const file: OwnFile = {
+    flag: 'prometheus-textfile',
+    path,
+    what: 'a file of these metrics',
+    isOwn: beginsWith('# HELP cryptodl_'),
+    // The user of node_exporter must be able to read it, whatever the umask is.
+    mode: 0o644,
+    takesStreams: true,
+  };
+  await refuseForeignFile(file);
+  return async () => {
+    const text = await page.text({ textfile: basename(path, '.prom') });
+    try {
+      await writeOwnFile(file, (staged) => writeFile(staged, text));
+      return undefined;
+    } catch (error) {
+      return toCryptodlError(error).message;
+    }
+  };
 }

@@ -5,14 +5,15 @@ import { hostOf } from '../../model/fetch.js';
 import type { ProxyFigures } from '../../http/proxies/spread.js';
 import type { BreakerState } from '../../http/retry/breaker.js';
 import type { Clock } from '../../model/clock.js';
+import { grouped } from '../../model/by-name.js';
+import { Counters } from '../../model/counters.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import type { DatasetFigures } from '../report/tally.js';
-import type { HostFigures, NetworkFigures } from '../report/figures.js';
+import type { NetworkFigures } from '../report/figures.js';
 import { LATENCY_BOUNDS_S } from '../report/figures.js';
 import type { LiveRun } from '../report/live-run.js';
 import { METRICS } from './prometheus-metrics.js';
 import type { Labels, MetricName } from './prometheus-metrics.js';
-import { latest } from './run-history.js';
 import type { RunHistory } from './run-history.js';
 
 const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2, stopped: 3 };
@@ -28,17 +29,16 @@ type CountName = Exclude<MetricName, 'cryptodl_request_duration_seconds'>;
 
 /** One registry for all runs of a command. Only latencies and bytes are counted as they occur; all else is read for each page. */
 export class PrometheusFigures {
-  readonly #clock: Clock;
-  readonly #startedAt: number;
   readonly #registry = new Registry();
   readonly #metrics = new Map<CountName, Counter | Gauge>();
   readonly #latency: Histogram;
   readonly #runs: FollowedRun[] = [];
 
   /** `startedAt`: start of the command on the monotonic clock. */
-  constructor(clock: Clock, startedAt: number) {
-    this.#clock = clock;
-    this.#startedAt = startedAt;
+  constructor(
+    private readonly clock: Clock,
+    private readonly startedAt: number,
+  ) {
     const registers = [this.#registry];
     for (const [name, { type, help, labels }] of Object.entries(METRICS)) {
       const settings = { name, help, labelNames: [...labels], registers };
@@ -74,7 +74,7 @@ export class PrometheusFigures {
     for (const live of current) this.#addLevels(live);
     const figures = runs.flatMap(({ network }) => network?.() ?? []);
     this.#setProxies(current.flatMap(({ network }) => network?.().proxies ?? []));
-    this.#addLoopDelay(figures.map(({ loopDelayMs }) => loopDelayMs));
+    this.#setLoopDelay(figures.map(({ loopDelayMs }) => loopDelayMs));
     this.#addHosts(figures.flatMap(({ hosts }) => Object.entries(hosts)));
     this.#addDatasets();
     return this.#registry.metrics();
@@ -88,7 +88,7 @@ export class PrometheusFigures {
   #addProcess(): void {
     const { heapUsed, rss } = process.memoryUsage();
     this.#add('cryptodl_build_info', 1, { version: TOOL_VERSION });
-    this.#add('cryptodl_elapsed_seconds', (this.#clock.monotonic() - this.#startedAt) / 1000);
+    this.#add('cryptodl_elapsed_seconds', (this.clock.monotonic() - this.startedAt) / 1000);
     this.#add('cryptodl_heap_used_bytes', heapUsed);
     this.#add('cryptodl_resident_memory_bytes', rss);
   }
@@ -138,8 +138,7 @@ export class PrometheusFigures {
   #addLake(lake: NetworkFigures['lake']): void {
     if (lake === undefined) return;
     const { host, requests, retries, sentBytes, receivedBytes } = lake;
-    for (const [method, count] of Object.entries(requests))
-      this.#add('cryptodl_lake_requests_total', count, { host, method });
+    this.#addEach('cryptodl_lake_requests_total', 'method', requests, { host });
     this.#addEach('cryptodl_lake_retries_total', 'reason', retries);
     this.#add('cryptodl_lake_sent_bytes_total', sentBytes);
     this.#add('cryptodl_lake_received_bytes_total', receivedBytes);
@@ -167,81 +166,71 @@ export class PrometheusFigures {
 
   /** Each run has its own view of a proxy: the page shows the worst one. */
   #setProxies(proxies: readonly ProxyFigures[]): void {
-    for (const { proxy } of proxies) {
-      const same = proxies.filter((other) => other.proxy === proxy);
+    for (const [proxy, same] of grouped(proxies, (one) => one.proxy)) {
       this.#set('cryptodl_proxy_up', same.some(({ isDead }) => isDead) ? 0 : 1, { proxy });
       const pausedMs = Math.max(...same.map((one) => one.pausedMs));
       this.#set('cryptodl_proxy_paused_seconds', pausedMs / 1000, { proxy });
     }
   }
 
-  #addLoopDelay(delays: readonly NetworkFigures['loopDelayMs'][]): void {
-    for (const [name, of] of [
-      ['p50', 'p50'],
-      ['p99', 'p99'],
-      ['max', 'most'],
-    ] as const) {
-      const most = Math.max(0, ...delays.map((delay) => delay[of]));
-      this.#set(`cryptodl_event_loop_delay_${name}_seconds`, most / 1000);
-    }
+  #setLoopDelay(delays: readonly NetworkFigures['loopDelayMs'][]): void {
+    const most = (name: 'p50' | 'p99' | 'most'): number =>
+      Math.max(0, ...delays.map((delay) => delay[name])) / 1000;
+    this.#set('cryptodl_event_loop_delay_p50_seconds', most('p50'));
+    this.#set('cryptodl_event_loop_delay_p99_seconds', most('p99'));
+    this.#set('cryptodl_event_loop_delay_max_seconds', most('most'));
   }
 
-  #addHosts(hosts: readonly (readonly [string, HostFigures])[]): void {
-    const breakers = new Map<string, number>();
-    for (const [host, { statuses, breaker }] of hosts) {
-      for (const [status, count] of Object.entries(statuses))
-        this.#add('cryptodl_requests_total', count, { host, status });
+  #addHosts(hosts: readonly (readonly [string, NetworkFigures['hosts'][string]])[]): void {
+    for (const [host, same] of grouped(hosts, ([name]) => name)) {
+      for (const [, { statuses }] of same)
+        this.#addEach('cryptodl_requests_total', 'status', statuses, { host });
       // Each run has its own breakers: the page shows the worst one.
-      breakers.set(host, Math.max(BREAKER[breaker], breakers.get(host) ?? 0));
+      const states = same.map(([, { breaker }]) => BREAKER[breaker]);
+      this.#set('cryptodl_breaker_state', Math.max(...states), { host });
     }
-    for (const [host, state] of breakers) this.#set('cryptodl_breaker_state', state, { host });
   }
 
   #addDatasets(): void {
     const own = this.#runs.flatMap(({ live }) => live.plan?.tally.datasets ?? []);
     for (const { market, dataset, outcomes, rows, bytes } of own) {
-      for (const [outcome, count] of Object.entries(outcomes))
-        this.#add('cryptodl_objects_total', count, { market, dataset, outcome });
+      this.#addEach('cryptodl_objects_total', 'outcome', outcomes, { market, dataset });
       this.#add('cryptodl_rows_total', rows, { market, dataset });
       this.#add('cryptodl_bytes_total', bytes, { market, dataset });
     }
     // Records of earlier runs count for datasets that this process has no figures of.
     const all = [...this.#runs.flatMap(({ history }) => history.datasets), ...own];
-    for (const name of new Set(all.map(nameOf))) {
-      const same = all.filter((figures) => nameOf(figures) === name);
+    for (const same of grouped(all, nameOf).values()) {
       const ofProcess = same.filter((figures) => own.includes(figures));
-      this.#addLevelsOf(same, ofProcess.length > 0 ? ofProcess : same.slice(-1));
+      this.#setLevelsOf(same, ofProcess.length > 0 ? ofProcess : same.slice(-1));
     }
   }
 
   /** `all`: the figures of one dataset, oldest first. `current`: those whose objects count. */
-  #addLevelsOf(all: readonly DatasetFigures[], current: readonly DatasetFigures[]): void {
+  #setLevelsOf(all: readonly DatasetFigures[], current: readonly DatasetFigures[]): void {
     const { market = '', dataset = '' } = all[0] ?? {};
     const labels = { market, dataset };
-    const sumOf = (count: (figures: DatasetFigures) => number): number =>
-      current.reduce((sum, figures) => sum + count(figures), 0);
-    const held = sumOf(({ days }) => days.held);
-    const expected = held + sumOf(({ days }) => days.missing);
+    const sums = new Counters(
+      ...current.map(({ days, holes, outcomes: { failed } }) => ({ ...days, objects: failed + holes })),
+    );
+    const held = sums.of('held');
+    const expected = held + sums.of('missing');
     if (expected > 0) {
       this.#set('cryptodl_coverage_ratio', held / expected, labels);
-      this.#set(
-        'cryptodl_missing_objects',
-        sumOf(({ outcomes, holes }) => outcomes.failed + holes),
-        labels,
-      );
+      this.#set('cryptodl_missing_objects', sums.of('objects'), labels);
     }
-    const delays = all.flatMap(({ publicationDelayMs }) => publicationDelayMs ?? []);
-    const times = {
-      cryptodl_newest_period_end_timestamp_seconds: latest(all.map(({ newestEndMs }) => newestEndMs)),
-      cryptodl_fresh_until_timestamp_seconds: latest(all.map(({ freshUntilMs }) => freshUntilMs)),
-      cryptodl_publication_delay_seconds: delays.at(-1),
-    } as const;
-    for (const [metric, ms] of Object.entries(times) as [CountName, number | null | undefined][])
-      this.#set(metric, ms && ms / 1000, labels);
+    const secondsOf = (name: 'newestEndMs' | 'freshUntilMs' | 'publicationDelayMs'): number[] =>
+      all.flatMap((figures) => figures[name] ?? []).map((ms) => ms / 1000);
+    const [newest] = secondsOf('newestEndMs').toSorted((one, other) => other - one);
+    const [freshUntil] = secondsOf('freshUntilMs').toSorted((one, other) => other - one);
+    this.#set('cryptodl_newest_period_end_timestamp_seconds', newest, labels);
+    this.#set('cryptodl_fresh_until_timestamp_seconds', freshUntil, labels);
+    this.#set('cryptodl_publication_delay_seconds', secondsOf('publicationDelayMs').at(-1), labels);
   }
 
-  #addEach(name: CountName, label: string, counts: Readonly<Record<string, number>>): void {
-    for (const [value, count] of Object.entries(counts)) this.#add(name, count, { [label]: value });
+  #addEach(name: CountName, label: string, counts: Readonly<Record<string, number>>, labels?: Labels): void {
+    for (const [value, count] of Object.entries(counts))
+      this.#add(name, count, { ...labels, [label]: value });
   }
 
   #add(name: CountName, value: number, labels: Labels = {}): void {
@@ -249,9 +238,9 @@ export class PrometheusFigures {
   }
 
   /** Nothing for a value that is not known. */
-  #set(name: CountName, value: number | null | undefined, labels: Labels = {}): void {
+  #set(name: CountName, value: number | undefined, labels: Labels = {}): void {
     const metric = this.#metrics.get(name);
-    if (metric instanceof Gauge && typeof value === 'number') metric.set(labels, value);
+    if (metric instanceof Gauge && value !== undefined) metric.set(labels, value);
   }
 }
 

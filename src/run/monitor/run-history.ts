@@ -1,4 +1,6 @@
 /** The earlier runs of a lake: the figures that a new run continues, and what became of the last run. */
+import type { Exchange } from '../../exchange/exchange.js';
+import { findDataset } from '../../exchange/exchange-spec.js';
 import type { LakePaths } from '../../lake/layout.js';
 import type { DatasetFigures } from '../report/tally.js';
 import { readRuns, readStarts } from './run-record.js';
@@ -9,10 +11,17 @@ import type { Clock } from '../../model/clock.js';
 import { agoText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
 
-/** The parts of a run that tell which selection it has. */
+/** The parts of a run that tell which selection it has. The options are the given ones, without private addresses. */
 export type SelectedRun = Pick<RunRecord, 'verb' | 'job' | 'options'>;
 
-export type RunHistory = Readonly<ReturnType<typeof historyOf>>;
+export interface RunHistory {
+  /** End of the last run of the selection with exit code 0, in epoch milliseconds. */
+  readonly lastSuccessMs: number | undefined;
+  /** The number of latest runs of the selection that had failed objects. */
+  readonly failedInARow: number;
+  /** The figures in the records that were read of this verb and job, oldest first. */
+  readonly datasets: readonly DatasetFigures[];
+}
 
 export const NO_HISTORY: RunHistory = { lastSuccessMs: undefined, failedInARow: 0, datasets: [] };
 
@@ -28,40 +37,24 @@ export async function readRunsUntil(
   return runs.some(isFound) ? runs : (await readRuns(paths)).runs;
 }
 
-/** Whether the exchange has a dataset. */
-type IsKnown = (market: string, dataset: string) => boolean;
-
-/** Leaves out the datasets that `isKnown` does not know. Rejects with errors of the system. */
-export async function readHistory(paths: LakePaths, run: SelectedRun, isKnown: IsKnown): Promise<RunHistory> {
-  const runs = await readRunsUntil(paths, (each) => isSuccess(each) && isSame(each, run));
-  return historyOf(runs.toReversed(), run, isKnown);
-}
-
-/** `runs`: newest first. */
-function historyOf(runs: readonly RunRecord[], run: SelectedRun, isKnown: IsKnown) {
+/** Leaves out datasets that the exchange does not have. Rejects with errors of the system. */
+export async function readHistory(
+  paths: LakePaths,
+  run: SelectedRun,
+  exchange: Exchange,
+): Promise<RunHistory> {
+  const isSuccess = (each: RunRecord): boolean => each.summary.exitCode === 0 && isSame(each, run);
+  const runs = await readRunsUntil(paths, isSuccess);
   const own = runs.filter((each) => each.verb === run.verb && each.job === run.job);
   const same = own.filter((each) => isSame(each, run));
-  const success = same.find(isSuccess);
-  const runsSinceWell = same.findIndex(({ summary }) => summary.outcomes.failed === 0);
-  const datasets = new Map<string, DatasetFigures>();
-  for (const { summary } of own) {
-    for (const figures of summary.datasets.filter((each) => isKnown(each.market, each.dataset))) {
-      const name = `${figures.market} ${figures.dataset}`;
-      const newer = datasets.get(name);
-      datasets.set(name, {
-        ...(newer ?? figures),
-        newestEndMs: latest([newer?.newestEndMs, figures.newestEndMs]),
-        freshUntilMs: latest([newer?.freshUntilMs, figures.freshUntilMs]),
-      });
-    }
-  }
+  const success = same.findLast(isSuccess);
+  const runsSinceWell = same.toReversed().findIndex(({ summary }) => summary.outcomes.failed === 0);
   return {
-    /** End of the last run of the selection with exit code 0, in epoch milliseconds. */
     lastSuccessMs: success === undefined ? undefined : Date.parse(success.endedAt),
-    /** The number of latest runs of the selection that had failed objects. */
     failedInARow: runsSinceWell < 0 ? same.length : runsSinceWell,
-    /** By market and dataset: the newest figures in the records that were read of this verb and job. The two latest times may be of older records. */
-    datasets: [...datasets.values()],
+    datasets: own.flatMap(({ summary }) =>
+      summary.datasets.filter(({ market, dataset }) => findDataset(exchange, market, dataset) !== undefined),
+    ),
   };
 }
 
@@ -91,20 +84,7 @@ function layerOf({ verb, job, options }: SelectedRun): string {
   return JSON.stringify([verb, job, options['market'], options['dataset'], options['interval']]);
 }
 
-function isSuccess({ summary }: RunRecord): boolean {
-  return summary.exitCode === 0;
-}
-
-/** The latest time; null if there is none. */
-export function latest(times: readonly (number | null | undefined)[]): number | null {
-  const known = times.filter((time) => typeof time === 'number');
-  return known.length === 0 ? null : Math.max(...known);
-}
-
-export interface LastRun {
-  readonly verb: string;
-  readonly job: string | undefined;
-  readonly startedAt: string;
+export interface LastRun extends Pick<RunStart, 'verb' | 'job' | 'startedAt'> {
   /** `killed`, `running`: only the start is there. `failed`: the run could not begin. */
   readonly fate: 'ended' | 'failed' | 'killed' | 'running';
   readonly exitCode: number | undefined;
@@ -149,14 +129,8 @@ export async function lastRun(paths: LakePaths, running: boolean): Promise<LastR
   if (start !== undefined && (run === undefined || start.id > run.id)) return ofStart(start, running);
   if (run === undefined) return undefined;
   const { verb, job, startedAt, summary } = run;
-  return {
-    verb,
-    job,
-    startedAt,
-    fate: 'ended',
-    exitCode: summary.exitCode,
-    error: undefined,
-  };
+  const { exitCode } = summary;
+  return { verb, job, startedAt, fate: 'ended', exitCode, error: undefined };
 }
 
 /** A start without an end is that of a run that was killed, unless a run holds the lock. */
@@ -174,14 +148,18 @@ function isOrdered({ verb, options, isOrdered: hasWritten }: RunStart): boolean 
 }
 
 /** `vision, 3h 0m ago (2026-11-21 05:00 UTC): exit code 0`. The time is the start of the run. */
-export function fateText({ verb, job, startedAt, fate, exitCode, error }: LastRun, nowMs: number): string {
-  const name = printable(job === undefined ? verb : `${verb} ${job}`);
-  const when = agoText(Date.parse(startedAt), nowMs);
+export function fateText({ fate, exitCode, error, ...run }: LastRun, nowMs: number): string {
+  const when = agoText(Date.parse(run.startedAt), nowMs);
   const texts = {
     ended: `exit code ${exitCode ?? 0}`,
     failed: `could not begin: ${printable(error ?? '')}`,
     killed: 'was killed before its end',
     running: 'is running',
   };
-  return `${name}, ${when}: ${texts[fate]}`;
+  return `${printable(runName(run))}, ${when}: ${texts[fate]}`;
+}
+
+/** The runs of one crontab line or job: `vision`, or `vision bars` for a job. */
+export function runName({ verb, job }: Pick<RunStart, 'verb' | 'job'>): string {
+  return job === undefined ? verb : `${verb} ${job}`;
 }

@@ -27,12 +27,9 @@ const map = <T extends v.GenericSchema>(values: T) =>
   v.pipe(v.record(text, values), v.maxEntries(MOST_ENTRIES));
 const count = v.pipe(v.number(), v.minValue(0));
 const counts = map(count);
-const counted = <const Names extends readonly string[]>(
-  ...names: Names
-): Record<Names[number], typeof count> =>
-  Object.fromEntries(names.map((name) => [name, count])) as Record<Names[number], typeof count>;
-const PERCENTILES = ['p50', 'p95', 'p99'] as const;
-const percentiles = v.object(counted(...PERCENTILES));
+const counted = <const Name extends string>(...names: readonly Name[]) =>
+  Object.fromEntries(names.map((name) => [name, count])) as Record<Name, typeof count>;
+const percentiles = counted('p50', 'p95', 'p99');
 const outcomes = v.object(counted(...OUTCOME_KINDS));
 const instant = v.pipe(v.string(), v.isoTimestamp());
 
@@ -60,7 +57,6 @@ const RunSchema = v.object({
     outcomes,
     absent: counts,
     failed: counts,
-    times: v.object({ ...counted('planMs', 'pausedMs', 'workMs'), stagesMs: counts }),
     failures: v.nullable(text),
     datasets: list(
       v.object({
@@ -78,19 +74,16 @@ const RunSchema = v.object({
       }),
     ),
     network: v.object({
-      ...counted('mostInFlight', 'concurrency', 'retreats'),
+      ...counted('mostInFlight', 'concurrency'),
       retries: v.object({
-        ...counted('total', 'requests', 'succeeded', ...PERCENTILES),
+        ...percentiles,
+        ...counted('total', 'requests', 'succeeded'),
         reasons: counts,
       }),
-      firstByteMs: percentiles,
-      attemptMs: percentiles,
+      attemptMs: v.object(percentiles),
       errors: counts,
-      hosts: map(v.object({ statuses: counts, attemptMs: percentiles, breaker: text })),
-      limiter: v.object(counted('waits', 'waitedMs', 'refusals', 'refusalsPerHour')),
-      pool: v.object(counted('sockets', 'busy', 'queued', 'most')),
-      costMs: v.object({ waits: counts }),
-      loopDelayMs: v.object(counted('p50', 'p99', 'most', 'busyShare')),
+      hosts: map(v.object({ statuses: counts, attemptMs: v.object(percentiles), breaker: text })),
+      limiter: v.object(counted('waits', 'waitedMs', 'refusals')),
     }),
     alerts: list(v.object({ id: text, text, advice: text })),
     exitCode: v.pipe(v.number(), v.integer(), v.minValue(0)),
@@ -231,9 +224,7 @@ async function readAs<const Schema extends v.GenericSchema>(
 ): Promise<v.InferOutput<Schema> | undefined> {
   try {
     if (!(await lstat(path)).isFile()) return undefined;
-    const content: unknown = JSON.parse(readState(path, MAX_BYTES).toString('utf8'));
-    const parsed = v.safeParse(schema, content);
-    return parsed.success ? parsed.output : undefined;
+    return v.parse(schema, JSON.parse(readState(path, MAX_BYTES).toString('utf8')));
   } catch (error) {
     if (error instanceof CryptodlError) throw error;
     return undefined;

@@ -17,7 +17,6 @@ const COUNTED = ['objects', 'bytes', 'attempts', 'failed', 'retries'] as const;
 type Counted = (typeof COUNTED)[number];
 
 export class Timeline implements RunFollower {
-  readonly #clock: Pick<Clock, 'monotonic' | 'timer'>;
   #points: TimelinePoint[] = [];
   #intervalMs = INTERVAL_MS;
   /** The counts at the end of the last interval. */
@@ -25,14 +24,12 @@ export class Timeline implements RunFollower {
   #beganAt = 0;
   #timer: Timer | undefined;
 
-  constructor(clock: Pick<Clock, 'monotonic' | 'timer'>) {
-    this.#clock = clock;
-  }
+  constructor(private readonly clock: Pick<Clock, 'monotonic' | 'timer'>) {}
 
   entered(live: LiveRun): void {
     const { phase } = live.phase;
     if (phase === 'working') {
-      this.#beganAt = this.#clock.monotonic();
+      this.#beganAt = this.clock.monotonic();
       // Attempts before this moment were for the listing.
       this.#before = live.counts.all;
       this.#schedule(live);
@@ -48,7 +45,7 @@ export class Timeline implements RunFollower {
   }
 
   #schedule(live: LiveRun): void {
-    this.#timer = this.#clock.timer(this.#intervalMs, () => {
+    this.#timer = this.clock.timer(this.#intervalMs, () => {
       this.#add(live);
       this.#schedule(live);
     });
@@ -59,7 +56,7 @@ export class Timeline implements RunFollower {
     const since = (name: RunCount): number => counts.of(name) - (before[name] ?? 0);
     const { inFlight = 0, writing = 0, toWrite = 0 } = plan?.state() ?? {};
     this.#points.push({
-      atMs: Math.round(this.#clock.monotonic() - this.#beganAt),
+      atMs: Math.round(this.clock.monotonic() - this.#beganAt),
       ...countedBy(since),
       latency: Array.from({ length: LATENCY_BOUNDS_S.length + 1 }, (_, at) => since(`latency.${at}`)),
       inFlight,
@@ -69,7 +66,7 @@ export class Timeline implements RunFollower {
     });
     this.#before = counts.all;
     if (this.#points.length < MOST_POINTS) return;
-    this.#points = pairs(this.#points);
+    this.#points = this.#points.flatMap((point, at, all) => (at % 2 === 1 ? [] : joined(point, all[at + 1])));
     this.#intervalMs *= 2;
   }
 }
@@ -78,16 +75,9 @@ function countedBy(of: (name: Counted) => number): Record<Counted, number> {
   return Object.fromEntries(COUNTED.map((name) => [name, of(name)])) as Record<Counted, number>;
 }
 
-/** Joins each two neighbouring intervals to one. */
-function pairs(points: readonly TimelinePoint[]): TimelinePoint[] {
-  return points.flatMap((first, at) => {
-    if (at % 2 === 1) return [];
-    const second = points[at + 1];
-    return second === undefined ? first : join(first, second);
-  });
-}
-
-function join(first: TimelinePoint, second: TimelinePoint): TimelinePoint {
+/** Two neighbouring intervals as one. */
+function joined(first: TimelinePoint, second: TimelinePoint | undefined): TimelinePoint {
+  if (second === undefined) return first;
   return {
     ...second,
     ...countedBy((name) => first[name] + second[name]),

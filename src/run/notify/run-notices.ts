@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import { mapWireError } from '../../http/transport/error-map.js';
 import { createPools } from '../../http/transport/pool.js';
 import type { Pools } from '../../http/transport/pool.js';
-import { authoritiesOf } from '../../http/transport/sockets.js';
+import { poolOptions } from '../../http/transport/sockets.js';
 import { USER_AGENT } from '../../http/transport/transport.js';
 import type { Clock } from '../../model/clock.js';
 import { toCryptodlError, CryptodlError } from '../../model/errors.js';
@@ -83,10 +83,7 @@ function messageOf(
   const alerts = summary?.alerts ?? [];
   const ofLake = (text: string): string => text.replaceAll(lakeFlag(root), '');
   return {
-    verdict:
-      verdict === undefined
-        ? null
-        : { ...verdict, next: verdict.next === null ? null : ofLake(verdict.next) },
+    verdict: verdict === undefined ? null : { ...verdict, next: verdict.next && ofLake(verdict.next) },
     tool: 'cryptodl',
     version: TOOL_VERSION,
     at: new Date(clock.now()).toISOString(),
@@ -113,17 +110,10 @@ const MOST_PROXIES = 3;
 /** One for each of several proxies. Throws a usage error for a --ca-file that cannot be read. */
 function openPools(options: Options, surroundings: Surroundings, clock: Clock): readonly Pools[] {
   const proxies = proxiesOf(options.proxy, surroundings);
-  const { several, http } = proxies;
-  return (several.length > 0 ? several : [http]).slice(0, MOST_PROXIES).map((proxy) =>
-    createPools({
-      connections: 1,
-      keepAliveMs: options.keepAliveMs,
-      connectTimeoutMs: options.connectTimeoutMs,
-      http2: false,
-      authorities: authoritiesOf(options.caFile),
-      proxies: several.length > 0 ? { ...proxies, http: proxy, https: proxy } : proxies,
-      clock,
-    }),
+  const one = { ...options, mostInFlight: 1, poolLimit: undefined, poolLimitPerHost: 1, http2: false };
+  const ways = proxies.several.map((proxy) => ({ ...proxies, http: proxy, https: proxy }));
+  return (ways.length > 0 ? ways.slice(0, MOST_PROXIES) : [proxies]).map((way) =>
+    createPools(poolOptions({ options: one, clock, proxies: way })),
   );
 }
 
@@ -134,7 +124,7 @@ const ATTEMPT_MS = 5000;
 const DELAYS_MS = [250, 500, 1000];
 
 /** A text, or an object as JSON. */
-export type Content = string | object;
+type Content = string | object;
 
 /**
  * Sends a POST with the content, otherwise a GET, until the receiver answers with 2xx. Each attempt takes the next of `pools`, because a proxy

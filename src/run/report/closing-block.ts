@@ -2,7 +2,7 @@
 import type { Settled } from '../../http/host-states.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { Counters } from '../../model/counters.js';
+import type { Counters, Counts } from '../../model/counters.js';
 import { OUTCOME_KINDS } from '../../model/outcome.js';
 import { ABSENCE_REASONS, REASON_FACTS } from '../../model/absence-reasons.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
@@ -46,10 +46,10 @@ export function closingBlock(closing: Closing, isQuiet = false): string[] {
     ...(trouble.nothingNew ? [NOTHING_NEW] : []),
     ...unlessQuiet([...substituteLines(tally), ...noteLines(tally, ['changed', 'withdrawn'])]),
     ...noteLines(tally, ['shorter']),
-    ...(isQuiet && !trouble.strict ? [] : named(tally, PARTIAL, 'partial', partial)),
-    ...(Object.entries(tally.absentBy) as [AbsenceReason, number][])
-      .filter(([reason]) => !isQuiet || trouble.nothingNew || (trouble.strict && reason === 'hole'))
-      .flatMap(([reason, count]) => named(tally, `absent, ${reason}`, reason, count)),
+    ...(isQuiet && !trouble.strict ? [] : named(tally, PARTIAL, 'outcome.partial', partial)),
+    ...(Object.keys(tally.absentBy) as AbsenceReason[])
+      .filter((reason) => !isQuiet || trouble.nothingNew || (trouble.strict && reason === 'hole'))
+      .flatMap((reason) => named(tally, `absent, ${reason}`, `absentBy.${reason}`)),
     ...unlessQuiet(
       noteLines(tally, [
         'conflictingObjects',
@@ -80,11 +80,8 @@ export function timeText({
   stagesMs,
 }: RunEnd['times']): string | undefined {
   if (elapsedMs <= TIMES_AFTER_MS) return undefined;
-  const phases = [
-    `plan ${durationText(planMs)}`,
-    ...(pausedMs < 1000 ? [] : [`pauses ${durationText(pausedMs)}`]),
-    `work ${durationText(workMs)}`,
-  ].join(', ');
+  const pauses = pausedMs < 1000 ? '' : `pauses ${durationText(pausedMs)}, `;
+  const phases = `plan ${durationText(planMs)}, ${pauses}work ${durationText(workMs)}`;
   const stages = Object.entries(stagesMs).filter(([, ms]) => ms > 0);
   const sum = stages.reduce((total, [, ms]) => total + ms, 0);
   const shares = stages.map(([stage, ms]) => `${Math.round((ms / sum) * 100)} % ${stage}`);
@@ -93,46 +90,45 @@ export function timeText({
 
 /** Counts of objects by outcome, of objects that were not begun, and of jobs that have not ended. */
 function countsText(tally: Tally, undone: number, openJobs = 0): string {
-  const { outcomes } = tally;
-  const counts = OUTCOME_KINDS.filter((kind) => outcomes[kind] > 0).map(
-    (kind) => `${numberText(outcomes[kind])} ${kind}`,
-  );
-  if (undone > 0) counts.push(`${numberText(undone)} not done`);
-  if (openJobs > 0) counts.push(`${countText(openJobs, 'job')} not done`);
+  const counts = [
+    ...OUTCOME_KINDS.flatMap((kind) => some(tally.outcomes[kind], kind)),
+    ...some(undone, 'not done'),
+    ...(openJobs > 0 ? [`${countText(openJobs, 'job')} not done`] : []),
+  ];
   return counts.length === 0 ? 'nothing to do' : counts.join(', ');
 }
 
 function overlapLines(tally: Tally): string[] {
-  const [compared = 0, differing = 0, onlyRest = 0, onlyArchive = 0, shifted = 0] = (
-    ['compared', 'differing', 'onlyRest', 'onlyArchive', 'shifted'] as const
-  ).map((name) => tally.of(`overlap.${name}`));
+  const overlap: Counts = tally.by('overlap');
+  const { compared = 0, differing = 0, onlyRest = 0, onlyArchive = 0, shifted = 0 } = overlap;
   if (compared + onlyRest + onlyArchive === 0) return [];
   const parts = [
-    `${numberText(differing)} differ`,
-    ...(onlyRest > 0 ? [`${numberText(onlyRest)} only REST had`] : []),
-    ...(onlyArchive > 0 ? [`${numberText(onlyArchive)} only the archive has`] : []),
-    ...(shifted > 0
-      ? [`in ${numberText(shifted)} files the labels of the archive are off by one interval`]
-      : []),
+    `${numberText(compared)} rows of REST with those of the archive: ${numberText(differing)} differ`,
+    ...some(onlyRest, 'only REST had'),
+    ...some(onlyArchive, 'only the archive has'),
+    ...some(shifted, 'files the labels of the archive are off by one interval').map((text) => `in ${text}`),
   ];
-  return row(
-    'compared',
-    `${numberText(compared)} rows of REST with those of the archive: ${parts.join(', ')}`,
-  );
+  return row('compared', parts.join(', '));
+}
+
+/** `1,200 requests`; nothing for 0. */
+export function some(count: number, what: string): string[] {
+  return count > 0 ? [`${numberText(count)} ${what}`] : [];
 }
 
 /** A line with a name in front; none without a text. */
-export function row(name: string, text: string | undefined): string[] {
-  return text === undefined ? [] : [`  ${name.padEnd(11)}${text}`];
+export function row(name: string, text: string | undefined, width = 10): string[] {
+  return text === undefined ? [] : [`  ${name.padEnd(width)} ${text}`];
 }
 
 function work({ tally, network, times: { workMs } }: Closing): string[] {
   const [files, bytes, rows] = [tally.of('files'), tally.of('bytes'), tally.of('rows')];
   if (files === 0) return [];
   const speed = workMs > 0 ? ` at ${bytesText(Math.round((bytes / workMs) * 1000))}/s` : '';
-  const written = `${rows > 0 ? `${numberText(rows)} rows in ` : ''}${countText(files, 'file')}`;
+  const written = [...some(rows, 'rows'), countText(files, 'file')].join(' in ');
   const { settled } = network;
-  const [dropped, kept] = [tally.of('duplicatesDropped'), tally.of('duplicatesKept')];
+  const dropped = some(tally.of('duplicatesDropped'), 'exact duplicate rows within one object');
+  const kept = some(tally.of('duplicatesKept'), 'exact duplicate rows across objects');
   const requests = `${numberText(network.requests)} requests, ${numberText(network.retries.total)} retried`;
   return [
     ...row('fetched', `${bytesText(bytes)}${speed}, ${requests}`),
@@ -142,8 +138,8 @@ function work({ tally, network, times: { workMs } }: Closing): string[] {
       settled &&
         `at ${settled.level} objects in flight, of ${settled.most} at most: ${WHY_SETTLED[settled.why]}`,
     ),
-    ...(dropped > 0 ? row('dropped', `${numberText(dropped)} exact duplicate rows within one object`) : []),
-    ...(kept > 0 ? row('kept', `${numberText(kept)} exact duplicate rows across objects`) : []),
+    ...dropped.flatMap((text) => row('dropped', text)),
+    ...kept.flatMap((text) => row('kept', text)),
   ];
 }
 
@@ -154,22 +150,21 @@ const WHY_SETTLED: Readonly<Record<Settled['why'], string>> = {
 };
 
 function noteLines(tally: Tally, notes: readonly Note[]): string[] {
-  return notes.flatMap((note) => named(tally, NOTES[note], note, tally.of(note)));
+  return notes.flatMap((note) => named(tally, NOTES[note], note));
 }
 
 function substituteLines(tally: Tally): string[] {
-  const [fromRest, held] = [tally.of('archiveFailed.fromRest'), tally.of('archiveFailed.held')];
   const next = 'the archive did not answer; the next run tries it again';
   return [
-    ...(fromRest > 0 ? [`  ${numberText(fromRest)} from REST: ${next}, and its rows replace these`] : []),
-    ...(held > 0 ? [`  ${numberText(held)} held from REST stay: ${next}`] : []),
-  ];
+    ...some(tally.of('archiveFailed.fromRest'), `from REST: ${next}, and its rows replace these`),
+    ...some(tally.of('archiveFailed.held'), `held from REST stay: ${next}`),
+  ].map((line) => `  ${line}`);
 }
 
 function failedLines(tally: Tally): string[] {
-  return (Object.entries(tally.failedBy) as [ErrorCode, number][]).flatMap(([code, count]) => {
+  return (Object.keys(tally.failedBy) as ErrorCode[]).flatMap((code) => {
     const may = new CryptodlError(code, '').retryable ? ' (retrying may help)' : '';
-    return named(tally, `failed, ${code}${may}`, code, count);
+    return named(tally, `failed, ${code}${may}`, `failedBy.${code}`);
   });
 }
 
@@ -177,33 +172,35 @@ const PARTIAL = 'partial, fewer or more rows than the period must have';
 const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
 
 /** Routine absences, and objects that a run had no time for, have one example. Others have up to five, because they may need a check. */
-const ROUTINE: ReadonlySet<string> = new Set([
-  'time-over',
-  'not-published-yet',
-  ...ABSENCE_REASONS.filter((reason) => REASON_FACTS[reason].isProven),
+const ROUTINE: ReadonlySet<CountName> = new Set([
+  'failedBy.time-over',
+  'absentBy.not-published-yet',
+  ...ABSENCE_REASONS.filter((reason) => REASON_FACTS[reason].isProven).map(
+    (reason) => `absentBy.${reason}` as const,
+  ),
 ]);
 
-/** Empty if there are none. */
-function named(tally: Tally, title: string, key: string, count: number): string[] {
-  if (count <= 0) return [];
-  const examples = tally.examples.get(key) ?? [];
-  const shown = ROUTINE.has(key) ? examples.slice(0, 1) : examples;
+/** A count and its examples; nothing for 0. */
+function named(tally: Tally, title: string, name: CountName, count = tally.of(name)): string[] {
+  const examples = tally.examples.get(name) ?? [];
+  const shown = ROUTINE.has(name) ? examples.slice(0, 1) : examples;
   const more = count > shown.length ? [`      … and ${numberText(count - shown.length)} more`] : [];
-  return [`  ${numberText(count)} ${title}`, ...shown.map((text) => `      ${text}`), ...more];
+  return some(count, title).flatMap((line) => [
+    `  ${line}`,
+    ...shown.map((text) => `      ${text}`),
+    ...more,
+  ]);
 }
 
 // The lines at the end of `cryptodl run`: the end of each job.
 
-interface EndedJob {
-  readonly job: { readonly name: string };
-  /** Undefined for a job that was not started. */
-  readonly exitCode?: number;
-  /** Undefined for a job that began no object. */
-  readonly end?: Pick<RunEnd, 'tally' | 'undone'>;
-}
-
 export interface JobsClosing {
-  readonly jobs: readonly EndedJob[];
+  /** Without an exit code: the job was not started. Without an end: it began no object. */
+  readonly jobs: readonly {
+    readonly job: { readonly name: string };
+    readonly exitCode?: number;
+    readonly end?: Pick<RunEnd, 'tally' | 'undone'>;
+  }[];
   readonly elapsedMs: number;
   readonly reportPath: string | undefined;
   /** The counts of all jobs. */
@@ -217,15 +214,14 @@ export function jobsBlock({ jobs, elapsedMs, reportPath, counts, next }: JobsClo
   const width = Math.max(10, ...jobs.map(({ job }) => job.name.length));
   const all =
     succeeded === jobs.length ? 'all succeeded' : `${succeeded} succeeded, ${jobs.length - succeeded} failed`;
-  const step = next ?? (reportPath === undefined ? undefined : nextStep(counts, reportPath));
   return [
     `${countText(jobs.length, 'job')}: ${all}, in ${durationText(elapsedMs)}`,
-    ...jobs.map(({ job: { name }, exitCode, end }) => {
+    ...jobs.flatMap(({ job: { name }, exitCode, end }) => {
       const counted = end === undefined ? 'nothing done' : countsText(end.tally, end.undone);
       const code = exitCode === 0 ? '' : ` (exit code ${exitCode})`;
-      return `  ${name.padEnd(width)} ${exitCode === undefined ? 'not started' : counted + code}`;
+      return row(name, exitCode === undefined ? 'not started' : counted + code, width);
     }),
-    ...(reportPath === undefined ? [] : [`  ${'failures'.padEnd(width)} ${reportPath}`]),
-    ...(step === undefined ? [] : [`  ${'next'.padEnd(width)} ${step}`]),
+    ...row('failures', reportPath, width),
+    ...row('next', next ?? (reportPath && nextStep(counts, reportPath)), width),
   ];
 }

@@ -16,7 +16,6 @@ const NO_FAILURES: ReadonlySet<ErrorCode> = new Set(['interrupted', 'rate-limite
  * that waits alone costs the whole second.
  */
 export class Costs implements RequestFollower {
-  readonly #clock: Pick<Clock, 'monotonic'>;
   /** Requests in flight or waiting. */
   #requests = 0;
   /** Milliseconds of a request that has been in flight or waiting since the beginning. */
@@ -25,8 +24,7 @@ export class Costs implements RequestFollower {
   readonly #waiting = new Counters<Wait>();
   readonly #ms = new Counters<`waits.${Wait}` | `failures.${ErrorCode}`>();
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#clock = clock;
+  constructor(private readonly clock: Pick<Clock, 'monotonic'>) {
     this.#at = clock.monotonic();
   }
 
@@ -70,7 +68,7 @@ export class Costs implements RequestFollower {
   }
 
   #advance(): number {
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     if (this.#requests > 0) this.#shareMs += (now - this.#at) / this.#requests;
     this.#at = now;
     return this.#shareMs;
@@ -121,11 +119,10 @@ export class LoopDelay {
 
   /** Percentiles in milliseconds. `busyShare`: share of the time in which the event loop did not wait for events. */
   get figures(): { p50: number; p99: number; most: number; busyShare: number } {
-    const { max } = this.#whole;
     return {
       p50: delayMs(this.#whole.percentile(50)),
       p99: delayMs(this.#whole.percentile(99)),
-      most: max > 0 ? delayMs(max) : 0,
+      most: delayMs(this.#whole.max),
       busyShare: Math.round(performance.eventLoopUtilization(this.#begun).utilization * 100) / 100,
     };
   }

@@ -2,7 +2,7 @@
 import type { Wait } from '../../model/fetch.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { bytesText, countText, durationText, numberText } from '../../model/units.js';
-import { row } from './closing-block.js';
+import { row, some } from './closing-block.js';
 import type { NetworkFigures } from './figures.js';
 
 interface Diagnosed {
@@ -34,8 +34,8 @@ function proxyText(figures: NetworkFigures['proxies'][number]): string {
   const { proxy, requests, failures, refusals, isDead, pausedMs } = figures;
   const parts = [
     countText(requests, 'request'),
-    ...(failures > 0 ? [`${numberText(failures)} failed at the proxy`] : []),
-    ...(refusals > 0 ? [`${numberText(refusals)} refused by a host`] : []),
+    ...some(failures, 'failed at the proxy'),
+    ...some(refusals, 'refused by a host'),
     ...(pausedMs > 0 ? [`paused for another ${durationText(pausedMs)}`] : []),
     ...(isDead ? ['does not work'] : []),
   ];
@@ -54,7 +54,7 @@ function lakeText({ lake }: NetworkFigures): string | undefined {
   const retried = Object.values(lake.retries).reduce((sum, count) => sum + count, 0);
   const parts = [
     ...Object.entries(requests).map(([method, count]) => `${numberText(count)} ${method}`),
-    ...(retried > 0 ? [`${numberText(retried)} retried`] : []),
+    ...some(retried, 'retried'),
     `${bytesText(sentBytes)} sent`,
     `${bytesText(receivedBytes)} received`,
   ];
@@ -92,52 +92,44 @@ function nameText(run: Diagnosed): string | undefined {
   return isShown(run, ms) ? `${countText(misses, 'look-up')} took ${partText(run, ms)}${failed}` : undefined;
 }
 
-interface Bottleneck {
-  readonly what: string;
-  readonly advice: string;
-}
+type Bottleneck = readonly [what: string, advice: string];
 
 function bottleneckText(run: Diagnosed): string | undefined {
   const { waits, failures } = run.network.costMs;
   const costs: Readonly<Partial<Record<Wait | ErrorCode, number>>> = { ...waits, ...failures };
-  const texts = Object.entries({ ...BOTTLENECKS, permit: longestWaits(run.network) }) as [
-    Wait | ErrorCode,
-    Bottleneck,
-  ][];
-  const [worst] = texts
-    .map(([cost, text]) => ({ ...text, ms: costs[cost] ?? 0 }))
+  const texts = { ...BOTTLENECKS, permit: longestWaits(run.network) };
+  const [worst] = (Object.keys(texts) as (keyof typeof texts)[])
+    .map((cost) => ({ text: texts[cost], ms: costs[cost] ?? 0 }))
     .toSorted((one, other) => other.ms - one.ms);
   if (worst === undefined || !isShown(run, worst.ms, BOTTLENECK_SHARE)) return undefined;
   const share = Math.min(100, Math.round((worst.ms / run.elapsedMs) * 100));
-  return `${worst.what}, ${share} % of the run: ${worst.advice}`;
+  const [what, advice] = worst.text;
+  return `${what}, ${share} % of the run: ${advice}`;
 }
 
 const MORE_SOCKETS = 'a higher limit allows more requests at once';
 const TIMEOUT = 'a shorter timeout ends hanging requests sooner, a longer one waits for a slow host';
 
 /** Waits, and failed attempts by their error. */
-const BOTTLENECKS: Readonly<Partial<Record<Wait | ErrorCode, Bottleneck>>> = {
-  pause: {
-    what: 'refusals by a limit of the host (429, 418)',
-    advice: 'a longer --request-interval, or a lower --limits, sends fewer requests',
-  },
-  socket: { what: '--pool-limit', advice: MORE_SOCKETS },
-  'socket-of-host': { what: '--pool-limit-per-host', advice: MORE_SOCKETS },
-  'retry-budget': {
-    what: 'retries that waited, because too many requests failed',
-    advice: 'the host has a problem; a lower --concurrency sends no more requests than it can serve',
-  },
-  'back-off': {
-    what: 'waits before retries',
-    advice: 'a shorter --retry-delay or --retry-max-delay retries sooner',
-  },
-  'retry-after': { what: 'waits that the host asked for (Retry-After)', advice: 'no flag shortens them' },
-  breaker: { what: '--breaker-open', advice: 'a shorter time tries a failed host again sooner' },
-  'connect-timeout': { what: '--connect-timeout', advice: TIMEOUT },
-  'headers-timeout': { what: '--headers-timeout', advice: TIMEOUT },
-  'idle-timeout': { what: '--idle-timeout', advice: TIMEOUT },
-  'total-timeout': { what: '--total-timeout', advice: TIMEOUT },
-};
+const BOTTLENECKS = {
+  pause: [
+    'refusals by a limit of the host (429, 418)',
+    'a longer --request-interval, or a lower --limits, sends fewer requests',
+  ],
+  socket: ['--pool-limit', MORE_SOCKETS],
+  'socket-of-host': ['--pool-limit-per-host', MORE_SOCKETS],
+  'retry-budget': [
+    'retries that waited, because too many requests failed',
+    'the host has a problem; a lower --concurrency sends no more requests than it can serve',
+  ],
+  'back-off': ['waits before retries', 'a shorter --retry-delay or --retry-max-delay retries sooner'],
+  'retry-after': ['waits that the host asked for (Retry-After)', 'no flag shortens them'],
+  breaker: ['--breaker-open', 'a shorter time tries a failed host again sooner'],
+  'connect-timeout': ['--connect-timeout', TIMEOUT],
+  'headers-timeout': ['--headers-timeout', TIMEOUT],
+  'idle-timeout': ['--idle-timeout', TIMEOUT],
+  'total-timeout': ['--total-timeout', TIMEOUT],
+} as const satisfies Partial<Record<Wait | ErrorCode, Bottleneck>>;
 
 /** The rate limit with the longest waits for permits. */
 function longestWaits({ limiter }: NetworkFigures): Bottleneck {
@@ -146,11 +138,11 @@ function longestWaits({ limiter }: NetworkFigures): Bottleneck {
   );
   const [name, bucket] = longest ?? ['requests'];
   return bucket?.isChosen === true
-    ? {
-        what: `your limit for ${name}`,
-        advice: 'a higher --limits or --requests-per-minute, or a shorter --request-interval, raises it',
-      }
-    : { what: `the limit of the exchange for ${name}`, advice: 'no flag raises it' };
+    ? [
+        `your limit for ${name}`,
+        'a higher --limits or --requests-per-minute, or a shorter --request-interval, raises it',
+      ]
+    : [`the limit of the exchange for ${name}`, 'no flag raises it'];
 }
 
 function isShown({ elapsedMs }: Diagnosed, ms: number, share = SHOWN_SHARE): boolean {

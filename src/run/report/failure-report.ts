@@ -60,6 +60,7 @@ const EntrySchema = v.object({
 type ReportHeader = v.InferOutput<typeof HeaderSchema>;
 type JobHeader = v.InferOutput<typeof JobSchema>;
 type WrittenEntry = v.InferOutput<typeof EntrySchema>;
+type Result = Pick<WrittenEntry, 'kind' | 'code' | 'retryable' | 'attempts' | 'message' | 'at'>;
 /** A failure or a hole, with the number of its line, from 1. */
 type ReportEntry = WrittenEntry & { readonly line: number };
 
@@ -89,7 +90,11 @@ export async function readFailureReport(path: string) {
       throw usage(`${path} line ${line} is not a failure (${entry.issues[0].message})`, 'remove that line');
     entries.push({ ...entry.output, line });
   }
-  refuseStrays(path, jobs, entries);
+  // The line of a job has the options for its failures.
+  const names = new Set<string | undefined>(jobs.length === 0 ? [undefined] : jobs.map(({ job }) => job));
+  const stray = entries.find(({ job }) => !names.has(job));
+  if (stray !== undefined)
+    throw usage(`${path} line ${stray.line} names no job of the report`, 'remove that line');
   const target = (await lstat(path)).isSymbolicLink() ? await realpath(path) : path;
   return {
     /** As given. */
@@ -107,44 +112,29 @@ export async function readFailureReport(path: string) {
 
 /** The name of the newest report in a folder; undefined if the folder has none. */
 export async function newestReport(folder: string): Promise<string | undefined> {
-  const names = await readdir(folder).catch(() => []);
-  return names
-    .filter((name) => stampOf(name) !== '')
-    .sort((a, b) => (stampOf(a) < stampOf(b) ? -1 : 1))
-    .at(-1);
-}
-
-/** The time in the name of a report; empty for another file. */
-function stampOf(name: string): string {
-  if (!name.endsWith('.jsonl')) return '';
-  return /-(\d{8}T\d{9}Z.*)/s.exec(name.slice(0, -'.jsonl'.length))?.[1] ?? '';
+  const names: readonly string[] = await readdir(folder).catch(() => []);
+  // The name of another file has no time.
+  const reports = names.flatMap((name) => {
+    const time = /-(\d{8}T\d{9}Z.*)\.jsonl$/s.exec(name)?.[1];
+    return time === undefined ? [] : [{ name, time }];
+  });
+  return reports.sort((a, b) => (a.time < b.time ? -1 : 1)).at(-1)?.name;
 }
 
 /** `cut`: the number of the last line, if that line is cut. */
 async function linesOf(path: string) {
-  let text: string;
-  try {
-    text = await readFile(path, 'utf8');
-  } catch (error) {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw usage(`cannot read ${path} (${reasonOf(errnoOf(error))})`, GIVE_REPORT);
-  }
-  const all = text.split('\n').map((each, index) => ({ line: index + 1, text: each.trim() }));
-  const lines = all
-    .filter((each) => each.text !== '')
-    .map((each) => ({ line: each.line, content: parseJson(each.text) }));
+  });
+  const all = text.split('\n');
+  const lines = all.flatMap((each, index) =>
+    each.trim() === '' ? [] : [{ line: index + 1, content: parseJson(each.trim()) }],
+  );
   const damaged = lines.find(({ content }) => content === undefined);
   if (damaged === undefined) return { lines, cut: undefined };
   // The last line of a run that was killed has no line end.
   if (damaged.line === all.length) return { lines: lines.slice(0, -1), cut: damaged.line };
   throw usage(`${path} line ${damaged.line} is not JSON`, GIVE_REPORT);
-}
-
-/** In a report of several jobs, each failure must name a job of the report, because the line of the job has the options. */
-function refuseStrays(path: string, jobs: readonly JobHeader[], entries: readonly ReportEntry[]): void {
-  const names = new Set<string | undefined>(jobs.length === 0 ? [undefined] : jobs.map(({ job }) => job));
-  const stray = entries.find(({ job }) => !names.has(job));
-  if (stray !== undefined)
-    throw usage(`${path} line ${stray.line} names no job of the report`, 'remove that line');
 }
 
 /** Holes that wait in memory for the first failure, at most. */
@@ -195,13 +185,24 @@ function failuresInto(
 ): Pick<FailureReport, 'add' | 'addHole'> {
   let holes: string[] = [];
   let hasFailed = false;
+  const lineOf = (
+    { series, settings }: PartitionPlan,
+    { period, key }: ArchiveObject,
+    result: Result,
+  ): string => {
+    const { cadence } = period;
+    const own = { ...series, cadence, period: periodText(period), key, settings };
+    return `${jsonText({ v: 1, job, ...own, ...result } satisfies WrittenEntry)}\n`;
+  };
   return {
     add: (plan, object, { code, retryable, attempts, message }, at) => {
-      const line = lineOf(plan, object, { job, kind: 'failed', code, retryable, attempts, message, at });
-      const lines = [...holes, line].join('');
+      const lines = [
+        ...holes,
+        lineOf(plan, object, { kind: 'failed', code, retryable, attempts, message, at }),
+      ];
       holes = [];
       hasFailed = true;
-      return append(lines);
+      return append(lines.join(''));
     },
     addHole: (plan, object, at) => {
       const message =
@@ -209,25 +210,11 @@ function failuresInto(
           ? 'the archive does not have it, but has periods before and after it'
           : 'REST has no row of this period';
       const facts = { kind: 'absent', code: 'hole', retryable: true, attempts: 1 } as const;
-      const line = lineOf(plan, object, { job, ...facts, message, at });
+      const line = lineOf(plan, object, { ...facts, message, at });
       if (hasFailed) append(line).catch(() => undefined);
       else if (holes.length < PENDING_HOLES) holes.push(line);
     },
   };
-}
-
-function lineOf(
-  { series, settings }: PartitionPlan,
-  { period, key }: ArchiveObject,
-  {
-    job,
-    ...result
-  }: Pick<WrittenEntry, 'job' | 'kind' | 'code' | 'retryable' | 'attempts' | 'message' | 'at'>,
-): string {
-  const { cadence } = period;
-  const own = { ...series, cadence, period: periodText(period), key, settings };
-  const entry: WrittenEntry = { v: 1, job, ...own, ...result };
-  return `${jsonText(entry)}\n`;
 }
 
 export interface ReportFileOptions {
@@ -247,8 +234,8 @@ function createReportFile(
   const replaces = options.mode === 'replace';
   const target = options.path;
   let path = target;
-  let file: Promise<FileHandle> | undefined;
-  let tail = Promise.resolve();
+  /** Resolves when all lines so far are written. */
+  let written: Promise<FileHandle> | undefined;
   const start = async (): Promise<FileHandle> => {
     await makeFolder(dirname(target));
     if (replaces) path = await stagedBeside(target);
@@ -260,23 +247,23 @@ function createReportFile(
   };
   return {
     append: async (lines) => {
-      const opened = await (file ??= start());
-      const written = tail.then(() => opened.appendFile(lines));
-      tail = written;
+      written = (written ?? start()).then(async (file) => {
+        await file.appendFile(lines);
+        return file;
+      });
       await written;
     },
     close: async (isComplete) => {
-      if (file === undefined) {
+      if (written === undefined) {
         if (!isComplete) return replaces ? target : undefined;
         // A run without failures removes the report of an earlier run, and what a killed retry has left beside it.
         if (options.mode !== 'new') await removeReport(target);
         if (replaces) await removeLeftovers(dirname(target));
         return undefined;
       }
-      const opened = await file;
-      await tail;
-      await opened.sync();
-      await opened.close();
+      const file = await written;
+      await file.sync();
+      await file.close();
       if (replaces && isComplete) await rename(path, target);
       else if (replaces) await rm(path);
       return target;

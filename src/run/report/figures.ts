@@ -16,19 +16,13 @@ import type { DnsFigures } from '../../http/transport/dns-cache.js';
 import type { PoolUse } from '../../http/transport/pool.js';
 import type { Costs, LoopDelay } from './costs.js';
 
-export type HostFigures = ReturnType<typeof hostFigures>;
-
 /** Upper bounds in seconds. The archive answers most requests in less than 0.1 s. */
 export const LATENCY_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10] as const;
 
 /** The index of the first bound that is not below the latency; the number of bounds if all are. */
 export function latencyBucketOf(seconds: number): number {
-  const at = LATENCY_BOUNDS_S.findIndex((bound) => seconds <= bound);
-  return at < 0 ? LATENCY_BOUNDS_S.length : at;
+  return LATENCY_BOUNDS_S.filter((bound) => bound < seconds).length;
 }
-
-/** The status of an attempt without an answer. */
-const NO_STATUS = 'none';
 
 /** One hour. Longer times count as one hour. */
 const LONGEST_MS = 3_600_000;
@@ -53,41 +47,38 @@ export type RunCount =
 type EndedAttempt = Pick<AttemptEnd, 'request' | 'sentAt' | 'endedAt' | 'firstByteMs' | 'status' | 'error'>;
 
 export class Figures {
-  readonly #counts: Counters<RunCount>;
   #mostInFlight = 0;
   readonly #perRequest = createHistogram();
   readonly #firstByte = createHistogram();
   readonly #attempt = createHistogram();
   readonly #hosts = new Map<string, Host>();
 
-  constructor(counts = new Counters<RunCount>()) {
-    this.#counts = counts;
-  }
+  constructor(private readonly counts = new Counters<RunCount>()) {}
 
   begun(): void {
-    this.#counts.add('requests');
+    this.counts.add('requests');
     this.#mostInFlight = Math.max(this.#mostInFlight, this.#inFlight);
   }
 
   ended(attempt: EndedAttempt): void {
-    const { error, status = NO_STATUS } = attempt;
+    const { error, status = 'none' } = attempt;
     const ms = attempt.endedAt - attempt.sentAt;
     const host = this.#hostOf(hostOf(attempt.request.url));
-    this.#counts.add('attempts');
+    this.counts.add('attempts');
     host.statuses[status] = (host.statuses[status] ?? 0) + 1;
     if (attempt.firstByteMs !== undefined) record(this.#firstByte, attempt.firstByteMs);
     if (error === undefined) {
       record(this.#attempt, ms);
       record(host.attemptMs, ms);
-      this.#counts.add(`latency.${latencyBucketOf(ms / 1000)}`);
-    } else this.#counts.add('failed');
-    if (error instanceof CryptodlError) this.#counts.add(`errors.${error.code}`);
+      this.counts.add(`latency.${latencyBucketOf(ms / 1000)}`);
+    } else this.counts.add('failed');
+    if (error instanceof CryptodlError) this.counts.add(`errors.${error.code}`);
   }
 
   onRetry({ usesAttempt, error }: Pick<RetryEvent, 'usesAttempt' | 'error'>): void {
     if (!usesAttempt) return;
-    this.#counts.add('retries');
-    this.#counts.add(`reasons.${error.code}`);
+    this.counts.add('retries');
+    this.counts.add(`reasons.${error.code}`);
   }
 
   onBreaker(name: string, state: BreakerState, leftMs: () => number): void {
@@ -109,19 +100,21 @@ export class Figures {
     record(this.#perRequest, retries + 1);
     const isOk = error === undefined;
     const hasFailedFirst = retries > 0 || (error instanceof CryptodlError && error.hostFault);
-    if (isOk || hasFailedFirst) this.#counts.add('first');
-    if (hasFailedFirst) this.#counts.add('firstFailed');
+    if (isOk || hasFailedFirst) this.counts.add('first');
+    if (hasFailedFirst) this.counts.add('firstFailed');
     if (retries === 0) return;
-    this.#counts.add('retried');
-    if (isOk) this.#counts.add('retriedOk');
+    this.counts.add('retried');
+    if (isOk) this.counts.add('retriedOk');
   }
 
   get figures() {
-    const counts = this.#counts;
+    const { counts } = this;
     const { p50, p95, p99 } = percentiles(this.#perRequest);
     const reasons: ByCode = counts.by('reasons');
     const errors: ByCode = counts.by('errors');
-    const hosts = [...this.#hosts].map(([name, host]) => [name, hostFigures(host)] as const);
+    const hosts = [...this.#hosts].map(([name, { statuses, attemptMs, breaker }]) => {
+      return [name, { statuses: { ...statuses }, attemptMs: percentiles(attemptMs), breaker }] as const;
+    });
     return {
       /** Attempts that were sent, including sidecars and listing pages. */
       requests: counts.of('requests'),
@@ -147,13 +140,13 @@ export class Figures {
       attemptMs: percentiles(this.#attempt),
       /** Failed attempts by code. */
       errors,
-      /** By host and port. */
+      /** By host and port: ended attempts by HTTP status (`none`: without an answer), and answered ones in milliseconds. */
       hosts: Object.fromEntries(hosts),
     };
   }
 
   get #inFlight(): number {
-    return this.#counts.of('requests') - this.#counts.of('attempts');
+    return this.counts.of('requests') - this.counts.of('attempts');
   }
 
   #hostOf(name: string): Host {
@@ -166,16 +159,6 @@ export class Figures {
 }
 
 type ByCode = Readonly<Partial<Record<ErrorCode, number>>>;
-
-function hostFigures({ statuses, attemptMs, breaker }: Host) {
-  return {
-    /** Ended attempts by HTTP status; `none` for those without an answer. */
-    statuses: { ...statuses },
-    /** From the request to the end of an answered attempt, in milliseconds. */
-    attemptMs: percentiles(attemptMs),
-    breaker,
-  };
-}
 
 interface Host {
   readonly statuses: Record<string, number>;

@@ -22,15 +22,6 @@ type Stage = (typeof STAGES)[number];
 /** The verdict about the lake after the run, as the page of metrics shows it. */
 type Verdict = { readonly exitCode: ExitCode; readonly lacking: number } | undefined;
 
-/** The objects and files of a run that are in progress. */
-export interface WorkState {
-  /** Objects that are downloaded now. */
-  readonly inFlight: number;
-  /** Files that are written now, and complete ones that wait for a writer. */
-  readonly writing: number;
-  readonly toWrite: number;
-}
-
 /**
  * What a run does: the wait of `--jitter`, choosing of series, the wait for a publication, the lock and earlier commits of the lake,
  * its plan, its downloads and writes, its report and record.
@@ -61,18 +52,16 @@ export class LiveRun implements RequestFollower {
   /** Both are set when the run can send requests: first those of its plan. */
   network: (() => NetworkFigures) | undefined;
   hosts: (() => HostStates) | undefined;
-  /** Set when the downloads begin. */
-  plan: { readonly totals: PlanTotals; readonly tally: Tally; readonly state: () => WorkState } | undefined;
-  /** `atMs`: epoch milliseconds. */
-  end:
+  /** Set when the downloads begin. `state`: objects that are downloaded now, files that are written now, and complete ones that wait for a writer. */
+  plan:
     | {
-        readonly exitCode: ExitCode;
-        readonly verdict: Verdict;
-        readonly atMs: number;
+        readonly totals: PlanTotals;
+        readonly tally: Tally;
+        readonly state: () => Readonly<Record<'inFlight' | 'writing' | 'toWrite', number>>;
       }
     | undefined;
-  readonly #clock: Pick<Clock, 'monotonic' | 'now'>;
-  readonly #startedAt: number;
+  /** `atMs`: epoch milliseconds. */
+  end: { readonly exitCode: ExitCode; readonly verdict: Verdict; readonly atMs: number } | undefined;
   readonly #followers: RunFollower[] = [];
   readonly #pieces = new Set<{ readonly work: Work; readonly begunAt: number }>();
   readonly #stagesMs = new Counters<Stage | WorkStage>();
@@ -83,9 +72,10 @@ export class LiveRun implements RequestFollower {
   #waitingFor: string | undefined;
 
   /** `startedAt`: the beginning of the command, on the monotonic clock. */
-  constructor(clock: Pick<Clock, 'monotonic' | 'now'>, startedAt = clock.monotonic()) {
-    this.#clock = clock;
-    this.#startedAt = startedAt;
+  constructor(
+    private readonly clock: Pick<Clock, 'monotonic' | 'now'>,
+    private readonly startedAt = clock.monotonic(),
+  ) {
     this.#phaseAt = clock.monotonic();
   }
 
@@ -95,7 +85,7 @@ export class LiveRun implements RequestFollower {
 
   enter(phase: RunPhase): void {
     this.#phase = phase;
-    this.#phaseAt = this.#clock.monotonic();
+    this.#phaseAt = this.clock.monotonic();
     this.#waitingFor = undefined;
     if (phase === 'working') this.#workAt = this.#phaseAt;
     for (const follower of this.#followers) follower.entered?.(this);
@@ -103,7 +93,7 @@ export class LiveRun implements RequestFollower {
 
   /** Keeps the last figures, and releases the parts of the run that give them. */
   ended(exitCode: ExitCode, verdict?: Verdict): void {
-    this.end = { exitCode, verdict, atMs: this.#clock.now() };
+    this.end = { exitCode, verdict, atMs: this.clock.now() };
     const [network, hosts] = [this.network?.(), this.hosts?.()];
     this.network = network && (() => network);
     this.hosts = hosts && (() => hosts);
@@ -112,7 +102,7 @@ export class LiveRun implements RequestFollower {
   }
 
   get phase() {
-    const inPhaseForMs = Math.round(this.#clock.monotonic() - this.#phaseAt);
+    const inPhaseForMs = Math.round(this.clock.monotonic() - this.#phaseAt);
     return { phase: this.#phase, inPhaseForMs, waitingFor: this.#waitingFor };
   }
 
@@ -142,17 +132,14 @@ export class LiveRun implements RequestFollower {
 
   /** In the order of their beginning. `forMs`: milliseconds since then. */
   get pieces(): readonly (Work & { readonly forMs: number })[] {
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     return [...this.#pieces].map(({ work, begunAt }) => ({ ...work, forMs: Math.round(now - begunAt) }));
   }
 
   /** The number of pieces by stage, without requests and waits: the figures of the network count them. */
   get active(): Readonly<Record<Exclude<WorkStage, 'request' | 'wait'>, number>> {
     const counts = { partition: 0, download: 0, write: 0, check: 0, convert: 0, commit: 0 };
-    for (const {
-      work: { stage },
-    } of this.#pieces)
-      if (stage !== 'request' && stage !== 'wait') counts[stage] += 1;
+    for (const { stage } of this.pieces) if (stage !== 'request' && stage !== 'wait') counts[stage] += 1;
     return counts;
   }
 
@@ -190,11 +177,11 @@ export class LiveRun implements RequestFollower {
   }
 
   #add(work: Work, stage?: Stage | WorkStage): () => void {
-    const piece = { work, begunAt: this.#clock.monotonic() };
+    const piece = { work, begunAt: this.clock.monotonic() };
     this.#pieces.add(piece);
     return () => {
       this.#pieces.delete(piece);
-      if (stage !== undefined) this.#stagesMs.add(stage, this.#clock.monotonic() - piece.begunAt);
+      if (stage !== undefined) this.#stagesMs.add(stage, this.clock.monotonic() - piece.begunAt);
     };
   }
 
@@ -203,24 +190,24 @@ export class LiveRun implements RequestFollower {
   /** Measures a wait of the whole run. */
   async pause<T>(act: () => Promise<T>): Promise<T> {
     const phase = this.#workAt === undefined ? 'plan' : 'work';
-    const begunAt = this.#clock.monotonic();
+    const begunAt = this.clock.monotonic();
     try {
       return await act();
     } finally {
-      this.#pausedMs[phase] += this.#clock.monotonic() - begunAt;
+      this.#pausedMs[phase] += this.clock.monotonic() - begunAt;
     }
   }
 
   /** Whole milliseconds. Apart from rounding, `planMs`, `pausedMs` and `workMs` add up to `elapsedMs`. */
   get times() {
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     const workAt = this.#workAt ?? now;
     const { plan, work } = this.#pausedMs;
     return {
       /** Since the command began. */
-      elapsedMs: Math.round(now - this.#startedAt),
+      elapsedMs: Math.round(now - this.startedAt),
       /** From the beginning to the first object, without pauses: start-up, listing, plan, opening of the lake. */
-      planMs: Math.round(workAt - this.#startedAt - plan),
+      planMs: Math.round(workAt - this.startedAt - plan),
       /** Waits of the whole run: `--jitter`, `--wait-for-publication`, `--wait-lock`, and between rounds. */
       pausedMs: Math.round(plan + work),
       workMs: Math.round(now - workAt - work),

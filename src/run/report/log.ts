@@ -6,7 +6,9 @@ import type { Logger } from 'pino';
 import { makeFolderSync } from '../../files/disk.js';
 import type { AttemptEnd } from '../../model/fetch.js';
 import { CryptodlError, errnoOf, usage } from '../../model/errors.js';
+import type { Io } from '../../model/io.js';
 import type { RetryEvent } from '../../model/observer.js';
+import type { Options } from '../../plan/options/flags.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { linesText, printLines, shownPath } from '../../text/printable.js';
 
@@ -17,8 +19,8 @@ export interface Log {
 
 /** The log of `--log-file` and `--log-level`; without a file, a level other than info goes to stderr. Its warnings go to stderr. */
 export function openLogOf(
-  { logFile, logLevel: level }: { readonly logFile: string | undefined; readonly logLevel: string },
-  { stderr }: { readonly stderr: NodeJS.WritableStream },
+  { logFile, logLevel: level }: Pick<Options, 'logFile' | 'logLevel'>,
+  { stderr }: Pick<Io, 'stderr'>,
 ): Log {
   if (logFile === undefined && level === 'info')
     return { logger: pino({ level: 'silent' }), close: () => undefined };

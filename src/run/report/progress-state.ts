@@ -3,6 +3,7 @@ import type { BucketState, OpenBreaker } from '../../http/host-states.js';
 import { Counters } from '../../model/counters.js';
 import { bytesText, durationText, numberText, countText } from '../../model/units.js';
 import cliProgress from 'cli-progress';
+import { some } from './closing-block.js';
 import type { LiveRun } from './live-run.js';
 
 export type ProgressState = ReturnType<typeof progressState>;
@@ -61,8 +62,8 @@ export function progressText(state: ProgressState): string {
     `${bytesText(state.bytesPerSecond)}/s`,
     ...totalTexts(state).slice(2),
     state.inFlight === 0 && state.objects > 0 ? 'converting' : `${state.inFlight} in flight`,
-    ...(state.retried > 0 ? [`${numberText(state.retried)} retried`] : []),
-    ...(state.failed > 0 ? [`${numberText(state.failed)} failed`] : []),
+    ...some(state.retried, 'retried'),
+    ...some(state.failed, 'failed'),
   ].join(', ');
 }
 
@@ -127,8 +128,8 @@ function totalsLine(state: ProgressState, columns: number): string {
   // cli-progress derives the two strings only for bars that it draws on the terminal itself.
   const strings = { barCompleteString: '█'.repeat(cells), barIncompleteString: '░'.repeat(cells) };
   const bar = cliProgress.Format.BarFormat(share, { barsize: cells, barGlue: '', ...strings });
-  const failed = state.failed > 0 ? [`${numberText(state.failed)} failed`] : [];
-  return `  ${bar} ${Math.floor(share * 100)}%  ${[...totalTexts(state), ...failed].join(', ')}`;
+  const texts = [...totalTexts(state), ...some(state.failed, 'failed')].join(', ');
+  return `  ${bar} ${Math.floor(share * 100)}%  ${texts}`;
 }
 
 function downloadLines(state: ProgressState): Line[] {

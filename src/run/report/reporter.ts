@@ -1,22 +1,19 @@
 /** Reports the events of a run: lines on stderr for people, JSON on stdout for programs, and the log. */
 import type { AttemptEnd } from '../../model/fetch.js';
-import type { Clock } from '../../model/clock.js';
 import type { CryptodlError } from '../../model/errors.js';
+import type { Io } from '../../model/io.js';
 import type { Announcement, Observer, RetryEvent } from '../../model/observer.js';
 import type { TaskOutcome } from '../../model/outcome.js';
-import { bytesText, countText, durationText, numberText } from '../../model/units.js';
+import { bytesText, countText, durationText } from '../../model/units.js';
 import { printLines } from '../../text/printable.js';
-import { row } from './closing-block.js';
+import { row, some } from './closing-block.js';
 import { logAttempt, logRetry } from './log.js';
 import type { Log } from './log.js';
 import type { RunFollower } from './live-run.js';
 import { RunProgress } from './run-progress.js';
 import type { ProgressOptions } from './run-progress.js';
 
-export interface ReporterOptions {
-  readonly stdout: NodeJS.WritableStream;
-  readonly stderr: ProgressOptions['stream'];
-  readonly clock: Clock;
+export interface ReporterOptions extends Pick<Io, 'stdout' | 'stderr' | 'clock'> {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly progress: ProgressOptions['mode'];
@@ -35,17 +32,20 @@ const LONG_WAIT_MS = 5000;
 const MOST_WARNINGS = 20;
 
 export class Reporter implements Observer {
-  readonly #options: ReporterOptions;
   readonly #progress: RunProgress;
   /** Warnings of a run with `--quiet` that were not printed yet. */
   readonly #warnings: string[] = [];
   #unkeptWarnings = 0;
   #lastWaitLineAt = Number.NEGATIVE_INFINITY;
-  #hasTitle = false;
+  /** Prefix of each line while other jobs print. */
+  readonly #label: string;
+  /** Precedes the first line of a job that prints alone. */
+  readonly #title: string[];
 
-  constructor(options: ReporterOptions) {
-    this.#options = options;
-    const { quiet, json, progress, stderr: stream, clock } = options;
+  constructor(private readonly options: ReporterOptions) {
+    const { quiet, json, progress, stderr: stream, clock, job, isBeside = false } = options;
+    this.#label = isBeside && job !== undefined ? `[${job}] ` : '';
+    this.#title = isBeside || job === undefined ? [] : [`[${job}]`];
     // Events on stdout are data, so `--quiet` does not end them.
     const mode = quiet && !(json && progress === 'json') ? 'none' : progress;
     this.#progress = new RunProgress({
@@ -55,7 +55,7 @@ export class Reporter implements Observer {
       clock,
       emit: (fields) => {
         if (json) this.event('progress', fields);
-        else printLines(stream, [{ event: 'progress', job: options.job, ...fields }]);
+        else printLines(stream, [{ event: 'progress', job, ...fields }]);
       },
     });
   }
@@ -67,7 +67,7 @@ export class Reporter implements Observer {
 
   /** Lines for people; not printed with `--quiet`. */
   say(lines: readonly string[]): void {
-    if (!this.#options.quiet) this.#print(lines);
+    if (!this.options.quiet) this.#print(lines);
   }
 
   /** Lines that are printed also with `--quiet`, after the kept warnings. */
@@ -80,37 +80,33 @@ export class Reporter implements Observer {
   /** A line that the user asked for; printed also with `--quiet`. */
   note(line: string): void {
     this.#print([line]);
-    this.#options.log.logger.info(line);
+    this.options.log.logger.info(line);
   }
 
   waiting(message: string): void {
     this.say([message]);
     this.event('waiting', { message });
-    this.#options.log.logger.info(message);
-  }
-
-  /** Prints a warning. With `--quiet`, it is kept and printed only with later `alarm` lines. */
-  warn(text: string): void {
-    this.#warn(text, this.#options.quiet);
+    this.options.log.logger.info(message);
   }
 
   /** Prints a warning also with `--quiet`: a file that the user asked for is not there. */
   warnOfOutput(text: string): void {
-    this.#warn(text, false);
+    this.warn(text, false);
   }
 
-  #warn(text: string, isKept: boolean): void {
-    const message = this.#options.nameOptions?.(text) ?? text;
+  /** Prints a warning. With `--quiet`, it is kept and printed only with later `alarm` lines. */
+  warn(text: string, isKept = this.options.quiet): void {
+    const message = this.options.nameOptions?.(text) ?? text;
     const line = `warning: ${message}`;
     if (!isKept) this.#print([line]);
     else if (this.#warnings.length < MOST_WARNINGS) this.#warnings.push(line);
     else this.#unkeptWarnings += 1;
     this.event('warning', { message });
-    this.#options.log.logger.warn(message);
+    this.options.log.logger.warn(message);
   }
 
   event(event: string, fields: object): void {
-    const { json, stdout, job } = this.#options;
+    const { json, stdout, job } = this.options;
     if (!json) return;
     this.#progress.clear();
     printLines(stdout, [{ event, job, ...fields }]);
@@ -127,23 +123,20 @@ export class Reporter implements Observer {
     // The progress counts it.
   }
 
+  /** An object that has changed upstream has an event of its own, for users of its old rows. */
   outcome(outcome: TaskOutcome): void {
     const { outcome: kind, ...facts } = outcome;
     this.event('object', outcome);
-    if (outcome.outcome === 'ok' || outcome.outcome === 'partial') this.#reportChanged(outcome);
-    this.#options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
-  }
-
-  /** Reports an object that has changed upstream, for users of its old rows. */
-  #reportChanged({ changed, ...outcome }: Extract<TaskOutcome, { outcome: 'ok' | 'partial' }>): void {
-    if (changed === undefined) return;
-    const { market, dataset, interval, symbol, period, key, bytes } = outcome;
-    const to = { bytes, sha256: changed.sha256 };
-    this.event('changed', { market, dataset, interval, symbol, period, key, from: changed.from, to });
+    if ('changed' in outcome && outcome.changed !== undefined) {
+      const { market, dataset, interval, symbol, period, key, bytes, changed } = outcome;
+      const to = { bytes, sha256: changed.sha256 };
+      this.event('changed', { market, dataset, interval, symbol, period, key, from: changed.from, to });
+    }
+    this.options.log.logger[kind === 'failed' ? 'error' : 'debug'](facts, kind);
   }
 
   retry(event: RetryEvent): void {
-    const { clock, log } = this.#options;
+    const { clock, log } = this.options;
     const fields = logRetry(log, event);
     this.event('retry', fields);
     if (event.delayMs < LONG_WAIT_MS || clock.monotonic() - this.#lastWaitLineAt < LONG_WAIT_MS) return;
@@ -152,16 +145,16 @@ export class Reporter implements Observer {
   }
 
   attempt(attempt: AttemptEnd): void {
-    logAttempt(this.#options.log, attempt);
+    logAttempt(this.options.log, attempt);
   }
 
   /** Prints the last lines of a run. `error`: the error that ended it early. */
   end(lines: readonly string[], how: { error: CryptodlError | undefined; isWell: boolean }): void {
     this.#progress.stop();
-    const { error } = how;
+    const { error, isWell } = how;
     if (error !== undefined)
       this.alarm([`cryptodl: ${error.message}`, ...(error.hint === undefined ? [] : [`  ${error.hint}`])]);
-    if (how.isWell) this.say(lines);
+    if (isWell) this.say(lines);
     else this.alarm(lines);
   }
 
@@ -172,23 +165,17 @@ export class Reporter implements Observer {
 
   close(): void {
     this.#progress.stop();
-    this.#options.log.close();
-  }
-
-  /** Prefix of each line while other jobs print. */
-  get #label(): string {
-    const { job, isBeside } = this.#options;
-    return job === undefined || isBeside !== true ? '' : `[${job}] `;
+    this.options.log.close();
   }
 
   #print(lines: readonly string[]): void {
     this.#progress.clear();
-    const { job, isBeside, stderr } = this.#options;
-    const title = job === undefined || isBeside === true || this.#hasTitle ? [] : [`[${job}]`];
-    this.#hasTitle = true;
     // In these lines a tab is part of a name, so it is escaped. Only tables for programs separate cells with tabs.
     const shown = lines.map((line) => line.replaceAll('\t', String.raw`\t`));
-    printLines(stderr, [...title, ...shown.map((line) => `${this.#label}${line}`)]);
+    printLines(this.options.stderr, [
+      ...this.#title.splice(0),
+      ...shown.map((line) => `${this.#label}${line}`),
+    ]);
   }
 }
 
@@ -208,26 +195,21 @@ function planBlock({
   totals,
   terms,
 }: Announcement): string[] {
-  const absent = Object.entries(totals.absentBy).map(([reason, number]) => `${numberText(number)} ${reason}`);
+  const absent = Object.entries(totals.absentBy).flatMap(([reason, number]) => some(number, reason));
   const ofArchive = totals.fetch - totals.fetchRest;
   const size = [
     ...(ofArchive === 0 ? [] : [`${countText(ofArchive, 'object')}, ${bytesText(totals.fetchBytes)}`]),
     ...(totals.fetchRest === 0 ? [] : [`${countText(totals.fetchRest, 'period')} from REST`]),
   ].join(' and ');
-  const fetch =
-    totals.fetch === 0
-      ? 'nothing'
-      : `${size}, into ${countText(totals.partitions, 'partition')} of ${formats}`;
+  const fetch = `${size}, into ${countText(totals.partitions, 'partition')} of ${formats}`;
   const parts = Object.entries(totals.fetchBy)
     .filter(([, { objects }]) => objects > 0)
-    .flatMap(([name, { objects, bytes }]) =>
-      row('', `${name}: ${countText(objects, 'object')}, ${bytesText(bytes)}`),
-    );
+    .flatMap(([name, of]) => row('', `${name}: ${countText(of.objects, 'object')}, ${bytesText(of.bytes)}`));
   const names = symbols.length > MOST_NAMES ? countText(totals.series, 'series') : symbols.join(', ');
   return [
     `${what} in ${folder}: ${totals.series === 0 ? idle : `${names}, ${range}`}`,
     ...notes.map((note) => `  ${note}`),
-    ...row('to fetch', fetch),
+    ...row('to fetch', totals.fetch === 0 ? 'nothing' : fetch),
     // One line per dataset, if there are several.
     ...(parts.length < 2 ? [] : parts),
     ...(totals.wider > 0

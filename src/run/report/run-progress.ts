@@ -1,6 +1,7 @@
 /** The progress of a run: a live view on a terminal, a line now and then in logs, or events for programs. */
 import type { Clock, Timer } from '../../model/clock.js';
 import type { Io, OutputStream } from '../../model/io.js';
+import type { Options } from '../../plan/options/flags.js';
 import { liveLines, progressFields, progressState, progressText } from './progress-state.js';
 import type { LiveRun, RunFollower } from './live-run.js';
 
@@ -14,16 +15,9 @@ export interface ProgressOptions {
   readonly emit: (fields: object) => void;
 }
 
-interface OutputOptions {
-  readonly progress: ProgressOptions['mode'] | 'auto';
-  readonly json: boolean;
-  readonly logFile: string | undefined;
-  readonly logLevel: string;
-}
-
 /** `isBeside`: other jobs print at the same time. */
 export function progressMode(
-  { progress, json, logFile, logLevel }: OutputOptions,
+  { progress, json, logFile, logLevel }: Pick<Options, 'progress' | 'json' | 'logFile' | 'logLevel'>,
   { stderr, environment }: Pick<Io, 'stderr' | 'environment'>,
   isBeside: boolean,
 ): ProgressOptions['mode'] {
@@ -43,36 +37,26 @@ const SPEED_MS = 10_000;
 const SAMPLE_MS = 1000;
 
 export class RunProgress implements RunFollower {
-  readonly #options: ProgressOptions;
   readonly #screen: LiveScreen;
-  #live: LiveRun | undefined;
+  /** Shows the progress now. Undefined while the run is not in progress. */
+  #show: (() => void) | undefined;
   #timer: Timer | undefined;
-  #beganAt = 0;
-  /** Retries of the listing. */
-  #retriedBefore = 0;
-  #speed: Speed;
 
-  constructor(options: ProgressOptions) {
-    this.#options = options;
+  constructor(private readonly options: ProgressOptions) {
     this.#screen = new LiveScreen(options.stream);
-    this.#speed = new Speed(options.clock.monotonic());
   }
 
   entered(live: LiveRun): void {
     const { phase } = live.phase;
-    const isBegun = this.#live !== undefined;
-    if (phase === 'working' || (phase === 'selecting' && !isBegun)) {
-      this.#live = live;
-      this.#beganAt = this.#options.clock.monotonic();
-      this.#retriedBefore = live.counts.of('retries');
-      this.#speed = new Speed(this.#beganAt);
+    if (phase === 'working' || (phase === 'selecting' && this.#show === undefined)) {
+      this.#show = this.#progressOf(live);
       // Lines of a log begin with the downloads: a plan has no total.
-      if (phase === 'working' || this.#options.mode !== 'plain') this.#start();
-    } else if (phase === 'ending' && isBegun) {
+      if (phase === 'working' || this.options.mode !== 'plain') this.#start(this.#show);
+    } else if (phase === 'ending') {
       // The last event has the counts of the whole run.
-      if (this.#options.mode === 'json' && this.#timer !== undefined) this.#show();
+      if (this.options.mode === 'json' && this.#timer !== undefined) this.#show?.();
       this.stop();
-      this.#live = undefined;
+      this.#show = undefined;
     }
   }
 
@@ -84,60 +68,57 @@ export class RunProgress implements RunFollower {
   /** Ends the display. Returns whether a live view was there. */
   stop(): boolean {
     this.#timer?.cancel();
-    const wasLive = this.#timer !== undefined && this.#options.mode === 'bar';
+    const wasLive = this.#timer !== undefined && this.options.mode === 'bar';
     this.#timer = undefined;
     this.#screen.clear();
     return wasLive;
   }
 
-  #start(): void {
+  #start(show: () => void): void {
     this.stop();
-    const { mode, clock } = this.#options;
+    const { mode, clock } = this.options;
     if (mode === 'none') return;
     const timer = clock.timer(EVERY_MS[mode], () => {
-      this.#show();
+      show();
       timer.restart();
     });
     this.#timer = timer;
   }
 
-  #show(): void {
-    const live = this.#live;
-    if (live === undefined) return;
-    const { mode, stream, label, emit, clock } = this.#options;
-    const now = clock.monotonic();
-    const state = progressState(live, {
-      elapsedMs: now - this.#beganAt,
-      bytesPerSecond: this.#speed.of(now, live.counts.of('bytes')),
-      retriedBefore: this.#retriedBefore,
-    });
-    if (mode === 'json') emit(progressFields(state));
-    else if (mode === 'plain') stream.write(`${label}${progressText(state)}\n`);
-    else if (state.phase === 'work' || state.elapsedMs >= PLAN_SHOWN_AFTER_MS)
-      this.#screen.draw(liveLines(state, this.#screen));
+  /** Returns the function that shows the progress of the run since now. */
+  #progressOf(live: LiveRun): () => void {
+    const { mode, stream, label, emit, clock } = this.options;
+    const beganAt = clock.monotonic();
+    // Those of the listing.
+    const retriedBefore = live.counts.of('retries');
+    const speedAt = speedSince(beganAt);
+    return () => {
+      const now = clock.monotonic();
+      const elapsedMs = now - beganAt;
+      const bytesPerSecond = speedAt(now, live.counts.of('bytes'));
+      const state = progressState(live, { elapsedMs, bytesPerSecond, retriedBefore });
+      if (mode === 'json') emit(progressFields(state));
+      else if (mode === 'plain') stream.write(`${label}${progressText(state)}\n`);
+      else if (state.phase === 'work' || elapsedMs >= PLAN_SHOWN_AFTER_MS)
+        this.#screen.draw(liveLines(state, this.#screen));
+    };
   }
 }
 
 /** Bytes per second within the last `SPEED_MS`. It changes once per second, with each sample. */
-class Speed {
-  readonly #samples: { readonly at: number; readonly bytes: number }[];
-  #perSecond = 0;
-
-  constructor(at: number) {
-    this.#samples = [{ at, bytes: 0 }];
-  }
-
-  of(now: number, bytes: number): number {
-    const samples = this.#samples;
+function speedSince(beganAt: number): (now: number, bytes: number) => number {
+  const samples = [{ at: beganAt, bytes: 0 }];
+  let perSecond = 0;
+  return (now, bytes) => {
     const isDue = now - (samples.at(-1)?.at ?? now) >= SAMPLE_MS;
     if (isDue) samples.push({ at: now, bytes });
     // Before the first sample there is no earlier speed to show.
-    else if (samples.length > 1) return this.#perSecond;
+    else if (samples.length > 1) return perSecond;
     while (samples[1] !== undefined && now - samples[1].at >= SPEED_MS) samples.shift();
     const [first = { at: now, bytes }] = samples;
-    this.#perSecond = now > first.at ? Math.round(((bytes - first.bytes) / (now - first.at)) * 1000) : 0;
-    return this.#perSecond;
-  }
+    perSecond = now > first.at ? Math.round(((bytes - first.bytes) / (now - first.at)) * 1000) : 0;
+    return perSecond;
+  };
 }
 
 const ERASE_BELOW = '\u001b[J';
@@ -155,21 +136,18 @@ const USUAL_SIZE = { columns: 80, rows: 24 };
  * of the terminal lasts longer than a frame: a process that is killed leaves nothing to restore.
  */
 export class LiveScreen {
-  readonly #stream: OutputStream;
   /** Undefined while nothing is shown. */
   #shown: string | undefined;
 
-  constructor(stream: OutputStream) {
-    this.#stream = stream;
-  }
+  constructor(private readonly stream: OutputStream) {}
 
   get columns(): number {
-    return this.#stream.columns || USUAL_SIZE.columns;
+    return this.stream.columns || USUAL_SIZE.columns;
   }
 
   /** Lines that fit on the screen below the empty one. */
   get rows(): number {
-    return Math.max(1, (this.#stream.rows || USUAL_SIZE.rows) - 1);
+    return Math.max(1, (this.stream.rows || USUAL_SIZE.rows) - 1);
   }
 
   /** Shows these lines in place of the shown ones. Writes nothing if they and the size of the terminal are the same. */
@@ -181,14 +159,14 @@ export class LiveScreen {
     const shown = `${this.columns} ${this.rows} ${sent}`;
     if (shown === this.#shown) return;
     this.#shown = shown;
-    this.#stream.write(sent);
+    this.stream.write(sent);
   }
 
   /** Erases the lines. */
   clear(): void {
     if (this.#shown === undefined) return;
     this.#shown = undefined;
-    this.#stream.write(`\r${ERASE_BELOW}`);
+    this.stream.write(`\r${ERASE_BELOW}`);
   }
 }
 

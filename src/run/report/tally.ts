@@ -16,10 +16,7 @@ import { LATE_MS } from '../../model/absence-reasons.js';
 export type DatasetFigures = Readonly<DatasetTally['figures']>;
 
 /** The outcomes of one dataset of a market. */
-export class DatasetTally {
-  readonly #counts = new Counters<CountName>();
-  readonly #name: Pick<Series, 'market' | 'dataset'>;
-  readonly #dayStart: DayStart;
+class DatasetTally extends Counters<CountName> {
   #newest: Period | undefined;
   /** The newest held period of series that have each period. */
   #newestOfAll: Period | undefined;
@@ -29,75 +26,64 @@ export class DatasetTally {
   /** By their last day. */
   readonly #unpublished = new Map<number, Period>();
 
-  constructor({ market, dataset }: Pick<Series, 'market' | 'dataset'>, dayStart: DayStart) {
-    this.#name = { market, dataset };
-    this.#dayStart = dayStart;
+  constructor(
+    private readonly name: Pick<Series, 'market' | 'dataset'>,
+    private readonly dayStart: DayStart,
+  ) {
+    super();
   }
 
-  count(
+  /** Notes which periods are held, published and unpublished. */
+  note(
     series: Series,
     { period, lastModified }: Pick<ArchiveObject, 'period' | 'lastModified'>,
     outcome: Outcome,
   ): void {
-    countOutcome(this.#counts, outcome, period);
+    const isOfEach = hasEachPeriod(series, period);
     if (outcome.kind === 'absent') {
-      if (outcome.reason === 'not-published-yet' && hasEachPeriod(series, period))
-        this.#unpublished.set(period.to, period);
+      if (outcome.reason === 'not-published-yet' && isOfEach) this.#unpublished.set(period.to, period);
       if (outcome.reason === 'delisted' || outcome.reason === 'dataset-ended')
         this.#endedTo = Math.max(this.#endedTo, period.to);
     }
     if (outcome.kind === 'absent' || outcome.kind === 'failed') return;
     if (period.to > (this.#newest?.to ?? 0)) this.#newest = period;
-    if (hasEachPeriod(series, period) && period.to > (this.#newestOfAll?.to ?? 0)) this.#newestOfAll = period;
+    if (isOfEach && period.to > (this.#newestOfAll?.to ?? 0)) this.#newestOfAll = period;
     const atMs = lastModified === undefined ? Number.NaN : Date.parse(lastModified);
     if (!Number.isNaN(atMs) && period.to > (this.#published?.to ?? 0))
       this.#published = { to: period.to, atMs };
   }
 
   get figures() {
-    const counts = this.#counts;
-    const [newest, published] = [this.#newest, this.#published];
-    const next = [...this.#unpublished.values()]
+    const [newest, held, published] = [this.#newest, this.#newestOfAll, this.#published];
+    const [next] = [...this.#unpublished.values()]
       .filter(({ to }) => to > (newest?.to ?? 0))
-      .toSorted((one, other) => one.to - other.to)[0];
+      .toSorted((one, other) => one.to - other.to);
+    // None is due after the newest held period if the series have ended.
+    const hasDue = held !== undefined && this.#endedTo <= held.to;
+    const due = next ?? (hasDue ? periodAt(held.cadence, held.to) : undefined);
+    const endMs = ({ to }: Pick<Period, 'to'>): number => startOfDay(to, this.dayStart);
+    const { market, dataset } = this.name;
     return {
-      ...this.#name,
-      outcomes: outcomesOf(counts),
+      market,
+      dataset,
+      outcomes: outcomesOf(this),
       /** Holes, which are also counted as absent. */
-      holes: counts.of('absentBy.hole'),
+      holes: this.of('absentBy.hole'),
       /** The days of the objects that the lake holds, and of holes and failures. */
-      days: { held: counts.of('days.held'), missing: counts.of('days.missing') },
-      rows: counts.of('rows'),
-      bytes: counts.of('bytes'),
+      days: { held: this.of('days.held'), missing: this.of('days.missing') },
+      rows: this.of('rows'),
+      bytes: this.of('bytes'),
       /** The newest period of the run that the lake holds, `2024-01-15` or `2024-01`, and its end in epoch milliseconds; null if it holds none. */
       newest: newest === undefined ? null : periodText(newest),
-      newestEndMs: this.#endOf(newest),
+      newestEndMs: newest === undefined ? null : endMs(newest),
       /** The oldest period after `newest` that the archive had not published, and its end in epoch milliseconds. */
       unpublished: next === undefined ? null : periodText(next),
-      unpublishedEndMs: this.#endOf(next),
+      unpublishedEndMs: next === undefined ? null : endMs(next),
       /** The time from which the publication of the period after `newest` is late; null if no further one is due. */
-      freshUntilMs: this.#lateFrom(next ?? this.#dueNext()),
+      freshUntilMs: due === undefined ? null : endMs(due) + LATE_MS[due.cadence],
       /** From the end of the newest period that the archive had published to its publication, in milliseconds. */
-      publicationDelayMs:
-        published === undefined
-          ? null
-          : Math.max(0, published.atMs - startOfDay(published.to, this.#dayStart)),
+      publicationDelayMs: published === undefined ? null : Math.max(0, published.atMs - endMs(published)),
     };
-  }
-
-  #endOf(period: Period | undefined): number | null {
-    return period === undefined ? null : startOfDay(period.to, this.#dayStart);
-  }
-
-  #lateFrom(period: Period | undefined): number | null {
-    return period === undefined ? null : startOfDay(period.to, this.#dayStart) + LATE_MS[period.cadence];
-  }
-
-  /** The period after the newest held one; undefined if the series have ended. */
-  #dueNext(): Period | undefined {
-    const held = this.#newestOfAll;
-    if (held === undefined || this.#endedTo > held.to) return undefined;
-    return periodAt(held.cadence, held.to);
   }
 }
 
@@ -162,91 +148,75 @@ export const NOTES = {
 
 export type Note = keyof typeof NOTES;
 
-/** By note, error code, reason of absence, or `partial`. */
-type Example = readonly [kind: Note | ErrorCode | AbsenceReason | 'partial', text: string];
-
 /** All kinds, also those without an object. */
 export function outcomesOf(counts: Pick<Counters<CountName>, 'of'>): Record<OutcomeKind, number> {
   const counted = OUTCOME_KINDS.map((kind) => [kind, counts.of(`outcome.${kind}`)]);
   return Object.fromEntries(counted) as Record<OutcomeKind, number>;
 }
 
-/** Adds the outcome of an object with this period. */
-function countOutcome(counts: Counters<CountName>, outcome: Outcome, { from, to }: Period): void {
-  counts.add(`outcome.${outcome.kind}`);
-  switch (outcome.kind) {
-    case 'failed':
-      counts.add(`failedBy.${outcome.error.code}`);
-      if (outcome.error.code === 'wait-too-long') counts.add('waitedTooLong');
-      else counts.add(outcome.error.retryable ? 'failedRetryable' : 'failedPermanent');
-      counts.add('days.missing', to - from);
-      return;
-    case 'absent':
-      counts.add(`absentBy.${outcome.reason}`);
-      if (outcome.reason === 'hole') counts.add('days.missing', to - from);
-      return;
-    case 'skipped':
-      if (outcome.archiveFailed !== undefined) counts.add('archiveFailed.held');
-      break;
-    case 'ok':
-    case 'partial':
-      countWritten(counts, outcome);
-  }
-  counts.add('days.held', to - from);
-}
+/** Takes a count of an outcome, with an example for the closing block. */
+type Add = (name: CountName, count?: number, example?: string) => void;
 
-function countWritten(counts: Counters<CountName>, outcome: WrittenOutcome): void {
-  if (outcome.keptRows !== undefined) return;
-  counts.add('rows', outcome.rows ?? 0);
-  counts.add('bytes', outcome.bytes);
-  counts.add('duplicatesDropped', outcome.duplicates ?? 0);
-  counts.add('idConflicts', outcome.idConflicts ?? 0);
-  if (outcome.archiveFailed !== undefined) counts.add('archiveFailed.fromRest');
-}
-
-function examplesOf(key: string, outcome: Outcome): readonly Example[] {
-  switch (outcome.kind) {
-    case 'failed':
-      return [[outcome.error.code, `${key}: ${outcome.error.message}`]];
-    case 'absent':
-      return [[outcome.reason, key]];
-    case 'skipped':
-      return outcome.withdrawn === true ? [['withdrawn', key]] : [];
-    case 'ok':
-    case 'partial':
-      return examplesOfWritten(key, outcome);
+function countOutcome(
+  outcome: Outcome,
+  { key, period: { from, to } }: Pick<ArchiveObject, 'key' | 'period'>,
+  add: Add,
+): void {
+  if (outcome.kind === 'failed') {
+    const { code, retryable, message } = outcome.error;
+    add('outcome.failed');
+    add(`failedBy.${code}`, 1, `${key}: ${message}`);
+    if (code === 'wait-too-long') add('waitedTooLong');
+    else add(retryable ? 'failedRetryable' : 'failedPermanent');
+    add('days.missing', to - from);
+  } else if (outcome.kind === 'absent') {
+    add('outcome.absent');
+    add(`absentBy.${outcome.reason}`, 1, key);
+    if (outcome.reason === 'hole') add('days.missing', to - from);
+  } else {
+    add('days.held', to - from);
+    if (outcome.kind !== 'skipped') countWritten(outcome, key, add);
+    else {
+      add('outcome.skipped');
+      if (outcome.archiveFailed !== undefined) add('archiveFailed.held');
+      if (outcome.withdrawn === true) add('withdrawn', 1, key);
+    }
   }
 }
 
-function examplesOfWritten(key: string, outcome: WrittenOutcome): readonly Example[] {
-  const { rows = 0, keptRows, lackedRows, idConflicts, suspicious, changed } = outcome;
+function countWritten(outcome: WrittenOutcome, key: string, add: Add): void {
+  const { kind, rows = 0, keptRows, lackedRows, idConflicts, suspicious, changed } = outcome;
   if (keptRows !== undefined) {
     const lacked = lackedRows === undefined ? '' : `; it lacks ${lackedRows} held rows`;
-    return [['shorter', `${key}: ${rows} rows, the lake holds ${keptRows}${lacked}`]];
+    add(`outcome.${kind}`);
+    add('shorter', 1, `${key}: ${rows} rows, the lake holds ${keptRows}${lacked}`);
+    return;
   }
-  const examples: Example[] = [];
-  if (idConflicts !== undefined) examples.push(['conflictingObjects', `${key}: ${idConflicts} rows`]);
-  const texts = suspicious?.map(
-    ({ kind, rows: wrong, first }) => `${countText(wrong, 'row')} ${kind}, first ${first}`,
-  );
-  if (texts !== undefined) examples.push(['suspiciousObjects', `${key}: ${texts.join('; ')}`]);
-  if (outcome.unverified) examples.push(['unverified', key]);
-  if (outcome.noSidecar === true) examples.push(['noSidecars', key]);
-  if (outcome.staleSidecar === true) examples.push(['staleSidecars', key]);
+  add(`outcome.${kind}`, 1, kind === 'partial' ? partialText(key, outcome) : undefined);
+  add('rows', rows);
+  add('bytes', outcome.bytes);
+  add('duplicatesDropped', outcome.duplicates ?? 0);
+  add('idConflicts', idConflicts ?? 0);
+  if (outcome.archiveFailed !== undefined) add('archiveFailed.fromRest');
+  if (idConflicts !== undefined) add('conflictingObjects', 1, `${key}: ${idConflicts} rows`);
+  const texts = suspicious?.map((one) => `${countText(one.rows, 'row')} ${one.kind}, first ${one.first}`);
+  if (texts !== undefined) add('suspiciousObjects', 1, `${key}: ${texts.join('; ')}`);
+  if (outcome.unverified) add('unverified', 1, key);
+  if (outcome.noSidecar === true) add('noSidecars', 1, key);
+  if (outcome.staleSidecar === true) add('staleSidecars', 1, key);
   if (changed !== undefined)
-    examples.push(['changed', `${key}: SHA-256 ${changed.from.sha256} is now ${changed.sha256}`]);
-  if (outcome.kind === 'partial') examples.push(['partial', partialText(key, outcome)]);
-  return examples;
+    add('changed', 1, `${key}: SHA-256 ${changed.from.sha256} is now ${changed.sha256}`);
 }
 
 function partialText(
   key: string,
   { rows = 0, expectedRows, gaps = [], idConflicts = 0, ids }: WrittenOutcome,
 ): string {
-  const places = listText(
-    gaps.map(([from, to]) => `from ${minuteText(from)} to ${minuteText(to)}`),
-    3,
-  );
+  const times = gaps.map((gap) => {
+    const [from, to] = gap.map((instant) => instant.slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' '));
+    return `from ${from} to ${to}`;
+  });
+  const places = listText(times, 3);
   const lacking = ids?.missing === undefined ? '' : `; ${countText(ids.missing, 'id')} missing`;
   if (expectedRows === undefined) return `${key}: no rows ${places}${lacking}`;
   const hint = key.includes('/monthly/') ? '; cryptodl audit compares it with its days' : '';
@@ -255,26 +225,23 @@ function partialText(
   return `${key}: ${rows - idConflicts} of ${expectedRows} bars, ${countText(idConflicts, 'row')} more${hint}`;
 }
 
-function minuteText(instant: string): string {
-  return instant.slice(0, 'YYYY-MM-DDTHH:MM'.length).replace('T', ' ');
-}
-
 /** Examples of each kind in the closing block, at most. The failure report has all failures. */
 const EXAMPLES = 5;
 
 export class Tally extends Counters<CountName> {
-  readonly #dayStart: DayStart;
   readonly #datasets = new Map<string, DatasetTally>();
-  /** By error code, reason of absence, `partial`, or name of a note. */
-  readonly examples = new Map<string, string[]>();
+  /** Texts about the first objects that a count has. */
+  readonly examples = new Map<CountName, string[]>();
   /** New columns of the archive that were told, with their dataset. */
   readonly newColumns = new Set<string>();
   /** The series and format of the first object with rows in the lake. */
   written: { readonly series: Series; readonly format: Format } | undefined;
 
-  constructor(dayStart: DayStart = UTC, counts: Counts<CountName> = {}) {
+  constructor(
+    private readonly dayStart: DayStart = UTC,
+    counts: Counts<CountName> = {},
+  ) {
     super(counts);
-    this.#dayStart = dayStart;
   }
 
   count(
@@ -282,18 +249,17 @@ export class Tally extends Counters<CountName> {
     object: Pick<ArchiveObject, 'key' | 'period' | 'lastModified'>,
     outcome: Outcome,
   ): void {
-    countOutcome(this, outcome, object.period);
-    for (const [kind, text] of examplesOf(object.key, outcome)) {
-      if (kind in NOTES) this.add(kind as Note);
-      const texts = this.examples.get(kind);
-      if (texts === undefined) this.examples.set(kind, [text]);
-      else if (texts.length < EXAMPLES) texts.push(text);
-    }
     const name = `${series.market} ${series.dataset}`;
-    const known = this.#datasets.get(name);
-    const dataset = known ?? new DatasetTally(series, this.#dayStart);
-    if (known === undefined) this.#datasets.set(name, dataset);
-    dataset.count(series, object, outcome);
+    const dataset = this.#datasets.get(name) ?? new DatasetTally(series, this.dayStart);
+    this.#datasets.set(name, dataset);
+    dataset.note(series, object, outcome);
+    countOutcome(outcome, object, (counted, count, example) => {
+      this.add(counted, count);
+      dataset.add(counted, count);
+      if (example === undefined) return;
+      const texts = this.examples.get(counted) ?? [];
+      if (texts.length < EXAMPLES) this.examples.set(counted, [...texts, example]);
+    });
   }
 
   get outcomes(): Readonly<Record<OutcomeKind, number>> {
@@ -324,17 +290,12 @@ export class Tally extends Counters<CountName> {
   }
 }
 
-// The next command after a run with failures.
-
-/** The next command. `reportPath`: the path as it is shown to the user. */
+/** The next command after a run with failures. `reportPath`: the path as it is shown to the user. */
 export function nextStep(failed: Pick<Counters<CountName>, 'of'>, reportPath: string): string {
   const retry = `cryptodl retry ${shellWord(reportPath)}`;
   const stale = failed.of('failedBy.sidecar-stale');
   const mayCome = failed.of('failedRetryable') + failed.of('waitedTooLong');
   if (mayCome === 0 && failed.of('failedPermanent') > 0)
-    return `${AGAIN}; ${shellWord(reportPath)} names the objects`;
+    return `run the same command again later: a retry now fails the same way; ${shellWord(reportPath)} names the objects`;
   return stale > 0 && stale === mayCome ? `${retry} --stale-checksum warn` : retry;
 }
-
-/** The next step after failures that `cryptodl retry` cannot change. */
-const AGAIN = 'run the same command again later: a retry now fails the same way';

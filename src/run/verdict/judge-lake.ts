@@ -17,7 +17,8 @@ import { judgeOrders } from './judge-orders.js';
 import type { JudgedOrder } from './judge-orders.js';
 import type { Mend } from './mends.js';
 
-export interface LakeVerdict extends VerdictSummary {
+export interface LakeVerdict {
+  readonly summary: VerdictSummary;
   readonly orders: readonly JudgedOrder[];
   readonly run: LastRun | undefined;
   /** Errors of manifests and lines that cannot be read: the verdict is about the others. */
@@ -37,12 +38,13 @@ export async function judgeLake(request: VerbRequest): Promise<LakeVerdict | und
   const refused: CryptodlError[] = [];
   const orders = await judgeOrders(request, own, (error) => refused.push(error));
   // Why it is not known what the lake should hold besides its orders, and what to do.
-  const [unordered] = [
-    ...unreadable.map((path) => `${path} is not an order: restore it, or remove it`),
-    ...(!running && (await lacksOrder(paths))
-      ? ['a run ended before its order was written: run it again']
-      : []),
-  ];
+  const [path] = unreadable;
+  const unordered =
+    path !== undefined
+      ? `${path} is not an order: restore it, or remove it`
+      : !running && (await lacksOrder(paths))
+        ? 'a run ended before its order was written: run it again'
+        : undefined;
   const lacking = orders.filter((one) => one.lacking > 0);
   const next = mendingCommands(lacking, paths.root);
   const isWhole = lacking.length === 0 && unordered === undefined;
@@ -50,17 +52,16 @@ export async function judgeLake(request: VerbRequest): Promise<LakeVerdict | und
   const state = running ? 'running' : isWhole ? 'complete' : isBehind ? 'behind' : 'incomplete';
   const cannotBeHad = next === null && unordered === undefined && !running;
   const exitCode = isWhole ? 0 : cannotBeHad ? 4 : 3;
-  return {
+  const why = lacking.length === 0 ? unordered : undefined;
+  const summary: VerdictSummary = {
     state,
     exitCode,
-    text: `${state}: ${(lacking.length === 0 ? unordered : undefined) ?? verdictText(orders, { state, exitCode })}`,
+    text: `${state}: ${why ?? verdictText(orders, { state, exitCode })}`,
     next: running ? null : next,
     series: sumOf(orders, 'series'),
     lacking: sumOf(orders, 'lacking'),
-    orders,
-    run,
-    refused,
   };
+  return { summary, orders, run, refused };
 }
 
 function sumOf(orders: readonly JudgedOrder[], name: 'series' | 'lacking' | 'rows' | 'days'): number {
@@ -70,7 +71,7 @@ function sumOf(orders: readonly JudgedOrder[], name: 'series' | 'lacking' | 'row
 /** `3 of 58 series lack 1,440 rows` */
 function verdictText(
   orders: readonly JudgedOrder[],
-  { state, exitCode }: Pick<LakeVerdict, 'state' | 'exitCode'>,
+  { state, exitCode }: Pick<VerdictSummary, 'state' | 'exitCode'>,
 ): string {
   const series = numberText(sumOf(orders, 'series'));
   const lacking = sumOf(orders, 'lacking');
@@ -102,31 +103,17 @@ function mendingCommands(lacking: readonly JudgedOrder[], root: string): string 
   return commands.map((command) => commandLine(command) + lakeFlag(root)).join('; ');
 }
 
+/** Nothing for an empty value. */
+function flags(values: Readonly<Record<string, string | null | undefined>>): string[] {
+  return Object.entries(values).flatMap(([name, value]) => (value ? [`--${name}`, value] : []));
+}
+
 /** The words of the command that fetches what an order lacks. Without symbols, a run continues all open orders. */
 function words(order: Order): string[] {
   const { verb, market, dataset, interval, words: symbols, quote, first, last, settings, shard } = order;
-  const start = [verb, ...(order.join === undefined ? [] : ['--join', order.join])];
+  const start = [verb, ...flags({ join: order.join })];
   if (last === null) return start;
-  return [
-    ...start,
-    '--market',
-    market,
-    '--dataset',
-    dataset,
-    ...(interval === undefined ? [] : ['--interval', interval]),
-    '--symbols',
-    symbols.join(','),
-    ...(quote.length === 0 ? [] : ['--quote', quote.join(',')]),
-    ...(first === null ? [] : ['--from', first]),
-    '--to',
-    last,
-    ...(settings.format === 'parquet' ? [] : ['--format', settings.format]),
-    ...(shard === undefined ? [] : ['--shard', shard]),
-  ];
-}
-
-/** The verdict for outputs that show no orders. */
-export function summaryOfVerdict(verdict: LakeVerdict): VerdictSummary {
-  const { orders: _, run: __, refused: ___, ...summary } = verdict;
-  return summary;
+  const format = settings.format === 'parquet' ? undefined : settings.format;
+  const selection = { market, dataset, interval, symbols: symbols.join(','), quote: quote.join(',') };
+  return [...start, ...flags({ ...selection, from: first, to: last, format, shard })];
 }

@@ -24,24 +24,7 @@ import { mendsOf, mendSources } from './mends.js';
 import type { Mend, MendSources } from './mends.js';
 
 /** An order compared with the lake. */
-export interface JudgedOrder {
-  readonly order: Order;
-  /** The day after the last one that must be published by now. */
-  readonly to: number;
-  readonly series: number;
-  /** Series that lack data. */
-  readonly lacking: number;
-  /** Missing rows, and missing days of datasets whose number of rows is not known. */
-  readonly rows: number;
-  readonly days: number;
-  /** The held share of all series in percent, each series with the same weight; undefined if nothing is expected. */
-  readonly percent: number | undefined;
-  /** The number of days at the end that series lack, if they lack nothing else; else 0. */
-  readonly behind: number;
-  readonly mends: ReadonlySet<Mend>;
-  readonly excused: ExcusedAmounts;
-  readonly doubts: DoubtSums;
-}
+export type JudgedOrder = Readonly<ReturnType<typeof summed>>;
 
 /** Judges by the series that the lake holds, and by its last failure report. */
 export async function judgeOrders(
@@ -96,7 +79,7 @@ function summed(
   range: OrderedDays,
   states: ReadonlyMap<string, SeriesStates>,
   sources: MendSources,
-): JudgedOrder {
+) {
   const all = order.symbols.map((symbol) => {
     const one = states.get(symbol);
     const amounts: Amounts = one ?? emptyAmounts(daysOfSymbol(order, range, symbol));
@@ -116,18 +99,24 @@ function summed(
     for (const gap of one.gaps) if (!gap.isMissing) excused.add(one, gap);
     doubts.add(printable(seriesName(one.series)), one.doubts);
   }
+  const mends = new Set<Mend>(
+    lacking.flatMap(({ gaps }) => gaps?.flatMap((gap) => mendsOf(gap, sources)) ?? ['run']),
+  );
   return {
     order,
+    /** The day after the last one that must be published by now. */
     to: range.to,
     series: order.symbols.length,
+    /** Series that lack data. */
     lacking: lacking.length,
+    /** Missing rows, and missing days of datasets whose number of rows is not known. */
     rows: missingIn('rows'),
     days: missingIn('days'),
+    /** The held share of all series in percent, each series with the same weight; undefined if nothing is expected. */
     percent: percents.length === 0 ? undefined : percents.reduce((a, b) => a + b, 0) / percents.length,
+    /** The number of days at the end that series lack, if they lack nothing else; else 0. */
     behind: late.includes(0) ? 0 : Math.max(0, ...late),
-    mends: new Set(
-      lacking.flatMap(({ gaps }) => gaps?.flatMap((gap) => mendsOf(gap, sources)) ?? (['run'] as const)),
-    ),
+    mends,
     excused,
     doubts,
   };

@@ -4,7 +4,6 @@ import type { LookUp } from '../../run/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import { amountsText, percentText } from '../../lake/catalogue/series-table.js';
 import { refuseFile } from '../../lake/layout.js';
-import type { Order } from '../../lake/orders.js';
 import { dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import { exitCodeOfError } from '../../model/exit-code.js';
@@ -36,9 +35,10 @@ export async function check(command: LookUp): Promise<ExitCode> {
         `each vision and metrics leaves one, for example: cryptodl vision -s BTCUSDT -d 7${lakeFlag(root)}`,
       );
     const lines = quiet ? [] : linesOf(verdict, nowMs, widthOf(io.stdout));
-    await writeData(io, json ? [recordOf(verdict)] : [verdict.text, ...lines]);
-    for (const { message } of verdict.refused) printLines(io.stderr, [`cryptodl: ${message}`]);
-    return verdict.refused.length > 0 ? exitCodeOfError('manifest-damaged') : verdict.exitCode;
+    const { summary, refused } = verdict;
+    await writeData(io, json ? [recordOf(verdict)] : [summary.text, ...lines]);
+    for (const { message } of refused) printLines(io.stderr, [`cryptodl: ${message}`]);
+    return refused.length > 0 ? exitCodeOfError('manifest-damaged') : summary.exitCode;
   });
 }
 
@@ -53,7 +53,7 @@ const COLUMNS: readonly TableColumn[] = [
 ];
 
 /** The lines below the verdict. */
-function linesOf({ orders, run, next }: LakeVerdict, nowMs: number, width: number): string[] {
+function linesOf({ orders, run, summary: { next } }: LakeVerdict, nowMs: number, width: number): string[] {
   return [
     '',
     ...table(COLUMNS, orders.map(cellsOf), { width }).lines,
@@ -66,17 +66,13 @@ function linesOf({ orders, run, next }: LakeVerdict, nowMs: number, width: numbe
   ];
 }
 
-/** `um klines 1h`, with the format if it is not the default one. */
-function nameOf({ market, dataset, interval, settings: { format } }: Order): string {
-  return [market, dataset, interval, format === 'parquet' ? undefined : format]
-    .filter((part) => part !== undefined)
-    .join(' ');
-}
-
 function cellsOf(judged: JudgedOrder): string[] {
   const { order, to, series, lacking, percent } = judged;
+  const { market, dataset, interval = '', settings } = order;
+  // `um klines 1h`, with the format if it is not the default one.
+  const name = [market, dataset, interval, settings.format === 'parquet' ? '' : settings.format];
   return [
-    printable(nameOf(order)),
+    printable(name.filter((part) => part !== '').join(' ')),
     printable(listText(order.words, 3)),
     order.first ?? 'start',
     `${dayText(to - 1)}${order.last === null ? ' (open)' : ''}`,
@@ -87,31 +83,28 @@ function cellsOf(judged: JudgedOrder): string[] {
 }
 
 /** The object of `--json`. Days are inclusive. */
-function recordOf({ state, exitCode, orders, run, next }: LakeVerdict): object {
+function recordOf({ summary: { state, exitCode, next }, orders, run }: LakeVerdict): object {
   return {
     event: 'check',
     verdict: state,
     exitCode,
-    orders: orders.map(({ order, to, series, lacking, rows, days, percent, behind, mends, doubts }) => ({
-      id: order.id,
-      verb: order.verb,
-      market: order.market,
-      dataset: order.dataset,
-      interval: order.interval,
-      format: order.settings.format,
-      symbols: order.words,
-      quote: order.quote,
-      first: order.first,
-      last: order.last,
-      judged: { from: order.first, to: dayText(to - 1) },
-      series,
-      lacking,
-      missing: { rows, days },
-      percent: percent ?? null,
-      behindDays: behind,
-      mend: [...mends],
-      ...doubts.sums,
-    })),
+    orders: orders.map(({ order, to, series, lacking, rows, days, percent, behind, mends, doubts }) => {
+      const { id, verb, market, dataset, interval, settings, words: symbols, quote, first, last } = order;
+      const layer = { market, dataset, interval, format: settings.format };
+      const judged = { from: first, to: dayText(to - 1) };
+      const asked = { id, verb, ...layer, symbols, quote, first, last };
+      return {
+        ...asked,
+        judged,
+        series,
+        lacking,
+        missing: { rows, days },
+        percent: percent ?? null,
+        behindDays: behind,
+        mend: [...mends],
+        ...doubts.sums,
+      };
+    }),
     lastRun: run ?? null,
     next,
   };

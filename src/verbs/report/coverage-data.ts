@@ -68,10 +68,9 @@ export class DayStates {
 
   numberOf(state: DayState): number {
     const name = state.join(' ');
-    const known = this.#numbers.get(name);
-    if (known !== undefined) return known;
-    this.#numbers.set(name, this.list.length);
-    return this.list.push(state) - 1;
+    const number = this.#numbers.get(name) ?? this.list.push(state) - 1;
+    this.#numbers.set(name, number);
+    return number;
   }
 }
 

@@ -4,13 +4,14 @@ import { progressPrinter, withSignals } from '../../run/look-up.js';
 import type { LookUp } from '../../run/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
-import { judgeLake, summaryOfVerdict } from '../../run/verdict/judge-lake.js';
+import { judgeLake } from '../../run/verdict/judge-lake.js';
 import { coverSelected } from '../../run/cover-selected.js';
 import type { LakeCoverage } from '../../run/cover-selected.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import { FOLDERS, lakePaths, refuseFile } from '../../lake/layout.js';
 import type { LakePaths } from '../../lake/layout.js';
 import { toCryptodlError, usage } from '../../model/errors.js';
+import { grouped } from '../../model/by-name.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { bytesText, countText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
@@ -63,7 +64,7 @@ export async function report(command: LookUp): Promise<ExitCode> {
     };
     const judged = await judgeLake(noted);
     const head = {
-      verdict: judged === undefined ? null : summaryOfVerdict(judged),
+      verdict: judged?.summary ?? null,
       made: new Date(options.nowMs ?? io.clock.now()).toISOString(),
       version: TOOL_VERSION,
       lake: paths.root,
@@ -87,12 +88,12 @@ function chosenRun(runs: readonly RunRecord[], id: string): RunRecord | undefine
   if (id === 'last') return runs.at(-1);
   const run = runs.find((each) => each.id === id);
   if (run !== undefined) return run;
-  const newest = runs.at(-1);
-  if (newest === undefined) throw usage(`--run ${id}: the lake has no records of runs`, 'leave out --run');
-  throw usage(
-    `--run ${id}: the lake has no record of this run; its newest one is ${newest.id}`,
-    `--run ${newest.id}`,
-  );
+  const newest = runs.at(-1)?.id;
+  const [has, hint] =
+    newest === undefined
+      ? ['no records of runs', 'leave out --run']
+      : [`no record of this run; its newest one is ${newest}`, `--run ${newest}`];
+  throw usage(`--run ${id}: the lake has ${has}`, hint);
 }
 
 async function* pageParts(
@@ -120,29 +121,16 @@ export function runData(run: RunRecord | undefined, runs: readonly RunRecord[]) 
   return { run: run ?? null, history: latest.map(pastRun), publication: publications(latest) };
 }
 
-const OF_SUMMARY = [
-  'elapsedMs',
-  'outcomes',
-  'requests',
-  'bytes',
-  'rows',
-  'changed',
-  'withdrawn',
-  'shorter',
-  'exitCode',
-] as const;
-
 function pastRun({ id, verb, job, startedAt, summary }: RunRecord) {
-  const figures = Object.fromEntries(OF_SUMMARY.map((name) => [name, summary[name]]));
+  const { elapsedMs, outcomes, requests, bytes, rows, changed, withdrawn, shorter, exitCode } = summary;
+  const figures = { elapsedMs, outcomes, requests, bytes, rows, changed, withdrawn, shorter, exitCode };
   return { id, verb, job: job ?? null, startedAt, ...figures, retries: summary.network.retries.total };
 }
 
 /** The newest period of each dataset that the lake holds according to the runs, and the delays of its publication in milliseconds. */
 function publications(runs: readonly RunRecord[]) {
   const all = runs.flatMap(({ summary }) => summary.datasets);
-  const nameOf = ({ market, dataset }: (typeof all)[number]): string => `${market} ${dataset}`;
-  return [...new Set(all.map(nameOf))].map((name) => {
-    const figures = all.filter((one) => nameOf(one) === name);
+  return [...grouped(all, ({ market, dataset }) => `${market} ${dataset}`).values()].map((figures) => {
     const delays = figures.flatMap(({ publicationDelayMs }) => publicationDelayMs ?? []);
     const sorted = delays.toSorted((a, b) => a - b);
     const newest = figures.toSorted((a, b) => (a.newestEndMs ?? 0) - (b.newestEndMs ?? 0)).at(-1);

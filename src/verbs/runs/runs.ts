@@ -1,16 +1,26 @@
-/** `cryptodl runs`: the newest runs of a lake, from the records that the runs left. */
+/** `cryptodl runs`: the newest runs of a lake, from the records that the runs left. A table for people, NDJSON for programs. */
 import { writeData } from '../../terminal/write-data.js';
 import { lakePaths, refuseFile } from '../../lake/layout.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
-import { isRunning, ofStart, selectionOf } from '../../run/monitor/run-history.js';
+import { durationText, numberText } from '../../model/units.js';
+import { percentText } from '../../run/monitor/alerts.js';
+import { fateText, isRunning, ofStart, runName, selectionOf } from '../../run/monitor/run-history.js';
 import { readRuns, readStarts } from '../../run/monitor/run-record.js';
 import type { RunRecord, RunStart } from '../../run/monitor/run-record.js';
 import { homeOf } from '../../files/environment.js';
 import type { OfflineCommand } from '../../run/verb.js';
-import { absolutePath, commandLine, lakeFlag, printLines, shownPath } from '../../text/printable.js';
+import {
+  absolutePath,
+  commandLine,
+  lakeFlag,
+  printable,
+  printLines,
+  shownPath,
+} from '../../text/printable.js';
+import { table } from '../../text/table.js';
+import type { TableColumn } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
-import { noteLines, runFields, runsTable } from './print-runs.js';
 
 /** Records that are read: several commands may share the lake, and a killed run counts until a later one of its command has a record. */
 const LEAST_READ = 400;
@@ -32,11 +42,13 @@ export async function runs({ resolved, io }: OfflineCommand): Promise<ExitCode> 
       `${shownPath(paths.root)} has no record of a run`,
       'each download leaves one in the folder of --out, for example: cryptodl vision -s BTCUSDT -d 7',
     );
+  const alerts = found.runs.at(-1)?.summary.alerts ?? [];
   const lines = json
-    ? [...shown.map(runFields), ...starts.map((start) => ({ event: 'start', ...start }))]
+    ? [...shown.map(fieldsOf), ...starts.map((start) => ({ event: 'start', ...start }))]
     : [
-        ...(shown.length === 0 ? [] : [...runsTable(shown, widthOf(io.stdout)), '']),
-        ...noteLines(found.runs.at(-1), starts, io.clock.now()),
+        ...(shown.length === 0 ? [] : [...tableOf(shown, widthOf(io.stdout)), '']),
+        ...starts.map((start) => fateText(start, io.clock.now())),
+        ...alerts.map(({ text, advice }) => `alert of the newest run: ${printable(`${text}: ${advice}`)}`),
         `whether the lake is complete: ${commandLine(['check'])}${lakeFlag(paths.root)}`,
       ];
   await writeData(io, lines);
@@ -46,10 +58,52 @@ export async function runs({ resolved, io }: OfflineCommand): Promise<ExitCode> 
 /** The newest start of each command that has no later record: the run was killed, could not begin, or is running. */
 function withoutRecord(starts: readonly RunStart[], records: readonly RunRecord[]): RunStart[] {
   const newest = new Map(records.map((run) => [selectionOf(run), run.id]));
-  const found = new Map(
-    starts
-      .filter((start) => start.id > (newest.get(selectionOf(start)) ?? ''))
-      .map((start) => [selectionOf(start), start]),
-  );
-  return [...found.values()];
+  const later = starts.filter((start) => start.id > (newest.get(selectionOf(start)) ?? ''));
+  return [...new Map(later.map((start) => [selectionOf(start), start])).values()];
+}
+
+const NUMBERS = ['took', 'new', 'held', 'failed', 'retries', 'p95', 'exit'];
+const COLUMNS: readonly TableColumn[] = [
+  { title: 'started (UTC)' },
+  { title: 'run' },
+  ...NUMBERS.map((title) => ({ title, isNumber: true })),
+];
+
+/** The newest run first. */
+function tableOf(shown: readonly RunRecord[], width: number): string[] {
+  const rows = shown.toReversed().map((run) => {
+    const { outcomes, elapsedMs, exitCode } = run.summary;
+    const { retryRate, p95Ms } = ratesOf(run);
+    return [
+      run.startedAt.slice(0, 16).replace('T', ' '),
+      printable(runName(run)),
+      durationText(elapsedMs),
+      numberText(outcomes.ok + outcomes.partial),
+      numberText(outcomes.skipped),
+      numberText(outcomes.failed),
+      retryRate === null ? '-' : percentText(retryRate),
+      p95Ms === null ? '-' : durationText(p95Ms),
+      String(exitCode),
+    ];
+  });
+  return table(COLUMNS, rows, { width }).lines;
+}
+
+/** Null without a request. */
+function ratesOf({ summary: { requests, network } }: RunRecord) {
+  const { retries, attemptMs } = network;
+  return {
+    retryRate: requests === 0 ? null : retries.total / requests,
+    p95Ms: attemptMs.p95 > 0 ? attemptMs.p95 : null,
+  };
+}
+
+/** The object of `--json` for a run. */
+function fieldsOf(run: RunRecord): object {
+  const { id, verb, job, tool, startedAt, endedAt, summary } = run;
+  const { elapsedMs, outcomes, requests, bytes, rows, network, alerts, exitCode } = summary;
+  const about = { id, verb, job, tool, startedAt, endedAt, elapsedMs };
+  const limiterTriggers = network.limiter.refusals;
+  const counts = { outcomes, rows, bytes, requests, ...ratesOf(run), limiterTriggers };
+  return { event: 'run', ...about, ...counts, alerts, exitCode };
 }
