@@ -19,8 +19,8 @@ export const NAUTILUS: Engine = {
     sources.map((source) => {
       const { series } = source;
       const reason = noInstrument(series, exchange);
-      if (reason !== undefined) return { series, reason };
-      return { path: seriesName(series), sources: [source], select: 'FROM r0', form: { copy: '' } };
+      const file = { path: seriesName(series), sources: [source], select: 'FROM r0', form: { copy: '' } };
+      return reason === undefined ? file : { series, reason };
     }),
   script: nautilusScript,
 };
@@ -36,8 +36,8 @@ const UNITS: readonly (readonly [ms: number, unit: string])[] = [
 /** `5-MINUTE`; undefined for longer units. */
 function barStep(interval: string): string | undefined {
   const ms = intervalMs(interval);
-  const [length, unit] = UNITS.find(([size]) => ms % size === 0) ?? [];
-  return length === undefined || unit === undefined ? undefined : `${ms / length}-${unit}`;
+  const [length = 1, unit] = UNITS.find(([size]) => ms % size === 0) ?? [];
+  return unit && `${ms / length}-${unit}`;
 }
 
 function noInstrument({ market, symbol, interval }: Series, exchange: Exchange): string | undefined {
