@@ -8,11 +8,10 @@ import type { Series } from '../../model/task.js';
 import { isExactName } from '../../plan/options/symbols.js';
 import { givenWords } from '../../plan/options/value-text.js';
 import type { FlagName } from '../../plan/options/flags.js';
-import type { VerbName, VerbSpecs } from '../../plan/options/verb-spec.js';
-import type { Resolved } from '../../plan/options/resolve.js';
+import type { VerbName } from '../../plan/options/verb-spec.js';
+import type { Command } from '../../run/verb.js';
 import type { LastFailures } from '../../run/select-failures.js';
 import { barOfInterval } from '../../exchange/keys.js';
-import type { Exchange } from '../../exchange/exchange.js';
 import { findDataset, isArchived, isMade } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { mendsOf, mendSources } from '../../run/verdict/mends.js';
@@ -26,11 +25,8 @@ interface Download {
   to: number;
 }
 
-interface NextStepContext {
-  readonly exchange: Exchange;
+interface NextStepContext extends Pick<Command, 'exchange' | 'verbs' | 'resolved'> {
   readonly nowMs: number;
-  readonly verbs: VerbSpecs;
-  readonly resolved: Resolved;
   readonly failures: LastFailures | undefined;
 }
 
