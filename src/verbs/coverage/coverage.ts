@@ -44,8 +44,8 @@ async function write(
   };
   if (options.summary || options.json) {
     for await (const one of toNext()) {
-      const record = { event: 'series', ...seriesRecord(one, periodOf(one)) };
-      if (!options.summary && !(await writeData(io, [record]))) return;
+      if (options.summary) continue;
+      if (!(await writeData(io, [{ event: 'series', ...seriesRecord(one, periodOf(one)) }]))) return;
     }
     await writeData(io, [options.json ? { event: 'summary', ...found.record() } : found.line()]);
   } else if (options.csv) {
