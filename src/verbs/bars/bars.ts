@@ -70,38 +70,34 @@ function addAmounts(sums: Record<keyof Amounts, number>, more: Partial<Amounts>)
 
 /** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
 export async function bars(command: Command): Promise<ExitCode> {
-  return withSignals(command, (request) => buildAndPrint(command, request));
-}
-
-async function buildAndPrint(
-  { io, operand = '', resolved }: Command,
-  request: VerbRequest,
-): Promise<ExitCode> {
+  const { io, operand = '', resolved } = command;
   const { dryRun, json, quiet } = resolved.options;
-  const startedAt = io.clock.monotonic();
-  const progress = progressPrinter(resolved.options, io);
-  let made = 0;
-  const onMonth = (): void => {
-    made += 1;
-    progress(() => countText(made, 'month'));
-  };
-  const sums = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING, months: 0 };
-  for await (const series of buildBars(parseBar(operand), request, onMonth)) {
-    const { outcome, months } = series;
-    sums[outcome] += 1;
-    sums.months += months.length;
-    addAmounts(sums, series);
-    const planned = months.map((month) => tabbed(['make', seriesName(series), month]));
-    const lines = json ? [{ event: 'series', ...series }] : dryRun && outcome === 'made' ? planned : [];
-    if (!(await writeData(io, lines))) return 0;
-    if (lines.length === 0 && (outcome === 'failed' || (!quiet && outcome !== 'skipped')))
-      printLines(io.stderr, [lineOf(series)]);
-  }
-  const exitCode = sums.failed > 0 ? 4 : 0;
-  const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
-  if (json) await writeData(io, [{ event: 'summary', dryRun, ...sums, exitCode, elapsedMs }]);
-  if (!quiet || sums.failed > 0) printLines(io.stderr, closing(sums, dryRun ? undefined : elapsedMs));
-  return exitCode;
+  return withSignals(command, async (request) => {
+    const startedAt = io.clock.monotonic();
+    const progress = progressPrinter(resolved.options, io);
+    let made = 0;
+    const onMonth = (): void => {
+      made += 1;
+      progress(() => countText(made, 'month'));
+    };
+    const sums = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING, months: 0 };
+    for await (const series of buildBars(parseBar(operand), request, onMonth)) {
+      const { outcome, months } = series;
+      sums[outcome] += 1;
+      sums.months += months.length;
+      addAmounts(sums, series);
+      const planned = months.map((month) => tabbed(['make', seriesName(series), month]));
+      const lines = json ? [{ event: 'series', ...series }] : dryRun && outcome === 'made' ? planned : [];
+      if (!(await writeData(io, lines))) return 0;
+      if (lines.length === 0 && (outcome === 'failed' || (!quiet && outcome !== 'skipped')))
+        printLines(io.stderr, [lineOf(series)]);
+    }
+    const exitCode = sums.failed > 0 ? 4 : 0;
+    const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
+    if (json) await writeData(io, [{ event: 'summary', dryRun, ...sums, exitCode, elapsedMs }]);
+    if (!quiet || sums.failed > 0) printLines(io.stderr, closing(sums, dryRun ? undefined : elapsedMs));
+    return exitCode;
+  });
 }
 
 function lineOf({ outcome, text = '', source = '', ...series }: BuiltSeries): string {

@@ -83,13 +83,13 @@ interface PeriodItem
 
 /** Returns further texts about the items. */
 type Items<Fields> = AsyncGenerator<ListItem<Fields>, readonly string[]>;
+type KnownItems<Fields> = Generator<ListItem<Fields>, readonly string[]>;
 
-const LISTERS: { readonly [Name in ListName]: (request: VerbRequest) => Items<ListFields[Name]> } = {
-  markets,
-  datasets,
-  symbols,
-  periods,
-};
+const LISTERS: {
+  readonly [Name in ListName]: (
+    request: VerbRequest,
+  ) => Items<ListFields[Name]> | KnownItems<ListFields[Name]>;
+} = { markets, datasets, symbols, periods };
 
 /** Yields the items of a list. Throws usage errors, and `unreachable` if the listing of the archive is not available. */
 export async function* listItems<Name extends ListName>(
@@ -99,7 +99,7 @@ export async function* listItems<Name extends ListName>(
   return yield* LISTERS[name](request);
 }
 
-async function* markets({ exchange }: VerbRequest): Items<MarketItem> {
+function* markets({ exchange }: VerbRequest): KnownItems<MarketItem> {
   for (const [market, { title, datasets: has }] of Object.entries(exchange.markets)) {
     const names = Object.keys(has);
     yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
@@ -108,7 +108,7 @@ async function* markets({ exchange }: VerbRequest): Items<MarketItem> {
 }
 
 /** Datasets of the markets of `--market`, else of all markets. */
-async function* datasets({ exchange, resolved }: VerbRequest): Items<DatasetItem> {
+function* datasets({ exchange, resolved }: VerbRequest): KnownItems<DatasetItem> {
   const { options, origins } = resolved;
   for (const market of origins.market === 'default' ? marketNames(exchange) : marketsOf(exchange, options)) {
     for (const spec of datasetsOf(exchange, market)) {
