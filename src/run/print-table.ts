@@ -91,10 +91,6 @@ function exact(cell: Cell): Cell {
     return Number.isSafeInteger(number) ? number : String(cell);
   }
   if (typeof cell !== 'object' || cell === null) return cell;
-  if (isList(cell)) return cell.map(exact);
+  if (Array.isArray(cell)) return (cell as readonly Cell[]).map(exact);
   return Object.fromEntries(Object.entries(cell).map(([name, value]) => [name, exact(value)]));
-}
-
-function isList(cell: object): cell is readonly Cell[] {
-  return Array.isArray(cell);
 }
