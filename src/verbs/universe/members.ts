@@ -255,11 +255,7 @@ const RELISTED_DAYS = 30;
  * The symbols with rows. Rejects with `disk` if a file is missing, because a rank without its rows would be wrong, and for a damaged
  * manifest.
  */
-export async function readHeldSymbols(
-  catalogue: Catalogue,
-  selected: readonly Series[],
-  dayStart: DayStart,
-) {
+export async function readHeldSymbols(catalogue: Catalogue, selected: readonly Series[], dayStart: DayStart) {
   const bySymbol = new Map<string, SeriesFilesPart[]>();
   for await (const { series, files, fault, damage } of catalogue.series(selected)) {
     if (damage !== undefined) throw damage;
