@@ -2,7 +2,7 @@
 import { writeData, writeExact } from '../terminal/write-data.js';
 import type { Cell, QueryResult } from '../convert/duckdb.js';
 import type { Io } from '../model/io.js';
-import { numberText } from '../model/units.js';
+import { countText } from '../model/units.js';
 import { csvLine } from '../text/csv.js';
 import { tabbed } from '../text/printable.js';
 import { table } from '../text/table.js';
@@ -30,13 +30,10 @@ export async function printTable(io: Io, { columns, batches }: QueryResult): Pro
     shown,
     { width: widthOf(io.stdout), hasRule: true },
   );
-  const more = [...moreText(rows - shown.length, 'row'), ...moreText(hidden, 'column')];
+  const left = { 'more row': rows - shown.length, 'more column': hidden };
+  const more = Object.entries(left).flatMap(([what, count]) => (count === 0 ? [] : [countText(count, what)]));
   await writeData(io, [...lines, ...(more.length === 0 ? [] : [`… ${more.join(', ')}: --csv for all`])]);
   return rows;
-}
-
-function moreText(number: number, what: string): string[] {
-  return number === 0 ? [] : [`${numberText(number)} more ${what}${number === 1 ? '' : 's'}`];
 }
 
 /** A table shows instants as `2024-01-15 08:00:00`, with microseconds only if they are not zero. */
@@ -65,12 +62,13 @@ export async function printRows(
   isJson: boolean,
 ): Promise<number | undefined> {
   const names = columns.map(({ name }) => name);
-  const lineOf = isJson ? jsonLineOf(names) : csvRow;
+  const jsonRow = (row: readonly Cell[]): string =>
+    `${JSON.stringify(Object.fromEntries(names.map((name, at) => [name, exact(row[at] ?? null)])))}\n`;
   if (!isJson && !(await writeExact(io, csvRow(names)))) return undefined;
   let number = 0;
   for await (const rows of batches) {
     number += rows.length;
-    if (!(await writeExact(io, rows.map(lineOf).join('')))) return undefined;
+    if (!(await writeExact(io, rows.map(isJson ? jsonRow : csvRow).join('')))) return undefined;
   }
   return number;
 }
@@ -86,12 +84,6 @@ function plainText(cell: Exclude<Cell, null>): string {
   return typeof cell === 'bigint' ? String(cell) : JSON.stringify(exact(cell));
 }
 
-/** Returns a function that writes a row as an NDJSON line. `names`: the columns, in order. */
-function jsonLineOf(names: readonly string[]): (row: readonly Cell[]) => string {
-  return (row) =>
-    `${JSON.stringify(Object.fromEntries(names.map((name, at) => [name, exact(row[at] ?? null)])))}\n`;
-}
-
 /** A bigint becomes a number if JSON readers keep it exactly (at most 2^53 − 1 in size), else text. */
 function exact(cell: Cell): Cell {
   if (typeof cell === 'bigint') {
@@ -99,10 +91,6 @@ function exact(cell: Cell): Cell {
     return Number.isSafeInteger(number) ? number : String(cell);
   }
   if (typeof cell !== 'object' || cell === null) return cell;
-  if (isList(cell)) return cell.map(exact);
+  if (Array.isArray(cell)) return (cell as readonly Cell[]).map(exact);
   return Object.fromEntries(Object.entries(cell).map(([name, value]) => [name, exact(value)]));
-}
-
-function isList(cell: object): cell is readonly Cell[] {
-  return Array.isArray(cell);
 }

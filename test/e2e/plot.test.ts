@@ -210,20 +210,20 @@ describe('a plot as a file', () => {
 
 describe('a plot refuses', () => {
   it.each([
-    [['BTCUSD'], 'holds no BTCUSD; it holds BTCUSDT, FLATUSDT, MANYUSDT, TINYUSDT', 'did you mean BTCUSDT?'],
-    [['-s', 'BTCUSD'], 'holds no BTCUSD', 'did you mean BTCUSDT?'],
-    [[], 'plot needs a symbol', 'plot'],
-    [['BTCUSDT,FLATUSDT'], 'holds no BTCUSDT,FLATUSDT; it holds', 'plot draws one of these symbols'],
+    [['BTCUSD'], 'lake has no BTCUSD in um ', 'did you mean BTCUSDT?'],
+    [['-s', 'BTCUSD'], 'lake has no BTCUSD in um ', 'did you mean BTCUSDT?'],
+    [[], 'plot needs a symbol; lake holds BTCUSDT, FLATUSDT, MANYUSDT, TINYUSDT', 'cryptodl plot SYMBOL'],
+    [['BTCUSDT,FLATUSDT'], 'plot needs a symbol; lake holds BTCUSDT, FLATUSDT\n', 'cryptodl plot SYMBOL'],
     [['BTCUSDT', '-i', '1m'], 'holds no 1m; it holds 1h', ''],
     [
       ['BTCUSDT', '--column', 'volum'],
-      'um klines has open, high, low, close, volume',
-      'did you mean volume?',
+      '--column volum: no such column of numbers; um klines has open, high, low, close, volume',
+      '',
     ],
     [
       ['BTCUSDT', '-d', '3', '--now', NOW],
-      'BTCUSDT um klines has no rows in 2024-01-07 … 2024-01-09 (3 days); lake holds 2024-01-01 … 2024-01-02',
-      '--from 2024-01-01 --to 2024-01-02',
+      'lake holds no Parquet or CSV rows of BTCUSDT um klines in 2024-01-07 … 2024-01-09 (3 days)',
+      'cryptodl coverage shows what the lake holds',
     ],
   ])('%j', async (args, message, hint) => {
     const { code, stderr, stdout } = await plot(args);

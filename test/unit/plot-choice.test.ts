@@ -22,7 +22,7 @@ function choose(
 ): ChosenDataset {
   const values = Object.fromEntries(Object.entries(flags).map(([name, text]) => [name, [text]]));
   const layer = { origin: 'flag', values, nameOf: (name: FlagName) => `--${name}` } as const;
-  return chooseDataset(names.map(seriesOf), 'BTCUSDT', resolveOptions(VERBS.plot, [layer], VENUE), VENUE);
+  return chooseDataset(names.map(seriesOf), resolveOptions(VERBS.plot, [layer], VENUE), VENUE);
 }
 
 const nameOf = ({ market, dataset, interval }: Series): string =>

@@ -1,5 +1,5 @@
-/** `cryptodl bars`: makes bars from rows of the lake. */
-import { forEachItem, progressPrinter, withSignals } from '../../run/look-up.js';
+/** `cryptodl bars`: makes bars from rows of the lake. Sends no request. */
+import { progressPrinter, withSignals } from '../../run/look-up.js';
 import type { Command } from '../../run/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -20,10 +20,9 @@ import {
   sourceName,
   sourceOf,
 } from './source.js';
-import type { BarMonth, BarRule, SymbolSeries } from './source.js';
+import type { BarMonth, BarRule, BarSource, SymbolSeries } from './source.js';
 import { join } from 'node:path';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
-import type { HeldSeries } from '../../lake/catalogue/catalogue.js';
 import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { createEngine } from '../../convert/duckdb.js';
 import type { Engine } from '../../convert/duckdb.js';
@@ -40,84 +39,6 @@ import { makeBars } from './make-bars.js';
 import type { BarTools } from './make-bars.js';
 import { lostDays, writeMonth } from './write-month.js';
 import type { BarTarget, MonthFigures } from './write-month.js';
-
-/** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
-export async function bars(run: Command): Promise<ExitCode> {
-  return withSignals(run, (request) => buildAndPrint(run, request));
-}
-
-async function buildAndPrint(
-  { io, operand = '', resolved }: Command,
-  request: VerbRequest,
-): Promise<ExitCode> {
-  const { dryRun, json, quiet } = resolved.options;
-  const startedAt = io.clock.monotonic();
-  const progress = progressPrinter(resolved.options, io);
-  let months = 0;
-  const onMonth = (): void => {
-    months += 1;
-    progress(() => countText(months, 'month'));
-  };
-  const items = buildBars(parseBar(operand), request, onMonth);
-  const summary = await forEachItem(items, async (series) => {
-    if (json) return writeData(io, [{ event: 'series', ...series }]);
-    if (dryRun && series.outcome === 'made')
-      return writeData(
-        io,
-        series.months.map((month) => tabbed(['make', seriesName(series), month])),
-      );
-    if (series.outcome === 'failed' || (!quiet && series.outcome !== 'skipped'))
-      printLines(io.stderr, [lineOf(series)]);
-    return true;
-  });
-  if (summary === undefined) return 0;
-  const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
-  if (json) await writeData(io, [{ event: 'summary', dryRun, ...summary, elapsedMs }]);
-  if (!quiet || summary.failed > 0) printLines(io.stderr, closing(summary, dryRun ? undefined : elapsedMs));
-  return summary.exitCode;
-}
-
-function lineOf({ outcome, text = '', source = '', ...series }: BuiltSeries): string {
-  if (outcome !== 'made') return `${seriesName(series)}: not made: ${text}`;
-  const amounts = `${countText(series.bars, 'bar')} of ${countText(series.days, 'day')} in ${countText(series.months.length, 'month')}`;
-  return [`${seriesName(series)}: ${amounts} made from ${source}`, ...lackTexts(series, source)].join('; ');
-}
-
-/** Days without bars; and bars that were made from some of their rows, together with bars that are absent because all of their rows are. */
-function lackTexts(
-  { missingDays: lacking, short }: Pick<BuiltSeries, 'missingDays' | 'short'>,
-  source: string,
-): string[] {
-  return [
-    ...(lacking > 0 ? [`${source} lack ${countText(lacking, 'day')}`] : []),
-    ...(short > 0 ? [`${countText(short, 'bar')} ${short === 1 ? 'lacks' : 'lack'} rows of the source`] : []),
-  ];
-}
-
-/** `elapsedMs`: undefined with --dry-run. */
-function closing(summary: BuildSummary, elapsedMs: number | undefined): string[] {
-  const { made, skipped, empty, failed } = summary;
-  const days = countText(summary.days, 'day');
-  const amounts =
-    elapsedMs === undefined
-      ? `to make (${days} in ${countText(summary.months, 'month')})`
-      : `made (${countText(summary.bars, 'bar')} of ${days} in ${countText(summary.months, 'file')}, ${bytesText(summary.bytes)})`;
-  const parts = [
-    ...(made > 0 ? [`${numberText(made)} series ${amounts}`] : []),
-    ...(skipped > 0 ? [`nothing new for ${numberText(skipped)} series`] : []),
-    ...(empty > 0 ? [`no rows to make bars from for ${numberText(empty)} series`] : []),
-    ...(failed > 0 ? [`${numberText(failed)} series not made`] : []),
-  ];
-  const head = parts.length === 0 ? 'no series' : parts.join('; ');
-  if (elapsedMs === undefined) return [head];
-  const lacking = lackTexts(summary, 'the sources');
-  return [
-    `${head} in ${durationText(elapsedMs)}`,
-    ...(lacking.length > 0 ? [`${lacking.join('; ')}; cryptodl coverage shows gaps`] : []),
-  ];
-}
-
-// Builds bars into the lake, symbol by symbol and month by month. Sends no request.
 
 /** What was made, of one symbol or of all. The figures of months are 0 with --dry-run. */
 interface Amounts extends MonthFigures {
@@ -141,14 +62,85 @@ interface BuiltSeries extends Series, Amounts {
   readonly months: readonly string[];
 }
 
-interface BuildSummary extends Readonly<Record<BuiltSeries['outcome'], number>>, Amounts {
-  readonly months: number;
-  readonly exitCode: ExitCode;
+const NOTHING = { days: 0, bars: 0, short: 0, bytes: 0, missingDays: 0 };
+
+function addAmounts(sums: Record<keyof Amounts, number>, more: Partial<Amounts>): void {
+  for (const name of Object.keys(NOTHING) as (keyof Amounts)[]) sums[name] += more[name] ?? 0;
 }
 
-const NO_FIGURES: MonthFigures = { bars: 0, short: 0, bytes: 0 };
-const NOTHING = { days: 0, ...NO_FIGURES, missingDays: 0 };
-const AMOUNTS = Object.keys(NOTHING) as (keyof Amounts)[];
+/** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
+export async function bars(command: Command): Promise<ExitCode> {
+  const { io, operand = '', resolved } = command;
+  const { dryRun, json, quiet } = resolved.options;
+  return withSignals(command, async (request) => {
+    const startedAt = io.clock.monotonic();
+    const progress = progressPrinter(resolved.options, io);
+    let made = 0;
+    const onMonth = (): void => {
+      made += 1;
+      progress(() => countText(made, 'month'));
+    };
+    const sums = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING, months: 0 };
+    for await (const series of buildBars(parseBar(operand), request, onMonth)) {
+      const { outcome, months } = series;
+      sums[outcome] += 1;
+      sums.months += months.length;
+      addAmounts(sums, series);
+      const planned = months.map((month) => tabbed(['make', seriesName(series), month]));
+      const lines = json ? [{ event: 'series', ...series }] : dryRun && outcome === 'made' ? planned : [];
+      if (!(await writeData(io, lines))) return 0;
+      if (lines.length === 0 && (outcome === 'failed' || (!quiet && outcome !== 'skipped')))
+        printLines(io.stderr, [lineOf(series)]);
+    }
+    const exitCode = sums.failed > 0 ? 4 : 0;
+    const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
+    if (json) await writeData(io, [{ event: 'summary', dryRun, ...sums, exitCode, elapsedMs }]);
+    if (!quiet || sums.failed > 0) printLines(io.stderr, closing(sums, dryRun ? undefined : elapsedMs));
+    return exitCode;
+  });
+}
+
+function lineOf({ outcome, text = '', source = '', ...series }: BuiltSeries): string {
+  if (outcome !== 'made') return `${seriesName(series)}: not made: ${text}`;
+  const amounts = `${countText(series.bars, 'bar')} of ${countText(series.days, 'day')} in ${countText(series.months.length, 'month')}`;
+  return [`${seriesName(series)}: ${amounts} made from ${source}`, ...lackTexts(series, source)].join('; ');
+}
+
+/** Days without bars; and bars that were made from some of their rows, together with bars that are absent because all of their rows are. */
+function lackTexts({ missingDays: lacking, short }: Amounts, source: string): string[] {
+  return [
+    ...(lacking > 0 ? [`${source} lack ${countText(lacking, 'day')}`] : []),
+    ...(short > 0 ? [`${countText(short, 'bar')} ${short === 1 ? 'lacks' : 'lack'} rows of the source`] : []),
+  ];
+}
+
+/** `elapsedMs`: undefined with --dry-run. */
+function closing(
+  sums: Amounts & Readonly<Record<BuiltSeries['outcome'] | 'months', number>>,
+  elapsedMs: number | undefined,
+): string[] {
+  const { made, skipped, empty, failed, months } = sums;
+  const days = countText(sums.days, 'day');
+  const amounts =
+    elapsedMs === undefined
+      ? `to make (${days} in ${countText(months, 'month')})`
+      : `made (${countText(sums.bars, 'bar')} of ${days} in ${countText(months, 'file')}, ${bytesText(sums.bytes)})`;
+  const parts = [
+    ...(made > 0 ? [`${numberText(made)} series ${amounts}`] : []),
+    ...(skipped > 0 ? [`nothing new for ${numberText(skipped)} series`] : []),
+    ...(empty > 0 ? [`no rows to make bars from for ${numberText(empty)} series`] : []),
+    ...(failed > 0 ? [`${numberText(failed)} series not made`] : []),
+  ];
+  const head = parts.join('; ') || 'no series';
+  if (elapsedMs === undefined) return [head];
+  const lacking = lackTexts(sums, 'the sources').join('; ');
+  return [
+    `${head} in ${durationText(elapsedMs)}`,
+    ...(lacking === '' ? [] : [`${lacking}; cryptodl coverage shows gaps`]),
+  ];
+}
+
+// Builds bars into the lake, symbol by symbol and month by month.
 
 interface Build extends Pick<BarTools, 'catalogue'> {
   readonly rule: BarRule;
@@ -168,7 +160,7 @@ async function* buildBars(
   rule: BarRule,
   request: VerbRequest,
   onMonth: () => void,
-): AsyncGenerator<BuiltSeries, BuildSummary> {
+): AsyncGenerator<BuiltSeries, void> {
   const session = openSession(request);
   const { paths, stop, exchange } = session;
   let opened: LakeParts | undefined;
@@ -184,18 +176,15 @@ async function* buildBars(
       writing = { tools, lake: { ...session, ...opened } };
     }
     const build: Build = { rule, session, isChosen: chosenMonths(request), catalogue, writing, onMonth };
-    const counts = { made: 0, skipped: 0, empty: 0, failed: 0, ...NOTHING, months: 0 };
+    let hasMade = false;
     for (const symbol of symbols) {
       stop.signal.throwIfAborted();
       const built = await buildSymbol(build, symbol);
-      counts[built.outcome] += 1;
-      counts.months += built.months.length;
-      for (const name of AMOUNTS) counts[name] += built[name];
+      hasMade ||= built.months.length > 0;
       yield built;
     }
-    if (opened !== undefined && counts.months > 0 && exchange.terms !== undefined)
+    if (opened !== undefined && hasMade && exchange.terms !== undefined)
       await writeNotice(paths, exchange.terms.notice);
-    return { ...counts, exitCode: counts.failed > 0 ? 4 : 0 };
   } catch (error) {
     // An interrupted statement does not tell why: a lost lock, or Ctrl-C.
     stop.signal.throwIfAborted();
@@ -214,16 +203,20 @@ async function buildSymbol(
   const { catalogue, rule, session, writing } = build;
   const nothing = { ...series, ...NOTHING, months: [] };
   const failed = (text: string): BuiltSeries => ({ ...nothing, outcome: 'failed', text });
-  const sources = all.filter((one) => canMake(rule, one));
-  if (sources.length === 0) return failed(noSourceText(rule, all));
-  const found: HeldSeries[] = [];
-  for await (const held of catalogue.series(sources)) found.push(held);
-  if (found.length === 0) return { ...nothing, outcome: 'empty', text: 'the lake has no rows of its source' };
+  const usable = all.filter((one) => canMake(rule, one));
+  if (usable.length === 0) return failed(noSourceText(rule, all));
+  const sources: BarSource[] = [];
+  let isHeld = false;
+  for await (const held of catalogue.series(usable)) {
+    isHeld = true;
+    sources.push(...sourceOf(held));
+  }
+  if (!isHeld) return { ...nothing, outcome: 'empty', text: 'the lake has no rows of its source' };
   try {
     const folder = join(session.paths.root, seriesFolder(session.exchange.name, series));
     const { parquet: held } = await (writing?.lake ?? session).manifests.of(folder);
-    const source = chooseSource(found.flatMap(sourceOf), held);
-    if (source === undefined) return failed(`${sources.map(seriesName).join(', ')}: no files`);
+    const source = chooseSource(sources, held);
+    if (source === undefined) return failed(`${usable.map(seriesName).join(', ')}: no files`);
     const name = sourceName(source.series);
     if (source.fault !== undefined) return { ...failed(`${name}: ${source.fault}`), source: name };
     // A candle without trades is a row of klines, so klines have nothing to fill.
@@ -252,7 +245,7 @@ async function buildSeries(build: Build, target: BarTarget): Promise<BuiltSeries
     return { ...nothing, outcome: 'failed', text };
   }
   if (months.length > 0 && writing !== undefined)
-    return { ...nothing, ...(await makeMonths(build, writing, target, months)) };
+    return { ...nothing, ...(await makeMonths(build, writing, target, months)), missingDays: missing.length };
   if (months.length > 0) {
     const days = months.reduce((sum, month) => sum + month.days.length, 0);
     return { ...nothing, outcome: 'made', days, months: months.map(({ label }) => label) };
@@ -272,11 +265,11 @@ async function monthsToMake(
   const months: BarMonth[] = [];
   for (const month of all) {
     const last = held.inFile(month.file).length === 0 ? undefined : held.lastOfFile(month.file);
+    const isOfOther = last !== undefined && last.source !== sourceName(source.series);
+    if (!isChosen(month.month) && !isOfOther) continue;
     const isUpToDate =
       last?.sha256 === month.sha256 && (await fileSize(join(folder, month.file))) === last.fileBytes;
-    const isConcerned =
-      isChosen(month.month) || (last !== undefined && last.source !== sourceName(source.series));
-    if (isConcerned && (session.options.force || !isUpToDate)) months.push(month);
+    if (session.options.force || !isUpToDate) months.push(month);
   }
   return months;
 }
@@ -290,9 +283,9 @@ async function makeMonths(
   { tools, lake }: NonNullable<Build['writing']>,
   target: BarTarget,
   months: readonly BarMonth[],
-): Promise<Pick<BuiltSeries, 'outcome' | 'months' | 'text' | 'days' | keyof MonthFigures>> {
+): Promise<Omit<BuiltSeries, keyof Series | 'source'>> {
   const { paths, stop, exchange } = session;
-  const sums = { days: 0, ...NO_FIGURES };
+  const sums = { ...NOTHING };
   const made: string[] = [];
   const { series } = target.source;
   let unreadable: Error | undefined;
@@ -309,8 +302,7 @@ async function makeMonths(
     onMonth();
     if (figures === undefined) continue;
     made.push(month.label);
-    sums.days += month.days.length;
-    for (const name of ['bars', 'short', 'bytes'] as const) sums[name] += figures[name];
+    addAmounts(sums, { days: month.days.length, ...figures });
   }
   await lake.manifests.published(target.folder);
   const read = join(paths.root, seriesFolder(exchange.name, series));

@@ -14,7 +14,6 @@ import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import type { LakeFile } from '../../lake/catalogue/read-series.js';
 
 const DATASETS = ['klines', 'aggTrades', 'trades'];
 const BARS = 'bars';
@@ -81,26 +80,18 @@ export function sourceName({ dataset, interval }: Pick<Series, 'dataset' | 'inte
 }
 
 /** A series of the lake as a source of bars. */
-export interface BarSource extends Pick<HeldSeries, 'series' | 'files' | 'fault'> {
-  readonly spec: DatasetSpec;
-  /** The held days. A day that was not over when it was fetched is not among them. */
-  readonly days: ReadonlySet<number>;
-  /** The first held day, and the day after the last one. */
-  readonly from: number;
-  readonly to: number;
-  /** Whether all numbers are text with every digit. */
-  readonly isText: boolean;
-  /** Of files of bars from this source. */
-  readonly settings: Settings;
-}
+export type BarSource = Readonly<ReturnType<typeof sourceOf>[number]>;
 
 /** Nothing for a series without days, unless it has a fault. */
-export function sourceOf({ series, spec, files, fault }: HeldSeries): BarSource[] {
+export function sourceOf({ series, spec, files, fault }: HeldSeries) {
+  // A day that was not over when it was fetched is not held.
   const days = files.flatMap((file) =>
     eachDay(file.days).filter((day) => !file.missing.includes(day) && !file.open.includes(day)),
   );
   if (spec === undefined || (days.length === 0 && fault === undefined)) return [];
+  // Whether all numbers are text with every digit.
   const isText = hasTextNumbers(files);
+  // Of files of bars from this source.
   const settings: Settings = {
     format: 'parquet',
     partition: 'month',
@@ -109,6 +100,7 @@ export function sourceOf({ series, spec, files, fault }: HeldSeries): BarSource[
     timestamps: hasZonedTimes(files) ? 'utc' : 'us',
     asPublished: false,
   };
+  // The first held day, and the day after the last one.
   const [from, to] = [days[0] ?? 0, (days.at(-1) ?? -1) + 1];
   return [{ series, spec, files, fault, days: new Set(days), from, to, isText, settings }];
 }
@@ -124,17 +116,14 @@ export function missingDays({ from, to, days }: BarSource): number[] {
  */
 export function chooseSource(usable: readonly BarSource[], held: HeldObjects): BarSource | undefined {
   const before = held.lastOfFile(held.newest()?.file ?? '')?.source;
-  const rank = ({ series, days }: BarSource): number[] => [
-    Number(sourceName(series) !== before),
-    DATASETS.indexOf(series.dataset),
-    -days.size,
-    -(intervalMs(series.interval ?? '') || 0),
-  ];
-  const inOrder = (a: BarSource, b: BarSource): number =>
-    rank(a)
-      .map((value, at) => value - (rank(b)[at] ?? 0))
-      .find((difference) => difference !== 0) ?? 0;
-  return usable.toSorted(inOrder)[0];
+  const sameAsBefore = usable.find(({ series }) => sourceName(series) === before);
+  const [best] = usable.toSorted(
+    ({ series: a, days: ofA }, { series: b, days: ofB }) =>
+      DATASETS.indexOf(a.dataset) - DATASETS.indexOf(b.dataset) ||
+      ofB.size - ofA.size ||
+      intervalMs(b.interval ?? '') - intervalMs(a.interval ?? ''),
+  );
+  return sameAsBefore ?? best;
 }
 
 // The months of bars: the days of each file, and what its bars are made from. A bar belongs to the month of its start. A bar is made if its
@@ -149,33 +138,22 @@ export interface Recipe {
 }
 
 /** A file of bars. */
-export interface BarMonth {
-  readonly month: number;
-  readonly label: string;
-  readonly file: string;
-  /** The days that have bars or lie within a bar, ascending. */
-  readonly days: readonly number[];
-  /** The starts of its bars, in epoch milliseconds. Undefined for bars by trades. */
-  readonly starts: DayRange | undefined;
-  /** The days whose rows are read, and the files of the source with these days. */
-  readonly rows: DayRange;
-  readonly from: readonly LakeFile[];
-  /** Of the rule, the starts and the files of the source: months with the same digest have the same bars. */
-  readonly sha256: string;
-}
+export type BarMonth = Readonly<NonNullable<ReturnType<typeof planMonth>>>;
 
 /** All months that can have bars, ascending. */
-export function planMonths(recipe: Recipe): BarMonth[] {
+export function planMonths(recipe: Recipe) {
   const first = monthOf(recipe.source.from);
   const months = Array.from({ length: monthOf(recipe.source.to - 1) - first + 1 }, (_, at) => first + at);
   return months.flatMap((month) => planMonth(recipe, month) ?? []);
 }
 
-function planMonth(recipe: Recipe, month: number): BarMonth | undefined {
+function planMonth(recipe: Recipe, month: number) {
   const { rule, source, isFilled } = recipe;
   const all = { from: monthStart(month), to: monthStart(month + 1) };
+  // In epoch milliseconds. Undefined for bars by trades.
   const starts = rule.kind === 'time' ? startsIn(rule, source, all) : undefined;
   if (starts !== undefined && starts.from >= starts.to) return undefined;
+  // The days that have bars or lie within a bar.
   const days = eachDay(all).filter((day) => isOfBars(recipe, day));
   const own = starts === undefined ? all : daysOf(starts, source);
   const files = source.files.filter((file) => file.days.from < own.to && file.days.to > own.from);
@@ -185,6 +163,7 @@ function planMonth(recipe: Recipe, month: number): BarMonth | undefined {
   const before = isFilled ? source.files.findLast((file) => file.days.to <= first.days.from) : undefined;
   const from = before === undefined ? files : [before, ...files];
   const label = monthText(month);
+  // Months with the same rule, starts and files of the source have the same bars.
   const digested = [ruleText(recipe), starts, from.map(({ path, sha256 }) => [basename(path), sha256])];
   return {
     month,
@@ -192,6 +171,7 @@ function planMonth(recipe: Recipe, month: number): BarMonth | undefined {
     file: `${label}.parquet`,
     days,
     starts,
+    // The days whose rows are read, and the files of the source with these days.
     rows: { from: before?.days.from ?? own.from, to: own.to },
     from,
     sha256: createHash('sha256').update(JSON.stringify(digested)).digest('hex'),

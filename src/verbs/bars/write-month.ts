@@ -2,7 +2,6 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { FileMetadata } from '../../convert/conversion.js';
 import type { DuckDbSession, Row } from '../../convert/duckdb.js';
 import { isoInstant } from '../../convert/row-times.js';
 import { readFooter } from '../../convert/parquet-footer.js';
@@ -18,7 +17,7 @@ import { dayPeriod, dayText, parseDay } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { madeKey } from '../../exchange/keys.js';
-import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { droppedLine } from '../../lake/write/commit.js';
 import { fileMetadata } from '../../lake/write/make-file.js';
 import { ruleText, sourceName } from './source.js';
@@ -47,7 +46,8 @@ export async function writeMonth(
   target: BarTarget,
   month: BarMonth,
 ): Promise<MonthFigures | undefined> {
-  const { folder, held, series, spec, source } = target;
+  const { folder, held, series, spec } = target;
+  const { settings } = target.source;
   const byDay = await engine.rows(
     'SELECT day, count_if(is_made) AS rows, count_if(is_short) AS short, min(open_time) FILTER (is_made) AS first, max(open_time) FILTER (is_made) AS last FROM made GROUP BY day',
   );
@@ -57,8 +57,16 @@ export async function writeMonth(
   try {
     // Bars by trades may have equal times, so `seq` has their order.
     const rows = '(SELECT * FROM made WHERE is_made ORDER BY open_time, seq)';
-    const written = { spec, settings: source.settings, targetPath: staged };
-    await engine.run(copyTo(written, rows, metadataOf(exchange, target, month)));
+    const files = month.from.map(({ path: from, sha256: digest }) => [basename(from), digest]);
+    const metadata = fileMetadata(
+      { exchange, tool: TOOL_VERSION, series, spec, settings, label: month.label },
+      {
+        entry: { made: { rule: ruleText(target), files } },
+        hasArchive: true,
+        hasRest: month.from.some(({ hasRest }) => hasRest),
+      },
+    );
+    await engine.run(copyTo({ spec, settings, targetPath: staged }, rows, metadata));
     const { bytes, sha256 } = await fileFacts(staged);
     const { rows: fileRows } = await readFooter(staged);
     const path = join(folder, month.file);
@@ -127,17 +135,4 @@ function linesOf(
 
 function contentOf({ file, rows, first, last, source, settings }: ObjectLine): string {
   return JSON.stringify([file, rows, first, last, source, settings]);
-}
-
-function metadataOf(exchange: ExchangeSpec, target: BarTarget, { label, from }: BarMonth): FileMetadata {
-  const { series, spec, source } = target;
-  const files = from.map(({ path, sha256 }) => [basename(path), sha256]);
-  return fileMetadata(
-    { exchange, tool: TOOL_VERSION, series, spec, settings: source.settings, label },
-    {
-      entry: { made: { rule: ruleText(target), files } },
-      hasArchive: true,
-      hasRest: from.some(({ hasRest }) => hasRest),
-    },
-  );
 }

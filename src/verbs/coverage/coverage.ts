@@ -18,19 +18,13 @@ const MOST_REFUSED = 10;
 
 /** Resolves with 1 when a manifest or one of its lines cannot be read, else with 4 when a series is below `--min`. */
 export async function coverage(run: Command): Promise<ExitCode> {
-  const { exchange, verbs, resolved } = run;
-  const { options } = resolved;
+  const { options } = run.resolved;
   if (options.json && options.csv) throw usage('--json and --csv cannot be used together', 'keep one');
   if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
   return withSignals(run, async (request) => {
     const lake = await coverSelected(request);
-    const next = new NextStep({
-      exchange,
-      nowMs: options.nowMs ?? run.io.clock.now(),
-      verbs,
-      resolved,
-      failures: lake.failures,
-    });
+    const nowMs = options.nowMs ?? run.io.clock.now();
+    const next = new NextStep({ ...run, nowMs, failures: lake.failures });
     await write(run, lake, next);
     return conclude(run, lake.found, next);
   });
@@ -50,8 +44,8 @@ async function write(
   };
   if (options.summary || options.json) {
     for await (const one of toNext()) {
-      const record = { event: 'series', ...seriesRecord(one, periodOf(one)) };
-      if (!options.summary && !(await writeData(io, [record]))) return;
+      if (options.summary) continue;
+      if (!(await writeData(io, [{ event: 'series', ...seriesRecord(one, periodOf(one)) }]))) return;
     }
     await writeData(io, [options.json ? { event: 'summary', ...found.record() } : found.line()]);
   } else if (options.csv) {

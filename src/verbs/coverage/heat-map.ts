@@ -1,4 +1,5 @@
 /** Draws the heat-map: one line per series, one cell per period, or per several periods on a narrow terminal. */
+import { grouped } from '../../model/by-name.js';
 import { dayText, monthOf, monthText } from '../../model/calendar.js';
 import type { Amounts } from '../../lake/catalogue/day-states.js';
 import { percentOf } from '../../lake/catalogue/amounts.js';
@@ -19,22 +20,17 @@ export interface HeatStyle {
   readonly hasColour: boolean;
 }
 
-interface Level {
-  readonly character: string;
-  /** ANSI colour code of the terminal. */
-  readonly colour: number;
-  readonly meaning: string;
-  readonly is: (percent: number | undefined) => boolean;
-}
-
-/** The first level that applies to a cell is drawn. Each has its own character, for terminals without colour. */
-const LEVELS: readonly Level[] = [
-  { character: '·', colour: 90, meaning: 'no data expected', is: (percent) => percent === undefined },
-  { character: '█', colour: 32, meaning: 'complete', is: (percent = 0) => percent === 100 },
-  { character: '▓', colour: 33, meaning: '95 % or more', is: (percent = 0) => percent >= 95 },
-  { character: '▒', colour: 33, meaning: '50 % or more', is: (percent = 0) => percent >= 50 },
-  { character: '░', colour: 31, meaning: 'less', is: (percent = 0) => percent > 0 },
-  { character: 'x', colour: 31, meaning: 'nothing', is: () => true },
+/**
+ * The first level whose least percentage a cell has is drawn; it has Infinity if no data is expected. Each level has its own character, for
+ * terminals without colour. `colour`: the ANSI code.
+ */
+const LEVELS = [
+  { character: '·', colour: 90, meaning: 'no data expected', least: Infinity },
+  { character: '█', colour: 32, meaning: 'complete', least: 100 },
+  { character: '▓', colour: 33, meaning: '95 % or more', least: 95 },
+  { character: '▒', colour: 33, meaning: '50 % or more', least: 50 },
+  { character: '░', colour: 31, meaning: 'less', least: Number.MIN_VALUE },
+  { character: 'x', colour: 31, meaning: 'nothing', least: 0 },
 ];
 
 const LONGEST_LABEL = 24;
@@ -54,8 +50,9 @@ export function heatMap(rows: readonly HeatRow[], style: HeatStyle): string[] {
   return [
     `${' '.repeat(labelWidth + 2)}${axis(first, end, by, cells)}`,
     ...rows.map(({ label, from, periods, percent }) => {
-      const sums = summed(periods, indexOf(from, by) - first, perCell, cells);
-      return `${fitted(label, labelWidth)}  ${painted(sums, style)}  ${percent.padStart(percentWidth)}`;
+      const places = { offset: indexOf(from, by) - first, perCell, cells };
+      const line = painted(periods, places, style.hasColour);
+      return `${fitted(label, labelWidth)}  ${line}  ${percent.padStart(percentWidth)}`;
     }),
     ...(perCell === 1 ? [] : [`${' '.repeat(labelWidth + 2)}a cell is ${perCell} ${by}s`]),
   ];
@@ -82,29 +79,21 @@ function axis(first: number, end: number, by: CoveragePeriod, cells: number): st
     : left + ' '.repeat(cells - left.length - right.length) + right;
 }
 
-/** The amounts of each cell; undefined for a cell without a period of the series. */
-function summed(
+/** A cell without a period of the series is a space. `offset`: the periods before the first one. */
+function painted(
   periods: readonly Amounts[],
-  offset: number,
-  perCell: number,
-  cells: number,
-): (Amounts | undefined)[] {
-  const sums = Array.from({ length: cells }, (): Amounts | undefined => undefined);
-  for (const [index, { expected, missing }] of periods.entries()) {
-    const cell = Math.floor((offset + index) / perCell);
-    const sum = sums[cell] ?? { expected: 0, missing: 0 };
-    sums[cell] = { expected: sum.expected + expected, missing: sum.missing + missing };
-  }
-  return sums;
-}
-
-/** A cell without a period of the series is a space. */
-function painted(sums: readonly (Amounts | undefined)[], { hasColour }: HeatStyle): string {
-  const cells = sums.map((sum) => {
-    const level = sum && LEVELS.find(({ is }) => is(percentOf(sum)));
+  { offset, perCell, cells }: { readonly offset: number; readonly perCell: number; readonly cells: number },
+  hasColour: boolean,
+): string {
+  const ofCell = grouped(periods.entries(), ([index]) => Math.floor((offset + index) / perCell));
+  return Array.from({ length: cells }, (_, cell) => {
+    const own = ofCell.get(cell)?.map(([, amounts]) => amounts);
+    if (own === undefined) return ' ';
+    const sumOf = (name: keyof Amounts): number => own.reduce((sum, amounts) => sum + amounts[name], 0);
+    const percent = percentOf({ expected: sumOf('expected'), missing: sumOf('missing') }) ?? Infinity;
+    const level = LEVELS.find(({ least }) => percent >= least);
     return level === undefined ? ' ' : inColour(level.character, level.colour, hasColour);
-  });
-  return cells.join('');
+  }).join('');
 }
 
 function inColour(text: string, colour: number, hasColour: boolean): string {

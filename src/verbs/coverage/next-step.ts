@@ -1,41 +1,35 @@
 /** The command that fetches what coverage found missing, and nothing else. */
 import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
-import type { Gap } from '../../lake/catalogue/gap.js';
+import type { DayRange } from '../../lake/catalogue/spans.js';
+import { grouped } from '../../model/by-name.js';
 import { dayText } from '../../model/calendar.js';
 import { seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import { isExactName } from '../../plan/options/symbols.js';
 import { givenWords } from '../../plan/options/value-text.js';
 import type { FlagName } from '../../plan/options/flags.js';
-import type { VerbName, VerbSpecs } from '../../plan/options/verb-spec.js';
-import type { Resolved } from '../../plan/options/resolve.js';
+import type { VerbName } from '../../plan/options/verb-spec.js';
+import type { Command } from '../../run/verb.js';
 import type { LastFailures } from '../../run/select-failures.js';
 import { barOfInterval } from '../../exchange/keys.js';
-import type { Exchange } from '../../exchange/exchange.js';
 import { findDataset, isArchived, isMade } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { mendsOf, mendSources } from '../../run/verdict/mends.js';
 import { commandLine, shownPath } from '../../text/printable.js';
 
-/** Series that lack days before or after their own. */
-interface Download {
-  readonly verb: VerbName;
-  readonly series: Series[];
-  from: number;
-  to: number;
+/** Days that a series lacks before or after its own. */
+interface Lack extends DayRange {
+  readonly verb: 'vision' | 'metrics';
+  readonly series: Series;
 }
 
-interface NextStepContext {
-  readonly exchange: Exchange;
+interface NextStepContext extends Pick<Command, 'exchange' | 'verbs' | 'resolved'> {
   readonly nowMs: number;
-  readonly verbs: VerbSpecs;
-  readonly resolved: Resolved;
   readonly failures: LastFailures | undefined;
 }
 
 export class NextStep {
-  readonly #downloads = new Map<string, Download>();
+  readonly #lacks: Lack[] = [];
   /** Gaps within the own days of their series: those of the last failure report, and the others. */
   #reported = 0;
   #others = 0;
@@ -52,29 +46,17 @@ export class NextStep {
       return;
     }
     const sources = mendSources({ ...series, format }, this.context.exchange, this.context.nowMs);
+    const verb = spec !== undefined && !isArchived(spec) ? 'metrics' : 'vision';
     const isReported = this.context.failures?.bySeries.has(seriesName(series)) === true;
     for (const gap of gaps) {
       if (!gap.isMissing) continue;
-      if (gap.from < own.from * DAY_SECONDS || gap.to > own.to * DAY_SECONDS) {
-        if (isExactName(series.symbol)) this.#addDownload(series, spec, gap);
+      const [from, to] = [Math.floor(gap.from / DAY_SECONDS), Math.ceil(gap.to / DAY_SECONDS)];
+      if (from < own.from || to > own.to) {
+        if (isExactName(series.symbol)) this.#lacks.push({ verb, series, from, to });
       } else if (gap.reason.startsWith('failed:') && isReported) this.#reported += 1;
       // `repair` takes a later revision of a cut day, if there is one.
       else if (gap.reason === 'cut' || mendsOf(gap, sources).length > 0) this.#others += 1;
     }
-  }
-
-  /** Patterns would also select symbols that the lake does not have. So with `--symbols`, each dataset has a command that names its symbols. */
-  #addDownload(series: Series, spec: DatasetSpec | undefined, gap: Gap): void {
-    const { symbol: _, ...of } = series;
-    const verb = spec !== undefined && !isArchived(spec) ? 'metrics' : 'vision';
-    const name = this.#isNamed ? JSON.stringify([verb, of]) : verb;
-    const from = Math.floor(gap.from / DAY_SECONDS);
-    const to = Math.ceil(gap.to / DAY_SECONDS);
-    const download = this.#downloads.get(name) ?? { verb, series: [], from, to };
-    download.series.push(series);
-    download.from = Math.min(download.from, from);
-    download.to = Math.max(download.to, to);
-    this.#downloads.set(name, download);
   }
 
   get #isNamed(): boolean {
@@ -84,8 +66,12 @@ export class NextStep {
   /** A line for a shell; undefined if nothing is missing. */
   line(): string | undefined {
     const { failures } = this.context;
-    if (this.#downloads.size > 0)
-      return [...this.#downloads.values()].map((one) => commandLine(this.#fetching(one))).join(' && ');
+    // Patterns would also select symbols that the lake does not have. So with `--symbols`, each dataset has a command that names its symbols.
+    const downloads = grouped(this.#lacks, ({ verb, series }) =>
+      this.#isNamed ? JSON.stringify([verb, { ...series, symbol: '' }]) : verb,
+    );
+    if (downloads.size > 0)
+      return [...downloads.values()].map((lacks) => commandLine(this.#fetching(lacks))).join(' && ');
     if (this.#others > 0) return commandLine(['repair', ...this.#given('repair', SELECTION)]);
     if (this.#reported > 0 && failures !== undefined)
       return commandLine(['retry', shownPath(failures.path), ...this.#given('retry', ['now'])]);
@@ -95,9 +81,12 @@ export class NextStep {
   }
 
   /** The missing days of a download. Each series keeps its settings. Without `--symbols`, a download continues the series of the lake. */
-  #fetching({ verb, series, from, to }: Download): string[] {
+  #fetching(lacks: readonly Lack[]): string[] {
+    const verb = lacks[0]?.verb ?? 'vision';
+    const from = lacks.reduce((least, lack) => Math.min(least, lack.from), Infinity);
+    const to = lacks.reduce((most, lack) => Math.max(most, lack.to), -Infinity);
     const valuesOf = (name: 'market' | 'dataset' | 'interval' | 'symbol'): string =>
-      [...new Set(series.flatMap((one) => one[name] ?? []))].join(',');
+      [...new Set(lacks.flatMap(({ series }) => series[name] ?? []))].join(',');
     const layer = (['market', 'dataset', 'interval'] as const).flatMap((name) => {
       const isWanted = this.#isNamed || this.context.resolved.texts[name] !== undefined;
       return isWanted && valuesOf(name) !== '' ? [`--${name}`, valuesOf(name)] : [];

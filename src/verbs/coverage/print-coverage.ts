@@ -116,22 +116,20 @@ interface AmountsRecord {
   readonly percent: number | null;
 }
 
-/** The coverage of a series in one format. */
-export interface SeriesRecord extends Series, AmountsRecord, Doubts {
+/** The coverage of a series in one format. `excused` is the amount of the gaps in which no data is expected. */
+export interface SeriesRecord
+  extends
+    Series,
+    AmountsRecord,
+    Doubts,
+    Pick<SeriesStates, 'excused' | 'objects' | 'restObjects' | 'duplicates' | 'revisions'> {
   /** Null if the lake holds no file of the series. */
   readonly format: Format | null;
   /** ISO instants `[from, to)`. */
   readonly from: string;
   readonly to: string;
-  /** The amount of the gaps in which no data is expected. */
-  readonly excused: number;
   readonly unit: 'rows' | 'days';
-  readonly objects: number;
-  /** Objects from REST. */
-  readonly restObjects: number;
   readonly rows: number | null;
-  readonly duplicates: number;
-  readonly revisions: number;
   /** ISO instants of the first and the last row. */
   readonly first: string | null;
   readonly last: string | null;
@@ -141,17 +139,14 @@ export interface SeriesRecord extends Series, AmountsRecord, Doubts {
   readonly periods: readonly (AmountsRecord & { readonly period: string })[];
 }
 
-/** ISO instants `[from, to)`, and the amount in the unit of the series. */
-interface GapRecord {
+/** ISO instants `[from, to)`, the amount in the unit of the series, the reason and its evidence. */
+interface GapRecord extends Pick<Gap, 'reason' | 'evidence'> {
   readonly from: string;
   readonly to: string;
-  readonly reason: Gap['reason'];
   readonly rows?: number;
   readonly days?: number;
   /** False if no data is expected. */
   readonly missing: boolean;
-  /** The source that proves that there is no data: `list` (config/halts.json) or `rest`. */
-  readonly evidence?: Gap['evidence'];
   /** Present if the exact place of the missing rows is not known. */
   readonly located?: false;
 }

@@ -4,9 +4,10 @@ import { safeName } from '../../lake/layout.js';
 import { usage } from '../../model/errors.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import type { Options } from '../../plan/options/flags.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { csvForm, rowOrder } from './export-file.js';
-import type { Engine, EngineInput, EngineSettings, ExportFile } from './export-file.js';
+import type { Engine, EngineInput, ExportFile } from './export-file.js';
 
 /** `datasets` is empty: all. */
 export const CSV: Engine = {
@@ -18,8 +19,8 @@ export const CSV: Engine = {
 };
 
 /** Rows are ordered by time, then by the keys of the dataset, and by symbol in one file of all symbols. */
-function filesOf({ sources, settings }: EngineInput): ExportFile[] {
-  const { oneFile, delimiter } = settings;
+function filesOf({ sources, options }: EngineInput): ExportFile[] {
+  const { oneFile, delimiter } = options;
   const sets = oneFile ? [sources] : sources.map((source) => [source]);
   return sets.flatMap((set): ExportFile[] => {
     const [first] = set;
@@ -34,7 +35,7 @@ function filesOf({ sources, settings }: EngineInput): ExportFile[] {
       {
         path: oneFile ? `${folder}.csv` : `${folder}/${safeName(symbol)}.csv`,
         sources: set,
-        select: `SELECT ${columnsOf(spec, settings, symbol)} FROM (SELECT * FROM (${rows}) ORDER BY ${order})`,
+        select: `SELECT ${columnsOf(spec, options, symbol)} FROM (SELECT * FROM (${rows}) ORDER BY ${order})`,
         form: { copy: csvForm({ delimiter: quoteText(delimiter) }) },
       },
     ];
@@ -42,26 +43,28 @@ function filesOf({ sources, settings }: EngineInput): ExportFile[] {
 }
 
 /** SQL. `symbol`: that of a file of one symbol. Throws usage errors for unknown columns. */
-function columnsOf(spec: DatasetSpec, settings: EngineSettings, symbol: string): string {
+function columnsOf(spec: DatasetSpec, options: Options, symbol: string): string {
+  const { oneFile } = options;
   const known = new Map(
     spec.columns
       .filter(({ type }) => type !== 'symbol')
-      .map((column) => [column.name, valueOf(column, settings)]),
+      .map((column) => [column.name, valueOf(column, options)]),
   );
-  const all = [...(settings.oneFile ? ['symbol'] : []), ...known.keys()];
-  known.set('symbol', settings.oneFile ? quoteName('symbol') : quoteText(symbol));
-  const columns = (settings.columns ?? all).map((text) => {
+  const all = [...(oneFile ? ['symbol'] : []), ...known.keys()];
+  known.set('symbol', oneFile ? quoteName('symbol') : quoteText(symbol));
+  const columns = (options.columns ?? all).map((text) => {
     const [, name, value = ''] = /^(?:([^=]+)=)?(.+)$/.exec(text) ?? [];
-    return { isNamed: name !== undefined, name: name ?? value, value };
+    return { name, value };
   });
-  if (settings.oneFile && !columns.some(({ value }) => value === 'symbol'))
+  if (oneFile && !columns.some(({ value }) => value === 'symbol'))
     throw usage(
       '--columns has no symbol, and with --one-file the rows of all symbols are in one file',
       'add it, or leave out --one-file',
     );
-  const values = columns.map(({ isNamed, name, value }) => {
-    const sql = known.get(value) ?? (isNamed && /^-?\d+(\.\d+)?$/.test(value) ? value : undefined);
-    if (sql !== undefined) return `${sql} AS ${quoteName(name)}`;
+  const values = columns.map(({ name, value }) => {
+    const isNumber = name !== undefined && /^-?\d+(\.\d+)?$/.test(value);
+    const sql = known.get(value) ?? (isNumber ? value : undefined);
+    if (sql !== undefined) return `${sql} AS ${quoteName(name ?? value)}`;
     throw usage(
       `--columns: ${spec.name} has no column ${value}; it has ${[...known.keys()].join(', ')}`,
       didYouMean(value, [...known.keys()]) ?? 'choose the dataset of these columns with --dataset',
@@ -71,7 +74,7 @@ function columnsOf(spec: DatasetSpec, settings: EngineSettings, symbol: string):
 }
 
 /** All times of a column have equally many digits. */
-function valueOf({ name, type }: ColumnSpec, { timeFormat }: EngineSettings): string {
+function valueOf({ name, type }: ColumnSpec, { timeFormat }: Options): string {
   const column = quoteName(name);
   if (type !== 'time' && type !== 'datetime') return type === 'number' ? `num(${column})` : column;
   const us = `epoch_us(${column})`;

@@ -49,20 +49,14 @@ export interface Refused {
   readonly isFault?: true;
 }
 
-export interface EngineSettings extends Pick<
-  Options,
-  'markInterval' | 'columns' | 'delimiter' | 'timeFormat' | 'oneFile'
-> {
-  /** Assets of symbols, from a saved answer of exchangeInfo. */
-  readonly assets: ReadonlyMap<string, Assets>;
-}
-
 /** What an engine makes its files from. */
 export interface EngineInput {
   readonly exchange: Exchange;
   /** Series of one pair, or of one dataset; bars come last. */
   readonly sources: readonly RowSource[];
-  readonly settings: EngineSettings;
+  readonly options: Options;
+  /** Assets of symbols, from a saved answer of exchangeInfo. */
+  readonly assets: ReadonlyMap<string, Assets>;
 }
 
 /** The layout of a program that reads the files. */
@@ -84,6 +78,11 @@ export interface Engine {
   readonly script?: (sources: readonly RowSource[], exchange: Exchange) => string;
   /** Lines about the files, for the end of an export. */
   readonly notes?: readonly string[];
+}
+
+/** The files of the lake that may have rows of a source. */
+export function filesOf(source: RowSource): LakeFile[] {
+  return filesOfRange(source, source.spec, source.range);
 }
 
 /** Options of COPY for a CSV file. */
@@ -114,7 +113,7 @@ export function onDay(source: RowSource, day: number, before = 0): RowSource {
   const range = { from: day - before, to: day + 1 };
   // Series may have a file for each of thousands of days.
   const near = source.files.filter(({ days }) => days.from <= range.to && days.to >= range.from);
-  return { ...source, range, files: filesOfRange({ ...source, files: near }, source.spec, range) };
+  return { ...source, range, files: filesOf({ ...source, range, files: near }) };
 }
 
 /**
@@ -129,21 +128,24 @@ export function oneForEachPath(
   const chosen = new Map<string, (typeof all)[number]>();
   for (const one of all.toSorted((a, b) => b.days.length - a.days.length))
     if (!taken.has(one.path) && !chosen.has(one.path)) chosen.set(one.path, one);
-  const seriesOf = ({ sources }: ExportFile): Series[] => sources.map(({ series }) => series);
-  const written = new Set([...chosen.values()].flatMap(seriesOf));
+  const written = new Set([...chosen.values()].flatMap(({ sources }) => sources.map(({ series }) => series)));
   const refused = new Map<Series, Refused>();
   for (const one of candidates) if ('reason' in one) refused.set(one.series, one);
-  for (const file of all) {
-    const [series] = seriesOf(file);
-    const other = chosen.get(file.path);
-    if (series === undefined || (other !== undefined && written.has(series))) continue;
-    const [of] = other === undefined ? [] : seriesOf(other);
+  for (const {
+    path,
+    days,
+    sources: [source],
+  } of all) {
+    const other = chosen.get(path);
+    if (source === undefined || (other !== undefined && written.has(source.series))) continue;
+    if (days.every((day) => other?.days.includes(day))) continue;
+    const { series } = source;
+    const [of] = other?.sources ?? [];
     const reason =
       of === undefined
         ? 'another symbol has files with the same names'
-        : `${seriesName(of)} goes to the same file, which lacks days that only this series has`;
-    const own = new Set(other?.days);
-    if (!file.days.every((day) => own.has(day))) refused.set(series, { series, reason });
+        : `${seriesName(of.series)} goes to the same file, which lacks days that only this series has`;
+    refused.set(series, { series, reason });
   }
   for (const path of chosen.keys()) taken.add(path);
   return [...refused.values(), ...all.filter((file) => chosen.get(file.path) === file)];

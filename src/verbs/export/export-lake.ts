@@ -2,13 +2,12 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import { filesOfRange, openCatalogue } from '../../lake/catalogue/catalogue.js';
+import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import type { Catalogue } from '../../lake/catalogue/catalogue.js';
 import { UnreadableFile, unreadableFile } from '../../lake/catalogue/file-digests.js';
-import type { LakeFile } from '../../lake/catalogue/read-series.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { verbEngine } from '../../convert/duckdb.js';
-import type { Engine as Database } from '../../convert/duckdb.js';
+import type { VerbEngine } from '../../convert/duckdb.js';
 import { backingOf, bringIn } from '../../files/backing.js';
 import { seriesFolder } from '../../lake/layout.js';
 import type { Lock } from '../../lake/lock.js';
@@ -20,7 +19,7 @@ import { listText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { refuseInLake } from '../../plan/select/refuse-in-lake.js';
-import { oneForEachPath } from './export-file.js';
+import { filesOf, oneForEachPath } from './export-file.js';
 import type { ExportFile, Refused, RowSource } from './export-file.js';
 import { pairName } from './select-export.js';
 import type { Export } from './select-export.js';
@@ -49,9 +48,10 @@ export interface ExportedFile {
  * have a hole that nothing shows, so it is left out.
  */
 export async function* exportGroups(
-  { request, engine, settings, selected, range }: Export,
+  { request, engine, assets, selected, range }: Export,
   catalogue: Catalogue,
 ) {
+  const { exchange, resolved } = request;
   const nameOf = (series: Series): string =>
     engine.groupBy === 'pair' ? pairName(series) : layerName(series);
   const taken = new Set<string>();
@@ -59,31 +59,26 @@ export async function* exportGroups(
   const ordered = selected.toSorted((a, b) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
   for (const name of new Set(selected.map(nameOf))) {
     const series = ordered.filter((one) => nameOf(one) === name);
-    const [sources, refused]: [RowSource[], Refused[]] = [[], []];
+    const sources: RowSource[] = [];
+    const refused: Refused[] = [];
     for await (const { series: one, spec, files, fault } of catalogue.series(series)) {
       const refuse = (reason: string): void => void refused.push({ series: one, reason, isFault: true });
       if (spec === undefined) refuse('this version of cryptodl does not know the dataset');
       else if (fault !== undefined) refuse(fault);
       else if (files.length === 0) refuse('the lake has no Parquet or CSV files of it');
-      else if (filesOfRange({ series: one, files }, spec, range).length > 0)
-        sources.push({ series: one, spec, files, range });
+      else sources.push({ series: one, spec, files, range });
     }
-    const files = engine.files({ exchange: request.exchange, sources, settings });
+    const held = sources.filter((source) => filesOf(source).length > 0);
+    const files = engine.files({ exchange, sources: held, options: resolved.options, assets });
     yield { series, items: [...refused, ...oneForEachPath(files, taken)] };
   }
 }
 
-/** The files of the lake that may have rows of a source. */
-function partOf(source: RowSource): LakeFile[] {
-  return filesOfRange(source, source.spec, source.range);
-}
-
 /** What the files of one export have in common. */
-interface Work {
-  readonly given: Export;
+interface Work extends Export {
   readonly target: string;
   readonly catalogue: Catalogue;
-  readonly database: Database;
+  readonly database: VerbEngine;
   readonly lock: Lock | undefined;
   readonly signal: AbortSignal;
 }
@@ -107,7 +102,7 @@ export async function* exportLake(
   const signal = AbortSignal.any([request.signal, stop.signal]);
   const database = verbEngine('export', { ...request, signal }, memoryLimitBytes() / 4);
   const catalogue = openCatalogue(root, exchange, signal);
-  const work: Work = { given, target, catalogue, database, lock, signal };
+  const work: Work = { ...given, target, catalogue, database, lock, signal };
   let running: Promise<unknown>[] = [];
   try {
     for await (const { series, items } of exportGroups(given, catalogue)) {
@@ -137,8 +132,7 @@ export async function* exportLake(
 }
 
 async function exportFile(asked: ExportFile, work: Work): Promise<ExportedFile> {
-  const { given, target, signal } = work;
-  const { request, root } = given;
+  const { request, root, target, signal } = work;
   const { force, dryRun } = request.resolved.options;
   const of = { file: asked.path, rows: 0, bytes: 0 };
   // The lake may be below the target.
@@ -148,7 +142,7 @@ async function exportFile(asked: ExportFile, work: Work): Promise<ExportedFile> 
     const output = await Output.open(target, asked.path);
     const { state } = output;
     const file = force || state === undefined || state.rows === 0 ? asked : widened(asked, state.range);
-    const origin = originOf(file, given);
+    const origin = originOf(file, work);
     if (!force && state !== undefined && (await output.isMadeBy(origin.recipe))) {
       const { rows, bytes } = state;
       return { ...of, rows, bytes, outcome: rows === 0 ? 'empty' : 'unchanged' };
@@ -180,7 +174,7 @@ function widened(file: ExportFile, { from, to }: Partial<DayRange>): ExportFile 
 /** Everything that decides the content of a file. */
 function originOf({ sources, select, form }: ExportFile, { request, engine, root }: Export): Origin {
   const files = sources.flatMap((source) =>
-    partOf(source).map(({ path, sha256 }) => ({ file: relative(root, path).split(sep).join('/'), sha256 })),
+    filesOf(source).map(({ path, sha256 }) => ({ file: relative(root, path).split(sep).join('/'), sha256 })),
   );
   const parts = sources.map(({ series, range: { from, to } }) => [series, from, to]);
   return {
@@ -199,13 +193,13 @@ function originOf({ sources, select, form }: ExportFile, { request, engine, root
 async function write(
   { sources, select, form }: ExportFile,
   { output, origin }: { readonly output: Output; readonly origin: Origin },
-  { given, catalogue, database, lock, signal }: Work,
+  { request, catalogue, database, lock, signal }: Work,
 ): Promise<{ rows: number; bytes: number }> {
   const session = await database.session();
   try {
     // Comparing a time with and without a zone depends on it.
     await session.run(`SET TimeZone = 'UTC'; ${MACROS}`);
-    const paths = sources.flatMap((source) => partOf(source).map(({ path }) => path));
+    const paths = sources.flatMap((source) => filesOf(source).map(({ path }) => path));
     await bringIn(...paths);
     const before = await statesOf(paths);
     const relations: string[] = [];
@@ -226,7 +220,7 @@ async function write(
       }
       signal.throwIfAborted();
       await lock?.confirm();
-      await output.refuseForeign(given.request.resolved.options.force);
+      await output.refuseForeign(request.resolved.options.force);
       return { rows: staged.rows, bytes: await output.publish(staged, origin) };
     });
   } finally {
@@ -242,7 +236,7 @@ async function statesOf(paths: readonly string[]): Promise<string> {
 /** The failure of one file. Undefined for an error that ends the export. */
 function faultOf(error: unknown, root: string): Pick<ExportedFile, 'outcome' | 'text'> | undefined {
   if (error instanceof CryptodlError && !(error instanceof UnreadableFile)) {
-    const text = [error.message, ...(error.hint === undefined ? [] : [error.hint])].join('; ');
+    const text = [error.message, error.hint].filter(Boolean).join('; ');
     if (error.code === 'partition-incomplete') return { outcome: 'failed', text };
     return error.code === 'usage' || error.code === 'disk' ? { outcome: 'foreign', text } : undefined;
   }

@@ -2,7 +2,6 @@
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import { UnreadableFile } from '../../lake/catalogue/file-digests.js';
 import { progressPrinter, withSignals } from '../../run/look-up.js';
-import type { LookUp } from '../../run/look-up.js';
 import type { Command } from '../../run/verb.js';
 import { writeData, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';
@@ -11,7 +10,6 @@ import { seriesName } from '../../model/task.js';
 import { backingOf } from '../../files/backing.js';
 import { bytesText, countText, durationText, listText, numberText } from '../../model/units.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
-import { didYouMean } from '../../text/did-you-mean.js';
 import { absolutePath, lakeFlag, printLines, shownPath, tabbed } from '../../text/printable.js';
 import { CSV } from './csv-files.js';
 import type { Engine, Refused, RowSource } from './export-file.js';
@@ -36,10 +34,9 @@ export async function exportFor(run: Command): Promise<ExitCode> {
     const engine = engineOf(run.operand);
     refuseFlags(engine, request);
     const given = await selectExport(request, engine);
-    if (engine.script !== undefined)
-      return (await tellLacking(run, given, false)) ? printScript(run, given, engine.script) : 4;
-    const target = await targetFolder(given);
-    return (await tellLacking(run, given, run.resolved.options.json)) ? writeFiles(run, given, target) : 4;
+    const target = engine.script === undefined ? await targetFolder(given) : undefined;
+    if (!(await tellLacking(run, given))) return 4;
+    return target === undefined ? printScript(run, given) : writeFiles(run, given, target);
   });
 }
 
@@ -49,8 +46,7 @@ function engineOf(operand: string | undefined): Engine {
   if (engine !== undefined) return engine;
   throw usage(
     `export needs a program to write for: ${names.join(', ')}`,
-    didYouMean(operand ?? '', names) ??
-      'for example: cryptodl export freqtrade --target user_data/data/binance',
+    'for example: cryptodl export freqtrade --target user_data/data/binance',
   );
 }
 
@@ -60,15 +56,15 @@ function refuseFlags(engine: Engine, { resolved: { options, origins }, surroundi
     for (const flag of flags)
       if (origins[flag] === 'flag' && engine.flags?.includes(flag) !== true)
         throw usage(`--${flag} is for export ${name}, not for export ${engine.name}`, `leave --${flag} out`);
-  if (engine.script === undefined) return;
-  if (backingOf(absolutePath(options.out, surroundings.home)) !== undefined)
+  const isInBucket = backingOf(absolutePath(options.out, surroundings.home)) !== undefined;
+  if (engine.script !== undefined && isInBucket)
     throw usage(
       'the script reads local files, and this lake is in a bucket',
       'copy the lake, and name the copy with --out',
     );
 }
 
-async function writeFiles({ io, resolved }: LookUp, given: Export, target: string): Promise<ExitCode> {
+async function writeFiles({ io, resolved }: Command, given: Export, target: string): Promise<ExitCode> {
   const { json, quiet, dryRun, requireComplete } = resolved.options;
   const tally = new Tally();
   const progress = progressPrinter(resolved.options, io);
@@ -76,16 +72,15 @@ async function writeFiles({ io, resolved }: LookUp, given: Export, target: strin
   for await (const item of exportLake(given, target)) {
     tally.add(item);
     progress(() => tally.text());
-    const isFile = 'file' in item;
     if (json)
       await writeData(io, [
-        isFile ? { event: 'file', ...item } : { event: 'left-out', ...item.series, reason: item.reason },
+        'file' in item
+          ? { event: 'file', ...item }
+          : { event: 'left-out', ...item.series, reason: item.reason },
       ]);
-    else if (isFile && (item.outcome === 'planned' || FAILURES.includes(item.outcome))) {
+    else if ('file' in item && (item.outcome === 'planned' || FAILURES.includes(item.outcome))) {
       const { outcome, file, text } = item;
-      await writeData(io, [
-        tabbed([outcome === 'planned' ? 'write' : outcome, file, ...(text === undefined ? [] : [text])]),
-      ]);
+      await writeData(io, [tabbed([outcome === 'planned' ? 'write' : outcome, file, text ?? []].flat())]);
     }
   }
   const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
@@ -101,12 +96,8 @@ async function writeFiles({ io, resolved }: LookUp, given: Export, target: strin
 }
 
 /** Prints the program that loads the committed files. Exit code 4 if a series cannot be read, or if there is no program because all are left out. */
-async function printScript(
-  { io, resolved }: LookUp,
-  given: Export,
-  script: NonNullable<Engine['script']>,
-): Promise<ExitCode> {
-  const { request, root } = given;
+async function printScript({ io, resolved }: Command, given: Export): Promise<ExitCode> {
+  const { request, root, engine } = given;
   const catalogue = openCatalogue(root, request.exchange, request.signal);
   const tally = new Tally();
   const sources: RowSource[] = [];
@@ -128,7 +119,7 @@ async function printScript(
     printLines(io.stderr, [isRefused ? NOTHING_EXPORTED : tally.nothingText()]);
     return 4;
   }
-  await writeText(io, script(sources, request.exchange));
+  await writeText(io, engine.script?.(sources, request.exchange) ?? '');
   return tally.faults > 0 ? 4 : 0;
 }
 
@@ -222,26 +213,20 @@ function closing(
 
 // The data of the selected series that the lake lacks, by the same day states as `check` and `coverage`.
 
-export const NOTHING_EXPORTED = 'nothing is exported, because --require-complete is given';
+const NOTHING_EXPORTED = 'nothing is exported, because --require-complete is given';
 
 /** Lines for series that lack data. */
 const MOST_LINES = 3;
 
-/** Prints the data that the lake lacks, with `isJson` also as events. Resolves with false if --require-complete forbids the export. */
-export async function tellLacking(
-  { io, resolved }: LookUp,
-  given: Export,
-  isJson: boolean,
-): Promise<boolean> {
-  const { requireComplete, quiet } = resolved.options;
-  const { request, root, selected, range, unread } = given;
+/** Prints the data that the lake lacks, with --json also as events, except for a script. Resolves with false if --require-complete forbids the export. */
+async function tellLacking({ io, resolved }: Command, given: Export): Promise<boolean> {
+  const { requireComplete, quiet, json } = resolved.options;
+  const { request, root, engine, selected, range, unread } = given;
   const covered = await readableStates(root, selected, request, range);
   const gapsOf = new Map(selected.map((series) => [series, missingOf(covered.get(series))]));
-  if (requireComplete)
-    for await (const { series, fault } of openCatalogue(root, request.exchange, request.signal).series(
-      selected,
-    ))
-      if (fault !== undefined && gapsOf.get(series)?.length === 0) gapsOf.set(series, [fault]);
+  const catalogue = openCatalogue(root, request.exchange, request.signal);
+  for await (const { series, fault } of catalogue.series(requireComplete ? selected : []))
+    if (fault !== undefined && gapsOf.get(series)?.length === 0) gapsOf.set(series, [fault]);
   // Bars lack what their source lacks.
   const lacking = [...gapsOf]
     .filter(([, gaps]) => gaps.length > 0)
@@ -259,11 +244,8 @@ export async function tellLacking(
     request.observer.warn(
       `${listText(twice)}: no rows for 30 days or more between others; after a second listing under the same name, prices do not continue`,
     );
-  if (isJson)
-    await writeData(
-      io,
-      lacking.map(([series, gaps]) => ({ event: 'lacking', ...series, gaps })),
-    );
+  const events = lacking.map(([series, gaps]) => ({ event: 'lacking', ...series, gaps }));
+  if (json && engine.script === undefined) await writeData(io, events);
   if (!requireComplete || lacking.length + unread.length === 0) return true;
   printLines(io.stderr, [NOTHING_EXPORTED]);
   return false;

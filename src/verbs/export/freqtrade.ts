@@ -6,7 +6,7 @@ import type { Series } from '../../model/task.js';
 import { isSettled, pairOf } from '../../exchange/pairs.js';
 import type { Pair } from '../../exchange/pairs.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
-import type { Engine, ExportFile, Refused, RowSource } from './export-file.js';
+import type { Engine, EngineInput, ExportFile, Refused, RowSource } from './export-file.js';
 
 /** The candle type of a file name, by dataset. Spot candles have none. */
 const CANDLES: Readonly<Record<string, string>> = {
@@ -37,16 +37,8 @@ export const FREQTRADE: Engine = {
   anyInterval: ['markPriceKlines', 'fundingRate'],
   flags: ['mark-interval', 'exchange-info'],
   groupBy: 'pair',
-  files: ({ sources, exchange, settings }) =>
-    sources
-      .toSorted((a, b) => lengthOf(b) - lengthOf(a))
-      .flatMap((source): (ExportFile | Refused)[] => {
-        const { series } = source;
-        const pair = pairOf(exchange, series.market, series.symbol, settings.assets);
-        const reason = noFile(series, pair);
-        if (pair === undefined || reason !== undefined) return [{ series, reason: reason ?? '' }];
-        return filesOf(source, placeOf(pair, series), settings.markInterval);
-      }),
+  files: (input) =>
+    input.sources.toSorted((a, b) => lengthOf(b) - lengthOf(a)).flatMap((source) => filesOf(source, input)),
   notes: [
     'freqtrade reads these files with --data-format-ohlcv parquet, and trades with --data-format-trades parquet; in its configuration: dataformat_ohlcv and dataformat_trades',
   ],
@@ -57,18 +49,19 @@ function lengthOf({ series: { dataset, interval = '' } }: RowSource): number {
   return dataset === 'markPriceKlines' ? intervalMs(interval) : 0;
 }
 
-function noFile({ market, dataset, interval = '', symbol }: Series, pair?: Pair): string | undefined {
-  if (isSettled(symbol)) return 'a settled contract has no pair';
-  if (pair === undefined) return 'base and quote asset are not known; --exchange-info names them';
-  if (dataset === 'bars' && !/^\d+[a-z]$/.test(interval)) return 'freqtrade has no bars by trades';
-  const isInverseTrade = market === 'cm' && Object.hasOwn(TRADES, dataset);
-  return isInverseTrade ? 'freqtrade has no trades of coin-margined contracts' : undefined;
-}
-
-function filesOf(source: RowSource, place: string, markIntervals: readonly string[]): ExportFile[] {
-  const { market, dataset, interval: own = '' } = source.series;
-  const copy = 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1';
+function filesOf(source: RowSource, { exchange, options, assets }: EngineInput): (ExportFile | Refused)[] {
+  const { series } = source;
+  const { market, dataset, interval: own = '', symbol } = series;
+  const refuse = (reason: string): Refused[] => [{ series, reason }];
+  const pair = pairOf(exchange, market, symbol, assets);
+  if (isSettled(symbol)) return refuse('a settled contract has no pair');
+  if (pair === undefined) return refuse('base and quote asset are not known; --exchange-info names them');
+  if (dataset === 'bars' && !/^\d+[a-z]$/.test(own)) return refuse('freqtrade has no bars by trades');
   const tradesQuery = TRADES[dataset];
+  if (tradesQuery !== undefined && market === 'cm')
+    return refuse('freqtrade has no trades of coin-margined contracts');
+  const place = placeOf(pair, market);
+  const copy = 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1';
   if (tradesQuery !== undefined)
     return [{ path: `${place}-trades.parquet`, sources: [source], form: { copy }, select: tradesQuery }];
   const dated = (interval: string, type: string, select: string): ExportFile => ({
@@ -78,11 +71,12 @@ function filesOf(source: RowSource, place: string, markIntervals: readonly strin
     form: { copy, utc: 'date' },
     select,
   });
-  if (dataset === 'fundingRate') return markIntervals.map((each) => dated(each, '-funding_rate', FUNDING));
+  if (dataset === 'fundingRate')
+    return options.markInterval.map((each) => dated(each, '-funding_rate', FUNDING));
   const type = market === 'spot' ? '' : `-${CANDLES[dataset] ?? ''}`;
   const candles = candlesQuery(market);
   const length = intervalMs(own);
-  const longer = dataset === 'markPriceKlines' ? markIntervals : [];
+  const longer = dataset === 'markPriceKlines' ? options.markInterval : [];
   return [
     dated(own, type, candles),
     ...longer
@@ -92,8 +86,8 @@ function filesOf(source: RowSource, place: string, markIntervals: readonly strin
 }
 
 /** `futures/BTC_USDT_USDT`. Of the characters that freqtrade replaces in names, only `/` and `:` occur. */
-function placeOf({ base, quote, settle, expiry }: Pair, { market }: Series): string {
-  const name = [base, quote, ...(settle === undefined ? [] : [settle])].join('_');
+function placeOf({ base, quote, settle, expiry }: Pair, market: Series['market']): string {
+  const name = [base, quote, settle].filter(Boolean).join('_');
   const ends = expiry === undefined ? '' : `-${expiry}`;
   return `${market === 'spot' ? '' : 'futures/'}${name.replaceAll(/[/ .@$+:]/g, '_')}${ends}`;
 }

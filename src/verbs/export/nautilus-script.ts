@@ -5,23 +5,16 @@ import type { LakeFile } from '../../lake/catalogue/read-series.js';
 import { packageFile } from '../../files/package-file.js';
 import { dayText } from '../../model/calendar.js';
 import { seriesName } from '../../model/task.js';
-import type { Series } from '../../model/task.js';
 import { isSettled, pairOf } from '../../exchange/pairs.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
-import type { Engine, RowSource } from './export-file.js';
+import type { Engine, ExportFile, Refused, RowSource } from './export-file.js';
 
 export const NAUTILUS: Engine = {
   name: 'nautilus-loader',
   datasets: ['klines', 'trades', 'aggTrades'],
   groupBy: 'dataset',
-  files: ({ sources, exchange }) =>
-    sources.map((source) => {
-      const { series } = source;
-      const reason = noInstrument(series, exchange);
-      if (reason !== undefined) return { series, reason };
-      return { path: seriesName(series), sources: [source], select: 'FROM r0', form: { copy: '' } };
-    }),
+  files: ({ sources, exchange }) => sources.map((source) => fileOf(source, exchange)),
   script: nautilusScript,
 };
 
@@ -36,17 +29,21 @@ const UNITS: readonly (readonly [ms: number, unit: string])[] = [
 /** `5-MINUTE`; undefined for longer units. */
 function barStep(interval: string): string | undefined {
   const ms = intervalMs(interval);
-  const [length, unit] = UNITS.find(([size]) => ms % size === 0) ?? [];
-  return length === undefined || unit === undefined ? undefined : `${ms / length}-${unit}`;
+  const [length = 1, unit] = UNITS.find(([size]) => ms % size === 0) ?? [];
+  return unit && `${ms / length}-${unit}`;
 }
 
-function noInstrument({ market, symbol, interval }: Series, exchange: Exchange): string | undefined {
+function fileOf(source: RowSource, exchange: Exchange): ExportFile | Refused {
+  const { series } = source;
+  const { market, symbol, interval } = series;
   const pair = pairOf(exchange, market, symbol);
-  if (isSettled(symbol)) return 'a settled contract has no instrument';
-  if (pair === undefined) return 'base and quote asset are not known';
-  if (pair.expiry !== undefined) return 'the loader has no instruments of contracts that end';
-  const isLong = interval !== undefined && barStep(interval) === undefined;
-  return isLong ? `nautilus_trader has no bar type for ${interval}` : undefined;
+  if (isSettled(symbol)) return { series, reason: 'a settled contract has no instrument' };
+  if (pair === undefined) return { series, reason: 'base and quote asset are not known' };
+  if (pair.expiry !== undefined)
+    return { series, reason: 'the loader has no instruments of contracts that end' };
+  if (interval !== undefined && barStep(interval) === undefined)
+    return { series, reason: `nautilus_trader has no bar type for ${interval}` };
+  return { path: seriesName(series), sources: [source], select: 'FROM r0', form: { copy: '' } };
 }
 
 const PROGRAM = packageFile('config/nautilus-loader.py');

@@ -7,33 +7,25 @@ import type { Series } from '../../model/task.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { filterHeldSeries, readVerbLake, selectGiven } from '../../plan/select/held-series.js';
-import type { VerbLake } from '../../plan/select/held-series.js';
 import { refuseInLake } from '../../plan/select/refuse-in-lake.js';
 import { isAll } from '../../plan/select/select-datasets.js';
 import { parseAssets } from '../../exchange/binance/exchange-info.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
-import type { Engine, EngineSettings } from './export-file.js';
+import type { Engine, EngineInput } from './export-file.js';
 
 /** What an export writes. */
-export interface Export extends VerbLake {
-  readonly request: VerbRequest;
-  readonly engine: Engine;
-  readonly settings: EngineSettings;
-  readonly selected: readonly Series[];
-  /** Without a given range, all days. */
-  readonly range: Partial<DayRange>;
-  /** Why folders of series are left out: links, and files without a manifest. They were warned of. */
-  readonly unread: readonly string[];
-}
+export type Export = Readonly<Awaited<ReturnType<typeof selectExport>>>;
 
 /** The series that flags select and that the engine has files for. Throws usage errors, also if there is none. */
-export async function selectExport(request: VerbRequest, engine: Engine): Promise<Export> {
+export async function selectExport(request: VerbRequest, engine: Engine) {
   const { resolved, observer, exchange, clock } = request;
   const { options, origins } = resolved;
   const { name, datasets, onlyNamed = [], anyInterval } = engine;
-  const settings = await settingsOf(request);
-  const range = givenRange(options, options.nowMs ?? clock.now(), exchange) ?? {};
+  const assets = await assetsOf(request);
+  // Without a given range, all days.
+  const range: Partial<DayRange> = givenRange(options, options.nowMs ?? clock.now(), exchange) ?? {};
+  // Why folders of series are left out: links, and files without a manifest.
   const unread: string[] = [];
   const lake = await readVerbLake(request, (message) => {
     unread.push(message);
@@ -50,7 +42,7 @@ export async function selectExport(request: VerbRequest, engine: Engine): Promis
     );
   const taken = datasets.filter((dataset) => named !== undefined || !onlyNamed.includes(dataset));
   const selected = chosen.filter(({ dataset }) => datasets.length === 0 || taken.includes(dataset));
-  if (selected.length > 0) return { ...lake, request, engine, settings, selected, range, unread };
+  if (selected.length > 0) return { ...lake, request, engine, assets, selected, range, unread };
   const others = [...new Set(chosen.map(({ dataset }) => dataset))];
   const left = onlyNamed.find((dataset) => others.includes(dataset));
   throw usage(
@@ -95,9 +87,12 @@ export async function targetFolder({ request, engine, root }: Export): Promise<s
   return path;
 }
 
-/** Throws usage errors. */
-async function settingsOf({ resolved: { options }, surroundings }: VerbRequest): Promise<EngineSettings> {
-  if (options.exchangeInfo === undefined) return { ...options, assets: new Map() };
+/** The assets of the answer that --exchange-info names. Throws usage errors. */
+async function assetsOf({
+  resolved: { options },
+  surroundings,
+}: VerbRequest): Promise<EngineInput['assets']> {
+  if (options.exchangeInfo === undefined) return new Map();
   const path = absolutePath(options.exchangeInfo, surroundings.home);
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw usage(
@@ -106,7 +101,7 @@ async function settingsOf({ resolved: { options }, surroundings }: VerbRequest):
     );
   });
   const assets = parseAssets(text);
-  if (assets !== undefined) return { ...options, assets };
+  if (assets !== undefined) return assets;
   throw usage(
     `--exchange-info ${shownPath(path)} is not an answer of exchangeInfo: it has no list of symbols with baseAsset and quoteAsset`,
     'save one: curl https://fapi.binance.com/fapi/v1/exchangeInfo > exchangeInfo.json',

@@ -41,14 +41,18 @@ interface MarketItem {
   readonly datasets: readonly string[];
 }
 
+/** `2024-01-15` or `2024-01`; null if it is open or not known. */
+interface Ends {
+  readonly first: string | null;
+  readonly last: string | null;
+}
+
 interface DatasetItem {
   readonly dataset: string;
   readonly market: Market;
   readonly title: string;
-  /** First and last period of the archive in each cadence: `2024-01-15` or `2024-01`; null if it is open or not known. */
-  readonly cadences: Readonly<
-    Partial<Record<Cadence, { readonly first: string | null; readonly last: string | null }>>
-  >;
+  /** First and last period of the archive in each cadence. */
+  readonly cadences: Readonly<Partial<Record<Cadence, Ends>>>;
   /** Whether REST has it. */
   readonly rest: boolean;
   readonly intervals: readonly string[];
@@ -64,9 +68,7 @@ interface SymbolItem extends Partial<Extent> {
 }
 
 /** First and last period, number and size of all objects of a symbol in the selected datasets. */
-interface Extent {
-  readonly first: string | null;
-  readonly last: string | null;
+interface Extent extends Ends {
   readonly objects: number;
   /** Sum of the sizes of the zips. */
   readonly bytes: number;
@@ -80,20 +82,20 @@ interface PeriodItem
 }
 
 /** Returns further texts about the items. */
-type ArchiveItems<Fields> = AsyncGenerator<ListItem<Fields>, readonly string[]>;
+type Items<Fields> = AsyncGenerator<ListItem<Fields>, readonly string[]>;
 type KnownItems<Fields> = Generator<ListItem<Fields>, readonly string[]>;
 
 const LISTERS: {
   readonly [Name in ListName]: (
     request: VerbRequest,
-  ) => ArchiveItems<ListFields[Name]> | KnownItems<ListFields[Name]>;
+  ) => Items<ListFields[Name]> | KnownItems<ListFields[Name]>;
 } = { markets, datasets, symbols, periods };
 
 /** Yields the items of a list. Throws usage errors, and `unreachable` if the listing of the archive is not available. */
 export async function* listItems<Name extends ListName>(
   name: Name,
   request: VerbRequest,
-): ArchiveItems<ListFields[Name]> {
+): Items<ListFields[Name]> {
   return yield* LISTERS[name](request);
 }
 
@@ -110,12 +112,28 @@ function* datasets({ exchange, resolved }: VerbRequest): KnownItems<DatasetItem>
   const { options, origins } = resolved;
   for (const market of origins.market === 'default' ? marketNames(exchange) : marketsOf(exchange, options)) {
     for (const spec of datasetsOf(exchange, market)) {
-      const intervals = intervalsOf(spec) ?? ['-'];
-      const rest = spec.rest === undefined ? [] : ['rest'];
-      const sources = isMade(spec) ? 'lake' : [...spec.cadences, ...rest].join(',');
+      const { name, title, cadences, partition, removed } = spec;
+      const intervals = intervalsOf(spec) ?? [];
+      const rest = spec.rest !== undefined;
+      const sources = isMade(spec) ? 'lake' : [...cadences, ...(rest ? ['rest'] : [])].join(',');
       const span = spanText(exchange, market, spec);
-      const cells = [spec.name, market, sources, span, intervals.join(','), spec.title];
-      yield { cells, fields: datasetFields(market, spec) };
+      const ends = cadences.map((cadence): [Cadence, Ends] => {
+        const { first, last } = spec.spans[cadence] ?? {};
+        return [cadence, { first: textOf(first), last: textOf(last) }];
+      });
+      yield {
+        cells: [name, market, sources, span, intervals.join(',') || '-', title],
+        fields: {
+          dataset: name,
+          market,
+          title,
+          cadences: Object.fromEntries(ends),
+          rest,
+          intervals,
+          partition,
+          removed,
+        },
+      };
     }
   }
   return [];
@@ -129,28 +147,11 @@ function spanText(exchange: ExchangeSpec, market: Market, spec: DatasetSpec): st
   return `${first === undefined ? '?' : periodText(first)}…${end}`;
 }
 
-function datasetFields(market: Market, spec: DatasetSpec): DatasetItem {
-  const spanOf = (cadence: Cadence): DatasetItem['cadences'][Cadence] => {
-    const { first, last } = spec.spans[cadence] ?? {};
-    return { first: textOf(first), last: textOf(last) };
-  };
-  return {
-    dataset: spec.name,
-    market,
-    title: spec.title,
-    cadences: Object.fromEntries(spec.cadences.map((cadence) => [cadence, spanOf(cadence)])),
-    rest: spec.rest !== undefined,
-    intervals: intervalsOf(spec) ?? [],
-    partition: spec.partition,
-    removed: spec.removed,
-  };
-}
-
 /** The items of `act`, with a session for the listing of the archive, and the selected symbols. */
 async function* inArchive<Fields>(
   request: VerbRequest,
-  act: (session: Session, chosen: readonly ChosenDataset[], names: readonly string[]) => ArchiveItems<Fields>,
-): ArchiveItems<Fields> {
+  act: (session: Session, chosen: readonly ChosenDataset[], names: readonly string[]) => Items<Fields>,
+): Items<Fields> {
   const chosen = chooseDatasets(request.exchange, request.resolved.options);
   const session = openSession(request);
   try {
@@ -163,50 +164,48 @@ async function* inArchive<Fields>(
   }
 }
 
-function symbols(request: VerbRequest): ArchiveItems<SymbolItem> {
+function symbols(request: VerbRequest): Items<SymbolItem> {
   const { long } = request.resolved.options;
   return inArchive(request, async function* (session, chosen, names) {
-    if (long)
-      yield* mapOrdered(names, SERIES_AT_ONCE, async (symbol) => {
-        const extent = await extentOf(session, chosen, symbol);
-        const { first, last, objects, bytes } = extent;
-        return { cells: [symbol, first ?? '-', last ?? '-', objects, bytes], fields: { symbol, ...extent } };
-      });
-    else for (const symbol of names) yield { cells: [symbol], fields: { symbol } };
+    yield* mapOrdered(names, SERIES_AT_ONCE, async (symbol) => {
+      if (!long) return { cells: [symbol], fields: { symbol } };
+      const extent = await extentOf(session, chosen, symbol);
+      const { first, last, objects, bytes } = extent;
+      return { cells: [symbol, first ?? '-', last ?? '-', objects, bytes], fields: { symbol, ...extent } };
+    });
     return [];
   });
 }
 
 /** Returns their range and size, and which of the datasets have ended. */
-function periods(request: VerbRequest): ArchiveItems<PeriodItem> {
+function periods(request: VerbRequest): Items<PeriodItem> {
   const { options } = request.resolved;
   if (options.symbols === undefined)
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");
   return inArchive(request, async function* (session, chosen, names) {
     const range = givenRange(options, session.nowMs, session.exchange) ?? ALWAYS;
-    let bytes = 0;
-    let first = Number.POSITIVE_INFINITY;
-    let last = 0;
+    let [sum, first, last] = [0, Infinity, 0];
     for (const dataset of chosen) {
       const listed = mapOrdered(names, SERIES_AT_ONCE, (symbol) =>
         periodsOf(session, dataset, symbol, range),
       );
       for await (const ofSymbol of listed)
         for (const { series, object } of ofSymbol) {
-          const { period, key } = object;
-          bytes += object.bytes ?? 0;
+          const { period, key, bytes = 0 } = object;
+          const { cadence } = period;
+          sum += bytes;
           first = Math.min(first, period.from);
           last = Math.max(last, period.to);
           const text = periodText(period);
           yield {
-            cells: [text, period.cadence, object.bytes ?? 0, key],
-            fields: { ...series, cadence: period.cadence, ...object, period: text },
+            cells: [text, cadence, bytes, key],
+            fields: { ...series, cadence, ...object, period: text },
           };
         }
     }
     const ends = chosen.flatMap(({ market, spec }) => endedText(session.exchange, market, spec.name) ?? []);
     return [
-      ...(last > 0 ? [`${dayText(first)} … ${dayText(last - 1)}, ${bytesText(bytes)}`] : []),
+      ...(last > 0 ? [`${dayText(first)} … ${dayText(last - 1)}, ${bytesText(sum)}`] : []),
       ...new Set(ends),
     ];
   });
@@ -247,15 +246,14 @@ function textOf(period: Period | undefined): string | null {
 }
 
 async function extentOf(session: Session, chosen: readonly ChosenDataset[], symbol: string): Promise<Extent> {
-  const objects: ArchiveObject[] = [];
+  const listed: ArchiveObject[] = [];
   for (const dataset of chosen)
-    for (const { object } of await periodsOf(session, dataset, symbol, ALWAYS)) objects.push(object);
-  const listed = objects.map(({ period }) => period);
+    for (const { object } of await periodsOf(session, dataset, symbol, ALWAYS)) listed.push(object);
   return {
-    first: textOf(listed.toSorted((a, b) => a.from - b.from)[0]),
-    last: textOf(listed.toSorted((a, b) => b.to - a.to)[0]),
-    objects: objects.length,
-    bytes: objects.reduce((sum, object) => sum + (object.bytes ?? 0), 0),
+    first: textOf(listed.toSorted((a, b) => a.period.from - b.period.from)[0]?.period),
+    last: textOf(listed.toSorted((a, b) => b.period.to - a.period.to)[0]?.period),
+    objects: listed.length,
+    bytes: listed.reduce((sum, { bytes = 0 }) => sum + bytes, 0),
   };
 }
 
@@ -268,15 +266,14 @@ async function periodsOf(
   const ofInterval = interval === undefined ? {} : { interval };
   const series: Series = { market, dataset: spec.name, ...ofInterval, symbol };
   const { from = 0, to } = range;
-  const found: { series: Series; object: ArchiveObject }[] = [];
+  // `today` serves reasons of absence, which are not needed here: with the largest day, the walk begins no earlier for them.
+  const want = { ...range, today: Number.MAX_SAFE_INTEGER };
+  const found: ArchiveObject[] = [];
   for (const cadence of cadences) {
-    // `today` serves reasons of absence, which are not needed here: with the largest day, the walk begins no earlier for them.
-    const want = { ...range, today: Number.MAX_SAFE_INTEGER };
     const listing = await listSeries(session.listing, session.exchange, series, cadence, want);
     // The walk begins with the month of `from`, and ends with one object after the range.
-    for (const object of listing.objects.values()) {
-      if (object.period.to > from && object.period.from < to) found.push({ series, object });
-    }
+    for (const object of listing.objects.values())
+      if (object.period.to > from && object.period.from < to) found.push(object);
   }
-  return found;
+  return found.map((object) => ({ series, object }));
 }

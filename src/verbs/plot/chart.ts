@@ -4,49 +4,40 @@ import type { ChartColumns } from './choose-series.js';
 import type { Bar } from './read-bars.js';
 import type { TimeGrid, TimeRange } from './time-grid.js';
 import { amountText, valueText } from './value-scale.js';
+import { instantText } from '../../model/units.js';
 import { dataElement, embedded, pageShell } from '../../terminal/page-shell.js';
 
-export interface Chart {
+export interface ChartParts {
   readonly series: Series;
-  readonly kind: 'candles' | 'line';
+  readonly columns: ChartColumns;
   /** In the order of their steps; at least one. */
   readonly bars: readonly Bar[];
   readonly grid: TimeGrid;
-  /** Whether any bar has a volume. */
-  readonly hasVolume: boolean;
-  /** `BTCUSDT um klines 1h` */
-  readonly title: string;
-  /** `2024-01-01 … 2024-01-07 UTC`, `a candle is 3 hours` */
-  readonly subtitle: readonly string[];
-  /** `last 43,120.1 (+2.31 %)`, `high 44,000`, … */
-  readonly figures: readonly string[];
-  /** Lines below the picture. */
-  readonly notes: readonly string[];
-  /** The indices of bars that a line does not join with the one before, because rows are missing between them. */
-  readonly breaks: readonly number[];
-}
-
-export interface ChartParts extends Pick<Chart, 'series' | 'bars' | 'grid' | 'notes'> {
-  readonly columns: ChartColumns;
   /** Times without rows, ascending. */
   readonly breaks: readonly TimeRange[];
+  /** Lines below the picture. */
+  readonly notes: readonly string[];
 }
 
-export function makeChart({ series, columns, bars, grid, breaks, notes }: ChartParts): Chart {
+export type Chart = Readonly<ReturnType<typeof makeChart>>;
+
+export function makeChart({ series, columns, bars, grid, breaks, notes }: ChartParts) {
   const { market, dataset, interval, symbol } = series;
   const isCandles = columns.kind === 'candles';
-  const column = isCandles ? [] : [columns.column.name];
-  const step = isCandles ? [`a candle is ${grid.text}`] : [];
+  const column = isCandles ? undefined : columns.column.name;
   return {
-    series,
     kind: columns.kind,
-    bars,
-    grid,
-    hasVolume: bars.some(({ volume }) => volume > 0),
-    title: [symbol, market, dataset, interval, ...column].filter(Boolean).join(' '),
-    subtitle: [`${rangeText(bars)} UTC`, ...step],
+    /** `BTCUSDT um klines 1h` */
+    title: [symbol, market, dataset, interval, column].filter(Boolean).join(' '),
+    /** `2024-01-01 … 2024-01-07 UTC`, `a candle is 3 hours` */
+    subtitle: [`${rangeText(bars)} UTC`, ...(isCandles ? [`a candle is ${grid.text}`] : [])],
+    /** `last 43,120.1 (+2.31 %)`, `high 44,000`, … */
     figures: figuresOf(bars, isCandles),
     notes,
+    hasVolume: bars.some(({ volume }) => volume > 0),
+    bars,
+    grid,
+    /** The indices of bars that a line does not join with the one before, because rows are missing between them. */
     breaks: bars.flatMap(({ first }, at) => {
       const last = bars[at - 1]?.last ?? Infinity;
       return breaks.some(({ from, to }) => from < first && to > last) ? [at] : [];
@@ -54,14 +45,10 @@ export function makeChart({ series, columns, bars, grid, breaks, notes }: ChartP
   };
 }
 
-/** `2024-01-01 08:00` */
-function minuteText(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 16).replace('T', ' ');
-}
-
 /** The days of the first and the last row; the times too if both are on one day. */
 function rangeText(bars: readonly Bar[]): string {
-  const [from, to] = [minuteText(bars[0]?.first ?? 0), minuteText(bars.at(-1)?.last ?? 0)];
+  const ends = [bars[0]?.first ?? 0, bars.at(-1)?.last ?? 0];
+  const [from = '', to = ''] = ends.map((ms) => instantText(ms).slice(0, 16));
   const [first, last] = [from.slice(0, 10), to.slice(0, 10)];
   if (first !== last) return `${first} … ${last}`;
   return from === to ? from : `${from} … ${to.slice(11)}`;
@@ -100,31 +87,14 @@ export function isUp({ open, close }: Bar): boolean {
 export const MOST_STEPS = 2000;
 
 export function chartHtml(chart: Chart): string[] {
+  const { grid, ...shown } = chart;
+  // Candles stand at the start of their step, also where its first row is missing.
+  const bars = chart.bars.map(({ at, first, last, open, high, low, close, volume }) => {
+    const times = chart.kind === 'candles' ? [grid.startOf(at), grid.startOf(at + 1)] : [first, last];
+    return [...times, open, high, low, close, volume];
+  });
   const shell = pageShell('plot');
   const data = dataElement('plot');
-  return [shell.before, data.before, embedded(chartData(chart)), data.after, shell.after];
-}
-
-/** `assets/plot/data.d.ts` has its type for the script. */
-function chartData(chart: Chart): object {
-  const { kind, title, subtitle, figures, notes, hasVolume, bars, grid, breaks } = chart;
-  return {
-    kind,
-    title,
-    subtitle,
-    figures,
-    notes,
-    hasVolume,
-    // Candles stand at the start of their step, also where its first row is missing.
-    bars: bars.map((bar) => [
-      kind === 'candles' ? grid.startOf(bar.at) : bar.first,
-      kind === 'candles' ? grid.startOf(bar.at + 1) : bar.last,
-      bar.open,
-      bar.high,
-      bar.low,
-      bar.close,
-      bar.volume,
-    ]),
-    breaks,
-  };
+  // `assets/plot/data.d.ts` has the type of the data for the script.
+  return [shell.before, data.before, embedded({ ...shown, bars }), data.after, shell.after];
 }

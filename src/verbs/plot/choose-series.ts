@@ -1,14 +1,17 @@
 /** Chooses the series and the column of a plot from the operand, the flags, and the series of the lake. */
 import { listText } from '../../model/units.js';
 import { usage } from '../../model/errors.js';
+import { layerName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import type { Resolved } from '../../plan/options/resolve.js';
+import { readPatterns, symbols as parseSymbols } from '../../plan/options/symbols.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { filterHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
+import { selectSymbols } from '../../plan/select/select-symbols.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { findDataset, isMade, marketNames } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
-import { didYouMean } from '../../text/did-you-mean.js';
 
 /** The columns that a chart reads. */
 export type ChartColumns =
@@ -16,34 +19,33 @@ export type ChartColumns =
   | { readonly kind: 'line'; readonly column: ColumnSpec };
 
 /** A market and a dataset of the symbol. */
-export interface ChosenDataset {
-  /** Series that differ only in their interval. */
-  readonly series: readonly Series[];
-  readonly spec: DatasetSpec;
-  readonly columns: ChartColumns;
-  /** Other series of the symbol that the flags allow. */
-  readonly others: readonly Series[];
-}
+export type ChosenDataset = ReturnType<typeof chooseDataset>;
 
-/** Throws usage errors for names that the lake does not have. `held`: all series of the lake. */
-export function chooseDataset(
+/** The series of the only symbol of the argument, else of --symbols, else of the lake. Throws usage errors. `held`: all series of the lake. */
+export async function seriesOfSymbol(
   held: readonly Series[],
   operand: string | undefined,
-  resolved: Resolved,
-  exchange: Exchange,
-): ChosenDataset {
-  const { options } = resolved;
+  { resolved: { options }, read }: VerbRequest,
+): Promise<Series[]> {
   if (held.length === 0) throw nothingHeld(options.out);
-  const symbols = [...new Set(held.map((series) => series.symbol))].sort();
-  const isFlagged = operand === undefined || resolved.origins.symbols === 'flag';
-  const flagged = isFlagged ? (resolved.texts.symbols ?? []) : [];
-  const given = [...new Set(operand === undefined ? flagged : [operand, ...flagged])];
-  const symbol = chooseSymbol(symbols, given.length === 0 ? undefined : given.join(','), options.out);
-  const own = held.filter((series) => series.symbol === symbol);
-  const where = {
-    ...resolved,
-    options: { ...options, symbols: undefined, quote: undefined, out: `${symbol} in ${options.out}` },
-  };
+  const given = operand === undefined ? options.symbols : parseSymbols(operand, 'plot');
+  const patterns = await readPatterns(given ?? parseSymbols('all', 'plot'), read);
+  const known = [...new Set(held.map(({ symbol }) => symbol))].sort();
+  const what = listText(new Set(held.map(layerName)), 3);
+  const { symbols } = selectSymbols(patterns, [], known, { what, owner: options.out });
+  if (symbols.length > 1)
+    throw usage(`plot needs a symbol; ${options.out} holds ${listText(symbols, 12)}`, 'cryptodl plot SYMBOL');
+  return held.filter(({ symbol }) => symbols.includes(symbol));
+}
+
+/** `own`: the series of one symbol. Throws usage errors for names that they do not have. */
+export function chooseDataset(
+  own: readonly Series[],
+  { options, origins }: Pick<Resolved, 'options' | 'origins'>,
+  exchange: Exchange,
+) {
+  const out = `${own[0]?.symbol ?? ''} in ${options.out}`;
+  const where = { origins, options: { ...options, quote: undefined, out } };
   const allowed = filterHeldSeries(own, where, undefined, () => undefined);
   const ranked = rankedDatasets(allowed, exchange);
   const [chosen] = ranked.flatMap((first) => {
@@ -51,46 +53,23 @@ export function chooseDataset(
     const columns = spec && chartColumns(spec, options.column);
     return spec === undefined || columns === undefined ? [] : [{ name: datasetName(first), spec, columns }];
   });
-  if (chosen === undefined) throw noColumn(options.column, ranked[0], exchange);
-  const { name, ...dataset } = chosen;
-  const isChosen = (series: Series): boolean => datasetName(series) === name;
-  return {
-    ...dataset,
-    series: allowed.filter(isChosen),
-    others: allowed.filter((series) => !isChosen(series)),
-  };
-}
-
-/** `given`: the argument, or the value of --symbols. The case of letters may differ if only one symbol has them. */
-function chooseSymbol(symbols: readonly string[], given: string | undefined, out: string): string {
-  const [only = ''] = symbols;
-  const named = listText(symbols, 12);
-  if (given === undefined) {
-    if (symbols.length === 1) return only;
-    throw usage(`plot needs a symbol; ${out} holds ${named}`, 'cryptodl plot SYMBOL');
+  if (chosen === undefined) {
+    const [best = { market: '', dataset: '' }] = ranked;
+    const spec = findDataset(exchange, best.market, best.dataset);
+    const names = spec?.columns.filter(isNumeric).map(({ name }) => name) ?? [];
+    throw usage(
+      `${options.column === undefined ? 'plot' : `--column ${options.column}`}: no such column of numbers; ${datasetName(best)} has ${names.join(', ') || 'none'}`,
+    );
   }
-  const sameLetters = symbols.filter((symbol) => symbol.toLowerCase() === given.toLowerCase());
-  const [found, other] = symbols.includes(given) ? [given] : sameLetters;
-  if (found !== undefined && other === undefined) return found;
-  throw usage(
-    `${out} holds no ${given}; it holds ${named}`,
-    didYouMean(given, symbols) ?? 'plot draws one of these symbols',
-  );
-}
-
-/** The usage error for series without the column, or without any numbers. `best`: a series of the best dataset of them. */
-function noColumn(column: string | undefined, best: Series | undefined, exchange: Exchange): Error {
-  const spec = best && findDataset(exchange, best.market, best.dataset);
-  const names = spec?.columns.filter(isNumeric).map(({ name }) => name) ?? [];
-  const has = names.length === 0 ? 'no column of numbers that this version knows' : names.join(', ');
-  return usage(
-    `${column === undefined ? 'plot' : `--column ${column}`}: no such column of numbers; ${best === undefined ? '' : datasetName(best)} has ${has}`,
-    column === undefined ? undefined : didYouMean(column, names),
-  );
+  const { name, spec, columns } = chosen;
+  // Series that differ only in their interval, and the others that the flags allow.
+  const series = allowed.filter((one) => datasetName(one) === name);
+  const others = allowed.filter((one) => datasetName(one) !== name);
+  return { spec, columns, series, others };
 }
 
 /** `um klines` */
-function datasetName({ market, dataset }: Series): string {
+function datasetName({ market, dataset }: Pick<Series, 'market' | 'dataset'>): string {
   return `${market} ${dataset}`;
 }
 

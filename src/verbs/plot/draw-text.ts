@@ -25,7 +25,6 @@ export function plotColumns(columns: number): number {
 
 interface Area {
   readonly chart: Chart;
-  readonly style: TextStyle;
   readonly grid: CharacterGrid;
   /** Columns of a step. */
   readonly stepWidth: number;
@@ -36,13 +35,14 @@ interface Area {
 }
 
 export function chartText(chart: Chart, style: TextStyle): string[] {
-  const heads = headLines(chart, style);
+  const legend = chart.kind === 'line' || style.hasColour ? [] : ['┃ up █ down'];
+  const heads = [
+    [chart.title, ...chart.subtitle],
+    [...chart.figures, ...legend],
+  ].flatMap((parts) => filled(parts, style.columns));
   // A command stays on one line, so that it can be copied; the terminal breaks it.
-  const below = chart.notes;
-  const taken = [...heads, ...below].reduce(
-    (sum, line) => sum + Math.ceil(line.length / style.columns || 1),
-    0,
-  );
+  const heights = [...heads, ...chart.notes].map((line) => Math.ceil(line.length / style.columns || 1));
+  const taken = heights.reduce((sum, height) => sum + height, 0);
   // The axis takes two lines, the prompt one.
   const room = Math.max(FEWEST_PRICE_ROWS, style.rows - taken - 3);
   const volumeRows = chart.hasVolume && room >= 10 ? Math.max(2, Math.round(room * 0.2)) : 0;
@@ -50,20 +50,11 @@ export function chartText(chart: Chart, style: TextStyle): string[] {
   const stepWidth = Math.max(1, Math.min(WIDEST_STEP, Math.floor(plotColumns(style.columns) / steps)));
   const width = Math.max(FEWEST_COLUMNS, steps * stepWidth);
   const grid = new CharacterGrid(width + AXIS, room + 2, style.hasColour);
-  const area = { chart, style, grid, stepWidth, width, priceRows: room - volumeRows, volumeRows };
+  const area = { chart, grid, stepWidth, width, priceRows: room - volumeRows, volumeRows };
   drawAxes(area);
-  drawBars(area);
+  drawBars(area, style.hasColour);
   drawVolumes(area);
-  return [...heads, ...grid.lines, ...below];
-}
-
-/** Title, range and figures, filled to the width of the terminal. */
-function headLines(chart: Chart, { columns, hasColour }: TextStyle): string[] {
-  const legend = chart.kind === 'line' || hasColour ? [] : ['┃ up █ down'];
-  return [
-    ...filled([chart.title, ...chart.subtitle], columns),
-    ...filled([...chart.figures, ...legend], columns),
-  ];
+  return [...heads, ...grid.lines, ...chart.notes];
 }
 
 /** Parts separated by two spaces, in as few lines as they fit. */
@@ -119,8 +110,8 @@ const LIGHT = [' ╷╻', '╵│╽', '╹╿┃'];
 const SOLID = [' ╷▄', '╵│▄', '▀▀█'];
 
 /** The bars of a line begin where the one before ends, unless rows are missing between them. */
-function drawBars(area: Area): void {
-  const { chart, style, grid, stepWidth } = area;
+function drawBars(area: Area, hasColour: boolean): void {
+  const { chart, grid, stepWidth } = area;
   const position = drawScale(area);
   const isLine = chart.kind === 'line';
   for (const [at, bar] of chart.bars.entries()) {
@@ -131,7 +122,7 @@ function drawBars(area: Area): void {
     const [bodyTop, bodyBottom] = [Math.min(...ends), Math.max(...ends)];
     const kindOf = (half: number): number =>
       half >= bodyTop && half <= bodyBottom ? 2 : half >= top && half <= bottom ? 1 : 0;
-    const shapes = style.hasColour || isLine || isUp(bar) ? LIGHT : SOLID;
+    const shapes = hasColour || isLine || isUp(bar) ? LIGHT : SOLID;
     for (let row = Math.floor(top / 2); row <= Math.floor(bottom / 2); row += 1) {
       const halves = [kindOf(2 * row), kindOf(2 * row + 1)] as const;
       const character = shapes[halves[0]]?.[halves[1]] ?? ' ';

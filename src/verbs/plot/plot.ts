@@ -5,7 +5,7 @@ import type { Gap } from '../../lake/catalogue/gap.js';
 import { withSignals } from '../../run/look-up.js';
 import type { Command } from '../../run/verb.js';
 import { hasColour, writeData, writeText } from '../../terminal/write-data.js';
-import { dayOf, dayText, startOfDay } from '../../model/calendar.js';
+import { dayOf, startOfDay } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
@@ -21,7 +21,7 @@ import { intervalMs } from '../../exchange/exchange-spec.js';
 import { absolutePath, lakeFlag, shellWord, shownPath } from '../../text/printable.js';
 import { MOST_STEPS, chartHtml, makeChart } from './chart.js';
 import type { Chart } from './chart.js';
-import { chooseDataset } from './choose-series.js';
+import { chooseDataset, seriesOfSymbol } from './choose-series.js';
 import type { ChosenDataset } from './choose-series.js';
 import { chartText, plotColumns } from './draw-text.js';
 import type { TextStyle } from './draw-text.js';
@@ -52,19 +52,17 @@ export async function plot(command: Command): Promise<ExitCode> {
   });
 }
 
-const [USUAL_COLUMNS, USUAL_ROWS] = [80, 24];
 const MOST_COLUMNS = 400;
-
-function sizeOf(shown: number | undefined, given: string | undefined, usual: number): number {
-  const size = shown ?? Number(given);
-  return Number.isInteger(size) && size > 0 ? Math.min(size, MOST_COLUMNS) : usual;
-}
 
 function styleOf(io: Io): TextStyle {
   const { stdout, environment } = io;
+  const sizeOf = (shown: number | undefined, name: 'COLUMNS' | 'LINES', usual: number): number => {
+    const size = shown ?? Number(environment[name]);
+    return Number.isInteger(size) && size > 0 ? Math.min(size, MOST_COLUMNS) : usual;
+  };
   return {
-    columns: sizeOf(stdout.columns, environment['COLUMNS'], USUAL_COLUMNS),
-    rows: sizeOf(stdout.rows, environment['LINES'], USUAL_ROWS),
+    columns: sizeOf(stdout.columns, 'COLUMNS', 80),
+    rows: sizeOf(stdout.rows, 'LINES', 24),
     hasColour: hasColour(io),
   };
 }
@@ -79,39 +77,32 @@ const ENOUGH_BARS = 100;
 function chooseInterval(
   found: Iterable<SeriesStates>,
   { exchange, resolved, clock }: VerbRequest,
-  { series, spec }: ChosenDataset,
+  { series: [one], spec }: ChosenDataset,
 ): { readonly states: SeriesStates; readonly range: TimeRange } {
   const { options } = resolved;
   const given = givenRange(options, options.nowMs ?? clock.now(), exchange);
   const first = given?.from === undefined ? -Infinity : startOfDay(given.from, spec);
   const end = given === undefined ? Infinity : startOfDay(given.to, spec);
-  // A series of zips has no rows that a query reads.
-  const all = [...found].flatMap((states) => {
+  const within = [...found].flatMap((states) => {
+    // A series of zips has no rows that a query reads.
     if (states.first === undefined || states.last === undefined) return [];
-    return [{ states, from: Date.parse(states.first), to: Date.parse(states.last) + 1 }];
+    const range = {
+      from: Math.max(Date.parse(states.first), first),
+      to: Math.min(Date.parse(states.last) + 1, end),
+    };
+    return range.from < range.to ? [{ states, range, length: lengthOf(states.series) }] : [];
   });
-  const within = all
-    .map(({ states, from, to }) => ({ states, from: Math.max(from, first), to: Math.min(to, end) }))
-    .filter(({ from, to }) => from < to);
-  const newest = Math.max(...within.map(({ to }) => dayOf(to - 1, spec)));
+  const newest = Math.max(...within.map(({ range }) => dayOf(range.to - 1, spec)));
   const ranked = within
-    .filter(({ to }) => dayOf(to - 1, spec) === newest)
-    .map((one) => ({ ...one, length: lengthOf(one.states.series) }))
+    .filter(({ range }) => dayOf(range.to - 1, spec) === newest)
     .sort((a, b) => b.length - a.length);
-  const best = ranked.find(({ from, to, length }) => (to - from) / length >= ENOUGH_BARS) ?? ranked.at(-1);
-  if (best !== undefined) return { states: best.states, range: { from: best.from, to: best.to } };
-  const [one] = series;
-  const what = one === undefined ? '' : `${one.symbol} ${one.market} ${one.dataset}`;
-  if (all.length === 0)
-    throw usage(
-      `${options.out} holds no Parquet or CSV rows of ${what}`,
-      'cryptodl coverage shows what the lake holds',
-    );
-  const from = dayText(dayOf(Math.min(...all.map((each) => each.from)), spec));
-  const to = dayText(dayOf(Math.max(...all.map((each) => each.to)) - 1, spec));
+  const best = ranked.find(({ range: { from, to }, length }) => (to - from) / length >= ENOUGH_BARS);
+  const chosen = best ?? ranked.at(-1);
+  if (chosen !== undefined) return chosen;
+  const inRange = given === undefined ? '' : ` in ${given.text}`;
   throw usage(
-    `${what} has no rows in ${given?.text ?? 'the range'}; ${options.out} holds ${from} … ${to}`,
-    `--from ${from} --to ${to}`,
+    `${options.out} holds no Parquet or CSV rows of ${one?.symbol} ${one?.market} ${one?.dataset}${inRange}`,
+    'cryptodl coverage shows what the lake holds',
   );
 }
 
@@ -124,7 +115,8 @@ function lengthOf({ interval = '1s' }: Series): number {
 /** The chart of the chosen series. `most`: its largest number of steps. */
 async function chartOf(operand: string | undefined, request: VerbRequest, most: number): Promise<Chart> {
   const { root, held } = await readVerbLake(request);
-  const chosen = chooseDataset(held, operand, request.resolved, request.exchange);
+  const own = await seriesOfSymbol(held, operand, request);
+  const chosen = chooseDataset(own, request.resolved, request.exchange);
   const { spec, columns } = chosen;
   // Each interval has gaps of its own. No data file is read.
   const found = await readableStates(root, chosen.series, request);
@@ -135,25 +127,18 @@ async function chartOf(operand: string | undefined, request: VerbRequest, most: 
   const bars = await readBars({ series, spec, columns, grid, range }, request);
   const column = columns.kind === 'line' ? ` in ${columns.column.name}` : '';
   if (bars.length === 0) throw usage(`${series.symbol} has no numbers${column} in this range`);
-  const others = [...chosen.series.filter((one) => one !== series), ...chosen.others];
-  const notes = request.resolved.options.quiet
-    ? []
-    : [...missingLines(states, range, root), ...othersLine(others)];
+  const others = [...chosen.series.filter((one) => one !== series), ...chosen.others].map(layerName);
+  const othersLine =
+    others.length === 0 ? [] : [`also held: ${listText(others, 4)} (--market, --dataset, --interval)`];
+  const notes = request.resolved.options.quiet ? [] : [...missingLines(states, range, root), ...othersLine];
   const breaks = gaps.filter(({ isLoose }) => isLoose !== true).map((gap) => timesOf(gap, states));
   return makeChart({ series, columns, bars, grid, breaks, notes });
 }
 
-function othersLine(others: readonly Series[]): string[] {
-  if (others.length === 0) return [];
-  return [`also held: ${listText(others.map(layerName), 4)} (--market, --dataset, --interval)`];
-}
-
-/** The time of a gap in epoch milliseconds. */
+/** In epoch milliseconds. */
 function timesOf({ from, to }: Gap, { dayStartSeconds }: SeriesStates): TimeRange {
   return { from: (from + dayStartSeconds) * 1000, to: (to + dayStartSeconds) * 1000 };
 }
-
-const MOST_NAMED = 2;
 
 /** Lines about missing rows within the range, and the command that fetches them. */
 function missingLines(states: SeriesStates, range: TimeRange, root: string): string[] {
@@ -167,7 +152,7 @@ function missingLines(states: SeriesStates, range: TimeRange, root: string): str
   const words = ['-m', market, '--dataset', dataset, ...ofInterval, '-s', symbol].map(shellWord);
   const texts = within.map((gap) => gapText(gap, states));
   return [
-    `missing: ${listText(texts, MOST_NAMED)}`,
+    `missing: ${listText(texts, 2)}`,
     `to fetch them: cryptodl repair${lakeFlag(root)} ${words.join(' ')}`,
   ];
 }

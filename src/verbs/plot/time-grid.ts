@@ -3,17 +3,7 @@ import { DAY_MS } from '../../model/calendar.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
 
 /** Equal steps, or steps of calendar months. */
-export interface TimeGrid {
-  readonly count: number;
-  /** The start of a step. For the index `count`, the end of the last step. */
-  readonly startOf: (index: number) => number;
-  /** SQL for the index of the step of a time, which is also given as SQL. */
-  readonly indexSql: (ms: string) => string;
-  /** `3 hours` */
-  readonly text: string;
-  /** The time from 00:00 UTC to the start of a day of the exchange. */
-  readonly dayStartMs: number;
-}
+export type TimeGrid = Readonly<ReturnType<typeof gridOf>>;
 
 /** A number of milliseconds or of calendar months. */
 interface Step {
@@ -72,12 +62,16 @@ function holdsWhole({ unit, length }: Step, interval: string): boolean {
   return Number.isNaN(ms) || length % ms === 0;
 }
 
-function gridOf(step: Step, { from, to }: TimeRange, dayStartMs: number): TimeGrid {
+/** `dayStartMs`: the time from 00:00 UTC to the start of a day of the exchange. */
+function gridOf(step: Step, { from, to }: TimeRange, dayStartMs: number) {
   const first = numberOf(step, from - dayStartMs);
   return {
     count: numberOf(step, Math.max(from, to - 1) - dayStartMs) - first + 1,
-    startOf: (index) => startOf(step, first + index) + dayStartMs,
-    indexSql: (time) => `${numberSql(step, `(${time} - ${dayStartMs})`)} - ${first}`,
+    /** The start of a step. For the index `count`, the end of the last step. */
+    startOf: (index: number): number => startOf(step, first + index) + dayStartMs,
+    /** SQL for the index of the step of a time, which is also given as SQL. */
+    indexSql: (time: string): string => `${numberSql(step, `(${time} - ${dayStartMs})`)} - ${first}`,
+    /** `3 hours` */
     text: step.text,
     dayStartMs,
   };
@@ -107,17 +101,11 @@ function originOf({ length }: Step): number {
 }
 
 /** A label of the time axis at the start of a step. */
-interface TimeTick {
-  readonly index: number;
-  readonly text: string;
-}
+type TimeTick = ReturnType<typeof ticksOf>[number];
 
 /** Labels that do not touch. `stepWidth`: the width of a step in characters. */
-export function timeTicks(
-  grid: Pick<TimeGrid, 'count' | 'startOf' | 'dayStartMs'>,
-  stepWidth: number,
-): TimeTick[] {
-  const starts = Array.from({ length: grid.count }, (_, index) => grid.startOf(index) - grid.dayStartMs);
+export function timeTicks({ count, startOf: of, dayStartMs }: TimeGrid, stepWidth: number): TimeTick[] {
+  const starts = Array.from({ length: count }, (_, index) => of(index) - dayStartMs);
   let ticks: TimeTick[] = [];
   for (const step of STEPS) {
     const next = ticksOf(step, starts);
@@ -129,13 +117,11 @@ export function timeTicks(
   return apart(ticks, stepWidth);
 }
 
-function ticksOf(step: Step, starts: readonly number[]): TimeTick[] {
-  const numbers = starts.map((start) => numberOf(step, start));
+/** A step of the chart may begin after the time that its label names. The first one is labelled only if it begins exactly with a step of the axis. */
+function ticksOf(step: Step, starts: readonly number[]) {
   return starts.flatMap((start, index) => {
-    // A step of the chart may begin after the time that its label names. The first step is labelled only if it begins exactly with a step of the axis.
-    const isNew =
-      index === 0 ? numberOf(step, start - 1) !== numbers[0] : numbers[index] !== numbers[index - 1];
-    return isNew ? [{ index, text: tickText(step, startOf(step, numbers[index] ?? 0)) }] : [];
+    const [number, before] = [numberOf(step, start), numberOf(step, starts[index - 1] ?? start - 1)];
+    return number === before ? [] : [{ index, text: tickText(step, startOf(step, number)) }];
   });
 }
 

@@ -9,12 +9,8 @@ export function valueScale(low: number, high: number, most: number) {
   let step = niceStep((top - bottom) / Math.max(1, most));
   // A range of n steps may have n + 1 ticks, because both of its ends may be ticks.
   while (ticksOf(bottom, top, step).length > most) step = niceStep(step * 1.01);
-  return {
-    low: bottom,
-    high: top,
-    ticks: ticksOf(bottom, top, step),
-    text: (value: number) => tickText(value, step),
-  };
+  const ticks = ticksOf(bottom, top, step);
+  return { low: bottom, high: top, ticks, text: (value: number) => tickText(value, step) };
 }
 
 const SMALLEST = 1e-200;

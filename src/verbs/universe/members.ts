@@ -5,6 +5,7 @@ import { hasTextNumbers } from '../../lake/catalogue/views.js';
 import { instantExpression } from '../../convert/columns.js';
 import type { DuckDbSession } from '../../convert/duckdb.js';
 import { quoteName, quoteText } from '../../convert/sql.js';
+import { grouped } from '../../model/by-name.js';
 import { DAY_MS, dayOf, dayText, eachDay } from '../../model/calendar.js';
 import type { DayStart } from '../../model/calendar.js';
 import { countText, listText } from '../../model/units.js';
@@ -22,7 +23,10 @@ import { pairOf } from '../../exchange/pairs.js';
 import { lakeFlag } from '../../text/printable.js';
 import type { LakeFile } from '../../lake/catalogue/read-series.js';
 
-export interface Ranking extends UniverseMarket {
+export interface Ranking {
+  readonly market: Market;
+  /** Of its klines. */
+  readonly spec: DatasetSpec;
   readonly by: Measure;
   /** First days of the periods, in order. */
   readonly starts: readonly number[];
@@ -110,18 +114,12 @@ async function withoutKnownDays(
 /** DuckDB keeps a reader for each file of a statement. */
 const MOST_FILES = 1000;
 
-function batchesOf(parts: readonly SeriesFilesPart[]): SeriesFilesPart[][] {
-  const batches: SeriesFilesPart[][] = [];
-  let count = Infinity;
-  for (const part of parts) {
-    count += part.files.length;
-    if (count <= MOST_FILES) batches.at(-1)?.push(part);
-    else {
-      batches.push([part]);
-      count = part.files.length;
-    }
-  }
-  return batches;
+function batchesOf(parts: readonly SeriesFilesPart[]): Iterable<SeriesFilesPart[]> {
+  let count = 0;
+  return grouped(parts, ({ files }) => {
+    count += files.length;
+    return Math.ceil(count / MOST_FILES);
+  }).values();
 }
 
 /**
@@ -183,14 +181,8 @@ SEMI JOIN used USING (day) ANTI JOIN daily USING (symbol, day) ORDER BY symbol`)
 
 export const DATASET = 'klines';
 
-/** The klines of one market. */
-export interface UniverseMarket {
-  readonly market: Market;
-  readonly spec: DatasetSpec;
-}
-
 /** Throws usage errors for several markets, for a market without klines, and for a column that is not comparable. */
-export function universeMarket(options: Options, exchange: ExchangeSpec): UniverseMarket {
+export function universeMarket(options: Options, exchange: ExchangeSpec): Pick<Ranking, 'market' | 'spec'> {
   const { by } = options;
   const market = oneMarket(exchange, options, 'universe');
   const spec = findDataset(exchange, market, DATASET);
@@ -215,7 +207,7 @@ export function noKlines(market: Market, root: string, out: string): Error {
 }
 
 /** Whether a universe of the market reads this series. Bars above a day begin before a period and end after its start. */
-export function isUsable({ market, dataset, interval = '' }: Series, of: UniverseMarket): boolean {
+export function isUsable({ market, dataset, interval = '' }: Series, of: Pick<Ranking, 'market'>): boolean {
   return market === of.market && dataset === DATASET && DAY_MS % intervalMs(interval) === 0;
 }
 
@@ -250,15 +242,11 @@ export function unitWarning({ by, market, selected }: Ranking, exchange: Exchang
 /** The days of the first and the last row of a listing. */
 interface Listing {
   readonly first: number;
-  readonly last: number;
+  last: number;
 }
 
-export interface HeldSymbol {
-  readonly symbol: string;
-  readonly parts: readonly SeriesFilesPart[];
-  /** In order, at least one. */
-  readonly listings: readonly Listing[];
-}
+/** Its `listings` are in order, at least one. */
+export type HeldSymbol = Awaited<ReturnType<typeof readHeldSymbols>>[number];
 
 /** A symbol without rows on so many days on which others have rows was listed again: its name may stand for another asset. */
 const RELISTED_DAYS = 30;
@@ -267,34 +255,28 @@ const RELISTED_DAYS = 30;
  * The symbols with rows. Rejects with `disk` if a file is missing, because a rank without its rows would be wrong, and for a damaged
  * manifest.
  */
-export async function readHeldSymbols(
-  catalogue: Catalogue,
-  selected: readonly Series[],
-  dayStart: DayStart,
-): Promise<HeldSymbol[]> {
+export async function readHeldSymbols(catalogue: Catalogue, selected: readonly Series[], dayStart: DayStart) {
   const bySymbol = new Map<string, SeriesFilesPart[]>();
   for await (const { series, files, fault, damage } of catalogue.series(selected)) {
     if (damage !== undefined) throw damage;
     if (fault !== undefined) throw new CryptodlError('disk', `${seriesName(series)}: ${fault}`);
     bySymbol.set(series.symbol, [...(bySymbol.get(series.symbol) ?? []), { series, files }]);
   }
-  const days = new Map([...bySymbol].map(([symbol, parts]) => [symbol, daysOf(parts, dayStart)] as const));
-  const open = inOrder([...days.values()].flat());
-  const placeOf = new Map(open.map((day, at) => [day, at]));
-  return [...bySymbol].flatMap(([symbol, parts]) => {
-    const listings = listingsOf(days.get(symbol) ?? [], placeOf);
-    return listings.length === 0 ? [] : [{ symbol, parts, listings }];
+  const held = [...bySymbol].map(([symbol, parts]) => {
+    const files = parts.flatMap((part) => part.files);
+    return { symbol, parts, days: inOrder(files.flatMap((file) => daysOf(file, dayStart))) };
   });
+  const placeOf = new Map(inOrder(held.flatMap(({ days }) => days)).map((day, at) => [day, at]));
+  return held.flatMap(({ symbol, parts, days }) =>
+    days.length === 0 ? [] : [{ symbol, parts, listings: listingsOf(days, placeOf) }],
+  );
 }
 
-/** The days from the first to the last row of each file, without those that it lacks. */
-function daysOf(parts: readonly SeriesFilesPart[], dayStart: DayStart): number[] {
-  const ofFile = ({ first, last, missing }: LakeFile): number[] => {
-    if (first === undefined || last === undefined) return [];
-    const [from, to] = [dayOf(Date.parse(first), dayStart), dayOf(Date.parse(last), dayStart) + 1];
-    return eachDay({ from, to }).filter((day) => !missing.includes(day));
-  };
-  return inOrder(parts.flatMap(({ files }) => files.flatMap(ofFile)));
+/** The days from the first to the last row of a file, without those that it lacks. */
+function daysOf({ first, last, missing }: LakeFile, dayStart: DayStart): number[] {
+  if (first === undefined || last === undefined) return [];
+  const [from, to] = [dayOf(Date.parse(first), dayStart), dayOf(Date.parse(last), dayStart) + 1];
+  return eachDay({ from, to }).filter((day) => !missing.includes(day));
 }
 
 function inOrder(days: readonly number[]): number[] {
@@ -307,9 +289,8 @@ function listingsOf(days: readonly number[], placeOf: ReadonlyMap<number, number
   const place = (day: number): number => placeOf.get(day) ?? 0;
   for (const day of days) {
     const now = listings.at(-1);
-    if (now === undefined || place(day) - place(now.last) > RELISTED_DAYS)
-      listings.push({ first: day, last: day });
-    else listings[listings.length - 1] = { first: now.first, last: day };
+    if (now !== undefined && place(day) - place(now.last) <= RELISTED_DAYS) now.last = day;
+    else listings.push({ first: day, last: day });
   }
   return listings;
 }

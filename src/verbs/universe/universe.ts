@@ -1,20 +1,31 @@
 /** `cryptodl universe`: the most traded symbols at the beginning of each period, from klines of days before the period only. */
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import { withSignals } from '../../run/look-up.js';
+import { printRows } from '../../run/print-table.js';
 import type { Command } from '../../run/verb.js';
+import { writeData } from '../../terminal/write-data.js';
 import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { verbEngine } from '../../convert/duckdb.js';
 import type { DuckDbSession } from '../../convert/duckdb.js';
+import { quoteName, quotePath, quoteText } from '../../convert/sql.js';
+import { pairOf } from '../../exchange/pairs.js';
+import type { Pair } from '../../exchange/pairs.js';
+import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
+import type { OwnFile } from '../../files/own-file.js';
 import { DAY_MS, calendarStart, dayOf, dayText, nextCalendarStart } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
-import { countText } from '../../model/units.js';
-import type { Options } from '../../plan/options/flags.js';
+import type { Io } from '../../model/io.js';
+import { countText, listText } from '../../model/units.js';
 import { MEASURES } from '../../plan/options/periods.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake } from '../../plan/select/held-series.js';
 import { refuseInLake } from '../../plan/select/refuse-in-lake.js';
-import { absolutePath, printLines } from '../../text/printable.js';
+import { fieldsOf } from '../../text/json.js';
+import { absolutePath, printLines, shownPath } from '../../text/printable.js';
 import {
   DATASET,
   isUsable,
@@ -27,8 +38,7 @@ import {
   unitWarning,
   universeMarket,
 } from './members.js';
-import type { HeldSymbol } from './members.js';
-import { printUniverse } from './print-universe.js';
+import type { HeldSymbol, Ranking } from './members.js';
 
 type Checked = Awaited<ReturnType<typeof check>>;
 
@@ -38,18 +48,20 @@ export async function universe(command: Command): Promise<ExitCode> {
 }
 
 /** Everything that is known before the lake is read. */
-async function check({ resolved, exchange, clock, surroundings: { home } }: VerbRequest) {
-  const { options } = resolved;
-  const { as, by, every, from, minAgeMs = 0, nowMs, target, to, windowMs } = options;
+async function check({ resolved: { options }, exchange, clock, surroundings: { home } }: VerbRequest) {
+  const { as, by, every, from, minAgeMs = 0, nowMs, to, windowMs } = options;
   const chosen = universeMarket(options, exchange);
-  if (target === undefined && (as === 'parquet' || as === 'freqtrade'))
+  if (options.target === undefined && (as === 'parquet' || as === 'freqtrade'))
     throw usage(`--as ${as} needs --target`, `for example --as ${as} --target universe`);
-  const file = target === undefined ? '' : absolutePath(target, home);
-  if (file !== '') await refuseInLake(file, absolutePath(options.out, home), exchange.name);
+  const target = options.target === undefined ? '' : absolutePath(options.target, home);
+  if (target !== '') await refuseInLake(target, absolutePath(options.out, home), exchange.name);
   const today = dayOf(nowMs ?? clock.now(), chosen.spec);
   return {
     ...chosen,
+    options,
+    exchange,
     by: MEASURES.find((measure) => measure === by) ?? MEASURES[0],
+    top: options.top,
     every: every?.kind === 'calendar' ? every.period : ('month' as const),
     window: windowMs / DAY_MS,
     minAge: minAgeMs / DAY_MS,
@@ -57,7 +69,7 @@ async function check({ resolved, exchange, clock, surroundings: { home } }: Verb
     from: from?.kind === 'word' ? today - from.daysAgo : from?.first,
     to: to?.kind === 'word' ? today - Math.max(1, to.daysAgo) : to?.last,
     // Absolute; empty for the forms that are printed.
-    target: file,
+    target,
   };
 }
 
@@ -65,33 +77,26 @@ async function check({ resolved, exchange, clock, surroundings: { home } }: Verb
 const MOST_MEMORY = 2e9;
 
 async function rankAndPrint({ io }: Command, request: VerbRequest, checked: Checked): Promise<ExitCode> {
-  const { exchange, resolved, observer } = request;
-  const { options } = resolved;
+  const { exchange, observer } = request;
+  const { market, options, spec } = checked;
   const { root, held } = await readVerbLake(request);
   const usable = held.filter((series) => isUsable(series, checked));
-  if (usable.length === 0) throw noKlines(checked.market, root, options.out);
+  if (usable.length === 0) throw noKlines(market, root, options.out);
   const selected = await selectedSymbols(usable, request);
   const catalogue = openCatalogue(root, exchange, request.signal);
-  const symbols = await readHeldSymbols(catalogue, usable, checked.spec);
-  if (!symbols.some(({ symbol }) => selected.has(symbol))) throw noKlines(checked.market, root, options.out);
-  const starts = periodStarts(checked, symbols, options);
-  const ranking = { ...checked, top: options.top, symbols, selected, starts };
-  const warn = observer.warn.bind(observer);
+  const symbols = await readHeldSymbols(catalogue, usable, spec);
+  if (!symbols.some(({ symbol }) => selected.has(symbol))) throw noKlines(market, root, options.out);
+  const starts = periodStarts(checked, symbols);
+  const ranking = { ...checked, symbols, selected, starts, warn: observer.warn.bind(observer) };
   const engine = verbEngine('universe', request, MOST_MEMORY);
   try {
     const session = await engine.session();
     await session.run("SET TimeZone = 'UTC'; SET enable_external_file_cache = false");
     await loadDailySums(session, catalogue, ranking);
     await rankSymbols(session, ranking);
-    for (const text of unitWarning(ranking, exchange)) warn(text);
-    for (const text of await missingTexts(session, ranking)) warn(text);
-    const more = await printUniverse(session, ranking, {
-      io,
-      options,
-      exchange,
-      target: checked.target,
-      warn,
-    });
+    for (const text of unitWarning(ranking, exchange)) ranking.warn(text);
+    for (const text of await missingTexts(session, ranking)) ranking.warn(text);
+    const more = await printMembers(session, io, ranking);
     const counts = await countsOf(session, starts);
     if (!options.quiet) printLines(io.stderr, [[counts, ...more].join('; ')]);
     return 0;
@@ -116,9 +121,8 @@ async function countsOf(session: DuckDbSession, starts: readonly number[]): Prom
  * error for a range without periods.
  */
 function periodStarts(
-  { every, window, minAge, from, to, market }: Checked,
+  { every, window, minAge, from, to, market, options }: Checked,
   symbols: readonly HeldSymbol[],
-  { out }: Options,
 ): number[] {
   const listings = symbols.flatMap((symbol) => symbol.listings);
   const held = {
@@ -133,10 +137,125 @@ function periodStarts(
   const last = to === undefined ? latest : Math.min(calendarStart(to, every), latest);
   if (first > last || last <= held.first)
     throw usage(
-      `${out} ${market} ${DATASET} has the days ${dayText(held.first)} … ${dayText(held.last)}, and no ${every} of the range begins after ${countText(lookback, 'day')} of them`,
+      `${options.out} ${market} ${DATASET} has the days ${dayText(held.first)} … ${dayText(held.last)}, and no ${every} of the range begins after ${countText(lookback, 'day')} of them`,
       'change --from or --to, give a shorter --window or --min-age, or download earlier days',
     );
   const starts: number[] = [];
   for (let start = first; start <= last; start = nextCalendarStart(start, every)) starts.push(start);
   return starts;
+}
+
+// Prints or writes the members in the form of `--as`: CSV, NDJSON, a list, Parquet, lists of pairs.
+
+const MARK = 'cryptodl universe';
+
+type Printed = Checked & Ranking & { readonly warn: (text: string) => void };
+
+/** Resolves with further texts for the summary. */
+async function printMembers(session: DuckDbSession, io: Io, ranking: Printed): Promise<string[]> {
+  const { by, options } = ranking;
+  if (options.as === 'parquet') return writeRows(session, io, ranking);
+  if (options.as === 'freqtrade') return writePairlists(session, io, ranking);
+  if (options.as === 'list') {
+    const rows = await session.rows('SELECT DISTINCT symbol FROM member ORDER BY symbol');
+    await writeData(io, options.json ? rows : rows.map(({ symbol }) => String(symbol)));
+    return [];
+  }
+  // Sums of volumes are text with all digits, without zeros at the end.
+  const value =
+    by === 'count'
+      ? 'CAST("count" AS DOUBLE)'
+      : String.raw`regexp_replace(${quoteName(by)}::VARCHAR, '\.?0+$', '')`;
+  const rows = await session.select(
+    `SELECT * REPLACE (${value} AS ${quoteName(by)}, period::VARCHAR AS period, first_day::VARCHAR AS first_day) FROM member ORDER BY member.period, rank`,
+  );
+  if (rows !== undefined) await printRows(io, rows, options.json);
+  return [];
+}
+
+async function writeRows(
+  session: DuckDbSession,
+  io: Io,
+  { by, options, target }: Printed,
+): Promise<string[]> {
+  const own: OwnFile = {
+    flag: 'target',
+    path: target,
+    what: 'a Parquet file of cryptodl universe',
+    isOwn: async (path) => {
+      const marks = `FROM parquet_kv_metadata(${quotePath(path)}) WHERE decode(key) = 'made_by' AND decode(value) = ${quoteText(MARK)}`;
+      return (await session.rows(`SELECT 1 AS is_own ${marks}`).catch(() => [])).length > 0;
+    },
+    force: options.force,
+  };
+  const value = `CAST(${quoteName(by)} AS ${by === 'count' ? 'BIGINT' : 'DOUBLE'}) AS ${quoteName(by)}`;
+  await refuseForeignFile(own);
+  await writeOwnFile(own, (staged) =>
+    session.run(`COPY (SELECT * REPLACE (${value}) FROM member ORDER BY period, rank)
+TO ${quoteText(staged)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {made_by: ${quoteText(MARK)}})`),
+  );
+  if (options.json) await writeData(io, [{ file: shownPath(target) }]);
+  return [`wrote ${shownPath(target)}`];
+}
+
+async function writePairlists(
+  session: DuckDbSession,
+  io: Io,
+  { market, starts, options, target, exchange, warn }: Printed,
+): Promise<string[]> {
+  const lists = starts.map(dayText).map((period) => {
+    const path = join(target, `pairlist-${period}.json`);
+    const what = 'an unchanged list of cryptodl universe';
+    return { period, own: { flag: 'target', path, what, isOwn: isOwnPairlist, force: options.force } };
+  });
+  for (const { own } of lists) await refuseForeignFile(own);
+  const unnamed = new Set<string>();
+  for (const { period, own } of lists) {
+    const members = await session.rows(
+      `SELECT symbol FROM member WHERE period = DATE '${period}' ORDER BY rank`,
+    );
+    const pairs = members.flatMap(({ symbol }) => {
+      const pair = pairOf(exchange, market, String(symbol));
+      if (pair === undefined) unnamed.add(String(symbol));
+      return pair === undefined ? [] : [pairName(pair)];
+    });
+    await writeOwnFile(own, (staged) => writeFile(staged, pairlistText(pairs)));
+    if (options.json) await writeData(io, [{ period, file: shownPath(own.path), pairs: pairs.length }]);
+  }
+  if (unnamed.size > 0)
+    warn(
+      `${countText(unnamed.size, 'symbol')} left out of the pairs, because the quote asset is not known: ${listText([...unnamed].sort())}`,
+    );
+  return [`wrote ${countText(starts.length, 'file')} in ${shownPath(target)}`];
+}
+
+/** `BTC/USDT`, `BTC/USDT:USDT`, `BTC/USD:BTC`, `BTC/USDT:USDT-240329` */
+function pairName({ base, quote, settle, expiry }: Pair): string {
+  return `${base}/${quote}${settle === undefined ? '' : `:${settle}`}${expiry === undefined ? '' : `-${expiry}`}`;
+}
+
+/**
+ * A fragment of a configuration of freqtrade: its StaticPairList reads the pairs of `exchange.pair_whitelist`. The mark and the digest tell later runs that the file may be replaced. freqtrade
+ * ignores both.
+ */
+function pairlistText(pairs: readonly string[]): string {
+  const digest = createHash('sha256').update(JSON.stringify(pairs)).digest('hex');
+  const content = {
+    made_by: MARK,
+    digest,
+    exchange: { pair_whitelist: pairs },
+    pairlists: [{ method: 'StaticPairList' }],
+  };
+  return `${JSON.stringify(content, undefined, 2)}\n`;
+}
+
+/** Whether a file has the text of `pairlistText` without any change. */
+async function isOwnPairlist(path: string): Promise<boolean> {
+  try {
+    const text = await readFile(path, 'utf8');
+    const { pair_whitelist: pairs } = fieldsOf(fieldsOf(JSON.parse(text))['exchange']);
+    return Array.isArray(pairs) && text === pairlistText(pairs.map(String));
+  } catch {
+    return false;
+  }
 }
