@@ -85,7 +85,7 @@ const LINES: Readonly<Record<string, number>> = {
   'http/retry': 750,
   'http/throttle': 1750,
   'http/transport': 1850,
-  lake: 3300,
+  lake: 3350,
   'lake/catalogue': 2700,
   'lake/mirror': 1300,
   'lake/s3': 900,
