@@ -1,4 +1,5 @@
 /** The place of the manifest of a series: `OUT/_manifests/<folder of the series>.jsonl`. */
+import { lstatSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 import { backingOf } from '../files/backing.js';
@@ -36,6 +37,8 @@ export async function openManifest(
   const { root, path } = manifestPlace(seriesFolder);
   await backingOf(seriesFolder)?.openSeries(seriesFolder);
   await refuseLinks(root, path);
+  // The facts of an entry need no descriptor, of which the process may have none left.
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
   try {
     return { file: await openForReading(path), path };
   } catch (error) {

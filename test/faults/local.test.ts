@@ -177,7 +177,7 @@ describe('L: disks', () => {
     ['L1', 'ENOSPC when the manifest is written', 'write:error=ENOSPC:when=1', full, MANIFEST],
     ['L2', 'EDQUOT when the manifest is written', 'write:error=EDQUOT:when=1', `/${MANIFEST}'`, MANIFEST],
     ['L2', 'EIO when the manifest is written', 'write:error=EIO:when=1', 'EIO', MANIFEST],
-    ['L2', 'EMFILE when the manifest is opened', 'openat:error=EMFILE:when=2', 'EMFILE', MANIFEST],
+    ['L2', 'EMFILE when the manifest is opened', 'openat:error=EMFILE:when=1', 'EMFILE', MANIFEST],
     ['L3', 'EIO when a file is synced', 'fsync:error=EIO:when=4', 'EIO'],
     ['L3', 'EIO when a folder is synced', 'fsync:error=EIO:when=1', 'EIO', SERIES],
     ['L3', 'EIO when the manifest is synced', 'fdatasync:error=EIO:when=1', 'EIO', MANIFEST],
