@@ -42,20 +42,20 @@ export class StateFile<T> {
   }
 
   /** The content, or `empty` for a missing, damaged or unreadable file. Warns of a damaged or unreadable file, but only once. */
-  read(): T {
+  async read(): Promise<T> {
     try {
-      return this.#content() ?? this.#empty;
+      return (await this.#content()) ?? this.#empty;
     } catch (error) {
       this.#warn(`cannot be read (${reasonOf(errnoOf(error))}); another --state-dir works`);
       return this.#empty;
     }
   }
 
-  /** Undefined for a damaged file. Throws for an unreadable file. */
-  #content(): T | undefined {
+  /** Undefined for a damaged file. Rejects for an unreadable file. */
+  async #content(): Promise<T | undefined> {
     let bytes: Buffer;
     try {
-      bytes = readState(this.#path);
+      bytes = await readState(this.#path);
     } catch (error) {
       if (errnoOf(error) === 'ENOENT') return this.#empty;
       throw error;
@@ -80,7 +80,7 @@ export class StateFile<T> {
       if (!(await this.#lock(lock))) return;
       const staged = await stagedBeside(this.#path);
       try {
-        const content = this.#content();
+        const content = await this.#content();
         await writeFile(staged, `${JSON.stringify(change(content ?? this.#empty))}\n`);
         if (content === undefined) await rename(this.#path, `${this.#path}.damaged-${randomUUID()}`);
         await rename(staged, this.#path);
@@ -122,11 +122,26 @@ export class StateFile<T> {
 export const TOO_LARGE = 'too large';
 
 /**
- * The content of a file in the state folder. Throws an error with code `TOO_LARGE` for a file above `maxBytes`. Throws also for anything
- * but a regular file, because reading a pipe without a writer would never end. The calls block, because they take microseconds, and a round
- * trip to the thread pool takes many times as long.
+ * The content of a file in the state folder. Rejects with code `TOO_LARGE` for a file above `maxBytes`. Rejects also for anything
+ * but a regular file, because reading a pipe without a writer would never end.
  */
-export function readState(path: string, maxBytes = Number.POSITIVE_INFINITY): Buffer {
+export async function readState(path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const facts = await file.stat();
+    if (!facts.isFile()) throw refusal(path, 'not a regular file');
+    if (facts.size > maxBytes) throw refusal(path, TOO_LARGE);
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * The same without a promise, for files that a run reads by the hundred. The calls block, because they take microseconds, and a round trip to the
+ * thread pool takes many times as long.
+ */
+export function readStateNow(path: string, maxBytes: number): Buffer {
   const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const facts = fstatSync(file);

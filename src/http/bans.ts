@@ -30,7 +30,7 @@ export class Bans {
   readonly #clock: Clock;
   readonly #group: EgressGroup | undefined;
   readonly #writing = new Set<Promise<void>>();
-  #known: { readonly at: number; readonly bans: BansByPlace } | undefined;
+  #known: { readonly at: number; readonly bans: Promise<BansByPlace> } | undefined;
 
   constructor(options: BansOptions) {
     this.#group = options.group;
@@ -66,7 +66,7 @@ export class Bans {
     const now = this.#clock.monotonic();
     if (this.#known === undefined || now - this.#known.at >= READ_EVERY_MS)
       this.#known = { at: now, bans: this.#file.read() };
-    const { until = 0 } = this.#known.bans[place] ?? {};
+    const { until = 0 } = (await this.#known.bans)[place] ?? {};
     await this.#group?.opened();
     return Math.max(0, until - this.#clock.now(), (this.#ofGroup()[place]?.until ?? 0) - this.#clock.now());
   }
@@ -103,7 +103,7 @@ export class Bans {
   /** The bans of this machine and of the group. */
   async #all(): Promise<BansByPlace> {
     await this.#group?.opened();
-    const bans: Record<string, Ban> = { ...this.#file.read() };
+    const bans: Record<string, Ban> = { ...(await this.#file.read()) };
     for (const [place, ban] of Object.entries(this.#ofGroup()))
       if (ban.until > (bans[place]?.until ?? 0)) bans[place] = ban;
     return bans;

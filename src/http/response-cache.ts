@@ -10,7 +10,7 @@ import { gunzipSync, gzip } from 'node:zlib';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import { makeFolder } from '../files/disk.js';
-import { readState, TOO_LARGE } from '../files/state-file.js';
+import { readStateNow, TOO_LARGE } from '../files/state-file.js';
 import { removeLeftovers, tempPath } from '../files/temp-files.js';
 
 export interface Copy<T> {
@@ -71,7 +71,7 @@ export class Copies {
     const path = this.#pathOf(name);
     let bytes: Buffer | undefined;
     try {
-      bytes = readState(path, COPY_MAX_BYTES);
+      bytes = readStateNow(path, COPY_MAX_BYTES);
     } catch (error) {
       if (errnoOf(error) !== TOO_LARGE) return undefined;
     }

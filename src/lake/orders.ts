@@ -7,7 +7,7 @@ import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import * as v from 'valibot';
-import { readState } from '../files/state-file.js';
+import { readStateNow } from '../files/state-file.js';
 import { DAY_MS, dayOf, dayText, parseDay, UTC } from '../model/calendar.js';
 import { errnoOf, toCryptodlError } from '../model/errors.js';
 import { SettingsSchema } from '../model/settings-schema.js';
@@ -112,7 +112,7 @@ async function entriesOf(folder: string): Promise<string[]> {
 async function readOrder(path: string): Promise<Order | undefined> {
   try {
     if (!(await lstat(path)).isFile()) return undefined;
-    const parsed = v.safeParse(OrderSchema, parseJson(readState(path, MAX_BYTES).toString('utf8')));
+    const parsed = v.safeParse(OrderSchema, parseJson(readStateNow(path, MAX_BYTES).toString('utf8')));
     return parsed.success ? parsed.output : undefined;
   } catch {
     return undefined;

@@ -5,7 +5,7 @@ import { lstat, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as v from 'valibot';
 import { makeFolder } from '../../files/disk.js';
-import { readState } from '../../files/state-file.js';
+import { readStateNow } from '../../files/state-file.js';
 import { backingOf, bringIn } from '../../files/backing.js';
 import { FOLDERS } from '../../lake/layout.js';
 import type { LakePaths } from '../../lake/layout.js';
@@ -224,7 +224,7 @@ async function readAs<const Schema extends v.GenericSchema>(
 ): Promise<v.InferOutput<Schema> | undefined> {
   try {
     if (!(await lstat(path)).isFile()) return undefined;
-    return v.parse(schema, JSON.parse(readState(path, MAX_BYTES).toString('utf8')));
+    return v.parse(schema, JSON.parse(readStateNow(path, MAX_BYTES).toString('utf8')));
   } catch (error) {
     if (error instanceof CryptodlError) throw error;
     return undefined;
