@@ -349,7 +349,7 @@ function hasSame(copy: ListingCopy, walked: Stretch): boolean {
   // The absolute difference, because a copy from a time when the clock was wrong must be replaced.
   if (Math.abs(walked.at - known.at) >= REWRITE_AFTER_MS) return false;
   const { objects, prefixes } = cut(known, walked.after, walked.upTo);
-  // As text, because it is compared in a fraction of the time of a comparison field by field, and each copy is written with the same order of fields.
+  // Each copy is written with the same order of fields, so equal names are equal texts.
   return JSON.stringify([objects, prefixes]) === JSON.stringify([walked.objects, walked.prefixes]);
 }
 
@@ -364,17 +364,9 @@ function withoutSidecars(
     const last = zips.at(-1);
     if (!object.key.endsWith(suffix)) zips.push(object);
     else if (last !== undefined && object.key === last.key + suffix)
-      zips[zips.length - 1] = withSidecarEtag(last, object.etag);
+      zips[zips.length - 1] = { ...last, sidecarEtag: object.etag };
   }
   return zips;
-}
-
-/** Field by field, which takes less time than a spread: a walk has thousands of objects. */
-function withSidecarEtag(
-  { key, bytes, etag, lastModified }: ListedObject,
-  sidecarEtag: string,
-): ListedObject {
-  return { key, bytes, etag, lastModified, sidecarEtag };
 }
 
 /** The names after `after` up to the first gap of the copy; undefined if a gap begins at `after`. */
