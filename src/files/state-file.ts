@@ -125,7 +125,7 @@ export const TOO_LARGE = 'too large';
  * The content of a file in the state folder. Rejects with code `TOO_LARGE` for a file above `maxBytes`. Rejects also for anything
  * but a regular file, because reading a pipe without a writer would never end.
  */
-export async function readState(path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
+async function readState(path: string, maxBytes = Number.POSITIVE_INFINITY): Promise<Buffer> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {
     const facts = await file.stat();
