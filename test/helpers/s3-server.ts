@@ -50,8 +50,8 @@ export interface S3Fault {
 
 export interface S3ServerOptions {
   readonly bucket?: string;
-  /** `refused`: 501, as Swift. `ignored`: the headers have no effect. `absence`: `If-Match` has none. */
-  readonly conditions?: 'kept' | 'refused' | 'ignored' | 'absence';
+  /** `refused`: 501, as Swift. `ignored`: the headers have no effect. `absence`: `If-Match` has none, `version`: `If-None-Match`. */
+  readonly conditions?: 'kept' | 'refused' | 'ignored' | 'absence' | 'version';
   /** Objects and uploads of one page. */
   readonly pageSize?: number;
   readonly leastPartBytes?: number;
@@ -244,7 +244,7 @@ export class S3Server {
   /** Throws for a condition that does not hold. */
   #check({ key, headers }: S3Record): void {
     const { conditions } = this.options;
-    const absent = headers['if-none-match'];
+    const absent = conditions === 'version' ? undefined : headers['if-none-match'];
     const same = conditions === 'absence' ? undefined : headers['if-match'];
     if (absent === undefined && same === undefined) return;
     if (conditions === 'refused') throw new S3Refusal(501, 'NotImplemented');

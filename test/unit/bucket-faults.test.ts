@@ -58,9 +58,9 @@ describe('a request that fails once is sent again', () => {
     const { bucket } = bucketOf(server);
     const { etag } = await bucket.put('key', fileOf('content'), null);
     expect(server.objects.get('data/key')).toMatchObject({ etag, bytes: Buffer.from('content') });
-    // The trial of the conditions names a version.
-    const puts = server.requests.filter((each) => isPut(each) && each.headers['if-match'] === undefined);
-    expect(puts).toHaveLength(2);
+    // Both attempts, before the trials of the conditions.
+    const [first, second] = server.requests.filter(isPut);
+    expect([first, second].map((put) => put?.headers['if-match'])).toEqual([undefined, undefined]);
     // A signature has a date and belongs to one attempt.
     expect(server.requests.every(({ headers }) => headers.authorization?.includes('Signature='))).toBe(true);
   });
@@ -305,7 +305,7 @@ describe('conditional writes', () => {
     expect(warnings[0]).toContain('no conditional writes');
   });
 
-  it.each(['ignored', 'absence'] as const)(
+  it.each(['ignored', 'absence', 'version'] as const)(
     'are compared before the write where the server ignores them: %s',
     async (conditions) => {
       const server = await s3Server({ conditions });
@@ -475,6 +475,21 @@ describe('a listing', () => {
     const error = await refusal(all(bucketOf(server).bucket.list('')));
     expect(['listing-malformed', 'length-mismatch']).toContain(error.code);
     expect(error.message.length).toBeLessThan(300);
+  });
+
+  it('names the lake and the next step if it is empty', async () => {
+    const server = await s3Server();
+    server.fault = () => ({ answer: '' });
+    const error = await refusal(all(bucketOf(server).bucket.list('')));
+    expect(error.message).toContain('s3://lake/data');
+    expect(error.hint).toContain('--s3-endpoint');
+  });
+
+  it('is a failure of the server if it is an error document with status 200', async () => {
+    const server = await s3Server();
+    server.fault = () => ({ answer: '<Error><Code>InternalError</Code></Error>' });
+    const error = await refusal(all(bucketOf(server).bucket.list('')));
+    expect(error.code).toBe('lake-unreachable');
   });
 });
 

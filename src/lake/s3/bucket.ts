@@ -11,7 +11,7 @@ import { bytesText } from '../../model/units.js';
 import { byKey } from '../../exchange/keys.js';
 import { parseListing } from '../../exchange/s3-listing.js';
 import type { ListingPage } from '../../exchange/exchange.js';
-import { S3Access, statusOf } from './client.js';
+import { refuseError, S3Access, statusOf } from './client.js';
 import type { Client, ClientOptions, Sdk, Transfer } from './client.js';
 
 export interface BucketObject {
@@ -237,8 +237,7 @@ export class LakeBucket {
     const isCompared = replaces !== undefined && !this.hasConditions;
     const stored = isCompared ? 501 : await this.#store(key, file, replaces);
     if (typeof stored === 'string') {
-      if (replaces !== undefined) await this.#tryConditions(key, file);
-      return stored;
+      return replaces === undefined ? stored : ((await this.#tryConditions(key, file)) ?? stored);
     }
     const name = `${this.address}/${key}`;
     if (stored === 501 && replaces !== undefined) this.#compareInstead();
@@ -253,11 +252,20 @@ export class LakeBucket {
     return this.#put(key, file);
   }
 
-  /** Once: a server that ignores conditions stores the same bytes again in place of a version that there never was. */
-  async #tryConditions(key: string, file: SentFile): Promise<void> {
-    if (this.#isTried || file.size > this.#partBytes) return;
+  /**
+   * Once: a server that ignores a condition stores the same bytes again, in place of a version that there never was, or of no object. Resolves
+   * with the ETag of the object that it has stored.
+   */
+  async #tryConditions(key: string, file: SentFile): Promise<string | undefined> {
+    if (this.#isTried || file.size > this.#partBytes) return undefined;
     this.#isTried = true;
-    if (typeof (await this.#store(key, file, NO_VERSION)) === 'string') this.#compareInstead();
+    for (const replaces of [NO_VERSION, null]) {
+      const stored = await this.#store(key, file, replaces);
+      if (typeof stored !== 'string') continue;
+      this.#compareInstead();
+      return stored;
+    }
+    return undefined;
   }
 
   #compareInstead(): void {
@@ -318,8 +326,9 @@ export class LakeBucket {
       (client, { ListObjectsV2Command }, options) => client.send(new ListObjectsV2Command(target), options),
       {
         // The SDK takes a cut document for a complete one.
-        check: ({ status: answered, body }) => {
-          if (answered === 200 && body.kind === 'memory') page = parseListing(body.bytes);
+        check: (answer) => {
+          refuseError(answer);
+          if (answer.status === 200 && answer.body.kind === 'memory') page = this.#listed(answer.body.bytes);
         },
       },
     );
@@ -355,8 +364,17 @@ export class LakeBucket {
     return { Bucket: bucket, Key: prefix + key };
   }
 
+  #listed(document: Buffer): ListingPage {
+    try {
+      return parseListing(document);
+    } catch (error) {
+      throw error instanceof CryptodlError ? this.#malformed(error.message) : error;
+    }
+  }
+
   #malformed(message: string): CryptodlError {
-    return new CryptodlError('listing-malformed', `${this.address}: ${message}`);
+    const hint = 'check --s3-endpoint, and try again; committed files are kept';
+    return new CryptodlError('listing-malformed', `${this.address}: ${message}`, { hint });
   }
 
   #warnOnce(message: string, example = ''): void {

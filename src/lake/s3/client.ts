@@ -380,7 +380,7 @@ function requestOf(request: SdkRequest, { spoolPath, maxBytes }: Transfer): Fetc
 }
 
 /** S3 may send an error document with status 200 while it puts parts together: it is an error of the server. */
-function refuseError({ status, body }: FetchResponse): void {
+export function refuseError({ status, body }: FetchResponse): void {
   const error = status === 200 ? errorName(body) : undefined;
   if (error === undefined) return;
   throw new CryptodlError('http-server-error', `the server answered ${error} with status 200`);
