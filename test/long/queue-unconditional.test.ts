@@ -15,7 +15,7 @@ describe.skipIf(!HAS_REDIS)(`a queue without conditional writes${NEEDS_REDIS}`, 
   let runs: QueueRuns;
   afterEach(() => runs.close());
 
-  it.each(['refused', 'ignored', 'absence'] as const)(
+  it.each(['refused', 'ignored', 'absence', 'version'] as const)(
     'ends a worker before its first job: conditions %s',
     async (conditions) => {
       scene.reset();

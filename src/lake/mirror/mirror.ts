@@ -17,7 +17,7 @@ import type { LakeBucket } from '../s3/bucket.js';
 import type { FileCopies } from './file-copies.js';
 import { KnownFiles } from './known-files.js';
 import { filesOfLines, nameInLines, withZip, zipFolders } from './manifest-text.js';
-import { inParallel, isConflict, Publisher } from './publisher.js';
+import { inParallel, Publisher } from './publisher.js';
 
 export interface MirrorOptions {
   readonly bucket: LakeBucket;
@@ -204,22 +204,11 @@ export class Mirror implements Backing {
     const staged = this.#known.stagedPath();
     try {
       await writeFile(staged, 'first');
-      const begunAt = clock.monotonic();
+      // The first put of a bucket tries its conditions.
       await bucket.put(key, staged, null);
-      const putMs = clock.monotonic() - begunAt;
-      const isKept = async (replaces: string | null): Promise<boolean> => {
-        // Equal bytes are no conflict.
-        await writeFile(staged, `in place of ${replaces}`);
-        return bucket.put(key, staged, replaces).then(
-          () => false,
-          (error: unknown) => {
-            if (isConflict(error)) return true;
-            throw error;
-          },
-        );
-      };
-      const isAtomic = (await isKept(null)) && (await isKept('0'.repeat(32))) && bucket.hasConditions;
-      return { putMs, isAtomic };
+      const begunAt = clock.monotonic();
+      await bucket.put(key, staged);
+      return { putMs: clock.monotonic() - begunAt, isAtomic: bucket.hasConditions };
     } finally {
       await rm(staged, { force: true });
       await bucket.remove(key).catch(() => undefined);

@@ -260,7 +260,7 @@ export class Publisher {
   }
 }
 
-export function isConflict(error: unknown): boolean {
+function isConflict(error: unknown): boolean {
   return error instanceof CryptodlError && error.code === 'lake-conflict';
 }
 
