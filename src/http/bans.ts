@@ -111,7 +111,7 @@ export class Bans {
 
   #ofGroup(): BansByPlace {
     const offsetMs = this.#clock.now() - this.#clock.monotonic();
-    const bans = this.#group?.bans.current ?? [];
+    const bans = this.#group?.bans ?? [];
     return Object.fromEntries(bans.map(({ place, until, why }) => [place, { until: until + offsetMs, why }]));
   }
 

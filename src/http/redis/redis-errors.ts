@@ -8,7 +8,7 @@ export function shownRedis(address: string): string {
 }
 
 /** Errors of commands and scripts that find a value of an unexpected type: data that no program of ours wrote. */
-const FOREIGN = /^WRONGTYPE|^ERR .*(?:user_script|not an integer)|^the answer is not/;
+const FOREIGN = /^WRONGTYPE|^ERR .*(?:user_script|not an integer)/;
 /** Redis 6 puts the error of a command into one of its script. */
 const IN_SCRIPT = /^ERR Error running script .*@user_script: ?\d+: -?(?=[A-Z]{2,} )/;
 /** Patterns of the message or code of problems that do not pass by themselves, and words for messages that do not explain themselves. */

@@ -72,7 +72,7 @@ export class Throttle {
         sharedBucket(quota, { ...waits, name }, countOf, shared),
       ]),
     );
-    group?.bans.onBan(({ place, until }) => {
+    group?.onBan(({ place, until }) => {
       this.pause(bucketOfPlace(place), until - clock.monotonic());
     });
   }
@@ -247,7 +247,7 @@ function countsOf({
 /** Jobs of one process share their buckets if they have the same hosts. */
 function sharedBuckets({ common, hosts, stateFolder, group, via }: ThrottleSetup): SharedResources {
   const urls = [hosts.archiveUrl, hosts.listingUrl, ...Object.values(hosts.restUrls)];
-  const name = `buckets ${JSON.stringify([stateFolder, group?.key, via, ...urls])}`;
+  const name = `buckets ${JSON.stringify([stateFolder, group?.id, via, ...urls])}`;
   return common?.once(name, () => new SharedResources()) ?? new SharedResources();
 }
 
