@@ -4,10 +4,8 @@ import { CryptodlError } from '../../src/model/errors.js';
 import type { Quota } from '../../src/http/exchange-hosts.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../src/model/fetch.js';
-import { Failover } from '../../src/http/retry/fallback-host.js';
 import { EgressGroup } from '../../src/http/throttle/group.js';
 import type { ThrottleSetup } from '../../src/http/throttle/throttle.js';
-import { SharedResources } from '../../src/model/io.js';
 import { REQUEST, answer, context, refusal } from '../helpers/requests.js';
 import { NO_BANS, throttleOf } from '../helpers/throttles.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -93,19 +91,6 @@ describe('throttle', () => {
     ask('archive', 5);
     await clock.advance(600_000);
     expect(throttle.figures.buckets['archive']).toMatchObject({ waits: 4, isChosen });
-  });
-
-  it('lets each run of a shared bucket give up a long pause for itself', async () => {
-    const common = new SharedResources();
-    const { clock, host } = throttled([said('rate-limited', 60_000)]);
-    const failover = new Failover(true);
-    const hasOther = throttleOf(clock, { archive: PLENTY }, { common, failover }).layer(host);
-    const hasNone = throttleOf(clock, { archive: PLENTY }, { common }).layer(host);
-    expect(await refusal(hasOther(REQUEST, context()))).toMatchObject({ isGivenUp: true });
-    expect(await refusal(hasOther(REQUEST, context()))).toMatchObject({ isGivenUp: true });
-    const waiting = hasNone(REQUEST, context());
-    await clock.advance(60_000);
-    await expect(waiting).resolves.toMatchObject({ status: 200 });
   });
 
   it.each([

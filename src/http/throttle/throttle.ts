@@ -10,12 +10,10 @@ import { limitedBuckets } from '../exchange-hosts.js';
 import type { ExchangeHosts, LimitOptions, Quota } from '../exchange-hosts.js';
 import type { FetchRequest, Layer } from '../../model/fetch.js';
 import type { BucketState, GroupState } from '../host-states.js';
-import type { Failover } from '../retry/fallback-host.js';
 import type { EgressGroup } from './group.js';
 import { GroupCount } from './group-count.js';
 import { ProcessCount, RateMeter, WindowMeter } from './meter.js';
 import type { Budget, WindowCount } from './meter.js';
-import type { LongestWait } from './priority-queue.js';
 import { QuotaBucket } from './quota-bucket.js';
 import type { LimiterTally, QuotaBucketOptions } from './quota-bucket.js';
 import { ServerClock } from './server-clock.js';
@@ -28,7 +26,6 @@ export interface ThrottleSetup {
   readonly bans: Pick<Bans, 'leftMs' | 'record'>;
   readonly observer: Pick<Observer, 'warn'>;
   readonly stateFolder: string | undefined;
-  readonly failover?: Failover | undefined;
   readonly common?: SharedResources | undefined;
   readonly group?: EgressGroup | undefined;
   /** The proxy whose address the servers see, if there are several. */
@@ -133,11 +130,10 @@ export class Throttle {
     const { bucket, window, time } = this.#of(request.bucket);
     const { weight = 1, priority = 'normal' } = request;
     const banMs = await bans.leftMs(placeOf(request.bucket, request.url, via));
-    const longestWaitMs = this.#longestWaitOf(request.bucket);
-    if (banMs > 0) bucket.pause(banMs, longestWaitMs);
+    if (banMs > 0) bucket.pause(banMs);
     const { onWait } = context;
     await bucket.take(
-      { weight, priority, onWait, longestWaitMs },
+      { weight, priority, onWait },
       context.signal,
       context.waitSignal,
       this.#tallyOf(request.bucket),
@@ -174,8 +170,7 @@ export class Throttle {
     const tooLong = this.#refusedWith(request.bucket, error.code).flatMap((name) => {
       if (retryAfterMs !== undefined) this.#recordBan(name, request.url, error.message, retryAfterMs);
       try {
-        const longestWaitMs = this.#longestWaitOf(name);
-        this.#of(name).bucket.onRefused(sentAt, retryAfterMs, this.#tallyOf(name), longestWaitMs);
+        this.#of(name).bucket.onRefused(sentAt, retryAfterMs, this.#tallyOf(name));
         return [];
       } catch (longer) {
         return [longer as Error];
@@ -188,11 +183,6 @@ export class Throttle {
     const { clock, bans, hosts, via } = this.#setup;
     const until = clock.now() + delayMs;
     for (const kin of hosts.bannedWith(url)) bans.record(placeOf(bucket, kin, via), { until, why });
-  }
-
-  /** Undefined for the buckets of REST, because a wait for its limits is usual. */
-  #longestWaitOf(bucket: string): LongestWait {
-    return ['archive', 'listing'].includes(bucket) ? this.#setup.failover?.longestWaitMs : undefined;
   }
 
   /** The buckets to which a refusal applies: a ban applies to the whole family. */
