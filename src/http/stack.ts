@@ -13,7 +13,6 @@ import type { BreakerLimits, BreakerState } from './retry/breaker.js';
 import { retryBudget } from './retry/budget.js';
 import type { RetryBudget } from './retry/budget.js';
 import { fallbackHost } from './retry/fallback-host.js';
-import type { Failover } from './retry/fallback-host.js';
 import type { BackoffOptions } from './retry/retry.js';
 import { isBadContent, retry } from './retry/retry.js';
 import { Throttle } from './throttle/throttle.js';
@@ -66,7 +65,6 @@ interface LoadObserver {
 
 export interface StackOptions extends ThrottleSetup {
   readonly options: HttpOptions;
-  readonly failover?: Failover | undefined;
   readonly observer: Observer;
   readonly figures: RequestFigures;
   readonly followers: readonly RequestFollower[];

@@ -5,6 +5,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Throttle } from '../../src/http/throttle/throttle.js';
 import type { ThrottleSetup } from '../../src/http/throttle/throttle.js';
 import { EgressGroup } from '../../src/http/throttle/group.js';
+import { Failover } from '../../src/http/retry/fallback-host.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { SharedResources } from '../../src/model/io.js';
 import { scratchFolder } from '../helpers/folders.js';
@@ -99,6 +100,15 @@ describe('a run', () => {
     const throttle = throttleOf({ stateFolder, observer: { warn: (text) => void warnings.push(text) } });
     await send(throttle);
     expect(warnings).toEqual([expect.stringContaining('runs on this machine are not counted')]);
+  });
+
+  it('does not wait for a pause of the archive while another host has the objects', async () => {
+    const throttle = throttleOf({
+      hosts: { ...HOSTS, buckets: { archive: { permitsPerSecond: 1, burst: 1 } } },
+      failover: new Failover(true),
+      bans: { leftMs: () => Promise.resolve(20_000), record: () => undefined },
+    });
+    expect(await refusal(send(throttle, 'archive'))).toMatchObject({ isGivenUp: true });
   });
 });
 

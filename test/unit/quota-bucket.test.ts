@@ -310,3 +310,29 @@ describe('a bucket with a rate', () => {
     },
   );
 });
+
+describe('a bucket whose waits another source may save', () => {
+  it('refuses a longer pause while that is so, and waits for it after', async () => {
+    const clock = new VirtualClock();
+    let longestWaitMs = 10_000;
+    const meter = new RateMeter({ permitsPerSecond: 100, burst: 1 }, clock.monotonic());
+    const bucket = new QuotaBucket({ clock, name: 'archive', meter, maxWaitMs: HOUR_MS });
+    const longest = (): number => longestWaitMs;
+    const take = (): Promise<void> =>
+      bucket.take({ weight: 1, priority: 'normal', longestWaitMs: longest }, never);
+    bucket.pause(10_000);
+    const other = bucket.take({ weight: 1, priority: 'normal' }, never);
+    const waiting = take();
+    expect(bucket.state.waiting).toBe(2);
+    expect(() => {
+      bucket.pause(10_001, longest);
+    }).toThrow('the host asks for a wait');
+    await expect(waiting).rejects.toMatchObject({ code: 'rate-limited', isGivenUp: true });
+    await expect(take()).rejects.toMatchObject({ code: 'rate-limited', isGivenUp: true });
+    longestWaitMs = Number.POSITIVE_INFINITY;
+    const patient = take();
+    await clock.advance(10_011);
+    await expect(patient).resolves.toBeUndefined();
+    await expect(other).resolves.toBeUndefined();
+  });
+});

@@ -1,3 +1,5 @@
+import { SharedResources } from '../../src/model/io.js';
+import { Failover } from '../../src/http/retry/fallback-host.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
@@ -77,7 +79,6 @@ describe('throttle', () => {
   it.each<[string, Quota, boolean]>([
     ['a rate of ours', { permitsPerSecond: 1, burst: 1 }, false],
     ['a budget of the server', { permits: 1, windowSeconds: 60 }, false],
-    ['a budget that the user made smaller', { permits: 1, windowSeconds: 60, isChosen: true }, true],
     ['a pace of the user', { permitsPerSecond: 100, burst: 1, paces: [{ requests: 1, spanMs: 1000 }] }, true],
     [
       'a pace of the user above the rate',
@@ -91,6 +92,19 @@ describe('throttle', () => {
     ask('archive', 5);
     await clock.advance(600_000);
     expect(throttle.figures.buckets['archive']).toMatchObject({ waits: 4, isChosen });
+  });
+
+  it('lets each run of a shared bucket give up a long pause for itself', async () => {
+    const common = new SharedResources();
+    const { clock, host } = throttled([said('rate-limited', 60_000)]);
+    const failover = new Failover(true);
+    const hasOther = throttleOf(clock, { archive: PLENTY }, { common, failover }).layer(host);
+    const hasNone = throttleOf(clock, { archive: PLENTY }, { common }).layer(host);
+    expect(await refusal(hasOther(REQUEST, context()))).toMatchObject({ isGivenUp: true });
+    expect(await refusal(hasOther(REQUEST, context()))).toMatchObject({ isGivenUp: true });
+    const waiting = hasNone(REQUEST, context());
+    await clock.advance(60_000);
+    await expect(waiting).resolves.toMatchObject({ status: 200 });
   });
 
   it.each([
@@ -434,11 +448,8 @@ describe('the count and the limit of the server', () => {
   });
 
   it.each([
-    ['of the venue', { permits: 100, windowSeconds: 60 }, 60_000, 50],
+    ['of the venue, where it is lower', { permits: 100, windowSeconds: 60 }, 60_000, 50],
     ['of the venue, where it is higher', { permits: 20, windowSeconds: 60 }, 60_000, 50],
-    ['of the user, where it is lower', { permits: 20, windowSeconds: 60, isChosen: true }, 60_000, 20],
-    ['of the venue, where it is lower', { permits: 80, windowSeconds: 60, isChosen: true }, 60_000, 50],
-    ['of the user for another window', { permits: 20, windowSeconds: 60, isChosen: true }, 120_000, 40],
     ['of the rate', { permitsPerSecond: 1000, burst: 300 }, 60_000, 300],
   ])('obeys the limit %s when the venue tells its own', async (_, quota, windowMs, most) => {
     const { clock, throttle, ask, sentTo } = windowed(undefined, { buckets: { spot: quota } });

@@ -34,7 +34,7 @@ function waitOf({ code, retryAfterMs }: CryptodlError): number {
   return code === 'wait-too-long' ? Number.POSITIVE_INFINITY : (retryAfterMs ?? 0);
 }
 
-/** If another source has the data: the longest delay before a retry. Milliseconds. */
+/** If another source has the data: longest pause of archive or listing, and longest delay before a retry. Milliseconds. */
 const SHORT_WAIT_MS = 10_000;
 
 /**

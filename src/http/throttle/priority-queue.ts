@@ -1,11 +1,16 @@
 /** The order of waiting requests by priority. */
 import type { OnWait, Priority } from '../../model/fetch.js';
 
+/** The longest pause for which a request waits, in milliseconds. */
+export type LongestWait = (() => number) | undefined;
+
 /** The permit that a request asks for. It counts as `weight` permits of weight 1. */
 export interface Permit {
   readonly weight: number;
   readonly priority: Priority;
   readonly onWait?: OnWait | undefined;
+  /** A longer pause is refused with `rate-limited`, because another source has the data. Milliseconds. */
+  readonly longestWaitMs?: LongestWait;
 }
 
 /** Priorities, highest first. */

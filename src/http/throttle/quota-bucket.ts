@@ -1,6 +1,6 @@
 /** The permits of one limit of a server. Requests get them by priority. A refusal pauses the bucket. */
 import type { Clock, Timer } from '../../model/clock.js';
-import { CryptodlError, waitTooLong } from '../../model/errors.js';
+import { CryptodlError, longPause, waitTooLong } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
 import type { OnWait } from '../../model/fetch.js';
 import type { BucketState } from '../host-states.js';
@@ -8,7 +8,7 @@ import type { Meter } from './meter.js';
 import { Paces } from './paces.js';
 import type { Pace } from './paces.js';
 import { PriorityQueue } from './priority-queue.js';
-import type { Permit } from './priority-queue.js';
+import type { LongestWait, Permit } from './priority-queue.js';
 
 /** The waits and refusals of a bucket. */
 export interface LimiterTally {
@@ -78,8 +78,8 @@ export class QuotaBucket implements LimiterTally {
   }
 
   /**
-   * Resolves when the permit is taken. Rejects with the reason of the signal, with `wait-too-long` for a pause that is too long, or
-   * with `bug` for a weight that never fits. `waitSignal` ends only waits: an available permit is still given.
+   * Resolves when the permit is taken. Rejects with the reason of the signal, with `wait-too-long` or `rate-limited` for a pause
+   * that is too long, or with `bug` for a weight that never fits. `waitSignal` ends only waits: an available permit is still given.
    */
   async take(
     permit: Permit,
@@ -95,7 +95,7 @@ export class QuotaBucket implements LimiterTally {
         `a request of weight ${permit.weight} never fits into ${name}, which has ${meter.most}`,
       );
     }
-    this.#refuseLongPause();
+    this.#refuseLongPause(permit.longestWaitMs);
     const now = clock.monotonic();
     if (this.#waiters.size === 0 && now >= this.#pausedUntil && this.#take(permit.weight, now) === 0) return;
     waitSignal.throwIfAborted();
@@ -123,7 +123,12 @@ export class QuotaBucket implements LimiterTally {
   }
 
   /** The server refused a request sent at `sentAt`, and perhaps asks for a wait. Refusals of requests in flight together count as one. Throws like `pause`. */
-  onRefused(sentAt: number, retryAfterMs: number | undefined, tally: LimiterTally = this): void {
+  onRefused(
+    sentAt: number,
+    retryAfterMs: number | undefined,
+    tally: LimiterTally = this,
+    longestWaitMs?: LongestWait,
+  ): void {
     const { clock, meter } = this.#options;
     const now = clock.monotonic();
     const isNew = sentAt > this.#refusedAt;
@@ -133,8 +138,8 @@ export class QuotaBucket implements LimiterTally {
       this.#refusedAt = now;
     }
     const untilWindow = retryAfterMs ?? meter.onExhausted?.(now);
-    if (untilWindow !== undefined) this.pause(untilWindow);
-    else if (isNew) this.pause(Math.min(PAUSE_MS * 2 ** (this.#pauses - 1), LONGEST_PAUSE_MS));
+    if (untilWindow !== undefined) this.pause(untilWindow, longestWaitMs);
+    else if (isNew) this.pause(Math.min(PAUSE_MS * 2 ** (this.#pauses - 1), LONGEST_PAUSE_MS), longestWaitMs);
   }
 
   #wait(permit: Permit, signal: AbortSignal): Promise<void> {
@@ -168,28 +173,32 @@ export class QuotaBucket implements LimiterTally {
     });
   }
 
-  /** Pauses the bucket for `delayMs`. A shorter pause does not end a longer one. Throws `wait-too-long`, and refuses all waiting requests, if the pause is too long. */
-  pause(delayMs: number): void {
+  /**
+   * Pauses the bucket for `delayMs`. A shorter pause does not end a longer one. Throws `wait-too-long` or `rate-limited`,
+   * and refuses each waiting request for which the pause is too long.
+   */
+  pause(delayMs: number, longestWaitMs?: LongestWait): void {
     this.#pausedUntil = Math.max(this.#pausedUntil, this.#options.clock.monotonic() + delayMs);
     for (const waiter of this.#waiters) {
-      const tooLong = this.#longPause();
+      const tooLong = this.#longPause(waiter.longestWaitMs);
       if (tooLong !== undefined) waiter.refuse(tooLong);
     }
     this.wake();
-    this.#refuseLongPause();
+    this.#refuseLongPause(longestWaitMs);
   }
 
-  /** The error for a request that does not wait for the rest of the pause. */
-  #longPause(): CryptodlError | undefined {
+  /** The error for a request that does not wait for the rest of the pause. Runs that share the bucket may wait for different times. */
+  #longPause(longestWaitMs: LongestWait): CryptodlError | undefined {
     const { clock, maxWaitMs } = this.#options;
     const leftMs = this.#pausedUntil - clock.monotonic();
+    const asks = `the host asks for a wait of ${durationText(leftMs)}`;
+    if (leftMs > (longestWaitMs?.() ?? Infinity)) return longPause(asks);
     if (leftMs <= maxWaitMs) return undefined;
-    const most = durationText(maxWaitMs);
-    return waitTooLong(`the host asks for a wait of ${durationText(leftMs)}, longer than --max-wait ${most}`);
+    return waitTooLong(`${asks}, longer than --max-wait ${durationText(maxWaitMs)}`);
   }
 
-  #refuseLongPause(): void {
-    const tooLong = this.#longPause();
+  #refuseLongPause(longestWaitMs: LongestWait): void {
+    const tooLong = this.#longPause(longestWaitMs);
     if (tooLong !== undefined) throw tooLong;
   }
 

@@ -10,10 +10,12 @@ import { limitedBuckets } from '../exchange-hosts.js';
 import type { ExchangeHosts, LimitOptions, Quota } from '../exchange-hosts.js';
 import type { FetchRequest, Layer } from '../../model/fetch.js';
 import type { BucketState, GroupState } from '../host-states.js';
+import type { Failover } from '../retry/fallback-host.js';
 import type { EgressGroup } from './group.js';
 import { GroupCount } from './group-count.js';
 import { ProcessCount, RateMeter, WindowMeter } from './meter.js';
 import type { Budget, WindowCount } from './meter.js';
+import type { LongestWait } from './priority-queue.js';
 import { QuotaBucket } from './quota-bucket.js';
 import type { LimiterTally, QuotaBucketOptions } from './quota-bucket.js';
 import { ServerClock } from './server-clock.js';
@@ -26,6 +28,7 @@ export interface ThrottleSetup {
   readonly bans: Pick<Bans, 'leftMs' | 'record'>;
   readonly observer: Pick<Observer, 'warn'>;
   readonly stateFolder: string | undefined;
+  readonly failover?: Failover | undefined;
   readonly common?: SharedResources | undefined;
   readonly group?: EgressGroup | undefined;
   /** The proxy whose address the servers see, if there are several. */
@@ -46,7 +49,7 @@ export interface ThrottleFigures {
 }
 
 interface BucketFigures extends Readonly<LimiterTally> {
-  /** The waits were mostly for a limit that the user set, or the user set the limit of the bucket. */
+  /** The waits were mostly for a limit that the user set. */
   readonly isChosen: boolean;
 }
 
@@ -77,8 +80,7 @@ export class Throttle {
   get figures(): ThrottleFigures {
     const buckets = [...this.#tallies].flatMap(([name, { waits, waitedMs, refusals }]) => {
       if (waits + refusals === 0) return [];
-      const { bucket, quota } = this.#of(name);
-      const isChosen = bucket.isPaced || ('permits' in quota && quota.isChosen === true);
+      const isChosen = this.#of(name).bucket.isPaced;
       return [[name, { waits, waitedMs: Math.round(waitedMs), refusals, isChosen }] as const];
     });
     const sum = (of: 'waits' | 'waitedMs' | 'refusals'): number =>
@@ -106,13 +108,10 @@ export class Throttle {
     return group === undefined ? {} : { group: group.state };
   }
 
-  /** Takes the limit that the exchange reports. It replaces the configured limit, unless the user chose a lower one. */
+  /** Takes the limit that the exchange reports. It replaces the configured limit. */
   setBudget(bucket: string, budget: Budget): void {
-    const { window, quota } = this.#of(bucket);
-    if (window === undefined || !('permits' in quota)) return;
-    const chosen = (quota.permits / (quota.windowSeconds * 1000)) * budget.windowMs;
-    const permits = quota.isChosen === true ? Math.min(budget.permits, Math.floor(chosen)) : budget.permits;
-    window.budget = { ...budget, permits };
+    const { window } = this.#of(bucket);
+    if (window !== undefined) window.budget = budget;
   }
 
   /** Pauses a bucket after a refusal that another program got. Requests for which the pause is too long are refused. */
@@ -130,10 +129,11 @@ export class Throttle {
     const { bucket, window, time } = this.#of(request.bucket);
     const { weight = 1, priority = 'normal' } = request;
     const banMs = await bans.leftMs(placeOf(request.bucket, request.url, via));
-    if (banMs > 0) bucket.pause(banMs);
+    const longestWaitMs = this.#longestWaitOf(request.bucket);
+    if (banMs > 0) bucket.pause(banMs, longestWaitMs);
     const { onWait } = context;
     await bucket.take(
-      { weight, priority, onWait },
+      { weight, priority, onWait, longestWaitMs },
       context.signal,
       context.waitSignal,
       this.#tallyOf(request.bucket),
@@ -170,7 +170,8 @@ export class Throttle {
     const tooLong = this.#refusedWith(request.bucket, error.code).flatMap((name) => {
       if (retryAfterMs !== undefined) this.#recordBan(name, request.url, error.message, retryAfterMs);
       try {
-        this.#of(name).bucket.onRefused(sentAt, retryAfterMs, this.#tallyOf(name));
+        const longestWaitMs = this.#longestWaitOf(name);
+        this.#of(name).bucket.onRefused(sentAt, retryAfterMs, this.#tallyOf(name), longestWaitMs);
         return [];
       } catch (longer) {
         return [longer as Error];
@@ -183,6 +184,11 @@ export class Throttle {
     const { clock, bans, hosts, via } = this.#setup;
     const until = clock.now() + delayMs;
     for (const kin of hosts.bannedWith(url)) bans.record(placeOf(bucket, kin, via), { until, why });
+  }
+
+  /** Undefined for the buckets of REST, because a wait for its limits is usual. */
+  #longestWaitOf(bucket: string): LongestWait {
+    return ['archive', 'listing'].includes(bucket) ? this.#setup.failover?.longestWaitMs : undefined;
   }
 
   /** The buckets to which a refusal applies: a ban applies to the whole family. */
