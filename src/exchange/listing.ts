@@ -7,6 +7,7 @@ import type { Clock } from '../model/clock.js';
 import type { Observer } from '../model/observer.js';
 import type { Copies } from '../http/response-cache.js';
 import { agoText } from '../model/units.js';
+import { isRecord } from '../text/json.js';
 import { getListing } from './archive-client.js';
 import type { ArchiveAccess } from './archive-client.js';
 
@@ -25,7 +26,7 @@ export interface Listing {
   copiedAt?(prefix: string): number | undefined;
 }
 
-/** Copies of earlier walks. They replace a listing that does not answer. */
+/** Copies of earlier walks to the end. They replace a listing that does not answer. */
 export interface ListingCopies {
   /** Epoch milliseconds. */
   readonly nowMs: number;
@@ -139,47 +140,39 @@ async function* pages(
   pageSize?: number,
 ): AsyncGenerator<ListingPage> {
   const marker = format.startsAnywhere ? start : undefined;
-  const known = (await copies?.read(prefix)) ?? [];
+  const known = await copies?.read(prefix);
   const after = marker ?? '';
-  // The names that were read. They are stored in the copy also if the walk ends early.
-  const seen = { objects: new Array<ListedObject>(), prefixes: new Array<string>() };
-  let upTo: string | undefined;
+  const walked = { objects: new Array<ListedObject>(), prefixes: new Array<string>() };
   let position = marker;
   let lastSeen: string | undefined;
   const guard = endlessGuard(prefix);
   let address = format.address({ prefix, marker, pageSize });
-  try {
-    for (;;) {
-      let page: ListingPage;
-      try {
-        page = await get(address);
-        assertOrder(page, prefix);
-        guard(page);
-      } catch (error) {
-        const rest = knownAfter(known, lastSeen ?? after);
-        if (rest === undefined || copies?.mayReplace(error, rest.at) !== true) throw error;
-        onCopied(prefix, rest.at);
-        const { objects, prefixes } = rest;
-        yield { objects, prefixes, truncated: rest.upTo !== END };
-        // The copy ends here, so a caller that reads on gets the error.
-        if (rest.upTo !== END) throw error;
-        return;
-      }
-      for (const object of page.objects) seen.objects.push(object);
-      for (const folder of page.prefixes) seen.prefixes.push(folder);
-      upTo = page.truncated ? (lastName(page) ?? page.nextMarker ?? upTo) : END;
-      yield page;
-      if (!page.truncated) return;
-      const next = nextPage(page, prefix, { position, lastSeen });
-      position = next.position;
-      lastSeen = next.lastSeen;
-      address = format.address({ prefix, pageSize, ...next.request });
+  for (;;) {
+    let page: ListingPage;
+    try {
+      page = await get(address);
+      assertOrder(page, prefix);
+      guard(page);
+    } catch (error) {
+      const rest = namesAfter(known, lastSeen ?? after);
+      if (rest === undefined || copies?.mayReplace(error, rest.at) !== true) throw error;
+      onCopied(prefix, rest.at);
+      yield { ...rest, truncated: false };
+      return;
     }
-  } finally {
-    if (copies !== undefined && upTo !== undefined) {
-      const copy = withStretch(known, { after, upTo, at: copies.nowMs, ...seen }, sidecarSuffix);
+    for (const object of page.objects) walked.objects.push(object);
+    for (const folder of page.prefixes) walked.prefixes.push(folder);
+    // Before the page, because its reader may read no further.
+    if (!page.truncated && copies !== undefined) {
+      const copy = withWalk(known, { after, at: copies.nowMs, ...walked }, sidecarSuffix);
       if (copy !== undefined) await copies.keep(prefix, copy);
     }
+    yield page;
+    if (!page.truncated) return;
+    const next = nextPage(page, prefix, { position, lastSeen });
+    position = next.position;
+    lastSeen = next.lastSeen;
+    address = format.address({ prefix, pageSize, ...next.request });
   }
 }
 
@@ -301,15 +294,11 @@ function copiesOf({ url, copies, nowMs, observer }: ListingSession): ListingCopi
   };
 }
 
-// A copy of the listing below one prefix, as stretches of names. The copy does not store one answer per request, because walks begin at a marker that moves from day to day.
+// A copy of the listing below one prefix. Walks begin at a marker that moves from day to day, so the copy has the names of the last one and those before its marker.
 
-/** Comes after each name that a listing can have. The empty text comes before them. */
-export const END = '\u{10FFFF}';
-
-/** All names after `after` up to and including `upTo`. */
-export interface Stretch {
+/** All names after `after` up to the end of the prefix. */
+export interface ListingCopy {
   readonly after: string;
-  readonly upTo: string;
   /** Time at which its last names were listed, in epoch milliseconds. */
   readonly at: number;
   /** Sidecars are fields of their objects. */
@@ -317,40 +306,32 @@ export interface Stretch {
   readonly prefixes: readonly string[];
 }
 
-/** The copy of one prefix. Gaps are between its stretches. */
-export type ListingCopy = readonly Stretch[];
-
 /** A copy that is older than this is written again although nothing has changed, so that its age stays near the truth. */
 const REWRITE_AFTER_MS = 3_600_000;
 
 /**
- * The copy with the names of a walked stretch. Older names in its range are replaced; stretches that touch it are merged with it.
- * Undefined if the copy has the same names and is not old.
+ * The copy with the names of a walk to the end, after the names that it has before that. Undefined if the copy has the same names and is
+ * not old.
  */
-export function withStretch(
-  copy: ListingCopy,
-  walked: Stretch,
+export function withWalk(
+  copy: ListingCopy | undefined,
+  walked: ListingCopy,
   sidecarSuffix: string | undefined,
 ): ListingCopy | undefined {
-  let joined: Stretch = { ...walked, objects: withoutSidecars(walked.objects, sidecarSuffix) };
-  if (hasSame(copy, joined)) return undefined;
-  const apart: Stretch[] = [];
-  for (const other of copy) {
-    const hasGap = byKey(other.upTo, joined.after) < 0 || byKey(joined.upTo, other.after) < 0;
-    if (hasGap) apart.push(other);
-    else joined = join(joined, other);
-  }
-  return [...apart, joined];
-}
-
-function hasSame(copy: ListingCopy, walked: Stretch): boolean {
-  const known = knownAfter(copy, walked.after);
-  if (known === undefined || byKey(walked.upTo, known.upTo) > 0) return false;
+  const names = { ...walked, objects: withoutSidecars(walked.objects, sidecarSuffix) };
+  if (copy === undefined || byKey(copy.after, walked.after) > 0) return names;
+  const isBefore = (name: string): boolean => byKey(name, walked.after) <= 0;
+  const joined = {
+    after: copy.after,
+    at: walked.at,
+    objects: [...copy.objects.filter(({ key }) => isBefore(key)), ...names.objects],
+    prefixes: [...copy.prefixes.filter(isBefore), ...names.prefixes],
+  };
   // The absolute difference, because a copy from a time when the clock was wrong must be replaced.
-  if (Math.abs(walked.at - known.at) >= REWRITE_AFTER_MS) return false;
-  const { objects, prefixes } = cut(known, walked.after, walked.upTo);
+  if (Math.abs(walked.at - copy.at) >= REWRITE_AFTER_MS) return joined;
   // Each copy is written with the same order of fields, so equal names are equal texts.
-  return JSON.stringify([objects, prefixes]) === JSON.stringify([walked.objects, walked.prefixes]);
+  const isSame = JSON.stringify({ ...joined, at: copy.at }) === JSON.stringify(copy);
+  return isSame ? undefined : joined;
 }
 
 /** Turns each sidecar into a field of its object. In key order, a sidecar follows its object. */
@@ -369,46 +350,17 @@ function withoutSidecars(
   return zips;
 }
 
-/** The names after `after` up to the first gap of the copy; undefined if a gap begins at `after`. */
-export function knownAfter(copy: ListingCopy, after: string): Stretch | undefined {
-  const stretch = copy.find((one) => byKey(one.after, after) <= 0 && byKey(after, one.upTo) < 0);
-  return stretch && { ...stretch, after, ...cut(stretch, after, END) };
-}
-
-/** All names of `newer`, and the names of `older` outside of its range. */
-function join(newer: Stretch, older: Stretch): Stretch {
-  const before = cut(older, older.after, newer.after);
-  const behind = cut(older, newer.upTo, older.upTo);
-  const isEnd = byKey(older.upTo, newer.upTo) > 0;
-  return {
-    after: byKey(older.after, newer.after) < 0 ? older.after : newer.after,
-    upTo: isEnd ? older.upTo : newer.upTo,
-    at: isEnd ? Math.min(older.at, newer.at) : newer.at,
-    objects: [...before.objects, ...newer.objects, ...behind.objects],
-    prefixes: [...before.prefixes, ...newer.prefixes, ...behind.prefixes],
-  };
-}
-
-function cut({ objects, prefixes }: Stretch, after: string, upTo: string) {
-  return {
-    objects: namedWithin(objects, ({ key }) => key, after, upTo),
-    prefixes: namedWithin(prefixes, (name) => name, after, upTo),
-  };
-}
-
-/** The items of a sorted list with a name after `after` up to and including `upTo`. */
-function namedWithin<T>(
-  items: readonly T[],
-  nameOf: (item: T) => string,
-  after: string,
-  upTo: string,
-): readonly T[] {
-  const first = items.findIndex((item) => byKey(nameOf(item), after) > 0);
-  const last = items.findLastIndex((item) => byKey(nameOf(item), upTo) <= 0);
-  return first < 0 ? [] : items.slice(first, last + 1);
+/** The names of the copy after `after`; undefined if it does not have all of them. */
+export function namesAfter(copy: ListingCopy | undefined, after: string): ListingCopy | undefined {
+  if (copy === undefined || byKey(copy.after, after) > 0) return undefined;
+  const isAfter = (name: string): boolean => byKey(name, after) > 0;
+  const objects = copy.objects.filter(({ key }) => isAfter(key));
+  return { after, at: copy.at, objects, prefixes: copy.prefixes.filter(isAfter) };
 }
 
 /** Reads a stored copy; undefined for any other content. The file itself has a checksum, so its entries are not checked. */
 export function parseListingCopy(content: unknown): ListingCopy | undefined {
-  return Array.isArray(content) ? (content as ListingCopy) : undefined;
+  return isRecord(content) && Array.isArray(content['objects'])
+    ? (content as unknown as ListingCopy)
+    : undefined;
 }

@@ -1,11 +1,17 @@
-/** Bans: a host refuses all requests of one bucket until a certain time. Other and later runs of this machine, and of the egress group, obey them too. */
+/**
+ * Bans: a host refuses all requests of one bucket until a certain time. Other and later runs of this machine, and of the egress group, obey
+ * them too. Each ban is a file in the state folder, so that no run waits for another. A run works without them: a file that cannot be used is a warning.
+ */
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Clock } from '../model/clock.js';
-import { CryptodlError } from '../model/errors.js';
+import { CryptodlError, errnoOf } from '../model/errors.js';
 import { instantText } from '../model/units.js';
 import { hostOf } from '../model/fetch.js';
-import { StateFile } from '../files/state-file.js';
-import type { StateFileOptions } from '../files/state-file.js';
-import { fieldsOf, isRecord } from '../text/json.js';
+import { makeFolder } from '../files/disk.js';
+import { stagedBeside } from '../files/temp-files.js';
+import { fieldsOf, parseJson } from '../text/json.js';
+import { reasonOf } from '../text/path-faults.js';
 import type { EgressGroup } from './throttle/group.js';
 
 export interface Ban {
@@ -19,23 +25,31 @@ type BansByPlace = Readonly<Record<string, Ban>>;
 /** Least milliseconds between two reads of the bans of other runs. */
 const READ_EVERY_MS = 1000;
 
-interface BansOptions extends Omit<StateFileOptions, 'name'> {
+interface BansOptions {
+  /** The state folder. */
+  readonly folder: string;
+  readonly clock: Clock;
+  readonly warn: (message: string) => void;
   /** Its bans count too, and it gets those of this run. */
   readonly group?: EgressGroup | undefined;
 }
 
 /** A place is a bucket and a host, see `placeOf`. */
 export class Bans {
-  readonly #file: StateFile<BansByPlace>;
+  readonly #folder: string;
   readonly #clock: Clock;
+  readonly #warn: (message: string) => void;
   readonly #group: EgressGroup | undefined;
-  readonly #writing = new Set<Promise<void>>();
+  #hasWarned = false;
+  /** Ends after the last recorded ban. */
+  #written: Promise<unknown> = Promise.resolve();
   #known: { readonly at: number; readonly bans: Promise<BansByPlace> } | undefined;
 
-  constructor(options: BansOptions) {
-    this.#group = options.group;
-    this.#clock = options.clock;
-    this.#file = new StateFile({ ...options, name: 'bans.json' }, parseBans, {});
+  constructor({ folder, clock, warn, group }: BansOptions) {
+    this.#folder = join(folder, 'bans');
+    this.#clock = clock;
+    this.#warn = warn;
+    this.#group = group;
   }
 
   /** Rejects with `wait-too-long` (exit code 7) while one of these places is banned. */
@@ -65,7 +79,7 @@ export class Bans {
   async leftMs(place: string): Promise<number> {
     const now = this.#clock.monotonic();
     if (this.#known === undefined || now - this.#known.at >= READ_EVERY_MS)
-      this.#known = { at: now, bans: this.#file.read() };
+      this.#known = { at: now, bans: this.#ofMachine() };
     const { until = 0 } = (await this.#known.bans)[place] ?? {};
     await this.#group?.opened();
     return Math.max(0, until - this.#clock.now(), (this.#ofGroup()[place]?.until ?? 0) - this.#clock.now());
@@ -73,11 +87,8 @@ export class Bans {
 
   /** Records a ban. A shorter ban does not end a longer one. The file is written in the background; see `written`. */
   record(place: string, ban: Ban): void {
-    const leftMs = ban.until - this.#clock.now();
-    const writing = Promise.all([this.#write(place, ban), this.#group?.ban(place, leftMs, ban.why)])
-      .then(() => undefined)
-      .finally(() => this.#writing.delete(writing));
-    this.#writing.add(writing);
+    const told = this.#group?.ban(place, ban.until - this.#clock.now(), ban.why);
+    this.#written = this.#written.then(() => this.#write(place, ban)).then(() => told);
   }
 
   /** Removes all bans of a host. Resolves with the places of the removed bans. */
@@ -87,23 +98,21 @@ export class Bans {
     const ofHost = Object.keys(this.#ofGroup()).filter((place) => hostOfPlace(place) === host);
     const buckets = new Set(ofHost.map(bucketOfPlace));
     const places = (await this.#group?.clearBans((place) => buckets.has(bucketOfPlace(place)))) ?? [];
-    await this.#file.update((bans) => {
-      const others = Object.entries(bans).filter(([place]) => hostOfPlace(place) !== host);
-      places.push(...Object.keys(bans).filter((place) => hostOfPlace(place) === host));
-      return Object.fromEntries(others);
-    });
+    const stored = Object.keys(await this.#ofMachine()).filter((place) => hostOfPlace(place) === host);
+    await this.#change(() => Promise.all(stored.map((place) => rm(this.#fileOf(place), { force: true }))));
+    places.push(...stored);
     return [...new Set(places)];
   }
 
   /** Resolves when the writes of all recorded bans have ended. */
   async written(): Promise<void> {
-    await Promise.all(this.#writing);
+    await this.#written;
   }
 
   /** The bans of this machine and of the group. */
   async #all(): Promise<BansByPlace> {
     await this.#group?.opened();
-    const bans: Record<string, Ban> = { ...(await this.#file.read()) };
+    const bans: Record<string, Ban> = { ...(await this.#ofMachine()) };
     for (const [place, ban] of Object.entries(this.#ofGroup()))
       if (ban.until > (bans[place]?.until ?? 0)) bans[place] = ban;
     return bans;
@@ -111,20 +120,71 @@ export class Bans {
 
   #ofGroup(): BansByPlace {
     const offsetMs = this.#clock.now() - this.#clock.monotonic();
-    const bans = this.#group?.bans.current ?? [];
+    const bans = this.#group?.bans ?? [];
     return Object.fromEntries(bans.map(({ place, until, why }) => [place, { until: until + offsetMs, why }]));
   }
 
+  /** The bans in the state folder, also those that are over. */
+  async #ofMachine(): Promise<BansByPlace> {
+    try {
+      const entries = await readdir(this.#folder, { withFileTypes: true });
+      const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith(ENDING));
+      const bans = await Promise.all(files.map(({ name }) => this.#read(join(this.#folder, name))));
+      return Object.fromEntries(bans.flat());
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') this.#warnOnce(`the bans in ${this.#folder} cannot be read`, error);
+      return {};
+    }
+  }
+
+  /** The ban of a file; none if the file was removed meanwhile, or has other content. */
+  async #read(file: string): Promise<[place: string, ban: Ban][]> {
+    try {
+      const { place, until, why } = fieldsOf(parseJson(await readFile(file, 'utf8')));
+      // A number beyond the dates of JavaScript is no time.
+      const isTime = typeof until === 'number' && !Number.isNaN(new Date(until).getTime());
+      if (typeof place === 'string' && isTime && typeof why === 'string') return [[place, { until, why }]];
+      this.#warnOnce(`${file} is not a ban, and not used`);
+    } catch (error) {
+      if (errnoOf(error) !== 'ENOENT') this.#warnOnce(`${file} cannot be read`, error);
+    }
+    return [];
+  }
+
   #write(place: string, ban: Ban): Promise<void> {
-    return this.#file.update((bans) => {
-      const now = this.#clock.now();
-      const lasting = Object.entries(bans).filter(([, { until }]) => until > now);
-      const known = bans[place];
-      const longer = known !== undefined && known.until > ban.until ? known : ban;
-      return { ...Object.fromEntries(lasting), [place]: longer };
+    return this.#change(async () => {
+      const bans = Object.entries(await this.#ofMachine());
+      const over = bans.filter(([, { until }]) => until <= this.#clock.now());
+      await Promise.all(over.map(([other]) => rm(this.#fileOf(other), { force: true })));
+      if (bans.some(([other, { until }]) => other === place && until >= ban.until)) return;
+      await makeFolder(this.#folder);
+      const staged = await stagedBeside(this.#fileOf(place));
+      await writeFile(staged, JSON.stringify({ place, ...ban }));
+      await rename(staged, this.#fileOf(place));
     });
   }
+
+  async #change(act: () => Promise<unknown>): Promise<void> {
+    try {
+      await act();
+    } catch (error) {
+      this.#warnOnce(`the bans in ${this.#folder} cannot be changed`, error);
+    }
+  }
+
+  #fileOf(place: string): string {
+    return join(this.#folder, encodeURIComponent(place) + ENDING);
+  }
+
+  #warnOnce(what: string, error?: unknown): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const reason = error === undefined ? '' : ` (${reasonOf(errnoOf(error))}); another --state-dir works`;
+    this.#warn(what + reason);
+  }
 }
+
+const ENDING = '.json';
 
 /** The place of a ban: bucket, and host with port. A host bans the address that it sees, so each of several proxies (`via`) has places of its own. */
 export function placeOf(bucket: string, url: string, via?: string): string {
@@ -139,14 +199,4 @@ export function bucketOfPlace(place: string): string {
 /** The host of a place. Names of buckets contain no blank. */
 function hostOfPlace(place: string): string {
   return place.slice(place.indexOf(' ') + 1);
-}
-
-function parseBans(content: unknown): BansByPlace | undefined {
-  return isRecord(content) && Object.values(content).every(isBan) ? (content as BansByPlace) : undefined;
-}
-
-function isBan(ban: unknown): ban is Ban {
-  const { until, why } = fieldsOf(ban);
-  // A number beyond the dates of JavaScript is no time.
-  return typeof until === 'number' && !Number.isNaN(new Date(until).getTime()) && typeof why === 'string';
 }

@@ -27,15 +27,11 @@ export interface CopiesOptions {
   readonly isReadOnly: boolean;
   readonly clock: Pick<Clock, 'now'>;
   readonly warn: (message: string) => void;
-  /** Size of all files together. Once a day, the oldest files beyond it are removed. */
-  readonly maxBytes?: number;
 }
 
 const MAX_AGE_MS = 30 * 86_400_000;
-const MAX_BYTES = 256 * 1024 * 1024;
-const WRITES_AT_ONCE = 8;
-/** If more copies wait in memory for the disk, `keep` waits too. */
-const MOST_WAITING = 64;
+/** If more copies are being written, `keep` waits. */
+const WRITES_AT_ONCE = 64;
 /** Bytes of a copy at most, packed and unpacked: as many as in the largest accepted answer of REST. */
 const COPY_MAX_BYTES = 64 * 1024 * 1024;
 const ENDING = '.json.gz';
@@ -50,10 +46,7 @@ const packed = promisify(gzip);
 /** The copies of one run. */
 export class Copies {
   readonly #options: CopiesOptions;
-  /** Copies that are not on disk yet. */
-  readonly #waiting = new Map<string, Copy<unknown>>();
-  /** The last write of each lane, which writes one copy after the other. All copies of one name are in one lane, so they stay in order. */
-  readonly #lanes: Promise<void>[] = Array.from({ length: WRITES_AT_ONCE }, () => Promise.resolve());
+  readonly #writes = new Set<Promise<void>>();
   /** Created with the first copy. */
   #folder: Promise<unknown> | undefined;
   #hasWritten = false;
@@ -64,10 +57,8 @@ export class Copies {
     this.#options = options;
   }
 
-  /** Undefined without a copy, or if its file is too old, too large or damaged: `parse` returns undefined. A copy that waits for the disk is not checked. */
+  /** Undefined without a copy, or if its file is too old, too large or damaged: `parse` returns undefined. */
   async read<T>(name: string, parse: (value: unknown) => T | undefined): Promise<Copy<T> | undefined> {
-    const waiting = this.#waiting.get(name);
-    if (waiting !== undefined) return waiting as Copy<T>;
     const path = this.#pathOf(name);
     let bytes: Buffer | undefined;
     try {
@@ -87,16 +78,14 @@ export class Copies {
   /** Writes a copy in the background; see `close`. Resolves when there is room for the next copy. */
   async keep(name: string, value: unknown, at = this.#options.nowMs): Promise<void> {
     if (this.#options.isReadOnly || this.#isBroken) return;
-    this.#waiting.set(name, { at, value });
-    const lane = digestOf(name).charCodeAt(0) % WRITES_AT_ONCE;
-    const written = (this.#lanes[lane] ?? Promise.resolve()).then(() => this.#write(name));
-    this.#lanes[lane] = written;
-    if (this.#waiting.size > MOST_WAITING) await written;
+    const write = this.#write(name, { at, value }).finally(() => this.#writes.delete(write));
+    this.#writes.add(write);
+    if (this.#writes.size > WRITES_AT_ONCE) await write;
   }
 
-  /** Resolves when all copies are written and, once a day, old and surplus copies are removed. */
+  /** Resolves when all copies are written and, once a day, old copies are removed. */
   async close(): Promise<void> {
-    await Promise.all(this.#lanes);
+    await Promise.all(this.#writes);
     if (this.#hasWritten && (await this.#isPruneDue())) await this.#prune().catch(() => undefined);
   }
 
@@ -106,10 +95,7 @@ export class Copies {
     return pruned === undefined || Math.abs(this.#options.clock.now() - pruned.mtimeMs) > PRUNE_EVERY_MS;
   }
 
-  /** Writes the newest copy of a name, unless an earlier write has done so. */
-  async #write(name: string): Promise<void> {
-    const copy = this.#waiting.get(name);
-    if (copy === undefined) return;
+  async #write(name: string, copy: Copy<unknown>): Promise<void> {
     const path = this.#pathOf(name);
     const staged = tempPath(this.#options.folder, 'copy');
     try {
@@ -122,29 +108,19 @@ export class Copies {
       this.#warn(`copies cannot be kept in ${this.#options.folder} (${errnoOf(error)})`);
       await rm(staged, { force: true }).catch(() => undefined);
     }
-    if (this.#waiting.get(name) === copy) this.#waiting.delete(name);
   }
 
   async #prune(): Promise<void> {
-    const { folder, clock, maxBytes = MAX_BYTES } = this.#options;
+    const { folder, clock } = this.#options;
     const now = clock.now();
     // A folder that is a link is not cleaned, because the link may lead to foreign files.
     if ((await realpath(folder)) !== join(await realpath(dirname(folder)), basename(folder))) return;
     await removeLeftovers(folder);
-    const files: { path: string; mtimeMs: number; size: number }[] = [];
     for (const name of await readdir(folder)) {
       if (!COPY_NAME.test(name)) continue;
       const path = join(folder, name);
       const facts = await lstat(path).catch(() => undefined);
-      if (facts?.isFile() !== true) continue;
-      const { mtimeMs, size } = facts;
-      if (now - mtimeMs > MAX_AGE_MS) await rm(path, { force: true });
-      else files.push({ path, mtimeMs, size });
-    }
-    let bytes = 0;
-    for (const { path, size } of files.sort((a, b) => b.mtimeMs - a.mtimeMs)) {
-      bytes += size;
-      if (bytes > maxBytes) await rm(path, { force: true });
+      if (facts?.isFile() === true && now - facts.mtimeMs > MAX_AGE_MS) await rm(path, { force: true });
     }
     const note = join(folder, PRUNED);
     // An existing file of that name keeps its content.

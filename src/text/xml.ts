@@ -13,7 +13,6 @@ export interface XmlElement {
 const DECLARATION =
   /^\uFEFF?(?:<\?xml[ \t\n]+version=(?:"1\.0"|'1\.0')(?:[ \t\n]+encoding=(?:"[Uu][Tt][Ff]-8"|'[Uu][Tt][Ff]-8'))?(?:[ \t\n]+standalone=(?:"(?:yes|no)"|'(?:yes|no)'))?[ \t\n]*\?>)?[ \t\n]*/;
 const TAG = /<(\/?)([A-Za-z_][\w.:-]*)((?:[ \t\n]+[A-Za-z_][\w.:-]*=(?:"[^"<]*"|'[^'<]*'))*)[ \t\n]*(\/?)>/;
-const ATTRIBUTE = /[ \t\n]([\w.:-]+)=(?:"([^"]*)"|'([^']*)')/g;
 // eslint-disable-next-line no-control-regex -- the expression must match control characters
 const NO_CHARACTERS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\]\]>/;
 const ENTITIES: ReadonlyMap<string, string> = new Map(
@@ -93,23 +92,12 @@ function takeTag(tag: Tag, at: number, open: [OpenElement, ...OpenElement[]]): n
       throw wrong(`</${name}> closes nothing`, at);
     open.pop();
   } else {
-    if (attributes !== '') checkAttributes(attributes, at);
     const element: OpenElement = { name, children: NONE, text: '' };
     if (parent.children === NONE) parent.children = [element];
     else parent.children.push(element);
     if (!isSelfClosing) open.push(element);
   }
   return tag.text.length;
-}
-
-/** The values of attributes are not used, but a damaged attribute shows a damaged document. */
-function checkAttributes(attributes: string, at: number): void {
-  const names = new Set<string>();
-  for (const [, name = '', double, single = ''] of attributes.matchAll(ATTRIBUTE)) {
-    if (names.has(name)) throw wrong(`two attributes ${name}`, at);
-    names.add(name);
-    textOf(double ?? single, at);
-  }
 }
 
 function textOf(raw: string, at: number): string {

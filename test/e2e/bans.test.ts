@@ -1,7 +1,7 @@
 /** N24 to N26: a host that says for how long it wants to be left alone is left alone, by the next run too. */
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cryptodl } from '../helpers/cli.js';
 import { MISSING } from '../helpers/local-faults.js';
@@ -34,13 +34,17 @@ function recover(): void {
   scene.reset();
 }
 
-/** A file of bans in the state folder of a name. Returns its path. */
-function writeBans(name: string, content: string): string {
-  const folder = join(scene.scratch, name, 'state');
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'bans.json'), content);
-  return join(folder, 'bans.json');
+const folderOf = (name: string): string => join(scene.scratch, name, 'state/bans');
+
+/** A file in the folder of bans of a name. Returns its path. */
+function writeFileOf(name: string, file: string, content: string): string {
+  mkdirSync(folderOf(name), { recursive: true });
+  writeFileSync(join(folderOf(name), file), content);
+  return join(folderOf(name), file);
 }
+
+const writeBan = (name: string, place: string, ban: { until: number; why: string }): string =>
+  writeFileOf(name, `${encodeURIComponent(place)}.json`, JSON.stringify({ place, ...ban }));
 
 describe('a ban', () => {
   it.each<[string, Refusal]>([
@@ -74,7 +78,7 @@ describe('a ban', () => {
     const { host } = new URL(scene.archive.url);
     const ban = { until: Date.now() + HOUR_S * 1000, why: 'said by the test' };
     scene.answer(isZip, (request, response) => {
-      writeBans('running', JSON.stringify({ [`archive ${host}`]: ban }));
+      writeBan('running', `archive ${host}`, ban);
       // The bans of other runs are read once in a second.
       setTimeout(() => {
         scene.archive.serve(request, response);
@@ -86,12 +90,10 @@ describe('a ban', () => {
 
   const WEEK_MS = 7 * 86_400_000;
   const untilOf = (name: string): number[] =>
-    Object.values(
-      JSON.parse(readFileSync(join(scene.scratch, name, 'state/bans.json'), 'utf8')) as Record<
-        string,
-        { until: number }
-      >,
-    ).map(({ until }) => Math.abs(until - WEEK_MS - Date.now()));
+    readdirSync(folderOf(name)).map((file) => {
+      const { until } = JSON.parse(readFileSync(join(folderOf(name), file), 'utf8')) as { until: number };
+      return Math.abs(until - WEEK_MS - Date.now());
+    });
 
   it('of absurd length counts as 7 days; the message names the command that removes it', async () => {
     refuse((response) => response.writeHead(418, { 'retry-after': '9'.repeat(20) }).end());
@@ -124,25 +126,25 @@ describe('a ban', () => {
   it('that is remembered until the year 9999 names the command that removes it', async () => {
     const { host } = new URL(scene.archive.url);
     const ban = { until: Date.UTC(9999, 0), why: 'said by the test' };
-    writeBans('year-9999', JSON.stringify({ [`archive ${host}`]: ban }));
+    writeBan('year-9999', `archive ${host}`, ban);
     const { code, stderr } = await run('year-9999');
     expect([code, stderr]).toEqual([7, expect.stringContaining(`cryptodl doctor --clear-bans ${host}`)]);
   });
 
   it('is removed in all buckets of its host, and of no other host', async () => {
     const ban = { until: Date.now() + HOUR_S * 1000, why: 'said by the test' };
-    const bans = { 'futures a.test': ban, 'funding a.test': ban, 'futures b.test': ban };
-    const file = writeBans('buckets', JSON.stringify(bans));
+    const places = ['funding a.test', 'futures a.test', 'futures b.test'];
+    const [, , kept = ''] = places.map((place) => writeBan('buckets', place, ban));
     const result = await cryptodl(['doctor', '--clear-bans', 'a.test', ...state('buckets'), '--json']);
-    const removed = 'removed: futures a.test, funding a.test';
+    const removed = 'removed: funding a.test, futures a.test';
     expect([result.code, result.events]).toEqual([0, [{ check: 'bans', status: 'ok', found: removed }]]);
-    expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ 'futures b.test': ban });
+    expect(readdirSync(folderOf('buckets'))).toEqual([basename(kept)]);
   });
 
   it.skipIf(MISSING.user !== undefined)('that cannot be removed is a failure of the check', async () => {
     const ban = { until: Date.now() + HOUR_S * 1000, why: 'said by the test' };
-    const file = writeBans('others', JSON.stringify({ 'futures a.test': ban }));
-    for (const path of ['..', '../..', '../../..']) chmodSync(join(file, path), 0o755);
+    const file = writeBan('others', 'futures a.test', ban);
+    for (const path of ['..', '../..', '../../..', '../../../..']) chmodSync(join(file, path), 0o755);
     const wrap = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
     const result = await cryptodl(['doctor', '--clear-bans', 'a.test', ...state('others')], { wrap });
     expect([result.code, result.stdout]).toEqual([
@@ -152,13 +154,13 @@ describe('a ban', () => {
   });
 });
 
-describe('a damaged state file', () => {
-  it.each(['not json', '[]', '{"archive x":{"until":"soon"}}'])(
+describe('a file in the folder of bans with other content', () => {
+  it.each(['not json', '[]', '{"place":"archive x","until":"soon","why":""}'])(
     'is not used, and stays, with a warning: %s',
     async (content) => {
-      const file = writeBans('damaged', content);
+      const file = writeFileOf('damaged', 'x.json', content);
       const { code, stderr } = await run('damaged');
-      const warning = /^warning: the state file .*bans\.json is damaged: its content is ignored/m;
+      const warning = /^warning: .*bans\/x\.json is not a ban, and not used$/m;
       expect([code, stderr]).toEqual([0, expect.stringMatching(warning)]);
       expect(readFileSync(file, 'utf8')).toBe(content);
     },

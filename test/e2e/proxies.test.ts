@@ -157,7 +157,7 @@ describe('several proxies', () => {
     const run = await scene.metrics(wordsOf(flags, some));
     expect([run.code, run.summary['outcomes']]).toEqual([0, expect.objectContaining({ failed: 0 })]);
     expect(figuresOf(run.summary).map(({ pausedMs }) => pausedMs > 3_000_000)).toEqual([true, false]);
-    const places = Object.keys(JSON.parse(readFileSync(join(state, 'bans.json'), 'utf8')) as object);
+    const places = filesBelow(join(state, 'bans')).map(decodeURIComponent);
     expect(places.length).toBeGreaterThan(0);
     expect(places.every((place) => place.includes(`@${banned?.label ?? ''} `))).toBe(true);
     expect(other?.asked.length).toBeGreaterThan(0);

@@ -111,7 +111,7 @@ describe.skipIf(!HAS_REDIS)(`a program of an egress group${NEEDS_REDIS}`, () => 
     await until(() => group.isJoined);
     const { group: late } = enter('office');
     await late.opened();
-    expect(late.bans.current.map(({ place }) => place).sort()).toEqual(['futures host', 'spot host']);
+    expect(late.bans.map(({ place }) => place).sort()).toEqual(['futures host', 'spot host']);
   });
 });
 

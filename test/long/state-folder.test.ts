@@ -129,41 +129,22 @@ describe('a file in the state folder that the tool did not write', () => {
     expect((await run()).code).toBe(0);
     expect(readdirSync(elsewhere)).toEqual(expect.arrayContaining([...FOREIGN, 'large.bin', OWN, STAGED]));
   });
-
-  it('is left in place of the bans with a warning, and moved aside when a ban is written', async () => {
-    const { state, run } = place();
-    const bans = join(state, 'bans.json');
-    mkdirSync(state);
-    writeFileSync(bans, '{"mine":1}');
-    const first = await run();
-    expect([first.code, readFileSync(bans, 'utf8')]).toEqual([0, '{"mine":1}']);
-    expect(first.stderr).toMatch(/^warning: the state file .*bans\.json is damaged/m);
-    scene.archive.fault = (path, _, response) => {
-      if (!path.endsWith('.zip')) return false;
-      response.writeHead(418, { 'retry-after': '3600' }).end();
-      return true;
-    };
-    expect((await run('--force')).code).toBe(7);
-    expect(readFileSync(bans, 'utf8')).toContain('"until"');
-    const aside = readdirSync(state).filter((name) => name.startsWith('bans.json.damaged'));
-    expect(aside.map((name) => readFileSync(join(state, name), 'utf8'))).toEqual(['{"mine":1}']);
-  });
 });
 
 describe.skipIf(process.platform === 'win32')('a pipe without a writer in the state folder', () => {
   it('in place of the bans costs a warning, not the run; doctor ends as well', async () => {
     const { state, run } = place();
     mkdirSync(state);
-    execFileSync('mkfifo', [join(state, 'bans.json')]);
+    execFileSync('mkfifo', [join(state, 'bans')]);
     const result = await run();
     expect([result.code, result.signal]).toEqual([0, null]);
-    expect(result.stderr).toMatch(/^warning: the state file .*bans\.json cannot be read/m);
+    expect(result.stderr).toMatch(/^warning: the bans in .*bans cannot be read/m);
     const hosts = ['--archive-url', scene.archive.url, '--listing-url', scene.archive.url];
     const doctor = await cryptodl(['doctor', '--state-dir', state, ...hosts, '--json'], {
       wrap: ['timeout', '--signal=KILL', '50'],
     });
     expect([doctor.signal, doctor.events.some(({ check }) => check === 'bans')]).toEqual([null, true]);
-    expect(existsSync(join(state, 'bans.json'))).toBe(true);
+    expect(existsSync(join(state, 'bans'))).toBe(true);
   }, 120_000);
 
   it('in place of a copy counts as none', async () => {

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Bans } from '../../src/http/bans.js';
@@ -31,17 +31,23 @@ describe('bans of other runs of this machine', () => {
     expect(await mine.leftMs(PLACE)).toBe(0);
   });
 
-  it('are all remembered when a burst of requests is refused, without a wait for the own lock', async () => {
+  it('are all remembered when a burst of requests is refused, each with its longest end, until they are over', async () => {
     const clock = new VirtualClock();
     const warnings: string[] = [];
-    const bans = new Bans({ folder: join(scratch, 'burst'), clock, warn: (said) => warnings.push(said) });
+    const folder = join(scratch, 'burst');
+    const open = () => new Bans({ folder, clock, warn: (said) => warnings.push(said) });
+    const bans = open();
     const until = clock.now() + 60_000;
-    const places = Array.from({ length: 200 }, (_, host) => `archive host${host}.test`);
-    for (const place of places) bans.record(place, { until, why: 'said by the test' });
-    // On the virtual clock a wait for a lock would never end.
+    const places = Array.from({ length: 50 }, (_, host) => `archive host${host}.test`);
+    for (const end of [until - 1, until, until - 2])
+      for (const place of places) bans.record(place, { until: end, why: 'said by the test' });
     await bans.written();
-    expect(warnings).toEqual([]);
-    const remembered = JSON.parse(readFileSync(join(scratch, 'burst', 'bans.json'), 'utf8')) as object;
-    expect(Object.keys(remembered)).toEqual(places);
+    const remembered = await open().current();
+    expect([...remembered.keys()].sort()).toEqual(places.sort());
+    expect(new Set([...remembered.values()].map((ban) => ban.until))).toEqual(new Set([until]));
+    await clock.advance(60_000);
+    bans.record(PLACE, { until: clock.now() + 1, why: 'said by the test' });
+    await bans.written();
+    expect([readdirSync(join(folder, 'bans')).length, warnings]).toEqual([1, []]);
   });
 });

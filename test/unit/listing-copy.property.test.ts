@@ -1,6 +1,6 @@
-import { array, assert, constantFrom, property, tuple } from 'fast-check';
+import { array, assert, constantFrom, property } from 'fast-check';
 import { expect, it } from 'vitest';
-import { END, knownAfter, parseListingCopy, withStretch } from '../../src/exchange/listing.js';
+import { namesAfter, parseListingCopy, withWalk } from '../../src/exchange/listing.js';
 import type { ListingCopy } from '../../src/exchange/listing.js';
 import { byKey } from '../../src/exchange/keys.js';
 
@@ -10,47 +10,34 @@ function objectOf(key: string): { key: string; bytes: number; etag: string; last
   return { key, bytes: 1, etag: 'e', lastModified: '' };
 }
 
-/** What lies after a name up to another, as the bucket has it. */
-function between(after: string, upTo: string): string[] {
-  return NAMES.filter((name) => byKey(name, after) > 0 && byKey(name, upTo) <= 0);
-}
+/** What lies after a name, as the bucket has it. */
+const behind = (after: string): string[] => NAMES.filter((name) => byKey(name, after) > 0);
 
 const start = constantFrom('', ...NAMES);
-const walk = tuple(start, constantFrom(END, ...NAMES)).filter(([after, upTo]) => byKey(after, upTo) < 0);
 
-it('a copy made from any walks has all names of the bucket behind any name without a gap', () => {
+it('a copy made from any walks has all names of the bucket after the first marker of all', () => {
   assert(
-    property(array(walk, { maxLength: 8 }), start, (walks, asked) => {
-      const copy = walks.reduce<ListingCopy>(
-        (known, [after, upTo], at) =>
-          withStretch(
-            known,
-            { after, upTo, at, objects: between(after, upTo).map(objectOf), prefixes: between(after, upTo) },
-            '.CHECKSUM',
-          ) ?? known,
-        [],
-      );
-      expect(parseListingCopy(JSON.parse(JSON.stringify(copy)))).toEqual(copy);
-      const found = knownAfter(copy, asked);
-      if (found === undefined) {
-        // No single walk knew what comes next either.
-        const isKnown = walks.some(([after, upTo]) => byKey(after, asked) <= 0 && byKey(asked, upTo) < 0);
-        expect(isKnown).toBe(false);
-        return;
-      }
-      expect(found.objects.map(({ key }) => key)).toEqual(between(asked, found.upTo));
-      expect(found.prefixes).toEqual(between(asked, found.upTo));
+    property(array(start, { maxLength: 8 }), start, (walks, asked) => {
+      const copy = walks.reduce<ListingCopy | undefined>((known, after, at) => {
+        const walked = { after, at, objects: behind(after).map(objectOf), prefixes: behind(after) };
+        return withWalk(known, walked, '.CHECKSUM') ?? known;
+      }, undefined);
+      expect(parseListingCopy(JSON.parse(JSON.stringify(copy ?? null)))).toEqual(copy);
+      const found = namesAfter(copy, asked);
+      const isKnown = walks.some((after) => byKey(after, asked) <= 0);
+      expect(found?.objects.map(({ key }) => key)).toEqual(isKnown ? behind(asked) : undefined);
+      expect(found?.prefixes).toEqual(isKnown ? behind(asked) : undefined);
     }),
   );
 });
 
 it('a sidecar is kept as a field of its zip, and a file that is no copy is refused', () => {
   const objects = ['p/a.zip', 'p/a.zip.CHECKSUM'].map(objectOf);
-  const stretch = { after: '', upTo: END, at: 1, objects, prefixes: [] };
-  const copy = withStretch([], stretch, '.CHECKSUM') ?? [];
-  expect(knownAfter(copy, '')?.objects).toEqual([
+  const walked = { after: '', at: 1, objects, prefixes: [] };
+  const copy = withWalk(undefined, walked, '.CHECKSUM');
+  expect(namesAfter(copy, '')?.objects).toEqual([
     { ...objectOf('p/a.zip'), sidecarEtag: objectOf('p/a.zip.CHECKSUM').etag },
   ]);
-  expect(withStretch(copy, stretch, '.CHECKSUM')).toBeUndefined();
-  for (const wrong of [null, {}, 'text']) expect(parseListingCopy(wrong)).toBeUndefined();
+  expect(withWalk(copy, walked, '.CHECKSUM')).toBeUndefined();
+  for (const wrong of [null, {}, 'text', []]) expect(parseListingCopy(wrong)).toBeUndefined();
 });

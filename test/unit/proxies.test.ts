@@ -27,9 +27,7 @@ async function served(host = '127.0.0.1'): Promise<string> {
 describe('a SOCKS5 proxy', () => {
   it.each([
     ['socks5', 'localhost', '1 7f000001'],
-    ['socks5h', '[::1]', `4 ${'0'.repeat(31)}1`],
-    ['socks5h', '[2001:db8::f:1]', `4 20010db8${'0'.repeat(16)}000f0001`],
-    ['socks5h', '[1:2:3:4:5:6:7:8]', '4 00010002000300040005000600070008'],
+    ['socks5h', '[::1]', 'name ::1'],
   ])('of %s: asks it for %s as %s', async (scheme, host, asked) => {
     const socks = await startSocks();
     const fetch = through(`${scheme}://${socks.label}`);
@@ -90,7 +88,7 @@ describe('a SOCKS5 proxy', () => {
     resolving([six, { address: '127.0.0.1', family: 4 }], [six], []);
     const fetch = through(`socks5://${label}`);
     for (const url of urls) await fetch({ url, bucket: 'archive' }, context());
-    expect(asked).toEqual(['1 7f000001', `4 ${'0'.repeat(31)}1`]);
+    expect(asked).toEqual(['1 7f000001', 'name ::1']);
     const error = await refusal(fetch({ url: 'http://none.test/', bucket: 'archive' }, context()));
     expect(error.message).toBe('none.test: no address');
   });

@@ -1,7 +1,7 @@
 /** The throttle of a run: the permits of several proxies, which a server counts one by one, and the bans of hosts. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Throttle } from '../../src/http/throttle/throttle.js';
 import type { ThrottleSetup } from '../../src/http/throttle/throttle.js';
 import { EgressGroup } from '../../src/http/throttle/group.js';
@@ -79,9 +79,10 @@ describe('an egress group', () => {
   it('counts the windows in place of this process, and its bans pause the buckets of their hosts', async () => {
     const address = 'redis://127.0.0.1:1';
     const group = new EgressGroup({ address, name: 'office', clock, warn: () => undefined });
+    const onBan = vi.spyOn(group, 'onBan');
     const throttle = throttleOf({ group });
     void send(throttle);
-    group.bans.learn([['futures host.test', 5000, 'why']], []);
+    onBan.mock.lastCall?.[0]({ place: 'futures host.test', until: clock.monotonic() + 5000, why: 'why' });
     const state = { name: 'office', members: 10, isShared: false };
     expect(throttle.figures.group).toEqual(state);
     await clock.advance(0);

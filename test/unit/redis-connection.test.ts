@@ -51,11 +51,11 @@ describe('a server for --redis', () => {
     ['redis_version:10.0.0\r\n', undefined],
     [
       'redis_version:7.0.15\r\ncluster_enabled:1\r\n',
-      'the server is part of a Redis Cluster; use a server without cluster mode',
+      'the server is a Sentinel or part of a Redis Cluster; use a server without them',
     ],
     [
       'redis_version:7.0.15\r\nredis_mode:sentinel\r\n',
-      'the server is a Sentinel; use the address of the Redis server that it watches',
+      'the server is a Sentinel or part of a Redis Cluster; use a server without them',
     ],
     ['hello', 'the server is not a Redis server'],
   ])('with the INFO %j is refused for: %s', (info, problem) => {

@@ -214,43 +214,6 @@ describe('a shared budget', () => {
 });
 
 describe('a symbolic link in the state folder', () => {
-  it.each(['budgets', 'budgets/spot'])('is not followed in the place of a folder: %s', (link) => {
-    const { folder, files, first, warnings } = runs(1);
-    const elsewhere = mkdtempSync(join(scratch, 'elsewhere-'));
-    const inside = link === 'budgets' ? join(elsewhere, 'spot') : elsewhere;
-    mkdirSync(inside, { recursive: true });
-    mkdirSync(dirname(join(folder, link)), { recursive: true });
-    symlinkSync(elsewhere, join(folder, link));
-    for (const window of [1, WINDOW]) writeFileSync(join(inside, `${window}.permits`), 'not ours');
-    // The eight permits of the foreign file would leave no room.
-    expect([take(first, WINDOW, 100, 100), take(first, WINDOW, 1, 100)]).toEqual([true, false]);
-    expect(warnings).toEqual([expect.stringMatching(/cannot be used \(not a folder\)/)]);
-    for (const window of [1, WINDOW])
-      expect(readFileSync(join(files, `${window}.permits`), 'utf8')).toBe('not ours');
-  });
-
-  it.each(['budgets', 'budgets/spot'])('gets no folder and no file on its other side: %s', (link) => {
-    const { folder, first, warnings } = runs(1);
-    const elsewhere = mkdtempSync(join(scratch, 'elsewhere-'));
-    mkdirSync(dirname(join(folder, link)), { recursive: true });
-    symlinkSync(elsewhere, join(folder, link));
-    expect(take(first, WINDOW, 1, 100)).toBe(true);
-    expect(readdirSync(elsewhere)).toEqual([]);
-    expect(warnings).toHaveLength(1);
-  });
-
-  it('is not followed when it takes the place of a folder later, and the run counts alone, beginning with its own permits', () => {
-    const { files, first, warnings } = runs(1);
-    take(first, WINDOW, 1, 100);
-    first.giveBack(WINDOW, 1);
-    const elsewhere = mkdtempSync(join(scratch, 'elsewhere-'));
-    rmSync(files, { recursive: true });
-    symlinkSync(elsewhere, files);
-    expect([take(first, WINDOW, 99, 100), take(first, WINDOW, 1, 100)]).toEqual([true, false]);
-    expect(readdirSync(elsewhere)).toEqual([]);
-    expect(warnings).toHaveLength(1);
-  });
-
   it.each([
     ['a file', 'not ours'],
     ['an empty file', ''],

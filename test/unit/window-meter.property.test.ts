@@ -162,13 +162,6 @@ describe('a bucket with a budget per window', () => {
     );
   });
 
-  it('leaves its permits to others above an even pace, except for a request that needs more than are left', () => {
-    const meter = meterOf(100);
-    meter.take(40, 0);
-    const spare = [10, 11, 60, 61].filter((weight) => meter.isSpare(weight, 30_000));
-    expect(spare).toEqual([10, 61]);
-  });
-
   it('gives nothing of a window back to the one after', () => {
     const count = new ProcessCount();
     count.take(1, 5, { permits: 10, windowMs: MINUTE_MS });

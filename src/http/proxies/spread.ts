@@ -44,15 +44,6 @@ export interface ProxyFigures {
 
 /** No request of a lane reaches its host without the proxy, so these are faults of the proxy. */
 const DEAD: ReadonlySet<ErrorCode> = new Set([...NO_CONNECTION, 'proxy-refused', 'unreachable']);
-/** The proxy or the host; a proxy that was dead stays dead. */
-const UNCLEAR: ReadonlySet<ErrorCode> = new Set([
-  'connection-lost',
-  'headers-timeout',
-  'idle-timeout',
-  'total-timeout',
-  'http-protocol',
-  'tls-failed',
-]);
 /** A host refuses the address of the proxy, which says nothing about the others. */
 const REFUSED: ReadonlySet<ErrorCode> = new Set([
   'rate-limited',
@@ -72,11 +63,8 @@ class ProxyLane {
   requests = 0;
   failures = 0;
   refusals = 0;
-  /** Failures since the last answer. */
+  /** Failures since the last answer. Requests that were in flight together count as one. */
   inARow = 0;
-  hasAnswered = false;
-  /** How often it was taken out. */
-  deaths = 0;
   isProbed = false;
   /** On the monotonic clock. */
   pausedUntil = 0;
@@ -103,12 +91,10 @@ class ProxyLane {
     return leftMs;
   }
 
-  /** `deaths`: those before the request. An answer to a request that the proxy got before it was taken out does not say that it works now. */
-  onAnswer(deaths: number): void {
-    this.hasAnswered = true;
-    if (deaths !== this.deaths) return;
+  /** An answer to a request that the proxy got before it was taken out does not say that it works now. */
+  onAnswer(isProbe: boolean): void {
+    if (!isProbe) return;
     this.inARow = 0;
-    if (this.error === undefined) return;
     this.error = undefined;
     const { observer } = this.options;
     const { label } = this.lane;
@@ -116,11 +102,9 @@ class ProxyLane {
     observer.warn(`the proxy ${label} works again`);
   }
 
-  onDead(error: CryptodlError, deaths: number): void {
+  onDead(error: CryptodlError, isProbe: boolean): void {
     this.failures += 1;
-    // Requests that were in flight together count as one failure.
-    if (deaths !== this.deaths) return;
-    this.deaths += 1;
+    if (this.error !== undefined && !isProbe) return;
     const delayMs = Math.min(FIRST_DELAY_MS * 2 ** this.inARow, LONGEST_DELAY_MS);
     this.inARow += 1;
     this.#deadUntil = this.options.clock.monotonic() + delayMs;
@@ -129,7 +113,7 @@ class ProxyLane {
     const { label } = this.lane;
     const reason = reasonOf(error);
     observer.event('proxy', { proxy: label, state: 'dead', reason, delayMs });
-    if (this.inARow > 1) return;
+    if (isProbe) return;
     observer.warn(
       `the proxy ${label} is taken out, and gets a request again in ${durationText(delayMs)}: it ${reason}`,
     );
@@ -139,13 +123,6 @@ class ProxyLane {
 /** Errors say `the proxy HOST cannot be reached` or `the proxy answered 407`. */
 function reasonOf({ message }: CryptodlError): string {
   return message.replace(/^the proxy (?:\S+ (?=cannot be reached))?/, '');
-}
-
-interface Chosen {
-  readonly lane: ProxyLane;
-  readonly isProbe: boolean;
-  /** How often the proxy was taken out before. */
-  readonly deaths: number;
 }
 
 export class Spread {
@@ -175,27 +152,24 @@ export class Spread {
     const tried = new Set<ProxyLane>();
     let refusal: CryptodlError | undefined;
     for (;;) {
-      const chosen = await this.#choose(request, tried, refusal !== undefined);
-      if (chosen === undefined) throw refusal ?? this.#allDead();
-      const { lane, isProbe, deaths } = chosen;
+      const lane = await this.#choose(request, tried, refusal !== undefined);
+      if (lane === undefined) throw refusal ?? this.#allDead();
       tried.add(lane);
+      const isProbe = lane.isProbed;
       try {
         context.signal.throwIfAborted();
         const response = await lane.lane.fetch(request, context);
-        lane.onAnswer(deaths);
+        lane.onAnswer(isProbe);
         return response;
       } catch (error) {
         if (!(error instanceof CryptodlError) || context.signal.aborted) throw error;
-        if (DEAD.has(error.code) || (isProbe && UNCLEAR.has(error.code))) lane.onDead(error, deaths);
-        else if (REFUSED.has(error.code)) {
+        if (REFUSED.has(error.code)) {
           refusal = error;
           // A breaker sends no request.
           if (error.code === 'breaker-open') lane.requests -= 1;
           else lane.refusals += 1;
-        } else {
-          if (!UNCLEAR.has(error.code)) lane.onAnswer(deaths);
-          throw error;
-        }
+        } else if (DEAD.has(error.code) || isProbe) lane.onDead(error, isProbe);
+        else throw error;
       } finally {
         lane.inFlight -= 1;
         if (isProbe) lane.isProbed = false;
@@ -208,7 +182,7 @@ export class Spread {
     request: FetchRequest,
     tried: ReadonlySet<ProxyLane>,
     atOnce: boolean,
-  ): Promise<Chosen | undefined> {
+  ): Promise<ProxyLane | undefined> {
     const usable = this.#lanes.filter((lane) => !tried.has(lane) && lane.isUsable);
     const pauses = await Promise.all(usable.map((lane) => lane.pauseMs(request)));
     const found = usable
@@ -221,12 +195,11 @@ export class Spread {
       );
     const lane = found[0]?.lane;
     if (lane === undefined) return undefined;
-    const isProbe = lane.error !== undefined;
     // Before any other request chooses.
-    if (isProbe) lane.isProbed = true;
+    lane.isProbed = lane.error !== undefined;
     lane.inFlight += 1;
     lane.requests += 1;
-    return { lane, isProbe, deaths: lane.deaths };
+    return lane;
   }
 
   #allDead(): CryptodlError {
@@ -236,7 +209,7 @@ export class Spread {
     const message = `none of the ${this.#lanes.length} proxies works: ${texts.join(', ')}`;
     const hint = 'check --proxy; cryptodl doctor shows the proxies one by one';
     const isHopeless = this.#lanes.every(
-      ({ hasAnswered, inARow }) => !hasAnswered && inARow >= FAILURES_TO_END,
+      ({ requests, failures, inARow }) => requests === failures && inARow >= FAILURES_TO_END,
     );
     if (isHopeless) return new CryptodlError('unreachable', message, { hint });
     const nextMs = Math.min(...this.#lanes.map(({ leftMs }) => leftMs));

@@ -8,7 +8,7 @@ export function shownRedis(address: string): string {
 }
 
 /** Errors of commands and scripts that find a value of an unexpected type: data that no program of ours wrote. */
-const FOREIGN = /^WRONGTYPE|^ERR .*(?:user_script|not an integer)|^the answer is not/;
+const FOREIGN = /^WRONGTYPE|^ERR .*(?:user_script|not an integer)/;
 /** Redis 6 puts the error of a command into one of its script. */
 const IN_SCRIPT = /^ERR Error running script .*@user_script: ?\d+: -?(?=[A-Z]{2,} )/;
 /** Patterns of the message or code of problems that do not pass by themselves, and words for messages that do not explain themselves. */
@@ -53,12 +53,11 @@ const LEAST_VERSION = '6.2';
 export function refusedServer(info: string): string | undefined {
   const [, major, minor] = /^redis_version:(\d+)\.(\d+)/m.exec(info) ?? [];
   if (major === undefined || minor === undefined) return 'the server is not a Redis server';
-  if (/^redis_mode:sentinel/m.test(info))
-    return 'the server is a Sentinel; use the address of the Redis server that it watches';
   const version = `${major}.${minor}`;
   if (version.localeCompare(LEAST_VERSION, 'en', { numeric: true }) < 0)
     return `the server has version ${version}; at least ${LEAST_VERSION} is needed`;
-  if (/^cluster_enabled:1/m.test(info))
-    return 'the server is part of a Redis Cluster; use a server without cluster mode';
-  return undefined;
+  const isAlone = !/^(?:redis_mode:sentinel|cluster_enabled:1)/m.test(info);
+  return isAlone
+    ? undefined
+    : 'the server is a Sentinel or part of a Redis Cluster; use a server without them';
 }

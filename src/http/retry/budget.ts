@@ -65,7 +65,6 @@ export class RetryBudget {
     const rate = new RateMeter({ permitsPerSecond, burst: CAPACITY }, clock.monotonic());
     const meter = {
       most: CAPACITY,
-      isSpare: () => true,
       take: (cost: number, now: number) => {
         // The next one becomes free when a retry ends.
         if (this.#running >= options.mostAtOnce()) return Number.POSITIVE_INFINITY;

@@ -25,12 +25,10 @@ export class GroupCount implements WindowCount {
   #triedAt = 0;
   /** Permits that Redis gave this program and that it has not used. */
   #held = 0;
-  /** The count of Redis, `held` included. */
+  /** The count of Redis, `held` included, or that of the exchange if it is higher. */
   #known = 0;
   /** Permits that this program took without Redis, and that Redis does not know yet. */
   #alone = 0;
-  /** The count of the exchange. */
-  #ofExchange = 0;
   isAsking = false;
   #refused: { readonly until: number; readonly weight: number; readonly isFull: boolean } | undefined;
 
@@ -51,7 +49,7 @@ export class GroupCount implements WindowCount {
 
   used(window: number): number {
     if (window !== this.#window.window) return 0;
-    return Math.max(this.#known - this.#held + this.#alone, this.#ofExchange);
+    return Math.max(this.#known - this.#held, this.#alone);
   }
 
   holds(window: number, weight: number): boolean {
@@ -77,7 +75,7 @@ export class GroupCount implements WindowCount {
 
   /** The next call tells the group: other programs get this count with their own answers. */
   raise(window: number, used: number): void {
-    if (window === this.#window.window) this.#ofExchange = Math.max(this.#ofExchange, used);
+    if (window === this.#window.window) this.#known = Math.max(this.#known, used);
   }
 
   giveBack(window: number, weight: number): void {
@@ -93,7 +91,7 @@ export class GroupCount implements WindowCount {
   tell(): ToldWindow | undefined {
     const { key, windowMs } = this.#window;
     if (this.#clock.monotonic() >= this.#triedAt + windowMs) return undefined;
-    return { key, windowMs, used: this.#known, alone: this.#alone, ofExchange: this.#ofExchange };
+    return { key, windowMs, used: this.#known, alone: this.#alone };
   }
 
   learn({ key, alone }: ToldWindow, used: number): void {
@@ -112,7 +110,7 @@ export class GroupCount implements WindowCount {
   /** Without Redis: at most the share of this program, only in windows that began after the others noticed, and never above the count of the exchange. */
   #takeAlone(weight: number, permits: number, isNewWindow: boolean): number {
     const share = Math.floor(permits / this.#group.size);
-    if (!isNewWindow || this.#alone + weight > share || this.#ofExchange + weight > permits) return Infinity;
+    if (!isNewWindow || this.#alone + weight > share || this.#known + weight > permits) return Infinity;
     this.#alone += weight;
     return 0;
   }
@@ -143,7 +141,7 @@ export class GroupCount implements WindowCount {
     this.#triedAt = this.#clock.monotonic();
     if (window === this.#window.window && windowMs === this.#window.windowMs) return;
     this.#window = { key: `${this.#bucket}:${windowMs}:${window}`, window, windowMs };
-    this.#held = this.#known = this.#alone = this.#ofExchange = 0;
+    this.#held = this.#known = this.#alone = 0;
     this.#refused = undefined;
   }
 }

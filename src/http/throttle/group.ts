@@ -12,7 +12,7 @@ import { redisProblem } from '../redis/redis-errors.js';
 import type { GroupState } from '../host-states.js';
 import { SharedResources } from '../../model/io.js';
 import { CALL, MISSING_MS } from './group-script.js';
-import type { GroupAnswer, Told, ToldBan, ToldWindow } from './group-script.js';
+import type { GroupAnswer, ToldBan, ToldWindow } from './group-script.js';
 
 export interface GroupOptions {
   /** A value of `--redis`. */
@@ -20,6 +20,8 @@ export interface GroupOptions {
   readonly name: string;
   readonly clock: Clock;
   readonly warn: (message: string) => void;
+  /** Called when the last run leaves. */
+  readonly onLeft?: () => void;
 }
 
 /** The permits of a bucket, as this member knows them. */
@@ -32,6 +34,14 @@ interface GroupCounter {
   wake(): void;
 }
 
+interface GroupBan {
+  /** Bucket and host. */
+  readonly place: string;
+  /** On the monotonic clock of this machine. */
+  readonly until: number;
+  readonly why: string;
+}
+
 /** Milliseconds between two signs of life of a member. A ban reaches all members within this time. */
 const BEAT_MS = 500;
 
@@ -39,18 +49,20 @@ const BEAT_MS = 500;
 const UNKNOWN_MEMBERS = 10;
 
 export class EgressGroup {
+  /** Names the member, also within its process. */
+  readonly id = randomUUID().slice(0, 13);
   readonly #options: GroupOptions;
-  readonly #id = randomUUID().slice(0, 13);
-  #connection: RedisConnection | undefined;
   readonly #counters = new Set<GroupCounter>();
-  readonly bans: GroupBans;
+  readonly #banListeners = new Set<(ban: GroupBan) => void>();
+  #connection: RedisConnection | undefined;
   #opened: Promise<void> = Promise.resolve();
   #users = 0;
-  #isConnecting = false;
-  /** The sizes of the members of the last answer, this one included. */
-  #members: ReadonlyMap<string, number> = new Map();
-  /** The size that Redis knows of this member, unless a later call arrived and its answer was lost. */
-  #toldSize = 0;
+  #hasLeft = false;
+  /** The members of the last answer, this one included; 0 before the first answer. */
+  #members = 0;
+  /** The bans of the last answer, and those that Redis does not know yet. */
+  #bans: readonly GroupBan[] = [];
+  #untold: readonly GroupBan[] = [];
   /** Time of Redis minus monotonic time of this machine; undefined before the first answer. */
   offsetMs: number | undefined;
   #lost: { readonly at: number; readonly problem: CryptodlError } | undefined;
@@ -60,27 +72,27 @@ export class EgressGroup {
 
   constructor(options: GroupOptions) {
     this.#options = options;
-    this.bans = new GroupBans(options.clock);
   }
 
-  /** Begins to connect, unless another run of this process has the group open. The caller must leave it. */
+  /** The first run begins to connect. Each run that enters must leave. */
   enter(): void {
     this.#users += 1;
-    if (this.#users > 1 || this.#isConnecting) return;
+    if (this.#users > 1) return;
     this.#opened = this.#open();
     this.#opened.catch(() => undefined);
   }
 
-  /** The last run that leaves tells the others, so that they no longer keep permits for this program. */
+  /** The last run that leaves tells the others, so that they no longer keep permits for this program. The group is of no use after that. */
   async leave(): Promise<void> {
     this.#users -= 1;
-    const [connection, isJoined] = [this.#connection, this.isJoined];
-    if (this.#users > 0 || connection === undefined) return;
-    // Another run may enter before Redis has answered.
-    this.#connection = undefined;
+    if (this.#users > 0) return;
+    const { isJoined } = this;
+    this.#hasLeft = true;
+    this.#options.onLeft?.();
     this.#beat?.cancel();
-    if (isJoined) await connection.client.hdel(this.#redisKey, `member ${this.#id}`).catch(() => undefined);
-    connection.close();
+    if (isJoined)
+      await this.#connection?.client.hdel(this.#redisKey, `member ${this.id}`).catch(() => undefined);
+    this.#connection?.close();
   }
 
   /** Resolves when the group is joined, or Redis cannot be reached. Rejects if Redis will never accept this program. */
@@ -88,24 +100,17 @@ export class EgressGroup {
     return this.#opened;
   }
 
-  /** Names the group within the process. */
-  get key(): string {
-    return `${this.#options.address} ${this.#options.name}`;
-  }
-
   get state(): GroupState {
-    const members = this.#members.size || UNKNOWN_MEMBERS;
-    return { name: this.#options.name, members, isShared: this.isJoined };
+    return { name: this.#options.name, members: this.size, isShared: this.isJoined };
   }
 
   get isJoined(): boolean {
-    return this.#connection !== undefined && this.#lost === undefined && this.#members.size > 0;
+    return this.#members > 0 && this.#lost === undefined && !this.#hasLeft;
   }
 
-  /** The number by which this program divides the limits while Redis cannot be used: the others keep at least that share for it. */
+  /** The number by which this program divides the limits while Redis cannot be used. */
   get size(): number {
-    if (this.isJoined) return this.#members.size;
-    return Math.max(this.#toldSize, this.#members.size) || UNKNOWN_MEMBERS;
+    return this.#members || UNKNOWN_MEMBERS;
   }
 
   /**
@@ -121,39 +126,51 @@ export class EgressGroup {
     this.#counters.add(counter);
   }
 
+  /** Calls back for each ban of each answer. */
+  onBan(listener: (ban: GroupBan) => void): void {
+    this.#banListeners.add(listener);
+  }
+
+  /** The bans of the group at this moment. */
+  get bans(): readonly GroupBan[] {
+    const now = this.#options.clock.monotonic();
+    return this.#bans.filter(({ until }) => until > now);
+  }
+
   /**
    * Tells what this program knows, and perhaps asks for permits. A sign of life. Rejects if Redis cannot be used, and the group is
    * then lost; or if all runs have left the group.
    */
   async call(ask?: Pick<ToldWindow, 'key' | 'weight' | 'limit'>): Promise<GroupAnswer[4]> {
-    const connection = this.#connected();
     const counters = [...this.#counters].flatMap((counter) => {
       const window = counter.tell();
       return window === undefined ? [] : [{ counter, window }];
     });
     const windows = counters.map(({ window }) => (window.key === ask?.key ? { ...window, ...ask } : window));
-    const [size, untold] = [this.size, this.bans.untold];
-    const told: Told = { size, others: Object.fromEntries(this.#members), windows, ...this.bans.told };
+    const untold = this.#untold;
+    const now = this.#options.clock.monotonic();
+    const bans = untold.map(({ place, until, why }): ToldBan => [place, Math.ceil(until - now), why]);
     try {
-      const text = JSON.stringify(told);
-      const answer: unknown = await connection.client.eval(CALL, 1, this.#redisKey, this.#id, text);
-      if (connection !== this.#connection) throw new Error('all runs have left the group');
-      if (!Array.isArray(answer)) throw new Error('the answer is not a list');
-      const [time, members, bans, counts, result] = answer as unknown as GroupAnswer;
+      const { client } = this.#connected();
+      const answer = await client.eval(CALL, 1, this.#redisKey, this.id, JSON.stringify({ windows, bans }));
+      const [time, members, known, counts, result] = answer as GroupAnswer;
       for (const [at, { counter, window }] of counters.entries()) counter.learn(window, counts[at] ?? 0);
-      this.bans.learn(bans, untold);
-      this.#toldSize = size;
+      this.#untold = this.#untold.filter((ban) => !untold.includes(ban));
+      this.#learnBans(known);
       this.#onJoined(time, members);
       return result;
     } catch (error) {
-      if (connection === this.#connection) this.#onLost(error, connection);
+      this.#onLost(error);
       throw error;
     }
   }
 
-  /** Tells the group of a ban. Resolves also if Redis cannot be used; the ban is then told when Redis answers again. */
+  /** Tells the group of a ban that this program got. Resolves also if Redis cannot be used; the ban is then told when Redis answers again. */
   async ban(place: string, leftMs: number, why: string): Promise<void> {
-    this.bans.add(place, leftMs, why);
+    // Redis refuses JSON with a half of a character.
+    const text = Buffer.from(why).toString();
+    const until = this.#options.clock.monotonic() + leftMs;
+    this.#untold = [...this.#untold, { place, until, why: text }];
     await this.call().catch(() => undefined);
   }
 
@@ -161,59 +178,57 @@ export class EgressGroup {
   async clearBans(isCleared: (place: string) => boolean): Promise<string[]> {
     await this.#opened;
     if (this.#lost !== undefined) throw this.#lost.problem;
-    const places = this.bans.remove(isCleared);
+    const places = this.#bans.map(({ place }) => place).filter(isCleared);
+    this.#bans = this.#bans.filter(({ place }) => !isCleared(place));
     const fields = places.map((place) => `ban ${place}`);
     if (fields.length > 0) await this.#connected().client.hdel(this.#redisKey, ...fields);
     return places;
   }
 
   async #open(): Promise<void> {
-    this.#lost = undefined;
-    this.#members = new Map();
-    this.#isConnecting = true;
-    const connection = await openRedis(this.#options.address, 'limit').finally(() => {
-      this.#isConnecting = false;
-    });
+    const connection = await openRedis(this.#options.address, 'limit');
+    this.#connection = connection;
     // All runs may have left the group meanwhile.
-    if (this.#users === 0) {
+    if (this.#hasLeft) {
       connection.close();
       return;
     }
-    this.#connection = connection;
     try {
       await connection.opened;
     } catch (error) {
       if ((error as CryptodlError).code === 'redis-refused') throw error;
     }
-    if (connection === this.#connection) await this.#live();
+    await this.#live();
     if (this.#refusal !== undefined) throw this.#refusal;
   }
 
   /** Calls again and again, until all runs have left the group. Never rejects. */
   async #live(): Promise<void> {
     await this.call().catch(() => undefined);
-    if (this.#connection === undefined) return;
-    // Another run may have entered meanwhile.
-    this.#beat?.cancel();
+    if (this.#hasLeft) return;
     this.#beat = this.#options.clock.timer(BEAT_MS, () => void this.#live(), { keepsAlive: false });
   }
 
-  #onJoined(time: number, members: GroupAnswer[1]): void {
+  #learnBans(bans: readonly ToldBan[]): void {
+    const now = this.#options.clock.monotonic();
+    this.#bans = bans.map(([place, leftMs, why]) => ({ place, until: now + leftMs, why }));
+    for (const ban of this.#bans) for (const listener of this.#banListeners) listener(ban);
+  }
+
+  #onJoined(time: number, members: number): void {
     const { clock, warn, name } = this.#options;
     const wasJoined = this.isJoined;
     this.offsetMs = time - clock.monotonic();
-    this.#members = new Map(members);
+    this.#members = members;
     if (this.#lost !== undefined) {
       this.#lost = undefined;
-      warn(
-        `Redis answers again: the group ${name} (${countText(members.length, 'program')}) shares its limits`,
-      );
+      warn(`Redis answers again: the group ${name} (${countText(members, 'program')}) shares its limits`);
     }
     if (!wasJoined) for (const counter of this.#counters) counter.wake();
   }
 
   #connected(): RedisConnection {
-    if (this.#connection === undefined) throw new Error('all runs have left the group');
+    if (this.#connection === undefined || this.#hasLeft) throw new Error('all runs have left the group');
     return this.#connection;
   }
 
@@ -222,19 +237,21 @@ export class EgressGroup {
     return `cryptodl:{${this.#options.name}}`;
   }
 
-  #onLost(error: unknown, connection: RedisConnection): void {
-    if (this.#lost !== undefined) return;
+  #onLost(error: unknown): void {
+    if (this.#connection === undefined || this.#hasLeft || this.#lost !== undefined) return;
     const { clock, warn, name, address } = this.#options;
     // ioredis names the reason of a lost connection only in its events.
     const isVague = /writeable|closed/.test(String(error));
-    const problem = isVague ? connection.problem() : redisProblem(address, error);
+    const problem = isVague ? this.#connection.problem() : redisProblem(address, error);
     this.#lost = { at: clock.monotonic(), problem };
-    if (this.#members.size === 0 && problem.code === 'redis-refused') {
+    // Redis may lose its data before it answers again.
+    this.#untold = [...this.#untold, ...this.bans];
+    if (this.#members === 0 && problem.code === 'redis-refused') {
       this.#refusal = problem;
       return;
     }
     const share =
-      this.#members.size === 0
+      this.#members === 0
         ? `one tenth of each limit, because the size of the group ${name} is not known`
         : `1/${this.size} of each limit, its share in the group ${name}`;
     warn(`${problem.message}; until it answers, this program takes ${share}, from the next window on`);
@@ -249,65 +266,9 @@ export function egressGroupOf(
   common = new SharedResources(),
 ): EgressGroup | undefined {
   if (name === undefined || address === undefined) return undefined;
-  return common.once(`egress group ${address} ${name}`, () => new EgressGroup({ ...options, address, name }));
-}
-
-interface GroupBan {
-  /** Bucket and host. */
-  readonly place: string;
-  /** On the monotonic clock of this machine. */
-  readonly until: number;
-  readonly why: string;
-}
-
-/** The bans of the group, as this member knows them. */
-class GroupBans {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #listeners = new Set<(ban: GroupBan) => void>();
-  #bans = new Map<string, GroupBan>();
-  /** Bans that this program got and that Redis does not know yet. */
-  untold: readonly GroupBan[] = [];
-
-  constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#clock = clock;
-  }
-
-  /** Calls back for each ban of each answer. */
-  onBan(listener: (ban: GroupBan) => void): void {
-    this.#listeners.add(listener);
-  }
-
-  /** The bans at this moment. */
-  get current(): readonly GroupBan[] {
-    const now = this.#clock.monotonic();
-    return [...this.#bans.values()].filter(({ until }) => until > now);
-  }
-
-  /** A ban that this program got. */
-  add(place: string, leftMs: number, why: string): void {
-    // Redis refuses JSON with a half of a character.
-    const text = Buffer.from(why).toString();
-    this.untold = [...this.untold, { place, until: this.#clock.monotonic() + leftMs, why: text }];
-  }
-
-  get told(): Pick<Told, 'bans' | 'knownBans'> {
-    const now = this.#clock.monotonic();
-    const tell = ({ place, until, why }: GroupBan): ToldBan => [place, Math.ceil(until - now), why];
-    return { bans: this.untold.map(tell), knownBans: this.current.map(tell) };
-  }
-
-  /** Takes the list of Redis, which now knows the bans that were told. */
-  learn(bans: GroupAnswer[2], told: readonly GroupBan[]): void {
-    const now = this.#clock.monotonic();
-    this.#bans = new Map(bans.map(([place, leftMs, why]) => [place, { place, until: now + leftMs, why }]));
-    this.untold = this.untold.filter((ban) => !told.includes(ban));
-    for (const ban of this.#bans.values()) for (const listener of this.#listeners) listener(ban);
-  }
-
-  /** Removes bans. Returns their places. */
-  remove(isRemoved: (place: string) => boolean): string[] {
-    const places = [...this.#bans.keys()].filter(isRemoved);
-    for (const place of places) this.#bans.delete(place);
-    return places;
-  }
+  const resource = `egress group ${address} ${name}`;
+  const onLeft = (): void => {
+    common.forget(resource);
+  };
+  return common.once(resource, () => new EgressGroup({ ...options, address, name, onLeft }));
 }

@@ -5,8 +5,6 @@ import type { ServerTime } from './server-clock.js';
 export interface Meter {
   /** Weight of the heaviest request that the meter can ever allow. */
   readonly most: number;
-  /** Whether this request may take its permits without leaving any to other priorities: permits are not scarce, or too few are left for it anyway. */
-  isSpare(weight: number, nowMs: number): boolean;
   /** Whether another program is being asked for the permits. The wait for its answer is no wait for the limit. */
   readonly isAsking?: boolean;
   /** Takes the permits and returns 0, or returns the milliseconds before the next attempt can succeed. */
@@ -34,11 +32,6 @@ export class RateMeter implements Meter {
     this.most = rate.burst;
     this.#permits = rate.burst;
     this.#filledAt = nowMs;
-  }
-
-  /** A rate is never scarce for long: it allows new permits all the time. */
-  isSpare(): boolean {
-    return true;
   }
 
   permitsAt(nowMs: number): number {
@@ -98,14 +91,6 @@ export class WindowMeter implements Meter {
   state(nowMs: number): WindowState {
     const { window, leftMs } = this.#enter(nowMs);
     return { used: this.#count.used(window), permits: this.budget.permits, leftMs: Math.round(leftMs) };
-  }
-
-  /** Whether the use stays below an even pace over the window, or too few permits are left for this request anyway. */
-  isSpare(weight: number, nowMs: number): boolean {
-    const { permits, windowMs } = this.budget;
-    const { window, at } = this.#enter(nowMs);
-    const used = this.#count.used(window) + weight;
-    return used > permits || used <= (permits * at) / windowMs;
   }
 
   take(weight: number, nowMs: number): number {

@@ -1,4 +1,4 @@
-/** Limits of the user besides the meter of a bucket: `--request-interval`, `--requests-per-minute`, and `--limits` of a rate. */
+/** Limits of the user besides the meter of a bucket: `--request-interval` and `--requests-per-minute`. */
 
 /** At most `requests` requests in any `spanMs` milliseconds. */
 export interface Pace {

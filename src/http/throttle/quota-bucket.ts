@@ -2,13 +2,13 @@
 import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError, longPause, waitTooLong } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
-import type { OnWait, Priority } from '../../model/fetch.js';
+import type { OnWait } from '../../model/fetch.js';
 import type { BucketState } from '../host-states.js';
 import type { Meter } from './meter.js';
 import { Paces } from './paces.js';
 import type { Pace } from './paces.js';
-import type { LongestWait, Permit, Wanting } from './priority-queue.js';
-import { PRIORITIES, PriorityQueue, Shares } from './priority-queue.js';
+import { PriorityQueue } from './priority-queue.js';
+import type { LongestWait, Permit } from './priority-queue.js';
 
 /** The waits and refusals of a bucket. */
 export interface LimiterTally {
@@ -39,19 +39,10 @@ interface Waiter extends Permit {
 /** First pause after a refusal that gives no duration. It doubles with each further refusal. Milliseconds. */
 const PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 60_000;
-/** A priority wants permits for so long after its last request. Milliseconds. */
-const WANTS_MS = 5000;
-/** Milliseconds between two attempts to take permits that are left to a higher priority: an even pace sets some of them free. */
-const POLL_MS = 50;
-/** Maximum of the permits that a lower priority saves up, as a share of the heaviest request that the meter allows. */
-const SAVED = 0.05;
 /** While another program is asked for permits, a shorter wait does not count as a wait for the limit. Milliseconds. */
 const ANSWER_MS = 100;
 
-/**
- * A bucket of permits. A timer wakes a request when its permit is available. A waiting request holds nothing. While a higher priority
- * wants permits, a lower priority takes only earned permits, or permits that an even pace leaves over.
- */
+/** A bucket of permits. A timer wakes a request when its permit is available. A waiting request holds nothing. */
 export class QuotaBucket implements LimiterTally {
   /** Waits and refusals of requests for which the caller passes no tally. */
   waits = 0;
@@ -59,8 +50,6 @@ export class QuotaBucket implements LimiterTally {
   refusals = 0;
   readonly #options: QuotaBucketOptions;
   readonly #waiters = new PriorityQueue<Waiter>();
-  readonly #shares = new Shares();
-  readonly #wantedAt: Partial<Record<Priority, number>> = {};
   readonly #paces: Paces;
   /** Milliseconds of waits for the paces and for the meter. */
   readonly #heldMs = { byPaces: 0, byMeter: 0 };
@@ -106,11 +95,9 @@ export class QuotaBucket implements LimiterTally {
         `a request of weight ${permit.weight} never fits into ${name}, which has ${meter.most}`,
       );
     }
-    const tooLong = this.#longPause(permit.longestWaitMs);
-    if (tooLong !== undefined) throw tooLong;
+    this.#refuseLongPause(permit.longestWaitMs);
     const now = clock.monotonic();
-    this.#wantedAt[permit.priority] = now;
-    if (this.#waiters.size === 0 && now >= this.#pausedUntil && this.#tryTake(permit, now).isTaken) return;
+    if (this.#waiters.size === 0 && now >= this.#pausedUntil && this.#take(permit.weight, now) === 0) return;
     waitSignal.throwIfAborted();
     tally.waits += 1;
     const isAsking = meter.isAsking === true;
@@ -181,8 +168,8 @@ export class QuotaBucket implements LimiterTally {
       };
       const leaveQueue = this.#waiters.add(waiter);
       signal.addEventListener('abort', onAbort, { once: true });
-      // A request behind others of its priority changes nothing for them.
-      if (this.#waiters.heads(this.#shares).includes(waiter)) this.wake();
+      // A request behind others changes nothing for them.
+      if (this.#waiters.next === waiter) this.wake();
     });
   }
 
@@ -197,8 +184,7 @@ export class QuotaBucket implements LimiterTally {
       if (tooLong !== undefined) waiter.refuse(tooLong);
     }
     this.wake();
-    const tooLong = this.#longPause(longestWaitMs);
-    if (tooLong !== undefined) throw tooLong;
+    this.#refuseLongPause(longestWaitMs);
   }
 
   /** The error for a request that does not wait for the rest of the pause. Runs that share the bucket may wait for different times. */
@@ -209,6 +195,11 @@ export class QuotaBucket implements LimiterTally {
     if (leftMs > (longestWaitMs?.() ?? Infinity)) return longPause(asks);
     if (leftMs <= maxWaitMs) return undefined;
     return waitTooLong(`${asks}, longer than --max-wait ${durationText(maxWaitMs)}`);
+  }
+
+  #refuseLongPause(longestWaitMs: LongestWait): void {
+    const tooLong = this.#longPause(longestWaitMs);
+    if (tooLong !== undefined) throw tooLong;
   }
 
   get #isPaused(): boolean {
@@ -249,53 +240,23 @@ export class QuotaBucket implements LimiterTally {
     }
   }
 
-  /** Gives one permit and returns 0, or returns the milliseconds before the next attempt can succeed. */
+  /** Gives the next permit and returns 0, or returns the milliseconds before the next attempt can succeed. A lighter request does not overtake. */
   #giveNext(now: number): number {
-    let leftMs = Number.POSITIVE_INFINITY;
-    for (const head of this.#waiters.heads(this.#shares)) {
-      this.#wantedAt[head.priority] = now;
-      const { isTaken, isLeftToOthers, delayMs } = this.#tryTake(head, now);
-      if (isTaken) {
-        head.grant();
-        return 0;
-      }
-      leftMs = Math.min(leftMs, delayMs);
-      // Too few permits are left for a heavy request: a lighter one of another priority does not overtake it.
-      if (!isLeftToOthers) break;
-    }
-    return leftMs;
-  }
-
-  #tryTake(permit: Permit, now: number): { isTaken: boolean; isLeftToOthers: boolean; delayMs: number } {
-    const { meter } = this.#options;
-    const { priority, weight } = permit;
-    const wanting = this.#wanting(now);
-    const mayLeave = PRIORITIES.slice(0, PRIORITIES.indexOf(priority)).some((higher) => wanting[higher]);
-    const isSpare = !mayLeave || meter.isSpare(weight, now);
-    if (!isSpare && !this.#shares.has(priority))
-      return { isTaken: false, isLeftToOthers: true, delayMs: POLL_MS };
-    const delayMs = this.#takeFromAll(weight, now);
-    if (delayMs === 0) {
-      this.#shares.spend(permit);
-      this.#shares.earn(weight, wanting, meter.most * SAVED);
-    }
-    return { isTaken: delayMs === 0, isLeftToOthers: false, delayMs };
+    const { next } = this.#waiters;
+    if (next === undefined) return Number.POSITIVE_INFINITY;
+    const delayMs = this.#take(next.weight, now);
+    if (delayMs > 0) return delayMs;
+    this.#waiters.onGiven(next);
+    next.grant();
+    return 0;
   }
 
   /** Takes the permits and returns 0, or returns the milliseconds before the next attempt can succeed. */
-  #takeFromAll(weight: number, now: number): number {
+  #take(weight: number, now: number): number {
     const paceMs = this.#paces.delayMs(now);
     const delayMs = paceMs > 0 ? paceMs : this.#options.meter.take(weight, now);
     this.#heldMs[paceMs > 0 ? 'byPaces' : 'byMeter'] += delayMs;
     if (delayMs === 0) this.#paces.take(now);
     return delayMs;
-  }
-
-  /** The priorities that want permits. */
-  #wanting(now: number): Wanting {
-    const { waiting } = this.#waiters;
-    const wants = (priority: Priority): boolean =>
-      now - (this.#wantedAt[priority] ?? -Infinity) < WANTS_MS || waiting[priority];
-    return { high: wants('high'), normal: wants('normal'), low: wants('low') };
   }
 }

@@ -23,11 +23,8 @@ const APPEND =
 
 export class SharedCount implements WindowCount {
   readonly #options: SharedCountOptions;
-  /**
-   * `budgets` in the state folder, and in it the folder of the bucket. The state folder may be a symbolic link of the user. A link below it is
-   * not followed, because it may lead to foreign files.
-   */
-  readonly #folders: readonly [budgets: string, bucket: string];
+  /** The folder of the bucket. */
+  readonly #folder: string;
   /** The count of this process. It decides alone if the folder cannot be used. */
   readonly #ofProcess = new ProcessCount();
   #isAlone = false;
@@ -35,8 +32,7 @@ export class SharedCount implements WindowCount {
 
   constructor(options: SharedCountOptions) {
     this.#options = options;
-    const budgets = join(options.folder, 'budgets');
-    this.#folders = [budgets, join(budgets, encodeURIComponent(options.name))];
+    this.#folder = join(options.folder, 'budgets', encodeURIComponent(options.name));
   }
 
   used(window: number): number {
@@ -63,25 +59,18 @@ export class SharedCount implements WindowCount {
   }
 
   #path(window: number): string {
-    return join(this.#folders[1], `${window}.permits`);
+    return join(this.#folder, `${window}.permits`);
   }
 
   #sizeOf(window: number): number {
     return (
       this.#shared(() => {
-        this.#checkFolders();
         const facts = lstatSync(this.#path(window), { throwIfNoEntry: false });
-        if (facts?.isFile() === false) throw unusable('not a regular file');
+        if (facts?.isFile() === false)
+          throw Object.assign(new Error('no file'), { code: 'not a regular file' });
         return facts?.size;
       }) ?? 0
     );
-  }
-
-  /** Throws if a folder is a link or another file. It may be missing. */
-  #checkFolders(): void {
-    for (const path of this.#folders) {
-      if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === false) throw unusable('not a folder');
-    }
   }
 
   #append(window: number, weight: number): void {
@@ -104,33 +93,21 @@ export class SharedCount implements WindowCount {
     } catch (error) {
       this.#isAlone = true;
       this.#options.warn(
-        `the shared budget in ${this.#folders[1]} cannot be used (${errnoOf(error)}): permits of other runs on this machine are not counted`,
+        `the shared budget in ${this.#folder} cannot be used (${errnoOf(error)}): permits of other runs on this machine are not counted`,
       );
       return undefined;
     }
   }
 
-  /**
-   * Before the first permit of a window: makes the folders, and removes the files of windows before the previous one. Each folder is checked before the
-   * next one is made in it, so that no link is followed. A folder or link with the name of such a file stays.
-   */
+  /** Before the first permit of a window: makes the folder, and removes the files of windows before the previous one. */
   #prepare(window: number): void {
     if (window === this.#preparedWindow) return;
     this.#preparedWindow = window;
-    makeFolderSync(this.#options.folder);
-    for (const path of this.#folders) {
-      makeFolderSync(path);
-      this.#checkFolders();
-    }
-    for (const entry of readdirSync(this.#folders[1], { withFileTypes: true })) {
+    makeFolderSync(this.#folder);
+    for (const entry of readdirSync(this.#folder, { withFileTypes: true })) {
       const { name } = entry;
       const isOld = entry.isFile() && /^\d+\.permits$/.test(name) && Number.parseInt(name, 10) < window - 1;
-      if (isOld) rmSync(join(this.#folders[1], name), { force: true });
+      if (isOld) rmSync(join(this.#folder, name), { force: true });
     }
   }
-}
-
-/** The warning shows the code of an error. */
-function unusable(why: string): Error {
-  return Object.assign(new Error(why), { code: why });
 }

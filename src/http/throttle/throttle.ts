@@ -49,7 +49,7 @@ export interface ThrottleFigures {
 }
 
 interface BucketFigures extends Readonly<LimiterTally> {
-  /** The waits were mostly for a limit that the user set, or the user set the limit of the bucket. */
+  /** The waits were mostly for a limit that the user set. */
   readonly isChosen: boolean;
 }
 
@@ -72,7 +72,7 @@ export class Throttle {
         sharedBucket(quota, { ...waits, name }, countOf, shared),
       ]),
     );
-    group?.bans.onBan(({ place, until }) => {
+    group?.onBan(({ place, until }) => {
       this.pause(bucketOfPlace(place), until - clock.monotonic());
     });
   }
@@ -80,8 +80,7 @@ export class Throttle {
   get figures(): ThrottleFigures {
     const buckets = [...this.#tallies].flatMap(([name, { waits, waitedMs, refusals }]) => {
       if (waits + refusals === 0) return [];
-      const { bucket, quota } = this.#of(name);
-      const isChosen = bucket.isPaced || ('permits' in quota && quota.isChosen === true);
+      const isChosen = this.#of(name).bucket.isPaced;
       return [[name, { waits, waitedMs: Math.round(waitedMs), refusals, isChosen }] as const];
     });
     const sum = (of: 'waits' | 'waitedMs' | 'refusals'): number =>
@@ -109,13 +108,10 @@ export class Throttle {
     return group === undefined ? {} : { group: group.state };
   }
 
-  /** Takes the limit that the exchange reports. It replaces the configured limit, unless the user chose a lower one. */
+  /** Takes the limit that the exchange reports. It replaces the configured limit. */
   setBudget(bucket: string, budget: Budget): void {
-    const { window, quota } = this.#of(bucket);
-    if (window === undefined || !('permits' in quota)) return;
-    const chosen = (quota.permits / (quota.windowSeconds * 1000)) * budget.windowMs;
-    const permits = quota.isChosen === true ? Math.min(budget.permits, Math.floor(chosen)) : budget.permits;
-    window.budget = { ...budget, permits };
+    const { window } = this.#of(bucket);
+    if (window !== undefined) window.budget = budget;
   }
 
   /** Pauses a bucket after a refusal that another program got. Requests for which the pause is too long are refused. */
@@ -247,7 +243,7 @@ function countsOf({
 /** Jobs of one process share their buckets if they have the same hosts. */
 function sharedBuckets({ common, hosts, stateFolder, group, via }: ThrottleSetup): SharedResources {
   const urls = [hosts.archiveUrl, hosts.listingUrl, ...Object.values(hosts.restUrls)];
-  const name = `buckets ${JSON.stringify([stateFolder, group?.key, via, ...urls])}`;
+  const name = `buckets ${JSON.stringify([stateFolder, group?.id, via, ...urls])}`;
   return common?.once(name, () => new SharedResources()) ?? new SharedResources();
 }
 

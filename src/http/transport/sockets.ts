@@ -89,7 +89,6 @@ function slotMeter(most: number): Meter {
   let free = most;
   return {
     most,
-    isSpare: () => true,
     take: () => {
       if (free === 0) return Number.POSITIVE_INFINITY;
       free -= 1;

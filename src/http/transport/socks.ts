@@ -88,21 +88,10 @@ async function logIn(socket: Socket, proxy: URL): Promise<void> {
   if (status !== 0) throw new TunnelError('proxy-refused', 'the proxy refused user and password', LOGIN);
 }
 
+/** An address of IPv6 is sent as a name, which the proxy resolves. */
 function addressBytes(host: string): Buffer {
-  const family = isIP(host);
-  if (family === 4) return Buffer.of(1, ...host.split('.').map(Number));
-  if (family === 0) return Buffer.concat([Buffer.of(3, Buffer.byteLength(host)), Buffer.from(host)]);
-  // The parser of addresses writes all forms as hexadecimal words.
-  const [head = '', tail = ''] = new URL(`http://[${host}]`).hostname.slice(1, -1).split('::');
-  const [first, last] = [head, tail].map((part) => part.split(':').filter((word) => word !== '')) as [
-    string[],
-    string[],
-  ];
-  const words = [...first, ...Array.from({ length: 8 - first.length - last.length }, () => '0'), ...last];
-  return Buffer.concat([
-    Buffer.of(4),
-    Buffer.from(words.map((word) => word.padStart(4, '0')).join(''), 'hex'),
-  ]);
+  if (isIP(host) === 4) return Buffer.of(1, ...host.split('.').map(Number));
+  return Buffer.concat([Buffer.of(3, Buffer.byteLength(host)), Buffer.from(host)]);
 }
 
 /** Reads exactly so many bytes, because the next ones belong to the host. */

@@ -53,7 +53,6 @@ export const REQUEST_FLAGS = [
   'state-dir',
   'request-interval',
   'requests-per-minute',
-  'limits',
   'priority',
   'bwlimit',
   'proxy',
