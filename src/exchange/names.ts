@@ -1,5 +1,5 @@
 /**
- * Names of Binance for the command line. config/ is read without validation here, because validation takes longer than
+ * Names and limits of Binance for the command line. config/ is read without validation here, because validation takes longer than
  * everything else in `--help`. A command that uses the facts validates them (facts.ts).
  */
 import { readFileSync } from 'node:fs';
@@ -48,6 +48,15 @@ interface ExchangeWordLists {
   >;
   readonly datasets: readonly string[];
   readonly intervals: readonly string[];
+  /** Permits per window, by bucket. */
+  readonly limits: Readonly<Record<string, BucketLimit>>;
+}
+
+export interface BucketLimit {
+  readonly permits: number;
+  readonly windowMs: number;
+  /** The server counts in windows of its own clock, so the length of the window cannot be changed. */
+  readonly isWindow: boolean;
 }
 
 type PresetWords = Readonly<Record<(typeof PRESETS)[number], { retries: number; baseDelayMs: number }>>;
@@ -56,19 +65,27 @@ export function readConfig(name: string): unknown {
   return JSON.parse(readFileSync(packageFile(`config/${name}`), 'utf8')) as unknown;
 }
 
-/** Hosts, and the datasets and intervals of all markets, each once. */
+/** Hosts and limits, and the datasets and intervals of all markets, each once. */
 export function readExchangeWords(): ExchangeWordLists {
-  const { hosts, defaultMarket, intervals, markets } = readConfig('binance.json') as {
+  const { hosts, buckets, defaultMarket, intervals, markets } = readConfig('binance.json') as {
     hosts: ExchangeWordLists['hosts'];
     defaultMarket: Market;
+    buckets: Record<string, { permitsPerSecond: number } | { permits: number; windowSeconds: number }>;
     intervals: Record<string, string[]>;
     markets: Record<Market, { datasets: Record<string, { intervals?: Record<Cadence, string> }> }>;
   };
   const offers = Object.values(markets).flatMap(({ datasets }) => Object.entries(datasets));
   const lists = offers.flatMap(([, offer]) => Object.values(offer.intervals ?? {}));
+  const limits = Object.entries(buckets).map(([name, bucket]): [string, BucketLimit] => [
+    name,
+    'permits' in bucket
+      ? { permits: bucket.permits, windowMs: bucket.windowSeconds * 1000, isWindow: true }
+      : { permits: bucket.permitsPerSecond, windowMs: 1000, isWindow: false },
+  ]);
   return {
     defaultMarket,
     hosts,
+    limits: Object.fromEntries(limits),
     datasets: [...new Set(offers.map(([name]) => name))],
     intervals: [...new Set(lists.flatMap((list) => intervals[list] ?? []))],
   };

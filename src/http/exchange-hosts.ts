@@ -6,6 +6,8 @@ import type { ReadRefusal } from './transport/error-map.js';
 interface WindowQuota {
   readonly permits: number;
   readonly windowSeconds: number;
+  /** The user chose this limit: a higher limit that the server reports does not raise it. */
+  readonly isChosen?: boolean;
 }
 
 /** The limit of a bucket: a rate, or a number of permits per window of the server. */
@@ -47,11 +49,13 @@ const MINUTE_MS = 60_000;
 
 /** Limits that a user sets. */
 export interface LimitOptions {
+  readonly limits?:
+    readonly { readonly bucket: string; readonly permits: number; readonly windowMs: number }[] | undefined;
   readonly requestIntervalMs?: number | undefined;
   readonly requestsPerMinute?: number | undefined;
 }
 
-/** The limits of a run: those of the exchange, and the paces of the user. */
+/** The limits of a run: for each bucket the limit of the exchange, or a lower limit that the user set. */
 export function limitedBuckets({ buckets }: { readonly buckets: Buckets }, options: LimitOptions): Buckets {
   const interval = options.requestIntervalMs ?? 0;
   const perMinute = options.requestsPerMinute;
@@ -59,5 +63,16 @@ export function limitedBuckets({ buckets }: { readonly buckets: Buckets }, optio
     ...(interval > 0 ? [{ requests: 1, spanMs: interval }] : []),
     ...(perMinute === undefined ? [] : [{ requests: perMinute, spanMs: MINUTE_MS }]),
   ];
-  return Object.fromEntries(Object.entries(buckets).map(([name, quota]) => [name, { ...quota, paces }]));
+  const limited = Object.entries(buckets).map(([name, quota]): [string, Quota] => {
+    const limit = options.limits?.findLast(({ bucket }) => bucket === name);
+    if (limit === undefined) return [name, { ...quota, paces }];
+    const { permits, windowMs } = limit;
+    return [
+      name,
+      'permits' in quota
+        ? { ...quota, permits, isChosen: true, paces }
+        : { ...quota, paces: [...paces, { requests: permits, spanMs: windowMs }] },
+    ];
+  });
+  return Object.fromEntries(limited);
 }

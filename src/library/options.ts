@@ -44,12 +44,14 @@ type ValueOf<T> = T extends boolean
       ? ValueOf<Item> | readonly ValueOf<Item>[]
       : number | string | Date;
 
-/** The type that the caller gives: for markets and symbols, it is not the type of the parsed value. */
+/** The type that the caller gives: for markets, symbols and maps, it is not the type of the parsed value. */
 type GivenValue<Name extends FlagName> = Name extends 'market'
   ? ValueOf<readonly MarketWord[]>
   : Name extends 'symbols'
     ? ValueOf<readonly string[]>
-    : ValueOf<FlagValue<Name>>;
+    : Name extends 'limits'
+      ? ValueOf<readonly string[]> | Readonly<Record<string, string | number>>
+      : ValueOf<FlagValue<Name>>;
 
 type MarketWord = (typeof MARKETS)[number] | MarketAlias | typeof ALL;
 
@@ -76,7 +78,7 @@ export function rawValues(verb: LibraryVerb, options: unknown): RawValues {
         `${verb} has no option "${key}"`,
         didYouMean(key, known.map(camelCase)) ?? 'docs/library.md describes the options',
       );
-    const items = (Array.isArray(value) ? value : [value]).map((item: unknown) => textOf(name, item));
+    const items = itemsOf(name, value);
     if (items.length === 0) throw usage(`${key} is empty`);
     values[name] = items;
   }
@@ -92,6 +94,13 @@ export function inOptionNames(text: string): string {
 export function callOf(verb: LibraryVerb): string {
   const first = verb === 'list' ? 'what, ' : verb === 'sql' ? 'query, ' : '';
   return `for example ${verb}(${first}{ out: 'data' }, { signal })`;
+}
+
+function itemsOf(name: FlagName, value: unknown): readonly string[] {
+  if (flagSpec(name).isMap === true && isRecord(value))
+    return Object.entries(value).map(([key, item]) => `${key}=${textOf(name, item)}`);
+  const items: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return items.map((item) => textOf(name, item));
 }
 
 function textOf(name: FlagName, value: unknown): string {

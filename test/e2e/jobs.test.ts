@@ -348,9 +348,12 @@ jobs:
     expect(files('real/new')).toHaveLength(1);
   });
 
-  it('--request-interval is that of all jobs together', async () => {
+  it.each([
+    ['--request-interval', '200ms'],
+    ['--limits', 'archive=5/s'],
+  ])('%s %s is that of all jobs together', async (flag, value) => {
     const { at } = answering('later');
-    const result = await run(['run', jobs(APART), '--jobs', '2', '--request-interval', '200ms', ...FAST]);
+    const result = await run(['run', jobs(APART), '--jobs', '2', flag, value, ...FAST]);
     expect([result.code, at.length]).toEqual([0, 6]);
     // The first request also opens the connection.
     expect((at[5] ?? 0) - (at[0] ?? 0)).toBeGreaterThan(700);

@@ -108,6 +108,7 @@ it('keeps all options of the run that say how things are fetched and judged', as
     'blocked-wait': '3m',
     'request-interval': '2ms',
     'requests-per-minute': '500',
+    limits: 'archive=50/s',
     priority: 'low',
     bwlimit: '3MB',
     'pool-limit': '40',

@@ -66,6 +66,13 @@ const VALUES: Partial<Record<FlagName, [string, unknown]>> = {
   'requests-per-minute': ['9', 9],
   'pool-limit': ['9', 9],
   'pool-limit-per-host': ['9', 9],
+  limits: [
+    'archive=6/s,funding=400/5m',
+    [
+      { text: 'archive=6/s', bucket: 'archive', permits: 6, windowMs: 1000 },
+      { text: 'funding=400/5m', bucket: 'funding', permits: 400, windowMs: 300_000 },
+    ],
+  ],
   shard: ['3/12', { index: 3, count: 12, text: '3/12' }],
   'log-level': ['debug', 'debug'],
   'egress-group': ['office', 'office'],

@@ -17,7 +17,7 @@ import type { RunSummary, SqlRow, TaskOutcome, VisionOptions } from 'cryptodl';
 
 const options: VisionOptions = {
   market: ['um', 'cm'], dataset: 'klines', interval: '1h', symbols: ['BTCUSDT'], from: new Date(), to: '2024-01-31',
-  format: 'csv', force: true, maxWait: '10m', retries: 3,
+  format: 'csv', force: true, maxWait: '10m', retries: 3, limits: { archive: '100/s' },
 };
 export async function all(signal: AbortSignal): Promise<RunSummary> {
   const run = vision(options, { signal, onPlan: ({ totals }) => totals.fetch, onWarning: (text) => text.length });

@@ -35,7 +35,7 @@ describe.skipIf(!IS_THERE)(`promtool${NEEDS}`, () => {
       (_request, response) => response.writeHead(429, { 'retry-after': '1' }).end(),
       1,
     );
-    const flags = ['--prometheus-textfile', file, '--request-interval', '50ms'];
+    const flags = ['--prometheus-textfile', file, '--limits', 'archive=20/s'];
     expect((await scene.vision(flags)).code).toBe(0);
     const page = readFileSync(file, 'utf8');
     expect(page).toMatch(/^cryptodl_limiter_refusals_total\{bucket="archive",textfile="cryptodl"\} 1$/m);

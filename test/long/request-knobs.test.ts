@@ -78,6 +78,11 @@ describe('the pace of a bucket', () => {
     const result = await run(`${SIX} --requests-per-minute 4`);
     expect([result.code, arrivals.length]).toEqual([3, 4]);
   });
+
+  it('is at most that of --limits', async () => {
+    const result = await run(`${SIX} --limits archive=3/m,listing=10/m`);
+    expect([result.code, arrivals.length]).toEqual([3, 3]);
+  });
 });
 
 describe('--concurrency', () => {

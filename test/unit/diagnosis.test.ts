@@ -143,7 +143,7 @@ describe('the bottleneck', () => {
     [false, 'the limit of the exchange for archive, 50 % of the run: no flag raises it'],
     [
       true,
-      'your limit for archive, 50 % of the run: a higher --requests-per-minute, or a shorter --request-interval, raises it',
+      'your limit for archive, 50 % of the run: a higher --limits or --requests-per-minute, or a shorter --request-interval, raises it',
     ],
   ])('is the limit of the bucket with the longest waits; the user chose it: %s', (isChosen, text) => {
     const buckets = { listing: bucket(!isChosen, 5), archive: bucket(isChosen, 10) };
@@ -171,7 +171,7 @@ describe('the bottleneck', () => {
     const named = all.flatMap((network) => bottleneck(network)?.match(/--[a-z-]+/g) ?? []);
     expect(named).toEqual([
       '--request-interval',
-      '--requests-per-minute',
+      '--limits',
       '--retry-delay',
       '--retry-max-delay',
       '--pool-limit-per-host',

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import { proxy, redis, url } from '../../src/plan/options/addresses.js';
 import { firstDay } from '../../src/plan/options/dates.js';
+import { limit } from '../../src/plan/options/network-flags.js';
 import { endpoint } from '../../src/plan/options/addresses.js';
 import * as parse from '../../src/plan/options/parsers.js';
 import { namesOf } from '../../src/plan/options/resolve.js';
@@ -12,6 +13,11 @@ import { listName } from '../../src/plan/options/periods.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
 
 const EXCHANGE = namesOf(loadBinance());
+const BUCKETS = {
+  archive: { permits: 100, windowMs: 1000, isWindow: false },
+  futuresData: { permits: 1000, windowMs: 300_000, isWindow: true },
+};
+
 const PARSERS: Readonly<Record<string, parse.Parse<unknown>>> = {
   choice: parse.choice(['parquet', 'csv', 'zip'], { parquet: ['pq'] }),
   text: parse.text,
@@ -40,6 +46,7 @@ const PARSERS: Readonly<Record<string, parse.Parse<unknown>>> = {
   proxy,
   redis,
   endpoint,
+  limit: limit(BUCKETS),
   shard,
   period: calendarPeriod,
   measure,
@@ -140,6 +147,18 @@ const ACCEPTED: readonly (readonly [name: string, value: unknown, ...texts: stri
   ['endpoint', { host: '127.0.0.1', port: 9464 }, '9464', 'http://127.0.0.1:9464/metrics'],
   ['endpoint', { host: '0.0.0.0', port: 9464 }, '0.0.0.0:9464', ':9464'],
   ['endpoint', { host: '::1', port: 65_535 }, '[::1]:65535'],
+  [
+    'limit',
+    { text: 'archive=50/s', bucket: 'archive', permits: 50, windowMs: 1000 },
+    'archive=50/s',
+    'archive: 50/sec',
+  ],
+  [
+    'limit',
+    { text: 'futuresData=500/5m', bucket: 'futuresData', permits: 500, windowMs: 300_000 },
+    'futuresData=500/5m',
+    'futuresdata=100/m',
+  ],
   ['shard', { index: 3, count: 12, text: '3/12' }, '3/12'],
   ['period', { kind: 'calendar', text: 'month', period: 'month' }, 'month', '1mo', 'monthly', '1m'],
   ['measure', 'quote_volume', 'quote_volume', 'quoteVolume'],
@@ -182,6 +201,7 @@ const REFUSED: readonly (readonly [name: string, hint: string | undefined, ...te
   ['concurrency', 'for example 50 or auto:64', '0', '1025', 'auto:0', 'auto:1025', 'auto:', '-1', 'all', ''],
   ['market', undefined, 'nasdaq', 'delivery', 'constructor', ''],
   ['endpoint', 'for example 9464 or 0.0.0.0:9464', '0', 'x', '65536', 'localhost', '::1:9464'],
+  ['limit', 'for example archive=100/s', 'archive', 'archive=0/s', 'archive=5'],
   ['shard', 'for example 0/3 or 2/3', '3', '12/12', '0/0', '1/10001', '-1/3'],
 ];
 
@@ -211,6 +231,9 @@ it.each([
   ],
   ['text', '', 'CRYPTODL_X is empty'],
   ['text', 'a\0b', 'CRYPTODL_X holds a NUL character'],
+  ['limit', 'nosuch=1/s', 'CRYPTODL_X: "nosuch" is not one of archive, futuresData'],
+  ['limit', 'archive=101/s', 'CRYPTODL_X: archive=101/s is above the limit of archive'],
+  ['limit', 'futuresData=4/s', 'CRYPTODL_X: futuresData=4/s is above the limit of futuresData'],
 ])('%s refuses %j: %s', (name, text, message) => {
   expect(refusal(name, text).message).toBe(message);
 });

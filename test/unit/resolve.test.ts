@@ -133,12 +133,20 @@ describe('the config file', () => {
     });
   });
 
-  it.each(['__proto__', 'constructor', 'nosuch'])('refuses the key %s', async (key) => {
-    const yaml = join(folder, 'key.yaml');
-    writeFileSync(yaml, `${key}: 3\n`);
-    const content = await readConfigFile(yaml);
-    expect(refusal(() => config(content))[0]).toBe(`my.yaml: unknown key "${key}"`);
-  });
+  it.each(['__proto__', 'constructor', 'nosuch'])(
+    'refuses limits of a bucket that is no bucket: %s',
+    async (bucket) => {
+      const yaml = join(folder, 'limits.yaml');
+      writeFileSync(yaml, `limits: { ${bucket}: 3/s }\n`);
+      const content = await readConfigFile(yaml);
+      expect(refusal(() => resolveOptions(VERBS.vision, [config(content)]))[0]).toContain(
+        `my.yaml: limits: "${bucket}" is not one of archive, listing,`,
+      );
+      writeFileSync(yaml, `${bucket}: 3\n`);
+      const key = await readConfigFile(yaml);
+      expect(refusal(() => config(key))[0]).toBe(`my.yaml: unknown key "${bucket}"`);
+    },
+  );
 
   it('that cannot be read or parsed is refused by name', async () => {
     const broken = join(folder, 'broken.yaml');

@@ -18,6 +18,7 @@ import { answer } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const { signal } = new AbortController();
+const ONE_PER_SECOND = [{ text: 'archive=1/s', bucket: 'archive', permits: 1, windowMs: 1000 }];
 
 interface Job {
   readonly stateFolder?: string;
@@ -35,7 +36,7 @@ function layersOf(
   const { options: given } = resolveOptions(VERBS.vision, [
     { origin: 'flag', values, nameOf: (name) => `--${name}` },
   ]);
-  const options = { ...given, requestIntervalMs: 1000 };
+  const options = { ...given, limits: ONE_PER_SECOND };
   return layersOver(() => Promise.resolve(answer('x')), {
     options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
     clock,

@@ -289,6 +289,7 @@ export class S3Access {
         ...options,
         mostInFlight: MOST_AT_ONCE,
         // These limits are those of an exchange.
+        limits: [],
         requestIntervalMs: undefined,
         requestsPerMinute: undefined,
       },

@@ -78,7 +78,10 @@ export function fileLayer(content: unknown, { origin, place, known, hint }: File
     const items: readonly unknown[] = Array.isArray(value) ? value : [value];
     if (flagSpec(name).list === undefined && items.length !== 1)
       throw usage(`${where} takes one value, not a list`, `write ${key}: VALUE`);
-    values[name] = items.map((item) => scalarText(item, where));
+    values[name] =
+      flagSpec(name).isMap === true && isRecord(value)
+        ? Object.entries(value).map(([part, item]) => `${part}=${scalarText(item, `${where}: ${part}`)}`)
+        : items.map((item) => scalarText(item, where));
   }
   return { origin, values, nameOf };
 }

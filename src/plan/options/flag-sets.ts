@@ -53,6 +53,7 @@ export const REQUEST_FLAGS = [
   'state-dir',
   'request-interval',
   'requests-per-minute',
+  'limits',
   'priority',
   'bwlimit',
   'proxy',

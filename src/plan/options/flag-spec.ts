@@ -33,6 +33,8 @@ export interface FlagSpec {
   readonly parse: Parse<unknown>;
   /** The unit of the parsed number. The name of the option ends with it. */
   readonly unit?: 'Ms' | 'Minutes' | 'Bytes' | 'BytesPerSecond' | 'Percent';
+  /** A config file may hold a map: `limits: { archive: 100/s }` is `archive=100/s`. */
+  readonly isMap?: boolean;
   /** All valid values, for completion and documents, if they are a fixed list. */
   readonly choices?: readonly string[];
   /** Other names that work, mostly those of other tools. Help does not show them. */

@@ -1,8 +1,49 @@
-/** Flags about the network: limits, sockets, proxy, addresses of hosts. */
+/** Flags about the network: limits, sockets, proxy, addresses of hosts. Limits of the user cannot exceed those of the exchange. */
 import * as parse from './parsers.js';
 import { readExchangeWords } from '../../exchange/names.js';
-import { COUNT, DURATION, FILE, oneOf, section } from './flag-spec.js';
+import type { BucketLimit } from '../../exchange/names.js';
+import { COUNT, DURATION, FILE, LIST, oneOf, section } from './flag-spec.js';
 import { proxy, redis, region, url } from './addresses.js';
+import { usage } from '../../model/errors.js';
+import { durationValue, parseDurationMs } from '../../model/units.js';
+
+/** The maximum number of permits of a bucket in a window. */
+export interface Limit {
+  readonly text: string;
+  readonly bucket: string;
+  readonly permits: number;
+  readonly windowMs: number;
+}
+
+/**
+ * `archive=100/s` or `futuresData=800/5m`, at most the limit of the exchange. If the exchange counts in windows of its own, the rate is
+ * that of such a window: `futuresData=100/m` is `futuresData=500/5m`.
+ */
+export function limit(known: Readonly<Record<string, BucketLimit>>): parse.Parse<Limit> {
+  return (text, where) => {
+    const [, name = '', amount = '', count = '', unit = ''] =
+      /^\s*(\w+)\s*[=:]\s*(\d+)\s*\/\s*(?:(\d+)\s*)?([a-z]+)$/i.exec(text) ?? [];
+    const givenMs = parseDurationMs(`${count === '' ? '1' : count}${unit}`) ?? 0;
+    if (!(Number(amount) >= 1 && givenMs >= 1))
+      throw parse.invalid(text, where, 'a limit of a bucket', 'archive=100/s');
+    const bucket = parse.choice(Object.keys(known))(name, where);
+    const most = known[bucket];
+    if (most === undefined) throw new RangeError(bucket);
+    const windowMs = most.isWindow ? most.windowMs : givenMs;
+    const permits = Math.max(1, Math.floor((Number(amount) / givenMs) * windowMs));
+    if (permits / windowMs > most.permits / most.windowMs)
+      throw usage(
+        `${where}: ${text} is above the limit of ${bucket}`,
+        `at most ${bucket}=${most.permits}/${windowText(most.windowMs)}`,
+      );
+    return { text: `${bucket}=${permits}/${windowText(windowMs)}`, bucket, permits, windowMs };
+  };
+}
+
+/** `s`, `m` or `5m`. */
+function windowText(windowMs: number): string {
+  return durationValue(windowMs).replace(/^1(?=[a-z])/, '');
+}
 
 const exchange = readExchangeWords();
 
@@ -18,6 +59,12 @@ export const NETWORK_FLAGS = {
       value: 'N',
       doc: 'maximum requests of a bucket per minute; the limits of the exchange still apply',
       parse: parse.integer(1, undefined, 600),
+    },
+    limits: {
+      ...LIST,
+      isMap: true,
+      doc: `limits of buckets below those of the exchange (${Object.keys(exchange.limits).join(', ')}), separated by commas; in a file: limits: { archive: 100/s, futuresData: 800/5m }`,
+      parse: limit(exchange.limits),
     },
     priority: {
       value: 'LEVEL',

@@ -114,7 +114,7 @@ const TIMEOUT = 'a shorter timeout ends hanging requests sooner, a longer one wa
 const BOTTLENECKS = {
   pause: [
     'refusals by a limit of the host (429, 418)',
-    'a longer --request-interval, or fewer --requests-per-minute, sends fewer requests',
+    'a longer --request-interval, or a lower --limits, sends fewer requests',
   ],
   socket: ['--pool-limit', MORE_SOCKETS],
   'socket-of-host': ['--pool-limit-per-host', MORE_SOCKETS],
@@ -138,7 +138,10 @@ function longestWaits({ limiter }: NetworkFigures): Bottleneck {
   );
   const [name, bucket] = longest ?? ['requests'];
   return bucket?.isChosen === true
-    ? [`your limit for ${name}`, 'a higher --requests-per-minute, or a shorter --request-interval, raises it']
+    ? [
+        `your limit for ${name}`,
+        'a higher --limits or --requests-per-minute, or a shorter --request-interval, raises it',
+      ]
     : [`the limit of the exchange for ${name}`, 'no flag raises it'];
 }
 
