@@ -167,7 +167,7 @@ function asEvent({ series, action, object }: Task, job: string | undefined): obj
   };
 }
 
-/** Replaces the live view after the first signal. */
+/** Replaces the live line after the first signal. */
 const ENDING = 'ending: files that are written now are finished first; Ctrl-C ends at once';
 
 function conclude(
