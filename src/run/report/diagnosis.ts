@@ -10,22 +10,18 @@ interface Diagnosed {
   readonly elapsedMs: number;
 }
 
-/** A cost gets a line if it is more than this share of the run, and at least one second. */
+/** The largest cost gets a line if it is more than this share of the run, and at least one second. */
 const SHOWN_SHARE = 0.1;
 const SHOWN_MS = 1000;
-/** If the largest cost is more than this share of the run, a line names the flag that changes it. */
-const BOTTLENECK_SHARE = 0.25;
 
-/** Figures of the proxies, the group and the bucket, where they are used; the costs of the run; the flag that lowers the largest one. */
+/** Figures of the proxies, the group and the bucket, where they are used; the refusals; the largest cost, and the flag that lowers it. */
 export function diagnosisLines(run: Diagnosed): string[] {
   const { network } = run;
   return [
     ...network.proxies.flatMap((proxy, at) => row(at === 0 ? 'proxies' : '', proxyText(proxy))),
     ...row('group', groupText(network)),
     ...row('bucket', lakeText(network)),
-    ...limiterLines(run),
-    ...row('retries', retryText(run)),
-    ...row('names', nameText(run)),
+    ...row('refused', refusedText(network)),
     ...row('bottleneck', bottleneckText(run)),
   ];
 }
@@ -61,35 +57,9 @@ function lakeText({ lake }: NetworkFigures): string | undefined {
   return `${host}: ${parts.join(', ')}`;
 }
 
-function limiterLines(run: Diagnosed): string[] {
-  const { waits, refusals, refusalsPerHour } = run.network.limiter;
-  const { permit = 0, pause = 0 } = run.network.costMs.waits;
-  const waited = `for permits: ${countText(waits, 'request')}, ${partText(run, permit + pause)}`;
-  const refused = `${countText(refusals, 'time')} by a limit of the host (429, 418), ${numberText(refusalsPerHour)} per hour`;
-  return [
-    ...(isShown(run, permit + pause) ? row('waited', waited) : []),
-    ...(refusals > 0 ? row('refused', refused) : []),
-  ];
-}
-
-function retryText(run: Diagnosed): string | undefined {
-  const { retries, costMs } = run.network;
-  const { waits: lost } = costMs;
-  const waited =
-    (lost['back-off'] ?? 0) + (lost['retry-after'] ?? 0) + (lost['retry-budget'] ?? 0) + (lost.breaker ?? 0);
-  const failed = Object.values(costMs.failures).reduce((sum, ms) => sum + ms, 0);
-  if (!isShown(run, waited + failed)) return undefined;
-  const helped =
-    retries.requests === 0
-      ? ''
-      : `${numberText(retries.succeeded)} of ${numberText(retries.requests)} retried requests with success; `;
-  return `${helped}failed attempts and waits cost ${partText(run, waited + failed)}`;
-}
-
-function nameText(run: Diagnosed): string | undefined {
-  const { misses, failures, ms } = run.network.dns;
-  const failed = failures > 0 ? `, ${numberText(failures)} of them failed` : '';
-  return isShown(run, ms) ? `${countText(misses, 'look-up')} took ${partText(run, ms)}${failed}` : undefined;
+function refusedText({ limiter: { refusals, refusalsPerHour } }: NetworkFigures): string | undefined {
+  if (refusals === 0) return undefined;
+  return `${countText(refusals, 'time')} by a limit of the host (429, 418), ${numberText(refusalsPerHour)} per hour`;
 }
 
 type Bottleneck = readonly [what: string, advice: string];
@@ -101,7 +71,7 @@ function bottleneckText(run: Diagnosed): string | undefined {
   const [worst] = (Object.keys(texts) as (keyof typeof texts)[])
     .map((cost) => ({ text: texts[cost], ms: costs[cost] ?? 0 }))
     .toSorted((one, other) => other.ms - one.ms);
-  if (worst === undefined || !isShown(run, worst.ms, BOTTLENECK_SHARE)) return undefined;
+  if (worst === undefined || worst.ms < SHOWN_MS || worst.ms <= run.elapsedMs * SHOWN_SHARE) return undefined;
   const share = Math.min(100, Math.round((worst.ms / run.elapsedMs) * 100));
   const [what, advice] = worst.text;
   return `${what}, ${share} % of the run: ${advice}`;
@@ -143,14 +113,6 @@ function longestWaits({ limiter }: NetworkFigures): Bottleneck {
         'a higher --limits or --requests-per-minute, or a shorter --request-interval, raises it',
       ]
     : [`the limit of the exchange for ${name}`, 'no flag raises it'];
-}
-
-function isShown({ elapsedMs }: Diagnosed, ms: number, share = SHOWN_SHARE): boolean {
-  return ms >= SHOWN_MS && ms > elapsedMs * share;
-}
-
-function partText({ elapsedMs }: Diagnosed, ms: number): string {
-  return `${durationText(ms)} of ${durationText(elapsedMs)}`;
 }
 
 /** Fewer failed first attempts, or a smaller share of them, are usual: about one of a thousand fails. */
