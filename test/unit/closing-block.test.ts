@@ -222,9 +222,7 @@ it('the closing block of several jobs has the open objects of each job', () => {
     { job: { name: 'refused' }, exitCode: 1 },
     { job: { name: 'waiting' } },
   ];
-  expect(
-    jobsBlock({ jobs, elapsedMs: 2500, reportPath: undefined, counts: new Tally(), next: 'cryptodl sql' }),
-  ).toEqual([
+  expect(jobsBlock({ jobs, elapsedMs: 2500, next: 'cryptodl sql' })).toEqual([
     '5 jobs: 1 succeeded, 4 failed, in 2.5s',
     '  full       63 not done (exit code 1)',
     '  stopped    58 ok, 1,005 not done (exit code 130)',

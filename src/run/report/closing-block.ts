@@ -2,14 +2,14 @@
 import type { Settled } from '../../http/host-states.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { Counters, Counts } from '../../model/counters.js';
+import type { Counts } from '../../model/counters.js';
 import { OUTCOME_KINDS } from '../../model/outcome.js';
 import { ABSENCE_REASONS, REASON_FACTS } from '../../model/absence-reasons.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
 import { bytesText, countText, durationText, numberText } from '../../model/units.js';
 import type { NetworkTotals } from './figures.js';
 import type { RunEnd } from './run-summary.js';
-import { NOTES, nextStep } from './tally.js';
+import { NOTES } from './tally.js';
 import type { CountName, Note, Tally } from './tally.js';
 
 type OfEnd = 'tally' | 'times' | 'shard' | 'dataPath' | 'reportPath' | 'quarantinePath' | 'undone' | 'alerts';
@@ -202,14 +202,10 @@ export interface JobsClosing {
     readonly end?: Pick<RunEnd, 'tally' | 'undone'>;
   }[];
   readonly elapsedMs: number;
-  readonly reportPath: string | undefined;
-  /** The counts of all jobs. */
-  readonly counts: Counters<CountName>;
-  /** The next step, unless it depends on the failures. */
   readonly next: string | undefined;
 }
 
-export function jobsBlock({ jobs, elapsedMs, reportPath, counts, next }: JobsClosing): string[] {
+export function jobsBlock({ jobs, elapsedMs, next }: JobsClosing): string[] {
   const succeeded = jobs.filter(({ exitCode }) => exitCode === 0).length;
   const width = Math.max(10, ...jobs.map(({ job }) => job.name.length));
   const all =
@@ -221,7 +217,6 @@ export function jobsBlock({ jobs, elapsedMs, reportPath, counts, next }: JobsClo
       const code = exitCode === 0 ? '' : ` (exit code ${exitCode})`;
       return row(name, exitCode === undefined ? 'not started' : counted + code, width);
     }),
-    ...row('failures', reportPath, width),
-    ...row('next', next ?? (reportPath && nextStep(counts, reportPath)), width),
+    ...row('next', next, width),
   ];
 }
