@@ -110,12 +110,10 @@ describe('the closing block', () => {
     // Of the first thirty, four are served. The rest of the run is too short to try a higher level again.
     refuseThenServe(26, 100);
     const result = await scene.vision('--breaker-failures 999 --retries 50');
-    const { code, summary, stderr } = result;
+    const { code, summary } = result;
     const levels = levelsOf(result);
     expect([code, levels[0]]).toEqual([0, expect.objectContaining({ from: 30, to: 21, why: 'refused' })]);
     const network = summary['network'] as { concurrency: number; settled?: unknown };
     expect(network.settled).toEqual({ level: network.concurrency, most: 128, why: 'refused' });
-    const line = /^ {2}settled {4}at \d+ objects in flight, of 128 at most: the host refused more$/m;
-    expect(stderr).toMatch(line);
   });
 });

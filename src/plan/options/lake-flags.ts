@@ -114,7 +114,7 @@ export const LAKE_FLAGS = {
       doc: 'read every row again; checks values, times, order and row counts',
     },
     upstream: {
-      doc: 'compare the lake with the archive; reads the listing, and the sidecar of each object with one request',
+      doc: 'compare the lake with the listing of the archive',
     },
     yes: {
       doc: 'remove; without this flag, print what would be removed',

@@ -199,6 +199,6 @@ export interface NetworkFigures extends Readonly<Figures['figures']> {
 }
 
 /** The requests of a run, or of all workers of a queue. */
-export type NetworkTotals = Pick<NetworkFigures, 'requests' | 'settled'> & {
+export type NetworkTotals = Pick<NetworkFigures, 'requests'> & {
   readonly retries: Pick<NetworkFigures['retries'], 'total'>;
 };

@@ -226,7 +226,7 @@ function partialText(
 }
 
 /** Examples of each kind in the closing block, at most. The failure report has all failures. */
-const EXAMPLES = 5;
+const EXAMPLES = 3;
 
 export class Tally extends Counters<CountName> {
   readonly #datasets = new Map<string, DatasetTally>();

@@ -24,7 +24,6 @@ import { CryptodlError } from '../../model/errors.js';
 import { listSeries as listArchived } from '../../plan/series-listing.js';
 import { FORMATS, seriesName } from '../../model/task.js';
 import type { ArchiveObject, Cadence, Series } from '../../model/task.js';
-import { publishedDigest } from '../../exchange/archive-client.js';
 
 export interface LakeCheck {
   readonly findings: readonly LakeFinding[];
@@ -159,11 +158,9 @@ async function checkLoosePath({ session, fix }: CheckContext, { kind, path }: Lo
   return { findings: [{ ...finding, done: `kept in ${kept}` }] };
 }
 
-// `verify --upstream`: compares held objects with the listing of the archive and with the digests in its sidecars.
+// `verify --upstream`: compares held objects with the listing of the archive.
 
-const SIDECARS_AT_ONCE = 16;
-
-/** Leaves out rows from REST and rows that the program made. Rejects if the listing or a sidecar cannot be fetched. */
+/** Leaves out rows from REST and rows that the program made. Rejects if the listing cannot be fetched. */
 async function upstreamFindings(
   session: Session,
   series: Series,
@@ -179,10 +176,7 @@ async function upstreamFindings(
     const held = [...lines.values()].filter((line) => line.cadence === cadence);
     if (held.length === 0) continue;
     const listed = await listedByKey(session, series, cadence, held);
-    const compare = (line: ObjectLine): Promise<LakeFinding | undefined> =>
-      findingOf(session, series, line, listed.get(line.key));
-    for await (const finding of mapOrdered(held, SIDECARS_AT_ONCE, compare))
-      if (finding !== undefined) findings.push(finding);
+    findings.push(...held.flatMap((line) => findingOf(series, line, listed.get(line.key)) ?? []));
   }
   return findings;
 }
@@ -209,25 +203,17 @@ async function listedByKey(
   return new Map([...objects.values()].map((object) => [object.key, object]));
 }
 
-async function findingOf(
-  session: Session,
+function findingOf(
   series: Series,
   line: ObjectLine,
   listed: ArchiveObject | undefined,
-): Promise<LakeFinding | undefined> {
+): LakeFinding | undefined {
   const about = { path: line.key, series, format: line.settings.format, periods: [line.period] };
   if (listed === undefined) return { kind: 'withdrawn', ...about, text: 'the archive no longer lists it' };
-  // The lake has rejected this revision, so its sidecar differs from the held object too.
+  // The lake has rejected this revision.
   if (line.shorter !== undefined && differenceOf(line.shorter, listed) === undefined) return undefined;
   const difference = differenceOf(line, listed);
-  if (difference !== undefined) return { kind: 'revised', ...about, text: difference };
-  const { fetch, options, stop, exchange } = session;
-  const { sidecar } = exchange.archive;
-  if (sidecar === undefined) return undefined;
-  const digest = await publishedDigest({ fetch, options, signal: stop.signal }, sidecar, line.key);
-  if (digest === undefined || digest === line.sha256 || digest === line.staleSidecar) return undefined;
-  const digests = `the sidecar names SHA-256 ${digest.slice(0, 12)}…, the held object has ${line.sha256.slice(0, 12)}…`;
-  return { kind: 'stale-digest', ...about, text: `${digests}; the listing shows no other ETag or size` };
+  return difference === undefined ? undefined : { kind: 'revised', ...about, text: difference };
 }
 
 function differenceOf(line: Pick<ObjectLine, 'etag' | 'bytes'>, listed: ArchiveObject): string | undefined {

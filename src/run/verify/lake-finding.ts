@@ -24,9 +24,7 @@ export type LakeFindingKind =
   /** The archive has another revision of a held object. */
   | 'revised'
   /** The archive no longer lists a held object. */
-  | 'withdrawn'
-  /** The archive's sidecar names another digest than the held object has. */
-  | 'stale-digest';
+  | 'withdrawn';
 
 export interface LakeFinding {
   readonly kind: LakeFindingKind;
@@ -64,7 +62,6 @@ export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding[
   unreadable: 'nothing-known',
   revised: 'repair',
   withdrawn: 'nothing-known',
-  'stale-digest': 'nothing-known',
 };
 
 /** `path` is relative to the lake's root. */
