@@ -118,7 +118,7 @@ async function checkAndFix(context: CheckContext, folder: SeriesFolder): Promise
 /** Longer than the time from the put of a file to the put of its manifest, with all attempts. */
 const SETTLED_MS = 15 * 60_000;
 /** Findings about a file that a manifest may name soon. */
-const FILE_FINDINGS: ReadonlySet<LakeFindingKind> = new Set(['damaged', 'unlisted', 'sidecar']);
+const FILE_FINDINGS: ReadonlySet<LakeFindingKind> = new Set(['damaged', 'unlisted']);
 
 /** The finding with a remark; undefined if its file is not recent. */
 function asRecent(root: string, finding: LakeFinding): LakeFinding | undefined {

@@ -13,8 +13,6 @@ export type LakeFindingKind =
   | 'line-damaged'
   /** A manifest line that a later version of cryptodl wrote. */
   | 'line-newer'
-  /** The sidecar of a zip is missing or names another digest. */
-  | 'sidecar'
   /** A symbolic link below the lake's root: it is not followed and not changed. */
   | 'link'
   /** A temporary file or an unfinished commit of a run that was killed. */
@@ -56,7 +54,6 @@ export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding[
   unlisted: 'fix',
   'line-damaged': 'fix',
   'line-newer': 'nothing-known',
-  sidecar: 'fix',
   link: 'nothing-known',
   leftover: 'fix',
   unreadable: 'nothing-known',
