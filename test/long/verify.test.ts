@@ -1,7 +1,6 @@
 /** `verify` finds whatever happened to a lake, and `verify --fix` and `repair` make it what it was. */
 import {
   appendFileSync,
-  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -225,8 +224,8 @@ const HARMS: readonly Harm[] = [
 ];
 
 describe('verify', () => {
-  it('reports a sound lake as sound, also with --deep and --upstream', async () => {
-    const result = await verify(sound, '--deep', '--upstream');
+  it('reports a sound lake as sound, also with --deep', async () => {
+    const result = await verify(sound, '--deep');
     expect([result.code, found(result)]).toEqual([0, []]);
     expect(result.events.at(-1)).toMatchObject({ event: 'summary', series: 1, files: 2, exitCode: 0 });
     expect((await verify(sound, '--quiet')).stderr).toBe('');
@@ -258,28 +257,6 @@ describe('verify', () => {
     expect(found(await verify(lake, '--deep'))).toEqual([]);
     const rows = (count: number): unknown => expect.stringContaining(`"rows":"${count}"`);
     expect(await parquetDigests(lake)).toEqual([rows(24), rows(30 * 24), digests[1]]);
-  });
-
-  it('--upstream fails with exit 1 when only the cached listing is available', async () => {
-    const lake = copy();
-    const env = { CRYPTODL_STATE_DIR: join(scratch, 'state-of-upstream') };
-    const ask = (): Promise<CliResult> =>
-      cryptodl(
-        ['verify', '--upstream', '--out', lake, '--archive-url', archive.url, '--now', NOW, ...NO_PROGRESS],
-        {
-          env,
-        },
-      );
-    expect((await ask()).code).toBe(0);
-    archive.fault = (path, _request, response) => {
-      if (!path.includes('prefix=')) return false;
-      response.writeHead(503).end();
-      return true;
-    };
-    const result = await ask();
-    archive.fault = undefined;
-    expect([result.code, result.stdout]).toEqual([1, '']);
-    expect(result.stderr).toContain('leave --upstream out');
   });
 
   it('does not change a series that a later version of cryptodl has written', async () => {
@@ -372,38 +349,6 @@ describe('verify', () => {
   });
 });
 
-describe('verify --upstream', () => {
-  const PREFIX = 'data/futures/um/daily/klines/BTCUSDT/1h';
-  const keyOf = (day: string): string => `${PREFIX}/BTCUSDT-1h-${day}.zip`;
-
-  it('finds a revised object and a withdrawn object; repair --upstream takes the revision', async () => {
-    const other = join(scratch, 'revised');
-    cpSync(folder, other, { recursive: true });
-    const day = { from: '2026-10-02', to: '2026-10-02' };
-    makeArchive(other, { ...klines, symbols: ['BTCUSDT'], ...day, seed: 7 });
-    for (const ending of ['', '.CHECKSUM']) rmSync(join(other, keyOf('2026-10-03') + ending));
-    const changed = await startArchive(other);
-    const lake = copy();
-    const at = ['--archive-url', changed.url];
-    try {
-      const result = await verify(lake, '--upstream', ...at);
-      expect([result.code, found(result)]).toEqual([
-        4,
-        [`revised ${keyOf('2026-10-02')}`, `withdrawn ${keyOf('2026-10-03')}`],
-      ]);
-      for (const ending of ['', '.CHECKSUM'])
-        copyFileSync(join(folder, keyOf('2026-10-03') + ending), join(other, keyOf('2026-10-03') + ending));
-      expect((await repair(lake, '--upstream', ...at)).code).toBe(0);
-      expect(found(await verify(lake, '--upstream', '--deep', ...at))).toEqual([]);
-      const fresh = newLake();
-      await cryptodlOk([...vision(fresh), '--from', '2026-09-28', ...at]);
-      expect(await parquetDigests(lake)).toEqual(await parquetDigests(fresh));
-    } finally {
-      await changed.close();
-    }
-  });
-});
-
 describe('repair', () => {
   it('fetches the missing days between the first and the last held day, once', async () => {
     const lake = newLake();
@@ -463,7 +408,7 @@ describe('a lake', () => {
   it('is sound and keeps its rows when the clock is set back', async () => {
     const lake = copy();
     const then = ['--now', '2026-09-30T08:00:00Z'];
-    expect(found(await verify(lake, '--deep', '--upstream', ...then))).toEqual([]);
+    expect(found(await verify(lake, '--deep', ...then))).toEqual([]);
     expect((await repair(lake, ...then)).code).toBe(0);
     expect((await cryptodl(['vision', ...places(lake), ...then])).code).toBe(0);
     expect(await parquetDigests(lake)).toEqual(digests);

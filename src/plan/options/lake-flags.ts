@@ -113,9 +113,6 @@ export const LAKE_FLAGS = {
     deep: {
       doc: 'read every row again; checks values, times, order and row counts',
     },
-    upstream: {
-      doc: 'compare the lake with the listing of the archive',
-    },
     yes: {
       doc: 'remove; without this flag, print what would be removed',
     },

@@ -11,6 +11,7 @@ import type { OpenBreaker } from '../../http/host-states.js';
 import type { BreakerState } from '../../http/retry/breaker.js';
 import type { RequestCount } from '../../model/observer.js';
 import type { Stack } from '../../http/stack.js';
+import type { ThrottleFigures } from '../../http/throttle/throttle.js';
 import type { Clock } from '../../model/clock.js';
 import type { Concurrency } from '../queue/concurrency.js';
 import type { Costs, LoopDelay } from './costs.js';
@@ -199,6 +200,8 @@ export function networkFigures(measured: Measured) {
   return () => {
     const hours = Math.max(clock.monotonic() - openedAt, 1) / 3_600_000;
     const sockets = pools.use();
+    const refusalsPerHour = Math.round(throttle.figures.refusals / hours);
+    const limiter: ThrottleFigures & { refusalsPerHour: number } = { ...throttle.figures, refusalsPerHour };
     return {
       ...figures.figures,
       /** Objects that may be in flight now, and how often failures lowered this number. */
@@ -206,7 +209,7 @@ export function networkFigures(measured: Measured) {
       retreats: concurrency.retreats,
       /** Present if the concurrency settled below its maximum. */
       settled: concurrency.settled,
-      limiter: { ...throttle.figures, refusalsPerHour: Math.round(throttle.figures.refusals / hours) },
+      limiter,
       // With a limit of sockets, requests wait in a layer above the pool: they count as queued too.
       pool: {
         ...sockets,

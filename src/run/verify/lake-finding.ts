@@ -18,15 +18,11 @@ export type LakeFindingKind =
   /** A temporary file or an unfinished commit of a run that was killed. */
   | 'leftover'
   /** The file system refuses to read the file, or it is not a regular file. */
-  | 'unreadable'
-  /** The archive has another revision of a held object. */
-  | 'revised'
-  /** The archive no longer lists a held object. */
-  | 'withdrawn';
+  | 'unreadable';
 
 export interface LakeFinding {
   readonly kind: LakeFindingKind;
-  /** Relative to the lake's root, with `/`; for objects of the archive their key. */
+  /** Relative to the lake's root, with `/`. */
   readonly path: string;
   /** Line number in the manifest, from 1. */
   readonly line?: number;
@@ -57,8 +53,6 @@ export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding[
   link: 'nothing-known',
   leftover: 'fix',
   unreadable: 'nothing-known',
-  revised: 'repair',
-  withdrawn: 'nothing-known',
 };
 
 /** `path` is relative to the lake's root. */
