@@ -28,26 +28,6 @@ const failures = (costs: NetworkFigures['costMs']['failures']): Partial<NetworkF
 const bucket = (isChosen: boolean, waitedMs = 1) => ({ waits: 1, refusals: 0, waitedMs, isChosen });
 
 describe('the diagnosis of a run', () => {
-  it('has the proxies one by one, and the egress group', () => {
-    const proxy = { requests: 1200, failures: 0, refusals: 0, isDead: false, pausedMs: 0 };
-    const proxies = [
-      { ...proxy, proxy: 'a:1' },
-      { ...proxy, proxy: 'b:1', failures: 3, isDead: true },
-      { ...proxy, proxy: 'c:1', refusals: 1, pausedMs: 90_000 },
-    ];
-    expect(lines({ proxies })).toEqual([
-      '  proxies    a:1: 1,200 requests',
-      '             b:1: 1,200 requests, 3 failed at the proxy, does not work',
-      '             c:1: 1,200 requests, 1 refused by a host, paused for another 90s',
-    ]);
-    const group = { name: 'office', members: 6, isShared: true };
-    const limiter = { ...QUIET.limiter, group };
-    expect(lines({ limiter })).toEqual(['  group      office: 6 programs']);
-    expect(lines({ limiter: { ...limiter, group: { ...group, isShared: false } } })).toEqual([
-      '  group      office: 6 programs, without Redis at the end',
-    ]);
-  });
-
   it('of a run that nothing held up is empty', () => {
     expect(lines({})).toEqual([]);
   });

@@ -42,7 +42,9 @@ export function closingBlock(closing: Closing, isQuiet = false): string[] {
       ...overlapLines(tally),
     ]),
     ...(trouble.nothingNew ? [NOTHING_NEW] : []),
-    ...unlessQuiet([...substituteLines(tally), ...noteLines(tally, ['changed', 'withdrawn'])]),
+    ...unlessQuiet(
+      noteLines(tally, ['archiveFailed.fromRest', 'archiveFailed.held', 'changed', 'withdrawn']),
+    ),
     ...noteLines(tally, ['shorter']),
     ...(isQuiet && !trouble.strict ? [] : named(tally, PARTIAL, 'outcome.partial', partial)),
     ...(Object.keys(tally.absentBy) as AbsenceReason[])
@@ -137,14 +139,6 @@ function work({ tally, network, times: { workMs } }: Closing): string[] {
 
 function noteLines(tally: Tally, notes: readonly Note[]): string[] {
   return notes.flatMap((note) => named(tally, NOTES[note], note));
-}
-
-function substituteLines(tally: Tally): string[] {
-  const next = 'the archive did not answer; the next run tries it again';
-  return [
-    ...some(tally.of('archiveFailed.fromRest'), `from REST: ${next}, and its rows replace these`),
-    ...some(tally.of('archiveFailed.held'), `held from REST stay: ${next}`),
-  ].map((line) => `  ${line}`);
 }
 
 function failedLines(tally: Tally): string[] {

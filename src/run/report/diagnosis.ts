@@ -1,8 +1,8 @@
 /** The avoidable part of the time of a run, and the flag that changes it. */
 import type { Wait } from '../../model/fetch.js';
 import type { ErrorCode } from '../../model/errors.js';
-import { bytesText, countText, durationText, numberText } from '../../model/units.js';
-import { row, some } from './closing-block.js';
+import { countText, numberText } from '../../model/units.js';
+import { row } from './closing-block.js';
 import type { NetworkFigures } from './figures.js';
 
 interface Diagnosed {
@@ -14,52 +14,11 @@ interface Diagnosed {
 const SHOWN_SHARE = 0.1;
 const SHOWN_MS = 1000;
 
-/** Figures of the proxies, the group and the bucket, where they are used; the refusals; the largest cost, and the flag that lowers it. */
+/** The refusals; the largest cost, and the flag that lowers it. */
 export function diagnosisLines(run: Diagnosed): string[] {
-  const { network } = run;
-  return [
-    ...network.proxies.flatMap((proxy, at) => row(at === 0 ? 'proxies' : '', proxyText(proxy))),
-    ...row('group', groupText(network)),
-    ...row('bucket', lakeText(network)),
-    ...row('refused', refusedText(network)),
-    ...row('bottleneck', bottleneckText(run)),
-  ];
-}
-
-function proxyText(figures: NetworkFigures['proxies'][number]): string {
-  const { proxy, requests, failures, refusals, isDead, pausedMs } = figures;
-  const parts = [
-    countText(requests, 'request'),
-    ...some(failures, 'failed at the proxy'),
-    ...some(refusals, 'refused by a host'),
-    ...(pausedMs > 0 ? [`paused for another ${durationText(pausedMs)}`] : []),
-    ...(isDead ? ['does not work'] : []),
-  ];
-  return `${proxy}: ${parts.join(', ')}`;
-}
-
-/** The programs that shared the limits of the run. */
-function groupText({ limiter: { group } }: NetworkFigures): string | undefined {
-  const end = group?.isShared === false ? ', without Redis at the end' : '';
-  return group && `${group.name}: ${countText(group.members, 'program')}${end}`;
-}
-
-function lakeText({ lake }: NetworkFigures): string | undefined {
-  if (lake === undefined || lake.host === '') return undefined;
-  const { host, requests, sentBytes, receivedBytes } = lake;
-  const retried = Object.values(lake.retries).reduce((sum, count) => sum + count, 0);
-  const parts = [
-    ...Object.entries(requests).map(([method, count]) => `${numberText(count)} ${method}`),
-    ...some(retried, 'retried'),
-    `${bytesText(sentBytes)} sent`,
-    `${bytesText(receivedBytes)} received`,
-  ];
-  return `${host}: ${parts.join(', ')}`;
-}
-
-function refusedText({ limiter: { refusals, refusalsPerHour } }: NetworkFigures): string | undefined {
-  if (refusals === 0) return undefined;
-  return `${countText(refusals, 'time')} by a limit of the host (429, 418), ${numberText(refusalsPerHour)} per hour`;
+  const { refusals, refusalsPerHour } = run.network.limiter;
+  const refused = `${countText(refusals, 'time')} by a limit of the host (429, 418), ${numberText(refusalsPerHour)} per hour`;
+  return [...row('refused', refusals === 0 ? undefined : refused), ...row('bottleneck', bottleneckText(run))];
 }
 
 type Bottleneck = readonly [what: string, advice: string];

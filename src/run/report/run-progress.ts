@@ -104,8 +104,7 @@ export class RunProgress implements RunFollower {
       const state = progressState(live, { elapsedMs, bytesPerSecond, retriedBefore });
       if (mode === 'json') emit(progressFields(state));
       else if (mode === 'plain') stream.write(`${label}${progressText(state)}\n`);
-      else if (state.phase === 'work' || elapsedMs >= PLAN_SHOWN_AFTER_MS)
-        this.#draw(barText(state));
+      else if (state.phase === 'work' || elapsedMs >= PLAN_SHOWN_AFTER_MS) this.#draw(barText(state));
     };
   }
 
