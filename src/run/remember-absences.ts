@@ -57,12 +57,9 @@ interface Found {
 
 /** Collects the absent and failed periods of a run in memory, until `write`. */
 export class AbsenceNotes {
-  readonly #context: AbsenceContext;
   readonly #bySeries = new Map<string, Stretch[]>();
 
-  constructor(context: AbsenceContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: AbsenceContext) {}
 
   /** Notes an absent period, and the earlier periods with the same reason from the day `since`. */
   note(series: Series, period: Period, reason: AbsenceReason, found: Found = {}): void {
@@ -131,7 +128,7 @@ export class AbsenceNotes {
   }
 
   #stretchesOf(series: Series): Stretch[] {
-    const folder = seriesFolder(this.#context.exchange.name, series);
+    const folder = seriesFolder(this.context.exchange.name, series);
     const stretches = this.#bySeries.get(folder) ?? [];
     this.#bySeries.set(folder, stretches);
     return stretches;
@@ -139,7 +136,7 @@ export class AbsenceNotes {
 
   /** Writes the notes of the series that the lake holds. No other writer may change their manifests at the same time. */
   async write(): Promise<void> {
-    const { paths, manifests } = this.#context;
+    const { paths, manifests } = this.context;
     for (const [name, stretches] of this.#bySeries) {
       const folder = await checkedFolder(paths.root, name);
       const manifest = await manifests.of(folder);
@@ -152,7 +149,7 @@ export class AbsenceNotes {
   /** Lines only for new facts: another reason or error, or the same answer after a repetition that was due. */
   #linesOf(manifest: Manifest, { note, from, to }: Stretch): AbsentLine[] {
     const { cadence, reason, failed, refused, isKept } = note;
-    const { nowMs } = this.#context;
+    const { nowMs } = this.context;
     const at = new Date(nowMs).toISOString();
     const lines: { line: AbsentLine; end: number }[] = [];
     for (let number = from; number < to; number += 1) {

@@ -137,7 +137,6 @@ export interface ReportFileOptions {
 
 /** The first failure creates the file. Holes are written to it, but do not create it. */
 export class FailureFile implements FailureReport {
-  readonly #options: ReportFileOptions;
   readonly #replaces: boolean;
   #holes: string[] = [];
   /** The written file: beside the earlier one while it replaces one. */
@@ -145,8 +144,7 @@ export class FailureFile implements FailureReport {
   /** Resolves when all lines so far are written. */
   #written: Promise<FileHandle> | undefined;
 
-  constructor(options: ReportFileOptions) {
-    this.#options = options;
+  constructor(private readonly options: ReportFileOptions) {
     this.#replaces = options.mode === 'replace';
     this.#path = options.path;
   }
@@ -169,7 +167,7 @@ export class FailureFile implements FailureReport {
   }
 
   async close(isComplete: boolean): Promise<string | undefined> {
-    const { path: target, mode } = this.#options;
+    const { path: target, mode } = this.options;
     if (this.#written === undefined) {
       if (!isComplete) return this.#replaces ? target : undefined;
       // A run without failures removes the report of an earlier run, and what a killed retry has left beside it.
@@ -195,7 +193,7 @@ export class FailureFile implements FailureReport {
   }
 
   async #start(): Promise<FileHandle> {
-    const { path, mode, header } = this.#options;
+    const { path, mode, header } = this.options;
     await makeFolder(dirname(path));
     if (this.#replaces) this.#path = await stagedBeside(path);
     // Checked again, because hours may have passed since the run began.
