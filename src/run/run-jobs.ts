@@ -1,11 +1,9 @@
 /** Several runs, one after the other or side by side: one closing block, one exit code. */
-import { realpathSync } from 'node:fs';
-import { basename, dirname, join, parse } from 'node:path';
+import { join, parse } from 'node:path';
 import { withSignals } from './look-up.js';
 import type { LookUp } from './look-up.js';
 import { grouped } from '../model/by-name.js';
 import { Counters } from '../model/counters.js';
-import { errnoOf } from '../model/errors.js';
 import { exitCodeOfJobs } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { SharedResources } from '../model/io.js';
@@ -37,7 +35,7 @@ interface Ended extends Partial<PrintedRun> {
 /** Runs jobs with their lakes on the local disk. */
 export async function runLocally(request: JobsRun, lakes: Mirrors): Promise<ExitCode> {
   const jobs: Job[] = [];
-  for (const job of request.jobs) jobs.push({ ...job, resolved: await lakes.resolve(job.resolved) });
+  for (const job of request.jobs) jobs.push({ ...job, resolved: await lakes.resolve(withOwnReport(job)) });
   return runJobs({ ...request, jobs, resolved: await lakes.resolve(request.resolved) });
 }
 
@@ -54,8 +52,7 @@ async function runJobs(command: JobsRun): Promise<ExitCode> {
     const common = most > 1 ? new SharedResources() : undefined;
     const printed = new Map<Job, PrintedRun>();
     const runJob = async (job: Job): Promise<void> => {
-      const { name, verb } = job;
-      const resolved = withOwnReport(job);
+      const { name, verb, resolved } = job;
       const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
       const read = endedBySignals(io, readSymbolFile);
       const run = { ...request, resolved, read, verb, common };
@@ -90,17 +87,7 @@ function withOwnReport({ name, resolved }: Job): Resolved {
 /** The jobs of each lake, which has one run at a time. If jobs run one at a time: all jobs in their order. */
 function chainsOf(jobs: readonly Job[], most: number, home: string | undefined): (readonly Job[])[] {
   if (most === 1) return [jobs];
-  return [...grouped(jobs, ({ resolved }) => lakeAt(absolutePath(resolved.options.out, home))).values()];
-}
-
-/** Identifies a lake by its path without symbolic links. */
-function lakeAt(path: string): string {
-  try {
-    return realpathSync.native(path);
-  } catch (error) {
-    // Other errors are reported when the lake is opened.
-    return errnoOf(error) === 'ENOENT' ? join(lakeAt(dirname(path)), basename(path)) : path;
-  }
+  return [...grouped(jobs, ({ resolved }) => absolutePath(resolved.options.out, home)).values()];
 }
 
 interface End {

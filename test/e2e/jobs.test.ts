@@ -1,5 +1,5 @@
 /** `cryptodl run FILE`: several jobs, one closing block, one exit code. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -326,10 +326,8 @@ jobs:
     expect(files('a').concat(files('b'))).toHaveLength(2);
   });
 
-  it('jobs of one lake that does not exist yet run one after the other, with links on its path', async () => {
-    mkdirSync(join(cwd, 'real'));
-    symlinkSync('real', join(cwd, 'link'));
-    const outs = ['real/new', 'link/new', 'real/../real/new'];
+  it('jobs of one lake that does not exist yet run one after the other', async () => {
+    const outs = ['real/new', 'real/../real/new', join(cwd, 'real/new')];
     const each = outs.map((out, index) => `  on${index}: { verb: vision, symbols: BTCUSDT, out: ${out} }`);
     const text = `defaults: { dataset: klines, interval: 1h, days: 1 }\njobs:\n${each.join('\n')}\n`;
     const result = await run(['run', jobs(text), '--jobs', '4', '--json', ...FAST]);
