@@ -21,12 +21,9 @@ const MOST_DAYS = 1000;
 type CutDaysSession = Pick<Session, 'paths' | 'manifests' | 'exchange' | 'tell' | 'nowMs'>;
 
 export class CutDays {
-  readonly #session: CutDaysSession;
   #doubtful: DoubtfulDay[] = [];
 
-  constructor(session: CutDaysSession) {
-    this.#session = session;
-  }
+  constructor(private readonly session: CutDaysSession) {}
 
   /** Keeps a day that may be cut, to report it later. False: the day is not cut, and the caller reports it at once. */
   async doubt(day: DoubtfulDay): Promise<boolean> {
@@ -34,12 +31,12 @@ export class CutDays {
     const { period } = object;
     const { market, dataset } = plan.series;
     if (
-      findDataset(this.#session.exchange, market, dataset)?.rate === undefined ||
+      findDataset(this.session.exchange, market, dataset)?.rate === undefined ||
       period.cadence !== 'daily' ||
       object.rest?.open === true
     )
       return false;
-    const { exchange } = this.#session;
+    const { exchange } = this.session;
     const silent = silentStretches(outcome, exchange);
     if (silent.length + longStretches({ ...outcome, day: period.from }, exchange).length === 0) return false;
     this.#doubtful.push(day);
@@ -59,7 +56,7 @@ export class CutDays {
     const [first] = days;
     if (first === undefined) return;
     const { series, settings } = first.plan;
-    const { paths, manifests, exchange, nowMs } = this.#session;
+    const { paths, manifests, exchange, nowMs } = this.session;
     const manifest = await manifests.of(await paths.folder(seriesFolder(exchange.name, series)));
     const held = { held: manifest[settings.format], absences: manifest.absences };
     const spec = findDataset(exchange, series.market, series.dataset);
@@ -72,7 +69,7 @@ export class CutDays {
       // A silence before the first rows of a series, or after its last ones, is none.
       const isWhole = gaps.length === 0 && silences !== undefined && outcome.ids === undefined;
       const cut = gaps.length === 0 ? outcome : { ...outcome, kind: 'partial' as const, gaps };
-      await this.#session.tell(plan, object, isWhole ? { ...whole, kind: 'ok' } : cut);
+      await this.session.tell(plan, object, isWhole ? { ...whole, kind: 'ok' } : cut);
     }
   }
 }

@@ -18,7 +18,6 @@ export interface DeadlineOptions {
 const GRACE_MS = 2000;
 
 export class Deadline {
-  readonly #options: DeadlineOptions;
   readonly #over = new AbortController();
   readonly #waitEnd = new AbortController();
   #timer: Timer | undefined;
@@ -26,8 +25,7 @@ export class Deadline {
   /** Whether the deadline stopped the run before its work began. */
   isEarly = false;
 
-  constructor(options: DeadlineOptions) {
-    this.#options = options;
+  constructor(private readonly options: DeadlineOptions) {
     const { clock, maxDurationMs, stop } = options;
     if (maxDurationMs === undefined) return;
     // Each waiting request adds a listener.
@@ -46,7 +44,7 @@ export class Deadline {
 
   /** Aborts when the waits of requests end: soon after the deadline, or when the run stops. Undefined without a deadline. */
   get waitSignal(): AbortSignal | undefined {
-    return this.#options.maxDurationMs === undefined ? undefined : this.#waitEnd.signal;
+    return this.options.maxDurationMs === undefined ? undefined : this.#waitEnd.signal;
   }
 
   /** To be called when the plan is complete. From then on the deadline does not abort the run, but each task that has not begun fails. */
@@ -72,7 +70,7 @@ export class Deadline {
 
   /** Ends early at the deadline. Rejects when the run is stopped. */
   async sleep(delayMs: number): Promise<void> {
-    const { clock, stop } = this.#options;
+    const { clock, stop } = this.options;
     try {
       await clock.sleep(delayMs, AbortSignal.any([stop.signal, this.#over.signal]));
     } catch (error) {
@@ -85,7 +83,7 @@ export class Deadline {
   }
 
   #end(): void {
-    const { clock, stop } = this.#options;
+    const { clock, stop } = this.options;
     if (stop.signal.aborted) return;
     if (!this.#isAtWork) {
       this.isEarly = true;
@@ -93,13 +91,13 @@ export class Deadline {
       return;
     }
     this.#over.abort();
-    this.#options.onOver?.();
+    this.options.onOver?.();
     this.#timer = clock.timer(GRACE_MS, () => {
       this.#waitEnd.abort(new CryptodlError('time-over', `${this.#what()} ended`));
     });
   }
 
   #what(): string {
-    return `--max-duration ${durationText(this.#options.maxDurationMs ?? 0)}`;
+    return `--max-duration ${durationText(this.options.maxDurationMs ?? 0)}`;
   }
 }

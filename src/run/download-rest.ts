@@ -44,21 +44,18 @@ export function memoryOfRest(exchange: Exchange, series: Series, { cadence, from
 
 /** Downloads periods of REST. Consecutive periods of a series share their pages. */
 export class RestDownloads {
-  readonly #session: Session;
   /** By the name of the series. */
   readonly #running = new Map<string, Running>();
   #hasWarned = false;
 
-  constructor(session: Session) {
-    this.#session = session;
-  }
+  constructor(private readonly session: Session) {}
 
   /**
    * A period that REST no longer keeps, or has no rows of, is absent. `skip`: the held object stays, because REST does not have
    * more rows than it, or answered with one of the codes above. Rejects with a typed error.
    */
   async download(series: Series, object: ArchiveObject, rest: RestPeriod): Promise<Download<ReceivedObject>> {
-    const spec = findDataset(this.#session.exchange, series.market, series.dataset);
+    const spec = findDataset(this.session.exchange, series.market, series.dataset);
     if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
     try {
       const { rows, isBeforeFirst, servedAt } = await this.#rowsOf(series, spec, object.period, rest);
@@ -106,7 +103,7 @@ export class RestDownloads {
 
   #begin(series: Series, spec: DatasetSpec, span: Pick<Period, 'from' | 'to'>): Running {
     const asked = restSpan(spec, span);
-    const { exchange, rest } = this.#session;
+    const { exchange, rest } = this.session;
     const parts = routesOf(exchange, series).map(
       ({ route, series: part }) => [part.dataset, rest.pages(route, part, asked)] as const,
     );
@@ -127,7 +124,7 @@ export class RestDownloads {
     if (error.code === 'symbol-unknown' && reasonIfEmpty === 'delisted') return reasonIfEmpty;
     // When REST fills a gap of the archive, further codes count as no rows: REST drops old symbols and refuses some countries.
     if (fills !== true || !NOT_IN_REST.has(error.code)) throw error;
-    if (error.code === 'location-restricted' && !this.#hasWarned) this.#session.observer.warn(error.message);
+    if (error.code === 'location-restricted' && !this.#hasWarned) this.session.observer.warn(error.message);
     this.#hasWarned ||= error.code === 'location-restricted';
     return reasonIfEmpty;
   }

@@ -63,7 +63,7 @@ interface RunOutput {
   readonly io: Io;
   readonly log: Log;
   readonly signalled: () => Signalled;
-  /** Set for one of several jobs: the next step is printed once, for the command as a whole. */
+  /** Set for one of several jobs: a next step without failures is printed once, for the command as a whole. */
   readonly job?: Pick<Job, 'name' | 'explain'>;
   /** The outputs of the command for other programs. */
   readonly monitors?: Monitors;
@@ -167,7 +167,7 @@ function asEvent({ series, action, object }: Task, job: string | undefined): obj
   };
 }
 
-/** Replaces the live view after the first signal. */
+/** Replaces the live line after the first signal. */
 const ENDING = 'ending: files that are written now are finished first; Ctrl-C ends at once';
 
 function conclude(
@@ -178,9 +178,7 @@ function conclude(
 ): void {
   const { exitCode } = summary;
   const isSignalled = signalled() !== undefined;
-  // The path of the common report of several jobs is printed once, after the last one.
-  const reportPath =
-    end.reportPath === undefined || job !== undefined ? undefined : shownPath(end.reportPath);
+  const reportPath = end.reportPath && shownPath(end.reportPath);
   const trouble = { strict: end.status.strict, nothingNew: exitCode === 5 };
   const next = isSignalled
     ? CONTINUE
@@ -194,7 +192,13 @@ function conclude(
   const { network, times } = end;
   const elapsedMs = times.elapsedMs - times.pausedMs;
   const diagnosis = diagnosisLines({ network, elapsedMs });
-  const closing = { ...end, diagnosis, reportPath, trouble, next: job === undefined ? next : undefined };
+  const closing = {
+    ...end,
+    diagnosis,
+    reportPath,
+    trouble,
+    next: job === undefined || reportPath !== undefined ? next : undefined,
+  };
   const lines = closingBlock(closing, resolved.options.quiet);
   reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.of('shorter') === 0 });
   for (const alert of end.alerts) reporter.event('alert', alert);

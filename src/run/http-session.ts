@@ -7,7 +7,6 @@ import { Copies } from '../http/response-cache.js';
 import { Failover } from '../http/retry/fallback-host.js';
 import type { RetryBudget } from '../http/retry/budget.js';
 import { createStack } from '../http/stack.js';
-import type { Stack } from '../http/stack.js';
 import { egressGroupOf } from '../http/throttle/group.js';
 import { usage } from '../model/errors.js';
 import { openFiles } from '../model/machine.js';
@@ -19,8 +18,7 @@ import type { VerbRequest } from '../plan/options/verb-request.js';
 import type { Probe } from '../plan/series-listing.js';
 import { Concurrency, allowedInFlight, mostInFlight } from './queue/concurrency.js';
 import { Costs, LoopDelay } from './report/costs.js';
-import { Figures } from './report/figures.js';
-import type { NetworkFigures } from './report/figures.js';
+import { Figures, networkFigures } from './report/figures.js';
 import type { LiveRun } from './report/live-run.js';
 import { marketsOf } from '../plan/select/select-datasets.js';
 import { archiveAnswers, probeSidecar } from '../exchange/archive-client.js';
@@ -56,9 +54,7 @@ export function openHttp(request: HttpRequest, signals: Signals) {
     nowMs,
     clock,
     isReadOnly: options.dryRun,
-    warn: (message) => {
-      observer.warn(message);
-    },
+    warn: observer.warn.bind(observer),
   });
   const { fetch, throttle } = stack;
   const { signal } = signals;
@@ -101,10 +97,13 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
   const folder = stateFolder(options, surroundings);
   const proxies = proxiesOf(options.proxy, surroundings);
   const hasLanes = proxies.several.length > 1;
-  refuseGroupOfProxies(options, hasLanes);
-  const warn = (text: string): void => {
-    observer.warn(text);
-  };
+  // The programs of a group share one public address, and each proxy has another one.
+  if (options.egressGroup !== undefined && hasLanes)
+    throw usage(
+      '--egress-group is for one public address, and --proxy names several proxies',
+      'leave one of them out',
+    );
+  const warn = observer.warn.bind(observer);
   const figures = new Figures(request.live.counts);
   const costs = new Costs(clock);
   const concurrency = concurrencyOf(request);
@@ -134,18 +133,22 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
   group?.enter();
   const loopDelay = new LoopDelay();
   loopDelay.start();
-  const openedAt = clock.monotonic();
-  const network = (): NetworkFigures => {
-    const hours = Math.max(clock.monotonic() - openedAt, 1) / 3_600_000;
-    return networkFigures({ stack, figures, costs, concurrency, loopDelay }, hours);
-  };
-  const hosts = (): HostStates => hostStates(stack, figures, budgets);
+  const hosts = (): HostStates => ({
+    buckets: stack.throttle.states,
+    breakers: figures.openBreakers,
+    deadProxies: stack.proxies().flatMap(({ proxy, isDead }) => (isDead ? [proxy] : [])),
+    retryBudgets: Object.fromEntries([...budgets].map(([host, { state }]) => [host, state])),
+  });
   return {
     stack,
     bans,
     /** Whether several proxies share the requests. */
     hasLanes,
-    figures: { concurrency, network, hosts },
+    figures: {
+      concurrency,
+      network: networkFigures({ clock, stack, figures, costs, concurrency, loopDelay }),
+      hosts,
+    },
     close: async (): Promise<void> => {
       loopDelay.stop();
       await bans.written();
@@ -155,67 +158,12 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
   };
 }
 
-function hostStates(
-  { throttle, proxies }: Stack,
-  { openBreakers }: Figures,
-  budgets: ReadonlyMap<string, RetryBudget>,
-): HostStates {
-  return {
-    buckets: throttle.states,
-    breakers: openBreakers,
-    deadProxies: proxies().flatMap(({ proxy, isDead }) => (isDead ? [proxy] : [])),
-    retryBudgets: Object.fromEntries([...budgets].map(([host, { state }]) => [host, state])),
-  };
-}
-
-interface Measured {
-  readonly stack: Stack;
-  readonly figures: Figures;
-  readonly costs: Costs;
-  readonly concurrency: Concurrency;
-  readonly loopDelay: LoopDelay;
-}
-
-/** `hours`: since the run began. */
-function networkFigures(
-  { stack, figures, costs, concurrency, loopDelay }: Measured,
-  hours: number,
-): NetworkFigures {
-  const { throttle, pools } = stack;
-  const sockets = pools.use();
-  return {
-    ...figures.figures,
-    concurrency: concurrency.limit,
-    retreats: concurrency.retreats,
-    settled: concurrency.settled,
-    limiter: { ...throttle.figures, refusalsPerHour: Math.round(throttle.figures.refusals / hours) },
-    // With a limit of sockets, requests wait in a layer above the pool: they count as queued too.
-    pool: {
-      ...sockets,
-      queued: sockets.queued + costs.waiting('socket') + costs.waiting('socket-of-host'),
-    },
-    proxies: stack.proxies(),
-    dns: pools.dns(),
-    costMs: costs.figures,
-    loopDelayMs: loopDelay.figures,
-  };
-}
-
 function concurrencyOf({ concurrency, observer, resolved: { options } }: HttpRequest): Concurrency {
   const found = concurrency ?? new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
   found.onLevel = (change) => {
     observer.event('concurrency', change);
   };
   return found;
-}
-
-/** The programs of a group share one public address, and each proxy has another one. */
-function refuseGroupOfProxies({ egressGroup }: Pick<Options, 'egressGroup'>, hasLanes: boolean): void {
-  if (egressGroup === undefined || !hasLanes) return;
-  throw usage(
-    '--egress-group is for one public address, and --proxy names several proxies',
-    'leave one of them out',
-  );
 }
 
 /** The maximum of `auto` by default. */
@@ -233,13 +181,9 @@ function warnOfMany(
     observer.warn(
       `--concurrency is ${fits} instead of ${allowed}: this process may open only ${openFiles()} files (ulimit -n)`,
     );
-  const isOfRest = verb === 'metrics' && joined === undefined;
-  const most = isOfRest ? REST_MOST : ARCHIVE_MOST;
+  const most = verb === 'metrics' && joined === undefined ? REST_MOST : ARCHIVE_MOST;
   if (concurrency.kind !== 'fixed' || concurrency.limit <= most) return;
-  const why = isOfRest
-    ? 'series in flight are not faster, because REST limits requests per minute'
-    : 'objects in flight are not faster at the archive';
   observer.warn(
-    `--concurrency ${concurrency.limit}: more than ${most} ${why}; the host may refuse this address`,
+    `--concurrency ${concurrency.limit}: more than ${most} objects in flight are not faster; the host may refuse this address`,
   );
 }

@@ -11,7 +11,6 @@ import type { Invocation, RawLayer, Resolved } from '../plan/options/resolve.js'
 import type { VerbSpec, VerbSpecs } from '../plan/options/verb-spec.js';
 import { readPatterns, readSymbolFile } from '../plan/options/symbols.js';
 import type { ReadList } from '../plan/options/symbols.js';
-import type { PastFailures } from './select-failures.js';
 import { parseDownload } from '../plan/select/select-series.js';
 import { didYouMean } from '../text/did-you-mean.js';
 import type { Exchange } from '../exchange/exchange.js';
@@ -73,11 +72,9 @@ function chosen(
   return entries.filter(({ name }) => only.includes(name));
 }
 
-/** One run of `cryptodl run`, or of `cryptodl retry` for the report of such a command. */
+/** One run of `cryptodl run`. */
 export interface Job extends Omit<JobEntry, 'layer'> {
   readonly resolved: Resolved;
-  /** The failures to repeat. Default: the options select the objects. */
-  readonly failures?: PastFailures | undefined;
 }
 
 /** Throws the usage errors that the options and symbol files of a run cause. Sends no request and does not read the lake. */

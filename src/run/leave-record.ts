@@ -1,9 +1,8 @@
 /** Judges a run, and leaves its record in its lake. */
 import { existsSync } from 'node:fs';
-import { alertsOf, needsEarlier } from './monitor/alerts.js';
-import { isSame, readRunsUntil } from './monitor/run-history.js';
+import { alertsOf } from './monitor/alerts.js';
 import { removeStart, runId, writeRun, writeStart } from './monitor/run-record.js';
-import type { RunRecord, RunStart, WrittenRun } from './monitor/run-record.js';
+import type { RunStart, WrittenRun } from './monitor/run-record.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import { summaryOf } from './report/run-summary.js';
@@ -70,11 +69,7 @@ export class Recorder {
       summary,
       timeline: timeline.figures,
     };
-    const alerts = alertsOf(run, {
-      earlier: needsEarlier(run) ? await earlierRuns(paths, run) : [],
-      nowMs: currentMs(),
-      lakeFlag: lakeFlag(paths.root),
-    });
+    const alerts = alertsOf(run, { nowMs: currentMs(), lakeFlag: lakeFlag(paths.root) });
     await this.#guard('record', async () => {
       await writeRun(paths, { ...run, summary: { ...summary, alerts } });
       const start = this.#start;
@@ -97,9 +92,4 @@ export class Recorder {
       this.session.observer.warn(`the ${what} of this run cannot be written: ${message}`);
     }
   }
-}
-
-/** None if they cannot be read: the warning about the own record names the reason. */
-function earlierRuns(paths: Session['paths'], run: WrittenRun): Promise<readonly RunRecord[]> {
-  return readRunsUntil(paths, (each) => isSame(each, run)).catch(() => []);
 }

@@ -40,34 +40,31 @@ interface Attempt extends DoubtfulMonth {
 type Refused = (plan: PartitionPlan, object: ArchiveObject, error: CryptodlError) => Promise<void>;
 
 export class MonthsFromDays {
-  readonly #session: Session;
-  readonly #onRefused: Refused;
   #doubtful: DoubtfulMonth[] = [];
   readonly #attempts = new Map<string, Attempt>();
 
   /** `onRefused`: called for short months whose days the deadline left out. */
-  constructor(session: Session, onRefused: Refused) {
-    this.#session = session;
-    this.#onRefused = onRefused;
-  }
+  constructor(
+    private readonly session: Session,
+    private readonly onRefused: Refused,
+  ) {}
 
   /** Keeps a month for `plan`. False: its days cannot help, and the caller reports it at once. */
   doubt(month: DoubtfulMonth): boolean {
     const { plan, object, error, gaps } = month;
     const mayHelp =
       error === undefined
-        ? daysWithin(object.period, gaps, this.#session.exchange).length > 0
+        ? daysWithin(object.period, gaps, this.session.exchange).length > 0
         : ERROR_TRAITS[error.code].wrongBytes;
     const { market, dataset } = plan.series;
-    if (!mayHelp || !hasDays(findDataset(this.#session.exchange, market, dataset), plan, object))
-      return false;
+    if (!mayHelp || !hasDays(findDataset(this.session.exchange, market, dataset), plan, object)) return false;
     this.#doubtful.push(month);
     return true;
   }
 
   /** The plan of the days of the kept months. Undefined if there is none, and after the deadline. */
   async plan(): Promise<Plan | undefined> {
-    if (this.#session.deadline.refusal() !== undefined) return undefined;
+    if (this.session.deadline.refusal() !== undefined) return undefined;
     const requests: SeriesRequest[] = [];
     for (const month of this.#doubtful) {
       const attempt = await this.#attemptOf(month);
@@ -86,7 +83,7 @@ export class MonthsFromDays {
       });
     }
     if (requests.length === 0) return undefined;
-    return makePlan(this.#session, { hasListing: true, requests });
+    return makePlan(this.session, { hasListing: true, requests });
   }
 
   /** Yields the same plans. From its plan on, a month counts as whole until a day fails, or a day that must have rows is absent. */
@@ -116,13 +113,13 @@ export class MonthsFromDays {
     const doubtful = this.#doubtful;
     this.#doubtful = [];
     // A stopped run does not complete a replacement: the next run requests the days again.
-    const isComplete = !this.#session.stop.signal.aborted;
-    const refusal = this.#session.deadline.refusal();
+    const isComplete = !this.session.stop.signal.aborted;
+    const refusal = this.session.deadline.refusal();
     for (const month of doubtful) {
       const attempt = this.#attempts.get(idOf(month.plan));
       if (isComplete && attempt?.isWhole === true) await this.#tellTaken(attempt);
       else if (isComplete && refusal !== undefined && month.error === undefined)
-        await this.#onRefused(month.plan, month.object, refusal);
+        await this.onRefused(month.plan, month.object, refusal);
       else {
         if (isComplete && month.error === undefined) await this.#settle(month);
         await month.tell();
@@ -133,7 +130,7 @@ export class MonthsFromDays {
 
   /** Undefined if only a new revision of a held month is broken: the held file is better. For a short month, the plan of its days compares the rows. */
   async #attemptOf(month: DoubtfulMonth): Promise<Attempt | undefined> {
-    const { exchange } = this.#session;
+    const { exchange } = this.session;
     const { plan, object, error, gaps } = month;
     const { period } = object;
     const { held } = await this.#heldOf(plan);
@@ -150,15 +147,15 @@ export class MonthsFromDays {
       error === undefined
         ? `its monthly object has no rows of ${countText(emptyDays.length, 'day')}`
         : `${object.key}: ${error.message}`;
-    await this.#session.tell(plan, object, { kind: 'skipped' });
-    this.#session.observer.warn(
+    await this.session.tell(plan, object, { kind: 'skipped' });
+    this.session.observer.warn(
       `${seriesName(plan.series)} ${plan.label} is taken from its daily objects: ${why}`,
     );
   }
 
   /** Removes `daysPending` from the line of a short month, so that later runs do not request its days again. Rejects with `locked` if the lock is lost. */
   async #settle({ plan, object }: DoubtfulMonth): Promise<void> {
-    const { lock, manifests } = this.#session;
+    const { lock, manifests } = this.session;
     await lock?.confirm();
     const { folder, held } = await this.#heldOf(plan);
     const line = held.ofMonth(monthOf(object.period.from));
@@ -168,7 +165,7 @@ export class MonthsFromDays {
   }
 
   async #heldOf({ series, settings }: PartitionPlan) {
-    const { paths, manifests, exchange } = this.#session;
+    const { paths, manifests, exchange } = this.session;
     const folder = await paths.folder(seriesFolder(exchange.name, series));
     return { folder, held: (await manifests.of(folder))[settings.format] };
   }

@@ -1,7 +1,7 @@
 /** `cryptodl retry FILE`: the tasks of a failure report and the options of its run. */
 import { resolve } from 'node:path';
 import { lakeOfReport } from '../lake/layout.js';
-import { CryptodlError, usage } from '../model/errors.js';
+import { usage } from '../model/errors.js';
 import { resolveOptions } from '../plan/options/resolve.js';
 import type { ExchangeWords, RawLayer, RawValues } from '../plan/options/resolve.js';
 import { flagFor } from '../plan/options/verb-spec.js';
@@ -12,7 +12,6 @@ import { carriedOptions } from './select-failures.js';
 import type { PastFailures } from './select-failures.js';
 import { marketNames } from '../exchange/exchange-spec.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import type { Job } from './jobs.js';
 
 /**
  * The recorded paths of a report in a lake are those in this lake, which may be a copy or may have been moved since. Rejects with a usage
@@ -30,35 +29,23 @@ export async function readReport(operand: string, exchange: ExchangeWords): Prom
 }
 
 function inItsLake(report: ReadReport): ReadReport {
-  const { file, header, jobs } = report;
+  const { file, header } = report;
   const recorded = header.options['out']?.[0];
   const lake = file === undefined ? undefined : lakeOfReport(resolve(file));
   if (lake === undefined || recorded === undefined) return report;
   const moved = (text: string): string =>
     `${text}/`.startsWith(`${recorded}/`) ? withAddresses(lake) + text.slice(recorded.length) : text;
-  const inLake = ({ options }: Pick<ReadReport['header'], 'options'>): Record<string, string[]> =>
-    Object.fromEntries(Object.entries(options).map(([name, texts]) => [name, texts.map(moved)]));
-  return {
-    ...report,
-    header: { ...header, options: inLake(header) },
-    jobs: jobs.map((job) => ({ ...job, options: inLake(job) })),
-  };
-}
-
-interface PastTerms {
-  readonly verbs: VerbSpecs;
-  readonly exchange: ExchangeWords;
+  const options = Object.entries(header.options).map(([name, texts]) => [name, texts.map(moved)] as const);
+  return { ...report, header: { ...header, options: Object.fromEntries(options) } };
 }
 
 /** `layers`: the options of this command, its flags first. All layers override the options of the report, but only flags override its paths. */
 export function pastRun(
   { path, file, header, entries, cut }: ReadReport,
   layers: readonly RawLayer[],
-  { verbs, exchange }: PastTerms,
+  { verbs, exchange }: { readonly verbs: VerbSpecs; readonly exchange: ExchangeWords },
 ) {
-  const { options } = header;
-  // Each job of a shared report has a verb of its own.
-  const verb = header.verb === 'run' ? 'vision' : header.verb;
+  const { options, verb } = header;
   const ofReport: RawLayer = {
     origin: 'failure report',
     values: { ...(verb === 'metrics' ? paceOfMetrics(verbs) : {}), ...carriedOptions(options) },
@@ -70,19 +57,6 @@ export function pastRun(
   const ordered = [...layers.slice(0, 1), ofLake, ...layers.slice(1), ofReport];
   const failures: PastFailures = { path, file, entries, cut, options };
   return { verb, resolved: resolveOptions(verbs.retry, ordered, exchange), failures };
-}
-
-/** The jobs of a shared report that have failures, each with its own options. */
-export function pastJobs(report: ReadReport, layers: readonly RawLayer[], terms: PastTerms): Job[] {
-  return report.jobs.flatMap(({ job: name, verb, options }) => {
-    const entries = report.entries.filter(({ job }) => job === name);
-    if (entries.length === 0) return [];
-    const past = { ...report, header: { ...report.header, verb, options }, entries, cut: undefined };
-    const run = pastRun(past, layers, terms);
-    const explain: Job['explain'] = ({ code, message, hint, cause }) =>
-      new CryptodlError(code, `job ${name}: ${message}`, { cause, hint });
-    return [{ ...run, name, verb, explain }];
-  });
 }
 
 /** A retry of `metrics` uses the default concurrency and the default retry preset of `metrics`, unless the report has others. */

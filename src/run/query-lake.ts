@@ -1,16 +1,16 @@
 /** A query on the lake. Takes no lock, sends no request and writes nothing into the lake. */
+import { existsSync } from 'node:fs';
 import { listText } from '../model/units.js';
 import { verbEngine } from '../convert/duckdb.js';
 import type { DuckDbSession, QueryResult } from '../convert/duckdb.js';
 import { quotePath, quoteText } from '../convert/sql.js';
 import { bringIn } from '../files/backing.js';
-import { usage } from '../model/errors.js';
+import { CryptodlError, usage } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
 import { givenRange } from '../plan/select/date-range.js';
 import { readVerbLake, selectGiven } from '../plan/select/held-series.js';
-import { absolutePath, shownPath } from '../text/printable.js';
-import { noViews, placeOf, queryError } from './explain-errors.js';
+import { absolutePath, shellWord, shownPath } from '../text/printable.js';
 import { filesOfRange, openCatalogue } from '../lake/catalogue/catalogue.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
 import { tableName, viewOf } from '../lake/catalogue/views.js';
@@ -123,11 +123,11 @@ async function runQuery(session: DuckDbSession, text: string, root: string): Pro
     try {
       yield* batches;
     } catch (error) {
-      throw queryError(error, text, root);
+      throw queryError(error, root);
     }
   };
   const answer = await session.select(text).catch((error: unknown) => {
-    throw queryError(error, text, root);
+    throw queryError(error, root);
   });
   if (answer === undefined) throw notOneSelect();
   return { columns: answer.columns, batches: explained(answer) };
@@ -137,7 +137,6 @@ async function runQuery(session: DuckDbSession, text: string, root: string): Pro
 async function restrictAccess(session: DuckDbSession, root: string): Promise<void> {
   for (const setting of [
     "TimeZone = 'UTC'",
-    'errors_as_json = true',
     // DuckDB checks the pattern of a path, and then the path that it found.
     `allowed_directories = [${quoteText(root)}, ${quotePath(root)}]`,
     'enable_external_access = false',
@@ -161,14 +160,14 @@ const REFUSED_FUNCTIONS: ReadonlySet<string> = new Set([
 
 /**
  * The names of tables, views and CTEs in a query, in lower case; a name of DuckDB for SHOW TABLES and similar statements. Rejects with usage
- * errors for statements that are not read-only, and for syntax errors with line and column.
+ * errors for statements that are not read-only, and for syntax errors.
  */
 async function parseStatement(session: DuckDbSession, text: string): Promise<ReadonlySet<string>> {
   if (text.includes('\0')) throw usage('the query holds a NUL character');
   const [row] = await session.rows(`SELECT json_serialize_sql(CAST(${quoteText(text)} AS VARCHAR)) AS tree`);
   const tree = JSON.parse(String(row?.['tree'])) as Tree;
   const { error_type: type, error_message: message = '', position } = tree;
-  if (type === 'parser') throw usage(`${message}${placeOf(text, type, Number(position))}`);
+  if (type === 'parser') throw usage(message, restFrom(text, Number(position)));
   if (tree.statements === undefined) throw notOneSelect();
   if (tree.statements.length === 0) throw usage('the query is empty', 'for example: SHOW TABLES');
   if (tree.statements.length > 1) throw usage(`${READS}; the query has ${tree.statements.length} statements`);
@@ -199,4 +198,53 @@ function visit(value: unknown, act: (node: Node) => void): void {
   if (typeof value !== 'object' || value === null) return;
   if (!Array.isArray(value)) act(value as Node);
   for (const part of Object.values(value)) visit(part, act);
+}
+
+/** The beginning of the text from a character on; undefined without one. */
+function restFrom(text: string, position: number): string | undefined {
+  const rest = Array.from(text).slice(position, position + 60);
+  return Number.isNaN(position) || rest.length === 0 ? undefined : `at: ${rest.join('')}`;
+}
+
+// Errors of DuckDB as typed errors.
+
+/** `Catalog Error: Table with name um_kline does not exist!`, followed by a suggestion and the line of the query. */
+const FAULT = /^([A-Z][\w ]*) Error: (.*)$/s;
+
+/** Errors of lines of a CSV file name it below their text, which contains the line. */
+const CSV_FILE = /^ {2}file = (.+)$/gm;
+
+/** The error for the user; `error` itself if it does not come from DuckDB. `root`: the lake. */
+function queryError(error: unknown, root: string): unknown {
+  if (!(error instanceof Error) || error instanceof CryptodlError) return error;
+  const [, type = '', message] = FAULT.exec(error.message) ?? [];
+  if (message === undefined) return error;
+  const [text = '', ...rest] = message.split('\n').filter((line) => /[^\s^]/.test(line));
+  if (type === 'IO') return new CryptodlError('disk', text);
+  if (type === 'Out of Memory')
+    return new CryptodlError('out-of-memory', `DuckDB ran out of memory: ${text}`, {
+      hint: 'query less: one symbol, fewer days, no ORDER BY over all rows',
+    });
+  if (type === 'INTERRUPT') return new CryptodlError('interrupted', 'the query was interrupted');
+  if (type === 'Permission') return usage(text, 'sql reads only files of the lake');
+  // The query is right, but a file of the lake that it reads is not. Of a Parquet file, the text does not have the name.
+  const isCsv = message.includes('CSV Error on Line: ');
+  if (type !== 'Invalid' && !isCsv && !text.includes(`${root}/`))
+    return usage(text.replace(/!$/, ''), rest.length === 0 ? undefined : rest.join('\n'));
+  const csv = isCsv ? [...message.matchAll(CSV_FILE)].at(-1)?.[1] : undefined;
+  const file = csv === undefined ? `a file of the lake ${shownPath(root)}` : shownPath(csv);
+  const out = shellWord(shownPath(root));
+  return new CryptodlError('disk', `${file} cannot be read: ${text}`, {
+    hint: `to name damaged files, and to fetch them again:\ncryptodl verify --out ${out}\ncryptodl repair --out ${out}`,
+  });
+}
+
+/** The error for a lake without views. `names`: its tables, none of which has a readable file. */
+function noViews(root: string, names: readonly string[]): Error {
+  const lake = shownPath(root);
+  if (names.length > 0) return usage(`the lake ${lake} has no readable Parquet or CSV file`);
+  return usage(
+    existsSync(root) ? `the lake ${lake} is empty` : `${lake} does not exist, so there is no lake`,
+    'download data first, or name another lake with --out',
+  );
 }

@@ -24,19 +24,23 @@ export interface AbsenceContext extends Pick<Session, 'manifests'> {
   readonly nowMs: number;
 }
 
-/** Consecutive periods with one reason. `from` and `to` are day numbers, or month numbers (see `monthOf`). */
-interface Stretch extends RestAnswer {
+/** What is known of a period. */
+interface Note extends RestAnswer {
   readonly cadence: Cadence;
   readonly reason: AbsenceReason;
   /** The code of the error with which the object failed. */
   readonly failed?: ErrorCode;
-  /** Set only for a stretch of one period. */
   readonly refused?: RefusedRevision;
   /** The revision that failed; an empty ETag if the archive did not list one. */
   readonly listed?: { readonly format: Format; readonly etag: string };
   readonly hasAskedRest: boolean;
   /** The lake holds the period with missing rows. */
   readonly isKept: boolean;
+}
+
+/** Consecutive periods with one note; of failures, one period. `from` and `to` are day numbers, or month numbers (see `monthOf`). */
+interface Stretch {
+  readonly note: Note;
   readonly from: number;
   to: number;
 }
@@ -53,12 +57,9 @@ interface Found {
 
 /** Collects the absent and failed periods of a run in memory, until `write`. */
 export class AbsenceNotes {
-  readonly #context: AbsenceContext;
   readonly #bySeries = new Map<string, Stretch[]>();
 
-  constructor(context: AbsenceContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: AbsenceContext) {}
 
   /** Notes an absent period, and the earlier periods with the same reason from the day `since`. */
   note(series: Series, period: Period, reason: AbsenceReason, found: Found = {}): void {
@@ -71,26 +72,31 @@ export class AbsenceNotes {
     for (let at = first; at <= own; at += step) {
       // Only the selected period is requested from REST.
       const isAsked = hasAskedRest && at === own;
-      const isTold = (stretch: Stretch): boolean =>
-        stretch.cadence === cadence &&
+      const isTold = ({ note, from, to }: Stretch): boolean =>
+        note.cadence === cadence &&
         // A plan of the days of a month may prove less than that of the run.
-        (stretch.reason === reason ||
-          (REASON_FACTS[stretch.reason].isProven && !REASON_FACTS[reason].isProven)) &&
-        stretch.failed === undefined &&
-        stretch.from <= at &&
-        at < stretch.to &&
-        (stretch.hasAskedRest || !isAsked);
+        (note.reason === reason || (REASON_FACTS[note.reason].isProven && !REASON_FACTS[reason].isProven)) &&
+        note.failed === undefined &&
+        from <= at &&
+        at < to &&
+        (note.hasAskedRest || !isAsked);
       const answer = isAsked && isRestEmpty === true ? ({ isEmpty: true } as const) : {};
       if (!this.#stretchesOf(series).some(isTold))
-        this.#add(series, { cadence, reason, hasAskedRest: isAsked, isKept, from: at, ...answer });
+        this.#add(series, at, { cadence, reason, hasAskedRest: isAsked, isKept, ...answer });
     }
   }
 
   /** Notes a held period that lacks rows, and of which REST gave no further rows. `lacksToo`: the digest of the held object, if REST answered. */
-  noteKept(series: Series, { cadence, from }: Period, lacksToo: string | undefined): void {
+  noteKept(series: Series, period: Period, lacksToo: string | undefined): void {
     const answer = lacksToo === undefined ? {} : { lacksToo };
-    const number = numberOf({ cadence, from });
-    this.#add(series, { cadence, reason: 'hole', hasAskedRest: true, isKept: true, from: number, ...answer });
+    const { cadence } = period;
+    this.#add(series, numberOf(period), {
+      cadence,
+      reason: 'hole',
+      hasAskedRest: true,
+      isKept: true,
+      ...answer,
+    });
   }
 
   /** Notes a failed object. `isVerified`: the run verifies received bytes, so `--verify` is not `none`. */
@@ -102,7 +108,7 @@ export class AbsenceNotes {
     // The deadline ended the work on the object, so its state is unknown.
     if (code === 'time-over') return;
     const refused = isVerified && ERROR_TRAITS[code].lasting ? refusedRevision(format, object) : undefined;
-    this.#add(series, {
+    this.#add(series, numberOf(object.period), {
       cadence: object.period.cadence,
       reason: 'hole',
       failed: code,
@@ -110,30 +116,19 @@ export class AbsenceNotes {
       listed: { format, etag: object.etag ?? '' },
       hasAskedRest: false,
       isKept: false,
-      from: numberOf(object.period),
     });
   }
 
   /** Adds one period, or extends the last stretch by it. */
-  #add(series: Series, note: Omit<Stretch, 'to'>): void {
+  #add(series: Series, from: number, note: Note): void {
     const stretches = this.#stretchesOf(series);
     const last = stretches.at(-1);
-    const isSingle = note.failed !== undefined || last?.failed !== undefined;
-    const goesOn =
-      last?.to === note.from &&
-      last.cadence === note.cadence &&
-      last.reason === note.reason &&
-      last.failed === note.failed &&
-      last.hasAskedRest === note.hasAskedRest &&
-      last.isEmpty === note.isEmpty &&
-      last.lacksToo === note.lacksToo &&
-      last.isKept === note.isKept;
-    if (goesOn && !isSingle) last.to += 1;
-    else stretches.push({ ...note, to: note.from + 1 });
+    if (note.failed === undefined && last?.to === from && isDeepStrictEqual(last.note, note)) last.to += 1;
+    else stretches.push({ note, from, to: from + 1 });
   }
 
   #stretchesOf(series: Series): Stretch[] {
-    const folder = seriesFolder(this.#context.exchange.name, series);
+    const folder = seriesFolder(this.context.exchange.name, series);
     const stretches = this.#bySeries.get(folder) ?? [];
     this.#bySeries.set(folder, stretches);
     return stretches;
@@ -141,12 +136,9 @@ export class AbsenceNotes {
 
   /** Writes the notes of the series that the lake holds. No other writer may change their manifests at the same time. */
   async write(): Promise<void> {
-    const {
-      paths: { root },
-      manifests,
-    } = this.#context;
+    const { paths, manifests } = this.context;
     for (const [name, stretches] of this.#bySeries) {
-      const folder = await checkedFolder(root, name);
+      const folder = await checkedFolder(paths.root, name);
       const manifest = await manifests.of(folder);
       const lines = stretches.flatMap((stretch) => this.#linesOf(manifest, stretch));
       if (lines.length > 0) await manifests.append(folder, lines);
@@ -155,45 +147,46 @@ export class AbsenceNotes {
   }
 
   /** Lines only for new facts: another reason or error, or the same answer after a repetition that was due. */
-  #linesOf(manifest: Manifest, stretch: Stretch): AbsentLine[] {
-    const { cadence, reason, failed, refused, isKept } = stretch;
-    const { nowMs } = this.#context;
+  #linesOf(manifest: Manifest, { note, from, to }: Stretch): AbsentLine[] {
+    const { cadence, reason, failed, refused, isKept } = note;
+    const { nowMs } = this.context;
     const at = new Date(nowMs).toISOString();
     const lines: { line: AbsentLine; end: number }[] = [];
-    for (let number = stretch.from; number < stretch.to; number += 1) {
+    for (let number = from; number < to; number += 1) {
       const period = cadence === 'daily' ? dayPeriod(number) : monthPeriod(number);
       const before = manifest.absences.of(period);
       const isNews =
         failed === undefined
-          ? manifest.absences.failureOf(period) !== undefined || isAbsenceNews(before, stretch, nowMs)
-          : isFailureNews(manifest.absences, period, stretch);
+          ? manifest.absences.failureOf(period) !== undefined || isAbsenceNews(before, note, nowMs)
+          : isFailureNews(manifest.absences, period, note);
       if (!isNews) continue;
       // A symbol may begin, end or pause within a held month.
       const { isProven } = REASON_FACTS[reason];
       const contradictsLake =
         failed === undefined
           ? !isProven && isKept !== isHeld(manifest, period)
-          : isOfHeld(manifest, period, stretch);
+          : isOfHeld(manifest, period, note);
       if (contradictsLake) continue;
       const text = periodText(period);
       // Readers refuse other periods.
       if (!isSupportedPeriod(text)) continue;
       const asked = before?.reason === reason ? before.asked + 1 : 1;
-      const rest = restOf(before, stretch, at);
+      const rest = restOf(before, note, at);
       const facts = {
         v: 1,
         kind: 'absent',
         cadence,
         reason,
-        ...(failed === undefined ? {} : { failed }),
-        ...(refused === undefined ? {} : { refused }),
+        ...(failed !== undefined && { failed }),
+        ...(refused !== undefined && { refused }),
         asked,
         at,
         ...rest,
         tool: TOOL_VERSION,
       } as const;
       const last = lines.at(-1);
-      if (last?.end === number && isSame(last.line, facts))
+      const isSame = last?.line.asked === asked && isDeepStrictEqual(last.line.rest, facts.rest);
+      if (last?.end === number && isSame)
         lines[lines.length - 1] = { line: { ...last.line, last: text }, end: number + 1 };
       else lines.push({ line: { ...facts, first: text, last: text }, end: number + 1 });
     }
@@ -213,13 +206,13 @@ function refusedRevision(format: Format, { etag, sidecarEtag }: ArchiveObject): 
 }
 
 /** Whether a failure is about rows that the lake holds, and not about a later revision of them. */
-function isOfHeld(manifest: Manifest, period: Period, { listed, refused }: Stretch): boolean {
+function isOfHeld(manifest: Manifest, period: Period, { listed, refused }: Note): boolean {
   const held = listed && manifest[listed.format].of(period);
   if (held === undefined) return refused === undefined && isHeld(manifest, period);
   return listed?.etag === '' || held.etag === undefined || held.etag === listed?.etag;
 }
 
-function isFailureNews(absences: Absences, period: Period, { failed, refused }: Stretch): boolean {
+function isFailureNews(absences: Absences, period: Period, { failed, refused }: Note): boolean {
   if (refused === undefined) return absences.failureOf(period) !== failed;
   const { format, ...revision } = refused;
   const before = absences.refusalOf(format, { key: '', period, ...revision });
@@ -228,7 +221,7 @@ function isFailureNews(absences: Absences, period: Period, { failed, refused }: 
 
 function isAbsenceNews(
   before: Absence | undefined,
-  { reason, hasAskedRest, isEmpty, lacksToo }: Stretch,
+  { reason, hasAskedRest, isEmpty, lacksToo }: Note,
   nowMs: number,
 ): boolean {
   if (before?.reason !== reason || isDue(before, nowMs)) return true;
@@ -240,7 +233,7 @@ function isAbsenceNews(
 /** An earlier answer of REST stays if only the archive was requested now. */
 function restOf(
   before: Absence | undefined,
-  { reason, hasAskedRest, isEmpty, lacksToo }: Stretch,
+  { reason, hasAskedRest, isEmpty, lacksToo }: Note,
   at: string,
 ): Pick<AbsentLine, 'rest'> {
   // A new reason with evidence of the archive is not one of REST.
@@ -253,8 +246,4 @@ function restOf(
   };
   if (hasAskedRest) return { rest: { asked: asked + 1, at, ...answer } };
   return atMs === undefined ? {} : { rest: { asked, at: new Date(atMs).toISOString(), ...answer } };
-}
-
-function isSame(a: AbsentLine, b: Pick<AbsentLine, 'asked' | 'rest'>): boolean {
-  return a.asked === b.asked && isDeepStrictEqual(a.rest, b.rest);
 }

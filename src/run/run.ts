@@ -9,6 +9,7 @@ import type { VerbRequest } from '../plan/options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
+import { FailureFile, refuseBadReport } from './report/failure-report.js';
 import { LiveRun } from './report/live-run.js';
 import type { RunEnd } from './report/run-summary.js';
 import { shownPath } from '../text/printable.js';
@@ -19,7 +20,7 @@ import { ofShard, requestNotes } from '../plan/select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
 import { Recorder } from './leave-record.js';
 import { closeLake, openLake } from './open-lake.js';
-import { openReport, refuseBadReport } from './open-report.js';
+import { reportPlace, runHeader } from './open-report.js';
 import type { ReportedRun } from './open-report.js';
 import { continueOrders } from '../plan/select/continue-orders.js';
 import { addOrders, noteStarts, withOrders } from '../lake/orders.js';
@@ -111,15 +112,14 @@ interface BegunRun extends RunRequest {
 }
 
 async function workIn(session: Session, request: BegunRun): Promise<RunEnd> {
+  await refuseBadReport(reportPlace(session, request));
   if (request.verb === 'repair' && request.failures === undefined) {
     // A lake can be checked only while no other run writes to it.
-    await refuseBadReport(session.options.failures, undefined, session.paths.failures);
     return locked(session, 'repair', async (open) => {
       open.live.enter('selecting');
       return execute(open, request, await selectionOf(open, request));
     });
   }
-  await refuseBadReport(session.options.failures, request.failures?.file, session.paths.failures);
   const selected = await selectionOf(session, request);
   await waitUntilPublished(session, selected);
   return locked(session, selected.verb, async (open) => {
@@ -164,7 +164,8 @@ async function execute(
     await noteStarts(session.paths, session.exchange.name, plan.starts);
     const terms = plan.totals.fetch + plan.totals.skip === 0 ? undefined : await noteTerms(session);
     session.observer.announce({ ...announcement(session, selection, plan), terms });
-    const report = openReport(session, request);
+    const place = { ...reportPlace(session, request), header: runHeader(session, request) };
+    const report = request.report ?? new FailureFile(place);
     const { totals } = plan;
     session.deadline.beginWork();
     // DuckDB is loaded before the first download, because it may be missing, and only if rows will be converted.

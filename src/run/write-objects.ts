@@ -25,15 +25,14 @@ export class Outcomes {
   readonly absences: AbsenceNotes;
   readonly months: MonthsFromDays;
   readonly cutDays: CutDays;
-  readonly #session: Session;
-  readonly #report: FailureReport;
 
-  constructor(session: Session, report: FailureReport) {
+  constructor(
+    private readonly session: Session,
+    private readonly report: FailureReport,
+  ) {
     this.absences = new AbsenceNotes(session);
     this.months = new MonthsFromDays(session, (...failure) => this.#tellFailure(...failure));
     this.cutDays = new CutDays(session);
-    this.#session = session;
-    this.#report = report;
   }
 
   /**
@@ -58,7 +57,7 @@ export class Outcomes {
       const written = result.written.get(object.key);
       if (shorter !== undefined) await this.#tellShorter(plan, one, shorter);
       else if (written !== undefined) await this.#tellWritten(plan, one, written);
-      else if (error === undefined) await this.#session.tell(plan, object, { kind: 'skipped' });
+      else if (error === undefined) await this.session.tell(plan, object, { kind: 'skipped' });
     }
     const refused = new Map<string, CryptodlError | 'held'>(result.failed);
     for (const key of result.stillHeld ?? []) refused.set(key, 'held');
@@ -66,13 +65,13 @@ export class Outcomes {
   }
 
   #countFiles(plan: PartitionPlan, result: WriteResult): void {
-    const { observer, tally } = this.#session;
+    const { observer, tally } = this.session;
     const { files, bytes } = result;
     tally.add('files', files);
     tally.add('fileBytes', bytes);
     tally.add('duplicatesKept', result.duplicatesAcross);
     tally.add('quarantined', result.quarantined ?? 0);
-    tellOverlaps(this.#session, plan, result);
+    tellOverlaps(this.session, plan, result);
     if (files > 0) observer.event('partition', { ...plan.series, partition: plan.label, files, bytes });
   }
 
@@ -83,7 +82,7 @@ export class Outcomes {
   ): Promise<void> {
     const lacked = lackedRows === 0 ? {} : { lackedRows };
     const counts = { rows, expectedRows: keptRows, keptRows, ...lacked };
-    return this.#session.tell(plan, object, { kind: 'partial', bytes, unverified: false, ...counts });
+    return this.session.tell(plan, object, { kind: 'partial', bytes, unverified: false, ...counts });
   }
 
   /** Keeps an outcome that later objects of the run may change. */
@@ -92,9 +91,9 @@ export class Outcomes {
     { object, zipBytes, verified, staleSidecar, sha256 }: ReceivedObject,
     written: WrittenObject,
   ): Promise<void> {
-    const { options } = this.#session;
+    const { options } = this.session;
     const { replaces, ...facts } = written;
-    tellNewColumns(this.#session, plan.series, facts.newColumns ?? []);
+    tellNewColumns(this.session, plan.series, facts.newColumns ?? []);
     const { archiveFailed } = object.rest ?? {};
     const { rows = 0, idConflicts = 0, expectedRows, gaps } = written;
     const isPartial =
@@ -111,7 +110,7 @@ export class Outcomes {
       ...(replaces === undefined ? {} : { changed: { from: replaces, sha256 } }),
       ...facts,
     };
-    const tell = (): Promise<void> => this.#session.tell(plan, object, outcome);
+    const tell = (): Promise<void> => this.session.tell(plan, object, outcome);
     const isDoubtful =
       (isPartial && gaps !== undefined && this.months.doubt({ plan, object, gaps, tell })) ||
       (await this.cutDays.doubt({ plan, object, outcome }));
@@ -120,14 +119,14 @@ export class Outcomes {
 
   /** Keeps a refused body in the quarantine for inspection. */
   async #keepEvidence(key: string, body: Body, { code, message }: CryptodlError): Promise<void> {
-    const { paths, tally } = this.#session;
+    const { paths, tally } = this.session;
     await quarantine(paths, key, body, `${code}: ${message}`);
     tally.add('quarantined');
   }
 
   /** Records a failed task. After a stop, `interrupted` is not recorded. A month that its daily objects may replace is recorded after them. */
   async failed(plan: PartitionPlan, { object }: Task, error: CryptodlError): Promise<void> {
-    if (this.#session.stop.signal.aborted && error.code === 'interrupted') return;
+    if (this.session.stop.signal.aborted && error.code === 'interrupted') return;
     if (error.evidence !== undefined) await this.#keepEvidence(object.key, error.evidence.body, error);
     this.months.failed(plan);
     const tell = (): Promise<void> => this.#tellFailure(plan, object, error);
@@ -136,12 +135,12 @@ export class Outcomes {
 
   /** Notes the failure for the manifest, reports the outcome, and adds the failure to the report. */
   async #tellFailure(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError): Promise<void> {
-    const { options, tell } = this.#session;
+    const { options, tell } = this.session;
     const { series, settings } = plan;
     const isVerified = options.verify !== 'none';
     this.absences.noteFailure({ series, format: settings.format, isVerified }, object, error);
     await tell(plan, object, { kind: 'failed', error });
-    await this.#report.add(plan, object, error, this.#at());
+    await this.report.add(plan, object, error, this.#at());
   }
 
   /** Records a task whose plan says skip or absent. */
@@ -150,7 +149,7 @@ export class Outcomes {
     if (error !== undefined) return this.failed(plan, task, error);
     const { action, object } = task;
     const { rest, period } = object;
-    const { tell } = this.#session;
+    const { tell } = this.session;
     if (action.kind !== 'absent') {
       const skip = action.kind === 'skip' ? action : undefined;
       const lacksToo = skip?.isRestEmpty === true ? rest?.keepsHeld?.sha256 : undefined;
@@ -167,12 +166,12 @@ export class Outcomes {
     // A period that is not over yet cannot be absent.
     if (rest?.open !== true && open !== true)
       this.absences.note(plan.series, period, reason, { since, hasAskedRest, isRestEmpty });
-    if (reason === 'hole') this.#report.addHole(plan, object, this.#at());
+    if (reason === 'hole') this.report.addHole(plan, object, this.#at());
     return tell(plan, object, { kind: 'absent', reason });
   }
 
   #at(): string {
-    return new Date(this.#session.clock.now()).toISOString();
+    return new Date(this.session.clock.now()).toISOString();
   }
 }
 

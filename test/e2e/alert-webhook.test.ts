@@ -100,13 +100,12 @@ describe('a failed run', () => {
   it('is posted with its alerts and without a path; the address is in no record and no report', async () => {
     const { url, posts } = await receiver(200);
     scene.refuse(isZip, 403);
-    const lake = 'alerted';
-    const first = await scene.vision(['--alert-webhook', url], { lake });
-    await scene.vision(['--alert-webhook', url], { lake });
-    expect(posts[1]?.body['alerts']).toEqual([
+    const late = ['--now', '2026-11-25T00:00:00Z', '--days', '6'];
+    const first = await scene.vision(['--alert-webhook', url, ...late]);
+    expect(posts[0]?.body['alerts']).toEqual([
       {
-        id: 'failed-again',
-        text: expect.stringContaining('in two runs in a row'),
+        id: 'not-fresh',
+        text: expect.stringContaining('um klines is not fresh'),
         advice: expect.stringContaining('cryptodl doctor checks'),
       },
     ]);

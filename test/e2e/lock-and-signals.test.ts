@@ -87,7 +87,7 @@ describe('one lake, several runs', () => {
     readonly release: () => void;
   }
 
-  /** Starts a run that stands still with one zip unanswered; another verb than a download with its first request. */
+  /** Starts a run that stands still with one zip unanswered. */
   async function stalledRun(
     out: string,
     flags: readonly string[] = [],
@@ -98,7 +98,7 @@ describe('one lake, several runs', () => {
     let child: ChildProcess | undefined;
     const stalled = new Promise<void>((resolve) => {
       scene.archive.fault = (path, _request, response) => {
-        if (!path.endsWith('2026-10-05.zip') && args[0] === 'vision') return false;
+        if (!path.endsWith('2026-10-05.zip')) return false;
         held.push(response);
         resolve();
         return true;
@@ -144,13 +144,22 @@ describe('one lake, several runs', () => {
     expect((await first.ended).code).toBe(0);
   });
 
+  const HOLDER = JSON.stringify({
+    pid: 1,
+    host: 'container-7',
+    command: 'cryptodl vision',
+    startedAt: 'then',
+    nonce: 'n',
+    bootId: '',
+    processStart: '',
+    pidNamespace: '',
+  });
+
   /** The lock of a run in another container, renewed so long ago. */
   function foreignLock(out: string, secondsAgo: number): void {
     const file = join(out, '.cryptodl/lock.json');
     mkdirSync(join(out, '.cryptodl'), { recursive: true });
-    const nowhere = { bootId: '', processStart: '', pidNamespace: '' };
-    const holder = { pid: 1, host: 'container-7', command: 'cryptodl vision', startedAt: 'then', nonce: 'n' };
-    writeFileSync(file, JSON.stringify({ ...holder, ...nowhere }));
+    writeFileSync(file, HOLDER);
     const at = Date.now() / 1000 - secondsAgo;
     utimesSync(file, at, at);
   }
@@ -254,10 +263,26 @@ describe('one lake, several runs', () => {
     await cryptodlOk(command(out));
     truncateSync(join(out, 'binance/um/metrics/symbol=BTCUSDT/2026-10.parquet'), 500);
     const before = dataOf(out);
-    const fix = ['verify', '--fix', '--upstream', '--archive-url', scene.archive.url, '--out', out];
-    const run = await stalledRun(out, [], withClockOff(0), fix);
-    loseLock(out, run);
-    const { code, stderr } = await run.ended;
+    // The lock is lost with the first digest after it was taken.
+    const preload = join(scratch, 'lose-lock.cjs');
+    writeFileSync(
+      preload,
+      `const crypto = require('node:crypto');
+      const { existsSync, writeFileSync } = require('node:fs');
+      const { createHash } = crypto;
+      const lock = ${JSON.stringify(join(out, '.cryptodl/lock.json'))};
+      crypto.createHash = (...kind) => {
+        if (existsSync(lock)) writeFileSync(lock, ${JSON.stringify(HOLDER)});
+        if (existsSync(lock)) writeFileSync(${JSON.stringify(sleptMs)}, '300000');
+        return createHash(...kind);
+      };
+      require('node:module').syncBuiltinESMExports();`,
+    );
+    const env = { NODE_OPTIONS: `${withClockOff(0)['NODE_OPTIONS'] ?? ''} --require=${preload}` };
+    const { code, stderr } = await cryptodl(['verify', '--fix', '--out', out], {
+      env,
+      onSpawn: () => undefined,
+    });
     expect([code, stderr]).toEqual([6, expect.stringContaining('has lost the lock of its lake')]);
     expect(dataOf(out)).toEqual(before);
   });
@@ -294,13 +319,11 @@ describe('one lake, several runs', () => {
 
   it.each([
     ['SIGINT', 'vision', 130, ['vision', ...choice, '--days', '1'], 'before the work began'],
-    ['SIGTERM', 'verify', 143, ['verify', '--upstream'], ''],
     ['SIGTERM', 'doctor', 143, ['doctor'], ''],
   ] as const)(
     '%s ends %s with %i while the listing gives no answer',
     async (signal, verb, code, args, text) => {
       const out = join(scratch, `no answer ${verb}`);
-      if (verb === 'verify') await cryptodlOk(command(out));
       let child: ChildProcess | undefined;
       scene.archive.fault = () => child?.kill(signal) === true;
       const onSpawn = (spawned: ChildProcess): void => void (child = spawned);

@@ -143,11 +143,10 @@ describe('a report of a lake whose runs failed', () => {
     scene.refuse(isZip, 403);
     expect((await cryptodl(['run', jobs], { cwd: folder })).code).toBe(4);
     const { runs } = await readRuns(lakePaths(lake));
-    const common = join(folder, 'data/_failures');
-    const reports = readdirSync(common).map((name) => join(common, name));
-    expect(runs.map(({ job, summary }) => [job, [summary.failures]])).toEqual([
-      ['bars', reports],
-      ['more', reports],
+    const reports = readdirSync(join(lake, '_failures')).map((name) => join(lake, '_failures', name));
+    expect(runs.map(({ job, summary }) => [job, summary.failures])).toEqual([
+      ['bars', reports[0]],
+      ['more', reports[1]],
     ]);
     // A later report is not the report of these jobs.
     writeFailures(lake, ['later']);

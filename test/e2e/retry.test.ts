@@ -194,22 +194,6 @@ describe('a report in a lake', () => {
     expect(contents('lake')).toEqual(before);
   });
 
-  it('of several jobs: those of this lake write into it, the others into their own', async () => {
-    failing('2026-11-19');
-    const job = 'verb: vision, symbols: BTCUSDT, interval: 1h, days: 3';
-    writeFileSync(
-      join(cwd, 'jobs.yaml'),
-      `defaults: { out: lake }\njobs: { a: { ${job} }, b: { ${job}, out: other } }`,
-    );
-    expect((await cli(['run', 'jobs.yaml', ...FAST])).code).toBe(3);
-    scene.archive.fault = undefined;
-    const [report = ''] = reports('lake');
-    renameSync(join(cwd, 'lake'), join(cwd, 'moved'));
-    expect((await cli(['retry', report.replace('lake', 'moved'), ...FAST])).code).toBe(0);
-    expect(existsSync(join(cwd, 'lake'))).toBe(false);
-    expect([await rowsIn('moved'), await rowsIn('other'), reports('moved')]).toEqual([72, 72, []]);
-  });
-
   it('that was moved out of it writes into the recorded lake, or into --out', async () => {
     const report = await failed();
     cpSync(join(cwd, report), join(cwd, '_failures/copy.jsonl'));

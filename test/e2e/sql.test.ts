@@ -381,15 +381,11 @@ describe('the query', () => {
   });
 
   it.each([
-    [
-      'SELECT * FROM um_kline',
-      'name um_kline does not exist (line 1, column 15)',
-      'Did you mean "um_klines"?',
-    ],
+    ['SELECT * FROM um_kline', 'name um_kline does not exist', 'Did you mean "um_klines"?'],
     [
       'SELECT "clos" FROM um_klines LIMIT 1',
-      'column "clos" not found in FROM clause (line 1, column 8)',
-      `Candidate bindings: "close", "close_time", "low", "count"; a text stands in single quotes: 'clos'`,
+      'column "clos" not found in FROM clause',
+      `Candidate bindings: "close", "close_time", "low", "count"\n  LINE 1: SELECT "clos" FROM um_klines LIMIT 1`,
     ],
   ])('%s is refused with a hint', async (query, says, hint) => {
     const { code, stdout, stderr } = await ask(query);
@@ -399,18 +395,15 @@ describe('the query', () => {
   });
 
   it.each([
-    ['SELECT * FORM um_klines', 'syntax error at or near "um_klines" (line 1, column 15)'],
-    ["SELECT 'é',\n 1 +\nFROM x", 'syntax error at or near "FROM" (line 3, column 1)'],
+    ['SELECT * FORM um_klines', 'syntax error at or near "um_klines"'],
+    ["SELECT 'é',\n 1 +\nFROM x", 'syntax error at or near "FROM"\n  at: FROM x'],
     ["SELECT 'open", 'unterminated quoted string'],
-    [
-      'SELECT nofun(close) FROM um_klines',
-      'Scalar Function with name nofun does not exist (line 1, column 8)',
-    ],
+    ['SELECT nofun(close) FROM um_klines', 'Scalar Function with name nofun does not exist'],
     ['SELECT symbol::INT FROM um_klines', "Could not convert string 'BTCUSDT' to INT32"],
-  ])('%s: a mistake is reported with line and column', async (query, says) => {
+  ])('%s: a mistake is reported with its place', async (query, says) => {
     const { code, stderr } = await ask(query);
     expect(code).toBe(2);
-    expect(stderr.split('\n')[0]).toContain(says);
+    expect(stderr).toContain(`cryptodl: ${says}`);
   });
 
   it.each([

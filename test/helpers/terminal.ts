@@ -14,16 +14,14 @@ export const TERMINAL = HAS_TERMINAL ? 'a terminal' : 'a terminal (apt-get insta
 
 /**
  * Everything the terminal is sent goes to stdout; `stdout` is a file that takes the command's, or nothing. When a bar is there, the keys
- * are typed, then the size is changed. A sequence marks the place of the change for `screenOf`.
+ * are typed.
  */
 const PTY = `
 import fcntl, os, pty, signal, struct, sys, termios
-columns, rows, resized, stdout, keys, *command = sys.argv[1:]
-def resize(file, columns, rows):
-    fcntl.ioctl(file, termios.TIOCSWINSZ, struct.pack('HHHH', int(rows), int(columns), 0, 0))
+columns, rows, stdout, keys, *command = sys.argv[1:]
 pid, terminal = pty.fork()
 if pid == 0:
-    resize(0, columns, rows)
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', int(rows), int(columns), 0, 0))
     if stdout:
         os.dup2(os.open(stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
     os.execv(command[0], command)
@@ -43,10 +41,6 @@ while True:
             os.write(terminal, keys.encode())
         keys = ''
     sys.stdout.buffer.write(data)
-    if resized and '█'.encode() in shown:
-        sys.stdout.buffer.write(b'\\x1b]777;' + resized.encode() + b'\\x07')
-        resize(terminal, *resized.split(','))
-        resized = ''
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
 
@@ -55,8 +49,6 @@ export interface TerminalOptions {
   readonly folder: string;
   readonly columns?: number;
   readonly rows?: number;
-  /** The size changes to this one when a bar is there. */
-  readonly resized?: Size;
   readonly env?: Readonly<Record<string, string>>;
   /** stdout is the terminal too, instead of a file. */
   readonly isAllShown?: boolean;
@@ -72,8 +64,7 @@ export interface TerminalRun {
 }
 
 export async function onTerminal(args: readonly string[], options: TerminalOptions): Promise<TerminalRun> {
-  const { folder, columns = 120, rows = 24, resized, env, isAllShown = false, keys = '' } = options;
-  const size = resized === undefined ? '' : `${resized.columns},${resized.rows}`;
+  const { folder, columns = 120, rows = 24, env, isAllShown = false, keys = '' } = options;
   const script = join(folder, 'on-terminal.py');
   const stdout = join(folder, 'stdout');
   writeFileSync(script, PTY);
@@ -81,7 +72,7 @@ export async function onTerminal(args: readonly string[], options: TerminalOptio
   const command = [process.execPath, BIN, ...args];
   const child = spawn(
     'python3',
-    [script, String(columns), String(rows), size, isAllShown ? '' : stdout, keys, ...command],
+    [script, String(columns), String(rows), isAllShown ? '' : stdout, keys, ...command],
     {
       env: { PATH: process.env['PATH'] ?? '', HOME: folder, TERM: 'xterm', LANG: 'C.UTF-8', ...env },
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -113,9 +104,8 @@ export interface Screen {
   readonly isCursorShown: boolean;
 }
 
-const FRAME_END = '\u001b[?7h';
-// eslint-disable-next-line no-control-regex -- a sequence begins and ends with control characters.
-const RESIZED = /\u001b\]777;(\d+),(\d+)\u0007/;
+/** Begins each frame of the live line. */
+const ERASE = '\r\u001b[J';
 
 /** What the terminal shows at the end. */
 export async function screenOf(sent: string, size: Size): Promise<Screen> {
@@ -123,11 +113,11 @@ export async function screenOf(sent: string, size: Size): Promise<Screen> {
   return screens[0] as Screen;
 }
 
-/** What the terminal shows after each frame of the live view. */
+/** What the terminal shows after each frame of the live line. */
 export async function framesOf(sent: string, size: Size): Promise<Screen[]> {
-  const pieces = sent.split(FRAME_END).slice(0, -1);
+  const pieces = sent.split(ERASE);
   return screensOf(
-    pieces.map((piece) => piece + FRAME_END),
+    pieces.map((piece, at) => (at === 0 ? '' : ERASE) + piece),
     size,
   );
 }
@@ -137,12 +127,7 @@ async function screensOf(pieces: readonly string[], { columns: cols, rows }: Siz
   const screens: Screen[] = [];
   let sent = '';
   for (const piece of pieces) {
-    const [text = '', ...resized] = piece.split(RESIZED);
-    await write(terminal, text);
-    for (let at = 0; at + 2 < resized.length; at += 3) {
-      terminal.resize(Number(resized[at]), Number(resized[at + 1]));
-      await write(terminal, resized[at + 2] ?? '');
-    }
+    await write(terminal, piece);
     sent += piece;
     screens.push(shownBy(terminal, sent));
   }

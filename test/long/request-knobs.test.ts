@@ -97,7 +97,7 @@ describe('--concurrency', () => {
   ])('of %s %s is %i objects; a warning: %s', async (_verb, flags, objects, isWarned) => {
     const { code, summary, stderr } = await scene.metrics(`${FUNDING} ${flags}`, { sceneFlags: [] });
     expect([code, summary['network']]).toEqual([0, expect.objectContaining({ concurrency: objects })]);
-    expect(stderr.includes('more than 20 series in flight are not faster')).toBe(isWarned);
+    expect(stderr.includes('more than 20 objects in flight are not faster')).toBe(isWarned);
   });
 });
 

@@ -1,7 +1,6 @@
 /** `verify` finds whatever happened to a lake, and `verify --fix` and `repair` make it what it was. */
 import {
   appendFileSync,
-  copyFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -225,8 +224,8 @@ const HARMS: readonly Harm[] = [
 ];
 
 describe('verify', () => {
-  it('reports a sound lake as sound, also with --deep and --upstream', async () => {
-    const result = await verify(sound, '--deep', '--upstream');
+  it('reports a sound lake as sound, also with --deep', async () => {
+    const result = await verify(sound, '--deep');
     expect([result.code, found(result)]).toEqual([0, []]);
     expect(result.events.at(-1)).toMatchObject({ event: 'summary', series: 1, files: 2, exitCode: 0 });
     expect((await verify(sound, '--quiet')).stderr).toBe('');
@@ -258,28 +257,6 @@ describe('verify', () => {
     expect(found(await verify(lake, '--deep'))).toEqual([]);
     const rows = (count: number): unknown => expect.stringContaining(`"rows":"${count}"`);
     expect(await parquetDigests(lake)).toEqual([rows(24), rows(30 * 24), digests[1]]);
-  });
-
-  it('--upstream fails with exit 1 when only the cached listing is available', async () => {
-    const lake = copy();
-    const env = { CRYPTODL_STATE_DIR: join(scratch, 'state-of-upstream') };
-    const ask = (): Promise<CliResult> =>
-      cryptodl(
-        ['verify', '--upstream', '--out', lake, '--archive-url', archive.url, '--now', NOW, ...NO_PROGRESS],
-        {
-          env,
-        },
-      );
-    expect((await ask()).code).toBe(0);
-    archive.fault = (path, _request, response) => {
-      if (!path.includes('prefix=')) return false;
-      response.writeHead(503).end();
-      return true;
-    };
-    const result = await ask();
-    archive.fault = undefined;
-    expect([result.code, result.stdout]).toEqual([1, '']);
-    expect(result.stderr).toContain('leave --upstream out');
   });
 
   it('does not change a series that a later version of cryptodl has written', async () => {
@@ -351,24 +328,6 @@ describe('verify', () => {
     expect([content(), found(await verify(lake, '--deep'))]).toEqual([before, []]);
   });
 
-  it('--fix writes sidecars of zips that are missing or name another digest', async () => {
-    const lake = newLake();
-    await cryptodlOk([...vision(lake), '--from', '2026-10-01', '--format', 'zip']);
-    const sidecars = (): string[] =>
-      filesBelow(lake, '.CHECKSUM')
-        .filter((path) => !path.startsWith('_quarantine'))
-        .map((path) => `${path} ${readFileSync(join(lake, path), 'utf8')}`);
-    const before = sidecars();
-    const [first = '', second = ''] = filesBelow(lake, '.CHECKSUM');
-    rmSync(join(lake, first));
-    writeFileSync(join(lake, second), `${'0'.repeat(64)}  another.zip\n`);
-    const result = await verify(lake);
-    expect([result.code, found(result)]).toEqual([4, [`sidecar ${first}`, `sidecar ${second}`]]);
-    await verify(lake, '--fix');
-    expect([sidecars(), found(await verify(lake))]).toEqual([before, []]);
-    expect(filesBelow(join(lake, '_quarantine'), '.CHECKSUM')).toHaveLength(1);
-  });
-
   it('--deep finds rows out of order in a file whose size and digest match the manifest', async () => {
     const lake = copy();
     const file = join(lake, OCTOBER);
@@ -387,48 +346,6 @@ describe('verify', () => {
     const deep = await verify(lake, '--deep');
     expect([deep.code, found(deep)]).toEqual([4, [`damaged ${OCTOBER}`]]);
     expect(deep.stdout).toContain('not in the order of open_time');
-  });
-});
-
-describe('verify --upstream', () => {
-  const PREFIX = 'data/futures/um/daily/klines/BTCUSDT/1h';
-  const keyOf = (day: string): string => `${PREFIX}/BTCUSDT-1h-${day}.zip`;
-
-  it('finds a revised object, a withdrawn object and a stale digest; repair --upstream takes the revision', async () => {
-    const other = join(scratch, 'revised');
-    cpSync(folder, other, { recursive: true });
-    const day = { from: '2026-10-02', to: '2026-10-02' };
-    makeArchive(other, { ...klines, symbols: ['BTCUSDT'], ...day, seed: 7 });
-    for (const ending of ['', '.CHECKSUM']) rmSync(join(other, keyOf('2026-10-03') + ending));
-    const sidecar = join(other, `${keyOf('2026-10-04')}.CHECKSUM`);
-    writeFileSync(
-      sidecar,
-      readFileSync(sidecar, 'utf8').replace(/^./, (digit) => (digit === '0' ? '1' : '0')),
-    );
-    const changed = await startArchive(other);
-    const lake = copy();
-    const at = ['--archive-url', changed.url];
-    try {
-      const result = await verify(lake, '--upstream', ...at);
-      expect([result.code, found(result)]).toEqual([
-        4,
-        [
-          `revised ${keyOf('2026-10-02')}`,
-          `stale-digest ${keyOf('2026-10-04')}`,
-          `withdrawn ${keyOf('2026-10-03')}`,
-        ],
-      ]);
-      rmSync(sidecar);
-      for (const ending of ['', '.CHECKSUM'])
-        copyFileSync(join(folder, keyOf('2026-10-03') + ending), join(other, keyOf('2026-10-03') + ending));
-      expect((await repair(lake, '--upstream', ...at)).code).toBe(0);
-      expect(found(await verify(lake, '--upstream', '--deep', ...at))).toEqual([]);
-      const fresh = newLake();
-      await cryptodlOk([...vision(fresh), '--from', '2026-09-28', ...at]);
-      expect(await parquetDigests(lake)).toEqual(await parquetDigests(fresh));
-    } finally {
-      await changed.close();
-    }
   });
 });
 
@@ -491,7 +408,7 @@ describe('a lake', () => {
   it('is sound and keeps its rows when the clock is set back', async () => {
     const lake = copy();
     const then = ['--now', '2026-09-30T08:00:00Z'];
-    expect(found(await verify(lake, '--deep', '--upstream', ...then))).toEqual([]);
+    expect(found(await verify(lake, '--deep', ...then))).toEqual([]);
     expect((await repair(lake, ...then)).code).toBe(0);
     expect((await cryptodl(['vision', ...places(lake), ...then])).code).toBe(0);
     expect(await parquetDigests(lake)).toEqual(digests);

@@ -1,6 +1,6 @@
 /** The thresholds for the figures of a run, each at its boundary. */
 import { describe, expect, it } from 'vitest';
-import { alertsOf, needsEarlier } from '../../src/run/monitor/alerts.js';
+import { alertsOf } from '../../src/run/monitor/alerts.js';
 import type { AlertContext } from '../../src/run/monitor/alerts.js';
 import type { WrittenRun } from '../../src/run/monitor/run-record.js';
 
@@ -68,15 +68,12 @@ function runOf(figures: Figures = {}, rest: Partial<WrittenRun> = {}): WrittenRu
 }
 
 function alerts(run: WrittenRun, context: Partial<AlertContext> = {}) {
-  return alertsOf(run, { earlier: [], nowMs: NOW, lakeFlag: '', ...context });
+  return alertsOf(run, { nowMs: NOW, lakeFlag: '', ...context });
 }
 
 function ids(run: WrittenRun, context: Partial<AlertContext> = {}): string[] {
   return alerts(run, context).map(({ id }) => id);
 }
-
-const before = (ms: number, figures: Figures, rest: Partial<WrittenRun> = {}): WrittenRun =>
-  runOf(figures, { endedAt: new Date(NOW - ms).toISOString(), ...rest });
 
 describe('a run without trouble', () => {
   it('has no alert, and neither has a run without requests', () => {
@@ -93,28 +90,9 @@ describe('refusals by a limit', () => {
     expect(ids(runOf({ refusals }))).toEqual(expected);
   });
 
-  it('of the runs of the last hour count together, but only if this run has one', () => {
-    const earlier = [
-      before(HOUR, { refusals: 9 }),
-      before(HOUR - 1, { refusals: 2 }),
-      before(9, { refusals: 1 }),
-    ];
-    expect(ids(runOf({ refusals: 1 }), { earlier })).toEqual(['limiter-triggers']);
-    expect(ids(runOf({ refusals: 1 }), { earlier: earlier.slice(0, 2) })).toEqual([]);
-    expect(ids(runOf({ refusals: 0 }), { earlier: [before(9, { refusals: 9 })] })).toEqual([]);
-  });
-
   it('of a run of several hours are a rate', () => {
     expect(ids(runOf({ refusals: 12, elapsedMs: 4 * HOUR }))).toEqual([]);
     expect(ids(runOf({ refusals: 16, elapsedMs: 4 * HOUR }))).toEqual(['limiter-triggers']);
-  });
-
-  it('need earlier runs, and so do failures', () => {
-    expect([runOf(), runOf({ refusals: 1 }), runOf({ failed: 1 })].map(needsEarlier)).toEqual([
-      false,
-      true,
-      true,
-    ]);
   });
 });
 
@@ -153,33 +131,6 @@ describe('sockets', () => {
     [{ mostInFlight: 50, waits: { 'socket-of-host': 6001 } }, ['pool-use']],
   ])('%j', (figures, expected) => {
     expect(ids(runOf(figures))).toEqual(expected);
-  });
-});
-
-describe('failed objects', () => {
-  it('in two runs in a row of one selection', () => {
-    const earlier = [before(HOUR, { failed: 2 })];
-    expect(ids(runOf({ failed: 1 }), { earlier })).toEqual(['failed-again']);
-    expect(ids(runOf({ failed: 0 }), { earlier })).toEqual([]);
-    expect(ids(runOf({ failed: 1 }), { earlier: [] })).toEqual([]);
-    expect(ids(runOf({ failed: 1 }), { earlier: [...earlier, before(9, {})] })).toEqual([]);
-  });
-
-  it.each<Partial<WrittenRun>>([
-    { verb: 'metrics' },
-    { job: 'bars' },
-    { options: { symbols: ['ETHUSDT'] } },
-    { options: { symbols: ['BTCUSDT'], dataset: ['trades'] } },
-  ])('of another verb, job or selection do not count: %j', (other) => {
-    expect(ids(runOf({ failed: 1 }), { earlier: [before(9, { failed: 1 }, other)] })).toEqual([]);
-    // A run of another selection in between changes nothing.
-    const earlier = [before(HOUR, { failed: 1 }), before(9, {}, other)];
-    expect(ids(runOf({ failed: 1 }), { earlier })).toEqual(['failed-again']);
-  });
-
-  it('of one selection count although other options differ', () => {
-    const earlier = [before(9, { failed: 1 }, { options: { symbols: ['BTCUSDT'], from: ['2026-01-01'] } })];
-    expect(ids(runOf({ failed: 1 }), { earlier })).toEqual(['failed-again']);
   });
 });
 
@@ -224,10 +175,9 @@ describe('coverage', () => {
 describe('the text of an alert', () => {
   it('has the figure, the threshold and the next step', () => {
     const bad = runOf({ refusals: 4, retries: 234, retried: [50, 80], failed: 3, holes: 12 });
-    const all = alerts(bad, { earlier: [before(HOUR, { failed: 2 })], lakeFlag: ' --out /lake' });
+    const all = alerts(bad, { lakeFlag: ' --out /lake' });
     expect(all.map(({ id, text, advice }) => `${id}: ${text}; ${advice}`)).toMatchInlineSnapshot(`
       [
-        "failed-again: failed objects in two runs in a row: 3 now, 2 before; cryptodl doctor --out /lake checks the hosts and the lake; cryptodl report --out /lake shows the failed objects",
         "low-coverage: the lake holds 87 % of the days of this run, less than 95 %: 12 holes, 3 failed; cryptodl coverage --out /lake shows each gap; cryptodl repair --out /lake fetches missing data",
         "limiter-triggers: 4 refusals by a limit of the host (429, 418) in an hour, more than 3; lower --concurrency, or give a longer --request-interval",
         "retry-rate: retry rate 23.4 % (234 of 1,000 requests), more than 10 %; cryptodl doctor --out /lake checks the network",

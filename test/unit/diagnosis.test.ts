@@ -25,67 +25,11 @@ const waits = (costs: NetworkFigures['costMs']['waits']): Partial<NetworkFigures
 const failures = (costs: NetworkFigures['costMs']['failures']): Partial<NetworkFigures> => ({
   costMs: { waits: {}, failures: costs },
 });
-const retries = (requests: number, succeeded: number): Partial<NetworkFigures> => ({
-  retries: { ...QUIET.retries, requests, succeeded },
-});
 const bucket = (isChosen: boolean, waitedMs = 1) => ({ waits: 1, refusals: 0, waitedMs, isChosen });
 
 describe('the diagnosis of a run', () => {
-  it('has the proxies one by one, and the egress group', () => {
-    const proxy = { requests: 1200, failures: 0, refusals: 0, isDead: false, pausedMs: 0 };
-    const proxies = [
-      { ...proxy, proxy: 'a:1' },
-      { ...proxy, proxy: 'b:1', failures: 3, isDead: true },
-      { ...proxy, proxy: 'c:1', refusals: 1, pausedMs: 90_000 },
-    ];
-    expect(lines({ proxies })).toEqual([
-      '  proxies    a:1: 1,200 requests',
-      '             b:1: 1,200 requests, 3 failed at the proxy, does not work',
-      '             c:1: 1,200 requests, 1 refused by a host, paused for another 90s',
-    ]);
-    const group = { name: 'office', members: 6, isShared: true };
-    const limiter = { ...QUIET.limiter, group };
-    expect(lines({ limiter })).toEqual(['  group      office: 6 programs']);
-    expect(lines({ limiter: { ...limiter, group: { ...group, isShared: false } } })).toEqual([
-      '  group      office: 6 programs, without Redis at the end',
-    ]);
-  });
-
   it('of a run that nothing held up is empty', () => {
     expect(lines({})).toEqual([]);
-  });
-
-  it.each<[string, Partial<NetworkFigures>, Partial<NetworkFigures>]>([
-    ['permits', waits({ permit: 6000, pause: 4001 }), waits({ permit: 6000, pause: 4000 })],
-    [
-      'retries',
-      {
-        costMs: {
-          waits: { 'back-off': 2000, 'retry-after': 2000, 'retry-budget': 2000, breaker: 2000 },
-          failures: { 'connection-lost': 1001, 'body-damaged': 1000 },
-        },
-      },
-      waits({ 'back-off': 10_000 }),
-    ],
-    [
-      'look-ups',
-      { dns: { lookups: 3, hits: 0, misses: 2, failures: 1, ms: 10_001 } },
-      { dns: { lookups: 3, hits: 0, misses: 2, failures: 1, ms: 10_000 } },
-    ],
-  ])('tells of %s from a tenth of the run on', (_, above, below) => {
-    expect([lines(above).length, lines(below).length]).toEqual([1, 0]);
-  });
-
-  it('says how many retries helped only when there were some', () => {
-    const cost = waits({ 'back-off': 20_000 });
-    expect(lines({ ...cost, ...retries(0, 0) })).toEqual([
-      expect.stringMatching(/^ {2}retries {4}failed attempts and waits cost 20s of /),
-    ]);
-    expect(lines({ ...cost, ...retries(4, 3) })).toEqual([
-      expect.stringMatching(
-        /^ {2}retries {4}3 of 4 retried requests with success; failed attempts and waits cost /,
-      ),
-    ]);
   });
 
   it('tells of nothing that costs less than a second', () => {
@@ -93,28 +37,7 @@ describe('the diagnosis of a run', () => {
     expect(lines(waits({ permit: 1000 }), 1000)).not.toEqual([]);
   });
 
-  it('gives its cost in numbers', () => {
-    const told = lines({
-      ...waits({ permit: 12_000, breaker: 11_000 }),
-      ...retries(40, 38),
-      limiter: {
-        waits: 1492,
-        waitedMs: 0,
-        refusals: 6,
-        refusalsPerHour: 1216,
-        buckets: { archive: bucket(false) },
-      },
-      dns: { lookups: 3, hits: 0, misses: 3, failures: 2, ms: 20_000 },
-    });
-    expect(told).toEqual([
-      '  waited     for permits: 1,492 requests, 12s of 100s',
-      '  refused    6 times by a limit of the host (429, 418), 1,216 per hour',
-      '  retries    38 of 40 retried requests with success; failed attempts and waits cost 11s of 100s',
-      '  names      3 look-ups took 20s of 100s, 2 of them failed',
-    ]);
-  });
-
-  it('counts refusals that cost nothing as well', () => {
+  it('counts refusals, also those that cost nothing', () => {
     const limiter = { waits: 0, waitedMs: 0, refusals: 1, refusalsPerHour: 36, buckets: {} };
     expect(lines({ limiter })).toEqual([
       '  refused    1 time by a limit of the host (429, 418), 36 per hour',
@@ -129,10 +52,10 @@ describe('the bottleneck', () => {
       .find((line) => line.startsWith('  bottleneck '))
       ?.slice('  bottleneck '.length);
 
-  it('is named from a quarter of the run on, and only the largest', () => {
-    expect(bottleneck(waits({ socket: 25_000 }))).toBeUndefined();
-    expect(bottleneck(waits({ socket: 25_001 }))).toBe(
-      '--pool-limit, 25 % of the run: a higher limit allows more requests at once',
+  it('is named from a tenth of the run on, and only the largest', () => {
+    expect(bottleneck(waits({ socket: 10_000 }))).toBeUndefined();
+    expect(bottleneck(waits({ socket: 10_001 }))).toBe(
+      '--pool-limit, 10 % of the run: a higher limit allows more requests at once',
     );
     expect(bottleneck(waits({ socket: 30_000, breaker: 31_000 }))).toBe(
       '--breaker-open, 31 % of the run: a shorter time tries a failed host again sooner',

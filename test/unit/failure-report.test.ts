@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { pastRun, readReport } from '../../src/run/past-runs.js';
 import { stagedBeside } from '../../src/files/temp-files.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import { createFailureReport, readFailureReport } from '../../src/run/report/failure-report.js';
+import { FailureFile, readFailureReport } from '../../src/run/report/failure-report.js';
 import type { FailureReport } from '../../src/run/report/failure-report.js';
 import type { PartitionPlan, ArchiveObject } from '../../src/model/task.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
@@ -34,7 +34,7 @@ async function newPath(): Promise<string> {
 }
 
 function open(path: string, mode: 'new' | 'overwrite' | 'replace' = 'overwrite'): FailureReport {
-  return createFailureReport({ path, header: HEADER, mode });
+  return new FailureFile({ path, header: HEADER, mode });
 }
 
 async function begun(): Promise<{ path: string; report: FailureReport }> {
@@ -142,7 +142,7 @@ it('the lake of a report overrides that of the environment', () => {
   }));
   const options = { out: ['/lake'] };
   const header = { v: 1, kind: 'header', verb: 'vision', tool: '', at: '', options } as const;
-  const report = { path: 'report', file: undefined, header, jobs: [], entries: [], cut: undefined };
+  const report = { path: 'report', file: undefined, header, entries: [], cut: undefined };
   const { resolved } = pastRun(report, layers, { verbs: VERBS, exchange: loadBinance() });
   expect(resolved.options.out).toBe('/lake');
 });

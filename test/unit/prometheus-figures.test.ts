@@ -37,6 +37,7 @@ function networkOf(by: number, breaker: 'closed' | 'open'): () => NetworkFigures
     errors: { 'http-server-error': 13 * by },
     hosts: { 'a:443': { statuses: { 200: 21 * by, none: 2 * by }, attemptMs: percentiles, breaker } },
     concurrency: 30 * by,
+    settled: undefined,
     retreats: 0,
     limiter: {
       waits: 0,

@@ -1,6 +1,5 @@
 /** `--alert-webhook`: a POST with retries and a time limit, over real sockets. */
 import { describe, expect, it } from 'vitest';
-import { NO_PROXIES } from '../../src/files/environment.js';
 import { LIMIT_MS, send } from '../../src/run/notify/run-notices.js';
 import { refusal } from '../helpers/requests.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -11,7 +10,7 @@ const MESSAGE = { alerts: [{ id: 'retry-rate', text: 'über 10 %' }] };
 
 function posting(url: string) {
   const clock = new VirtualClock();
-  const posted = send([wirePools()], clock, url, MESSAGE);
+  const posted = send(wirePools(), clock, url, MESSAGE);
   posted.catch(() => undefined);
   return { clock, posted };
 }
@@ -78,16 +77,5 @@ describe('the webhook', () => {
     expect(error.code).toBe('connect-failed');
     expect(error.message).not.toContain('secret');
     expect(ms).toBeGreaterThanOrEqual(250 + 500 + 1000);
-  });
-
-  it('is sent through the third pool after two pools whose proxy does not work', async () => {
-    const { url, heads } = await answering(200);
-    const proxies = { ...NO_PROXIES, http: `http://127.0.0.1:${await closedPort()}` };
-    const clock = new VirtualClock();
-    const dead = [wirePools({ proxies }), wirePools({ proxies })];
-    const sent = send([...dead, wirePools()], clock, url, MESSAGE);
-    await drive({ clock, posted: sent });
-    await sent;
-    expect(heads[0]).toMatch(/^POST \/ HTTP/);
   });
 });

@@ -21,7 +21,7 @@ export interface JobEntry {
 }
 
 const VERBS_OF_JOBS = ['vision', 'metrics'] as const;
-/** Flags for the whole run, because all jobs share the terminal, the report and the log. */
+/** Flags for the whole run, because all jobs share the terminal and the log, and the reports lie side by side. */
 const SHARED: readonly FlagName[] = [
   'failures',
   'jobs',

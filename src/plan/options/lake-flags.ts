@@ -113,9 +113,6 @@ export const LAKE_FLAGS = {
     deep: {
       doc: 'read every row again; checks values, times, order and row counts',
     },
-    upstream: {
-      doc: 'compare the lake with the archive; reads the listing, and the sidecar of each object with one request',
-    },
     yes: {
       doc: 'remove; without this flag, print what would be removed',
     },

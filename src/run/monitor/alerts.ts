@@ -3,12 +3,9 @@ import { LATE_MS } from '../../model/absence-reasons.js';
 import { Counters } from '../../model/counters.js';
 import { countText, durationText, numberText } from '../../model/units.js';
 import type { Alert } from '../report/run-summary.js';
-import { isSame } from './run-history.js';
-import type { RunRecord, WrittenRun } from './run-record.js';
+import type { WrittenRun } from './run-record.js';
 
 export interface AlertContext {
-  /** Earlier runs of the lake, oldest first. */
-  readonly earlier: readonly RunRecord[];
   /** The time of the run, which `--now` may set. */
   readonly nowMs: number;
   /** ` --out DIR` for the commands of an advice; empty for the lake that commands use without the flag. */
@@ -43,16 +40,6 @@ type Rule = (run: WrittenRun, context: AlertContext) => Verdict | readonly Verdi
 
 /** Most urgent first. */
 const RULES: Readonly<Record<string, Rule>> = {
-  'failed-again': (run, { earlier, lakeFlag }) => {
-    const before = earlier.findLast((other) => isSame(other, run))?.summary.outcomes.failed ?? 0;
-    const { failed } = run.summary.outcomes;
-    return {
-      when: failed > 0 && before > 0,
-      text: `failed objects in two runs in a row: ${numberText(failed)} now, ${numberText(before)} before`,
-      advice: `cryptodl doctor${lakeFlag} checks the hosts and the lake; cryptodl report${lakeFlag} shows the failed objects`,
-    };
-  },
-
   // By dataset, so that a delisted symbol is no reason: the others of its dataset are newer.
   'not-fresh': ({ summary }, { nowMs, lakeFlag }) =>
     summary.datasets.flatMap(({ market, dataset, newest, unpublished, unpublishedEndMs }) => {
@@ -78,16 +65,12 @@ const RULES: Readonly<Record<string, Rule>> = {
     };
   },
 
-  'limiter-triggers': ({ summary, endedAt }, { earlier }) => {
-    const { network, elapsedMs } = summary;
-    const endMs = Date.parse(endedAt);
-    // Runs of a few minutes count together: each of them alone has no rate per hour.
-    const recent = earlier.filter((other) => endMs - Date.parse(other.endedAt) < HOUR_MS);
-    const before = recent.reduce((sum, other) => sum + other.summary.network.limiter.refusals, 0);
-    const own = network.limiter.refusals;
-    const perHour = elapsedMs > HOUR_MS ? Math.round((own / elapsedMs) * HOUR_MS) : own + before;
+  'limiter-triggers': ({ summary: { network, elapsedMs } }) => {
+    const { refusals } = network.limiter;
+    // Those of a shorter run count like those of an hour: a run of a few minutes has no rate.
+    const perHour = Math.round(refusals / Math.max(1, elapsedMs / HOUR_MS));
     return {
-      when: own > 0 && perHour > THRESHOLDS.limiterTriggers,
+      when: perHour > THRESHOLDS.limiterTriggers,
       text: `${numberText(perHour)} refusals by a limit of the host (429, 418) in an hour, more than ${THRESHOLDS.limiterTriggers}`,
       advice: 'lower --concurrency, or give a longer --request-interval',
     };
@@ -136,11 +119,6 @@ export function alertsOf(run: WrittenRun, context: AlertContext): Alert[] {
       .filter(({ when }) => when)
       .map(({ text, advice }) => ({ id, text, advice })),
   );
-}
-
-/** Whether the alerts of a run depend on earlier runs. Reading these takes time. */
-export function needsEarlier({ summary: { outcomes, network } }: WrittenRun): boolean {
-  return outcomes.failed > 0 || network.limiter.refusals > 0;
 }
 
 function hoursText(ms: number): string {

@@ -28,15 +28,6 @@ export const NO_HISTORY: RunHistory = { lastSuccessMs: undefined, failedInARow: 
 /** The run that a reader looks for is usually among so many newest records. A lake with many jobs may need all. */
 const USUALLY_ENOUGH = 50;
 
-/** The newest 50 records if `isFound` accepts one of them, otherwise all; oldest first. Rejects with errors of the system. */
-export async function readRunsUntil(
-  paths: LakePaths,
-  isFound: (run: RunRecord) => boolean,
-): Promise<readonly RunRecord[]> {
-  const { runs } = await readRuns(paths, USUALLY_ENOUGH);
-  return runs.some(isFound) ? runs : (await readRuns(paths)).runs;
-}
-
 /** Leaves out datasets that the exchange does not have. Rejects with errors of the system. */
 export async function readHistory(
   paths: LakePaths,
@@ -44,7 +35,8 @@ export async function readHistory(
   exchange: Exchange,
 ): Promise<RunHistory> {
   const isSuccess = (each: RunRecord): boolean => each.summary.exitCode === 0 && isSame(each, run);
-  const runs = await readRunsUntil(paths, isSuccess);
+  const { runs: newest } = await readRuns(paths, USUALLY_ENOUGH);
+  const runs = newest.some(isSuccess) ? newest : (await readRuns(paths)).runs;
   const own = runs.filter((each) => each.verb === run.verb && each.job === run.job);
   const same = own.filter((each) => isSame(each, run));
   const success = same.findLast(isSuccess);
@@ -65,7 +57,7 @@ const SELECTING = ['market', 'dataset', 'symbols', 'interval'] as const;
 const ORDERING = ['from', 'to', 'days', 'months', 'format', 'quote', 'shard', 'join'] as const;
 
 /** Whether both runs have one selection: the same verb and job, and the same values of the options in `SELECTING`. */
-export function isSame(one: SelectedRun, other: SelectedRun): boolean {
+function isSame(one: SelectedRun, other: SelectedRun): boolean {
   return selectionOf(one) === selectionOf(other);
 }
 

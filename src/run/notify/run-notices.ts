@@ -12,7 +12,6 @@ import type { ExitCode } from '../../model/exit-code.js';
 import { durationText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { proxiesOf } from '../../files/environment.js';
-import type { Surroundings } from '../../files/environment.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { RunSummary, VerdictSummary } from '../report/run-summary.js';
@@ -41,8 +40,17 @@ export interface EndedRun {
 export function openNotices(options: NoticesOptions): (run: EndedRun) => Promise<void> {
   const { clock, observer, surroundings } = options;
   const { ping, alertWebhook } = options.options;
-  const isUsed = ping !== undefined || alertWebhook !== undefined;
-  const pools = isUsed ? openPools(options.options, surroundings, clock) : [];
+  if (ping === undefined && alertWebhook === undefined) return () => Promise.resolve();
+  // One connection, by the first of several proxies.
+  const one = {
+    ...options.options,
+    mostInFlight: 1,
+    poolLimit: undefined,
+    poolLimitPerHost: 1,
+    http2: false,
+  };
+  const proxies = proxiesOf(one.proxy, surroundings);
+  const pools = createPools(poolOptions({ options: one, clock, proxies }));
   const warned = new Set<string>();
   const tell = async (flag: string, url: string, content?: Content): Promise<void> => {
     try {
@@ -70,7 +78,7 @@ export function openNotices(options: NoticesOptions): (run: EndedRun) => Promise
         ? tell('alert-webhook', alertWebhook, messageOf(options, run))
         : undefined,
     ]);
-    await Promise.all(pools.map((pool) => pool.close()));
+    await pools.close();
   };
 }
 
@@ -104,19 +112,6 @@ function countsOf(summary: RunSummary): object {
 
 // The requests.
 
-/** The end of a run waits for a message, so it is not tried through all of many proxies. */
-const MOST_PROXIES = 3;
-
-/** One for each of several proxies. Throws a usage error for a --ca-file that cannot be read. */
-function openPools(options: Options, surroundings: Surroundings, clock: Clock): readonly Pools[] {
-  const proxies = proxiesOf(options.proxy, surroundings);
-  const one = { ...options, mostInFlight: 1, poolLimit: undefined, poolLimitPerHost: 1, http2: false };
-  const ways = proxies.several.map((proxy) => ({ ...proxies, http: proxy, https: proxy }));
-  return (ways.length > 0 ? ways.slice(0, MOST_PROXIES) : [proxies]).map((way) =>
-    createPools(poolOptions({ options: one, clock, proxies: way })),
-  );
-}
-
 /** The end of a run waits for its messages: so long for all attempts, and for one. */
 export const LIMIT_MS = 10_000;
 const ATTEMPT_MS = 5000;
@@ -127,22 +122,15 @@ const DELAYS_MS = [250, 500, 1000];
 type Content = string | object;
 
 /**
- * Sends a POST with the content, otherwise a GET, until the receiver answers with 2xx. Each attempt takes the next of `pools`, because a proxy
- * may not work. Rejects with the typed error of the last attempt, which names the host but not the path, because the path may be a secret.
+ * Sends a POST with the content, otherwise a GET, until the receiver answers with 2xx. Rejects with the typed error of the last attempt, which
+ * names the host but not the path, because the path may be a secret.
  */
-export async function send(
-  pools: readonly Pools[],
-  clock: Clock,
-  url: string,
-  content?: Content,
-): Promise<void> {
+export async function send(pools: Pools, clock: Clock, url: string, content?: Content): Promise<void> {
   const endsAt = clock.monotonic() + LIMIT_MS;
   for (let attempt = 0; ; attempt += 1) {
-    const pool = pools[attempt % pools.length];
-    if (pool === undefined) throw new CryptodlError('bug', 'there is no connection for a message');
     try {
       const timeoutMs = Math.min(ATTEMPT_MS, endsAt - clock.monotonic());
-      await sendOnce(pool, { clock, timeoutMs }, url, content);
+      await sendOnce(pools, { clock, timeoutMs }, url, content);
       return;
     } catch (thrown) {
       const error = toCryptodlError(thrown);
@@ -157,7 +145,7 @@ export async function send(
 }
 
 async function sendOnce(
-  pool: Pools,
+  pools: Pools,
   { clock, timeoutMs }: { readonly clock: Pick<Clock, 'timer'>; readonly timeoutMs: number },
   url: string,
   content?: Content,
@@ -170,7 +158,7 @@ async function sendOnce(
     stop.abort(new CryptodlError('total-timeout', `${host}: no answer within ${durationText(timeoutMs)}`));
   });
   try {
-    const { statusCode: status, body } = await pool.of(origin).request({
+    const { statusCode: status, body } = await pools.of(origin).request({
       origin,
       path: pathname + search,
       method: content === undefined ? 'GET' : 'POST',
@@ -187,7 +175,7 @@ async function sendOnce(
     throw mapWireError(
       error instanceof Error ? error : new Error(String(error)),
       origin,
-      pool.proxyOf(origin),
+      pools.proxyOf(origin),
     );
   } finally {
     timer.cancel();

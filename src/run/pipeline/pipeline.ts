@@ -34,26 +34,20 @@ const RENEW_MS = 3_600_000;
 export class Pipeline implements SharedParts {
   /** Shared by all runs. `release` does nothing until the pipeline closes. */
   readonly workshop: Workshop;
-  readonly #request: PipelineRequest;
   readonly #concurrency: Concurrency;
   readonly #endWorkshop: () => void;
   readonly #spillFolder: string;
   readonly #lakes = new Map<string, Promise<LakeParts>>();
   #http: SharedHttp | undefined;
 
-  constructor(request: PipelineRequest) {
+  constructor(private readonly request: PipelineRequest) {
     const { resolved, stop, clock, surroundings } = request;
     const { concurrency, tempDir } = resolved.options;
-    this.#request = request;
     this.#concurrency = new Concurrency({ choice: concurrency, start: ARCHIVE_START });
     this.#spillFolder = tempPath(tempFolderOf(tempDir, surroundings.home), 'worker');
     const { isToBucket } = request;
-    // Another worker requests the unwritten objects of a killed worker again.
-    const workshop = openWorkshop(
-      this.#spillFolder,
-      { isToBucket, boundsUnwritten: true },
-      { clock, stop, concurrency: this.#concurrency },
-    );
+    const shared = { clock, stop, concurrency: this.#concurrency };
+    const workshop = openWorkshop(this.#spillFolder, isToBucket, shared);
     this.#endWorkshop = workshop.release;
     this.workshop = { ...workshop, release: () => undefined };
   }
@@ -66,7 +60,7 @@ export class Pipeline implements SharedParts {
   /** The requests of one run. Runs share them, except where the options of the run decide about another source. */
   http(request: HttpRequest, own: Parameters<typeof openHttp>[1]): ReturnType<typeof openHttp> {
     const { fill, join: joined } = request.resolved.options;
-    const { common } = this.#request;
+    const { common } = this.request;
     if (fill !== undefined || joined !== undefined)
       return openHttp({ ...request, common, concurrency: this.#concurrency }, own);
     const shared = this.#shared();
@@ -81,13 +75,13 @@ export class Pipeline implements SharedParts {
   }
 
   #shared(): SharedHttp {
-    const { clock, stop } = this.#request;
+    const { clock, stop } = this.request;
     const known = this.#http;
     if (known !== undefined && clock.monotonic() - known.openedAt < RENEW_MS) return known;
-    const nowMs = this.#request.resolved.options.nowMs ?? clock.now();
+    const nowMs = this.request.resolved.options.nowMs ?? clock.now();
     const parts = { observer: SILENT_OBSERVER, nowMs, live: new LiveRun(clock) };
     const opened = openHttp(
-      { ...this.#request, ...parts, concurrency: this.#concurrency },
+      { ...this.request, ...parts, concurrency: this.#concurrency },
       { signal: stop.signal, waitSignal: undefined },
     );
     this.#http = { opened, openedAt: clock.monotonic(), users: 0 };
@@ -99,7 +93,7 @@ export class Pipeline implements SharedParts {
   async lake(session: Session, command: string): Promise<LakeParts> {
     const { root } = session.paths;
     // The loss of the lock ends the worker, not only the run that opened the lake.
-    const { stop } = this.#request;
+    const { stop } = this.request;
     const opening = this.#lakes.get(root) ?? openLake({ ...session, stop }, command);
     this.#lakes.set(root, opening);
     try {

@@ -17,19 +17,18 @@ const MOST_WRITERS = 8;
 const WRITERS_TO_BUCKET = 32;
 
 /**
- * `spillFolder`: the folder for data of DuckDB that exceeds its memory. `isToBucket`: the lake is in a bucket. `boundsUnwritten`: no more
- * partitions are unwritten than objects may be in flight.
+ * `spillFolder`: the folder for data of DuckDB that exceeds its memory. `isToBucket`: the lake is in a bucket.
  */
 export function openWorkshop(
   spillFolder: string,
-  { isToBucket, boundsUnwritten }: { readonly isToBucket: boolean; readonly boundsUnwritten: boolean },
+  isToBucket: boolean,
   { clock, stop, concurrency }: { clock: Clock; stop: AbortController; concurrency: Concurrency },
 ) {
   const engine = createEngine({ tempFolder: spillFolder });
   const writers = isToBucket
     ? withinOpenFiles(WRITERS_TO_BUCKET)
     : withinOpenFiles(Math.min(WRITERS_PER_CORE * cores(), MOST_WRITERS));
-  const places = new Places({ downloads: concurrency.places, writers, boundsUnwritten });
+  const places = new Places({ downloads: concurrency.places, writers });
   concurrency.onChange = (limit) => {
     places.setDownloads(limit);
   };

@@ -58,7 +58,6 @@ const NONE: Measurement = { level: 1, perSecond: 0, meanMs: 0, refusedShare: 0, 
 
 export class LevelSearch {
   #mode: 'growing' | 'holding' | 'trying-more' | 'trying-fewer' = 'growing';
-  readonly #bounds: LevelBounds;
   level: number;
   /** The level of the last refusal. */
   #ceiling = Number.POSITIVE_INFINITY;
@@ -82,14 +81,16 @@ export class LevelSearch {
   /** The mean time of an object at a host without a queue, as far as is known. */
   #unhinderedMs = Number.POSITIVE_INFINITY;
 
-  constructor(level: number, bounds: LevelBounds) {
+  constructor(
+    level: number,
+    private readonly bounds: LevelBounds,
+  ) {
     this.level = level;
-    this.#bounds = bounds;
   }
 
   /** Why the level is not higher; undefined at the maximum, and while it grows without failures. */
   get heldBy(): 'refused' | 'troubled' | 'no-faster-with-more' | undefined {
-    if (this.level >= this.#bounds.most) return undefined;
+    if (this.level >= this.bounds.most) return undefined;
     if (this.#ceiling < Number.POSITIVE_INFINITY) return 'refused';
     if (this.#isTroubled) return 'troubled';
     return this.#mode === 'growing' ? undefined : 'no-faster-with-more';
@@ -112,7 +113,7 @@ export class LevelSearch {
   /** Falls to `level`, because the host refuses requests or the connection fails with `from` objects in flight. */
   retreat(from: number, level: number, why: 'refused' | 'troubled'): Step {
     // At the lowest level, more may be tried again.
-    if (why === 'refused') this.#ceiling = from > this.#bounds.least ? from : Number.POSITIVE_INFINITY;
+    if (why === 'refused') this.#ceiling = from > this.bounds.least ? from : Number.POSITIVE_INFINITY;
     this.#isTroubled = why === 'troubled';
     return this.#startGrowing(level, why);
   }
@@ -165,13 +166,13 @@ export class LevelSearch {
   }
 
   #isRefusing({ refusedShare }: Measurement): boolean {
-    return refusedShare > this.#usualRefusals * 2 && this.level > this.#bounds.least;
+    return refusedShare > this.#usualRefusals * 2 && this.level > this.bounds.least;
   }
 
   /** Tries a lower level: alternately with a higher one, and at once when the host seems to queue requests. */
   #tryFewer({ meanMs, isLocal }: Measurement): Step | undefined {
     // If the event loop of this machine was late, the measurement says nothing about the host.
-    if (isLocal || this.level <= this.#bounds.least) return undefined;
+    if (isLocal || this.level <= this.bounds.least) return undefined;
     const enough = (this.level * ROOM * this.#unhinderedMs) / meanMs;
     const isQueueing = enough < this.level * QUEUEING;
     if (this.#direction === undefined) this.#isTurnOfFewer = !this.#isTurnOfFewer;
@@ -192,7 +193,7 @@ export class LevelSearch {
       this.#measurementsBelowCeiling = 0;
       this.#ceiling = Number.POSITIVE_INFINITY;
     }
-    if (this.level >= this.#bounds.most) return undefined;
+    if (this.level >= this.bounds.most) return undefined;
     this.#mode = 'trying-more';
     return this.#step(Math.max(to, this.level + 1), 'trying-more');
   }
@@ -249,7 +250,7 @@ export class LevelSearch {
   }
 
   get #highest(): number {
-    return Math.min(this.#bounds.most, this.#ceiling - 1);
+    return Math.min(this.bounds.most, this.#ceiling - 1);
   }
 
   /** At most half of the way to the refused level, and at most the highest allowed level. */
@@ -258,7 +259,7 @@ export class LevelSearch {
   }
 
   #step(level: number, why: LevelReason): Step {
-    const { least, most } = this.#bounds;
+    const { least, most } = this.bounds;
     this.level = Math.round(Math.min(most, Math.max(least, level)));
     return { level: this.level, why };
   }

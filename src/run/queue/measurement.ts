@@ -17,7 +17,6 @@ const LEAST_OBJECTS = 30;
 
 /** Measures the objects per second at one level, after the objects of the earlier level have ended. */
 export class RateMeter {
-  readonly #level: number;
   readonly #objects: number;
   #from: number | undefined;
   #skip: number;
@@ -31,8 +30,12 @@ export class RateMeter {
    * `turns`: objects of the measurement, as a multiple of the level. `skip`: objects that were in flight when the level rose.
    * `from`: the beginning of the measurement when no object is skipped; by default the request of its first object.
    */
-  constructor(level: number, turns: number, skip: number, from?: number) {
-    this.#level = level;
+  constructor(
+    private readonly level: number,
+    turns: number,
+    skip: number,
+    from?: number,
+  ) {
     this.#objects = Math.max(LEAST_OBJECTS, level) * turns;
     this.#skip = skip;
     this.#from = from;
@@ -58,7 +61,7 @@ export class RateMeter {
     if (this.#count < this.#objects) return undefined;
     const seconds = Math.max(1, endedAt - this.#from) / 1000;
     return {
-      level: this.#level,
+      level: this.level,
       perSecond: this.#count / seconds,
       meanMs: this.#sumMs / this.#count,
       refusedShare: this.#requests === 0 ? 0 : this.#refused / this.#requests,

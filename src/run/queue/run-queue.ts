@@ -141,53 +141,51 @@ function withoutSubstitute(task: Task, why: CryptodlError | undefined): { task: 
 export const FURTHER_ROUNDS = 3;
 
 export class RunQueue<Received> {
-  readonly #work: QueueWork<Received>;
-  readonly #options: QueueOptions;
   readonly #places: Places;
   readonly #partitions = new Set<Promise<void>>();
   #deferrals!: Deferrals;
   /** Tasks whose host did not answer. Their substitutes are requested at the end of the round. */
   #unanswered!: Deferrals;
 
-  constructor(work: QueueWork<Received>, options: QueueOptions) {
-    this.#work = work;
-    this.#options = options;
+  constructor(
+    private readonly work: QueueWork<Received>,
+    private readonly options: QueueOptions,
+  ) {
     this.#places = options.places;
   }
 
   /** May be called again with further plans. Resolves when every task has an outcome. Rejects with the fatal error or the interruption that ended the run. */
   async run(plans: AsyncIterable<PartitionPlan>): Promise<void> {
-    this.#deferrals = new Deferrals(this.#options.createSpool);
-    this.#unanswered = new Deferrals(this.#options.createSpool);
+    this.#deferrals = new Deferrals(this.options.createSpool);
+    this.#unanswered = new Deferrals(this.options.createSpool);
     try {
       await this.#round(plans, true);
       await this.#substitute(true);
       for (let round = 1; round <= FURTHER_ROUNDS && this.#deferrals.count > 0; round += 1) {
-        if (this.#options.refusal() !== undefined) break;
-        await this.#options.beforeRound(round);
+        if (this.options.refusal() !== undefined) break;
+        await this.options.beforeRound(round);
         await this.#round(this.#whileAllowed(this.#deferrals.next()), round < FURTHER_ROUNDS);
         await this.#substitute(round < FURTHER_ROUNDS);
       }
     } finally {
       // After the last round, waiting tasks have failed.
       for (const waiting of [this.#deferrals, this.#unanswered]) {
-        for await (const { plan, task, error } of waiting.left())
-          await this.#work.onFailed(plan, task, error);
+        for await (const { plan, task, error } of waiting.left()) await this.work.onFailed(plan, task, error);
         await waiting.close();
       }
     }
-    this.#options.stop.signal.throwIfAborted();
+    this.options.stop.signal.throwIfAborted();
   }
 
   /** One round for substitutes from another source. Tasks whose host answers again wait for the next round. */
   async #substitute(hasRounds: boolean): Promise<void> {
-    if (this.#unanswered.count === 0 || this.#options.refusal() !== undefined) return;
+    if (this.#unanswered.count === 0 || this.options.refusal() !== undefined) return;
     await this.#round(this.#substitutes(hasRounds), hasRounds);
   }
 
   async *#substitutes(hasRounds: boolean): AsyncGenerator<PartitionPlan> {
     for await (const plan of this.#whileAllowed(this.#unanswered.next())) {
-      const substituted = await this.#work.substituted(plan, hasRounds);
+      const substituted = await this.work.substituted(plan, hasRounds);
       if (substituted === undefined)
         await this.#deferrals.add(plan, new Map(plan.tasks.map((task) => [task, failureOf(task)])));
       else yield substituted;
@@ -195,7 +193,7 @@ export class RunQueue<Received> {
   }
 
   async #round(plans: AsyncIterable<PartitionPlan>, mayDefer: boolean): Promise<void> {
-    const { signal } = this.#options.stop;
+    const { signal } = this.options.stop;
     try {
       for await (const plan of plans) {
         if (signal.aborted) break;
@@ -211,7 +209,7 @@ export class RunQueue<Received> {
   /** Ends when the run may not begin anything new. The rest of the round failed before and keeps its first error. */
   async *#whileAllowed(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
     for await (const plan of plans) {
-      if (this.#options.refusal() !== undefined) return;
+      if (this.options.refusal() !== undefined) return;
       yield plan;
     }
   }
@@ -219,27 +217,25 @@ export class RunQueue<Received> {
   /** Fails a partition that is not begun. */
   async #refuse(plan: PartitionPlan, error: CryptodlError): Promise<void> {
     for (const task of plan.tasks) {
-      if (task.action.kind === 'fetch') await this.#work.onFailed(plan, task, error);
-      else await this.#work.onSettled(plan, task);
+      if (task.action.kind === 'fetch') await this.work.onFailed(plan, task, error);
+      else await this.work.onSettled(plan, task);
     }
   }
 
   async #feed(plan: PartitionPlan, mayDefer: boolean): Promise<void> {
-    const refusal = this.#options.refusal();
+    const refusal = this.options.refusal();
     if (refusal !== undefined) return this.#refuse(plan, refusal);
     const needsFetch = plan.tasks.some((task) => task.action.kind === 'fetch');
-    const prepared = needsFetch ? await this.#work.prepare(plan) : plan;
+    const prepared = needsFetch ? await this.work.prepare(plan) : plan;
     const downloads: Promise<Arrival<Received>[]>[] = [];
     for (const task of prepared.tasks)
-      if (task.action.kind !== 'fetch') await this.#work.onSettled(prepared, task);
+      if (task.action.kind !== 'fetch') await this.work.onSettled(prepared, task);
     const groups = this.#groups(prepared);
     if (groups.length === 0) return;
-    const begun = this.#places.beginPartition();
-    if (begun !== undefined) await begun;
-    const end = this.#work.begin?.(prepared);
+    const end = this.work.begin?.(prepared);
     for (const group of groups) {
       for (const task of group) {
-        const wait = this.#places.take(this.#work.bytesOf(task), this.#partitions);
+        const wait = this.#places.take(this.work.bytesOf(task), this.#partitions);
         if (wait !== undefined) await wait;
       }
       // After an abort the remaining tasks end without a request.
@@ -252,15 +248,14 @@ export class RunQueue<Received> {
     void partition.finally(() => {
       this.#partitions.delete(partition);
       end?.();
-      this.#places.endPartition();
       for (const task of prepared.tasks)
-        if (task.action.kind === 'fetch') this.#places.giveBack(this.#work.bytesOf(task));
+        if (task.action.kind === 'fetch') this.#places.giveBack(this.work.bytesOf(task));
     });
   }
 
   #groups({ tasks }: PartitionPlan): Task[][] {
     const fetched = tasks.filter(({ action }) => action.kind === 'fetch');
-    return [...grouped(fetched, (task) => this.#work.together(task) ?? task).values()];
+    return [...grouped(fetched, (task) => this.work.together(task) ?? task).values()];
   }
 
   async #arrive(plan: PartitionPlan, task: Task): Promise<Arrival<Received>> {
@@ -272,10 +267,10 @@ export class RunQueue<Received> {
 
   async #download(plan: PartitionPlan, task: Task): Promise<Arrival<Received>['end']> {
     try {
-      this.#options.stop.signal.throwIfAborted();
-      const refusal = this.#options.refusal();
+      this.options.stop.signal.throwIfAborted();
+      const refusal = this.options.refusal();
       if (refusal !== undefined) return { error: task.failure === undefined ? refusal : failureOf(task) };
-      return await this.#work.download(plan, task);
+      return await this.work.download(plan, task);
     } catch (error) {
       const known = toCryptodlError(error);
       if (known.fatal) this.#stop(known);
@@ -304,10 +299,9 @@ export class RunQueue<Received> {
     // A run that is stopped or out of time does not replace a file by one with only a part of its objects.
     const isReplaced = plan.rebuild !== undefined || plan.isUnlisted === true;
     const isOutOfTime = [...failures.values()].some(({ code }) => code === 'time-over');
-    const isCutShort =
-      isReplaced && (isOutOfTime || (this.#options.stop.signal.aborted && failures.size > 0));
+    const isCutShort = isReplaced && (isOutOfTime || (this.options.stop.signal.aborted && failures.size > 0));
     if ((received.length > 0 || [...missing.values()].includes('absent')) && !isCutShort) {
-      const refused = await this.#places.write(() => this.#work.write(plan, received, missing));
+      const refused = await this.#places.write(() => this.work.write(plan, received, missing));
       for (const { task, end } of arrivals) {
         const why = refused.get(task.object.key);
         if (why === undefined) isWritten ||= 'received' in end;
@@ -329,7 +323,7 @@ export class RunQueue<Received> {
       const others = [...settled.keys()].map((task) => [task, error] as const);
       return this.#deferrals.add(plan, new Map([...failures, ...others]));
     }
-    for (const [task, action] of settled) await this.#work.onSettled(plan, { ...task, action });
+    for (const [task, action] of settled) await this.work.onSettled(plan, { ...task, action });
     await this.#settleFailures(isWritten ? { ...plan, isWritten } : plan, failures, mayDefer);
   }
 
@@ -351,14 +345,14 @@ export class RunQueue<Received> {
       // A task that failed because another object of its partition is missing may succeed once that object arrives.
       if (mayDefer && (error.rounds || (othersMayCome && error.code === 'partition-incomplete')))
         again.set(task, error);
-      else await this.#work.onFailed(plan, task, error);
+      else await this.work.onFailed(plan, task, error);
     }
     if (again.size > 0) await this.#deferrals.add(plan, again);
     if (unanswered.size > 0) await this.#unanswered.add(plan, unanswered);
   }
 
   readonly #stop = (error: unknown): void => {
-    this.#options.stop.abort(toCryptodlError(error));
+    this.options.stop.abort(toCryptodlError(error));
   };
 }
 

@@ -1,15 +1,13 @@
 /** The last lines of a run: counts, paths of the data, and the next command. */
-import type { Settled } from '../../http/host-states.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { Counters, Counts } from '../../model/counters.js';
+import type { Counts } from '../../model/counters.js';
 import { OUTCOME_KINDS } from '../../model/outcome.js';
-import { ABSENCE_REASONS, REASON_FACTS } from '../../model/absence-reasons.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
 import { bytesText, countText, durationText, numberText } from '../../model/units.js';
 import type { NetworkTotals } from './figures.js';
 import type { RunEnd } from './run-summary.js';
-import { NOTES, nextStep } from './tally.js';
+import { NOTES } from './tally.js';
 import type { CountName, Note, Tally } from './tally.js';
 
 type OfEnd = 'tally' | 'times' | 'shard' | 'dataPath' | 'reportPath' | 'quarantinePath' | 'undone' | 'alerts';
@@ -44,7 +42,9 @@ export function closingBlock(closing: Closing, isQuiet = false): string[] {
       ...overlapLines(tally),
     ]),
     ...(trouble.nothingNew ? [NOTHING_NEW] : []),
-    ...unlessQuiet([...substituteLines(tally), ...noteLines(tally, ['changed', 'withdrawn'])]),
+    ...unlessQuiet(
+      noteLines(tally, ['archiveFailed.fromRest', 'archiveFailed.held', 'changed', 'withdrawn']),
+    ),
     ...noteLines(tally, ['shorter']),
     ...(isQuiet && !trouble.strict ? [] : named(tally, PARTIAL, 'outcome.partial', partial)),
     ...(Object.keys(tally.absentBy) as AbsenceReason[])
@@ -126,39 +126,19 @@ function work({ tally, network, times: { workMs } }: Closing): string[] {
   if (files === 0) return [];
   const speed = workMs > 0 ? ` at ${bytesText(Math.round((bytes / workMs) * 1000))}/s` : '';
   const written = [...some(rows, 'rows'), countText(files, 'file')].join(' in ');
-  const { settled } = network;
   const dropped = some(tally.of('duplicatesDropped'), 'exact duplicate rows within one object');
   const kept = some(tally.of('duplicatesKept'), 'exact duplicate rows across objects');
   const requests = `${numberText(network.requests)} requests, ${numberText(network.retries.total)} retried`;
   return [
     ...row('fetched', `${bytesText(bytes)}${speed}, ${requests}`),
     ...row('written', `${written}, ${bytesText(tally.of('fileBytes'))}`),
-    ...row(
-      'settled',
-      settled &&
-        `at ${settled.level} objects in flight, of ${settled.most} at most: ${WHY_SETTLED[settled.why]}`,
-    ),
     ...dropped.flatMap((text) => row('dropped', text)),
     ...kept.flatMap((text) => row('kept', text)),
   ];
 }
 
-const WHY_SETTLED: Readonly<Record<Settled['why'], string>> = {
-  refused: 'the host refused more',
-  troubled: 'too many requests were broken off or had a wrong body',
-  'no-faster-with-more': 'a higher number did not bring more objects per second',
-};
-
 function noteLines(tally: Tally, notes: readonly Note[]): string[] {
   return notes.flatMap((note) => named(tally, NOTES[note], note));
-}
-
-function substituteLines(tally: Tally): string[] {
-  const next = 'the archive did not answer; the next run tries it again';
-  return [
-    ...some(tally.of('archiveFailed.fromRest'), `from REST: ${next}, and its rows replace these`),
-    ...some(tally.of('archiveFailed.held'), `held from REST stay: ${next}`),
-  ].map((line) => `  ${line}`);
 }
 
 function failedLines(tally: Tally): string[] {
@@ -171,23 +151,13 @@ function failedLines(tally: Tally): string[] {
 const PARTIAL = 'partial, fewer or more rows than the period must have';
 const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
 
-/** Routine absences, and objects that a run had no time for, have one example. Others have up to five, because they may need a check. */
-const ROUTINE: ReadonlySet<CountName> = new Set([
-  'failedBy.time-over',
-  'absentBy.not-published-yet',
-  ...ABSENCE_REASONS.filter((reason) => REASON_FACTS[reason].isProven).map(
-    (reason) => `absentBy.${reason}` as const,
-  ),
-]);
-
 /** A count and its examples; nothing for 0. */
 function named(tally: Tally, title: string, name: CountName, count = tally.of(name)): string[] {
   const examples = tally.examples.get(name) ?? [];
-  const shown = ROUTINE.has(name) ? examples.slice(0, 1) : examples;
-  const more = count > shown.length ? [`      … and ${numberText(count - shown.length)} more`] : [];
+  const more = count > examples.length ? [`      … and ${numberText(count - examples.length)} more`] : [];
   return some(count, title).flatMap((line) => [
     `  ${line}`,
-    ...shown.map((text) => `      ${text}`),
+    ...examples.map((text) => `      ${text}`),
     ...more,
   ]);
 }
@@ -202,14 +172,10 @@ export interface JobsClosing {
     readonly end?: Pick<RunEnd, 'tally' | 'undone'>;
   }[];
   readonly elapsedMs: number;
-  readonly reportPath: string | undefined;
-  /** The counts of all jobs. */
-  readonly counts: Counters<CountName>;
-  /** The next step, unless it depends on the failures. */
   readonly next: string | undefined;
 }
 
-export function jobsBlock({ jobs, elapsedMs, reportPath, counts, next }: JobsClosing): string[] {
+export function jobsBlock({ jobs, elapsedMs, next }: JobsClosing): string[] {
   const succeeded = jobs.filter(({ exitCode }) => exitCode === 0).length;
   const width = Math.max(10, ...jobs.map(({ job }) => job.name.length));
   const all =
@@ -221,7 +187,6 @@ export function jobsBlock({ jobs, elapsedMs, reportPath, counts, next }: JobsClo
       const code = exitCode === 0 ? '' : ` (exit code ${exitCode})`;
       return row(name, exitCode === undefined ? 'not started' : counted + code, width);
     }),
-    ...row('failures', reportPath, width),
-    ...row('next', next ?? (reportPath && nextStep(counts, reportPath)), width),
+    ...row('next', next, width),
   ];
 }

@@ -1,8 +1,8 @@
 /** The avoidable part of the time of a run, and the flag that changes it. */
 import type { Wait } from '../../model/fetch.js';
 import type { ErrorCode } from '../../model/errors.js';
-import { bytesText, countText, durationText, numberText } from '../../model/units.js';
-import { row, some } from './closing-block.js';
+import { countText, numberText } from '../../model/units.js';
+import { row } from './closing-block.js';
 import type { NetworkFigures } from './figures.js';
 
 interface Diagnosed {
@@ -10,86 +10,15 @@ interface Diagnosed {
   readonly elapsedMs: number;
 }
 
-/** A cost gets a line if it is more than this share of the run, and at least one second. */
+/** The largest cost gets a line if it is more than this share of the run, and at least one second. */
 const SHOWN_SHARE = 0.1;
 const SHOWN_MS = 1000;
-/** If the largest cost is more than this share of the run, a line names the flag that changes it. */
-const BOTTLENECK_SHARE = 0.25;
 
-/** Figures of the proxies, the group and the bucket, where they are used; the costs of the run; the flag that lowers the largest one. */
+/** The refusals; the largest cost, and the flag that lowers it. */
 export function diagnosisLines(run: Diagnosed): string[] {
-  const { network } = run;
-  return [
-    ...network.proxies.flatMap((proxy, at) => row(at === 0 ? 'proxies' : '', proxyText(proxy))),
-    ...row('group', groupText(network)),
-    ...row('bucket', lakeText(network)),
-    ...limiterLines(run),
-    ...row('retries', retryText(run)),
-    ...row('names', nameText(run)),
-    ...row('bottleneck', bottleneckText(run)),
-  ];
-}
-
-function proxyText(figures: NetworkFigures['proxies'][number]): string {
-  const { proxy, requests, failures, refusals, isDead, pausedMs } = figures;
-  const parts = [
-    countText(requests, 'request'),
-    ...some(failures, 'failed at the proxy'),
-    ...some(refusals, 'refused by a host'),
-    ...(pausedMs > 0 ? [`paused for another ${durationText(pausedMs)}`] : []),
-    ...(isDead ? ['does not work'] : []),
-  ];
-  return `${proxy}: ${parts.join(', ')}`;
-}
-
-/** The programs that shared the limits of the run. */
-function groupText({ limiter: { group } }: NetworkFigures): string | undefined {
-  const end = group?.isShared === false ? ', without Redis at the end' : '';
-  return group && `${group.name}: ${countText(group.members, 'program')}${end}`;
-}
-
-function lakeText({ lake }: NetworkFigures): string | undefined {
-  if (lake === undefined || lake.host === '') return undefined;
-  const { host, requests, sentBytes, receivedBytes } = lake;
-  const retried = Object.values(lake.retries).reduce((sum, count) => sum + count, 0);
-  const parts = [
-    ...Object.entries(requests).map(([method, count]) => `${numberText(count)} ${method}`),
-    ...some(retried, 'retried'),
-    `${bytesText(sentBytes)} sent`,
-    `${bytesText(receivedBytes)} received`,
-  ];
-  return `${host}: ${parts.join(', ')}`;
-}
-
-function limiterLines(run: Diagnosed): string[] {
-  const { waits, refusals, refusalsPerHour } = run.network.limiter;
-  const { permit = 0, pause = 0 } = run.network.costMs.waits;
-  const waited = `for permits: ${countText(waits, 'request')}, ${partText(run, permit + pause)}`;
+  const { refusals, refusalsPerHour } = run.network.limiter;
   const refused = `${countText(refusals, 'time')} by a limit of the host (429, 418), ${numberText(refusalsPerHour)} per hour`;
-  return [
-    ...(isShown(run, permit + pause) ? row('waited', waited) : []),
-    ...(refusals > 0 ? row('refused', refused) : []),
-  ];
-}
-
-function retryText(run: Diagnosed): string | undefined {
-  const { retries, costMs } = run.network;
-  const { waits: lost } = costMs;
-  const waited =
-    (lost['back-off'] ?? 0) + (lost['retry-after'] ?? 0) + (lost['retry-budget'] ?? 0) + (lost.breaker ?? 0);
-  const failed = Object.values(costMs.failures).reduce((sum, ms) => sum + ms, 0);
-  if (!isShown(run, waited + failed)) return undefined;
-  const helped =
-    retries.requests === 0
-      ? ''
-      : `${numberText(retries.succeeded)} of ${numberText(retries.requests)} retried requests with success; `;
-  return `${helped}failed attempts and waits cost ${partText(run, waited + failed)}`;
-}
-
-function nameText(run: Diagnosed): string | undefined {
-  const { misses, failures, ms } = run.network.dns;
-  const failed = failures > 0 ? `, ${numberText(failures)} of them failed` : '';
-  return isShown(run, ms) ? `${countText(misses, 'look-up')} took ${partText(run, ms)}${failed}` : undefined;
+  return [...row('refused', refusals === 0 ? undefined : refused), ...row('bottleneck', bottleneckText(run))];
 }
 
 type Bottleneck = readonly [what: string, advice: string];
@@ -101,7 +30,7 @@ function bottleneckText(run: Diagnosed): string | undefined {
   const [worst] = (Object.keys(texts) as (keyof typeof texts)[])
     .map((cost) => ({ text: texts[cost], ms: costs[cost] ?? 0 }))
     .toSorted((one, other) => other.ms - one.ms);
-  if (worst === undefined || !isShown(run, worst.ms, BOTTLENECK_SHARE)) return undefined;
+  if (worst === undefined || worst.ms < SHOWN_MS || worst.ms <= run.elapsedMs * SHOWN_SHARE) return undefined;
   const share = Math.min(100, Math.round((worst.ms / run.elapsedMs) * 100));
   const [what, advice] = worst.text;
   return `${what}, ${share} % of the run: ${advice}`;
@@ -143,14 +72,6 @@ function longestWaits({ limiter }: NetworkFigures): Bottleneck {
         'a higher --limits or --requests-per-minute, or a shorter --request-interval, raises it',
       ]
     : [`the limit of the exchange for ${name}`, 'no flag raises it'];
-}
-
-function isShown({ elapsedMs }: Diagnosed, ms: number, share = SHOWN_SHARE): boolean {
-  return ms >= SHOWN_MS && ms > elapsedMs * share;
-}
-
-function partText({ elapsedMs }: Diagnosed, ms: number): string {
-  return `${durationText(ms)} of ${durationText(elapsedMs)}`;
 }
 
 /** Fewer failed first attempts, or a smaller share of them, are usual: about one of a thousand fails. */

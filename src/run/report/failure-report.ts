@@ -23,25 +23,15 @@ const OptionsSchema = v.record(v.string(), v.array(v.string()));
 const HeaderSchema = v.object({
   v: v.literal(1),
   kind: v.literal('header'),
-  verb: v.picklist(['vision', 'metrics', 'repair', 'run']),
+  verb: v.picklist(['vision', 'metrics', 'repair']),
   tool: v.string(),
   at: v.string(),
-  options: OptionsSchema,
-});
-
-/** A line of a report of several jobs: the options of one job. The failures name their job. */
-const JobSchema = v.object({
-  v: v.literal(1),
-  kind: v.literal('job'),
-  job: v.string(),
-  verb: v.picklist(['vision', 'metrics']),
   options: OptionsSchema,
 });
 
 const EntrySchema = v.object({
   v: v.literal(1),
   kind: v.picklist(['failed', 'absent']),
-  job: v.optional(v.string()),
   market: v.string(),
   dataset: v.string(),
   interval: v.optional(v.string()),
@@ -57,8 +47,8 @@ const EntrySchema = v.object({
   settings: SettingsSchema,
 });
 
-type ReportHeader = v.InferOutput<typeof HeaderSchema>;
-type JobHeader = v.InferOutput<typeof JobSchema>;
+/** The header of a report, without its fixed fields. */
+export type RunHeader = Omit<v.InferOutput<typeof HeaderSchema>, 'v' | 'kind'>;
 type WrittenEntry = v.InferOutput<typeof EntrySchema>;
 type Result = Pick<WrittenEntry, 'kind' | 'code' | 'retryable' | 'attempts' | 'message' | 'at'>;
 /** A failure or a hole, with the number of its line, from 1. */
@@ -77,24 +67,13 @@ export async function readFailureReport(path: string) {
   const header = v.safeParse(HeaderSchema, first?.content);
   if (!header.success)
     throw usage(`${path} is not a failure report: its first line is not a header`, GIVE_REPORT);
-  const jobs: JobHeader[] = [];
   const entries: ReportEntry[] = [];
   for (const { line, content } of others) {
-    const job = v.safeParse(JobSchema, content);
-    if (job.success) {
-      jobs.push(job.output);
-      continue;
-    }
     const entry = v.safeParse(EntrySchema, content);
     if (!entry.success)
       throw usage(`${path} line ${line} is not a failure (${entry.issues[0].message})`, 'remove that line');
     entries.push({ ...entry.output, line });
   }
-  // The line of a job has the options for its failures.
-  const names = new Set<string | undefined>(jobs.length === 0 ? [undefined] : jobs.map(({ job }) => job));
-  const stray = entries.find(({ job }) => !names.has(job));
-  if (stray !== undefined)
-    throw usage(`${path} line ${stray.line} names no job of the report`, 'remove that line');
   const target = (await lstat(path)).isSymbolicLink() ? await realpath(path) : path;
   return {
     /** As given. */
@@ -102,8 +81,6 @@ export async function readFailureReport(path: string) {
     /** Path of the file, or of the target if the file is a symbolic link; undefined for a pipe. */
     file: (await stat(path)).isFile() ? target : undefined,
     header: header.output,
-    /** Empty for the report of a single run. */
-    jobs,
     entries,
     /** The number of the last line, if that line is cut: its failure is not known. */
     cut,
@@ -140,7 +117,7 @@ async function linesOf(path: string) {
 /** Holes that wait in memory for the first failure, at most. */
 const PENDING_HOLES = 1000;
 
-/** The failures of a run, or of one of its jobs. */
+/** The failures of a run. */
 export interface FailureReport {
   add(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError, at: string): Promise<void>;
   addHole(plan: PartitionPlan, object: ArchiveObject, at: string): void;
@@ -148,78 +125,9 @@ export interface FailureReport {
   close(isComplete: boolean): Promise<string | undefined>;
 }
 
-/** The header of a report, without its fixed fields. */
-export type RunHeader = Omit<ReportHeader, 'v' | 'kind' | 'verb'> & {
-  readonly verb: Exclude<ReportHeader['verb'], 'run'>;
-};
-
-/** The report of one run, or of several jobs: it then has a line for each job with failures, which name their job. */
-export interface WholeReport extends FailureReport {
-  ofJob(job: Pick<JobHeader, 'job' | 'verb' | 'options'>): FailureReport;
-}
-
-/** The first failure creates the file. Holes are written to it, but do not create it. */
-export function createFailureReport(options: ReportFileOptions): WholeReport {
-  const file = createReportFile(options);
-  return {
-    ...failuresInto(file.append),
-    close: file.close,
-    ofJob: (job) => {
-      let begin = `${jsonText({ v: 1, kind: 'job', ...job })}\n`;
-      const append = (lines: string): Promise<void> => {
-        const first = begin;
-        begin = '';
-        return file.append(`${first}${lines}`);
-      };
-      return {
-        ...failuresInto(append, job.job),
-        close: () => Promise.resolve(begin === '' ? options.path : undefined),
-      };
-    },
-  };
-}
-
-function failuresInto(
-  append: (lines: string) => Promise<void>,
-  job?: string,
-): Pick<FailureReport, 'add' | 'addHole'> {
-  let holes: string[] = [];
-  let hasFailed = false;
-  const lineOf = (
-    { series, settings }: PartitionPlan,
-    { period, key }: ArchiveObject,
-    result: Result,
-  ): string => {
-    const { cadence } = period;
-    const own = { ...series, cadence, period: periodText(period), key, settings };
-    return `${jsonText({ v: 1, job, ...own, ...result } satisfies WrittenEntry)}\n`;
-  };
-  return {
-    add: (plan, object, { code, retryable, attempts, message }, at) => {
-      const lines = [
-        ...holes,
-        lineOf(plan, object, { kind: 'failed', code, retryable, attempts, message, at }),
-      ];
-      holes = [];
-      hasFailed = true;
-      return append(lines.join(''));
-    },
-    addHole: (plan, object, at) => {
-      const message =
-        object.rest === undefined
-          ? 'the archive does not have it, but has periods before and after it'
-          : 'REST has no row of this period';
-      const facts = { kind: 'absent', code: 'hole', retryable: true, attempts: 1 } as const;
-      const line = lineOf(plan, object, { ...facts, message, at });
-      if (hasFailed) append(line).catch(() => undefined);
-      else if (holes.length < PENDING_HOLES) holes.push(line);
-    },
-  };
-}
-
 export interface ReportFileOptions {
   readonly path: string;
-  readonly header: Omit<ReportHeader, 'v' | 'kind'>;
+  readonly header: RunHeader;
   /**
    * `new`: a new name beside earlier reports. `overwrite`: the file that the user named.
    * `replace`: replaces an earlier report at the end of the run. Both: a run without failures removes the earlier report.
@@ -227,48 +135,78 @@ export interface ReportFileOptions {
   readonly mode: 'new' | 'overwrite' | 'replace';
 }
 
-/** `append`: appends whole lines. The header precedes the first one. */
-function createReportFile(
-  options: ReportFileOptions,
-): Pick<FailureReport, 'close'> & { append: (lines: string) => Promise<void> } {
-  const replaces = options.mode === 'replace';
-  const target = options.path;
-  let path = target;
+/** The first failure creates the file. Holes are written to it, but do not create it. */
+export class FailureFile implements FailureReport {
+  readonly #replaces: boolean;
+  #holes: string[] = [];
+  /** The written file: beside the earlier one while it replaces one. */
+  #path: string;
   /** Resolves when all lines so far are written. */
-  let written: Promise<FileHandle> | undefined;
-  const start = async (): Promise<FileHandle> => {
-    await makeFolder(dirname(target));
-    if (replaces) path = await stagedBeside(target);
+  #written: Promise<FileHandle> | undefined;
+
+  constructor(private readonly options: ReportFileOptions) {
+    this.#replaces = options.mode === 'replace';
+    this.#path = options.path;
+  }
+
+  add(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError, at: string): Promise<void> {
+    const { code, retryable, attempts, message } = error;
+    const line = lineOf(plan, object, { kind: 'failed', code, retryable, attempts, message, at });
+    return this.#append([...this.#holes.splice(0), line].join(''));
+  }
+
+  addHole(plan: PartitionPlan, object: ArchiveObject, at: string): void {
+    const message =
+      object.rest === undefined
+        ? 'the archive does not have it, but has periods before and after it'
+        : 'REST has no row of this period';
+    const facts = { kind: 'absent', code: 'hole', retryable: true, attempts: 1 } as const;
+    const line = lineOf(plan, object, { ...facts, message, at });
+    if (this.#written !== undefined) this.#append(line).catch(() => undefined);
+    else if (this.#holes.length < PENDING_HOLES) this.#holes.push(line);
+  }
+
+  async close(isComplete: boolean): Promise<string | undefined> {
+    const { path: target, mode } = this.options;
+    if (this.#written === undefined) {
+      if (!isComplete) return this.#replaces ? target : undefined;
+      // A run without failures removes the report of an earlier run, and what a killed retry has left beside it.
+      if (mode !== 'new') await removeReport(target);
+      if (this.#replaces) await removeLeftovers(dirname(target));
+      return undefined;
+    }
+    const file = await this.#written;
+    await file.sync();
+    await file.close();
+    if (this.#replaces && isComplete) await rename(this.#path, target);
+    else if (this.#replaces) await rm(this.#path);
+    return target;
+  }
+
+  /** Appends whole lines. The header precedes the first one. */
+  async #append(lines: string): Promise<void> {
+    this.#written = (this.#written ?? this.#start()).then(async (file) => {
+      await file.appendFile(lines);
+      return file;
+    });
+    await this.#written;
+  }
+
+  async #start(): Promise<FileHandle> {
+    const { path, mode, header } = this.options;
+    await makeFolder(dirname(path));
+    if (this.#replaces) this.#path = await stagedBeside(path);
     // Checked again, because hours may have passed since the run began.
-    if (options.mode === 'overwrite') await refuseForeignReport(path);
-    const opened = await open(path, options.mode === 'overwrite' ? 'w' : 'wx');
-    await opened.appendFile(`${jsonText({ v: 1, kind: 'header', ...options.header })}\n`);
+    if (mode === 'overwrite') await refuseForeignReport(path);
+    const opened = await open(this.#path, mode === 'overwrite' ? 'w' : 'wx');
+    await opened.appendFile(`${jsonText({ v: 1, kind: 'header', ...header })}\n`);
     return opened;
-  };
-  return {
-    append: async (lines) => {
-      written = (written ?? start()).then(async (file) => {
-        await file.appendFile(lines);
-        return file;
-      });
-      await written;
-    },
-    close: async (isComplete) => {
-      if (written === undefined) {
-        if (!isComplete) return replaces ? target : undefined;
-        // A run without failures removes the report of an earlier run, and what a killed retry has left beside it.
-        if (options.mode !== 'new') await removeReport(target);
-        if (replaces) await removeLeftovers(dirname(target));
-        return undefined;
-      }
-      const file = await written;
-      await file.sync();
-      await file.close();
-      if (replaces && isComplete) await rename(path, target);
-      else if (replaces) await rm(path);
-      return target;
-    },
-  };
+  }
+}
+
+function lineOf({ series, settings }: PartitionPlan, { period, key }: ArchiveObject, result: Result): string {
+  const own = { ...series, cadence: period.cadence, period: periodText(period), key, settings };
+  return `${jsonText({ v: 1, ...own, ...result } satisfies WrittenEntry)}\n`;
 }
 
 /** Keeps an empty file, as `mktemp` makes one. */
@@ -287,24 +225,24 @@ function refuseForeignReport(path: string): Promise<void> {
   });
 }
 
-/** Checks at the start of a run that the report can be written to a path that is not new. Rejects with a usage error. */
-export async function refuseBadPath(path: string): Promise<void> {
+/** Checks at the start of a run that its report can be written. Rejects with a usage error. */
+export async function refuseBadReport({ path, mode }: Omit<ReportFileOptions, 'header'>): Promise<void> {
+  const folder = dirname(path);
+  if (mode === 'new') {
+    const facts = await stat(folder).catch(() => undefined);
+    if (facts?.isDirectory() === false)
+      throw usage(`${folder} is not a folder, and failure reports are written into it`, 'move it');
+    return;
+  }
   await refuseForeignReport(path);
   try {
-    await makeFolder(dirname(path));
+    await makeFolder(folder);
     const written = await stat(path).catch(() => undefined);
-    await access(written === undefined ? dirname(path) : path, constants.W_OK);
+    await access(written === undefined ? folder : path, constants.W_OK);
   } catch (error) {
     throw usage(
       `--failures ${path} cannot be written (${reasonOf(errnoOf(error))})`,
       'choose another --failures, or leave it out',
     );
   }
-}
-
-/** Rejects with a usage error if the path of the folder for reports is not a folder. */
-export async function refuseBadFolder(folder: string): Promise<void> {
-  const facts = await stat(folder).catch(() => undefined);
-  if (facts !== undefined && !facts.isDirectory())
-    throw usage(`${folder} is not a folder, and failure reports are written into it`, 'move it');
 }

@@ -7,13 +7,13 @@ import type { ErrorCode } from '../../model/errors.js';
 import type { RetryEvent } from '../../model/observer.js';
 import { hostOf } from '../../model/fetch.js';
 import type { AttemptEnd } from '../../model/fetch.js';
-import type { OpenBreaker, Settled } from '../../http/host-states.js';
+import type { OpenBreaker } from '../../http/host-states.js';
 import type { BreakerState } from '../../http/retry/breaker.js';
-import type { ProxyFigures } from '../../http/proxies/spread.js';
 import type { RequestCount } from '../../model/observer.js';
+import type { Stack } from '../../http/stack.js';
 import type { ThrottleFigures } from '../../http/throttle/throttle.js';
-import type { DnsFigures } from '../../http/transport/dns-cache.js';
-import type { PoolUse } from '../../http/transport/pool.js';
+import type { Clock } from '../../model/clock.js';
+import type { Concurrency } from '../queue/concurrency.js';
 import type { Costs, LoopDelay } from './costs.js';
 
 /** Upper bounds in seconds. The archive answers most requests in less than 0.1 s. */
@@ -178,27 +178,55 @@ function percentiles(histogram: RecordableHistogram) {
   return { p50: histogram.percentile(50), p95: histogram.percentile(95), p99: histogram.percentile(99) };
 }
 
-/** The requests of a run, in numbers. */
-export interface NetworkFigures extends Readonly<Figures['figures']> {
-  /** Objects that may be in flight now, and how often failures lowered this number. */
-  readonly concurrency: number;
-  readonly retreats: number;
-  /** Present if the concurrency settled below its maximum. */
-  readonly settled?: Settled | undefined;
-  readonly limiter: ThrottleFigures & { readonly refusalsPerHour: number };
-  readonly pool: PoolUse;
-  /** One for each of several proxies; otherwise empty. */
-  readonly proxies: readonly ProxyFigures[];
-  readonly dns: DnsFigures;
-  /** Present for a lake in a bucket: the requests to it since the last run of the command. */
+interface Measured {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly stack: Pick<Stack, 'throttle' | 'pools' | 'proxies'>;
+  readonly figures: Figures;
+  readonly costs: Costs;
+  readonly concurrency: Pick<Concurrency, 'limit' | 'retreats' | 'settled'>;
+  readonly loopDelay: LoopDelay;
+}
+
+/** The requests of a run, in numbers. `lake`: those to its bucket since the last run of the command. */
+export type NetworkFigures = Readonly<ReturnType<ReturnType<typeof networkFigures>>> & {
   readonly lake?: RequestCount | undefined;
-  /** Wall time of waits and failures, in milliseconds. */
-  readonly costMs: Costs['figures'];
-  /** Delay of the event loop of this process. */
-  readonly loopDelayMs: LoopDelay['figures'];
+};
+
+/** Returns the function that reads the figures. */
+export function networkFigures(measured: Measured) {
+  const { clock, stack, figures, costs, concurrency, loopDelay } = measured;
+  const { throttle, pools } = stack;
+  const openedAt = clock.monotonic();
+  return () => {
+    const hours = Math.max(clock.monotonic() - openedAt, 1) / 3_600_000;
+    const sockets = pools.use();
+    const refusalsPerHour = Math.round(throttle.figures.refusals / hours);
+    const limiter: ThrottleFigures & { refusalsPerHour: number } = { ...throttle.figures, refusalsPerHour };
+    return {
+      ...figures.figures,
+      /** Objects that may be in flight now, and how often failures lowered this number. */
+      concurrency: concurrency.limit,
+      retreats: concurrency.retreats,
+      /** Present if the concurrency settled below its maximum. */
+      settled: concurrency.settled,
+      limiter,
+      // With a limit of sockets, requests wait in a layer above the pool: they count as queued too.
+      pool: {
+        ...sockets,
+        queued: sockets.queued + costs.waiting('socket') + costs.waiting('socket-of-host'),
+      },
+      /** One for each of several proxies; otherwise empty. */
+      proxies: stack.proxies(),
+      dns: pools.dns(),
+      /** Wall time of waits and failures, in milliseconds. */
+      costMs: costs.figures,
+      /** Delay of the event loop of this process. */
+      loopDelayMs: loopDelay.figures,
+    };
+  };
 }
 
 /** The requests of a run, or of all workers of a queue. */
-export type NetworkTotals = Pick<NetworkFigures, 'requests' | 'settled'> & {
+export type NetworkTotals = Pick<NetworkFigures, 'requests'> & {
   readonly retries: Pick<NetworkFigures['retries'], 'total'>;
 };

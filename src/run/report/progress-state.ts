@@ -1,8 +1,6 @@
-/** The progress of a run at a moment: as one line for logs, and as an event for programs. */
-import type { BucketState, OpenBreaker } from '../../http/host-states.js';
+/** The progress of a run at a moment: as one line for people, and as an event for programs. */
 import { Counters } from '../../model/counters.js';
 import { bytesText, durationText, numberText, countText } from '../../model/units.js';
-import cliProgress from 'cli-progress';
 import { some } from './closing-block.js';
 import type { LiveRun } from './live-run.js';
 
@@ -57,23 +55,27 @@ function leftMsOf(state: ProgressState): number | undefined {
 
 /** `120/3,100 objects, 1.2 MB of 31 MB, 410 kB/s, ETA 1m 12s, 30 in flight, 2 retried, 1 failed` */
 export function progressText(state: ProgressState): string {
-  return [
-    ...totalTexts(state).slice(0, 2),
-    `${bytesText(state.bytesPerSecond)}/s`,
-    ...totalTexts(state).slice(2),
-    state.inFlight === 0 && state.objects > 0 ? 'converting' : `${state.inFlight} in flight`,
-    ...some(state.retried, 'retried'),
-    ...some(state.failed, 'failed'),
-  ].join(', ');
-}
-
-/** `120/3,100 objects`, `1.2 MB of 31 MB`, `ETA 1m 12s` */
-function totalTexts(state: ProgressState): string[] {
   const leftMs = leftMsOf(state);
+  if (state.phase === 'plan')
+    return `plan: ${countText(state.requests, 'request')} in ${wholeSeconds(state.elapsedMs)}`;
   return [
     `${numberText(state.objects)}/${numberText(state.totalObjects)} objects`,
     `${bytesText(state.bytes)} of ${bytesText(state.totalBytes)}`,
+    `${bytesText(state.bytesPerSecond)}/s`,
     ...(leftMs === 0 ? [] : [`ETA ${leftMs === undefined ? '-' : wholeSeconds(leftMs)}`]),
+    state.inFlight === 0 && state.objects > 0 ? 'converting' : `${state.inFlight} in flight`,
+    ...some(state.retried, 'retried'),
+    ...some(state.failed, 'failed'),
+    ...holdTexts(state),
+  ].join(', ');
+}
+
+/** The first host, and the first limit, that hold the run back. */
+function holdTexts({ hosts: { breakers, buckets } }: ProgressState): string[] {
+  const waiting = buckets.filter((bucket) => bucket.waiting > 0);
+  return [
+    ...breakers.slice(0, 1).map(({ host, state }) => `${host}: breaker ${state}`),
+    ...waiting.slice(0, 1).map(({ name, nextMs }) => `${name}: next permit in ${wholeSeconds(nextMs)}`),
   ];
 }
 
@@ -95,92 +97,14 @@ export function progressFields(state: ProgressState): object {
   };
 }
 
-/** More hosts are counted. */
-const MOST_HOSTS = 3;
+/** Cells of the bar. */
+const CELLS = 20;
 
-/** At most `rows` lines. Those that come and go most often are the last ones, so that the others keep their place. */
-export function liveLines(
-  state: ProgressState,
-  { columns, rows }: { readonly columns: number; readonly rows: number },
-): string[] {
-  const lines: readonly Line[] =
-    state.phase === 'plan'
-      ? [['plan', `${countText(state.requests, 'request')} in ${wholeSeconds(state.elapsedMs)}`]]
-      : [...downloadLines(state), ...hostLines(state), ...errorLines(state), ...fileLines(state)];
-  const width = columns < NARROW ? 0 : LABEL;
-  const rest = lines.map(([name, text]) => `  ${name.padEnd(width)} ${text}`);
-  return state.phase === 'plan' ? rest : [totalsLine(state, columns), ...rest].slice(0, rows);
-}
-
-type Line = readonly [name: string, text: string];
-
-/** As in the closing block. */
-const LABEL = 10;
-/** A narrower terminal has no room for columns. */
-const NARROW = 40;
-
-const MOST_CELLS = 20;
-const LEAST_CELLS = 4;
-
-function totalsLine(state: ProgressState, columns: number): string {
-  const cells = Math.max(LEAST_CELLS, Math.min(MOST_CELLS, Math.floor(columns / 5)));
+/** The line of a terminal. */
+export function barText(state: ProgressState): string {
+  if (state.phase === 'plan') return progressText(state);
   const share = shareOf(state);
-  // cli-progress derives the two strings only for bars that it draws on the terminal itself.
-  const strings = { barCompleteString: '█'.repeat(cells), barIncompleteString: '░'.repeat(cells) };
-  const bar = cliProgress.Format.BarFormat(share, { barsize: cells, barGlue: '', ...strings });
-  const texts = [...totalTexts(state), ...some(state.failed, 'failed')].join(', ');
-  return `  ${bar} ${Math.floor(share * 100)}%  ${texts}`;
-}
-
-function downloadLines(state: ProgressState): Line[] {
-  const { inFlight, places, isSettled, bytesPerSecond, objects, failed, totalObjects } = state;
-  // After the limit has fallen, the objects in flight go on.
-  const isTold = isSettled || inFlight > places;
-  const limit = isTold ? `, limit ${isSettled ? 'settled at ' : ''}${places}` : ` of ${places}`;
-  if (inFlight > 0) return [['download', `${inFlight} in flight${limit}, ${bytesText(bytesPerSecond)}/s`]];
-  const left = totalObjects - objects - failed;
-  return left > 0 ? [['download', `${countText(left, 'object')} left for another round`]] : [];
-}
-
-function fileLines({ converting, toWrite, committing }: ProgressState): Line[] {
-  const waiting = toWrite > 0 ? `, ${numberText(toWrite)} wait` : '';
-  return [
-    ...(converting + toWrite > 0 ? [['convert', `${countText(converting, 'file')}${waiting}`] as const] : []),
-    ...(committing > 0 ? [['commit', countText(committing, 'file')] as const] : []),
-  ];
-}
-
-function hostLines({ hosts: { breakers, buckets, deadProxies = [] } }: ProgressState): Line[] {
-  const lines: readonly Line[] = [
-    ...deadProxies.map((proxy) => ['proxy', `${proxy}: does not work, tried again now and then`] as const),
-    ...breakers.map((breaker) => ['host', breakerText(breaker)] as const),
-    ...buckets.filter(({ waiting }) => waiting > 0).map((bucket) => ['limit', bucketText(bucket)] as const),
-  ];
-  const more = lines.length - MOST_HOSTS;
-  return more <= 0 ? [...lines] : [...lines.slice(0, MOST_HOSTS), ['', `and ${more} more`]];
-}
-
-function breakerText({ host, state, leftMs }: OpenBreaker): string {
-  switch (state) {
-    case 'open':
-      return `${host}: breaker open, tries again ${leftMs > 0 ? `in ${wholeSeconds(leftMs)}` : 'now'}`;
-    case 'half-open':
-      return `${host}: breaker half-open, a few requests test the host`;
-    case 'stopped':
-      return `${host}: refuses this address, gets no more requests`;
-  }
-}
-
-function bucketText({ name, waiting, nextMs, pausedMs }: BucketState): string {
-  const waits = `${countText(waiting, 'request')} ${waiting === 1 ? 'waits' : 'wait'} ${wholeSeconds(nextMs)}`;
-  return `${name}: ${waits}${pausedMs > 0 ? ', as the host asked' : ' for a permit'}`;
-}
-
-/** `all retried: 3 connection-lost, 1 checksum-mismatch` */
-function errorLines({ errors, failed }: ProgressState): Line[] {
-  const kinds = (Object.entries(errors) as [string, number][]).toSorted(([, one], [, other]) => other - one);
-  if (kinds.length === 0) return [];
-  const texts = kinds.map(([code, count]) => `${numberText(count)} ${code}`);
-  const end = failed === 0 ? 'all retried' : `${countText(failed, 'object')} failed`;
-  return [['errors', `${end}: ${texts.join(', ')}`]];
+  const cells = Math.floor(share * CELLS);
+  const bar = '█'.repeat(cells) + '░'.repeat(CELLS - cells);
+  return `${bar} ${Math.floor(share * 100)}%  ${progressText(state)}`;
 }

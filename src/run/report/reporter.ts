@@ -158,7 +158,7 @@ export class Reporter implements Observer {
     else this.alarm(lines);
   }
 
-  /** Ends the progress of a run that ends early. A live view is replaced by a line, because the end may take seconds. */
+  /** Ends the progress of a run that ends early. A live line is replaced by another one, because the end may take seconds. */
   ending(line?: string): void {
     if (this.#progress.stop() && line !== undefined) this.say([line]);
   }

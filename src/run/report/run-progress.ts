@@ -1,8 +1,8 @@
-/** The progress of a run: a live view on a terminal, a line now and then in logs, or events for programs. */
+/** The progress of a run: a live line on a terminal, a line now and then in logs, or events for programs. */
 import type { Clock, Timer } from '../../model/clock.js';
 import type { Io, OutputStream } from '../../model/io.js';
 import type { Options } from '../../plan/options/flags.js';
-import { liveLines, progressFields, progressState, progressText } from './progress-state.js';
+import { barText, progressFields, progressState, progressText } from './progress-state.js';
 import type { LiveRun, RunFollower } from './live-run.js';
 
 export interface ProgressOptions {
@@ -24,7 +24,7 @@ export function progressMode(
   const isForPeople = !json && (environment['CI'] ?? '') === '';
   const mode = progress === 'auto' ? (isForPeople ? 'bar' : 'plain') : progress;
   const isTerminal = stderr.isTTY === true && environment['TERM'] !== 'dumb';
-  // A live view is redrawn in place, so nothing else may write to the terminal: no log, and no other run.
+  // A live line is redrawn in place, so nothing else may write to the terminal: no log, and no other run.
   const isAlone = !isBeside && (logFile !== undefined || logLevel === 'info');
   return mode === 'bar' && (!isTerminal || !isAlone) ? 'plain' : mode;
 }
@@ -35,16 +35,19 @@ const PLAN_SHOWN_AFTER_MS = 1000;
 /** The speed is that of so many milliseconds. */
 const SPEED_MS = 10_000;
 const SAMPLE_MS = 1000;
+/** To the start of the row, and erases what follows. */
+const ERASE = '\r\u001b[J';
+/** For a terminal that does not tell its size. */
+const USUAL_COLUMNS = 80;
 
 export class RunProgress implements RunFollower {
-  readonly #screen: LiveScreen;
+  /** The line on the terminal; undefined while there is none. */
+  #shown: string | undefined;
   /** Shows the progress now. Undefined while the run is not in progress. */
   #show: (() => void) | undefined;
   #timer: Timer | undefined;
 
-  constructor(private readonly options: ProgressOptions) {
-    this.#screen = new LiveScreen(options.stream);
-  }
+  constructor(private readonly options: ProgressOptions) {}
 
   entered(live: LiveRun): void {
     const { phase } = live.phase;
@@ -60,17 +63,19 @@ export class RunProgress implements RunFollower {
     }
   }
 
-  /** Erases the live view for other lines. It is drawn again within 200 ms. */
+  /** Erases the live line for other lines. It is drawn again within 200 ms. */
   clear(): void {
-    this.#screen.clear();
+    if (this.#shown === undefined) return;
+    this.#shown = undefined;
+    this.options.stream.write(ERASE);
   }
 
-  /** Ends the display. Returns whether a live view was there. */
+  /** Ends the display. Returns whether a live line was there. */
   stop(): boolean {
     this.#timer?.cancel();
     const wasLive = this.#timer !== undefined && this.options.mode === 'bar';
     this.#timer = undefined;
-    this.#screen.clear();
+    this.clear();
     return wasLive;
   }
 
@@ -99,9 +104,17 @@ export class RunProgress implements RunFollower {
       const state = progressState(live, { elapsedMs, bytesPerSecond, retriedBefore });
       if (mode === 'json') emit(progressFields(state));
       else if (mode === 'plain') stream.write(`${label}${progressText(state)}\n`);
-      else if (state.phase === 'work' || elapsedMs >= PLAN_SHOWN_AFTER_MS)
-        this.#screen.draw(liveLines(state, this.#screen));
+      else if (state.phase === 'work' || elapsedMs >= PLAN_SHOWN_AFTER_MS) this.#draw(barText(state));
     };
+  }
+
+  #draw(text: string): void {
+    const { stream } = this.options;
+    const most = (stream.columns || USUAL_COLUMNS) - 1;
+    const line = text.length <= most ? text : `${text.slice(0, Math.max(0, most - 1))}…`;
+    if (line === this.#shown) return;
+    this.#shown = line;
+    stream.write(ERASE + line);
   }
 }
 
@@ -119,59 +132,4 @@ function speedSince(beganAt: number): (now: number, bytes: number) => number {
     perSecond = now > first.at ? Math.round(((bytes - first.bytes) / (now - first.at)) * 1000) : 0;
     return perSecond;
   };
-}
-
-const ERASE_BELOW = '\u001b[J';
-const ERASE_RIGHT = '\u001b[K';
-/** Without wrapping, a character that is wider than counted cannot move the lines below it. */
-const WRAP_OFF = '\u001b[?7l';
-const WRAP_ON = '\u001b[?7h';
-/** For a terminal that does not tell its size. */
-const USUAL_SIZE = { columns: 80, rows: 24 };
-
-/**
- * Between two frames the cursor is in an empty line above the lines. A terminal that becomes narrower breaks the lines anew, but all
- * their parts are below the cursor, so that the next frame erases them. Only rows that no longer fit on the screen stay: no program
- * can erase rows above it. An empty line is never broken; of a line with text, terminals move the cursor in different ways. No mode
- * of the terminal lasts longer than a frame: a process that is killed leaves nothing to restore.
- */
-export class LiveScreen {
-  /** Undefined while nothing is shown. */
-  #shown: string | undefined;
-
-  constructor(private readonly stream: OutputStream) {}
-
-  get columns(): number {
-    return this.stream.columns || USUAL_SIZE.columns;
-  }
-
-  /** Lines that fit on the screen below the empty one. */
-  get rows(): number {
-    return Math.max(1, (this.stream.rows || USUAL_SIZE.rows) - 1);
-  }
-
-  /** Shows these lines in place of the shown ones. Writes nothing if they and the size of the terminal are the same. */
-  draw(lines: readonly string[]): void {
-    const cut = lines.slice(0, this.rows).map((line) => cutTo(line, this.columns - 1));
-    const frame = ['', ...cut].map((line) => `${line}${ERASE_RIGHT}`).join('\r\n');
-    const sent = `\r${WRAP_OFF}${frame}${ERASE_BELOW}\u001b[${cut.length}A\r${WRAP_ON}`;
-    // A terminal with another size has moved the lines, so they are drawn again.
-    const shown = `${this.columns} ${this.rows} ${sent}`;
-    if (shown === this.#shown) return;
-    this.#shown = shown;
-    this.stream.write(sent);
-  }
-
-  /** Erases the lines. */
-  clear(): void {
-    if (this.#shown === undefined) return;
-    this.#shown = undefined;
-    this.stream.write(`\r${ERASE_BELOW}`);
-  }
-}
-
-/** The beginning of a text that is too long, with an ellipsis. */
-function cutTo(text: string, length: number): string {
-  if (text.length <= length) return text;
-  return length < 2 ? text.slice(0, Math.max(0, length)) : `${text.slice(0, length - 1)}…`;
 }

@@ -137,6 +137,9 @@ export type CountName =
 export const NOTES = {
   changed: 'changed upstream, fetched again',
   withdrawn: 'withdrawn upstream; the held rows stay',
+  'archiveFailed.fromRest':
+    'from REST: the archive did not answer; the next run tries it again, and its rows replace these',
+  'archiveFailed.held': 'held from REST stay: the archive did not answer; the next run tries it again',
   shorter:
     'revised upstream without some of the held rows; the held rows stay (--revisions take accepts the revision)',
   conflictingObjects: 'with rows of the same id or bar and different values',
@@ -226,7 +229,7 @@ function partialText(
 }
 
 /** Examples of each kind in the closing block, at most. The failure report has all failures. */
-const EXAMPLES = 5;
+const EXAMPLES = 3;
 
 export class Tally extends Counters<CountName> {
   readonly #datasets = new Map<string, DatasetTally>();

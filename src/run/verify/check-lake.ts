@@ -16,15 +16,7 @@ import type { LoosePath, SeriesFolder } from '../../lake/walk-lake.js';
 import { createEngine } from '../../convert/duckdb.js';
 import type { HeldSelection } from '../../plan/select/held-series.js';
 import type { Session } from '../session.js';
-import { dayOf, parsePeriod } from '../../model/calendar.js';
-import type { Manifest } from '../../lake/manifest.js';
-import { isFromRest } from '../../model/manifest-line.js';
-import type { ObjectLine } from '../../model/manifest-line.js';
-import { CryptodlError } from '../../model/errors.js';
-import { listSeries as listArchived } from '../../plan/series-listing.js';
-import { FORMATS, seriesName } from '../../model/task.js';
-import type { ArchiveObject, Cadence, Series } from '../../model/task.js';
-import { publishedDigest } from '../../exchange/archive-client.js';
+import { seriesName } from '../../model/task.js';
 
 export interface LakeCheck {
   readonly findings: readonly LakeFinding[];
@@ -99,18 +91,14 @@ async function checkAndFix(context: CheckContext, folder: SeriesFolder): Promise
     if (backing !== undefined || !fix)
       check = await checkSeries(context, await listSeries(paths.root, folder));
   }
-  const upstream = session.options.upstream
-    ? await upstreamFindings(session, folder.series, check.inspected.manifest)
-    : [];
   const { settled, recent } = separateRecent(paths.root, check);
-  const others = [...recent, ...upstream.map(withRemedy)];
-  if (!fix) return { check: settled, findings: [...settled.findings.map(withRemedy), ...others] };
+  if (!fix) return { check: settled, findings: [...settled.findings.map(withRemedy), ...recent] };
   await session.lock?.confirm();
   const fixed = await fixSeries(session, settled);
   // A fix may move files without a change of the manifest. Also then, this call begins to publish the series.
   if (settled.findings.length > 0) await backing?.changeManifest(folder.path, () => Promise.resolve());
   await backing?.published(folder.path);
-  return { check: settled, findings: [...fixed, ...others] };
+  return { check: settled, findings: [...fixed, ...recent] };
 }
 
 // Recent files: files of a lake in a bucket that were changed a short time ago. A bucket has no lock, so the run that has put such a file
@@ -119,7 +107,7 @@ async function checkAndFix(context: CheckContext, folder: SeriesFolder): Promise
 /** Longer than the time from the put of a file to the put of its manifest, with all attempts. */
 const SETTLED_MS = 15 * 60_000;
 /** Findings about a file that a manifest may name soon. */
-const FILE_FINDINGS: ReadonlySet<LakeFindingKind> = new Set(['damaged', 'unlisted', 'sidecar']);
+const FILE_FINDINGS: ReadonlySet<LakeFindingKind> = new Set(['damaged', 'unlisted']);
 
 /** The finding with a remark; undefined if its file is not recent. */
 function asRecent(root: string, finding: LakeFinding): LakeFinding | undefined {
@@ -157,84 +145,4 @@ async function checkLoosePath({ session, fix }: CheckContext, { kind, path }: Lo
   const kept = await evidenceOf(session, finding);
   if (kept === undefined) return { findings: [{ ...finding, left: 'nothing-known' }] };
   return { findings: [{ ...finding, done: `kept in ${kept}` }] };
-}
-
-// `verify --upstream`: compares held objects with the listing of the archive and with the digests in its sidecars.
-
-const SIDECARS_AT_ONCE = 16;
-
-/** Leaves out rows from REST and rows that the program made. Rejects if the listing or a sidecar cannot be fetched. */
-async function upstreamFindings(
-  session: Session,
-  series: Series,
-  manifest: Manifest,
-): Promise<LakeFinding[]> {
-  // The same object in two formats is one object.
-  const lines = new Map<string, ObjectLine>();
-  for (const format of FORMATS)
-    for (const line of manifest[format].lines())
-      if (!isFromRest(line) && line.verified !== 'lake') lines.set(line.key, line);
-  const findings: LakeFinding[] = [];
-  for (const cadence of ['daily', 'monthly'] as const) {
-    const held = [...lines.values()].filter((line) => line.cadence === cadence);
-    if (held.length === 0) continue;
-    const listed = await listedByKey(session, series, cadence, held);
-    const compare = (line: ObjectLine): Promise<LakeFinding | undefined> =>
-      findingOf(session, series, line, listed.get(line.key));
-    for await (const finding of mapOrdered(held, SIDECARS_AT_ONCE, compare))
-      if (finding !== undefined) findings.push(finding);
-  }
-  return findings;
-}
-
-/** The listed objects of the held periods. Rejects with `unreachable` if only a copy of the listing can be had. */
-async function listedByKey(
-  { listing, exchange, nowMs }: Session,
-  series: Series,
-  cadence: Cadence,
-  held: readonly ObjectLine[],
-): Promise<Map<string, ArchiveObject>> {
-  const periods = held.flatMap((line) => parsePeriod(line.cadence, line.period) ?? []);
-  const from = Math.min(...periods.map((period) => period.from));
-  const to = Math.max(...periods.map((period) => period.to));
-  const today = dayOf(nowMs, exchange);
-  const { objects, copiedAt } = await listArchived(listing, exchange, series, cadence, { from, to, today });
-  if (copiedAt !== undefined) {
-    throw new CryptodlError(
-      'unreachable',
-      'the listing does not answer, and the cached listing may be out of date',
-      { hint: 'try again later, or leave --upstream out' },
-    );
-  }
-  return new Map([...objects.values()].map((object) => [object.key, object]));
-}
-
-async function findingOf(
-  session: Session,
-  series: Series,
-  line: ObjectLine,
-  listed: ArchiveObject | undefined,
-): Promise<LakeFinding | undefined> {
-  const about = { path: line.key, series, format: line.settings.format, periods: [line.period] };
-  if (listed === undefined) return { kind: 'withdrawn', ...about, text: 'the archive no longer lists it' };
-  // The lake has rejected this revision, so its sidecar differs from the held object too.
-  if (line.shorter !== undefined && differenceOf(line.shorter, listed) === undefined) return undefined;
-  const difference = differenceOf(line, listed);
-  if (difference !== undefined) return { kind: 'revised', ...about, text: difference };
-  const { fetch, options, stop, exchange } = session;
-  const { sidecar } = exchange.archive;
-  if (sidecar === undefined) return undefined;
-  const digest = await publishedDigest({ fetch, options, signal: stop.signal }, sidecar, line.key);
-  if (digest === undefined || digest === line.sha256 || digest === line.staleSidecar) return undefined;
-  const digests = `the sidecar names SHA-256 ${digest.slice(0, 12)}…, the held object has ${line.sha256.slice(0, 12)}…`;
-  return { kind: 'stale-digest', ...about, text: `${digests}; the listing shows no other ETag or size` };
-}
-
-function differenceOf(line: Pick<ObjectLine, 'etag' | 'bytes'>, listed: ArchiveObject): string | undefined {
-  const haveEtags = (line.etag ?? '') !== '' && (listed.etag ?? '') !== '';
-  if (haveEtags && line.etag !== listed.etag)
-    return `the archive has ETag ${listed.etag ?? ''}, the lake has ${line.etag ?? ''}`;
-  if (listed.bytes !== undefined && listed.bytes !== line.bytes)
-    return `the archive has ${listed.bytes} bytes, the lake has ${line.bytes}`;
-  return undefined;
 }

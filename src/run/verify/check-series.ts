@@ -5,13 +5,7 @@ import type { Session } from '../session.js';
 import { inspectRows } from '../../convert/inspect-rows.js';
 import { CryptodlError, errnoOf } from '../../model/errors.js';
 import type { ObjectKeys } from '../../lake/check-manifest-line.js';
-import {
-  entryAt,
-  firstSymlink,
-  isIrregular,
-  isPartitionFile,
-  readRegularFile,
-} from '../../files/path-checks.js';
+import { entryAt, firstSymlink, isIrregular, isPartitionFile } from '../../files/path-checks.js';
 import { keyPath } from '../../lake/layout.js';
 import { InspectedManifest, inspectManifest } from '../../lake/inspect-manifest.js';
 import type { HeldObjects } from '../../lake/held-objects.js';
@@ -20,7 +14,7 @@ import { fileFacts, fileSize } from '../../files/publish.js';
 import type { FileFacts } from '../../files/publish.js';
 import { FORMATS } from '../../model/task.js';
 import type { Format, Series } from '../../model/task.js';
-import type { Sidecar, Exchange } from '../../exchange/exchange.js';
+import type { Exchange } from '../../exchange/exchange.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import { NOT_IN_MANIFEST, NOT_REGULAR, asRegular, linkFinding } from './lake-finding.js';
 import type { LakeFinding } from './lake-finding.js';
@@ -84,7 +78,7 @@ export async function checkSeries(context: CheckContext, folder: ListedSeries): 
       findings.push({ ...wrong, path, series, format, periods });
     }
   }
-  const zips = linked.length > 0 ? [] : await zipFindings(context, folder.series, inspected);
+  const zips = linked.length > 0 ? [] : zipFindings(context, folder.series, inspected);
   const others = [...fileFindings(context, folder, relativePath, inspected), ...zips];
   findings.push(...(await Promise.all(others.map((finding) => asRegular(root, finding)))));
   return { ...found, inspected, findings };
@@ -169,42 +163,20 @@ function linkedZipFolders(
  * Checks the folders of the archive layout only if the manifest names zips or does not exist. Otherwise a user may have made
  * such a folder, and its files do not belong to the lake.
  */
-async function zipFindings(
+function zipFindings(
   { session: { paths, exchange }, format }: CheckContext,
   series: Series,
   { exists, manifest: { zip } }: InspectedManifest,
-): Promise<LakeFinding[]> {
+): LakeFinding[] {
   if ((exists && zip.size === 0) || (format !== undefined && format !== 'zip')) return [];
   const { root } = paths;
-  const { sidecar } = exchange.archive;
-  const suffix = sidecar?.suffix ?? '';
+  const suffix = exchange.archive.sidecar?.suffix ?? '';
   const named = new Set(zip.lines().flatMap(({ file }) => [file, file + suffix]));
-  const findings = sidecar === undefined ? [] : await sidecarFindings(root, series, zip, sidecar);
+  const findings: LakeFinding[] = [];
   for (const relativePath of zipFolders(exchange, series)) {
     const isNamed = (name: string): boolean => named.has(`${relativePath}/${name}`);
     const entries = listEntries(join(root, relativePath));
     findings.push(...strangeFindings(series, relativePath, entries, isNamed));
-  }
-  return findings;
-}
-
-/** Checks the sidecar beside each zip that was verified with one. */
-async function sidecarFindings(
-  root: string,
-  series: Series,
-  zip: HeldObjects,
-  sidecar: Sidecar,
-): Promise<LakeFinding[]> {
-  const findings: LakeFinding[] = [];
-  for (const { file, key, sha256, verified, period } of zip.lines()) {
-    if (verified !== 'sidecar') continue;
-    const path = file + sidecar.suffix;
-    const isThere = (await fileSize(join(root, path))) !== undefined;
-    const text = isThere ? await readRegularFile(join(root, path)) : undefined;
-    if (text === sidecar.textOf(key, sha256)) continue;
-    const wrong =
-      text === undefined ? 'the sidecar does not exist' : 'the sidecar does not name the digest of its zip';
-    findings.push({ kind: 'sidecar', path, text: wrong, series, format: 'zip', periods: [period] });
   }
   return findings;
 }

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { Session } from '../session.js';
 import { moveToQuarantine, quarantineLines, rewriteManifest } from '../../lake/quarantine.js';
 import { appendManifest } from '../../lake/manifest.js';
-import { publishText } from '../../files/publish.js';
 import { linesOfRemoved } from '../../lake/undone-commits.js';
 import { FORMATS } from '../../model/task.js';
 import { shownPath } from '../../text/printable.js';
@@ -39,7 +38,6 @@ async function fixLines(
 async function fixFile(session: Session, check: SeriesCheck, finding: LakeFinding): Promise<LakeFinding> {
   const { kind } = finding;
   if (kind === 'missing') return { ...finding, left: 'repair' };
-  if (kind === 'sidecar') return fixSidecar(session, check, finding);
   if (kind === 'unlisted') return quarantined(session, finding);
   if (kind !== 'damaged') return { ...finding, left: 'nothing-known' };
   // The manifest comes first: after a crash in between, no line names the file, and the next --fix moves it.
@@ -71,21 +69,4 @@ async function dropObjects({ clock }: Session, check: SeriesCheck, { path }: Lak
     ...FORMATS.flatMap((format) => linesOfRemoved(check.inspected.manifest[format], files, at)),
     ...lines.map((line) => ({ ...droppedLine(line, line.settings.format, at), settings: line.settings })),
   ]);
-}
-
-/** Writes the sidecar again from the digest in the manifest. */
-async function fixSidecar(
-  session: Session,
-  { inspected }: SeriesCheck,
-  finding: LakeFinding,
-): Promise<LakeFinding> {
-  const { exchange, paths } = session;
-  const { path } = finding;
-  const { sidecar } = exchange.archive;
-  const line = inspected.manifest.zip.lines().find(({ file }) => file + (sidecar?.suffix ?? '') === path);
-  if (line === undefined || sidecar === undefined) return { ...finding, left: 'nothing-known' };
-  const kept = await evidenceOf(session, finding);
-  await publishText(paths.staging, join(paths.root, path), sidecar.textOf(line.key, line.sha256));
-  const evidence = kept === undefined ? '' : `; the old one is kept in ${kept}`;
-  return { ...finding, done: `written again${evidence}` };
 }

@@ -13,24 +13,16 @@ export type LakeFindingKind =
   | 'line-damaged'
   /** A manifest line that a later version of cryptodl wrote. */
   | 'line-newer'
-  /** The sidecar of a zip is missing or names another digest. */
-  | 'sidecar'
   /** A symbolic link below the lake's root: it is not followed and not changed. */
   | 'link'
   /** A temporary file or an unfinished commit of a run that was killed. */
   | 'leftover'
   /** The file system refuses to read the file, or it is not a regular file. */
-  | 'unreadable'
-  /** The archive has another revision of a held object. */
-  | 'revised'
-  /** The archive no longer lists a held object. */
-  | 'withdrawn'
-  /** The archive's sidecar names another digest than the held object has. */
-  | 'stale-digest';
+  | 'unreadable';
 
 export interface LakeFinding {
   readonly kind: LakeFindingKind;
-  /** Relative to the lake's root, with `/`; for objects of the archive their key. */
+  /** Relative to the lake's root, with `/`. */
   readonly path: string;
   /** Line number in the manifest, from 1. */
   readonly line?: number;
@@ -58,13 +50,9 @@ export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding[
   unlisted: 'fix',
   'line-damaged': 'fix',
   'line-newer': 'nothing-known',
-  sidecar: 'fix',
   link: 'nothing-known',
   leftover: 'fix',
   unreadable: 'nothing-known',
-  revised: 'repair',
-  withdrawn: 'nothing-known',
-  'stale-digest': 'nothing-known',
 };
 
 /** `path` is relative to the lake's root. */

@@ -65,10 +65,9 @@ export async function selectRepairs(
       if (check.broken.length + dropped.length > 0) session.observer.warn(barsAgain(series, options.out));
       continue;
     }
-    const revised = checked.findings.filter(({ kind }) => kind === 'revised').map(({ path }) => path);
     for (const format of FORMATS)
       if (selection.format === undefined || format === selection.format)
-        requests.push(...requestOf(session, check, { spec, format, revised }));
+        requests.push(...requestOf(session, check, spec, format));
   }
   if (seriesCount === 0 && selection.names?.size !== 0) throw nothingHeld(options.out);
   const days = requests.reduce(
@@ -106,12 +105,8 @@ function foundNotes(found: Partial<Record<LakeFindingKind, number>>, hasEvidence
   return [`found      ${parts.join(', ')}${hasEvidence ? '; damaged files are kept in _quarantine/' : ''}`];
 }
 
-/** Empty when there is nothing to repair, or when the settings of the files are not known. `revised`: keys of revised objects. */
-function requestOf(
-  session: Session,
-  check: SeriesCheck,
-  { spec, format, revised }: { spec: DatasetSpec; format: Format; revised: readonly string[] },
-): SeriesRequest[] {
+/** Empty when there is nothing to repair, or when the settings of the files are not known. */
+function requestOf(session: Session, check: SeriesCheck, spec: DatasetSpec, format: Format): SeriesRequest[] {
   const { exchange, nowMs } = session;
   const { series } = check.folder;
   const { manifest } = check.inspected;
@@ -121,14 +116,12 @@ function requestOf(
   const settings =
     held.newest()?.settings ?? dropped.findLast((line) => line.settings !== undefined)?.settings;
   if (settings === undefined) return [];
-  const periodsIn = (keys: readonly string[]): Period[] =>
-    keys.flatMap((key) => periodOf({ exchange, series }, key) ?? []);
   const broken = check.broken.filter((line) => line.settings.format === format);
   const facts = { held, absences: manifest.absences };
-  // Dropped periods that no object holds now, and revised ones of this format.
   const others = [
-    ...periodsIn(dropped.map(({ key }) => key)).filter((period) => !isHeld(held, period)),
-    ...periodsIn(revised).filter((period) => isHeld(held, period)),
+    ...dropped
+      .flatMap(({ key }) => periodOf({ exchange, series }, key) ?? [])
+      .filter((one) => !isHeld(held, one)),
     ...heldCuts(facts, { spec, today }).map(({ day }) => dayPeriod(day)),
   ];
   const ranges = daysToRepair(facts, { broken, others, today });

@@ -42,7 +42,6 @@ export async function* verifyLake(
   const { paths, clock, options } = session;
   try {
     const selection = await selectHeldSeries(session, request.resolved, request.read);
-    if (options.upstream) await session.refuseBanned('verify');
     await refuseLinkedFolders(paths);
     await refuseIfLocked(paths.internal, clock);
     const left = selection.isWhole ? listLeftovers(paths) : [];

@@ -112,7 +112,7 @@ async function runIn(
     zips,
     select: (session) => selectJob(session, resolved, data.verb),
     asked: data.orders ?? [],
-    shareReport: () => reportInto(failed),
+    report: reportInto(failed),
   });
   let written = 0;
   const end = await forEachItem(run, ({ outcome }) => {

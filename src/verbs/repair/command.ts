@@ -17,7 +17,6 @@ export const repairVerb = {
     'failures',
     'dry-run',
     'deep',
-    'upstream',
     'max-bytes',
     'wait-lock',
     'concurrency',

@@ -22,7 +22,7 @@ import { coverageElements } from './coverage-data.js';
 import { dataElement, embedded, pageFile, pageShell } from '../../terminal/page-shell.js';
 import { basename, join, sep } from 'node:path';
 import { backingOf, bringIn } from '../../files/backing.js';
-import { newestReport, readFailureReport } from '../../run/report/failure-report.js';
+import { readFailureReport } from '../../run/report/failure-report.js';
 
 /** The file without --html. */
 const USUAL_FILE = 'cryptodl-report.html';
@@ -166,27 +166,25 @@ export async function failureData(
     const path = await reportOf(run, paths);
     if (path === undefined) return NO_FAILURES;
     await bringIn(path);
-    const { header, jobs, entries } = await readFailureReport(path);
+    const { header, entries } = await readFailureReport(path);
     // A record may name any file. One outside of the lake is read on only if it says that it is of a run of this lake.
-    const isOwn = [header, ...jobs].some(({ options }) => options['out']?.includes(paths.root));
-    if (!isOwn && !path.startsWith(join(paths.failures, sep)))
+    if (header.options['out']?.includes(paths.root) !== true && !path.startsWith(join(paths.failures, sep)))
       throw usage(`${shownPath(path)} is not a failure report of this lake`);
-    const own = entries.filter(({ job }) => job === run.job);
     const more: Record<string, number> = {};
-    for (const { code } of own.slice(MOST_ENTRIES)) more[code] = (more[code] ?? 0) + 1;
-    return { path: shownPath(path), entries: own.slice(0, MOST_ENTRIES), more };
+    for (const { code } of entries.slice(MOST_ENTRIES)) more[code] = (more[code] ?? 0) + 1;
+    return { path: shownPath(path), entries: entries.slice(0, MOST_ENTRIES), more };
   } catch (error) {
     warn(`${toCryptodlError(error).message}; the page has no failures`);
     return NO_FAILURES;
   }
 }
 
-/** The report that the record names, also in a lake that was moved. The jobs of a file have one common report, which their records do not name. */
-async function reportOf({ summary, job }: RunRecord, paths: LakePaths): Promise<string | undefined> {
+/** The report that the record names, also in a lake that was moved. */
+async function reportOf({ summary }: RunRecord, paths: LakePaths): Promise<string | undefined> {
   const folder = await paths.folder(FOLDERS.failures);
   await backingOf(folder)?.openFolders([folder]);
-  const named = summary.failures ?? (job === undefined ? undefined : await newestReport(folder));
-  if (named === undefined) return undefined;
+  const named = summary.failures;
+  if (named === null) return undefined;
   for (const path of [join(folder, basename(named)), named])
     if ((await lstat(path).catch(() => undefined))?.isFile() === true) return path;
   return undefined;

@@ -4,8 +4,7 @@ import type { Io } from '../../model/io.js';
 import type { Options } from '../../plan/options/flags.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
 import { download } from '../../run/download.js';
-import { pastJobs, pastRun, readReport } from '../../run/past-runs.js';
-import { runLocally } from '../../run/run-jobs.js';
+import { pastRun, readReport } from '../../run/past-runs.js';
 import { lastReportOf } from '../../run/select-failures.js';
 import {
   printingErrors,
@@ -20,8 +19,7 @@ import type { Started } from '../../run/verb.js';
 export type RetryJobs = (options: Options, io: Io) => Promise<ExitCode>;
 
 /**
- * By default, the failures of the newest report of the lake; of a report of jobs, each job with its own options. With --redis and without a
- * report, those of a queue.
+ * By default, the failures of the newest report of the lake. With --redis and without a report, those of a queue.
  */
 export async function retry(started: Started, retryJobs: RetryJobs): Promise<ExitCode> {
   const { operand: path = '', verb, verbs, layers, io } = started;
@@ -38,9 +36,7 @@ export async function retry(started: Started, retryJobs: RetryJobs): Promise<Exi
     const { resolved, verb: repeated, failures } = pastRun(report, layers, { verbs, exchange });
     if (resolved.options.printOptions) return printOptions(verb, resolved, io);
     await removeTempFiles(resolved, io);
-    const jobs = pastJobs(report, layers, { verbs, exchange });
     return printingErrors(io, resolved, async () => {
-      if (report.jobs.length > 0) return runLocally({ exchange, resolved, jobs, earlier: report, io }, lakes);
       const onDisk = await lakes.resolve(resolved);
       return download({ exchange, resolved: onDisk, io, verb: repeated, failures });
     });

@@ -9,7 +9,7 @@ const OF_JOB = { unset: 'from the preset of the job' } as const;
 export const runVerb = {
   name: 'run',
   operand: '<file>',
-  doc: 'run the jobs of a file; jobs run one after the other or at the same time (--jobs), with one report and one exit code',
+  doc: 'run the jobs of a file; jobs run one after the other or at the same time (--jobs), with one exit code',
   exits: { ...RUN_EXITS, 5: 'nothing new; with error-on-nothing in a job' },
   examples: [
     'cryptodl run jobs.yaml',

@@ -18,7 +18,6 @@ export const verifyVerb = {
     'out',
     'format',
     'deep',
-    'upstream',
     'fix',
     'concurrency',
     'json',

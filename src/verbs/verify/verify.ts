@@ -51,15 +51,12 @@ function closing(summary: VerifySummary, out: string): string[] {
   const parts = Object.entries(summary.findings).map(([kind, number]) => `${number} ${kind}`);
   if (parts.length === 0) return [`${countsText(summary)}: all sound`];
   const { fix, repair, 'nothing-known': others } = summary.left;
-  const isUpstream = (summary.findings.revised ?? 0) > 0;
   return [
     `${countsText(summary)}: ${parts.join(', ')}`,
     ...((summary.findings.missing ?? 0) > 0 ? [MISSING] : []),
     ...(others > 0 ? [`${others} of them cannot be fixed by cryptodl (docs/lake.md)`] : []),
     ...(fix > 0 ? [`next  cryptodl verify --fix --out ${out}`] : []),
-    ...(repair > 0 && fix === 0
-      ? [`next  cryptodl repair ${isUpstream ? '--upstream ' : ''}--out ${out}`]
-      : []),
+    ...(repair > 0 && fix === 0 ? [`next  cryptodl repair --out ${out}`] : []),
     ...(fix + repair + others === 0 ? ['everything is fixed'] : []),
   ];
 }
