@@ -8,7 +8,6 @@ import { readManifest } from '../manifest.js';
 import type { Manifest } from '../manifest.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { manifestPlace } from '../manifest-place.js';
 import { fileSize } from '../../files/publish.js';
 import { listEntries } from '../walk-lake.js';
 import { eachDay, parsePeriod } from '../../model/calendar.js';
@@ -32,8 +31,6 @@ export function readHeld(
 interface ReadFromLake extends SeriesRead {
   /** The errors of lines that cannot be read; the others count. */
   readonly refused: readonly CryptodlError[];
-  /** The manifest, the folders that were listed, and the files that tell whether a commit has happened. Absolute. */
-  readonly paths: readonly string[];
 }
 
 /** Rejects for a manifest that cannot be read. */
@@ -47,7 +44,6 @@ export async function readSeries(root: string, exchange: Exchange, series: Serie
   }
   const listed = new Map<string, ReadonlySet<string>>();
   const missingFiles = new Set<string>();
-  const replaced: string[] = [];
   for (const format of FORMATS) {
     const top = format === 'zip' ? root : folder;
     for (const file of manifest[format].files()) {
@@ -57,11 +53,8 @@ export async function readSeries(root: string, exchange: Exchange, series: Serie
       listed.set(place, names);
       if (!names.has(file.slice(end))) missingFiles.add(file);
     }
-    for (const { file } of manifest[format].replacing())
-      if (!missingFiles.has(file)) replaced.push(join(top, file));
   }
-  const paths = [manifestPlace(folder).path, ...listed.keys(), ...replaced];
-  return { manifest, revisions, dropped: droppedDays, refused, missingFiles, paths };
+  return { manifest, revisions, dropped: droppedDays, refused, missingFiles };
 }
 
 export interface LakeFile {

@@ -61,7 +61,6 @@ export async function judgeOrders(
       ),
     nowMs,
     failures: failures?.bySeries,
-    keepsStates: true,
     onRefused,
   });
   for await (const one of states) {
