@@ -314,7 +314,7 @@ it.each([
   'list symbols',
   'verify --upstream',
   'audit --symbols BTCUSDT --interval 1h --from 2026-10-30 --to 2026-10-31',
-])('%s --verbose logs each request, unless --log-level names another level', async (line) => {
+])('%s --log-level debug logs each request, and info none', async (line) => {
   const [verb = ''] = line.split(' ');
   const env = { CRYPTODL_OUT: join(scratch, `log-${verb}`) };
   if (verb === 'verify')
@@ -329,6 +329,6 @@ it.each([
     expect(requests.length).toBeGreaterThan(before);
     return urlsIn(log);
   };
-  expect(await logged('-v')).toContainEqual(expect.stringContaining(archive.url));
-  expect(await logged('-v', '--log-level', 'info')).toEqual([]);
+  expect(await logged('--log-level', 'debug')).toContainEqual(expect.stringContaining(archive.url));
+  expect(await logged('--log-level', 'info', '--json')).toEqual([]);
 });
