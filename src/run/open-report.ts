@@ -6,7 +6,7 @@ import { runId } from './monitor/run-record.js';
 import type { Signalled } from '../model/io.js';
 import type { Options } from '../plan/options/flags.js';
 import type { RawValues, Resolved } from '../plan/options/resolve.js';
-import { SECRET_ADDRESSES } from '../plan/options/value-text.js';
+import { SECRET_ADDRESSES } from '../plan/options/option-layers.js';
 import { createFailureReport, refuseBadFolder, refuseBadPath } from './report/failure-report.js';
 import type { FailureReport, RunHeader, ReportFileOptions } from './report/failure-report.js';
 import type { PastFailures } from './select-failures.js';

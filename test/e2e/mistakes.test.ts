@@ -158,21 +158,6 @@ it('an address with a secret is not printed', async () => {
   expect(stderr).not.toContain('secret');
 });
 
-it.each([
-  ['CRYPTODL_SIMBOLS', 'warning: CRYPTODL_SIMBOLS is not an option; did you mean CRYPTODL_SYMBOLS?\n'],
-  [
-    'CRYPTODL_ARCHIVEURL',
-    'warning: CRYPTODL_ARCHIVEURL is not an option; did you mean CRYPTODL_ARCHIVE_URL?\n',
-  ],
-  ['CRYPTODL_HOME', ''],
-  ['CRYPTODL_SYMBOLS', ''],
-  ['CRYPTODL_JOBS', ''],
-])('the variable %s', async (name, warning) => {
-  const cwd = scene.newFolder();
-  const result = await cryptodl(['schema', 'klines'], { cwd, env: { [name]: '2' } });
-  expect([result.code, result.stderr]).toEqual([0, warning]);
-});
-
 /** Mistakes in files and on stdin. The advice is a change there, because no other command line helps. */
 const ELSEWHERE: readonly {
   readonly typed: string;
