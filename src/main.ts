@@ -74,7 +74,7 @@ export async function run(
   io: Io,
   loadExchange: LoadExchange = loadDefault,
 ): Promise<ExitCode> {
-  return printingErrors(io, undefined, async () => {
+  return printingErrors(io, async () => {
     if (argv[0] === '__complete')
       return (await import('./cli/completion.js')).complete(argv.slice(1), VERBS, io);
     const parseLine: ParseLine = (words, { stdout }) => parseCommandLine(words, VERBS, stdout);

@@ -216,7 +216,7 @@ const ELSEWHERE: readonly {
   {
     typed: 'vision --config c.yaml',
     files: { 'c.yaml': 'symbols: BTCUSDT\ndays: 2\nfrom: 2026-11-18\n' },
-    says: 'c.yaml: days, --months and c.yaml: from with --to are different kinds of range\n  keep one of them\n',
+    says: '--days, --months and --from with --to are different kinds of range\n  keep one of them\n',
   },
 ];
 

@@ -94,16 +94,3 @@ export function optionName(name: FlagName): keyof Options {
   const { unit = '' } = flagSpec(name);
   return (plain.endsWith(unit) ? plain : `${plain}${unit}`) as keyof Options;
 }
-
-// Messages name options as flags. The functions below give the options other names.
-
-/** A command of this program, whose flags stay flags, or a flag outside of a command. */
-const COMMAND_OR_FLAG = /\bcryptodl [a-z][^;,:]*|(?<![\w-])--([a-z][\w-]*)/g;
-
-/** Replaces flags by `nameOf`, except in commands. Unknown flags stay. */
-export function nameOptions(text: string, nameOf: (name: FlagName) => string): string {
-  return text.replaceAll(COMMAND_OR_FLAG, (found, word: string | undefined) => {
-    const name = FLAG_NAMES.find((flag) => flag === word);
-    return name === undefined ? found : nameOf(name);
-  });
-}

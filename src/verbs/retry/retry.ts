@@ -7,13 +7,7 @@ import { download } from '../../run/download.js';
 import { pastJobs, pastRun, readReport } from '../../run/past-runs.js';
 import { runLocally } from '../../run/run-jobs.js';
 import { lastReportOf } from '../../run/select-failures.js';
-import {
-  printingErrors,
-  printOptions,
-  removeTempFiles,
-  withLakes,
-  withResolved,
-} from '../../run/start-verb.js';
+import { printOptions, removeTempFiles, withLakes, withResolved } from '../../run/start-verb.js';
 import type { Started } from '../../run/verb.js';
 
 /** Puts the failed jobs of a queue back. */
@@ -28,7 +22,7 @@ export async function retry(started: Started, retryJobs: RetryJobs): Promise<Exi
   const exchange = await started.loadExchange();
   if (path === '' && layers.some(({ values }) => values.redis !== undefined))
     return withResolved(started, exchange, ({ options }) => retryJobs(options, io));
-  return withLakes(verb, { io }, async (lakes) => {
+  return withLakes(verb, io, async (lakes) => {
     const given = resolveOptions(verb, layers, exchange);
     const local =
       path === ''
@@ -39,10 +33,8 @@ export async function retry(started: Started, retryJobs: RetryJobs): Promise<Exi
     if (resolved.options.printOptions) return printOptions(verb, resolved, io);
     await removeTempFiles(resolved, io);
     const jobs = pastJobs(report, layers, { verbs, exchange });
-    return printingErrors(io, resolved, async () => {
-      if (report.jobs.length > 0) return runLocally({ exchange, resolved, jobs, earlier: report, io }, lakes);
-      const onDisk = await lakes.resolve(resolved);
-      return download({ exchange, resolved: onDisk, io, verb: repeated, failures });
-    });
+    if (report.jobs.length > 0) return runLocally({ exchange, resolved, jobs, earlier: report, io }, lakes);
+    const onDisk = await lakes.resolve(resolved);
+    return download({ exchange, resolved: onDisk, io, verb: repeated, failures });
   });
 }
