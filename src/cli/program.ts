@@ -170,12 +170,12 @@ function readOperands(
 /** A page of HTML, a path, or a symbol: a word with small letters is a mistake. */
 function flagOf(verb: VerbSpec, word: string): FlagName | undefined {
   const isPath = /^(?:\.{1,2}$|~|s3:)|\//i.test(word) && !/^[A-Z\d]+\/[A-Z]/.test(word);
-  const order: readonly FlagName[] = /\.html?$/i.test(word)
+  const fitting: readonly FlagName[] = /\.html?$/i.test(word)
     ? ['html']
     : isPath
       ? ['target', 'out']
       : /^@|^\P{Ll}+$/u.test(word)
         ? ['symbols']
         : [];
-  return order.find((name) => flagsOf(verb).includes(name));
+  return fitting.find((name) => flagsOf(verb).includes(name));
 }

@@ -4,11 +4,9 @@ import { LAKE_FLAGS } from './lake-flags.js';
 import { MESSAGE_FLAGS } from './message-flags.js';
 import { NETWORK_FLAGS } from './network-flags.js';
 import type { Parse } from './parsers.js';
-import { OUTPUT_FLAGS } from './output-flags.js';
-import { QUEUE_FLAGS } from './queue-flags.js';
+import { OUTPUT_FLAGS, QUEUE_FLAGS, UNIVERSE_FLAGS } from './output-flags.js';
 import { RETRY_FLAGS } from './retry-flags.js';
 import { SELECTION_FLAGS } from './selection-flags.js';
-import { UNIVERSE_FLAGS } from './universe-flags.js';
 
 const FLAGS = {
   ...SELECTION_FLAGS,

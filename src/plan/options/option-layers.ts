@@ -48,8 +48,8 @@ function shownText(name: FlagName, verb: VerbSpec, { options, origins, texts }: 
   if (value === undefined || (isSwitch(name) && origins[name] === 'default')) return unset;
   const items: readonly unknown[] = [value].flat();
   if (items.every((item) => typeof item === 'string')) return items.join(',');
-  const derived = `${String(value)}${flagSpec(name).unit === 'Ms' ? 'ms' : ''}`;
-  return texts[name] === undefined ? (fixed ?? derived) : givenText(name, texts[name]);
+  if (texts[name] !== undefined) return givenText(name, texts[name]);
+  return fixed ?? `${Number(value)}${flagSpec(name).unit === 'Ms' ? 'ms' : ''}`;
 }
 
 /** For a flag that takes one value, the last one counts. */

@@ -1,5 +1,5 @@
 /** The series in a lake, and the selection of `verify`, `repair` and `coverage` among them. */
-import { join } from 'node:path';
+import { join, dirname, sep } from 'node:path';
 import { symlinkMessage } from '../../files/path-checks.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';
 import { FOLDERS } from '../../lake/layout.js';
@@ -16,11 +16,17 @@ import type { VerbRequest } from '../options/verb-request.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { listText } from '../../model/units.js';
-import { absolutePath } from '../../text/printable.js';
+import { absolutePath, shownPath } from '../../text/printable.js';
 import { givenFlags } from './selection.js';
+import type { LakeContext } from './selection.js';
 import { isAll } from './select-datasets.js';
 import { selectSymbols } from './select-symbols.js';
-import type { LakeContext } from './selection.js';
+import { openCatalogue } from '../../lake/catalogue/catalogue.js';
+import type { SeriesStates } from '../../lake/catalogue/day-states.js';
+import type { DayRange } from '../../lake/catalogue/spans.js';
+import { existsSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import { backingOf } from '../../files/backing.js';
 
 /** The selected part of a lake. */
 export interface HeldSelection {
@@ -174,5 +180,62 @@ export async function* heldSeries(
     if (found.kind !== 'series') continue;
     if (found.manifest?.isLink === true) warn(symlinkMessage(join(root, found.manifest.path)));
     else if (found.manifest !== undefined) yield found.series;
+  }
+}
+
+/**
+ * The states of each series in the format that lacks least, because each format explains only its own files. `first` and `last` are those of
+ * all formats. A series without Parquet and CSV files is not among them. Warns of manifests that cannot be read.
+ */
+export async function readableStates(
+  root: string,
+  selected: readonly Series[],
+  { exchange, resolved, clock, observer, signal }: Omit<VerbRequest, 'read' | 'surroundings'>,
+  range: Partial<DayRange> = {},
+): Promise<Map<Series, SeriesStates>> {
+  const found = new Map<Series, SeriesStates>();
+  const terms = {
+    nowMs: resolved.options.nowMs ?? clock.now(),
+    onRefused: ({ message }: Error) => observer.warn(message),
+    rangesOf: () => [range],
+    formats: ['parquet', 'csv'],
+  } as const;
+  for await (const one of openCatalogue(root, exchange, signal).states(selected, terms)) {
+    const other = found.get(one.series) ?? one;
+    const firsts = [one.first, other.first].filter((time) => time !== undefined).sort();
+    const lasts = [one.last, other.last].filter((time) => time !== undefined).sort();
+    const best = one.missing < other.missing ? one : other;
+    found.set(one.series, { ...best, first: firsts[0], last: lasts.at(-1) });
+  }
+  return found;
+}
+
+/** Throws a usage error for a --target that is the lake or another one, or a file or folder in it. Both paths are absolute; links are followed. `exchange`: its name. */
+export async function refuseInLake(target: string, lake: string, exchange: string): Promise<void> {
+  if (backingOf(lake) !== undefined) return;
+  const [inner, outer] = [await realPath(target), await realPath(lake)];
+  const found = inner === outer || inner.startsWith(`${outer}${sep}`) ? lake : lakeAbove(inner, exchange);
+  if (found !== undefined)
+    throw usage(
+      `--target ${shownPath(target)} is in the lake ${shownPath(found)}`,
+      'name a place outside of the lake',
+    );
+}
+
+/** The lake in which a real path lies; undefined without one. */
+function lakeAbove(path: string, exchange: string): string | undefined {
+  for (let folder = path; ; folder = dirname(folder)) {
+    if (existsSync(join(folder, FOLDERS.manifests, exchange))) return folder;
+    if (dirname(folder) === folder) return undefined;
+  }
+}
+
+/** The real path of the deepest existing folder, with the rest. */
+async function realPath(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch {
+    const above = dirname(path);
+    return above === path ? path : join(await realPath(above), path.slice(above.length));
   }
 }

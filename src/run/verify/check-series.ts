@@ -13,7 +13,7 @@ import {
   readRegularFile,
 } from '../../files/path-checks.js';
 import { keyPath } from '../../lake/layout.js';
-import { InspectedManifest, inspectManifest } from '../../lake/inspect-manifest.js';
+import { InspectedManifest, inspectManifest } from '../../lake/manifest.js';
 import type { HeldObjects } from '../../lake/held-objects.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { fileFacts, fileSize } from '../../files/publish.js';

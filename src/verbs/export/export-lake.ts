@@ -18,7 +18,7 @@ import type { Series } from '../../model/task.js';
 import { listText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { mapOrdered } from '../../model/in-order.js';
-import { refuseInLake } from '../../plan/select/refuse-in-lake.js';
+import { refuseInLake } from '../../plan/select/held-series.js';
 import { filesOf, oneForEachPath } from './export-file.js';
 import type { ExportFile, Refused, RowSource } from './export-file.js';
 import { pairName } from './select-export.js';

@@ -22,8 +22,7 @@ import type { Io } from '../../model/io.js';
 import { countText, listText } from '../../model/units.js';
 import { MEASURES } from '../../plan/options/periods.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
-import { readVerbLake } from '../../plan/select/held-series.js';
-import { refuseInLake } from '../../plan/select/refuse-in-lake.js';
+import { readVerbLake, refuseInLake } from '../../plan/select/held-series.js';
 import { fieldsOf } from '../../text/json.js';
 import { absolutePath, printLines, shownPath } from '../../text/printable.js';
 import {
