@@ -116,21 +116,13 @@ describe('--symbols', () => {
     expect(hint).toContain('BTCUSDT');
   });
 
-  it.each([
-    '../x',
-    '/etc/passwd',
-    '..',
-    '.',
-    'a\\b',
-    'a\0b',
-    '%2e%2e',
-    '!../x',
-    '!',
-    'X'.repeat(101),
-  ])('%j is not a symbol', async (word) => {
-    const [message] = await refusal(['BTCUSDT', word]);
-    expect(message).toBe(`--symbols: ${JSON.stringify(word)} is not a symbol`);
-  });
+  it.each(['../x', '/etc/passwd', '..', '.', 'a\\b', 'a\0b', '%2e%2e', '!../x', '!', 'X'.repeat(101)])(
+    '%j is not a symbol',
+    async (word) => {
+      const [message] = await refusal(['BTCUSDT', word]);
+      expect(message).toBe(`--symbols: ${JSON.stringify(word)} is not a symbol`);
+    },
+  );
 
   it.each([
     ['BTC/USDT', 'BTCUSDT'],
@@ -170,7 +162,7 @@ describe('--symbols', () => {
   it('a name that the archive does not have is refused with the nearest one', async () => {
     const [message, hint] = await refusal(['BTCUSTD', 'btcusdd', 'ETHUSDT']);
     expect(message).toBe('the archive has no BTCUSTD, btcusdd in um klines');
-    expect(hint).toBe('did you mean BTCUSDT, BTCUSDC?');
+    expect(hint).toBe('did you mean BTCUSDT?');
     const [, examples] = await refusal(['WHATEVER']);
     expect(examples).toBe('for example BNBUSDT, BTCUSDC, BTCUSDT; cryptodl list symbols shows all');
   });
