@@ -73,7 +73,6 @@ export class CoverageCounts {
     };
   }
 
-  /** The line of `--summary`. */
   line(): string {
     const count = `${numberText(this.#series)} series`;
     const unread = this.refused.length + this.skipped.length;

@@ -69,9 +69,7 @@ export interface LakeFile {
   readonly missing: readonly number[];
   /** The days that were not over when their rows were fetched. */
   readonly open: readonly number[];
-  /** Whether it has rows from REST. */
   readonly hasRest: boolean;
-  /** Rows of its objects. */
   readonly rows: number;
   /** Whether several rows may have the same time, in datasets with rows at regular intervals. */
   readonly mayRepeat: boolean;
@@ -88,7 +86,6 @@ export interface LeftOut {
   readonly overlapping: string[];
 }
 
-/** The committed files of a series. */
 export interface SeriesFiles extends LeftOut {
   /** Ordered by days. */
   readonly files: LakeFile[];
@@ -182,7 +179,6 @@ function daysOf({ cadence, period }: ObjectLine): number[] {
 interface GapRules {
   /** Whether an object of the lake has to be fetched again. */
   readonly isOutdated: (line: ObjectLine) => boolean;
-  /** Whether a missing day is requested. */
   readonly isRequested: (day: number) => boolean;
 }
 

@@ -32,7 +32,6 @@ const SHARED: readonly FlagName[] = [
   'log-file',
   'log-level',
 ];
-/** Flags for the command line only. */
 const COMMAND_LINE_ONLY: readonly FlagName[] = ['config', 'dry-run', 'only', 'print-options'];
 
 const EXAMPLE = fileURLToPath(packageFile('config/jobs.example.yaml'));

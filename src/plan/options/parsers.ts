@@ -11,7 +11,6 @@ import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import type { CalendarPeriod } from '../../model/calendar.js';
 
-/** Names of the exchange of the run. */
 export interface ExchangeNames {
   readonly markets: readonly string[];
   readonly intervals: readonly string[];
@@ -146,12 +145,10 @@ export function integer(least: number, unit?: string, example = 7): Parse<number
   });
 }
 
-/** A port from 0 to 65535. */
 export const port = parser('a port from 0 to 65535', ['8090'], (value) =>
   within(0, 65_535, /^\d{1,5}$/.test(value) ? Number(value) : undefined),
 );
 
-/** A number from 1 to 100, for example `1.5`. */
 export const factor = parser('a factor from 1 to 100', ['2'], (value) => within(1, 100, plainNumber(value)));
 
 /** `99`, `99.9` or `99.9%` → the number. */

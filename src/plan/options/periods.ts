@@ -22,7 +22,6 @@ export const CALENDAR_PERIODS = [
   'year',
 ] as const satisfies readonly CalendarPeriod[];
 
-/** The length of a period of the calendar. */
 export const calendarPeriod: Parse<Every> = (value, where) => {
   const text = choice(CALENDAR_PERIODS)(value, where);
   return { kind: 'calendar', text, period: text };

@@ -125,7 +125,6 @@ export function resolveOptions(
   };
 }
 
-/** The names of an exchange, for parsers. */
 export function namesOf(exchange: Pick<ExchangeWords, 'markets'>): ExchangeNames {
   const markets = marketNames(exchange);
   const specs = markets.flatMap((market) => datasetsOf(exchange, market));

@@ -113,7 +113,6 @@ function symbolOfPair(word: string): string {
 
 // The lists.
 
-/** Reads the content of a list. */
 export type ReadList = (list: SymbolList) => Promise<string>;
 
 /** The patterns of the option and of its lists. Throws the usage errors of the parser, and one for a list that cannot be read. */

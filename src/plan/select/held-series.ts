@@ -1,5 +1,5 @@
 /** The series in a lake, and the selection of `verify`, `repair` and `coverage` among them. */
-import { join, dirname, sep } from 'node:path';
+import { dirname, join } from 'node:path';
 import { symlinkMessage } from '../../files/path-checks.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';
 import { FOLDERS } from '../../lake/layout.js';
@@ -26,13 +26,11 @@ import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
-import { backingOf } from '../../files/backing.js';
 
 /** The selected part of a lake. */
 export interface HeldSelection {
   /** The names of the selected series; none if all of them are in other shards. Undefined: all series. */
   readonly names: ReadonlySet<string> | undefined;
-  /** The given --format. */
   readonly format: Format | undefined;
   /** Whether the whole lake is selected, including files outside of series. */
   readonly isWhole: boolean;
@@ -113,7 +111,6 @@ export function filterHeldSeries(
   return chosen.filter(({ symbol }) => selected.has(symbol));
 }
 
-/** The lake of a verb. */
 export interface VerbLake {
   /** Absolute. */
   readonly root: string;
@@ -210,24 +207,14 @@ export async function readableStates(
   return found;
 }
 
-/** Throws a usage error for a --target that is the lake or another one, or a file or folder in it. Both paths are absolute; links are followed. `exchange`: its name. */
-export async function refuseInLake(target: string, lake: string, exchange: string): Promise<void> {
-  if (backingOf(lake) !== undefined) return;
-  const [inner, outer] = [await realPath(target), await realPath(lake)];
-  const found = inner === outer || inner.startsWith(`${outer}${sep}`) ? lake : lakeAbove(inner, exchange);
-  if (found !== undefined)
-    throw usage(
-      `--target ${shownPath(target)} is in the lake ${shownPath(found)}`,
-      'name a place outside of the lake',
-    );
-}
-
-/** The lake in which a real path lies; undefined without one. */
-function lakeAbove(path: string, exchange: string): string | undefined {
-  for (let folder = path; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, FOLDERS.manifests, exchange))) return folder;
-    if (dirname(folder) === folder) return undefined;
-  }
+/** Throws a usage error for a --target that is a lake, or a file or folder in one. The path is absolute; links are followed. `exchange`: its name. */
+export async function refuseInLake(target: string, exchange: string): Promise<void> {
+  for (let folder = await realPath(target); dirname(folder) !== folder; folder = dirname(folder))
+    if (existsSync(join(folder, FOLDERS.manifests, exchange)))
+      throw usage(
+        `--target ${shownPath(target)} is in the lake ${shownPath(folder)}`,
+        'name a place outside of the lake',
+      );
 }
 
 /** The real path of the deepest existing folder, with the rest. */

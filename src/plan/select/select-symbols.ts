@@ -183,7 +183,6 @@ export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string
 
 // Symbols of `cryptodl metrics`.
 
-/** The selected symbols of REST. */
 export interface RestSymbols {
   readonly symbols: readonly string[];
   /** Given or ordered symbols that only the archive has. With --join, they are selected too. */

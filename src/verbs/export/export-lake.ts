@@ -136,7 +136,7 @@ async function exportFile(asked: ExportFile, work: Work): Promise<ExportedFile> 
   const { force, dryRun } = request.resolved.options;
   const of = { file: asked.path, rows: 0, bytes: 0 };
   // The lake may be below the target.
-  await refuseInLake(join(target, dirname(asked.path)), root, request.exchange.name);
+  await refuseInLake(join(target, dirname(asked.path)), request.exchange.name);
   try {
     signal.throwIfAborted();
     const output = await Output.open(target, asked.path);

@@ -72,7 +72,7 @@ export function pairName({ market, symbol }: Series): string {
 }
 
 /** The absolute path of the target. Throws usage errors for a missing --target, for a file, and for a folder in the lake. */
-export async function targetFolder({ request, engine, root }: Export): Promise<string> {
+export async function targetFolder({ request, engine }: Export): Promise<string> {
   const { name } = engine;
   const { target } = request.resolved.options;
   if (target === undefined)
@@ -82,7 +82,7 @@ export async function targetFolder({ request, engine, root }: Export): Promise<s
     );
   const path = absolutePath(target, request.surroundings.home);
   refuseFile(path, '--target');
-  await refuseInLake(path, root, request.exchange.name);
+  await refuseInLake(path, request.exchange.name);
   return path;
 }
 

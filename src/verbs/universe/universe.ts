@@ -53,7 +53,7 @@ async function check({ resolved: { options }, exchange, clock, surroundings: { h
   if (options.target === undefined && (as === 'parquet' || as === 'freqtrade'))
     throw usage(`--as ${as} needs --target`, `for example --as ${as} --target universe`);
   const target = options.target === undefined ? '' : absolutePath(options.target, home);
-  if (target !== '') await refuseInLake(target, absolutePath(options.out, home), exchange.name);
+  if (target !== '') await refuseInLake(target, exchange.name);
   const today = dayOf(nowMs ?? clock.now(), chosen.spec);
   return {
     ...chosen,
