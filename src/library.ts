@@ -15,7 +15,7 @@ import { checkHooks, observerOf } from './library/hooks.js';
 import type { Hooks, RunHooks, S3Credentials } from './library/hooks.js';
 import { itemsOf, mapItems } from './library/items.js';
 import type { Begun, Items, ItemsWithSummary } from './library/items.js';
-import { callOf, inOptionNames, LIBRARY_VERBS, rawValues } from './library/options.js';
+import { callOf, LIBRARY_VERBS, rawValues } from './library/options.js';
 import type { LibraryVerb, OptionsOf } from './library/options.js';
 import { onLake } from './library/lake-in-bucket.js';
 import { systemClock } from './model/clock.js';
@@ -140,11 +140,7 @@ export function audit(
 ): ItemsWithSummary<AuditItem, AuditSummary> {
   return lakeCall('audit', options, hooks, async function* (request) {
     const { auditSelected, selectRebuilds } = await import('./verbs/audit/audit-selected.js');
-    const tally = yield* mapItems(
-      auditSelected(request),
-      (item) => (item.event === 'finding' ? item : { ...item, message: inOptionNames(item.message) }),
-      (end) => end,
-    );
+    const tally = yield* auditSelected(request);
     if (request.resolved.options.prefer !== 'daily') return tally.summary();
     if (tally.rebuilds.length === 0) return tally.summary(0);
     const rebuild = runItems({ ...request, verb: 'vision', select: selectRebuilds(tally.rebuilds) });
@@ -203,14 +199,14 @@ function run(verb: RunVerb, options: object, hooks: RunHooks): Run {
 }
 
 function runItems(request: RunRequest): AsyncGenerator<TaskOutcome, RunSummary> {
-  return mapItems(startRun(request), withOptionNames, (end) => {
-    if (end.ended !== undefined) throw end.ended;
-    return summaryOf(end);
-  });
-}
-
-function withOptionNames(outcome: TaskOutcome): TaskOutcome {
-  return outcome.outcome === 'failed' ? { ...outcome, message: inOptionNames(outcome.message) } : outcome;
+  return mapItems(
+    startRun(request),
+    (outcome) => outcome,
+    (end) => {
+      if (end.ended !== undefined) throw end.ended;
+      return summaryOf(end);
+    },
+  );
 }
 
 /** The call of a verb that reads or writes the lake. */

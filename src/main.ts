@@ -74,14 +74,13 @@ export async function run(
   io: Io,
   loadExchange: LoadExchange = loadDefault,
 ): Promise<ExitCode> {
-  return printingErrors(io, undefined, async () => {
+  return printingErrors(io, async () => {
     if (argv[0] === '__complete')
       return (await import('./cli/completion.js')).complete(argv.slice(1), VERBS, io);
     const parseLine: ParseLine = (words, { stdout }) => parseCommandLine(words, VERBS, stdout);
     const invocation = parseLine(argv, io);
     if (invocation === undefined) return 0;
-    const { layersOf, warnOfVariables } = await import('./plan/options/option-layers.js');
-    warnOfVariables(io);
+    const { layersOf } = await import('./plan/options/option-layers.js');
     const layers = await layersOf(invocation, io);
     const started = { ...invocation, layers, io, verbs: VERBS, parseLine, loadExchange };
     return startVerb(VERBS[invocation.verb.name], started);

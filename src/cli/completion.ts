@@ -73,83 +73,69 @@ export async function completion({ operand = '', io }: OfflineCommand): Promise<
 
 /** Prints what may stand in place of the last word, one per line with a description; `:file` and `:folder` stand for paths. */
 export async function complete(words: readonly string[], verbs: VerbSpecs, io: Io): Promise<ExitCode> {
-  const lines = candidatesOf(words, Object.values(verbs)).map(({ word, doc }) =>
-    doc === undefined ? word : `${word}\t${doc}`,
-  );
+  const lines = candidatesOf(words, Object.values(verbs));
   await writeText(io, lines.map((line) => `${line}\n`).join(''));
   return 0;
 }
 
-interface Candidate {
-  readonly word: string;
-  readonly doc?: string;
-}
-
-function candidatesOf(words: readonly string[], verbs: readonly VerbSpec[]): readonly Candidate[] {
+/** Each candidate is a word, with a tab and its description if it has one. */
+function candidatesOf(words: readonly string[], verbs: readonly VerbSpec[]): readonly string[] {
   // bash splits `--flag=value` into three words.
   const before = words.filter((word) => word !== '=');
   const current = words.at(-1) === '=' ? '' : (before.pop() ?? '');
   const [first] = before;
-  if (first === undefined) return matching(current, verbCandidates(verbs));
+  if (first === undefined)
+    return matching(current, [
+      ...verbs.map(({ name, doc }) => described(name, doc)),
+      ...HELP,
+      '--version\tshow the version',
+    ]);
   const verb = verbs.find(({ name }) => name === first);
   if (verb === undefined) return [];
-  const [, joined, value = ''] = /^(--[\w-]+=)(.*)$/.exec(current) ?? [];
-  const ofFlag =
-    joined === undefined
-      ? valuesOf(verb, before.at(-1), current)
-      : valuesOf(verb, joined.slice(0, -1), value);
-  if (joined !== undefined) return ofFlag === undefined ? [] : matching(value, ofFlag, joined);
-  if (ofFlag !== undefined) return matching(current, ofFlag);
-  const operands = operandsOf(verb);
+  const [, joined = '', value = current] = /^(--[\w-]+=)(.*)$/.exec(current) ?? [];
+  const typed = joined === '' ? before.at(-1) : joined.slice(0, -1);
+  const ofFlag = valuesOf(verb, typed, value);
+  if (joined !== '' || ofFlag !== undefined) return matching(value, ofFlag ?? [], joined);
+  const operands = verb.choices ?? WORDS_OF_OPERANDS[verb.operand ?? ''] ?? [];
   // After a dash, and for verbs without operands, flags are offered.
-  return matching(current, operands.length > 0 && !current.startsWith('-') ? operands : flagCandidates(verb));
+  return matching(current, operands.length > 0 && !current.startsWith('-') ? operands : flagsWithDocs(verb));
 }
 
 /** The candidates that begin with the text, with `start` in front of them, and those for paths. */
-function matching(text: string, candidates: readonly Candidate[], start = ''): readonly Candidate[] {
+function matching(text: string, candidates: readonly string[], start = ''): readonly string[] {
   return candidates.flatMap((candidate) => {
-    if (candidate.word.startsWith(':')) return [candidate];
-    return candidate.word.startsWith(text) ? [{ ...candidate, word: start + candidate.word }] : [];
+    if (candidate.startsWith(':')) return [candidate];
+    return candidate.startsWith(text) ? [start + candidate] : [];
   });
 }
 
-function verbCandidates(verbs: readonly VerbSpec[]): Candidate[] {
-  return [
-    ...verbs.map(({ name, doc }) => ({ word: name, doc: firstPart(doc) })),
-    { word: '--help', doc: 'show help' },
-    { word: '--help-all', doc: 'show more help' },
-    { word: '--version', doc: 'show the version' },
-  ];
+const HELP = ['--help\tshow help', '--help-all\tshow all of the help'];
+
+function flagsWithDocs(verb: VerbSpec): string[] {
+  const own = flagsOf(verb).flatMap((name) => {
+    const { short } = flagSpec(name);
+    const typed = [`--${name}`, ...(short === undefined ? [] : [`-${short}`])];
+    return typed.map((word) => described(word, flagFor(name, verb).doc));
+  });
+  return [...HELP, ...own];
 }
 
-function flagCandidates(verb: VerbSpec): Candidate[] {
-  return [
-    { word: '--help', doc: 'show help' },
-    { word: '--help-all', doc: 'show all flags' },
-    ...flagsOf(verb).flatMap((name) => {
-      const { short } = flagSpec(name);
-      const doc = firstPart(flagFor(name, verb).doc);
-      return [{ word: `--${name}`, doc }, ...(short === undefined ? [] : [{ word: `-${short}`, doc }])];
-    }),
-  ];
-}
-
-function firstPart(doc: string): string {
-  return doc.split(';')[0] ?? doc;
+function described(word: string, doc: string): string {
+  return `${word}\t${doc.split(';')[0] ?? ''}`;
 }
 
 /** The values of the flag `typed`; undefined for a switch and for another word. `text`: the begun value, of which the part after the last comma is completed. */
-function valuesOf(verb: VerbSpec, typed: string | undefined, text: string): readonly Candidate[] | undefined {
+function valuesOf(verb: VerbSpec, typed: string | undefined, text: string): readonly string[] | undefined {
   const name = flagsOf(verb).find(
     (flag) => typed === `--${flag}` || (typed !== undefined && typed === `-${flagSpec(flag).short}`),
   );
   if (name === undefined || isSwitch(name)) return undefined;
   const { value, list } = flagSpec(name);
-  if (value === 'FILE') return [{ word: ':file' }];
-  if (value === 'DIR') return [{ word: ':folder' }];
+  if (value === 'FILE') return [':file'];
+  if (value === 'DIR') return [':folder'];
   // `klines,agg` → `klines,aggTrades`
   const earlier = list === 'comma' ? text.slice(0, text.lastIndexOf(',') + 1) : '';
-  return (flagFor(name, verb).choices ?? []).map((word) => ({ word: earlier + word }));
+  return (flagFor(name, verb).choices ?? []).map((word) => earlier + word);
 }
 
 const WORDS_OF_OPERANDS: Readonly<Record<string, readonly string[] | undefined>> = {
@@ -158,8 +144,3 @@ const WORDS_OF_OPERANDS: Readonly<Record<string, readonly string[] | undefined>>
   '<directory>': [':folder'],
   '[dataset]': flagSpec('dataset').choices,
 };
-
-function operandsOf({ choices, operand = '' }: VerbSpec): readonly Candidate[] {
-  const words = choices ?? WORDS_OF_OPERANDS[operand] ?? [];
-  return words.map((word) => ({ word }));
-}

@@ -16,7 +16,6 @@ export type Tier = 'brief' | 'all';
 /** A line of a list: a flag, command or exit code, and its meaning. */
 type Item = readonly [term: string, text: string];
 
-/** The purpose of the program. */
 export const PURPOSE = 'Bulk crypto market data, complete and verified, in a lake you can query.';
 /** The exit codes in the help of the program: those of downloads, with other meanings of code 4. */
 const PROGRAM_EXITS: ExitTexts = {

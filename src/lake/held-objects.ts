@@ -137,7 +137,6 @@ export class HeldObjects {
     return this.#byMonth.get(month);
   }
 
-  /** The object of exactly this period. */
   of({ cadence, from }: Period): ObjectLine | undefined {
     return cadence === 'daily' ? this.ofDay(from) : this.ofMonth(monthOf(from));
   }

@@ -8,9 +8,15 @@ import { processState } from '../files/running-process.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { withClaim } from './lock-claim.js';
-import type { HolderFile, LockHolder } from './lock-holder.js';
-import { describeThisProcess, readHolderFile } from './lock-holder.js';
-import { fileSystemNow, isExpired, Lease, LEASE_MS } from './lock-lease.js';
+import type { HolderFile, LockHolder } from './lock-lease.js';
+import {
+  describeThisProcess,
+  readHolderFile,
+  fileSystemNow,
+  isExpired,
+  Lease,
+  LEASE_MS,
+} from './lock-lease.js';
 
 export interface Lock {
   /** The previous holder, on another host or in another container, whose lease had expired; undefined if the lock was free. */

@@ -11,7 +11,6 @@ import { fileSize, makeSyncedFolder } from '../files/publish.js';
 export const MANIFEST_ENDING = '.jsonl';
 
 export interface ManifestPlace {
-  /** The root of the lake. */
   readonly root: string;
   /** Absolute. */
   readonly path: string;

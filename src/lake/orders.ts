@@ -200,7 +200,6 @@ const AskedOrderSchema = v.strictObject({
   reach: v.optional(day),
 });
 
-/** An order as a run asks for it. */
 export type AskedOrder = Readonly<v.InferOutput<typeof AskedOrderSchema>>;
 
 const AskedSchema = v.pipe(v.array(AskedOrderSchema), v.maxLength(MOST_ORDERS));

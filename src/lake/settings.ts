@@ -34,12 +34,6 @@ export function areOfFormat(given: ReadonlySet<keyof Settings>, format: Format):
   return [...given].every((name) => RELEVANT[format].includes(name));
 }
 
-export interface Difference {
-  readonly name: string;
-  readonly held: string;
-  readonly requested: string;
-}
-
 /** The value of a setting. Values of `timestamps` that make the same files are equal. */
 function valueOf(settings: Settings, name: keyof Settings): Settings[keyof Settings] {
   if (name !== 'timestamps') return settings[name];
@@ -49,24 +43,19 @@ function valueOf(settings: Settings, name: keyof Settings): Settings[keyof Setti
   return timestamps === 'utc' ? 'iso' : timestamps;
 }
 
-/** The differences between the requested settings and the first held ones that differ; empty if none differ. */
-export function differingSettings(held: Iterable<Settings>, requested: Settings): Difference[] {
+/** The names of the requested settings that differ from the first held ones that differ; empty if none differ. */
+export function differingSettings(
+  held: Iterable<Settings>,
+  requested: Settings,
+): readonly (keyof Settings)[] {
   const names = RELEVANT[requested.format];
-  const differs = (settings: Settings, name: keyof Settings): boolean =>
-    valueOf(settings, name) !== valueOf(requested, name);
-  const other = [...held].find((settings) => names.some((name) => differs(settings, name)));
-  if (other === undefined) return [];
-  return names
-    .filter((name) => differs(other, name))
-    .map((name) => ({
-      name: name === 'asPublished' ? 'as-published' : name,
-      held: String(valueOf(other, name)),
-      requested: String(valueOf(requested, name)),
-    }));
+  const namesOf = (settings: Settings): readonly (keyof Settings)[] =>
+    names.filter((name) => valueOf(settings, name) !== valueOf(requested, name));
+  return [...held].map(namesOf).find((some) => some.length > 0) ?? [];
 }
 
 /**
- * Throws a usage error with the folder, the differences and the corrected flags, unless the run continues the series. Only the newest
+ * Throws a usage error with the folder and the differences, unless the run continues the series. Only the newest
  * commit decides: objects with other settings are left by a rewrite that did not end.
  */
 export function checkSettings(
@@ -74,14 +63,15 @@ export function checkSettings(
   folder: string,
   { held, requested }: { readonly held: HeldObjects; readonly requested: Settings },
 ): void {
-  const newest = held.newest();
-  const differences = newest === undefined ? [] : differingSettings([newest.settings], requested);
-  if (differences.length === 0) return;
-  const texts = differences.map(
-    (each) => `${each.name} ${each.held}, but --${each.name} is ${each.requested}`,
-  );
+  const newest = held.newest()?.settings;
+  const names = newest === undefined ? [] : differingSettings([newest], requested);
+  if (newest === undefined || names.length === 0) return;
+  const texts = names.map((name) => {
+    const flag = name === 'asPublished' ? 'as-published' : name;
+    return `${flag} ${valueOf(newest, name)}, but --${flag} is ${valueOf(requested, name)}`;
+  });
   throw usage(
     `${seriesName(series)} in ${folder} was written with ${texts.join(' and ')}`,
-    `${differences.map((each) => (each.name === 'as-published' ? (each.held === 'true' ? '--as-published' : 'leave --as-published out') : `--${each.name} ${each.held}`)).join(' ')}, another --out, or --force to rewrite the series`,
+    'give these settings, another --out, or --force to rewrite the series',
   );
 }

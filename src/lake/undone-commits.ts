@@ -27,7 +27,6 @@ function commitOf({ file, fileSha256, at }: ObjectLine): string {
   return `${at} ${fileSha256} ${file}`;
 }
 
-/** Whether a line is one of these commits. */
 export function isOneOf(commits: ReadonlySet<string>, line: ManifestLine): boolean {
   return commits.size > 0 && line.kind === 'object' && commits.has(commitOf(line));
 }

@@ -17,7 +17,6 @@ export interface SeriesFolder {
   readonly manifest?: FoundManifest;
 }
 
-/** A series with the entries of its folder. */
 export interface ListedSeries extends SeriesFolder {
   /** Names of the files in the folder. */
   readonly files: readonly string[];

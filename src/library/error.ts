@@ -1,10 +1,9 @@
-/** The error of the library: a code, an exit code, and messages that name options. */
+/** The error of the library: a code, an exit code, and messages that name options as flags. */
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError as ProgramError, ErrorCode } from '../model/errors.js';
 import { exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import { inOptionNames } from './options.js';
 
 /** Errors that end a call, but not the same call at a later time. */
 const PASSING: ReadonlySet<ErrorCode> = new Set(['locked', 'unreachable', 'interrupted']);
@@ -22,9 +21,9 @@ export class CryptodlError extends Error {
 
   constructor(error: ProgramError) {
     const { code, message, hint, cause } = error;
-    super(inOptionNames(withAddresses(message)), cause === undefined ? undefined : { cause });
+    super(withAddresses(message), cause === undefined ? undefined : { cause });
     this.code = code;
-    this.hint = hint === undefined ? undefined : inOptionNames(withAddresses(hint));
+    this.hint = hint === undefined ? undefined : withAddresses(hint);
     this.exitCode = exitCodeOfError(code);
     this.retryable = error.retryable || PASSING.has(code);
   }

@@ -3,7 +3,6 @@ import { usage } from '../model/errors.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import type { Announcement, Observer } from '../model/observer.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import { inOptionNames } from './options.js';
 import type { LibraryVerb } from './options.js';
 import { isRecord } from '../text/json.js';
 
@@ -48,6 +47,6 @@ export function observerOf({ onPlan, onWarning }: RunHooks): Observer {
   return {
     ...SILENT_OBSERVER,
     announce: (plan) => onPlan?.(plan),
-    warn: (message) => onWarning?.(inOptionNames(withAddresses(message))),
+    warn: (message) => onWarning?.(withAddresses(message)),
   };
 }

@@ -1,6 +1,6 @@
 /** The options of the library: the flags of each verb in camelCase, with types, and their conversion to the texts of flags. */
 import { usage } from '../model/errors.js';
-import { camelCase, flagSpec, nameOptions } from '../plan/options/flags.js';
+import { camelCase, flagSpec } from '../plan/options/flags.js';
 import { flagsOf } from '../plan/options/verb-spec.js';
 import type { CamelCase, FlagName, FlagNameIn, FlagNameOf, FlagValue } from '../plan/options/flags.js';
 import type { RawValues } from '../plan/options/resolve.js';
@@ -83,11 +83,6 @@ export function rawValues(verb: LibraryVerb, options: unknown): RawValues {
     values[name] = items;
   }
   return values;
-}
-
-/** Messages and hints name options as flags: `--max-wait` becomes `maxWait`. Commands keep their flags. */
-export function inOptionNames(text: string): string {
-  return nameOptions(text, camelCase);
 }
 
 /** The arguments of a verb, for messages. */

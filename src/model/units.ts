@@ -83,15 +83,6 @@ export function durationValue(ms: number): string {
   return `${ms / length}${unit}`;
 }
 
-/** The size in its largest whole unit, as `parseBytes` takes it: `250MB`, `2GiB`, `1001`. */
-export function bytesValue(bytes: number): string {
-  const units = Object.entries(SIZE_UNITS).filter(
-    ([, size]) => size > 1 && bytes >= size && bytes % size === 0,
-  );
-  const [unit = '', size = 1] = units.toSorted(([, one], [, other]) => other - one)[0] ?? [];
-  return `${bytes / size}${unit}`;
-}
-
 /** `250ms`, `12.5s`, `3m 20s`, `2h 5m` */
 export function durationText(ms: number): string {
   if (Math.round(ms) < 1000) return `${Math.round(ms)}ms`;

@@ -106,7 +106,6 @@ function standsFor(context: DecideContext, line: ObjectLine, { period, listed }:
   );
 }
 
-/** The other objects of a rebuilt file. */
 function othersInFile(context: DecideContext, inFile: readonly ObjectLine[], tasks: readonly Task[]): Task[] {
   const planned = new Set(tasks.map((task) => task.object.key));
   return inFile

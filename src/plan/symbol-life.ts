@@ -39,7 +39,6 @@ interface LifeOptions {
   readonly rest: Pick<Rest, 'pages'>;
   /** Whether the archive has a sidecar, also if the listing lacks it. */
   readonly probe: Probe;
-  /** The series of the run. */
   readonly requests: readonly { readonly series: Series; readonly rest?: RestOffer | undefined }[];
   /** The series of a market of which the lake has a manifest. */
   readonly knownSeries: (market: string) => AsyncIterable<Series>;

@@ -17,8 +17,8 @@ import { daysOfSymbol, orderedDays, seriesOf } from '../lake/catalogue/ordered-s
 import type { OrderedDays } from '../lake/catalogue/ordered-series.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { CoverageCounts } from '../lake/catalogue/coverage-counts.js';
-import { MOST_DAYS } from '../lake/catalogue/amounts.js';
-import type { CoveragePeriod } from '../lake/catalogue/amounts.js';
+import { MOST_DAYS } from '../lake/catalogue/series-table.js';
+import type { CoveragePeriod } from '../lake/catalogue/series-table.js';
 
 export type LakeCoverage = Awaited<ReturnType<typeof coverSelected>>;
 

@@ -12,7 +12,6 @@ import type { Io, Signalled } from '../model/io.js';
 import type { Observer } from '../model/observer.js';
 import { bytesToFetch } from '../model/task.js';
 import type { PartitionPlan, Task } from '../model/task.js';
-import { nameOptions } from '../plan/options/flags.js';
 import type { Resolved } from '../plan/options/resolve.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
 import { closingBlock } from './report/closing-block.js';
@@ -125,7 +124,7 @@ export async function runAndPrint(
     reporter.ending();
     const exitCode = signal === undefined ? exitCodeOfError(error.code) : exitCodeOfSignal(signal);
     await tellEnd({ exitCode, error: error.code });
-    refuse(request, { ...output, reporter }, error, exitCode);
+    refuse({ ...output, reporter }, error, exitCode);
     return { exitCode };
   } finally {
     request.signal.removeEventListener('abort', onSignal);
@@ -217,15 +216,10 @@ interface ReporterOutput extends RunOutput {
 }
 
 /** Prints why the run could not begin. */
-function refuse(
-  { resolved }: RunRequest,
-  { reporter, io, signalled }: ReporterOutput,
-  known: CryptodlError,
-  exitCode: ExitCode,
-): void {
+function refuse({ reporter, io, signalled }: ReporterOutput, known: CryptodlError, exitCode: ExitCode): void {
   const signal = signalled();
   reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
-  if (signal === undefined) printError(known, io, (message) => nameOptions(message, resolved.nameOf));
+  if (signal === undefined) printError(known, io);
   reporter.event('summary', {
     outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
     error: { code: known.code, message: known.message },
@@ -256,7 +250,7 @@ export async function withLog<Result>(
 
 /** `isBeside`: other jobs print at the same time. */
 export function openReporter(
-  { options, nameOf }: Resolved,
+  { options }: Resolved,
   io: Io,
   log: Log,
   job?: string,
@@ -270,7 +264,6 @@ export function openReporter(
     log,
     isBeside,
     job,
-    nameOptions: (text) => nameOptions(text, nameOf),
   });
 }
 

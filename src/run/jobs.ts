@@ -57,17 +57,14 @@ async function checked(
 
 function chosen(
   entries: readonly JobEntry[],
-  { options: { only }, nameOf }: Resolved,
+  { options: { only } }: Resolved,
   path: string,
 ): readonly JobEntry[] {
   if (only === undefined) return entries;
   const names = entries.map(({ name }) => name);
   for (const name of only) {
     if (names.includes(name)) continue;
-    throw usage(
-      `${nameOf('only')}: ${path} has no job "${name}"; it has ${names.join(', ')}`,
-      didYouMean(name, names),
-    );
+    throw usage(`--only: ${path} has no job "${name}"; it has ${names.join(', ')}`, didYouMean(name, names));
   }
   return entries.filter(({ name }) => only.includes(name));
 }

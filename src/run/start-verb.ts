@@ -2,7 +2,7 @@
 import type { ExitCode } from '../model/exit-code.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { Io } from '../model/io.js';
-import type { OptionSources, Resolved } from '../plan/options/resolve.js';
+import type { Resolved } from '../plan/options/resolve.js';
 import type { VerbSpec } from '../plan/options/verb-spec.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { printLines } from '../text/printable.js';
@@ -23,10 +23,8 @@ export async function withResolved(
   exchange: Exchange | undefined,
   act: (resolved: Resolved) => Promise<ExitCode>,
 ): Promise<ExitCode> {
-  const { optionSources, resolveOptions } = await import('../plan/options/resolve.js');
-  // Errors name an option as it was given: as a flag, an environment variable or a key of a file.
-  const sources = optionSources(verb, layers);
-  return withLakes(verb, { io, sources }, async (lakes) => {
+  const { resolveOptions } = await import('../plan/options/resolve.js');
+  return withLakes(verb, io, async (lakes) => {
     const resolved = resolveOptions(verb, layers, exchange);
     if (resolved.options.printOptions) return printOptions(verb, resolved, io);
     await removeTempFiles(resolved, io);
@@ -37,32 +35,24 @@ export async function withResolved(
 /** Calls `act`, and prints its errors while the mirrors are open, because they may name files in them. */
 export async function withLakes(
   verb: VerbSpec,
-  { io, sources }: { readonly io: Io; readonly sources?: OptionSources },
+  io: Io,
   act: (lakes: Mirrors) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const { callerOf, Mirrors: Opened } = await import('./open-mirrors.js');
   const lakes = new Opened(verb, () => callerOf(io));
   try {
-    return await printingErrors(io, sources, () => act(lakes));
+    return await printingErrors(io, () => act(lakes));
   } finally {
     await lakes.close();
   }
 }
 
-export async function printingErrors(
-  io: Io,
-  sources: OptionSources | undefined,
-  work: () => Promise<ExitCode>,
-): Promise<ExitCode> {
+export async function printingErrors(io: Io, work: () => Promise<ExitCode>): Promise<ExitCode> {
   try {
     return await work();
   } catch (error) {
-    const [{ printError }, { nameOptions }] = await Promise.all([
-      import('../terminal/print-error.js'),
-      import('../plan/options/flags.js'),
-    ]);
-    const inNames = sources && ((message: string) => nameOptions(message, sources.nameOf));
-    return printError(toCryptodlError(error), io, inNames);
+    const { printError } = await import('../terminal/print-error.js');
+    return printError(toCryptodlError(error), io);
   }
 }
 

@@ -10,16 +10,12 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { printLines } from '../text/printable.js';
 
-/** Prints the error with its hint. Bugs also print their stack. Returns the exit code. `inNames` names the options in the message; by default they are flags. */
-export function printError(
-  error: CryptodlError,
-  io: Io,
-  inNames: (message: string) => string = (message) => message,
-): ExitCode {
+/** Prints the error with its hint. Bugs also print their stack. Returns the exit code. */
+export function printError(error: CryptodlError, io: Io): ExitCode {
   const { code, hint, cause } = error;
   const stack = code === 'bug' && cause instanceof Error ? originalStack(cause.stack ?? '').split('\n') : [];
   printLines(io.stderr, [
-    `cryptodl: ${inNames(error.message)}`,
+    `cryptodl: ${error.message}`,
     ...(hint?.split('\n') ?? []).map((line) => `  ${line.trimStart()}`),
     ...stack,
   ]);

@@ -70,15 +70,6 @@ jobs:
   eth: { verb: vision, symbols: ETHUSDT, days: 1 }
 `;
 
-it('a warning names the option as the file of jobs has it', async () => {
-  const { stderr } = await run([
-    'run',
-    jobs('jobs: { a: { verb: vision, symbols: BTCUSDT, days: 1, concurrency: 300 } }'),
-    '-n',
-  ]);
-  expect(stderr).toContain('warning: jobs.yaml: jobs.a: concurrency 300: more than 128 objects in flight');
-});
-
 function failing(...keys: string[]): void {
   archive.fault = (path, _request, response) => {
     if (!keys.some((key) => path === `/${key}`)) return false;
@@ -230,7 +221,7 @@ jobs:
       exitCode: 2,
     });
     expect(result.stderr).toContain(
-      'cryptodl: jobs.yaml: jobs.lost: out: no-folder/lake is not a folder: a part of the path is a file',
+      'cryptodl: jobs.yaml: jobs.lost: --out: no-folder/lake is not a folder: a part of the path is a file',
     );
     expect(result.stderr).toContain('3 jobs: 1 succeeded, 2 failed, in ');
     expect(result.stderr).toContain('  lost       nothing done (exit code 2)\n');
@@ -467,12 +458,12 @@ const MISTAKES: readonly (readonly [string, string, string])[] = [
   [
     'two kinds of range',
     'jobs: { a: { verb: vision, days: 1, months: 2 } }',
-    'jobs.yaml: jobs.a: days, months and from with to are different kinds of range\n',
+    'jobs.yaml: jobs.a: --days, --months and --from with --to are different kinds of range\n',
   ],
   [
     'no list',
     "jobs: { a: { verb: vision, symbols: '@none.txt' } }",
-    'jobs.yaml: jobs.a: symbols: cannot read none.txt (no such file or folder)\n',
+    'jobs.yaml: jobs.a: --symbols: cannot read none.txt (no such file or folder)\n',
   ],
 ];
 

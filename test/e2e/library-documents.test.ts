@@ -55,7 +55,7 @@ const EXAMPLES: readonly (readonly [name: string, output: unknown])[] = [
   ['sql', 'BTCUSDT 48 2026-11-20T23:00:00.000Z\nETHUSDT 48 2026-11-20T23:00:00.000Z\n'],
   [
     'CryptodlError, vision',
-    expect.stringContaining('usage (2): from 2026-11-20 is after to 2026-11-19\nchoose days from '),
+    expect.stringContaining('usage (2): --from 2026-11-20 is after --to 2026-11-19\nchoose days from '),
   ],
   ['vision, last', '0 objects to fetch\n2 outcomes\n'],
 ];

@@ -311,7 +311,7 @@ describe('schema', () => {
 });
 
 it.each(['list symbols', 'audit --symbols BTCUSDT --interval 1h --from 2026-10-30 --to 2026-10-31'])(
-  '%s --verbose logs each request, unless --log-level names another level',
+  '%s --log-level debug logs each request, and info none',
   async (line) => {
     const [verb = ''] = line.split(' ');
     const env = { CRYPTODL_OUT: join(scratch, `log-${verb}`) };
@@ -323,7 +323,7 @@ it.each(['list symbols', 'audit --symbols BTCUSDT --interval 1h --from 2026-10-3
       expect(requests.length).toBeGreaterThan(before);
       return urlsIn(log);
     };
-    expect(await logged('-v')).toContainEqual(expect.stringContaining(archive.url));
-    expect(await logged('-v', '--log-level', 'info')).toEqual([]);
+    expect(await logged('--log-level', 'debug')).toContainEqual(expect.stringContaining(archive.url));
+    expect(await logged('--log-level', 'info', '--json')).toEqual([]);
   },
 );

@@ -114,7 +114,7 @@ describe('user name and password in an address', () => {
     ]);
     const mistake = await cryptodl([...asked, '--format', 'parquett']);
     expect(mistake.code).toBe(2);
-    const failed = await cryptodl(argv`${asked} --verbose --log-file ${log} --log-level trace --json`);
+    const failed = await cryptodl(argv`${asked} --log-file ${log} --log-level trace --json`);
     expect(failed.code).not.toBe(0);
     const files = filesBelow(out).map((file) => readFileSync(join(out, file), 'utf8'));
     const texts = [options, mistake, failed].flatMap(({ stdout, stderr }) => [stdout, stderr]);

@@ -88,7 +88,7 @@ describe('a name that another dataset has', () => {
     const { code, stderr } = await plan('--dataset', 'metrics', '--symbols', 'ETHUSDT');
     expect([code, stderr]).toEqual([
       2,
-      expect.stringContaining('cryptodl: the archive has no ETHUSDT in um metrics; um klines has ETHUSDT\n'),
+      expect.stringContaining('cryptodl: the archive has no ETHUSDT in um metrics\n'),
     ]);
   });
 });

@@ -106,7 +106,8 @@ describe('the requests to the bucket of a lake', () => {
       file('metrics.prom'),
       '--log-file',
       file('log.jsonl'),
-      '--verbose',
+      '--log-level',
+      'debug',
     );
     expect(code).toBe(0);
     const page = readFileSync(file('metrics.prom'), 'utf8');

@@ -35,7 +35,7 @@ const LOWEST = ['model', 'text', 'files'];
  * write with the lines before: a plan, the rows of an object, months that are made again, and repairs.
  */
 const READ_MANIFESTS = ['lake/catalogue', 'lake/write', 'plan', 'run', 'run/verify', 'verbs/bars'];
-const MANIFEST_MODULES = /\/(?:manifest|manifests|held-objects|inspect-manifest)\.js$/;
+const MANIFEST_MODULES = /\/(?:manifest|manifests|held-objects)\.js$/;
 
 /** Each third-party package has one owner; the second name of a row needs its reason. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {

@@ -3,12 +3,12 @@ import { dayText } from '../../src/model/calendar.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { isRangeGiven, resolveRange } from '../../src/plan/select/date-range.js';
 import type { RangeOptions } from '../../src/plan/select/date-range.js';
-import { firstDay, lastDay } from '../../src/plan/options/dates.js';
+import { date } from '../../src/plan/options/dates.js';
 import type { DateOption } from '../../src/plan/options/dates.js';
 
 const NONE: RangeOptions = { days: undefined, months: undefined, from: undefined, to: undefined };
-const from = (value: string): { from: DateOption } => ({ from: firstDay(value, '--from') });
-const to = (value: string): { to: DateOption } => ({ to: lastDay(value, '--to') });
+const from = (value: string): { from: DateOption } => ({ from: date(value, '--from') });
+const to = (value: string): { to: DateOption } => ({ to: date(value, '--to') });
 const VENUE = { firstDay: '2017-07-01', dayStartMs: 0 };
 const NOON = Date.parse('2024-03-15T12:00:00Z');
 

@@ -113,7 +113,7 @@ describe.each(GUIDES)('%s', (path) => {
     // Flags of docker are not ours.
     const ours = guide.replaceAll(/^docker .*$/gm, (line) => line.replace(/^.* (?=cryptodl vision)/, ''));
     const named = new Set([...ours.matchAll(/(?<![\w-])--([a-z][a-z0-9-]*)/g)].map((match) => match[1]));
-    const known = new Set<string>([...FLAG_NAMES, 'help', 'help-all', 'no-progress']);
+    const known = new Set<string>([...FLAG_NAMES, 'help', 'help-all']);
     const unknown = [...named].filter((name) => !known.has(name ?? ''));
     expect(unknown).toEqual([]);
   });

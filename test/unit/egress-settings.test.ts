@@ -20,7 +20,7 @@ function refusalOf(origin: RawLayer['origin'], values: RawLayer['values'], ...mo
 it.each(['flag', 'job'] as const)('--egress-group of one command needs --redis: %s', (origin) => {
   const shared: RawLayer = { origin: 'environment', values: REDIS, nameOf: (name) => name };
   expect(refusalOf(origin, GROUP)).toBe(
-    `${origin} egress-group needs --redis, where its programs share their limits`,
+    `--egress-group needs --redis, where its programs share their limits`,
   );
   expect(refusalOf(origin, { ...REDIS, ...GROUP })).toBeUndefined();
   expect(refusalOf(origin, GROUP, shared)).toBeUndefined();

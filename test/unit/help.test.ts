@@ -125,7 +125,7 @@ describe.each(Object.values(VERBS))('$name', (verb) => {
   it.each(TIERS)('%s mentions no flag that the verb refuses', (tier) => {
     const said = withoutCommands(tier === '--help' ? brief : all);
     const named = [...said.matchAll(/(?<![\w-])--([a-z][a-z0-9-]*)/g)].map(([, name = '']) => name);
-    const known: readonly string[] = [...flagsOf(verb), 'help', 'help-all', 'no-progress'];
+    const known: readonly string[] = [...flagsOf(verb), 'help', 'help-all'];
     expect(named.filter((name) => !known.includes(name))).toEqual([]);
   });
 

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { DAY_SECONDS } from '../../src/lake/catalogue/gap.js';
 import type { Gap } from '../../src/lake/catalogue/gap.js';
 import type { SeriesStates } from '../../src/lake/catalogue/day-states.js';
-import { periodsOf } from '../../src/lake/catalogue/amounts.js';
+import { periodsOf } from '../../src/lake/catalogue/series-table.js';
 import { DayStates, dayRuns } from '../../src/verbs/report/coverage-data.js';
 import { embedded, hashSource, pageShell } from '../../src/terminal/page-shell.js';
 import { runData } from '../../src/verbs/report/report.js';

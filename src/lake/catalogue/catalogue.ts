@@ -11,7 +11,6 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { statesOf } from './day-states.js';
 import type { OrderedFormats, ReportedFailure, SeriesStates, StateTerms } from './day-states.js';
 import { faultOfSeries, FileDigests } from './file-digests.js';
-import { digestOf, KnownStates } from './known-states.js';
 import type { OrderedDays } from './ordered-series.js';
 import { readSeries, readSeriesFiles } from './read-series.js';
 import type { LakeFile, LeftOut } from './read-series.js';
@@ -52,8 +51,6 @@ interface JudgeTerms {
   readonly nowMs: number;
   /** Of the last failure report, by the name of the series. */
   readonly failures?: ReadonlyMap<string, readonly ReportedFailure[]> | undefined;
-  /** Whether states of an earlier command count, and those of this one are kept for the next one: see `KnownStates`. */
-  readonly keepsStates?: boolean;
   /** Called for each manifest line or manifest that cannot be read; the others are still read. */
   readonly onRefused: (error: CryptodlError) => void;
 }
@@ -89,10 +86,16 @@ export function openCatalogue(root: string, exchange: Exchange, signal: AbortSig
       }
     },
     states: async function* (selected, terms) {
-      const known = terms.keepsStates === true ? await KnownStates.open(root) : undefined;
-      const lake = { root, exchange, known, datasets: new Map<string, DatasetTerms>() };
-      for (const series of selected) yield* await judgedSeries(lake, series, terms);
-      await known?.save();
+      const ofDataset = new Map<string, DatasetTerms>();
+      for (const series of selected) {
+        const { market, dataset } = series;
+        const shared = ofDataset.get(`${market}/${dataset}`) ?? {
+          spec: findDataset(exchange, market, dataset),
+          halts: haltsOf(exchange, series),
+        };
+        ofDataset.set(`${market}/${dataset}`, shared);
+        yield* await judgedSeries(root, exchange, series, { ...terms, ...shared });
+      }
     },
     relation: async (parts, range = {}) => {
       const [first] = parts;
@@ -111,63 +114,30 @@ export function openCatalogue(root: string, exchange: Exchange, signal: AbortSig
   };
 }
 
-interface JudgedLake {
-  readonly root: string;
-  readonly exchange: Exchange;
-  readonly known: KnownStates | undefined;
-  /** By market and dataset. */
-  readonly datasets: Map<string, DatasetTerms>;
-}
-
 /** The terms that all series of a dataset share. */
-interface DatasetTerms extends Pick<StateTerms, 'spec' | 'halts'> {
-  /** A digest of them. */
-  readonly sha256: string;
-}
-
-function datasetTerms({ exchange, datasets }: JudgedLake, { market, dataset }: Series): DatasetTerms {
-  const name = `${market}/${dataset}`;
-  const known = datasets.get(name);
-  if (known !== undefined) return known;
-  const shared = {
-    spec: findDataset(exchange, market, dataset),
-    halts: haltsOf(exchange, { market, dataset }),
-  };
-  const terms = { ...shared, sha256: digestOf(JSON.stringify([exchange.name, shared])) };
-  datasets.set(name, terms);
-  return terms;
-}
+type DatasetTerms = Pick<StateTerms, 'spec' | 'halts'>;
 
 /** Empty for a manifest that cannot be read. */
 async function judgedSeries(
-  lake: JudgedLake,
+  root: string,
+  exchange: Exchange,
   series: Series,
-  { rangesOf, orderedOf, formats, nowMs, failures, onRefused }: JudgeTerms,
+  terms: JudgeTerms & DatasetTerms,
 ): Promise<SeriesStates[]> {
-  const { root, exchange, known } = lake;
-  const name = seriesName(series);
-  const { sha256, ...shared } = datasetTerms(lake, series);
+  const { rangesOf, orderedOf, formats, nowMs, failures, onRefused, spec, halts } = terms;
   const own = {
+    spec,
+    halts,
     today: dayOf(nowMs, exchange),
-    failures: failures?.get(name) ?? [],
+    failures: failures?.get(seriesName(series)) ?? [],
     ordered: orderedOf?.(series),
   };
-  const ranges = rangesOf(series);
-  const computedFrom = JSON.stringify([sha256, own, ranges]);
   const isWanted = ({ format }: SeriesStates): boolean =>
     formats === undefined || format === undefined || formats.includes(format);
   try {
-    let states = known?.of(name, computedFrom);
-    if (states === undefined) {
-      await known?.begin();
-      const read = await readSeries(root, exchange, series);
-      for (const error of read.refused) onRefused(error);
-      states = ranges.map((range) => statesOf(series, read, { ...shared, ...own, range }));
-      if (read.refused.length === 0) await known?.add(name, computedFrom, { paths: read.paths, states });
-    }
-    return states.flatMap((some, at) =>
-      some.filter(isWanted).map((one) => ({ ...one, range: ranges[at] ?? {} })),
-    );
+    const read = await readSeries(root, exchange, series);
+    for (const error of read.refused) onRefused(error);
+    return rangesOf(series).flatMap((range) => statesOf(series, read, { ...own, range }).filter(isWanted));
   } catch (error) {
     onRefused(toCryptodlError(error));
     return [];

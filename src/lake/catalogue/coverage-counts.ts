@@ -9,8 +9,7 @@ import { printable } from '../../text/printable.js';
 import { DoubtSums } from './doubts.js';
 import type { Doubts } from './doubts.js';
 import { ExcusedAmounts } from './gap-groups.js';
-import { percentOf } from './amounts.js';
-import { amountsText, percentText, unitOf } from './series-table.js';
+import { percentOf, amountsText, percentText, unitOf } from './series-table.js';
 
 /** The counts as plain data. */
 export interface CoverageSummary extends Doubts {
@@ -74,7 +73,6 @@ export class CoverageCounts {
     };
   }
 
-  /** The line of `--summary`. */
   line(): string {
     const count = `${numberText(this.#series)} series`;
     const unread = this.refused.length + this.skipped.length;

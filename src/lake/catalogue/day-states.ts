@@ -29,7 +29,6 @@ import type { OrderedDays } from './ordered-series.js';
 import { append, at, eachSpan, intersect, subtract } from './spans.js';
 import type { DayRange, Spans } from './spans.js';
 
-/** A failure in the last failure report. */
 export interface ReportedFailure {
   readonly format: Format;
   readonly period: DayRange;
@@ -54,7 +53,6 @@ export interface StateTerms {
   /** The range of days to judge. A missing `from` or `to` is that of the own days (`ownDays`, up to today) and of the ordered days together. */
   readonly range: Partial<OrderedDays>;
   readonly ordered?: OrderedFormats | undefined;
-  /** Today as a day number. */
   readonly today: number;
   /** The failures of this series in the last failure report. */
   readonly failures: readonly ReportedFailure[];
@@ -70,7 +68,6 @@ export interface Amounts {
   readonly missing: number;
 }
 
-/** The states of one series in one format. */
 export interface SeriesStates extends Amounts {
   readonly series: Series;
   /** Undefined when the series holds no data, but its manifest records absences, or the range has both ends. */

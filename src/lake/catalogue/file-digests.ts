@@ -52,7 +52,6 @@ export class FileDigests {
   readonly #signal: AbortSignal;
   readonly #once = memoized<boolean>();
 
-  /** `root`: the lake. */
   constructor(root: string, signal: AbortSignal) {
     this.#root = root;
     this.#signal = signal;

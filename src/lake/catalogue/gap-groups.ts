@@ -108,7 +108,6 @@ export class GapGroups {
   }
 }
 
-/** The parts of the text of a group. */
 export function gapTexts(group: GapGroup): Readonly<Record<'span' | 'symbols' | 'missing', string>> {
   const { amount, isLoose, series, labels } = group;
   return {

@@ -2,14 +2,12 @@
 import { join } from 'node:path';
 import { backingOf } from '../../files/backing.js';
 import type { HeldObjects } from '../held-objects.js';
-import { inspectManifest } from '../inspect-manifest.js';
+import { inspectManifest, readManifest } from '../manifest.js';
 import { seriesFolder } from '../layout.js';
-import { readManifest } from '../manifest.js';
 import type { Manifest } from '../manifest.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { manifestPlace } from '../manifest-place.js';
-import { fileSize } from '../../files/publish.js';
+import { fileSize, fileSizes } from '../../files/publish.js';
 import { listEntries } from '../walk-lake.js';
 import { eachDay, parsePeriod } from '../../model/calendar.js';
 import type { CryptodlError } from '../../model/errors.js';
@@ -32,8 +30,6 @@ export function readHeld(
 interface ReadFromLake extends SeriesRead {
   /** The errors of lines that cannot be read; the others count. */
   readonly refused: readonly CryptodlError[];
-  /** The manifest, the folders that were listed, and the files that tell whether a commit has happened. Absolute. */
-  readonly paths: readonly string[];
 }
 
 /** Rejects for a manifest that cannot be read. */
@@ -47,7 +43,6 @@ export async function readSeries(root: string, exchange: Exchange, series: Serie
   }
   const listed = new Map<string, ReadonlySet<string>>();
   const missingFiles = new Set<string>();
-  const replaced: string[] = [];
   for (const format of FORMATS) {
     const top = format === 'zip' ? root : folder;
     for (const file of manifest[format].files()) {
@@ -57,11 +52,8 @@ export async function readSeries(root: string, exchange: Exchange, series: Serie
       listed.set(place, names);
       if (!names.has(file.slice(end))) missingFiles.add(file);
     }
-    for (const { file } of manifest[format].replacing())
-      if (!missingFiles.has(file)) replaced.push(join(top, file));
   }
-  const paths = [manifestPlace(folder).path, ...listed.keys(), ...replaced];
-  return { manifest, revisions, dropped: droppedDays, refused, missingFiles, paths };
+  return { manifest, revisions, dropped: droppedDays, refused, missingFiles };
 }
 
 export interface LakeFile {
@@ -77,9 +69,7 @@ export interface LakeFile {
   readonly missing: readonly number[];
   /** The days that were not over when their rows were fetched. */
   readonly open: readonly number[];
-  /** Whether it has rows from REST. */
   readonly hasRest: boolean;
-  /** Rows of its objects. */
   readonly rows: number;
   /** Whether several rows may have the same time, in datasets with rows at regular intervals. */
   readonly mayRepeat: boolean;
@@ -96,7 +86,6 @@ export interface LeftOut {
   readonly overlapping: string[];
 }
 
-/** The committed files of a series. */
 export interface SeriesFiles extends LeftOut {
   /** Ordered by days. */
   readonly files: LakeFile[];
@@ -185,4 +174,32 @@ function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[
 
 function daysOf({ cadence, period }: ObjectLine): number[] {
   return eachDay(parsePeriod(cadence, period) ?? { from: 0, to: 0 });
+}
+
+interface GapRules {
+  /** Whether an object of the lake has to be fetched again. */
+  readonly isOutdated: (line: ObjectLine) => boolean;
+  readonly isRequested: (day: number) => boolean;
+}
+
+/**
+ * The first day that is missing, whose object is outdated, or whose file does not have its committed size. If there is no such
+ * day, the day after the last held one. Missing days that `isRequested` excludes do not count. Undefined without held objects.
+ */
+export async function firstGap(
+  held: HeldObjects,
+  folder: string,
+  { isOutdated, isRequested }: GapRules,
+): Promise<number | undefined> {
+  const spans = held.spans();
+  const files = [...new Set(spans.map(({ facts }) => facts.file))];
+  const sizes = await fileSizes(folder, files);
+  const unsound = new Set(files.filter((file, index) => sizes[index] !== held.lastOfFile(file)?.fileBytes));
+  let next: number | undefined;
+  for (const { from, to, facts } of spans) {
+    for (let day = next ?? from; day < from; day += 1) if (isRequested(day)) return day;
+    if (unsound.has(facts.file) || isOutdated(facts)) return from;
+    next = Math.max(next ?? 0, to);
+  }
+  return next;
 }

@@ -130,11 +130,6 @@ export const endpoint = parser(
   },
 );
 
-/** `127.0.0.1:9464` */
-export function endpointText({ host, port }: Endpoint): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
 /** The path of a file for the textfile collector. node_exporter reads only files of this ending. */
 export const promFile = parser('a file with the ending .prom', ['cryptodl.prom'], (path) =>
   /[^\\/]\.prom$/.test(path) ? path : undefined,

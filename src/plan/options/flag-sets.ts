@@ -4,7 +4,6 @@ import { flagSpec } from './flags.js';
 import type { FlagName } from './flags.js';
 import type { FlagMeanings } from './verb-spec.js';
 
-/** The selection of series. */
 export const SERIES_FLAGS = [
   'symbols',
   'market',

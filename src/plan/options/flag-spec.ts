@@ -8,9 +8,7 @@ export const GROUPS = ['What', 'When', 'Where', 'How', 'Safety', 'Network', 'Mes
 
 /** The values that defaults depend on. */
 export interface DefaultSources {
-  /** The preset of --retry-preset. */
   readonly preset: RetryPreset;
-  /** The value of --archive-url. */
   readonly archiveUrl: string;
   /** Addresses of the exchange. */
   readonly hosts: Readonly<Record<'archive' | 'origin' | 'listing', string>>;

@@ -4,11 +4,9 @@ import { LAKE_FLAGS } from './lake-flags.js';
 import { MESSAGE_FLAGS } from './message-flags.js';
 import { NETWORK_FLAGS } from './network-flags.js';
 import type { Parse } from './parsers.js';
-import { OUTPUT_FLAGS } from './output-flags.js';
-import { QUEUE_FLAGS } from './queue-flags.js';
+import { OUTPUT_FLAGS, QUEUE_FLAGS, UNIVERSE_FLAGS } from './output-flags.js';
 import { RETRY_FLAGS } from './retry-flags.js';
 import { SELECTION_FLAGS } from './selection-flags.js';
-import { UNIVERSE_FLAGS } from './universe-flags.js';
 
 const FLAGS = {
   ...SELECTION_FLAGS,
@@ -93,17 +91,4 @@ export function optionName(name: FlagName): keyof Options {
   const plain = camelCase(name);
   const { unit = '' } = flagSpec(name);
   return (plain.endsWith(unit) ? plain : `${plain}${unit}`) as keyof Options;
-}
-
-// Messages name options as flags. The functions below give the options other names.
-
-/** A command of this program, whose flags stay flags, or a flag outside of a command. */
-const COMMAND_OR_FLAG = /\bcryptodl [a-z][^;,:]*|(?<![\w-])--([a-z][\w-]*)/g;
-
-/** Replaces flags by `nameOf`, except in commands. Unknown flags stay. */
-export function nameOptions(text: string, nameOf: (name: FlagName) => string): string {
-  return text.replaceAll(COMMAND_OR_FLAG, (found, word: string | undefined) => {
-    const name = FLAG_NAMES.find((flag) => flag === word);
-    return name === undefined ? found : nameOf(name);
-  });
 }

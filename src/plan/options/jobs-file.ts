@@ -4,7 +4,6 @@ import { packageFile } from '../../files/package-file.js';
 import { CryptodlError, usage } from '../../model/errors.js';
 import { shownPath } from '../../text/printable.js';
 import { fileLayer, helpHint } from './config-file.js';
-import { nameOptions } from './flags.js';
 import type { FlagName } from './flags.js';
 import { choice } from './parsers.js';
 import type { RawLayer } from './resolve.js';
@@ -16,7 +15,7 @@ export interface JobEntry {
   readonly name: string;
   readonly verb: 'vision' | 'metrics';
   readonly layer: RawLayer;
-  /** Copies an error for the user. The copy names the file and the job, and writes options as keys of the file (`days`, not `--days`). */
+  /** Copies an error for the user. The copy names the file and the job. */
   readonly explain: (error: CryptodlError) => CryptodlError;
 }
 
@@ -33,7 +32,6 @@ const SHARED: readonly FlagName[] = [
   'log-file',
   'log-level',
 ];
-/** Flags for the command line only. */
 const COMMAND_LINE_ONLY: readonly FlagName[] = ['config', 'dry-run', 'only', 'print-options'];
 
 const EXAMPLE = fileURLToPath(packageFile('config/jobs.example.yaml'));
@@ -84,19 +82,12 @@ function jobEntry(file: string, name: string, job: unknown, verbs: VerbSpecs): J
   return { name, verb, layer, explain: (error) => withPlace(file, place, error) };
 }
 
-/** Options as keys of the file. */
-function asKeys(text: string): string {
-  return nameOptions(text, (name) => name);
-}
-
 /** The error with file and job. */
 function withPlace(
   file: string,
   place: string,
   { message, hint, cause, code }: CryptodlError,
 ): CryptodlError {
-  return new CryptodlError(code, message.startsWith(`${file}: `) ? message : `${place}: ${asKeys(message)}`, {
-    cause,
-    hint: hint === undefined ? undefined : asKeys(hint),
-  });
+  const text = message.startsWith(`${file}: `) ? message : `${place}: ${message}`;
+  return new CryptodlError(code, text, { cause, hint });
 }

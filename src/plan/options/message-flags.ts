@@ -14,7 +14,7 @@ export const MESSAGE_FLAGS = {
     },
     progress: {
       value: 'HOW',
-      doc: 'progress: auto, bar, plain, json or none (--no-progress)',
+      doc: 'progress: auto, bar, plain, json or none',
       ...oneOf(['auto', 'bar', 'plain', 'json', 'none']),
       default: 'auto',
     },

@@ -9,7 +9,6 @@ import { durationValue, parseDurationMs } from '../../model/units.js';
 
 /** The maximum number of permits of a bucket in a window. */
 export interface Limit {
-  readonly text: string;
   readonly bucket: string;
   readonly permits: number;
   readonly windowMs: number;
@@ -36,7 +35,7 @@ export function limit(known: Readonly<Record<string, BucketLimit>>): parse.Parse
         `${where}: ${text} is above the limit of ${bucket}`,
         `at most ${bucket}=${most.permits}/${windowText(most.windowMs)}`,
       );
-    return { text: `${bucket}=${permits}/${windowText(windowMs)}`, bucket, permits, windowMs };
+    return { bucket, permits, windowMs };
   };
 }
 

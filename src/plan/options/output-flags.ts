@@ -1,8 +1,11 @@
 /** Flags of the verbs that draw, print rows, or write files for other programs. */
+import * as parse from './parsers.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
 import { localFolder } from './addresses.js';
-import { FILE, LIST, section } from './flag-spec.js';
-import * as parse from './parsers.js';
+import { FILE, LIST, section, oneOf, COUNT, TIMEOUT } from './flag-spec.js';
+import { DAY_MS } from '../../model/calendar.js';
+import { parseDurationMs } from '../../model/units.js';
+import { GRAINS, MEASURES } from './periods.js';
 
 /** One character; `tab` and `\\t` are the tabulator. */
 const delimiter = parse.parser(
@@ -99,3 +102,100 @@ export const OUTPUT_FLAGS = {
     },
   }),
 };
+
+/** `30d` → milliseconds of whole days, at least one. A bare number means days. */
+const wholeDays = parse.parser('a number of whole days', ['30d'], (text) => {
+  const ms = parseDurationMs(/^\d+$/.test(text) ? `${text}d` : text) ?? 0;
+  return ms >= DAY_MS && ms % DAY_MS === 0 ? ms : undefined;
+});
+
+export const UNIVERSE_FLAGS = section({ group: 'What' })({
+  top: {
+    value: 'N',
+    doc: 'the N symbols with the largest sums; without this flag, all symbols that were traded',
+    parse: parse.integer(1, undefined, 30),
+    aka: ['number', 'limit', 'size', 'number-assets', 'count'],
+  },
+  contract: {
+    value: 'KIND',
+    doc: 'perpetual, dated or all; contracts of futures; dated ones have a day of delivery',
+    ...oneOf(['perpetual', 'dated', 'all']),
+    default: 'perpetual',
+  },
+  by: {
+    group: 'When',
+    value: 'WHAT',
+    doc: 'period of one cell: auto, day or month; auto is day for a range of up to 60 days',
+    parse: parse.choice([...GRAINS, ...MEASURES]),
+    choices: GRAINS,
+    default: 'auto',
+  },
+  window: {
+    group: 'When',
+    value: 'TIME',
+    doc: 'days before each period whose sums are ranked; later rows are not read for this period',
+    parse: wholeDays,
+    unit: 'Ms',
+    default: '30d',
+  },
+  'min-age': {
+    group: 'When',
+    value: 'TIME',
+    doc: 'only symbols with a first row at least this long before the period; the first row is that of the lake, or the first one after more than 30 days without rows',
+    parse: wholeDays,
+    unit: 'Ms',
+  },
+  as: {
+    group: 'How',
+    value: 'FORM',
+    doc: 'csv, list, parquet or freqtrade; csv: a line per period and symbol; list: each symbol once, for --symbols @FILE; parquet: the rows of csv as a file; freqtrade: a file of pairs for each period',
+    ...oneOf(['csv', 'list', 'parquet', 'freqtrade']),
+    default: 'csv',
+    aka: ['format', 'output-format', 'csv', 'parquet', 'freqtrade'],
+  },
+});
+
+export const QUEUE_FLAGS = section({ group: 'How' })({
+  queue: {
+    group: 'Where',
+    value: 'NAME',
+    doc: 'name of the queue on the Redis server',
+    parse: parse.keyName('history'),
+    default: 'main',
+  },
+  every: {
+    group: 'When',
+    value: 'TIME',
+    doc: 'how often: day for once a day, or 12h, 8h, 6h, 4h, 3h, 2h or 1h',
+    parse: parse.every,
+    choices: parse.EVERY,
+  },
+  'max-waiting': {
+    doc: 'adds no further jobs while so many jobs wait in the queue',
+    ...COUNT,
+    default: '100000',
+  },
+  wait: {
+    doc: 'wait until the workers have done the jobs; prints the progress of all workers, then the same summary and exit code as a download',
+  },
+  drain: {
+    doc: 'end when the queue is empty; without it, the worker waits for further jobs',
+  },
+  role: {
+    value: 'ROLE',
+    doc: 'fetch: put the zips of jobs into the bucket of the lake; convert: write the lake from these zips; both: do each job as a whole, and convert',
+    ...oneOf(['fetch', 'convert', 'both']),
+    default: 'both',
+  },
+  lease: {
+    doc: 'time after which the jobs of a killed worker go to other workers',
+    ...TIMEOUT,
+    default: '1m',
+  },
+  codes: {
+    group: 'What',
+    ...LIST,
+    doc: 'with --redis: put back only the failed jobs with these error codes, separated by commas',
+    parse: parse.text,
+  },
+});

@@ -11,7 +11,6 @@ import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import type { CalendarPeriod } from '../../model/calendar.js';
 
-/** Names of the exchange of the run. */
 export interface ExchangeNames {
   readonly markets: readonly string[];
   readonly intervals: readonly string[];
@@ -146,18 +145,10 @@ export function integer(least: number, unit?: string, example = 7): Parse<number
   });
 }
 
-/** A whole number of days, or of weeks. */
-export const days: Parse<number> = (value, where) => {
-  const weeks = Number(/^(\d+)\s*(?:w|wks?|weeks?)$/i.exec(value)?.[1] ?? 0);
-  return weeks > 0 ? weeks * 7 : integer(1, 'day')(value, where);
-};
-
-/** A port from 0 to 65535. */
 export const port = parser('a port from 0 to 65535', ['8090'], (value) =>
   within(0, 65_535, /^\d{1,5}$/.test(value) ? Number(value) : undefined),
 );
 
-/** A number from 1 to 100, for example `1.5`. */
 export const factor = parser('a factor from 1 to 100', ['2'], (value) => within(1, 100, plainNumber(value)));
 
 /** `99`, `99.9` or `99.9%` → the number. */
@@ -190,28 +181,23 @@ export type Every = { readonly text: string } & (
 );
 
 export const every: Parse<Every> = (value, where) => {
-  const hours = (parseDurationMs(value) ?? 0) / 3_600_000;
-  const ofLength = EVERY.find((each) => each === `${hours}h`);
-  const others = { day: ['daily', '24h', '1d', '1day'], '1h': ['hourly', 'hour'] };
-  const word = choice(EVERY, others)(ofLength ?? value, where);
+  const word = choice(EVERY)(value, where);
   return { kind: 'hours', text: word, hours: word === 'day' ? 24 : Number.parseInt(word, 10) };
 };
 
 /** `08:05`, `8:30` or `08:30Z` → minutes after midnight; undefined for any other text. */
 function clockMinutes(value: string): number | undefined {
-  const [, hours = '', minutes = ''] = /^(\d{1,2}):(\d{2})(?::00)?\s*(?:Z|UTC)?$/i.exec(value) ?? [];
+  const [, hours = '', minutes = ''] = /^(\d{1,2}):(\d{2})Z?$/i.exec(value) ?? [];
   return hours !== '' && Number(hours) < 24 && Number(minutes) < 60
     ? Number(hours) * 60 + Number(minutes)
     : undefined;
 }
 
-/** A time of day, UTC → minutes after midnight. An hour may stand alone: `8` or `0830`. */
-export const timeOfDay = parser('a time of day (HH:MM, UTC)', ['08:05'], (value) =>
-  clockMinutes(value.replace(/^(\d{1,2})$/, '$1:00').replace(/^(\d{1,2})(\d{2})$/, '$1:$2')),
-);
+/** A time of day, UTC → minutes after midnight. */
+export const timeOfDay = parser('a time of day (HH:MM, UTC)', ['08:05'], clockMinutes);
 
 /** Epoch milliseconds from 2001 on. */
-export const EPOCH_MS = /^\d{13}$/;
+const EPOCH_MS = /^\d{13}$/;
 const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/i;
 
 /** An ISO 8601 instant or date, in UTC without another zone, or epoch milliseconds → epoch milliseconds. */
@@ -222,19 +208,18 @@ export const instant = parser('an instant in UTC', ['2026-11-21T08:00:00Z'], (va
 });
 
 /** The end of a wait. A time of day is in UTC. */
-export type Until = { readonly text: string } & (
+export type Until =
   | { readonly kind: 'time'; readonly sinceMidnightMs: number }
   | { readonly kind: 'instant'; readonly epochMs: number }
-  | { readonly kind: 'duration'; readonly durationMs: number }
-);
+  | { readonly kind: 'duration'; readonly durationMs: number };
 
 /** A time of day, an instant or a duration. A bare number could be minutes or seconds, so it is refused. */
 export const until: Parse<Until> = (value, where) => {
   const minutes = clockMinutes(value);
-  if (minutes !== undefined) return { kind: 'time', text: value, sinceMidnightMs: minutes * 60_000 };
+  if (minutes !== undefined) return { kind: 'time', sinceMidnightMs: minutes * 60_000 };
   const ms = /^[1-9]\d*$/.test(value) ? undefined : parseDurationMs(value);
-  if (ms !== undefined) return { kind: 'duration', text: value, durationMs: ms };
-  if (value.includes('-')) return { kind: 'instant', text: value, epochMs: instant(value, where) };
+  if (ms !== undefined) return { kind: 'duration', durationMs: ms };
+  if (value.includes('-')) return { kind: 'instant', epochMs: instant(value, where) };
   const what = 'a time of day in UTC, an instant or a duration';
   throw invalid(value, where, what, '08:30', '2026-11-21T08:30:00Z', '90m');
 };
@@ -255,17 +240,15 @@ export const concurrency = parser<Concurrency>(
 export interface Sample {
   /** Periods of each series, at most. */
   readonly count: number;
-  /** Empty: the command draws one. */
-  readonly seed: string;
-  /** `5:1f2e3d4c`, or `5` without a seed. */
-  readonly text: string;
+  /** Undefined: the command draws one. */
+  readonly seed: string | undefined;
 }
 
-export const sample = parser('a number of days or months, or N:SEED', ['5', '5:1f2e3d4c'], (value) => {
-  const [, count, seed = ''] = /^([1-9]\d{0,8})(?::(\w{1,64}))?$/.exec(value) ?? [];
-  return count === undefined ? undefined : sampleOf(Number(count), seed);
-});
-
-export function sampleOf(count: number, seed: string): Sample {
-  return { count, seed, text: seed === '' ? String(count) : `${count}:${seed}` };
-}
+export const sample = parser<Sample>(
+  'a number of days or months, or N:SEED',
+  ['5', '5:1f2e3d4c'],
+  (value) => {
+    const [, count, seed] = /^([1-9]\d{0,8})(?::(\w{1,64}))?$/.exec(value) ?? [];
+    return count === undefined ? undefined : { count: Number(count), seed };
+  },
+);

@@ -22,17 +22,8 @@ export const CALENDAR_PERIODS = [
   'year',
 ] as const satisfies readonly CalendarPeriod[];
 
-const period = choice(CALENDAR_PERIODS, {
-  day: ['1d', 'd', 'daily', '24h', 'days'],
-  week: ['1w', 'w', 'weekly', 'weeks'],
-  month: ['1m', '1mo', 'm', 'mo', 'monthly', 'months'],
-  quarter: ['3m', '3mo', '1q', 'q', 'quarterly', 'quarters'],
-  year: ['1y', '12m', '12mo', 'y', 'yearly', 'annually', 'years'],
-});
-
-/** The length of a period of the calendar. */
 export const calendarPeriod: Parse<Every> = (value, where) => {
-  const text = period(value, where);
+  const text = choice(CALENDAR_PERIODS)(value, where);
   return { kind: 'calendar', text, period: text };
 };
 

@@ -33,27 +33,18 @@ export interface RawLayer {
   readonly nameOf: (name: FlagName) => string;
 }
 
-/** Where each option was given. */
-export interface OptionSources {
-  /** The name under which an option was given: `--days`, `CRYPTODL_DAYS`, `my.yaml: days`; the flag for a default. */
-  readonly nameOf: (name: FlagName) => string;
-  /** The source of an option; undefined for a default. */
-  readonly layerOf: (name: FlagName) => RawLayer | undefined;
-}
-
-/** The first layer with a value wins; for the flags of a range, the first layer with any of them. */
-export function optionSources(verb: VerbSpec, layers: readonly RawLayer[]): OptionSources {
+/** The source of an option; undefined for a default. The first layer with a value wins; for the flags of a range, the first layer with any of them. */
+function sourcesOf(verb: VerbSpec, layers: readonly RawLayer[]): (name: FlagName) => RawLayer | undefined {
   const known = new Set(flagsOf(verb));
   const ofRange = layers.find((layer) => [...RANGE].some((kind) => layer.values[kind] !== undefined));
-  const layerOf = (name: FlagName): RawLayer | undefined => {
+  return (name) => {
     if (!known.has(name) && verb.name !== 'retry') return undefined;
     const sources = RANGE.has(name) && ofRange !== undefined ? [ofRange] : layers;
     return sources.find((source) => source.values[name] !== undefined);
   };
-  return { layerOf, nameOf: (name) => layerOf(name)?.nameOf(name) ?? `--${name}` };
 }
 
-export interface Resolved extends OptionSources {
+export interface Resolved {
   readonly options: Options;
   readonly origins: Readonly<Record<FlagName, Origin>>;
   /** The given texts, without defaults. A failure report records them. */
@@ -93,7 +84,7 @@ export function environmentLayer(
 const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
 
 /**
- * Parses the value of each option from its source (`optionSources`). Throws a usage error for an invalid value. Without an exchange, markets and addresses are
+ * Parses the value of each option from its source. Throws a usage error for an invalid value. Without an exchange, markets and addresses are
  * those of the flag table.
  */
 export function resolveOptions(
@@ -103,12 +94,12 @@ export function resolveOptions(
 ): Resolved {
   const defaults = defaultLayer(verb, exchange);
   const names = exchange === undefined ? undefined : namesOf(exchange);
-  const sources = optionSources(verb, layers);
+  const layerOf = sourcesOf(verb, layers);
   const options: Partial<Record<keyof Options, unknown>> = {};
   const origins: Partial<Record<FlagName, Origin>> = {};
   const texts: RawValues = {};
   for (const name of FLAG_NAMES) {
-    const own = sources.layerOf(name);
+    const own = layerOf(name);
     const layer = own ?? (defaults.values[name] === undefined ? undefined : defaults);
     origins[name] = layer?.origin ?? 'default';
     const unset = isSwitch(name) ? false : undefined;
@@ -124,18 +115,16 @@ export function resolveOptions(
   const isGroupMeant = ['flag', 'job'].includes(origins['egress-group'] ?? '');
   if (options.egressGroup !== undefined && options.redis === undefined && isGroupMeant)
     throw usage(
-      `${sources.nameOf('egress-group')} needs --redis, where its programs share their limits`,
+      `--egress-group needs --redis, where its programs share their limits`,
       'add --redis redis://HOST:6379',
     );
   return {
     options: Object.freeze(options) as Options,
     origins: origins as Record<FlagName, Origin>,
     texts,
-    ...sources,
   };
 }
 
-/** The names of an exchange, for parsers. */
 export function namesOf(exchange: Pick<ExchangeWords, 'markets'>): ExchangeNames {
   const markets = marketNames(exchange);
   const specs = markets.flatMap((market) => datasetsOf(exchange, market));

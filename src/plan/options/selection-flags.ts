@@ -1,7 +1,7 @@
 /** Flags that select what is downloaded or shown: series and days. */
 import { ALL, MARKETS, readExchangeWords } from '../../exchange/names.js';
 import { DURATION, LIST, oneOf, section } from './flag-spec.js';
-import { firstDay, lastDay } from './dates.js';
+import { date } from './dates.js';
 import * as parse from './parsers.js';
 import { shard } from './shard.js';
 import { symbols } from './symbols.js';
@@ -47,7 +47,7 @@ export const SELECTION_FLAGS = {
       parse: parse.interval(exchange.intervals),
       default: '1m',
       choices: [...exchange.intervals, ALL],
-      aka: ['intervals', 'granularity', 'freq', 'resolution'],
+      aka: ['intervals', 'timeframe', 'timeframes', 't', 'granularity', 'freq', 'resolution'],
     },
     order: {
       ...LIST,
@@ -91,7 +91,7 @@ export const SELECTION_FLAGS = {
       short: 'd',
       value: 'N',
       doc: 'the last N complete UTC days; a download with --symbols and without a range selects the last day',
-      parse: parse.days,
+      parse: parse.integer(1, 'day'),
       aka: ['last'],
     },
     months: {
@@ -102,14 +102,14 @@ export const SELECTION_FLAGS = {
     from: {
       value: 'DATE',
       doc: 'first day, for example 2024-01-31, 2024-01 or yesterday; a month (2024-01) or a year (2024) begins with its first day; --to without --from begins at the first day of each series',
-      parse: firstDay,
-      aka: ['start', 'start-date', 'startdate', 'begin', 'from-date', 'date-from', 'start-time'],
+      parse: date,
+      aka: ['since', 'start', 'start-date', 'startdate', 'begin', 'from-date', 'date-from', 'start-time'],
     },
     to: {
       value: 'DATE',
       doc: 'last day, inclusive; a month (2024-01) or a year (2024) ends with its last day; yesterday and today are the last complete day; --from without --to ends yesterday',
-      parse: lastDay,
-      aka: ['end', 'end-date', 'enddate', 'to-date', 'date-to', 'end-time'],
+      parse: date,
+      aka: ['until', 'end', 'end-date', 'enddate', 'to-date', 'date-to', 'end-time'],
     },
     'include-today': {
       doc: 'also request the rows of today so far; the next run requests today again',

@@ -21,8 +21,6 @@ type SymbolList = { readonly file: string } | 'stdin';
 
 /** The parsed value of `--symbols`. */
 export interface SymbolsOption extends SymbolPatterns {
-  /** The value as it was given. */
-  readonly text: string;
   /** Lists of further words. They are read when the symbols are selected, so that `--print-options` does not wait for a pipe. */
   readonly lists: readonly SymbolList[];
 }
@@ -45,7 +43,7 @@ export const symbols: Parse<SymbolsOption> = (text, where) => {
     where,
   );
   if (lists.length === 0) refuseNothing(patterns, where);
-  return { text, lists, ...patterns };
+  return { lists, ...patterns };
 };
 
 /** Whether `--symbols` reads this text as one exact name. A folder of the lake may have any name. */
@@ -90,11 +88,9 @@ function refuseNothing({ names, globs }: SymbolPatterns, where: string): void {
   throw usage(`${where} names no symbol`, "for example BTCUSDT,ETHUSDT or '*USDT'");
 }
 
-/** Throws a usage error for a word that cannot be part of an archive key, and for the name of a file. */
+/** Throws a usage error for a word that cannot be part of an archive key. */
 function refuseUnsafe(word: string, where: string): void {
-  const isListFile = /\.(?:txt|csv|lst|list)$/i.test(word);
   if (
-    !isListFile &&
     // eslint-disable-next-line no-control-regex -- the expression must match control characters
     !/[\u0000-\u0020\u007f/\\%]/.test(word) &&
     !/^!?\.*$/.test(word) &&
@@ -103,33 +99,20 @@ function refuseUnsafe(word: string, where: string): void {
     return;
   throw usage(
     `${where}: ${JSON.stringify(word)} is not a symbol`,
-    isListFile
-      ? `@ reads a list of symbols: @${word}`
-      : 'symbols look like BTCUSDT, BTCUSD_PERP or 币安人生USDT',
+    'for example BTCUSDT, BTCUSD_PERP or 币安人生USDT; @FILE reads a list',
   );
 }
 
-/**
- * A base and a quote with a slash between them. As in ccxt, the asset of settlement and the date of delivery may follow:
- * `BTC/USDT:USDT`, `BTC/USD:BTC` (coin-margined), `BTC/USDT:USDT-240329`.
- */
-const PAIR = /^(!?[\p{L}\p{N}_*?]+)\/([\p{L}\p{N}_*?]+)(?::(\w+)(?:-(\d{6}))?)?$/u;
+/** A base and a quote with a slash between them. As in ccxt, the asset of settlement may follow. */
+const PAIR = /^(!?[\p{L}\p{N}_*?]+)\/([\p{L}\p{N}_*?]+)(?::\w+)?$/u;
 
-/** As in TradingView, the exchange may stand before the symbol, and `.P` for a perpetual contract after it. */
-const TRADING_VIEW = /^(!?)(?:BINANCE:)(.+?)(?:\.P)?$/i;
-
-/** The symbol of a pair in the spelling of other tools; other words stay. */
-function symbolOfPair(part: string): string {
-  const word = part.replace(TRADING_VIEW, '$1$2');
-  const [pair, base = '', quote = '', settle, date] = PAIR.exec(word) ?? [];
-  if (pair === undefined) return word;
-  const contract = date ?? (settle === base ? 'PERP' : undefined);
-  return `${base}${quote}${contract === undefined ? '' : `_${contract}`}`.toUpperCase();
+/** `BTC/USDT` and `BTC/USDT:USDT` are BTCUSDT. Other words stay. */
+function symbolOfPair(word: string): string {
+  return word.replace(PAIR, (_, base: string, quote: string) => (base + quote).toUpperCase());
 }
 
 // The lists.
 
-/** Reads the content of a list. */
 export type ReadList = (list: SymbolList) => Promise<string>;
 
 /** The patterns of the option and of its lists. Throws the usage errors of the parser, and one for a list that cannot be read. */

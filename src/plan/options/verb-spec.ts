@@ -62,7 +62,6 @@ export interface VerbSpec {
   readonly isOfQueue?: boolean;
 }
 
-/** Texts for exit codes. */
 export type ExitTexts = Readonly<Partial<Record<Exclude<ExitCode, 130 | 143>, string>>>;
 
 /** The fields that replace those of the flag table. A parser gives values of the same type. */
@@ -78,7 +77,6 @@ interface FlagMeaning {
 
 export type FlagMeanings = Readonly<Partial<Record<FlagName, FlagMeaning>>>;
 
-/** The verbs of the program. */
 export type VerbSpecs = Readonly<Record<VerbName, VerbSpec>>;
 
 /** The names of the flags of a verb, in the order of the flag table. */
@@ -87,7 +85,6 @@ export function flagsOf({ flags, moreFlags = [] }: Pick<VerbSpec, 'flags' | 'mor
   return FLAG_NAMES.filter((name) => own.has(name));
 }
 
-/** The meaning of a flag for a verb. */
 export function flagFor(name: FlagName, { meanings = {} }: Pick<VerbSpec, 'meanings'>) {
   const { doc, parse, choices, unset, default: fixed } = { ...flagSpec(name), ...meanings[name] };
   return { doc, parse, choices, unset, default: fixed };

@@ -7,8 +7,7 @@ import { isDue } from '../../lake/absences.js';
 import { lakePaths, seriesFolder } from '../../lake/layout.js';
 import { readOrders, withStarts } from '../../lake/orders.js';
 import type { Order, OrderChange } from '../../lake/orders.js';
-import { firstGap } from '../../lake/catalogue/first-gap.js';
-import { readHeld } from '../../lake/catalogue/read-series.js';
+import { firstGap, readHeld } from '../../lake/catalogue/read-series.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { continuedSettings } from '../../lake/settings.js';
@@ -28,10 +27,10 @@ import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { isAll } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { givenSettings, settingsOf } from './selection.js';
+import type { DownloadVerb, LakeContext, RunSelection, SymbolContext } from './selection.js';
 import { emptyShardText, isInShard, shard } from '../options/shard.js';
 import { isExactName } from '../options/symbols.js';
 import { offerOf } from './rest-offer.js';
-import type { DownloadVerb, LakeContext, RunSelection, SymbolContext } from './selection.js';
 
 function nothingToContinue(out: string, verb: DownloadVerb): CryptodlError {
   return usage(

@@ -1,5 +1,5 @@
 /** The series in a lake, and the selection of `verify`, `repair` and `coverage` among them. */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { symlinkMessage } from '../../files/path-checks.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';
 import { FOLDERS } from '../../lake/layout.js';
@@ -16,17 +16,21 @@ import type { VerbRequest } from '../options/verb-request.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { listText } from '../../model/units.js';
-import { absolutePath } from '../../text/printable.js';
+import { absolutePath, shownPath } from '../../text/printable.js';
 import { givenFlags } from './selection.js';
+import type { LakeContext } from './selection.js';
 import { isAll } from './select-datasets.js';
 import { selectSymbols } from './select-symbols.js';
-import type { LakeContext } from './selection.js';
+import { openCatalogue } from '../../lake/catalogue/catalogue.js';
+import type { SeriesStates } from '../../lake/catalogue/day-states.js';
+import type { DayRange } from '../../lake/catalogue/spans.js';
+import { existsSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
 
 /** The selected part of a lake. */
 export interface HeldSelection {
   /** The names of the selected series; none if all of them are in other shards. Undefined: all series. */
   readonly names: ReadonlySet<string> | undefined;
-  /** The given --format. */
   readonly format: Format | undefined;
   /** Whether the whole lake is selected, including files outside of series. */
   readonly isWhole: boolean;
@@ -107,7 +111,6 @@ export function filterHeldSeries(
   return chosen.filter(({ symbol }) => selected.has(symbol));
 }
 
-/** The lake of a verb. */
 export interface VerbLake {
   /** Absolute. */
   readonly root: string;
@@ -174,5 +177,52 @@ export async function* heldSeries(
     if (found.kind !== 'series') continue;
     if (found.manifest?.isLink === true) warn(symlinkMessage(join(root, found.manifest.path)));
     else if (found.manifest !== undefined) yield found.series;
+  }
+}
+
+/**
+ * The states of each series in the format that lacks least, because each format explains only its own files. `first` and `last` are those of
+ * all formats. A series without Parquet and CSV files is not among them. Warns of manifests that cannot be read.
+ */
+export async function readableStates(
+  root: string,
+  selected: readonly Series[],
+  { exchange, resolved, clock, observer, signal }: Omit<VerbRequest, 'read' | 'surroundings'>,
+  range: Partial<DayRange> = {},
+): Promise<Map<Series, SeriesStates>> {
+  const found = new Map<Series, SeriesStates>();
+  const terms = {
+    nowMs: resolved.options.nowMs ?? clock.now(),
+    onRefused: ({ message }: Error) => observer.warn(message),
+    rangesOf: () => [range],
+    formats: ['parquet', 'csv'],
+  } as const;
+  for await (const one of openCatalogue(root, exchange, signal).states(selected, terms)) {
+    const other = found.get(one.series) ?? one;
+    const firsts = [one.first, other.first].filter((time) => time !== undefined).sort();
+    const lasts = [one.last, other.last].filter((time) => time !== undefined).sort();
+    const best = one.missing < other.missing ? one : other;
+    found.set(one.series, { ...best, first: firsts[0], last: lasts.at(-1) });
+  }
+  return found;
+}
+
+/** Throws a usage error for a --target that is a lake, or a file or folder in one. The path is absolute; links are followed. `exchange`: its name. */
+export async function refuseInLake(target: string, exchange: string): Promise<void> {
+  for (let folder = await realPath(target); dirname(folder) !== folder; folder = dirname(folder))
+    if (existsSync(join(folder, FOLDERS.manifests, exchange)))
+      throw usage(
+        `--target ${shownPath(target)} is in the lake ${shownPath(folder)}`,
+        'name a place outside of the lake',
+      );
+}
+
+/** The real path of the deepest existing folder, with the rest. */
+async function realPath(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch {
+    const above = dirname(path);
+    return above === path ? path : join(await realPath(above), path.slice(above.length));
   }
 }

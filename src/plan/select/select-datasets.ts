@@ -12,7 +12,6 @@ import {
   findDataset,
   intervalsOf,
   isArchived,
-  isMade,
   isMetric,
   marketNames,
 } from '../../exchange/exchange-spec.js';
@@ -85,8 +84,7 @@ export function chooseDatasets(
     const isOf = (market: Market): boolean =>
       specs.some((one) => one.market === market && one.spec.name === name);
     const lacking = markets.filter((market) => !isOf(market));
-    if (lacking.length === markets.length) throw unknownDataset(exchange, { markets, name, provider });
-    if (lacking.length > 0 && !allowsMissing)
+    if (lacking.length > 0 && (!allowsMissing || lacking.length === markets.length))
       throw unknownDataset(exchange, { markets: lacking, name, provider });
   }
   refuseUnknownIntervals(flags, specs);
@@ -139,26 +137,12 @@ function unknownDataset(
   exchange: ExchangeSpec,
   { markets, name, provider }: { markets: readonly Market[]; name: string; provider: Provider },
 ): Error {
-  const has = HAS[provider];
-  const known = [
-    ...new Set(
-      markets.flatMap((market) => datasetsOf(exchange, market).filter(has)).map((spec) => spec.name),
-    ),
-  ];
-  const owner = [...markets, ...marketNames(exchange)].find(
-    (one) => findDataset(exchange, one, name) !== undefined,
-  );
-  const spec = owner === undefined ? undefined : findDataset(exchange, owner, name);
-  const [what, verb] = provider === 'archive' ? ['of the archive', 'metrics'] : ['of REST', 'vision'];
+  const specs = markets.flatMap((market) => datasetsOf(exchange, market).filter(HAS[provider]));
+  const known = [...new Set(specs.map((spec) => spec.name))];
+  const what = provider === 'archive' ? 'of the archive' : 'of REST';
   return usage(
     `--dataset: ${markets.join(', ')} has no dataset "${name}" ${what}; it has ${known.join(', ') || 'none'}`,
-    spec === undefined
-      ? (didYouMean(name, known) ?? 'cryptodl list datasets shows all')
-      : isMade(spec)
-        ? `cryptodl ${name} 1h makes them from klines or trades of the lake`
-        : has(spec)
-          ? `${owner ?? ''} has it: --market ${owner ?? ''}`
-          : `cryptodl ${verb} --market ${owner ?? ''} --dataset ${name} downloads it`,
+    didYouMean(name, known) ?? 'cryptodl list datasets shows the markets and sources of each dataset',
   );
 }
 
@@ -174,12 +158,4 @@ export function refuseEnded(exchange: ExchangeSpec, { market, spec }: MarketData
     endedText(exchange, market, spec.name) ?? `${market} ${spec.name} has ended`,
     end === undefined || spec.removed ? undefined : `its last day: --to ${dayText(end - 1)}`,
   );
-}
-
-/** A line for each dataset that ends before the end of the range. */
-export function endedNotes(exchange: ExchangeSpec, datasets: readonly MarketDataset[], to: number): string[] {
-  const texts = datasets
-    .filter(({ spec }) => (endOfDataset(spec) ?? to) < to)
-    .flatMap(({ market, spec }) => endedText(exchange, market, spec.name) ?? []);
-  return [...new Set(texts)].map((text) => `ended      ${text}`);
 }

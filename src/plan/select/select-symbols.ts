@@ -9,12 +9,12 @@ import { byKey } from '../../exchange/keys.js';
 import { isListingFault } from '../../exchange/listing.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { datasetsOf, isArchived, isMetric } from '../../exchange/exchange-spec.js';
-import { datasetName, oneMarket, refuseEnded } from './select-datasets.js';
+import { oneMarket, refuseEnded } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import type { SymbolContext } from './selection.js';
 import picomatch from 'picomatch';
 import { listText } from '../../model/units.js';
-import { nearest } from '../../text/did-you-mean.js';
+import { didYouMean } from '../../text/did-you-mean.js';
 
 /** The shown part of a symbol that is too long. */
 const SHOWN_CHARACTERS = 40;
@@ -26,8 +26,8 @@ export interface ChosenSymbols {
   readonly names: readonly string[];
   /** Symbols of each selected dataset; undefined if the listing is not available. */
   readonly available: ReadonlyMap<DatasetSpec, ReadonlySet<string>> | undefined;
-  /** Given symbols that no selected dataset has, each with another dataset that has it (`um klines`). */
-  readonly elsewhere: ReadonlyMap<string, string>;
+  /** Given symbols that no selected dataset has, but another dataset of their market. */
+  readonly elsewhere: ReadonlySet<string>;
 }
 
 /**
@@ -52,7 +52,7 @@ export async function chooseSymbols(
       .flatMap(({ symbols }) => symbols);
     const names = meantNames(patterns.names, [...new Set(ordered)]);
     const selection = withoutListing(context, { ...patterns, names }, error);
-    return { selection, names, available: undefined, elsewhere: new Map() };
+    return { selection, names, available: undefined, elsewhere: new Set() };
   }
   for (const dataset of datasets) {
     if (available.get(dataset.spec)?.size === 0) refuseRemoved(context, [dataset]);
@@ -61,17 +61,15 @@ export async function chooseSymbols(
   const known = new Set(listed);
   const unknown = meantNames(patterns.names, listed).filter((name) => !known.has(name));
   const elsewhere = await otherOwners(context, datasets, unknown);
-  const what = [
-    ...new Set(datasets.map((dataset) => datasetName({ market: dataset.market, spec: dataset.spec }))),
-  ].join(', ');
-  const place = { what, listed, elsewhere, takesElsewhere: true };
+  const what = new Set(datasets.map(({ market, spec }) => `${market} ${spec.name}`));
+  const place = { what: [...what].join(', '), listed, elsewhere, takesElsewhere: true };
   return { ...selectListed(context, patterns, place), available, elsewhere };
 }
 
 /** The place of symbols; `takesElsewhere`: the names that only another place has are selected too. */
 interface ListedPlace extends Pick<SymbolOwner, 'what' | 'owner'> {
   readonly listed: readonly string[];
-  readonly elsewhere: ReadonlyMap<string, string>;
+  readonly elsewhere: ReadonlySet<string>;
   readonly takesElsewhere: boolean;
 }
 
@@ -81,14 +79,13 @@ function selectListed(
   patterns: SymbolPatterns,
   { listed, elsewhere, takesElsewhere, ...owner }: ListedPlace,
 ): Pick<ChosenSymbols, 'selection' | 'names'> {
-  const all = [...listed, ...elsewhere.keys()].sort(byKey);
+  const all = [...listed, ...elsewhere].sort(byKey);
   const meant = meantNames(patterns.names, all);
   const isNothingLeft = patterns.globs.length === 0 && meant.every((name) => elsewhere.has(name));
   const names = isNothingLeft || takesElsewhere ? meant : meant.filter((name) => !elsewhere.has(name));
   const available = isNothingLeft || !takesElsewhere ? listed : all;
   const selection = selectSymbols({ ...patterns, names }, options.quote ?? [], available, {
     ...owner,
-    elsewhere,
     skipUnknown: !isNothingLeft && options.skipUnknown,
   });
   for (const warning of selection.warnings) observer.warn(warning);
@@ -96,15 +93,15 @@ function selectListed(
 }
 
 /**
- * Looks for the names in the first dataset of each market, because it has nearly all symbols. Resolves with the names that it has,
- * each with that dataset. A dataset that is selected already, or whose listing is not available, is left out.
+ * Looks for the names in the first dataset of each market, because it has nearly all symbols. Resolves with the names that it has.
+ * A dataset that is selected already, or whose listing is not available, is left out.
  */
 async function otherOwners(
   context: SymbolContext,
   datasets: readonly ChosenDataset[],
   names: readonly string[],
-): Promise<Map<string, string>> {
-  const owners = new Map<string, string>();
+): Promise<ReadonlySet<string>> {
+  const owners = new Set<string>();
   if (names.length === 0) return owners;
   for (const market of new Set(datasets.map((dataset) => dataset.market))) {
     const spec = datasetsOf(context.exchange, market).find((one) => isArchived(one) && !one.removed);
@@ -112,8 +109,7 @@ async function otherOwners(
     try {
       const listed = await listedSymbols(context, [{ market, spec, cadences: spec.cadences.slice(0, 1) }]);
       const symbols = listed.get(spec) ?? new Set();
-      for (const name of meantNames(names, [...symbols]))
-        if (symbols.has(name) && !owners.has(name)) owners.set(name, datasetName({ market, spec }));
+      for (const name of meantNames(names, [...symbols])) if (symbols.has(name)) owners.add(name);
     } catch (error) {
       if (!isListingFault(error)) throw error;
     }
@@ -187,7 +183,6 @@ export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string
 
 // Symbols of `cryptodl metrics`.
 
-/** The selected symbols of REST. */
 export interface RestSymbols {
   readonly symbols: readonly string[];
   /** Given or ordered symbols that only the archive has. With --join, they are selected too. */
@@ -220,9 +215,7 @@ export async function chooseRestSymbols(
     what: market,
     owner: 'REST',
     listed: [...traded, ...(isJoined ? delisted : [])].sort(byKey),
-    elsewhere: new Map(
-      isJoined ? [] : delisted.map((name) => [name, 'the archive (cryptodl vision --dataset metrics)']),
-    ),
+    elsewhere: new Set(isJoined ? [] : delisted),
     takesElsewhere: false,
   };
   const { selection } = selectListed(context, { ...patterns, names: live }, place);
@@ -292,8 +285,6 @@ export interface SymbolOwner {
   readonly owner?: string;
   /** --skip-unknown: an unknown name is a warning instead of an error. */
   readonly skipUnknown?: boolean;
-  /** Unavailable symbols, each with a dataset that has it (`um klines`), for messages. */
-  readonly elsewhere?: ReadonlyMap<string, string> | undefined;
 }
 
 /** The endings that an asset lacks as a symbol: the usual quote of spot and USD-margined futures, and that of coin-margined ones. */
@@ -331,12 +322,15 @@ export function selectSymbols(
   available: readonly string[],
   place: SymbolOwner,
 ): MatchedSymbols {
-  const { what, owner = 'the archive', skipUnknown = false, elsewhere } = place;
+  const { what, owner = 'the archive', skipUnknown = false } = place;
   const patterns = { ...given, names: meantNames(given.names, available) };
   const known = new Set(available);
   const unknown = patterns.names.filter((name) => !known.has(name));
   if (unknown.length > 0 && !skipUnknown)
-    throw unknownSymbols(unknown, available, { owner, what, elsewhere });
+    throw usage(
+      `${owner} has no ${listText(unknown)} in ${what}`,
+      didYouMean(unknown[0] ?? '', available) ?? `${exampleOf(available)}; cryptodl list symbols shows all`,
+    );
   const { globs, exclusions } = patterns;
   const matchesGlob = matcher(globs);
   const names = new Set(patterns.names);
@@ -395,28 +389,6 @@ function matcher(globs: readonly string[]): (symbol: string) => boolean {
 export function hasQuote(symbol: string, quote: string): boolean {
   const pair = (symbol.split('_')[0] ?? '').replace(/SETTLED\d*$/, '');
   return pair.endsWith(quote) && pair.length > quote.length;
-}
-
-function unknownSymbols(
-  unknown: readonly string[],
-  available: readonly string[],
-  { owner, what, elsewhere }: { owner: string } & Pick<SymbolOwner, 'what' | 'elsewhere'>,
-): Error {
-  // A list may have a million names, and each search reads all available symbols.
-  const near = new Set(unknown.slice(0, 5).flatMap((name) => nearest(name, available) ?? []));
-  return usage(
-    `${owner} has no ${listText(unknown)} in ${what}${ownersText(unknown, elsewhere)}`,
-    near.size > 0
-      ? `did you mean ${[...near].join(', ')}?`
-      : `${exampleOf(available)}; cryptodl list symbols shows all`,
-  );
-}
-
-/** `; um klines has BTCUSDT` */
-function ownersText(names: readonly string[], elsewhere: SymbolOwner['elsewhere']): string {
-  const found = names.filter((name) => elsewhere?.has(name));
-  const owners = [...new Set(found.map((name) => elsewhere?.get(name)))];
-  return found.length === 0 ? '' : `; ${owners.join(', ')} has ${listText(found)}`;
 }
 
 function exampleOf(available: readonly string[]): string {

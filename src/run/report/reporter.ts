@@ -22,8 +22,6 @@ export interface ReporterOptions extends Pick<Io, 'stdout' | 'stderr' | 'clock'>
   readonly job?: string | undefined;
   /** Other jobs print at the same time: each line begins with the name of the job. */
   readonly isBeside?: boolean;
-  /** Replaces the flags in a warning by the names under which the options were given. */
-  readonly nameOptions?: (text: string) => string;
 }
 
 /** Shorter waits get no line. */
@@ -95,8 +93,7 @@ export class Reporter implements Observer {
   }
 
   /** Prints a warning. With `--quiet`, it is kept and printed only with later `alarm` lines. */
-  warn(text: string, isKept = this.options.quiet): void {
-    const message = this.options.nameOptions?.(text) ?? text;
+  warn(message: string, isKept = this.options.quiet): void {
     const line = `warning: ${message}`;
     if (!isKept) this.#print([line]);
     else if (this.#warnings.length < MOST_WARNINGS) this.#warnings.push(line);

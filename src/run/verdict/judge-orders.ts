@@ -4,9 +4,8 @@ import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
 import type { Amounts, SeriesStates } from '../../lake/catalogue/day-states.js';
 import type { Gap } from '../../lake/catalogue/gap.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';
-import { percentOf } from '../../lake/catalogue/amounts.js';
+import { percentOf, unitOf } from '../../lake/catalogue/series-table.js';
 import { ExcusedAmounts } from '../../lake/catalogue/gap-groups.js';
-import { unitOf } from '../../lake/catalogue/series-table.js';
 import { lakePaths } from '../../lake/layout.js';
 import { isOrderedBy } from '../../lake/orders.js';
 import type { Order } from '../../lake/orders.js';
@@ -61,7 +60,6 @@ export async function judgeOrders(
       ),
     nowMs,
     failures: failures?.bySeries,
-    keepsStates: true,
     onRefused,
   });
   for await (const one of states) {

@@ -7,7 +7,7 @@ import { CryptodlError, errnoOf } from '../../model/errors.js';
 import type { ObjectKeys } from '../../lake/check-manifest-line.js';
 import { entryAt, firstSymlink, isIrregular, isPartitionFile } from '../../files/path-checks.js';
 import { keyPath } from '../../lake/layout.js';
-import { InspectedManifest, inspectManifest } from '../../lake/inspect-manifest.js';
+import { InspectedManifest, inspectManifest } from '../../lake/manifest.js';
 import type { HeldObjects } from '../../lake/held-objects.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { fileFacts, fileSize } from '../../files/publish.js';

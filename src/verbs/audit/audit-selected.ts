@@ -10,7 +10,6 @@ import { exitCode, exitCodeOfJobs } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { FORMATS, seriesName } from '../../model/task.js';
 import type { Settings } from '../../model/task.js';
-import { sampleOf } from '../../plan/options/parsers.js';
 import type { Sample } from '../../plan/options/parsers.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
@@ -87,7 +86,7 @@ export class AuditTally {
       findings: { ...this.#findings },
       failed: this.#errors.length,
       mended,
-      ...(this.sample === undefined ? {} : { sample: this.sample.text }),
+      ...(this.sample === undefined ? {} : { sample: `${this.sample.count}:${this.sample.seed ?? ''}` }),
       exitCode: exitCodeOfJobs([code, rebuilt ?? 0], undefined),
     };
   }
@@ -110,7 +109,7 @@ export async function* auditSelected(
   const session = openSession(request);
   const { sample: given } = options;
   const seed = (): string => Math.floor(session.clock.random() * 2 ** 32).toString(16);
-  const sample = given?.seed === '' ? sampleOf(given.count, seed()) : given;
+  const sample = given && { ...given, seed: given.seed ?? seed() };
   const tally = new AuditTally(sample);
   const engine = verbEngine('audit', { ...request, signal: session.stop.signal }, ENGINE_MEMORY_BYTES);
   try {

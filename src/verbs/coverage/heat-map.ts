@@ -2,8 +2,8 @@
 import { grouped } from '../../model/by-name.js';
 import { dayText, monthOf, monthText } from '../../model/calendar.js';
 import type { Amounts } from '../../lake/catalogue/day-states.js';
-import { percentOf } from '../../lake/catalogue/amounts.js';
-import type { CoveragePeriod } from '../../lake/catalogue/amounts.js';
+import { percentOf } from '../../lake/catalogue/series-table.js';
+import type { CoveragePeriod } from '../../lake/catalogue/series-table.js';
 
 export interface HeatRow {
   readonly label: string;

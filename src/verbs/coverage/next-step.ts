@@ -7,7 +7,7 @@ import { dayText } from '../../model/calendar.js';
 import { seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import { isExactName } from '../../plan/options/symbols.js';
-import { givenWords } from '../../plan/options/value-text.js';
+import { givenWords } from '../../plan/options/option-layers.js';
 import type { FlagName } from '../../plan/options/flags.js';
 import type { VerbName } from '../../plan/options/verb-spec.js';
 import type { Command } from '../../run/verb.js';

@@ -10,14 +10,22 @@ import type { Format, Series } from '../../model/task.js';
 import { csvLine } from '../../text/csv.js';
 import { printable } from '../../text/printable.js';
 import { fitted, widthOf } from '../../text/wrap.js';
-import { MOST_DAYS, percentOf, periodsOf } from '../../lake/catalogue/amounts.js';
-import type { CoveragePeriod } from '../../lake/catalogue/amounts.js';
+import {
+  MOST_DAYS,
+  percentOf,
+  periodsOf,
+  cellsOf,
+  labelOf,
+  percentText,
+  seriesTable,
+  unitOf,
+} from '../../lake/catalogue/series-table.js';
+import type { CoveragePeriod } from '../../lake/catalogue/series-table.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';
 import type { Doubts } from '../../lake/catalogue/doubts.js';
 import { GapGroups } from '../../lake/catalogue/gap-groups.js';
 import { heatMap, legend } from './heat-map.js';
 import type { HeatStyle } from './heat-map.js';
-import { cellsOf, labelOf, percentText, seriesTable, unitOf } from '../../lake/catalogue/series-table.js';
 
 /** Of a heat-map in a pipe. */
 const USUAL_WIDTH = 100;

@@ -18,7 +18,7 @@ import type { Series } from '../../model/task.js';
 import { listText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { mapOrdered } from '../../model/in-order.js';
-import { refuseInLake } from '../../plan/select/refuse-in-lake.js';
+import { refuseInLake } from '../../plan/select/held-series.js';
 import { filesOf, oneForEachPath } from './export-file.js';
 import type { ExportFile, Refused, RowSource } from './export-file.js';
 import { pairName } from './select-export.js';
@@ -136,7 +136,7 @@ async function exportFile(asked: ExportFile, work: Work): Promise<ExportedFile> 
   const { force, dryRun } = request.resolved.options;
   const of = { file: asked.path, rows: 0, bytes: 0 };
   // The lake may be below the target.
-  await refuseInLake(join(target, dirname(asked.path)), root, request.exchange.name);
+  await refuseInLake(join(target, dirname(asked.path)), request.exchange.name);
   try {
     signal.throwIfAborted();
     const output = await Output.open(target, asked.path);

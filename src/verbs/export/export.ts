@@ -23,7 +23,7 @@ import type { Export } from './select-export.js';
 import { TARDIS } from './tardis.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
-import { readableStates } from '../../plan/select/readable-states.js';
+import { readableStates } from '../../plan/select/held-series.js';
 import { gapText } from '../../lake/catalogue/series-table.js';
 
 const ENGINES: readonly Engine[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTILUS];

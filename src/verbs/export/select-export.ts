@@ -6,8 +6,7 @@ import { errnoOf, usage } from '../../model/errors.js';
 import type { Series } from '../../model/task.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
-import { filterHeldSeries, readVerbLake, selectGiven } from '../../plan/select/held-series.js';
-import { refuseInLake } from '../../plan/select/refuse-in-lake.js';
+import { filterHeldSeries, readVerbLake, selectGiven, refuseInLake } from '../../plan/select/held-series.js';
 import { isAll } from '../../plan/select/select-datasets.js';
 import { parseAssets } from '../../exchange/binance/exchange-info.js';
 import { reasonOf } from '../../text/path-faults.js';
@@ -73,7 +72,7 @@ export function pairName({ market, symbol }: Series): string {
 }
 
 /** The absolute path of the target. Throws usage errors for a missing --target, for a file, and for a folder in the lake. */
-export async function targetFolder({ request, engine, root }: Export): Promise<string> {
+export async function targetFolder({ request, engine }: Export): Promise<string> {
   const { name } = engine;
   const { target } = request.resolved.options;
   if (target === undefined)
@@ -83,7 +82,7 @@ export async function targetFolder({ request, engine, root }: Export): Promise<s
     );
   const path = absolutePath(target, request.surroundings.home);
   refuseFile(path, '--target');
-  await refuseInLake(path, root, request.exchange.name);
+  await refuseInLake(path, request.exchange.name);
   return path;
 }
 

@@ -13,7 +13,7 @@ import { layerName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
-import { readVerbLake } from '../../plan/select/held-series.js';
+import { readVerbLake, readableStates } from '../../plan/select/held-series.js';
 import { bytesText, listText } from '../../model/units.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import { pageFile } from '../../terminal/page-shell.js';
@@ -28,7 +28,6 @@ import type { TextStyle } from './draw-text.js';
 import { readBars } from './read-bars.js';
 import { timeGrid } from './time-grid.js';
 import type { TimeRange } from './time-grid.js';
-import { readableStates } from '../../plan/select/readable-states.js';
 import { gapText } from '../../lake/catalogue/series-table.js';
 
 /** The operand is the symbol; it can be left out for a lake with one symbol. */

@@ -9,7 +9,7 @@ import { refuseLinkedFolders } from '../../lake/layout.js';
 import { layerName, seriesName } from '../../model/task.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { bytesText, countText, listText } from '../../model/units.js';
-import { givenWords } from '../../plan/options/value-text.js';
+import { givenWords } from '../../plan/options/option-layers.js';
 import { commandLine, printLines, tabbed } from '../../text/printable.js';
 import { planRemoval, SELECTION, selectRemoved } from './plan-removal.js';
 import type { Removed, RemovalPlan } from './plan-removal.js';

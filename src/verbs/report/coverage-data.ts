@@ -2,11 +2,17 @@
 import type { GapReason } from '../../lake/catalogue/absent-days.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { overlap } from '../../lake/catalogue/spans.js';
-import { percentOf, periodsOf } from '../../lake/catalogue/amounts.js';
+import {
+  percentOf,
+  periodsOf,
+  excusedText,
+  labelOf,
+  percentText,
+  unitOf,
+} from '../../lake/catalogue/series-table.js';
 import { GapGroups, gapTexts } from '../../lake/catalogue/gap-groups.js';
 import { layerName } from '../../model/task.js';
 import { printable } from '../../text/printable.js';
-import { excusedText, labelOf, percentText, unitOf } from '../../lake/catalogue/series-table.js';
 import { dataElement, embedded } from '../../terminal/page-shell.js';
 
 /** Groups of gaps in the page, at most, per group of series. */

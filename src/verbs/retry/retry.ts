@@ -6,13 +6,7 @@ import { resolveOptions } from '../../plan/options/resolve.js';
 import { download } from '../../run/download.js';
 import { pastRun, readReport } from '../../run/past-runs.js';
 import { lastReportOf } from '../../run/select-failures.js';
-import {
-  printingErrors,
-  printOptions,
-  removeTempFiles,
-  withLakes,
-  withResolved,
-} from '../../run/start-verb.js';
+import { printOptions, removeTempFiles, withLakes, withResolved } from '../../run/start-verb.js';
 import type { Started } from '../../run/verb.js';
 
 /** Puts the failed jobs of a queue back. */
@@ -26,7 +20,7 @@ export async function retry(started: Started, retryJobs: RetryJobs): Promise<Exi
   const exchange = await started.loadExchange();
   if (path === '' && layers.some(({ values }) => values.redis !== undefined))
     return withResolved(started, exchange, ({ options }) => retryJobs(options, io));
-  return withLakes(verb, { io }, async (lakes) => {
+  return withLakes(verb, io, async (lakes) => {
     const given = resolveOptions(verb, layers, exchange);
     const local =
       path === ''
@@ -36,9 +30,7 @@ export async function retry(started: Started, retryJobs: RetryJobs): Promise<Exi
     const { resolved, verb: repeated, failures } = pastRun(report, layers, { verbs, exchange });
     if (resolved.options.printOptions) return printOptions(verb, resolved, io);
     await removeTempFiles(resolved, io);
-    return printingErrors(io, resolved, async () => {
-      const onDisk = await lakes.resolve(resolved);
-      return download({ exchange, resolved: onDisk, io, verb: repeated, failures });
-    });
+    const onDisk = await lakes.resolve(resolved);
+    return download({ exchange, resolved: onDisk, io, verb: repeated, failures });
   });
 }

@@ -18,7 +18,5 @@ export async function runFile(started: Started): Promise<ExitCode> {
     return 0;
   }
   await removeTempFiles(resolved, io);
-  return withLakes(verb, { io, sources: resolved }, (lakes) =>
-    runLocally({ exchange, resolved, jobs, io }, lakes),
-  );
+  return withLakes(verb, io, (lakes) => runLocally({ exchange, resolved, jobs, io }, lakes));
 }

@@ -18,7 +18,7 @@ import type { FlagName, Options } from '../../plan/options/flags.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
 import type { Invocation, Resolved } from '../../plan/options/resolve.js';
 import { readSymbolFile } from '../../plan/options/symbols.js';
-import { SECRET_ADDRESSES } from '../../plan/options/value-text.js';
+import { SECRET_ADDRESSES } from '../../plan/options/option-layers.js';
 import { absolutePath, printLines, withoutPassword } from '../../text/printable.js';
 import { crontab, units } from './timers.js';
 import type { ScheduledCommand } from './timers.js';

@@ -22,8 +22,7 @@ import type { Io } from '../../model/io.js';
 import { countText, listText } from '../../model/units.js';
 import { MEASURES } from '../../plan/options/periods.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
-import { readVerbLake } from '../../plan/select/held-series.js';
-import { refuseInLake } from '../../plan/select/refuse-in-lake.js';
+import { readVerbLake, refuseInLake } from '../../plan/select/held-series.js';
 import { fieldsOf } from '../../text/json.js';
 import { absolutePath, printLines, shownPath } from '../../text/printable.js';
 import {
@@ -54,7 +53,7 @@ async function check({ resolved: { options }, exchange, clock, surroundings: { h
   if (options.target === undefined && (as === 'parquet' || as === 'freqtrade'))
     throw usage(`--as ${as} needs --target`, `for example --as ${as} --target universe`);
   const target = options.target === undefined ? '' : absolutePath(options.target, home);
-  if (target !== '') await refuseInLake(target, absolutePath(options.out, home), exchange.name);
+  if (target !== '') await refuseInLake(target, exchange.name);
   const today = dayOf(nowMs ?? clock.now(), chosen.spec);
   return {
     ...chosen,
