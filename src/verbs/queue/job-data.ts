@@ -14,7 +14,7 @@ import { isExactName } from '../../plan/options/symbols.js';
 import { fieldsOf, isRecord } from '../../text/json.js';
 import { absolutePath } from '../../text/printable.js';
 
-/** Raised when workers of the earlier version would do something else with the data. */
+/** Raised when workers of the earlier version would do something else with the data: they fail such a job. */
 const JOB_VERSION = 1;
 
 export type JobVerb = 'vision' | 'metrics';
@@ -77,11 +77,6 @@ export function jobId({ verb, options, orders }: JobData): string {
     .digest('hex');
   const parts = [verb, market, dataset, interval ?? '', symbols, from, to, digest.slice(0, 12)];
   return parts.join('~').replaceAll(':', '_');
-}
-
-/** Whether a later version of the program made the job. */
-export function isNewer(data: unknown): boolean {
-  return isRecord(data) && typeof data['v'] === 'number' && data['v'] > JOB_VERSION;
 }
 
 /** The checked data of a job. Throws a usage error for data that this version of the program has not made. */

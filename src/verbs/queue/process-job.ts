@@ -2,14 +2,13 @@
 import { rm, writeFile } from 'node:fs/promises';
 import type { ReceivedZip, ZipStore } from '../../run/session.js';
 import type { StagedZips, ZipRecord } from '../../lake/mirror/staged-zips.js';
-import { DAY_MS } from '../../model/calendar.js';
 import { notBefore } from '../../model/clock.js';
 import { CryptodlError, toCryptodlError } from '../../model/errors.js';
 import type { SharedResources } from '../../model/io.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import type { Serialize } from '../../model/in-order.js';
 import type { QueuedJob } from './bullmq.js';
-import { countsOfFailure, isNewer, jobFailure, lakeProblem, lakeOf, parseJob } from './job-data.js';
+import { countsOfFailure, jobFailure, lakeProblem, lakeOf, parseJob } from './job-data.js';
 import type { JobData, JobFailure } from './job-data.js';
 import { addConversion, addFetch, failuresIn, idOf } from './hand-over.js';
 import type { OpenQueue } from './open-queue.js';
@@ -20,8 +19,6 @@ import type { AttemptReport } from './waits.js';
 
 /** A job that this worker may not do waits this long for another worker. */
 const PUT_BACK_MS = 30_000;
-/** A clock that is further behind, or a job with a time that is further ahead, is wrong: nothing tells which days are due. */
-const MOST_BEHIND_MS = 31 * DAY_MS;
 
 /** The lake of a worker, and whether its --out was given. */
 export interface OwnLake {
@@ -66,16 +63,6 @@ export async function processJob(
 ): Promise<AttemptReport> {
   const { signal } = context;
   const { bullmq } = context.open;
-  const putBack = async (message: string): Promise<never> => {
-    context.warn(message);
-    context.left.add(idOf(job));
-    await job.moveToDelayed(context.clock.now() + PUT_BACK_MS, token);
-    throw new bullmq.DelayedError();
-  };
-  if (isNewer(job.data))
-    return putBack(
-      'a later version of cryptodl made some jobs: this worker leaves them to others; update cryptodl',
-    );
   let data: JobData;
   try {
     data = parseJob(job.data);
@@ -83,11 +70,12 @@ export async function processJob(
     return fail(context, job, endBy(toCryptodlError(error)));
   }
   const problem = lakeOfOthers(lakeOf(data), context, work);
-  if (problem !== undefined) return putBack(problem);
-  if (job.timestamp - context.clock.now() > MOST_BEHIND_MS)
-    return putBack(
-      'some jobs were made more than 31 days after the time of this clock: this worker leaves them to others; set the clock',
-    );
+  if (problem !== undefined) {
+    context.warn(problem);
+    context.left.add(idOf(job));
+    await job.moveToDelayed(context.clock.now() + PUT_BACK_MS, token);
+    throw new bullmq.DelayedError();
+  }
   let failed: AttemptEnd;
   try {
     const jobContext = {
