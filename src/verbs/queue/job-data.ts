@@ -52,6 +52,8 @@ export interface JobData {
   readonly options: RawValues;
   /** The first job of a command has the orders of all jobs. */
   readonly orders?: readonly AskedOrder[];
+  /** Of a conversion: what the fetch has counted. */
+  readonly counts?: Counts;
 }
 
 /** The options of an enqueue command that its jobs repeat. `texts`: the given options. */
@@ -179,6 +181,14 @@ export function countsOfFailure({ code, retryable }: Pick<JobFailure, 'code' | '
     [`failedBy.${code}`]: 1,
     [retryable ? 'failedRetryable' : 'failedPermanent']: 1,
   };
+}
+
+/** The counts that a job has with it, as far as they are whole numbers. */
+export function countsIn(value: unknown): Counts {
+  const counts = isRecord(value) && isRecord(value['counts']) ? value['counts'] : {};
+  return Object.fromEntries(
+    Object.entries(counts).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
+  );
 }
 
 /** BullMQ itself fails a job whose lease ran out too often: each of its workers ended while it had the job. */
