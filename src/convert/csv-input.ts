@@ -73,19 +73,11 @@ export async function inspectCsv(
   const scan = new LineScan(columns.length - 1, rowEnd !== '\n');
   let isPlain = rowEnd === '\n';
   let opened: OpenedCsv | undefined;
-  let cells = new KnownCells(columns.length, 0);
-  const write = async (chunk: Buffer): Promise<void> => {
-    scan.add(chunk);
-    const rows =
-      rowEnd === '\n' ? chunk : Buffer.from(chunk.toString('latin1').replaceAll('\n', rowEnd), 'latin1');
-    await sink?.(rows);
-  };
   for await (let chunk of readChunks(received.csv)) {
     if (opened === undefined) {
       opened = openCsv(chunk, columns, received.name);
       chunk = opened.rows;
       isPlain &&= opened.isPlain;
-      cells = new KnownCells(columns.length, opened.newColumns.length);
     }
     if (chunk.length === 0) continue;
     if (chunk.includes(RETURN)) {
@@ -93,10 +85,16 @@ export async function inspectCsv(
       isPlain = false;
       scan.isSuspicious ||= chunk.includes(RETURN);
     }
-    await write(cells.add(chunk));
+    const { newColumns } = opened;
+    const cut = (line: string): string => knownCells(line, columns.length, newColumns.length);
+    if (newColumns.length > 0)
+      chunk = Buffer.from(chunk.toString('latin1').split('\n').map(cut).join('\n'), 'latin1');
+    scan.add(chunk);
+    const rows =
+      rowEnd === '\n' ? chunk : Buffer.from(chunk.toString('latin1').replaceAll('\n', rowEnd), 'latin1');
+    await sink?.(rows);
   }
-  await write(cells.end());
-  if (scan.end()) await sink?.(Buffer.from(rowEnd));
+  if (scan.isOpen) await sink?.(Buffer.from(rowEnd));
   if (scan.rows === 0) throw new CryptodlError('file-empty', `${received.name} holds no row`);
   return {
     rows: scan.rows,
@@ -126,32 +124,6 @@ function openCsv(chunk: Buffer, columns: readonly ColumnSpec[], name: string): O
   const newColumns = namesAtEnd(line, columns, name);
   const isPlain = !hasMark && newColumns.length === 0 && !line.includes(RETURN);
   return { rows: text.subarray(Math.min(line.length + 1, text.length)), headerLines: 1, newColumns, isPlain };
-}
-
-/** Removes the cells of new columns from lines that arrive in chunks. */
-class KnownCells {
-  readonly #known: number;
-  readonly #more: number;
-  #openLine = '';
-
-  constructor(known: number, more: number) {
-    this.#known = known;
-    this.#more = more;
-  }
-
-  /** The lines that are complete; without new columns, the chunk. */
-  add(chunk: Buffer): Buffer {
-    if (this.#more === 0) return chunk;
-    const lines = (this.#openLine + chunk.toString('latin1')).split('\n');
-    this.#openLine = lines.pop() ?? '';
-    const kept = lines.map((line) => `${knownCells(line, this.#known, this.#more)}\n`);
-    return Buffer.from(kept.join(''), 'latin1');
-  }
-
-  /** The last line, if it has no end. */
-  end(): Buffer {
-    return this.add(Buffer.from(this.#openLine === '' ? '' : '\n'));
-  }
 }
 
 /** A line without the cells of new columns at its end. A line that lacks these cells gets one cell too many, so that it is refused. */
@@ -208,9 +180,10 @@ function namesAtEnd(line: Buffer, columns: readonly ColumnSpec[], name: string):
   throw new CryptodlError('header-unknown', `${name} line 1: unexpected header (${text.slice(0, 200)})`);
 }
 
-const READ_BYTES = 1024 * 1024;
+/** More than the longest line that can be valid. */
+const READ_BYTES = LONGEST_LINE + 1024 * 1024;
 
-/** The chunks of a body. Chunks of a file share one buffer: each is valid only until the next. */
+/** A body in chunks of whole lines; a line that is too long is cut. Chunks of a file share one buffer: each is valid only until the next. */
 async function* readChunks(csv: Body): AsyncGenerator<Buffer> {
   if (csv.kind === 'memory') {
     yield csv.bytes;
@@ -219,18 +192,16 @@ async function* readChunks(csv: Body): AsyncGenerator<Buffer> {
   const file = await open(csv.path);
   try {
     const buffer = Buffer.allocUnsafe(READ_BYTES);
-    // A carriage return at the end of a chunk is moved to the next chunk, where its line feed may follow.
     let carried = 0;
     for (;;) {
       const { bytesRead } = await file.read(buffer, carried, READ_BYTES - carried);
       const length = carried + bytesRead;
-      if (bytesRead === 0) {
-        if (carried > 0) yield buffer.subarray(0, carried);
-        return;
-      }
-      carried = buffer[length - 1] === RETURN ? 1 : 0;
-      yield buffer.subarray(0, length - carried);
-      if (carried === 1) buffer[0] = RETURN;
+      const end = buffer.subarray(0, length).lastIndexOf(NEWLINE) + 1;
+      const whole = bytesRead === 0 || (end === 0 && length === READ_BYTES) ? length : end;
+      if (whole > 0) yield buffer.subarray(0, whole);
+      if (bytesRead === 0) return;
+      carried = length - whole;
+      buffer.copyWithin(0, whole, length);
     }
   } finally {
     await file.close();

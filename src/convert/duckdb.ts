@@ -1,6 +1,7 @@
 /** Loads DuckDB at its first use, and runs statements with a memory limit and without downloads of extensions. */
 import { rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import PQueue from 'p-queue';
 import { makeTempFolder, tempFolderOf, tempPath } from '../files/temp-files.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
 import { cores, memoryLimitBytes, withinOpenFiles } from '../model/machine.js';
@@ -90,12 +91,13 @@ export function createEngine(options: EngineOptions): Engine {
   let small: Promise<DuckDBInstance> | undefined;
   const open = new Set<DuckDBConnection>();
   const { signal, threads = withinOpenFiles(cores()) } = options;
-  const gate = new SessionGate(threads);
+  const stop = new AbortController();
+  const places = new PQueue({ concurrency: threads });
   const connectTo = async (instance: Promise<DuckDBInstance>, onClose: () => void) => {
     try {
       const connection = await (await instance).connect();
       open.add(connection);
-      return sessionOf(connection, gate, () => {
+      return sessionOf(connection, stop.signal, () => {
         open.delete(connection);
         onClose();
         connection.closeSync();
@@ -106,7 +108,7 @@ export function createEngine(options: EngineOptions): Engine {
     }
   };
   const interrupt = (): void => {
-    gate.interrupt();
+    stop.abort(interrupted());
     for (const connection of open) connection.interrupt();
   };
   if (signal?.aborted === true) interrupt();
@@ -114,10 +116,10 @@ export function createEngine(options: EngineOptions): Engine {
   return {
     interrupt,
     session: async (work = 'large') => {
-      gate.refuseInterrupted();
+      stop.signal.throwIfAborted();
       if (work === 'small') return connectTo((small ??= start(1, options)), () => undefined);
-      await gate.enter();
-      return connectTo((large ??= start(threads, options)), () => gate.leave());
+      const leave = await enter(places, stop.signal);
+      return connectTo((large ??= start(threads, options)), leave);
     },
     close: () => {
       signal?.removeEventListener('abort', interrupt);
@@ -130,40 +132,12 @@ export function createEngine(options: EngineOptions): Engine {
   };
 }
 
-/** Admits at most `count` large sessions at once, in the order of arrival. Refuses sessions and statements of both sizes once the engine is interrupted. */
-class SessionGate {
-  #isInterrupted = false;
-  #free: number;
-  readonly #waiting = new Set<{ resolve: () => void; reject: (error: unknown) => void }>();
-
-  constructor(count: number) {
-    this.#free = count;
-  }
-
-  async enter(): Promise<void> {
-    if (this.#free > 0) this.#free -= 1;
-    else await new Promise<void>((resolve, reject) => void this.#waiting.add({ resolve, reject }));
-  }
-
-  leave(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) this.#free += 1;
-    else {
-      this.#waiting.delete(next);
-      next.resolve();
-    }
-  }
-
-  /** Rejects all waiting calls. */
-  interrupt(): void {
-    this.#isInterrupted = true;
-    for (const { reject } of this.#waiting) reject(interrupted());
-    this.#waiting.clear();
-  }
-
-  refuseInterrupted(): void {
-    if (this.#isInterrupted) throw interrupted();
-  }
+/** Waits for a place. Resolves with the function that frees it. */
+function enter(places: PQueue, signal: AbortSignal): Promise<() => void> {
+  return new Promise((resolve, reject) => {
+    const hold = (): Promise<void> => new Promise((leave) => void resolve(leave));
+    places.add(hold, { signal }).catch(reject);
+  });
 }
 
 /** The version of DuckDB. Rejects when its native binary cannot be loaded. */
@@ -207,17 +181,17 @@ async function start(threads: number, options: EngineOptions): Promise<DuckDBIns
 }
 
 /** An interrupt of a connection ends only the statement that runs then, so a session refuses later statements itself. */
-function sessionOf(connection: DuckDBConnection, gate: SessionGate, close: () => void): DuckDbSession {
+function sessionOf(connection: DuckDBConnection, stop: AbortSignal, close: () => void): DuckDbSession {
   return {
     run: async (sql) => {
-      gate.refuseInterrupted();
+      stop.throwIfAborted();
       await mapErrors(() => connection.run(sql));
     },
     rows: async (sql) => {
-      gate.refuseInterrupted();
+      stop.throwIfAborted();
       return (await mapErrors(() => connection.runAndReadAll(sql))).getRowObjectsJson();
     },
-    select: (sql) => select(connection, sql, gate),
+    select: (sql) => select(connection, sql, stop),
     close,
   };
 }
@@ -270,7 +244,7 @@ const BEFORE_QUERY = 'SELECT *, false AS ".end" FROM (\n';
 const BEFORE_CHECK = 'SELECT max(hash(COLUMNS(*))) FROM (\n';
 
 export interface QueryResult {
-  /** Names are unique: a repeated one gets a number. */
+  /** Names are unique: DuckDB adds a number to a repeated one. */
   readonly columns: readonly { readonly name: string; readonly isNumber: boolean }[];
   /** Rows in batches, read while the query runs. */
   readonly batches: AsyncIterable<readonly (readonly Cell[])[]>;
@@ -280,9 +254,9 @@ export interface QueryResult {
 async function select(
   connection: DuckDBConnection,
   sql: string,
-  gate: SessionGate,
+  stop: AbortSignal,
 ): Promise<QueryResult | undefined> {
-  gate.refuseInterrupted();
+  stop.throwIfAborted();
   const values = loadDuckDb();
   const { DuckDBTypeId: types, StatementType } = values;
   const statements = await connection.extractStatements(sql);
@@ -296,18 +270,14 @@ async function select(
       [types.FLOAT, types.DOUBLE, types.DECIMAL],
     ].flat(),
   );
-  const names = Array.from({ length: statement.columnCount }, (_, at) => statement.columnName(at));
-  const columns = uniqueNames(names).map((name, at) => ({
-    name,
-    isNumber: numbers.has(statement.columnTypeId(at)),
-  }));
-  const query = await withEndRow(connection, sql, columns.length);
+  const query = await withEndRow(connection, sql);
   const result = await shiftErrorPosition(BEFORE_QUERY, () => mapErrors(() => query.statement.stream()));
+  const columns = result.columnNames().slice(0, -1);
   // The type of the JSON converter is narrower than its behaviour: it passes nested values to the given converter.
   const converter = cellConverter(values, values.JsonDuckDBValueConverter as unknown as ToCell);
   return {
-    columns,
-    batches: batchesOf(result, converter, () => failIncomplete(connection, query.text, gate)),
+    columns: columns.map((name, at) => ({ name, isNumber: numbers.has(result.columnTypeId(at)) })),
+    batches: batchesOf(result, converter, () => failIncomplete(connection, query.text, stop)),
   };
 }
 
@@ -319,13 +289,10 @@ async function select(
 async function withEndRow(
   connection: DuckDBConnection,
   sql: string,
-  columns: number,
 ): Promise<{ readonly statement: DuckDBPreparedStatement; readonly text: string }> {
-  // The columns get their positions as names, which are unique and never `.end`.
-  const names = Array.from({ length: columns }, (_, at) => `"${at}"`).join(', ');
   // A subquery must not end with a semicolon, but the query may, and comments may follow: cut at the last one until DuckDB accepts the text.
   for (let text = sql; ; text = text.slice(0, text.lastIndexOf(';'))) {
-    const extended = `${BEFORE_QUERY}${text}\n) AS ".query" (${names}) UNION ALL BY NAME SELECT true AS ".end"`;
+    const extended = `${BEFORE_QUERY}${text}\n) UNION ALL BY NAME SELECT true AS ".end"`;
     try {
       return { statement: await connection.prepare(extended), text };
     } catch (error) {
@@ -349,24 +316,11 @@ async function shiftErrorPosition<T>(prefix: string, act: () => Promise<T>): Pro
 }
 
 /** For a stream that ended too early. Rejects with `interrupted` after an interrupt, else with the error of a second run, else with `disk`. */
-async function failIncomplete(connection: DuckDBConnection, sql: string, gate: SessionGate): Promise<never> {
-  gate.refuseInterrupted();
+async function failIncomplete(connection: DuckDBConnection, sql: string, stop: AbortSignal): Promise<never> {
+  stop.throwIfAborted();
   await shiftErrorPosition(BEFORE_CHECK, () => mapErrors(() => connection.run(`${BEFORE_CHECK}${sql}\n)`)));
   throw new CryptodlError('disk', 'the query ended before its last row', {
     hint: 'run it again; cryptodl verify --deep checks the files of the lake',
-  });
-}
-
-/** A repeated name gets the first number that makes it unique: `a`, `a:1`. */
-function uniqueNames(names: readonly string[]): string[] {
-  const taken = new Set(names);
-  const seen = new Set<string>();
-  return names.map((name) => {
-    let unique = name;
-    for (let number = 1; seen.has(name) && taken.has(unique); number += 1) unique = `${name}:${number}`;
-    taken.add(unique);
-    seen.add(name);
-    return unique;
   });
 }
 

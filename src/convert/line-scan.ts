@@ -15,7 +15,7 @@ const LONG_LINE = 324;
 /** Each spelling of `inf` and `nan` has one of these letters. */
 const LETTERS_N = [0x4e, 0x6e];
 
-/** The counts and signs that decide whether the fast reader alone can check the rows of a CSV. Chunks may end within a line. */
+/** The counts and signs that decide whether the fast reader alone can check the rows of a CSV. */
 export class LineScan {
   rows = 0;
   underscores = 0;
@@ -24,12 +24,11 @@ export class LineScan {
   lettersN = 0;
   /** The bytes of the longest line. */
   longest = 0;
+  /** Whether the last line has no line feed. */
+  isOpen = false;
   /** Whether the fast reader may accept invalid content. */
   isSuspicious: boolean;
   readonly #commas: number;
-  #lastByte = NEWLINE;
-  /** The number of bytes after the last line feed. */
-  #openBytes = 0;
 
   /** `commas`: the number of commas in a valid line. */
   constructor(commas: number, isSuspicious: boolean) {
@@ -37,41 +36,34 @@ export class LineScan {
     this.isSuspicious = isSuspicious;
   }
 
+  /** `chunk`: whole lines. Only the last line of the last chunk may have no line feed. */
   add(chunk: Buffer): void {
-    this.#addLines(chunk);
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      this.#addLine(chunk, start, end);
+      start = end + 1;
+    }
+    this.isOpen = start < chunk.length;
+    if (this.isOpen) {
+      this.#addLine(chunk, start, chunk.length);
+      this.isSuspicious ||= [COMMA, QUOTE].includes(chunk.at(-1) ?? 0);
+    }
     this.underscores += count(chunk, UNDERSCORE);
     this.spaces += count(chunk, SPACE);
     for (const letter of LETTERS_N) this.lettersN += count(chunk, letter);
-    this.isSuspicious ||= hasSuspiciousBytes(chunk) || hasExponent(chunk, this.#lastByte);
-    this.#lastByte = chunk.at(-1) ?? this.#lastByte;
-  }
-
-  /** Call it after the last chunk. Returns whether the last line has no line feed. */
-  end(): boolean {
-    this.isSuspicious ||= this.longest > LONG_LINE;
-    if (this.#lastByte === NEWLINE) return false;
-    this.rows += 1;
-    this.isSuspicious ||= this.#lastByte === COMMA || this.#lastByte === QUOTE;
-    return true;
+    this.isSuspicious ||= this.longest > LONG_LINE || hasSuspiciousBytes(chunk) || hasExponent(chunk);
   }
 
   /**
-   * Judges how each line ends. The comma before a blank last cell and an extra comma look the same, so the commas of the line are counted. `,""`
-   * at the end may be an extra cell too, and is suspicious. So is a line if the bytes that decide are in an earlier chunk.
+   * Judges how a line ends. The comma before a blank last cell and an extra comma look the same, so the commas of the line are counted. `,""`
+   * at the end may be an extra cell too, and is suspicious.
    */
-  #addLines(chunk: Buffer): void {
-    let start = -this.#openBytes;
-    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, end + 1)) {
-      const last = end === 0 ? this.#lastByte : chunk[end - 1];
-      if (last === COMMA) this.isSuspicious ||= start < 0 || commasWithin(chunk, start, end) !== this.#commas;
-      else if (last === QUOTE)
-        this.isSuspicious ||= end < 3 || (chunk[end - 2] === QUOTE && chunk[end - 3] === COMMA);
-      if (end - start > this.longest) this.longest = end - start;
-      this.rows += 1;
-      start = end + 1;
-    }
-    this.#openBytes = chunk.length - start;
-    this.longest = Math.max(this.longest, this.#openBytes);
+  #addLine(chunk: Buffer, start: number, end: number): void {
+    const last = chunk[end - 1];
+    if (last === COMMA) this.isSuspicious ||= commasWithin(chunk, start, end) !== this.#commas;
+    else if (last === QUOTE) this.isSuspicious ||= chunk[end - 2] === QUOTE && chunk[end - 3] === COMMA;
+    if (end - start > this.longest) this.longest = end - start;
+    this.rows += 1;
   }
 }
 
@@ -82,11 +74,11 @@ function hasSuspiciousBytes(chunk: Buffer): boolean {
   );
 }
 
-/** Whether an `e` follows a digit or a point. `before`: the byte before the chunk. */
-function hasExponent(chunk: Buffer, before: number): boolean {
+/** Whether an `e` follows a digit or a point. */
+function hasExponent(chunk: Buffer): boolean {
   return EXPONENT_MARKS.some((mark) => {
     for (let at = chunk.indexOf(mark); at >= 0; at = chunk.indexOf(mark, at + 1)) {
-      const previous = (at === 0 ? before : chunk[at - 1]) ?? 0;
+      const previous = chunk[at - 1] ?? 0;
       if ((previous >= ZERO && previous <= NINE) || previous === POINT) return true;
     }
     return false;

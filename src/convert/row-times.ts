@@ -11,7 +11,6 @@ import { LONG_BAR_DAYS } from './columns.js';
 import type { Row } from './duckdb.js';
 
 const [NEWLINE, COMMA, ZERO] = [0x0a, 0x2c, 0x30];
-const [DASH, COLON, SPACE] = [0x2d, 0x3a, 0x20];
 
 /** The times of the rows of one object, in the order of the rows: microseconds since the epoch, each a safe integer. */
 export type RowTimes = Float64Array;
@@ -26,10 +25,10 @@ export function readTimes(
   { from, rows }: { readonly from: number; readonly rows: number },
 ): RowTimes | undefined {
   const times = new Float64Array(rows);
-  const reader = type === 'datetime' ? new DateTimeReader() : new EpochReader();
+  const read = type === 'datetime' ? readDateTime : readEpoch;
   let at = from;
   for (let row = 0; row < rows; row += 1) {
-    const time = reader.read(csv, at);
+    const time = read(csv, at);
     if (!(time <= Number.MAX_SAFE_INTEGER)) return undefined;
     times[row] = time;
     const end = csv.indexOf(NEWLINE, at);
@@ -38,59 +37,40 @@ export function readTimes(
   return at === csv.length ? times : undefined;
 }
 
-class EpochReader {
-  /** NaN for anything else than 13 or 16 digits without a leading zero, and a comma. */
-  read(csv: Buffer, from: number): number {
-    let value = 0;
-    let at = from;
-    for (; at < from + 17; at += 1) {
-      const digit = (csv[at] ?? 0) - ZERO;
-      if (digit < 0 || digit > 9) break;
-      value = value * 10 + digit;
-    }
-    if (csv[at] !== COMMA || csv[from] === ZERO) return Number.NaN;
-    if (at - from === 13) return value * 1000;
-    return at - from === 16 ? value : Number.NaN;
+/** NaN for anything else than 13 or 16 digits without a leading zero, and a comma. */
+function readEpoch(csv: Buffer, from: number): number {
+  let value = 0;
+  let at = from;
+  for (; at < from + 17; at += 1) {
+    const digit = (csv[at] ?? 0) - ZERO;
+    if (digit < 0 || digit > 9) break;
+    value = value * 10 + digit;
   }
+  if (csv[at] !== COMMA || csv[from] === ZERO) return Number.NaN;
+  if (at - from === 13) return value * 1000;
+  return at - from === 16 ? value : Number.NaN;
 }
 
-class DateTimeReader {
-  // The last date with its start, because nearly all rows of an object have the same date.
-  #date = 0;
-  #dayMs = 0;
+/** The places of the signs in `2024-01-31 23:59:59,`. */
+const SIGNS = [...'0000-00-00 00:00:00,'].flatMap((sign, at) =>
+  sign === '0' ? [] : [[at, sign.charCodeAt(0)]],
+);
 
-  /** NaN for any other form, for dates and times that do not exist, and for years before 2000 or after 2999. */
-  read(csv: Buffer, from: number): number {
-    const twoDigits = (at: number): number => {
-      const tens = (csv[from + at] ?? 0) - ZERO;
-      const ones = (csv[from + at + 1] ?? 0) - ZERO;
-      return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
-    };
-    const isRightForm =
-      csv[from + 4] === DASH &&
-      csv[from + 7] === DASH &&
-      csv[from + 10] === SPACE &&
-      csv[from + 13] === COLON &&
-      csv[from + 16] === COLON &&
-      csv[from + 19] === COMMA;
-    if (!isRightForm) return Number.NaN;
-    const [hour, minute, second] = [twoDigits(11), twoDigits(14), twoDigits(17)];
-    if (!(hour <= 23 && minute <= 59 && second <= 59)) return Number.NaN;
-    const dayMs = this.#startOf(twoDigits(0) * 100 + twoDigits(2), twoDigits(5), twoDigits(8));
-    return (dayMs + ((hour * 60 + minute) * 60 + second) * 1000) * 1000;
-  }
-
-  #startOf(year: number, month: number, day: number): number {
-    const date = (year * 100 + month) * 100 + day;
-    if (date === this.#date) return this.#dayMs;
-    if (!(year >= 2000 && year <= 2999)) return Number.NaN;
-    const dayMs = Date.UTC(year, month - 1, day);
-    const parsed = new Date(dayMs);
-    if (parsed.getUTCMonth() !== month - 1 || parsed.getUTCDate() !== day) return Number.NaN;
-    this.#date = date;
-    this.#dayMs = dayMs;
-    return dayMs;
-  }
+/** NaN for any other form, for dates and times that do not exist, and for years before 2000 or after 2999. */
+function readDateTime(csv: Buffer, from: number): number {
+  const twoDigits = (at: number): number => {
+    const tens = (csv[from + at] ?? 0) - ZERO;
+    const ones = (csv[from + at + 1] ?? 0) - ZERO;
+    return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
+  };
+  for (const [at = 0, sign] of SIGNS) if (csv[from + at] !== sign) return Number.NaN;
+  const [year, month, day] = [twoDigits(0) * 100 + twoDigits(2), twoDigits(5), twoDigits(8)];
+  const [hour, minute, second] = [twoDigits(11), twoDigits(14), twoDigits(17)];
+  const midnight = new Date(Date.UTC(year, month - 1, day));
+  const isDate = midnight.getUTCMonth() === month - 1 && midnight.getUTCDate() === day;
+  if (!isDate || !(year >= 2000 && year <= 2999)) return Number.NaN;
+  if (!(hour <= 23 && minute <= 59 && second <= 59)) return Number.NaN;
+  return (midnight.getTime() + ((hour * 60 + minute) * 60 + second) * 1000) * 1000;
 }
 
 /** The times of the objects of a file, in the order of the file. */

@@ -69,11 +69,11 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     session.pipeline?.workshop ??
     openWorkshop(join(folder, 'spill'), backingOf(session.paths.root) !== undefined, session);
   const { places } = workshop;
-  const writers = createWriters(session, workshop, folder);
+  const writerOf = writersOf(session, workshop, folder);
   const outcomes = new Outcomes(session, run.report);
   const isFetchOnly = session.zips?.isLast === true;
   const downloads: Downloads = { archive: session, rest: new RestDownloads(session) };
-  const queue = openQueue(session, { downloads, writers, outcomes, places });
+  const queue = openQueue(session, { downloads, writerOf, outcomes, places });
   const { live, tally } = session;
   const { totals, spool, proveEdges } = run.plan;
   live.plan = { totals, tally, state: () => places.state };
@@ -103,7 +103,6 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
     live.enter('ending');
     figures.cancel();
     workshop.release();
-    await writers.close();
   }
 }
 
@@ -115,16 +114,16 @@ interface Downloads {
 
 interface QueueParts {
   readonly downloads: Downloads;
-  readonly writers: ReturnType<typeof createWriters>;
+  readonly writerOf: (plan: PartitionPlan) => PartitionWriter;
   readonly outcomes: Outcomes;
   readonly places: Places;
 }
 
-function openQueue(session: Session, { downloads, writers, outcomes, places }: QueueParts) {
+function openQueue(session: Session, { downloads, writerOf, outcomes, places }: QueueParts) {
   const isFetchOnly = session.zips?.isLast === true;
   return new RunQueue<ReceivedObject>(
     {
-      prepare: (plan) => writers.of(plan).prepare(plan),
+      prepare: (plan) => writerOf(plan).prepare(plan),
       begin: (plan) => session.live.begin('partition', { plan }),
       download: async (plan, { object }) => {
         const { rest } = object;
@@ -143,7 +142,7 @@ function openQueue(session: Session, { downloads, writers, outcomes, places }: Q
         isFetchOnly
           ? leftInStore(session, plan, received)
           : session.live.during('write', { plan }, () =>
-              outcomes.write(writers.of(plan), plan, received, missing),
+              outcomes.write(writerOf(plan), plan, received, missing),
             ),
       onFailed: (plan, task, error) => outcomes.failed(plan, task, error),
       onSettled: (plan, task) => outcomes.settled(plan, task),
@@ -197,11 +196,11 @@ function tellFigures({ clock, observer, network }: Session): Timer {
   return timer;
 }
 
-function createWriters(
+function writersOf(
   session: Session,
   { engine, serialize }: Workshop,
   tempFolder: string,
-): { of: (plan: PartitionPlan) => PartitionWriter; close: () => Promise<void> } {
+): QueueParts['writerOf'] {
   const context: WriterContext = {
     ...session,
     tempFolder,
@@ -214,12 +213,7 @@ function createWriters(
   };
   const converting = createPartitionWriter(context);
   const keeping = createZipWriter(context);
-  return {
-    of: (plan) => (plan.settings.format === 'zip' ? keeping : converting),
-    close: async () => {
-      await Promise.all([keeping.close(), converting.close()]);
-    },
-  };
+  return (plan) => (plan.settings.format === 'zip' ? keeping : converting);
 }
 
 /** Waits before a further round, longer each time, so that a host can recover. */

@@ -267,7 +267,7 @@ describe('the answer', () => {
       struct: { a: null },
       flag: true,
       text: 'é"',
-      'most:1': 1,
+      most_1: 1,
     });
   });
 
@@ -418,10 +418,8 @@ describe('the query', () => {
 
   it('gives columns with equal names different names, and loses no value', async () => {
     const query = 'SELECT 1 AS a, 2 AS "a:1", 3 AS a, 4 AS a';
-    expect((await ask(query)).stdout).toBe('a,a:1,a:2,a:3\n1,2,3,4\n');
-    expect((await ask(query, '--json')).stdout).toBe('{"a":1,"a:1":2,"a:2":3,"a:3":4}\n');
-    // A name of the query keeps its column, also behind a column that would get it.
-    expect((await ask('SELECT 1 AS a, 2 AS a, 3 AS "a:1"')).stdout).toBe('a,a:2,a:1\n1,2,3\n');
+    expect((await ask(query)).stdout).toBe('a,a:1,a_1,a_2\n1,2,3,4\n');
+    expect((await ask(query, '--json')).stdout).toBe('{"a":1,"a:1":2,"a_1":3,"a_2":4}\n');
   });
 
   it('ends with an error when a file of the lake is damaged', async () => {

@@ -47,7 +47,8 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'fastest-levenshtein': ['text/did-you-mean.ts'],
   hyparquet: ['convert/parquet-footer.ts'],
   ioredis: ['http/redis/connection.ts'],
-  'p-queue': ['run/queue/places.ts'],
+  // The places of one run, and those for large statements of one engine.
+  'p-queue': ['convert/duckdb.ts', 'run/queue/places.ts'],
   picomatch: ['plan/select/select-symbols.ts'],
   pino: ['run/report/log.ts'],
   'prom-client': ['run/monitor/prometheus.ts'],

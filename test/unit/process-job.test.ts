@@ -1,10 +1,9 @@
 /** The end of a job whose run has failed, as a worker tells it to the queue. */
 import { VERBS } from '../../src/main.js';
-import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq';
+import { UnrecoverableError, WaitingError } from 'bullmq';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Pipeline } from '../../src/run/pipeline/pipeline.js';
-import { DAY_MS } from '../../src/model/calendar.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import { SharedResources } from '../../src/model/io.js';
 import { surroundingsOf } from '../../src/files/environment.js';
@@ -42,13 +41,8 @@ it('a job that fails while its worker is stopped ends as failed, or waits for it
   expect([lost, later]).toEqual([expect.any(UnrecoverableError), expect.any(CryptodlError)]);
 });
 
-it('a worker whose clock is more than 31 days behind leaves the job to others', async () => {
-  const timestamp = Date.now() + 32 * DAY_MS;
-  expect(await endOf('http://127.0.0.1:9', { timestamp })).toBeInstanceOf(DelayedError);
-});
-
 /** How a job ends whose worker is stopped while the queue is told of the failure. */
-async function endOf(url: string, fields: Partial<QueuedJob> = {}): Promise<unknown> {
+async function endOf(url: string): Promise<unknown> {
   const [exchange, stop, common] = [loadBinance(), new AbortController(), new SharedResources()];
   // The rounds of the run wait for minutes.
   const clock = new IdleClock(Date.now());
@@ -75,8 +69,6 @@ async function endOf(url: string, fields: Partial<QueuedJob> = {}): Promise<unkn
       return Promise.resolve();
     },
     moveToWait: () => Promise.resolve(1),
-    moveToDelayed: () => Promise.resolve(),
-    ...fields,
   };
   const context = {
     verbs: VERBS,
@@ -89,7 +81,7 @@ async function endOf(url: string, fields: Partial<QueuedJob> = {}): Promise<unkn
     pipeline,
     signal: stop.signal,
     open: {
-      bullmq: { DelayedError, UnrecoverableError, WaitingError },
+      bullmq: { UnrecoverableError, WaitingError },
       connection: { client: { eval: () => Promise.resolve(0) } },
       queue: { name: 'queue' },
     },

@@ -1,7 +1,7 @@
 /** A strict zip reader: unpacks one named member, in memory or to a file. */
 import { createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { crc32, createInflateRaw, inflateRaw, inflateRawSync } from 'node:zlib';
@@ -16,10 +16,10 @@ import {
   checkEntry,
   checkRatio,
   findMember,
-  openSource,
-  pieces,
+  bytesAt,
+  streamAt,
 } from './zip-entry.js';
-import type { ByteSource, ZipEntry } from './zip-entry.js';
+import type { ZipEntry } from './zip-entry.js';
 
 const WRITE_BUFFER_BYTES = 1024 * 1024;
 
@@ -32,24 +32,19 @@ const WRITE_BUFFER_BYTES = 1024 * 1024;
 export async function unzip(zip: Body, memberName: string, options: UnpackOptions): Promise<Body> {
   const { memoryBytes, maxBytes, maxRatio = MAX_DEFLATE_RATIO, spoolPath, signal } = options;
   signal?.throwIfAborted();
-  const source = await openSource(zip);
-  try {
-    const { entry, dataOffset } = await findMember(source, memberName, (found) => {
-      checkEntry(found, maxBytes);
-      checkRatio(found, found.uncompressedSize > memoryBytes ? maxRatio : MAX_DEFLATE_RATIO);
-    });
-    const size = entry.uncompressedSize;
-    // The packed data of a small member can be large: deflate allows any number of empty blocks.
-    if (Math.max(size, entry.compressedSize) > memoryBytes) {
-      await spool(inflateChunks(source, entry, dataOffset), spoolPath, signal);
-      return { kind: 'file', path: spoolPath, size };
-    }
-    const bytes = await inflateWhole(source, entry, dataOffset);
-    signal?.throwIfAborted();
-    return { kind: 'memory', bytes };
-  } finally {
-    await source.close();
+  const { entry, dataOffset } = await findMember(zip, memberName, (found) => {
+    checkEntry(found, maxBytes);
+    checkRatio(found, found.uncompressedSize > memoryBytes ? maxRatio : MAX_DEFLATE_RATIO);
+  });
+  const size = entry.uncompressedSize;
+  // The packed data of a small member can be large: deflate allows any number of empty blocks.
+  if (Math.max(size, entry.compressedSize) > memoryBytes) {
+    await spool(inflateChunks(zip, entry, dataOffset), spoolPath, signal);
+    return { kind: 'file', path: spoolPath, size };
   }
+  const bytes = await inflateWhole(zip, entry, dataOffset);
+  signal?.throwIfAborted();
+  return { kind: 'memory', bytes };
 }
 
 async function spool(
@@ -94,8 +89,8 @@ const SYNC_BELOW_BYTES = 16 * 1024;
  * The complete member, with verified size and CRC-32. Memory: the packed bytes, and a buffer of the declared size plus one byte (at
  * least 64) for the result. Rejects with `zip-broken`, `zip-bomb` or a Node error of the disk.
  */
-async function inflateWhole(source: ByteSource, entry: ZipEntry, dataOffset: number): Promise<Buffer> {
-  const packed = await source.read(dataOffset, entry.compressedSize);
+async function inflateWhole(zip: Body, entry: ZipEntry, dataOffset: number): Promise<Buffer> {
+  const packed = await bytesAt(zip, dataOffset, entry.compressedSize);
   const bytes =
     entry.compressionMethod === METHOD_STORED ? packed : await inflateAtOnce(packed, entry.uncompressedSize);
   assertWhole(entry, bytes.length, crc32(bytes));
@@ -103,13 +98,9 @@ async function inflateWhole(source: ByteSource, entry: ZipEntry, dataOffset: num
 }
 
 /** The member in chunks. Size and CRC-32 are checked after the last chunk; damaged data (`zip-broken`) and a member that is too long (`zip-bomb`) throw earlier. */
-async function* inflateChunks(
-  source: ByteSource,
-  entry: ZipEntry,
-  dataOffset: number,
-): AsyncGenerator<Buffer> {
-  const packed = pieces(source, dataOffset, entry.compressedSize);
-  const chunks =
+async function* inflateChunks(zip: Body, entry: ZipEntry, dataOffset: number): AsyncGenerator<Buffer> {
+  const packed = streamAt(zip, dataOffset, entry.compressedSize);
+  const chunks: AsyncIterable<Buffer> =
     entry.compressionMethod === METHOD_STORED ? packed : inflateStream(packed, entry.compressedSize);
   let total = 0;
   let crc = 0;
@@ -145,11 +136,7 @@ async function inflateAtOnce(packed: Buffer, size: number): Promise<Buffer> {
   return buffer;
 }
 
-async function* inflateStream(
-  packed: AsyncGenerator<Buffer>,
-  compressedSize: number,
-): AsyncGenerator<Buffer> {
-  const input = Readable.from(packed);
+async function* inflateStream(input: Readable, compressedSize: number): AsyncGenerator<Buffer> {
   const inflate = createInflateRaw({ chunkSize: CHUNK_BYTES });
   // stream.pipeline is not used: zlib never finishes its writable side when bytes follow the deflate stream.
   input.on('error', (error) => inflate.destroy(error));

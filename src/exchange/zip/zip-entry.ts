@@ -1,7 +1,10 @@
 /** Finds a member of a zip with yauzl, and checks its headers before it is unpacked. */
-import { open } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { callbackify } from 'node:util';
 import yauzl, { type Entry, type LocalFileHeader, type ZipFile } from 'yauzl';
+import { bodySize } from '../../model/fetch.js';
 import type { Body } from '../../model/fetch.js';
 import { CryptodlError } from '../../model/errors.js';
 
@@ -16,7 +19,7 @@ const FLAG_UTF8 = 0x0800;
  * entry that must not be unpacked. Rejects with `zip-broken` or `zip-unsupported`, with the error of `check`, or with a Node error of the disk.
  */
 export async function findMember(
-  source: ByteSource,
+  body: Body,
   memberName: string,
   check: (entry: ZipEntry) => void,
 ): Promise<{ readonly entry: ZipEntry; readonly dataOffset: number }> {
@@ -24,9 +27,9 @@ export async function findMember(
   try {
     // Names are not decoded: with decoding, yauzl rejects the whole zip for one name such as `../x`.
     const options = { decodeStrings: false, autoClose: false };
-    zip = await yauzl.fromRandomAccessReaderPromise(new SourceReader(source), source.size, options);
+    zip = await yauzl.fromRandomAccessReaderPromise(new BodyReader(body), bodySize(body), options);
     const entry = await searchMembers(zip, memberName);
-    await assertNoMoreMembers(zip, source);
+    await assertNoMoreMembers(zip, body);
     check(entry);
     const local = await zip.readLocalFileHeaderPromise(entry);
     checkLocal(local, entry);
@@ -39,26 +42,47 @@ export async function findMember(
   }
 }
 
-class SourceReader extends yauzl.RandomAccessReader {
-  readonly #source: ByteSource;
+/** The readers of yauzl itself throw outside of the caller's reach for a position beyond 2^53. */
+class BodyReader extends yauzl.RandomAccessReader {
+  readonly #body: Body;
 
-  constructor(source: ByteSource) {
+  constructor(body: Body) {
     super();
-    this.#source = source;
+    this.#body = body;
   }
 
   override read(
-    buffer: Buffer,
+    target: Buffer,
     offset: number,
     length: number,
     position: number,
     callback: (error: Error | null) => void,
   ): void {
     const copy = async (): Promise<void> => {
-      (await this.#source.read(position, length)).copy(buffer, offset);
+      (await bytesAt(this.#body, position, length)).copy(target, offset);
     };
     callbackify(copy)(callback);
   }
+}
+
+/** Exactly `length` bytes of a zip. Rejects with `zip-broken` beyond its end. Bytes in memory are not copied. */
+export async function bytesAt(body: Body, position: number, length: number): Promise<Buffer> {
+  // Positions come from the headers of the zip. They have up to 64 bits; as JavaScript numbers they are inexact beyond 2^53.
+  const isInside = Number.isSafeInteger(position) && position >= 0 && position + length <= bodySize(body);
+  if (isInside && body.kind === 'memory') return body.bytes.subarray(position, position + length);
+  const bytes = isInside ? await buffer(streamAt(body, position, length)) : undefined;
+  if (bytes?.length === length) return bytes;
+  throw brokenZip(`the zip is truncated: it ends before the ${length} bytes that begin at ${position}`);
+}
+
+const PIECE_BYTES = 256 * 1024;
+
+/** `length` bytes of a zip that has them, as a stream. */
+export function streamAt(body: Body, position: number, length: number): Readable {
+  if (body.kind === 'memory') return Readable.from([body.bytes.subarray(position, position + length)]);
+  if (length === 0) return Readable.from([]);
+  const range = { start: position, end: position + length - 1 };
+  return createReadStream(body.path, { ...range, highWaterMark: PIECE_BYTES });
 }
 
 async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry> {
@@ -80,15 +104,19 @@ function nameOf(entry: Entry): string {
 }
 
 /** Rejects a central directory with more entries than the end record counts: two readers could see different members. */
-async function assertNoMoreMembers(zip: ZipFile, source: ByteSource): Promise<void> {
+async function assertNoMoreMembers(zip: ZipFile, body: Body): Promise<void> {
   // The property is a number, although its type differs.
   const cursor = Number(zip.readEntryCursor);
-  if (cursor + 46 > source.size || (await source.read(cursor, 4)).readUInt32LE(0) !== 0x02014b50) return;
+  if (cursor + 46 > bodySize(body) || (await bytesAt(body, cursor, 4)).readUInt32LE(0) !== 0x02014b50) return;
   throw brokenZip(`the end record counts ${zip.entryCount} members, the directory holds more`);
 }
 
 function unsupported(message: string): CryptodlError {
   return new CryptodlError('zip-unsupported', message);
+}
+
+export function brokenZip(message: string, cause?: unknown): CryptodlError {
+  return new CryptodlError('zip-broken', message, { cause });
 }
 
 /** yauzl throws plain errors without a code. Errors of Node and CryptodlErrors have a code; bugs have another class. */
@@ -104,29 +132,18 @@ const MAX_UINT32 = 0xffffffff;
 const FLAG_ENCRYPTED = 0x0001;
 const FLAG_DESCRIPTOR = 0x0008;
 const FLAG_PATCHED = 0x0020;
-const FLAG_STRONG_ENCRYPTION = 0x0040;
-const ZIP64_EXTRA_ID = 0x0001;
 /** The maximum of deflate: 258 bytes need at least two bits. */
 export const MAX_DEFLATE_RATIO = 1032;
 
-/** Throws `zip-unsupported`, `zip-broken` or `zip-bomb` before anything is allocated or inflated. */
+/** Throws `zip-unsupported` or `zip-bomb` before anything is allocated or inflated. yauzl refuses strong encryption, and a stored member with two sizes. */
 export function checkEntry(entry: Entry, maxBytes: number): void {
-  const { compressionMethod: method, generalPurposeBitFlag: flags } = entry;
-  if ((flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION)) !== 0) throw unsupported('the member is encrypted');
+  const { compressionMethod: method, generalPurposeBitFlag: flags, uncompressedSize: size } = entry;
+  if ((flags & FLAG_ENCRYPTED) !== 0) throw unsupported('the member is encrypted');
   if ((flags & FLAG_PATCHED) !== 0) throw unsupported('the member is patched data');
   if (method !== METHOD_STORED && method !== METHOD_DEFLATE)
     throw unsupported(`compression method ${method}; 0 and 8 are supported`);
-  if (method === METHOD_STORED && entry.compressedSize !== entry.uncompressedSize) {
-    throw brokenZip(
-      `the member is stored, but its packed size is ${entry.compressedSize} and its unpacked size is ${entry.uncompressedSize}`,
-    );
-  }
-  if (entry.uncompressedSize > maxBytes) {
-    throw new CryptodlError(
-      'zip-bomb',
-      `the member unpacks to ${entry.uncompressedSize} bytes, the limit is ${maxBytes}`,
-    );
-  }
+  if (size > maxBytes)
+    throw new CryptodlError('zip-bomb', `the member unpacks to ${size} bytes, the limit is ${maxBytes}`);
 }
 
 /** Throws `zip-bomb` for a member whose declared size exceeds its packed size times `maxRatio`. */
@@ -136,112 +153,25 @@ export function checkRatio({ uncompressedSize: size, compressedSize }: Entry, ma
   throw new CryptodlError('zip-bomb', `the zip declares ${sizes}: more than ${maxRatio} to 1`);
 }
 
+const SAME = { crc32: 'CRC-32', compressedSize: 'packed size', uncompressedSize: 'size' } as const;
+
 /**
  * Throws `zip-broken` when name, method, encryption flag, CRC-32 or sizes differ between local header and central directory: two readers could then
- * see different files.
+ * see different files. Sizes in the ZIP64 field of the local header are not compared.
  */
 function checkLocal(local: LocalFileHeader, entry: Entry): void {
   const flags = local.generalPurposeBitFlag;
   if (!local.fileName.equals(entry.fileNameRaw)) throw disagreement('name');
   if (local.compressionMethod !== entry.compressionMethod) throw disagreement('method');
   if (((flags ^ entry.generalPurposeBitFlag) & FLAG_ENCRYPTED) !== 0) throw disagreement('encryption flag');
-  const streamed = (flags & FLAG_DESCRIPTOR) !== 0;
-  const sizes = localSizes(local);
-  assertSame('CRC-32', local.crc32, entry.crc32, streamed);
-  assertSame('packed size', sizes.compressedSize, entry.compressedSize, streamed);
-  assertSame('size', sizes.uncompressedSize, entry.uncompressedSize, streamed);
-}
-
-type Sizes = Pick<LocalFileHeader, 'compressedSize' | 'uncompressedSize'>;
-
-function localSizes({ compressedSize, uncompressedSize, extraField }: LocalFileHeader): Sizes {
-  const isZip64 = uncompressedSize === MAX_UINT32 || compressedSize === MAX_UINT32;
-  const extra = isZip64 ? yauzl.parseExtraFields(extraField) : [];
-  const zip64 = extra.find(({ id }) => id === ZIP64_EXTRA_ID)?.data;
-  // The local record always holds both sizes (APPNOTE.TXT 4.5.3).
-  if (zip64 === undefined || zip64.length < 16) return { compressedSize, uncompressedSize };
-  return {
-    uncompressedSize: Number(zip64.readBigUInt64LE(0)),
-    compressedSize: Number(zip64.readBigUInt64LE(8)),
-  };
-}
-
-export function brokenZip(message: string, cause?: unknown): CryptodlError {
-  return new CryptodlError('zip-broken', message, { cause });
+  // A streaming writer does not know sizes and CRC when it writes the local header: it writes zeros.
+  const isStreamed = (flags & FLAG_DESCRIPTOR) !== 0;
+  for (const [field, words] of Object.entries(SAME) as [keyof typeof SAME, string][]) {
+    const isOpen = (isStreamed && local[field] === 0) || (field !== 'crc32' && local[field] === MAX_UINT32);
+    if (local[field] !== entry[field] && !isOpen) throw disagreement(words);
+  }
 }
 
 function disagreement(field: string): CryptodlError {
   return brokenZip(`local header and central directory disagree about the ${field}`);
-}
-
-/** A streaming writer does not know sizes and CRC when it writes the local header: it writes zeros or the ZIP64 mark. */
-function assertSame(field: string, local: number, central: number, streamed: boolean): void {
-  if (local === central) return;
-  if (streamed && (local === 0 || local === MAX_UINT32)) return;
-  throw disagreement(field);
-}
-
-// Random access to the bytes of a zip.
-
-/** A body in memory or on disk that is read by position. */
-export interface ByteSource {
-  readonly size: number;
-  /** Exactly `length` bytes; rejects with `zip-broken` beyond the end. Bytes in memory are not copied. */
-  read(position: number, length: number): Promise<Buffer>;
-  close(): Promise<void>;
-}
-
-const PIECE_BYTES = 256 * 1024;
-
-/** Opens a body; the caller must close it. Rejects with the Node error of `open`. */
-export async function openSource(body: Body): Promise<ByteSource> {
-  if (body.kind === 'memory') {
-    const { bytes } = body;
-    return {
-      size: bytes.length,
-      read: (position, length) =>
-        new Promise((resolve) => {
-          assertInside(position, length, bytes.length);
-          resolve(bytes.subarray(position, position + length));
-        }),
-      close: () => Promise.resolve(),
-    };
-  }
-  const { path, size } = body;
-  const handle = await open(path, 'r');
-  return {
-    size,
-    read: async (position, length) => {
-      assertInside(position, length, size);
-      const buffer = Buffer.allocUnsafe(length);
-      let filled = 0;
-      while (filled < length) {
-        const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled);
-        if (bytesRead === 0) throw cutError(position + filled, length - filled);
-        filled += bytesRead;
-      }
-      return buffer;
-    },
-    close: () => handle.close(),
-  };
-}
-
-/** `length` bytes from `position` on, in pieces of 256 KiB. */
-export async function* pieces(source: ByteSource, position: number, length: number): AsyncGenerator<Buffer> {
-  for (let done = 0; done < length; done += PIECE_BYTES) {
-    yield await source.read(position + done, Math.min(PIECE_BYTES, length - done));
-  }
-}
-
-function assertInside(position: number, length: number, size: number): void {
-  // Positions come from the headers of the zip. They have up to 64 bits; as JavaScript numbers they are inexact beyond 2^53.
-  if (!Number.isSafeInteger(position) || position < 0 || position + length > size)
-    throw cutError(position, length);
-}
-
-function cutError(position: number, length: number): CryptodlError {
-  return new CryptodlError(
-    'zip-broken',
-    `the zip is truncated: it ends before the ${length} bytes that begin at ${position}`,
-  );
 }

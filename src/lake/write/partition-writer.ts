@@ -44,7 +44,6 @@ export function createPartitionWriter(context: WriterContext): PartitionWriter {
         () => completePlan(context, plan),
         () => context.manifests.reopen(folderOf(context, plan)),
       ),
-    close: () => Promise.resolve(),
     // Serialized per file, because its content is read first and then replaced completely.
     write: (plan, received, missing) =>
       context.serialize(`${seriesName(plan.series)} ${plan.label}`, () =>

@@ -80,8 +80,6 @@ export interface WriteResult {
 export interface PartitionWriter {
   /** Called before any fetch; may add objects to fetch. */
   prepare(plan: PartitionPlan): Promise<PartitionPlan>;
-  /** Frees the resources of the writer. `write` must not be called afterwards. */
-  close(): Promise<void>;
   /** Commits the received objects. Rejects on disk errors and bugs, and with `locked` when another run has taken over the lake. */
   write(plan: PartitionPlan, received: readonly ReceivedObject[], missing: Missing): Promise<WriteResult>;
 }

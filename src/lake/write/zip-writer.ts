@@ -1,8 +1,11 @@
 /** `--format zip`: stores the zips and sidecars of the archive in the layout of the archive, without conversion. */
 import { randomUUID } from 'node:crypto';
-import { mkdir } from 'node:fs/promises';
+import { closeSync, fsync, openSync, writeFileSync } from 'node:fs';
+import { copyFile, mkdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import { bodySize } from '../../model/fetch.js';
+import { withPath } from '../../model/errors.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { moveToQuarantine } from '../quarantine.js';
 import { backingOf, bringIn } from '../../files/backing.js';
@@ -12,8 +15,7 @@ import type { LakePaths } from '../layout.js';
 import type { HeldObjects } from '../held-objects.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { fileFacts, fileSize, removeFile, removeStaged, renameAll } from '../../files/publish.js';
-import { FileWriter } from '../file-writer.js';
-import type { FileToWrite } from '../file-writer.js';
+import type { Publication } from '../../files/publish.js';
 import type { PartitionPlan } from '../../model/task.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import { lostError, publishedOrFailed, recordShorterRevisions, shorterRevision } from './partition-guards.js';
@@ -21,10 +23,8 @@ import { droppedLine, heldLine, objectLine, replacedRevision } from './commit.js
 import type { Missing, PartitionWriter, ShorterRevision, WriterContext } from './writer.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {
-  const files = new FileWriter();
   return {
     prepare: (plan) => Promise.resolve(plan),
-    close: () => files.close(),
     write: (plan, received, missing) =>
       publishedOrFailed(context, plan, received, async () => {
         const at = new Date(context.clock.now()).toISOString();
@@ -45,8 +45,7 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         const lost = await lostZips(context, held, missing);
         const allLines = [...lines, ...lost.lines.map((line) => droppedLine(line, 'zip', at))];
         await context.timed('commit', { plan }, async () => {
-          await files.stage(made.flat());
-          await renameAround(made, lines, async (replace) => {
+          await stageAround(made, lines, async (replace) => {
             // The folder shows that the lake has the series, even if its manifest is lost.
             if (taken.length > 0) await mkdir(folder, { recursive: true });
             await context.serialize(folder, () => context.manifests.append(folder, allLines, replace));
@@ -70,19 +69,49 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
   };
 }
 
-/** Renames new files, then calls `append` with a function that renames the files that replace committed ones. `made[n]` belongs to `lines[n]`. */
-async function renameAround(
+/** A file that is written to `staged` and then renamed to `target`. */
+interface FileToWrite extends Publication {
+  /** Bytes, or the path of a file to copy. */
+  readonly content: Uint8Array | string;
+}
+
+/** The files that are written and synced at the same time. */
+const AT_ONCE = 64;
+const synced = promisify(fsync);
+
+/** Small files are written in the main thread, because a round trip to the thread pool takes longer. Only copies and syncs use the pool. */
+async function stage({ content, staged }: FileToWrite): Promise<void> {
+  if (typeof content === 'string') await copyFile(content, staged);
+  const file = openSync(staged, typeof content === 'string' ? 'r+' : 'w');
+  try {
+    if (typeof content !== 'string') writeFileSync(file, content);
+    await synced(file);
+  } catch (error) {
+    throw withPath(error, staged);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/**
+ * Stages all files and renames new ones, then calls `append` with a function that renames the files that replace committed ones. `made[n]` belongs
+ * to `lines[n]`.
+ */
+async function stageAround(
   made: readonly (readonly FileToWrite[])[],
   lines: readonly ObjectLine[],
   append: (replace: () => Promise<void>) => Promise<void>,
 ): Promise<void> {
   const replacesFile = (at: number): boolean => lines[at]?.fileBefore !== undefined;
+  const files = made.flat();
   try {
+    for (let at = 0; at < files.length; at += AT_ONCE)
+      await Promise.all(files.slice(at, at + AT_ONCE).map((file) => stage(file)));
     await renameAll(made.filter((_, at) => !replacesFile(at)).flat());
     await append(() => renameAll(made.filter((_, at) => replacesFile(at)).flat()));
   } catch (error) {
     // Staged files would take space until the next run, and the error may be a full disk.
-    await removeStaged(made.flat());
+    await removeStaged(files);
     throw error;
   }
 }

@@ -7,7 +7,7 @@ import type { NewJob } from './bullmq.js';
 import { jobId } from './job-data.js';
 import type { JobData } from './job-data.js';
 import type { OpenQueue } from './open-queue.js';
-import type { Wait } from './waits.js';
+import type { Wait } from './wait-for-jobs.js';
 
 export interface Adding {
   readonly open: OpenQueue;

@@ -24,8 +24,7 @@ import { redisAddress, withQueue } from './open-queue.js';
 import type { CommandQueue } from './open-queue.js';
 import { splitSeries } from './split-series.js';
 import type { SplitOptions } from './split-series.js';
-import { waitForJobs } from './wait-for-jobs.js';
-import { Wait } from './waits.js';
+import { Wait, waitForJobs } from './wait-for-jobs.js';
 
 /** Resolves with 0 after the last job was added; with --wait, with the exit code of the download. */
 export async function enqueue(command: Command): Promise<ExitCode> {

@@ -2,6 +2,7 @@
  * Hands a job from the workers that fetch to those that convert, and back. Its name stays the same, so a job that is handed over twice is
  * there once. A job is added to the next queue before it leaves its own: it may be in both, and is never in none.
  */
+import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
@@ -9,10 +10,14 @@ import { newJob } from './add-jobs.js';
 import type { JobQueue, QueuedJob } from './bullmq.js';
 import { jobData, MOST_CHARACTERS } from './job-data.js';
 import type { JobData } from './job-data.js';
-import type { FailedObject, JobContext } from './run-job.js';
 import { isRecord } from '../../text/json.js';
 
 const POLL_MS = 500;
+
+export interface FailedObject {
+  readonly key: string;
+  readonly error: CryptodlError;
+}
 
 /** Adds a job whose zips are staged. `failed`: the objects that could not be fetched. */
 export async function addConversion(
@@ -20,7 +25,7 @@ export async function addConversion(
   job: QueuedJob,
   data: JobData,
   failed: readonly FailedObject[],
-  { clock, signal }: Pick<JobContext, 'clock' | 'signal'>,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<void> {
   const failures = failed.map(({ key, error: { code, message } }) => ({
     key,
@@ -30,20 +35,16 @@ export async function addConversion(
   const staged = { ...data, ...(failures.length > 0 ? { failures } : {}) };
   for (;;) {
     const found = await queue.getJob(idOf(job));
-    const state = found === undefined ? 'unknown' : await found.getState();
+    const state = await found?.getState();
     // A conversion that has begun may have looked for its zips before they were staged: another one must follow it.
-    if (state === 'active') {
-      await clock.sleep(POLL_MS, signal);
-      continue;
-    }
-    if (state === 'failed') await found?.remove();
-    else if (state !== 'unknown' && state !== 'completed') {
-      await found?.updateData(staged);
-      if (state === 'delayed') await found?.promote().catch(() => undefined);
+    if (state === 'active') await clock.sleep(POLL_MS, signal);
+    else if (state === 'failed') await found?.remove();
+    else if (found === undefined || state === 'unknown') return addTo(queue, job, staged);
+    else {
+      await found.updateData(staged);
+      if (state === 'delayed') await found.promote().catch(() => undefined);
       return;
     }
-    await addTo(queue, job, staged);
-    return;
   }
 }
 

@@ -14,7 +14,7 @@ import { isExactName } from '../../plan/options/symbols.js';
 import { fieldsOf, isRecord } from '../../text/json.js';
 import { absolutePath } from '../../text/printable.js';
 
-/** Raised when workers of the earlier version would do something else with the data. */
+/** Raised when workers of the earlier version would do something else with the data: they fail such a job. */
 const JOB_VERSION = 1;
 
 export type JobVerb = 'vision' | 'metrics';
@@ -52,6 +52,8 @@ export interface JobData {
   readonly options: RawValues;
   /** The first job of a command has the orders of all jobs. */
   readonly orders?: readonly AskedOrder[];
+  /** Of a conversion: what the fetch has counted. */
+  readonly counts?: Counts;
 }
 
 /** The options of an enqueue command that its jobs repeat. `texts`: the given options. */
@@ -77,11 +79,6 @@ export function jobId({ verb, options, orders }: JobData): string {
     .digest('hex');
   const parts = [verb, market, dataset, interval ?? '', symbols, from, to, digest.slice(0, 12)];
   return parts.join('~').replaceAll(':', '_');
-}
-
-/** Whether a later version of the program made the job. */
-export function isNewer(data: unknown): boolean {
-  return isRecord(data) && typeof data['v'] === 'number' && data['v'] > JOB_VERSION;
 }
 
 /** The checked data of a job. Throws a usage error for data that this version of the program has not made. */
@@ -184,6 +181,14 @@ export function countsOfFailure({ code, retryable }: Pick<JobFailure, 'code' | '
     [`failedBy.${code}`]: 1,
     [retryable ? 'failedRetryable' : 'failedPermanent']: 1,
   };
+}
+
+/** The counts that a job has with it, as far as they are whole numbers. */
+export function countsIn(value: unknown): Counts {
+  const counts = isRecord(value) && isRecord(value['counts']) ? value['counts'] : {};
+  return Object.fromEntries(
+    Object.entries(counts).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
+  );
 }
 
 /** BullMQ itself fails a job whose lease ran out too often: each of its workers ended while it had the job. */

@@ -86,19 +86,18 @@ export async function withQueue(
   };
   const open = await openQueue(options, verb, warn);
   const signals = watchSignals(io);
-  const loss = watchLoss(open, io.clock, signals.signal);
+  const ended = new AbortController();
   try {
     const acting = act({ open, warn, signals });
-    // It may end after the race.
-    acting.catch(() => undefined);
     // A worker waits for the server as long as it takes, and gives its jobs back after a signal.
-    return await (verb === 'worker' ? acting : Promise.race([acting, loss.ended]));
+    if (verb === 'worker') return await acting;
+    return await Promise.race([acting, watchLoss(open, io.clock, signals.signal, ended.signal)]);
   } catch (error) {
     const signal = signals.signalled();
     if (signal !== undefined && error === signals.signal.reason) return exitCodeOfSignal(signal);
     throw error instanceof Error && error.name === 'ReplyError' ? redisProblem(open.address, error) : error;
   } finally {
-    loss.release();
+    ended.abort();
     signals.release();
     await open.close();
   }
@@ -108,40 +107,23 @@ export async function withQueue(
 const LONGEST_LOSS_MS = 2 * 60_000;
 /** After a signal, a command that the server does not answer is left. */
 const GRACE_MS = 5000;
+const WATCH_MS = 1000;
 
-/** `ended` rejects when the server has been away for too long, and some time after a signal, with its reason. */
-function watchLoss({ connection: { client, problem } }: OpenQueue, clock: Clock, signal: AbortSignal) {
-  const released = new AbortController();
-  let isAway: AbortController | undefined;
-  const ended = new Promise<never>((_, reject) => {
-    const endAfter = (delayMs: number, error: () => unknown, until: AbortSignal): void => {
-      clock.sleep(delayMs, until).then(
-        () => {
-          reject(error());
-        },
-        () => undefined,
-      );
-    };
-    client.on('close', () => {
-      if (isAway !== undefined || released.signal.aborted) return;
-      isAway = new AbortController();
-      endAfter(LONGEST_LOSS_MS, problem, AbortSignal.any([isAway.signal, released.signal]));
-    });
-    client.on('ready', () => {
-      isAway?.abort();
-      isAway = undefined;
-    });
-    signal.addEventListener('abort', () => {
-      endAfter(GRACE_MS, () => signal.reason, released.signal);
-    });
-  });
-  ended.catch(() => undefined);
-  return {
-    ended,
-    release: () => {
-      released.abort();
-    },
-  };
+/** Rejects when the server has been away for too long, and some time after a signal, with its reason; also when `until` aborts. */
+async function watchLoss(
+  { connection: { client, problem } }: OpenQueue,
+  clock: Clock,
+  signal: AbortSignal,
+  until: AbortSignal,
+): Promise<never> {
+  let [awayMs, signalledMs] = [0, 0];
+  for (;;) {
+    await clock.sleep(WATCH_MS, until);
+    awayMs = client.status === 'ready' ? 0 : awayMs + WATCH_MS;
+    if (awayMs >= LONGEST_LOSS_MS) throw problem();
+    signalledMs += signal.aborted ? WATCH_MS : 0;
+    if (signalledMs >= GRACE_MS) throw signal.reason;
+  }
 }
 
 /**

@@ -1,27 +1,45 @@
-/** What a worker does with a job: checks it, runs it, and tells the queue how it ended. */
+/** What a worker does with a job: checks it, does it as a run of the shared pipeline, and tells the queue how it ended. */
 import { rm, writeFile } from 'node:fs/promises';
-import type { ReceivedZip, ZipStore } from '../../run/session.js';
-import type { StagedZips, ZipRecord } from '../../lake/mirror/staged-zips.js';
-import { DAY_MS } from '../../model/calendar.js';
+import { StagedZips } from '../../lake/mirror/staged-zips.js';
+import type { ZipRecord } from '../../lake/mirror/staged-zips.js';
 import { notBefore } from '../../model/clock.js';
-import { CryptodlError, toCryptodlError } from '../../model/errors.js';
-import type { SharedResources } from '../../model/io.js';
-import { isLakeAddress } from '../../model/lake-address.js';
-import type { Serialize } from '../../model/in-order.js';
-import type { QueuedJob } from './bullmq.js';
-import { countsOfFailure, isNewer, jobFailure, lakeProblem, lakeOf, parseJob } from './job-data.js';
-import type { JobData, JobFailure } from './job-data.js';
-import { addConversion, addFetch, failuresIn, idOf } from './hand-over.js';
-import type { OpenQueue } from './open-queue.js';
-import { refuseWithoutConditions, runJob } from './run-job.js';
-import type { FailedObject, JobContext, JobEnd, JobPart } from './run-job.js';
+import { Counters } from '../../model/counters.js';
 import type { Counts } from '../../model/counters.js';
-import type { AttemptReport } from './waits.js';
+import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';
+import type { Serialize } from '../../model/in-order.js';
+import type { Io, SharedResources } from '../../model/io.js';
+import { isLakeAddress } from '../../model/lake-address.js';
+import { SILENT_OBSERVER } from '../../model/observer.js';
+import type { Observer } from '../../model/observer.js';
+import type { RawLayer, Resolved } from '../../plan/options/resolve.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { VerbSpecs } from '../../plan/options/verb-spec.js';
+import { parseDownload, requestsOf } from '../../plan/select/select-series.js';
+import { describeDatasets, givenFlags, givenSettings } from '../../plan/select/selection.js';
+import type { DownloadVerb, RunSelection, SymbolContext } from '../../plan/select/selection.js';
+import { forEachItem } from '../../run/look-up.js';
+import { callerOf, Mirrors } from '../../run/open-mirrors.js';
+import type { Pipeline } from '../../run/pipeline/pipeline.js';
+import type { FailureReport } from '../../run/report/failure-report.js';
+import { startRun } from '../../run/run.js';
+import type { ReceivedZip, ZipStore } from '../../run/session.js';
+import type { QueuedJob } from './bullmq.js';
+import { addConversion, addFetch, failuresIn, idOf } from './hand-over.js';
+import type { FailedObject } from './hand-over.js';
+import {
+  countsIn,
+  countsOfFailure,
+  jobFailure,
+  lakeOf,
+  lakeProblem,
+  parseJob,
+  resolveJob,
+} from './job-data.js';
+import type { JobData, JobFailure } from './job-data.js';
+import type { OpenQueue } from './open-queue.js';
 
 /** A job that this worker may not do waits this long for another worker. */
 const PUT_BACK_MS = 30_000;
-/** A clock that is further behind, or a job with a time that is further ahead, is wrong: nothing tells which days are due. */
-const MOST_BEHIND_MS = 31 * DAY_MS;
 
 /** The lake of a worker, and whether its --out was given. */
 export interface OwnLake {
@@ -29,7 +47,14 @@ export interface OwnLake {
   readonly isLakeGiven: boolean;
 }
 
-export interface ProcessContext extends JobContext, OwnLake {
+export interface ProcessContext
+  extends OwnLake, Pick<VerbRequest, 'exchange' | 'surroundings' | 'clock' | 'signal'> {
+  readonly pipeline: Pipeline;
+  /** Options of the worker, for everything that a job does not decide. */
+  readonly layers: readonly RawLayer[];
+  readonly verbs: VerbSpecs;
+  readonly io: Io;
+  readonly warn: (message: string) => void;
   readonly open: OpenQueue;
   readonly serialize: Serialize;
   /** The lakes in buckets that were tried: whether several workers may write them. */
@@ -63,19 +88,9 @@ export async function processJob(
   token: string,
   work: Work,
   leaseSignal: AbortSignal = new AbortController().signal,
-): Promise<AttemptReport> {
+): Promise<{ readonly counts: Counts } | undefined> {
   const { signal } = context;
   const { bullmq } = context.open;
-  const putBack = async (message: string): Promise<never> => {
-    context.warn(message);
-    context.left.add(idOf(job));
-    await job.moveToDelayed(context.clock.now() + PUT_BACK_MS, token);
-    throw new bullmq.DelayedError();
-  };
-  if (isNewer(job.data))
-    return putBack(
-      'a later version of cryptodl made some jobs: this worker leaves them to others; update cryptodl',
-    );
   let data: JobData;
   try {
     data = parseJob(job.data);
@@ -83,11 +98,12 @@ export async function processJob(
     return fail(context, job, endBy(toCryptodlError(error)));
   }
   const problem = lakeOfOthers(lakeOf(data), context, work);
-  if (problem !== undefined) return putBack(problem);
-  if (job.timestamp - context.clock.now() > MOST_BEHIND_MS)
-    return putBack(
-      'some jobs were made more than 31 days after the time of this clock: this worker leaves them to others; set the clock',
-    );
+  if (problem !== undefined) {
+    context.warn(problem);
+    context.left.add(idOf(job));
+    await job.moveToDelayed(context.clock.now() + PUT_BACK_MS, token);
+    throw new bullmq.DelayedError();
+  }
   let failed: AttemptEnd;
   try {
     const jobContext = {
@@ -97,10 +113,10 @@ export async function processJob(
       signal: AbortSignal.any([signal, leaseSignal]),
     };
     const end = await doPart(data, jobContext, job, work);
-    if (end === undefined) return { counts: context.newRequests(), isFetched: true };
+    if (end === undefined) return undefined;
     if (end.failed.length === 0) {
       context.onEnd({ id: idOf(job), written: end.written });
-      return { counts: { ...end.counts, ...context.newRequests() } };
+      return { counts: countsUntil(job, context, end.counts) };
     }
     failed = end;
   } catch (thrown) {
@@ -152,6 +168,14 @@ function doPart(
   return data.orders === undefined ? inTurn() : serialize(`orders ${lake}`, inTurn);
 }
 
+/** How a run or an attempt ended. */
+interface JobEnd {
+  readonly counts: Counts;
+  /** The failures of objects, with their keys. */
+  readonly failed: readonly FailedObject[];
+  readonly written: number;
+}
+
 /** The end of an attempt. `own`: the failures because of which a further attempt may help; by default all. */
 interface AttemptEnd extends JobEnd {
   readonly own?: readonly FailedObject[];
@@ -168,7 +192,8 @@ const ACTS: Readonly<Record<Work, Act>> = {
     const end = await runJob(data, context, part);
     // Without a further attempt, the fetched zips are converted first; then the job fails with the objects that could not be fetched.
     if (furtherAttempt(job, end.failed) !== undefined) return end;
-    await addConversion(context.open.converting, job, data, end.failed, context);
+    const counts = countsUntil(job, context, {});
+    await addConversion(context.open.converting, job, { ...data, counts }, end.failed, context);
     return undefined;
   },
   convert: async (data, context, job) => {
@@ -223,6 +248,12 @@ function endBy(error: CryptodlError): JobEnd {
   return { counts: {}, failed: [{ key: '', error }], written: 0 };
 }
 
+/** The counts of all attempts of a job until now. A conversion has those of its fetch in its data. */
+function countsUntil({ progress, data }: QueuedJob, { newRequests }: ProcessContext, counts: Counts): Counts {
+  const before = [countsIn(data), countsIn(progress)];
+  return new Counters(...before, counts, newRequests()).all;
+}
+
 /** Counts that only the last attempt of a job decides. */
 const OF_LAST = /^(?:failed|absentBy\.|outcome\.(?:failed|absent|skipped)$|waitedTooLong$)/;
 
@@ -247,14 +278,125 @@ async function fail(
   const failure = jobFailure(error, keys, attempts);
   const isEnd = furtherAttempt(job, own) === undefined;
   const ofEnd = keys.length > 0 ? counts : countsOfFailure(failure);
-  const report: AttemptReport = {
-    counts: { ...(isEnd ? ofEnd : countsOfAttempt(counts)), ...context.newRequests() },
-  };
-  await job.updateProgress({ ...failure, ...report });
+  const untilNow = countsUntil(job, context, isEnd ? ofEnd : countsOfAttempt(counts));
+  await job.updateProgress({ ...failure, counts: untilNow });
   context.onEnd({ id: idOf(job), written, failure, isPutOff: !isEnd });
   if (mayCome === undefined) throw new bullmq.UnrecoverableError(failure.message);
   // BullMQ makes a further attempt if one is left.
   throw new CryptodlError(error.code, failure.message, { retryAfterMs: error.retryAfterMs });
+}
+
+// The run of a job.
+
+/** What a job does if its zips are staged between two workers. */
+interface JobPart {
+  readonly name: string;
+  readonly zips: (staged: StagedZips) => ZipStore;
+  /** Called when the run has ended by itself. */
+  readonly end: (end: JobEnd, staged: StagedZips) => Promise<void>;
+}
+
+/** Rejects with the error that ended the run early: of the machine, of the options, or of a stop. */
+async function runJob(data: JobData, context: ProcessContext, part?: JobPart): Promise<JobEnd> {
+  const { pipeline } = context;
+  const given = resolveJob(data, context);
+  // A mirror for each job: it knows what other workers have published before the job began.
+  const mirrors = mirrorsOf(context);
+  try {
+    const resolved = await mirrors.resolve(given);
+    try {
+      if (part === undefined) return await runIn(resolved, data, context);
+      const staged = await StagedZips.open((await mirrors.open(given.options)).bucket, part.name);
+      const end = await runIn(resolved, data, context, part.zips(staged));
+      await part.end(end, staged);
+      return end;
+    } finally {
+      if (resolved !== given) await pipeline.closeLake(resolved.options.out);
+    }
+  } finally {
+    await mirrors.close();
+  }
+}
+
+/** Rejects with `lake-refused` for a lake in a bucket without conditional writes: two jobs of a series would lose each other's lines. */
+async function refuseWithoutConditions(data: JobData, context: ProcessContext): Promise<void> {
+  const mirrors = mirrorsOf(context);
+  try {
+    const { mirror } = await mirrors.open(resolveJob(data, context).options);
+    if ((await mirror.tryOut()).isAtomic) return;
+    throw new CryptodlError(
+      'lake-refused',
+      `${lakeOf(data)}: the server has no conditional writes, which several workers of a lake need`,
+      { hint: 'run cryptodl vision with --shard on each machine' },
+    );
+  } finally {
+    await mirrors.close();
+  }
+}
+
+function mirrorsOf({ io, warn, verbs }: ProcessContext): Mirrors {
+  return new Mirrors(verbs.worker, () => ({ ...callerOf(io), warn }));
+}
+
+async function runIn(
+  resolved: Resolved,
+  data: JobData,
+  { exchange, surroundings, clock, signal, pipeline, warn }: ProcessContext,
+  zips?: ZipStore,
+): Promise<JobEnd> {
+  const failed: FailedObject[] = [];
+  const observer: Observer = { ...SILENT_OBSERVER, warn };
+  const run = startRun({
+    exchange,
+    resolved,
+    surroundings,
+    read: () => Promise.reject(usage('a job reads no list of symbols')),
+    observer,
+    clock,
+    signal,
+    verb: data.verb,
+    pipeline,
+    zips,
+    select: (session) => selectJob(session, resolved, data.verb),
+    asked: data.orders ?? [],
+    report: reportInto(failed),
+  });
+  let written = 0;
+  const end = await forEachItem(run, ({ outcome }) => {
+    if (outcome === 'ok' || outcome === 'partial') written += 1;
+  });
+  if (end.ended !== undefined) throw toCryptodlError(end.ended);
+  if (end.undone > 0) throw new CryptodlError('interrupted', 'the worker was stopped');
+  return { counts: end.tally.all, failed, written };
+}
+
+/** Failures go to the queue instead of a file of the lake. */
+function reportInto(failed: FailedObject[]): FailureReport {
+  return {
+    add: (_, { key }, error) => {
+      failed.push({ key, error });
+      return Promise.resolve();
+    },
+    addHole: () => undefined,
+    close: () => Promise.resolve(undefined),
+  };
+}
+
+/** The series of a job. Its symbol was chosen when the job was made, so no listing of symbols is read. Throws usage errors. */
+function selectJob(context: SymbolContext, resolved: Resolved, verb: DownloadVerb): RunSelection {
+  const { options } = context;
+  const { range, datasets } = parseDownload(context, verb);
+  const given = givenSettings(givenFlags(resolved));
+  const [symbol = ''] = options.symbols?.names ?? [];
+  const requests = datasets.flatMap((dataset) => requestsOf({ ...context, verb }, dataset, symbol, range));
+  return {
+    verb,
+    requests: requests.map((request) => ({ ...request, given })),
+    hasListing: verb === 'vision' || options.join !== undefined,
+    what: describeDatasets(datasets),
+    range: range.text,
+    notes: [],
+  };
 }
 
 // The two parts of a job that one worker fetches and another converts: both are runs whose zips pass through the bucket of the lake.

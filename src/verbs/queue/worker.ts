@@ -17,7 +17,7 @@ import { peakMemoryBytes } from '../../run/report/run-summary.js';
 import { redisProblem, shownRedis } from '../../http/redis/redis-errors.js';
 import { printLines } from '../../text/printable.js';
 import type { JobQueue, JobWorker } from './bullmq.js';
-import { lakeOf, lakeProblem, namedLake, parseJob, stalledFailure } from './job-data.js';
+import { namedLake, stalledFailure } from './job-data.js';
 import { withQueue } from './open-queue.js';
 import type { CommandQueue, OpenQueue } from './open-queue.js';
 import { processJob } from './process-job.js';
@@ -64,7 +64,7 @@ async function work(
   const stop = new AbortController();
   const isLakeGiven = resolved.origins.out !== 'default';
   const own: OwnLake = { lake: namedLake(options.out, surroundings.home), isLakeGiven };
-  await refuseWorker(open, own);
+  await refuseSecond(open, own);
   // Before the first job, whose lease may be shorter than the loading takes.
   await import('../../lake/mirror/mirror.js');
   const common = new SharedResources();
@@ -293,10 +293,7 @@ async function openJobs(queues: readonly JobQueue[], left: ReadonlySet<string>):
   }
 }
 
-// The names of workers on the Redis server, and the workers that are refused: a lake in a folder has one worker.
-
-/** Jobs that are read, in the order in which workers take them. */
-const LOOKED_AT = 100;
+// The names of workers on the Redis server: a lake in a folder has one worker.
 
 /** The name of a worker on the Redis server. Workers of the same folder, also on different machines, have the same end of the name. */
 function workerName(process: string, { lake, isLakeGiven }: OwnLake): string {
@@ -308,39 +305,17 @@ function endOf(folder: string): string {
   return `:${encodeURIComponent(folder)}`;
 }
 
-/** To be called before the worker begins. Rejects with `locked` or with a usage error. */
-async function refuseWorker(open: OpenQueue, { lake, isLakeGiven }: OwnLake): Promise<void> {
-  if (isLakeAddress(lake)) return;
+/** To be called before the worker begins. Rejects with `locked`. */
+async function refuseSecond(open: OpenQueue, { lake }: OwnLake): Promise<void> {
   // A user of an ACL may not be allowed to see the clients.
   const workers = await open.queue.getWorkers().catch(() => []);
   const other = workers.find(({ rawname = '' }) => rawname.endsWith(endOf(lake)));
-  if (other !== undefined)
-    throw new CryptodlError(
-      'locked',
-      `another worker of the queue ${open.name} writes to the folder ${lake} (${other['addr'] ?? 'no address'})`,
-      {
-        hint: 'a folder has one worker; several workers need a lake in a bucket, for example --out s3://my-bucket/lake',
-      },
-    );
-  const jobs = await open.queue.getJobs(['prioritized', 'waiting'], 0, LOOKED_AT - 1, true);
-  const lakes = jobs.map(({ data }) => lakeIn(data));
-  const [first] = lakes;
-  const mayDoNone = lakes.every(
-    (found) =>
-      found !== undefined && !isLakeAddress(found) && lakeProblem(found, lake, isLakeGiven) !== undefined,
+  if (other === undefined) return;
+  throw new CryptodlError(
+    'locked',
+    `another worker of the queue ${open.name} writes to the folder ${lake} (${other['addr'] ?? 'no address'})`,
+    {
+      hint: 'a folder has one worker; several workers need a lake in a bucket, for example --out s3://my-bucket/lake',
+    },
   );
-  if (first !== undefined && mayDoNone)
-    throw usage(
-      `the jobs of the queue ${open.name} are for the folder ${first}, and this worker writes to ${lake}`,
-      `cryptodl worker --out ${first}, on the machine of the folder`,
-    );
-}
-
-/** The lake of a job; undefined for a job that fails. */
-function lakeIn(data: unknown): string | undefined {
-  try {
-    return lakeOf(parseJob(data));
-  } catch {
-    return undefined;
-  }
 }
