@@ -406,7 +406,7 @@ describe('a lost lock', () => {
 });
 
 describe('sums', () => {
-  it('of texts have the digits of their own column', async () => {
+  it('of texts have all digits, without zeros at the end', async () => {
     const archive = newFolder('archive');
     const lake = newFolder('lake');
     const published = (cells: readonly string[], at: number): readonly string[] =>
@@ -423,7 +423,7 @@ describe('sums', () => {
     const [row] = await rowsIn(lake, BARS_1H);
     expect(row).toMatchObject({
       volume: '59',
-      quote_volume: '0.50',
+      quote_volume: '0.5',
       taker_buy_volume: '29.5',
       taker_buy_quote_volume: '0.12345678',
     });

@@ -143,7 +143,7 @@ async function startsOf(session: DuckDbSession, { kind, size }: TradeRule): Prom
 
 // The SQL of bars. Sums are exact: numbers become decimals before they are added, and become a double or a text only after the last one.
 // Relations have `t` (microseconds), `seq` (the order of rows), open, high, low and close as `o`, `h`, `l`, `c`, volumes as decimals `v`, `q`,
-// `tv`, `tq`, trades as `n`, and the digits after the point of volumes that are text as `dv`, `dq`, `dtv` and `dtq`.
+// `tv`, `tq`, and trades as `n`.
 
 /** Digits after the point of sums. The exchange publishes at most 8; a price times a quantity has 16. */
 const SUMS = [
@@ -168,14 +168,6 @@ function decimalOf(expression: string, isText: boolean, type = VOLUME): string {
   return `CASE WHEN abs(${expression}) < ${DIRECT_BELOW} THEN CAST(${expression} AS ${type}) ELSE CAST(CAST(${expression} AS VARCHAR) AS ${type}) END`;
 }
 
-/** The digits after the point of a text, which may have an exponent: 1.5E-7 has 8. */
-function digitsOf(expression: string, isText: boolean): string {
-  if (!isText) return '0';
-  const fraction = `length(split_part(split_part(lower(${expression}), 'e', 1), '.', 2))`;
-  const exponent = `coalesce(TRY_CAST(nullif(split_part(lower(${expression}), 'e', 2), '') AS INTEGER), 0)`;
-  return `greatest(${fraction} - ${exponent}, 0)`;
-}
-
 /** The rows of a source, from its SELECT. */
 export function sourceRows({ series, spec, isText }: BarSource, rows: string): string {
   if (series.dataset === 'klines') return klineRows(rows, isText);
@@ -187,14 +179,11 @@ export function sourceRows({ series, spec, isText }: BarSource, rows: string): s
   const trades = isAggregated ? 'last_trade_id - first_trade_id + 1' : '1';
   const base = spec.columns.some(({ name }) => name === 'base_qty') ? 'base_qty' : undefined;
   const [price, amount] = [decimalOf('price', isText, FACTOR), decimalOf(quantity ?? '', isText, FACTOR)];
-  const [q, dq] =
-    base === undefined
-      ? [`${price} * ${amount}`, `${digitsOf('price', isText)} + ${digitsOf(quantity ?? '', isText)}`]
-      : [`CAST(${decimalOf(base, isText)} AS ${QUOTE})`, digitsOf(base, isText)];
+  const q = base === undefined ? `${price} * ${amount}` : decimalOf(base, isText);
   return `SELECT epoch_us(${time}) AS t, ${id} AS seq, price AS o, price AS h, price AS l, price AS c,
       CAST(${amount} AS ${VOLUME}) AS v, CAST(${q} AS ${QUOTE}) AS q, ${trades} AS n,
       CASE WHEN is_buyer_maker THEN 0 ELSE v END AS tv, CASE WHEN is_buyer_maker THEN 0 ELSE q END AS tq,
-      true AS traded, ${digitsOf(quantity ?? '', isText)} AS dv, ${dq} AS dq, dv AS dtv, dq AS dtq
+      true AS traded
     FROM (${counted})`;
 }
 
@@ -211,8 +200,7 @@ function withoutRepeated(rows: string): string {
 
 function klineRows(rows: string, isText: boolean): string {
   const sums = SUMS.map(
-    ({ name, column, scale }) =>
-      `CAST(${decimalOf(column, isText)} AS DECIMAL(38, ${scale})) AS ${name}, ${digitsOf(column, isText)} AS d${name}`,
+    ({ name, column, scale }) => `CAST(${decimalOf(column, isText)} AS DECIMAL(38, ${scale})) AS ${name}`,
   );
   return `SELECT epoch_us(open_time) AS t, t AS seq, "open" AS o, high AS h, low AS l, "close" AS c,
       "count" AS n, ${sums.join(', ')}, "count" > 0 OR v > 0 AS traded
@@ -226,7 +214,7 @@ function klineRows(rows: string, isText: boolean): string {
 export function barsOf(rows: string, key: string, isText: boolean, order = 'seq'): string {
   const most = (name: string, which: 'max' | 'min'): string =>
     traded(isText ? `arg_${which}(${name}, CAST(${name} AS ${VOLUME}))` : `${which}(${name})`);
-  const sums = SUMS.map(({ name }) => `sum(${name}) AS ${name}, max(d${name}) AS d${name}`);
+  const sums = SUMS.map(({ name }) => `sum(${name}) AS ${name}`);
   return `SELECT ${key} AS b, ${traded(`arg_min(o, ${order})`)} AS o, ${most('h', 'max')} AS h, ${most('l', 'min')} AS l,
       ${traded(`arg_max(c, ${order})`)} AS c, ${sums.join(', ')}, CAST(sum(n) AS BIGINT) AS n,
       min(t) AS first_t, max(t) AS last_t, count(*) AS row_count
@@ -240,25 +228,23 @@ function traded(aggregate: string): string {
 /** The bars with those of `starts` that have no rows: flat, with the close `before`. Their `row_count` is NULL. */
 function withEmptyBars(bars: string, starts: string): string {
   const prices = ['o', 'h', 'l', 'c'].map((name) => `coalesce(${name}, before) AS ${name}`);
-  const sums = ['n', ...SUMS.flatMap(({ name }) => [name, `d${name}`])];
+  const sums = ['n', ...SUMS.map(({ name }) => name)];
   return `SELECT * REPLACE (${[...prices, ...sums.map((name) => `coalesce(${name}, 0) AS ${name}`)].join(', ')})
     FROM (SELECT *, last_value(c IGNORE NULLS) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING) AS before
       FROM (${bars}) FULL JOIN (${starts}) USING (b))`;
 }
 
 /**
- * The columns of the dataset from a bar. `open` and `close`: its times in microseconds. Sums become the nearest double, or a text with the
- * digits of the source. The cast from a decimal to a double rounds twice, that from a text does not.
+ * The columns of the dataset from a bar. `open` and `close`: its times in microseconds. Sums become the nearest double, or a text without
+ * zeros at its end. The cast from a decimal to a double rounds twice, that from a text does not.
  */
 export function barColumns(
   isText: boolean,
   times: { readonly open: string; readonly close: string },
 ): string {
-  const sums = SUMS.map(({ name, column, scale }) => {
+  const sums = SUMS.map(({ name, column }) => {
     const text = `CAST(${name} AS VARCHAR)`;
-    const value = isText
-      ? `CASE WHEN d${name} = 0 THEN split_part(${text}, '.', 1) ELSE left(${text}, length(${text}) - (${scale} - least(d${name}, ${scale}))) END`
-      : `CAST(${text} AS DOUBLE)`;
+    const value = isText ? `rtrim(rtrim(${text}, '0'), '.')` : `CAST(${text} AS DOUBLE)`;
     return `${value} AS ${quoteName(column)}`;
   });
   return `make_timestamp(${times.open}) AS open_time, make_timestamp(${times.close}) AS close_time,
