@@ -17,25 +17,15 @@ import { createAttempt } from '../../http/stack.js';
 import type { AttemptOptions, Stack } from '../../http/stack.js';
 import { egressGroupOf } from '../../http/throttle/group.js';
 import type { EgressGroup } from '../../http/throttle/group.js';
-import { socketsPerHost } from '../../http/transport/sockets.js';
 import { backingOf } from '../../files/backing.js';
 import { lakePaths, refuseLinkedFolders } from '../../lake/layout.js';
-import { memoryLimitBytes, openFiles } from '../../model/machine.js';
 import { proxiesOf, stateFolder } from '../../files/environment.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
-import { allowedInFlight, mostInFlight } from '../../run/queue/concurrency.js';
+import { mostInFlight } from '../../run/queue/concurrency.js';
 import { exchangeHosts } from '../../exchange/routes.js';
 import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
 import type { HostChecks } from './check-hosts.js';
-import {
-  bucketResult,
-  checkFolder,
-  checkLock,
-  checkFiles,
-  checkMemory,
-  checkVersions,
-  checkRedis,
-} from './check-machine.js';
+import { bucketResult, checkFolder, checkLock, checkVersions, checkRedis } from './check-machine.js';
 
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
 export async function doctor(run: LookUp): Promise<ExitCode> {
@@ -76,7 +66,7 @@ async function* runChecks(request: VerbRequest): AsyncGenerator<CheckResult> {
   try {
     const { redis } = resolved.options;
     const checks = [
-      checkMachine(request),
+      checkVersions(duckdbVersion),
       checkNetwork(request, requests),
       ...(redis === undefined ? [] : [asResult('redis', checkRedis(redis, group, clock), signal)]),
       checkDisks(request),
@@ -117,17 +107,6 @@ function bansOf({ resolved, surroundings, clock, observer }: VerbRequest): {
 async function whenAborted(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort');
   throw signal.reason as Error;
-}
-
-async function checkMachine({ resolved }: VerbRequest): Promise<readonly CheckResult[]> {
-  const { options } = resolved;
-  const most = allowedInFlight(options.concurrency);
-  const sockets = socketsPerHost({ ...options, mostInFlight: most });
-  return [
-    await checkVersions(duckdbVersion),
-    checkMemory(process.availableMemory(), memoryLimitBytes()),
-    checkFiles({ openFiles: openFiles(), most, sockets }),
-  ];
 }
 
 interface Requests {
