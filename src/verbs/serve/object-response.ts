@@ -1,11 +1,11 @@
-/** Sends an object: whole, in part, or as not modified. */
+/** Sends an object: whole or in part. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { DigestCache, StoredObject } from './object-store.js';
 import { etagOf, sidecarText, sizeOf, openObject, SIDECAR_SUFFIX } from './object-store.js';
 import { sendRefusal } from './refusal.js';
 
-/** Responds to GET and HEAD with 200, 206, 304 or 416. */
+/** Responds to GET and HEAD with 200, 206 or 416. */
 export async function sendObject(
   request: IncomingMessage,
   response: ServerResponse,
@@ -13,17 +13,12 @@ export async function sendObject(
   digests: DigestCache,
 ): Promise<void> {
   const size = sizeOf(object);
-  const headers = {
+  const validators = {
     ETag: await etagOf(object, digests),
     'Last-Modified': object.stats.mtime.toUTCString(),
-    'Accept-Ranges': 'bytes',
   };
-  if (isNotModified(request.headers, headers)) {
-    response.writeHead(304, headers).end();
-    return;
-  }
   // The CDN of the archive ignores a range on HEAD (observed).
-  const mayRange = request.method === 'GET' && rangeApplies(request.headers, headers);
+  const mayRange = request.method === 'GET' && rangeApplies(request.headers, validators);
   const range = mayRange ? readRange(request.headers.range, size) : undefined;
   if (range === 'unsatisfiable') {
     sendRefusal(response, 'InvalidRange', { headers: { 'Content-Range': `bytes */${size}` } });
@@ -31,7 +26,8 @@ export async function sendObject(
   }
   const part = range ?? { first: 0, last: size - 1 };
   response.writeHead(range === undefined ? 200 : 206, {
-    ...headers,
+    ...validators,
+    'Accept-Ranges': 'bytes',
     'Content-Type':
       object.virtual || object.path.endsWith(SIDECAR_SUFFIX) ? 'binary/octet-stream' : 'application/zip',
     'Content-Length': part.last - part.first + 1,
@@ -79,24 +75,11 @@ function readRange(header: string | undefined, size: number): ByteRange | 'unsat
   return { first, last: to === '' ? size - 1 : Math.min(Number(to), size - 1) };
 }
 
-/** The validators of one revision of an object: a quoted ETag, and an HTTP date in whole seconds. */
-type Validators = Readonly<Record<'ETag' | 'Last-Modified', string>>;
-
-/** True when the client's copy is current. An ETag takes precedence over a date (RFC 9110, 13.2.2). */
-function isNotModified(headers: IncomingHttpHeaders, validators: Validators): boolean {
-  const tags = headers['if-none-match'];
-  if (tags !== undefined) {
-    return (
-      tags.trim() === '*' || tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === validators.ETag)
-    );
-  }
-  const since = Date.parse(headers['if-modified-since'] ?? '');
-  return Date.parse(validators['Last-Modified']) <= since;
-}
-
 /** True when `Range` applies: the request has no `If-Range`, or one that names this revision. */
-function rangeApplies(headers: IncomingHttpHeaders, validators: Validators): boolean {
+function rangeApplies(
+  headers: IncomingHttpHeaders,
+  validators: Readonly<Record<'ETag' | 'Last-Modified', string>>,
+): boolean {
   const ifRange = headers['if-range'];
-  const { ETag: etag, 'Last-Modified': lastModified } = validators;
-  return ifRange === undefined || ifRange === etag || ifRange === lastModified;
+  return ifRange === undefined || ifRange === validators.ETag || ifRange === validators['Last-Modified'];
 }

@@ -127,7 +127,7 @@ async function answer(
 
 const BUCKET = '/data.binance.vision';
 
-const LISTING_PARAMETERS = ['prefix', 'delimiter', 'marker', 'list-type', 'max-keys'];
+const LISTING_PARAMETERS = ['prefix', 'delimiter', 'marker', 'max-keys'];
 
 /**
  * Reads the target of the request line, in virtual-host style (`/<key>`) or path style
