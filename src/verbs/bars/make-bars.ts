@@ -1,16 +1,16 @@
 /**
- * Makes the bars of a month in a table of DuckDB: `made`, with the columns of the dataset, `day` and `seq`. Bars that are absent because the
+ * Makes the bars of a month in a table of DuckDB: `made`, with the columns of the dataset and `day`. Bars that are absent because the
  * source lacks all of their rows have `is_made` false. `is_short`: the source lacks rows of the bar.
  */
 import type { Catalogue } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import type { DuckDbSession } from '../../convert/duckdb.js';
-import { quoteName, quoteText } from '../../convert/sql.js';
+import { quoteName } from '../../convert/sql.js';
 import { DAY_MS, parseDay, startOfDay } from '../../model/calendar.js';
 import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
 import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { missingDays, nextStart } from './source.js';
-import type { BarMonth, BarSource, Recipe, TimeRule, TradeRule } from './source.js';
+import type { BarMonth, BarRule, BarSource, Recipe } from './source.js';
 
 export interface BarTools {
   readonly engine: DuckDbSession;
@@ -19,59 +19,37 @@ export interface BarTools {
 }
 
 /** Creates the table `made`. Rejects if the rows cannot be read, or have numbers out of range. */
-export async function makeBars(tools: BarTools, recipe: Recipe, month: BarMonth): Promise<void> {
-  const { rule } = recipe;
-  const spans = rule.kind === 'time' ? [month.rows] : month.days.map((day) => ({ from: day, to: day + 1 }));
-  for (const [at, span] of spans.entries()) {
-    const bars =
-      rule.kind === 'time'
-        ? await timeBars(tools, { ...recipe, rule }, month)
-        : await tradeBars(tools, { ...recipe, rule }, month, span);
-    await tools.engine.run(
-      at === 0 ? `CREATE OR REPLACE TEMP TABLE made AS ${bars}` : `INSERT INTO made ${bars}`,
-    );
-  }
-}
-
-async function rowsOf(
-  { catalogue }: BarTools,
-  source: BarSource,
-  { from: files }: BarMonth,
-  days: DayRange,
-): Promise<string> {
-  const rows = await catalogue.relation([{ series: source.series, files }], days);
-  if (rows === undefined) throw new RangeError('no file has rows of these days');
-  return sourceRows(source, rows.sql);
-}
-
-/** The SELECT of the bars of a length. Bars outside of the starts of the month give only the close before an empty bar. */
-async function timeBars(
-  tools: BarTools,
-  { rule, source, isFilled }: Recipe & { readonly rule: TimeRule },
+export async function makeBars(
+  { engine, catalogue, exchange }: BarTools,
+  { rule, source, isFilled }: Recipe,
   month: BarMonth,
-): Promise<string> {
+): Promise<void> {
+  const relation = await catalogue.relation([{ series: source.series, files: month.from }], month.rows);
+  if (relation === undefined) throw new RangeError('no file has rows of these days');
   const { lengthMs } = rule;
-  const { rows: days, starts: { from, to } = { from: 0, to: 0 } } = month;
+  const {
+    rows: days,
+    starts: { from, to },
+  } = month;
   const lengthUs = lengthMs * 1000;
   const all = `SELECT unnest(range(${from * 1000}, ${to * 1000}, ${lengthUs})) AS b`;
   const lacksDays = lackingDays(source, days, lengthMs);
   // A day without source has no bars that begin on it, unless they are longer than a day.
   const starts = lengthMs > DAY_MS ? all : `SELECT b FROM (${all}) WHERE NOT ${lackingDays(source, days, 1)}`;
-  const own = barsOf(await rowsOf(tools, source, month, days), bucketOf(rule), source.isText);
+  // Bars outside of the starts of the month give only the close before an empty bar.
+  const own = barsOf(sourceRows(source, relation.sql), bucketOf(rule), source.isText);
   // Of klines, candles are counted; of trades, whole days.
   const isShort =
     source.series.dataset === 'klines'
       ? `coalesce(row_count, 0) < ${lengthMs / intervalMs(source.series.interval ?? '')}`
       : lacksDays;
   const isFirst = from === nextStart(rule, startOfDay(source.from, source.spec));
-  const columns = barColumns(source.isText, {
-    open: 'b',
-    close: `b + ${lengthUs} - ${inclusiveEnd(tools.exchange, source)}`,
-  });
-  return `SELECT CAST((b - ${source.spec.dayStartMs * 1000}) // ${DAY_MS * 1000} AS INTEGER) AS day, b AS seq,
+  const columns = barColumns(source.isText, `b + ${lengthUs} - ${inclusiveEnd(exchange, source)}`);
+  await engine.run(`CREATE OR REPLACE TEMP TABLE made AS
+    SELECT CAST((b - ${source.spec.dayStartMs * 1000}) // ${DAY_MS * 1000} AS INTEGER) AS day,
       row_count IS NOT NULL${isFilled ? ` OR (before IS NOT NULL AND NOT ${lacksDays})` : ''} AS is_made,
       ${isShort}${isFirst ? ' AND before IS NOT NULL' : ''} AS is_short, ${columns}
-    FROM (${withEmptyBars(own, starts)}) WHERE b IN (${starts})`;
+    FROM (${withEmptyBars(own, starts)}) WHERE b IN (${starts})`);
 }
 
 /** The microseconds from the last one of a bar to the next bar: from a day on, the times of a market are published in microseconds. */
@@ -91,54 +69,6 @@ function lackingDays(source: BarSource, { from, to }: DayRange, lengthMs: number
       return `(b < ${end * 1000} AND b + ${lengthMs * 1000} > ${begin * 1000})`;
     });
   return missing.length === 0 ? 'false' : `(${missing.join(' OR ')})`;
-}
-
-/** The SELECT of the bars of a day that close with the trade that makes them full. */
-async function tradeBars(
-  tools: BarTools,
-  { rule, source }: Recipe & { readonly rule: TradeRule },
-  month: BarMonth,
-  day: DayRange,
-): Promise<string> {
-  const rows = await rowsOf(tools, source, month, day);
-  await tools.engine.run(`CREATE OR REPLACE TEMP TABLE day_rows AS
-    SELECT row_number() OVER () - 1 AS number, * FROM (SELECT * FROM (${rows}) ORDER BY seq, t)`);
-  const list = (await startsOf(tools.engine, rule)).join(',');
-  const starts = `SELECT CAST(unnest(string_split(${quoteText(list)}, ',')) AS BIGINT) AS start`;
-  const own = `SELECT * FROM day_rows ASOF JOIN (${starts}) ON number >= start`;
-  return `SELECT ${day.from} AS day, b AS seq, true AS is_made, false AS is_short,
-      ${barColumns(source.isText, { open: 'first_t', close: 'last_t' })}
-    FROM (${barsOf(own, 'start', source.isText, 'number')})`;
-}
-
-const MEASURES = {
-  tick: { name: 'n', scale: 0 },
-  volume: { name: 'v', scale: 8 },
-  dollar: { name: 'q', scale: 16 },
-} as const;
-
-/** The numbers of the rows with which bars begin. A bar ends with the row that makes it full. */
-async function startsOf(session: DuckDbSession, { kind, size }: TradeRule): Promise<number[]> {
-  const { name, scale } = MEASURES[kind];
-  const [whole = '', fraction = ''] = size.split('.');
-  const full = BigInt(whole + fraction.padEnd(scale, '0'));
-  const result = await session.select(
-    `SELECT replace(CAST(${name} AS VARCHAR), '.', '') FROM day_rows ORDER BY number`,
-  );
-  const starts: number[] = [];
-  let sum = full;
-  let number = 0;
-  for await (const rows of result?.batches ?? []) {
-    for (const [measure] of rows) {
-      if (sum >= full) {
-        starts.push(number);
-        sum = 0n;
-      }
-      sum += BigInt(measure as string);
-      number += 1;
-    }
-  }
-  return starts;
 }
 
 // The SQL of bars. Sums are exact: numbers become decimals before they are added, and become a double or a text only after the last one.
@@ -208,16 +138,15 @@ function klineRows(rows: string, isText: boolean): string {
 }
 
 /**
- * The bars of rows, one for each value of `key`, from the rows in the order of `order`. A candle without trades repeats a price of before, so
- * it counts only if the bar has no trades.
+ * The bars of rows, one for each value of `key`. A candle without trades repeats a price of before, so it counts only if the bar has no
+ * trades.
  */
-export function barsOf(rows: string, key: string, isText: boolean, order = 'seq'): string {
+export function barsOf(rows: string, key: string, isText: boolean): string {
   const most = (name: string, which: 'max' | 'min'): string =>
     traded(isText ? `arg_${which}(${name}, CAST(${name} AS ${VOLUME}))` : `${which}(${name})`);
   const sums = SUMS.map(({ name }) => `sum(${name}) AS ${name}`);
-  return `SELECT ${key} AS b, ${traded(`arg_min(o, ${order})`)} AS o, ${most('h', 'max')} AS h, ${most('l', 'min')} AS l,
-      ${traded(`arg_max(c, ${order})`)} AS c, ${sums.join(', ')}, CAST(sum(n) AS BIGINT) AS n,
-      min(t) AS first_t, max(t) AS last_t, count(*) AS row_count
+  return `SELECT ${key} AS b, ${traded('arg_min(o, seq)')} AS o, ${most('h', 'max')} AS h, ${most('l', 'min')} AS l,
+      ${traded('arg_max(c, seq)')} AS c, ${sums.join(', ')}, CAST(sum(n) AS BIGINT) AS n, count(*) AS row_count
     FROM (${rows}) GROUP BY b`;
 }
 
@@ -235,24 +164,21 @@ function withEmptyBars(bars: string, starts: string): string {
 }
 
 /**
- * The columns of the dataset from a bar. `open` and `close`: its times in microseconds. Sums become the nearest double, or a text without
- * zeros at its end. The cast from a decimal to a double rounds twice, that from a text does not.
+ * The columns of the dataset from a bar that begins at `b`. `close`: its inclusive end in microseconds. Sums become the nearest double, or a text
+ * without zeros at its end. The cast from a decimal to a double rounds twice, that from a text does not.
  */
-export function barColumns(
-  isText: boolean,
-  times: { readonly open: string; readonly close: string },
-): string {
+export function barColumns(isText: boolean, close: string): string {
   const sums = SUMS.map(({ name, column }) => {
     const text = `CAST(${name} AS VARCHAR)`;
     const value = isText ? `rtrim(rtrim(${text}, '0'), '.')` : `CAST(${text} AS DOUBLE)`;
     return `${value} AS ${quoteName(column)}`;
   });
-  return `make_timestamp(${times.open}) AS open_time, make_timestamp(${times.close}) AS close_time,
+  return `make_timestamp(b) AS open_time, make_timestamp(${close}) AS close_time,
     o AS "open", h AS high, l AS low, c AS "close", n AS "count", ${sums.join(', ')}`;
 }
 
 /** The start of the bar of a row, in microseconds. */
-function bucketOf({ lengthMs, originMs }: TimeRule): string {
+function bucketOf({ lengthMs, originMs }: BarRule): string {
   const [length, origin] = [lengthMs * 1000, originMs * 1000];
   return `(t - ${origin}) // ${length} * ${length} + ${origin}`;
 }

@@ -55,8 +55,7 @@ export async function writeMonth(
   if (sum('rows') === 0) return undefined;
   const staged = join(await stagingFolder(paths), `${randomUUID()}.partial`);
   try {
-    // Bars by trades may have equal times, so `seq` has their order.
-    const rows = '(SELECT * FROM made WHERE is_made ORDER BY open_time, seq)';
+    const rows = '(SELECT * FROM made WHERE is_made ORDER BY open_time)';
     const files = month.from.map(({ path: from, sha256: digest }) => [basename(from), digest]);
     const metadata = fileMetadata(
       { exchange, tool: TOOL_VERSION, series, spec, settings, label: month.label },
