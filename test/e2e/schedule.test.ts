@@ -107,7 +107,7 @@ describe('the line for cron', () => {
   it('runs in an empty environment, prints nothing, and writes the data', async () => {
     const { stdout } = await cryptodlOk(['schedule', '--kind', 'cron', '--', ...command, '--jitter', '1ms'], {
       cwd,
-      env: { CRYPTODL_STATE_DIR: '' },
+      env: { CRYPTODL_STATE_DIR: '/state' },
     });
     expect(stdout).toMatch(/^CRON_TZ=UTC$/m);
     expect(lineOf(stdout)).toMatch(/^5 8 \* \* \* /);
@@ -132,7 +132,7 @@ describe('the line for cron', () => {
         env: {
           HOME: scratch,
           CRYPTODL_SYMBOLS: 'BTCUSDT',
-          CRYPTODL_STATE_DIR: '',
+          CRYPTODL_STATE_DIR: '/state',
           HTTPS_PROXY: 'http://127.0.0.1:3128',
         },
       },
@@ -145,7 +145,7 @@ describe('the line for cron', () => {
 
   it('has no fixed time from the environment, and keeps dates like yesterday as words', async () => {
     const asked = ['schedule', '--kind', 'cron', '--', 'vision', '--symbols', 'BTCUSDT', '--to', 'yesterday'];
-    const env = { CRYPTODL_NOW: '2026-11-21T12:00:00Z', CRYPTODL_STATE_DIR: '', HOME: scratch };
+    const env = { CRYPTODL_NOW: '2026-11-21T12:00:00Z', CRYPTODL_STATE_DIR: '/state', HOME: scratch };
     const { stdout, stderr } = await cryptodlOk(asked, { cwd: scratch, env });
     expect(lineOf(stdout)).not.toContain('2026');
     expect(lineOf(stdout)).toContain(' --to yesterday ');
@@ -223,7 +223,7 @@ describe('a proxy with a password', () => {
   it('of a config file stays there', async () => {
     writeFileSync(join(scratch, 'proxy.yaml'), `proxy: ${proxy}\n`);
     const asked = ['schedule', '--', 'vision', '--days', '7', '--config', 'proxy.yaml'];
-    const { stdout, stderr } = await cryptodlOk(asked, { cwd: scratch, env: { CRYPTODL_STATE_DIR: '' } });
+    const { stdout, stderr } = await cryptodlOk(asked, { cwd: scratch, env: { CRYPTODL_STATE_DIR: '/state' } });
     expect(lineOf(stdout)).toContain('--config proxy.yaml');
     expect(stdout + stderr).not.toContain('hunter2');
     expect(stderr).toBe('');
