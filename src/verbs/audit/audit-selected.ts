@@ -167,7 +167,7 @@ async function rebuildOf({ paths, exchange }: Session, month: AuditedMonth): Pro
   const lines = FORMATS.flatMap((format) => manifest[format].ofMonth(monthOf(period.from)) ?? []);
   const held = lines.filter((line) => !isFromRest(line)).map(({ settings }) => settings);
   const requests = held
-    .filter((settings) => reasonToKeep(month, settings) === undefined)
+    .filter((settings) => canRebuild(month, settings))
     .map((settings): SeriesRequest => ({
       series,
       settings,
@@ -177,19 +177,19 @@ async function rebuildOf({ paths, exchange }: Session, month: AuditedMonth): Pro
       rewrites: 'always',
       emptyDays: days.filter((day) => !month.days.has(day)),
     }));
-  const [why] = held.flatMap((settings) => reasonToKeep(month, settings) ?? []);
-  if (why !== undefined)
-    return { requests, mended: 0, note: `${seriesName(series)} ${month.month} is not rebuilt: ${why}` };
+  if (requests.length < held.length)
+    return {
+      requests,
+      mended: 0,
+      note: `${seriesName(series)} ${month.month} is not rebuilt: it is a zip, or of --cadence monthly, or one of its days has no daily object that can be read`,
+    };
   // A lake that holds the days instead of the month is free of them without a request.
   const holdsDays = FORMATS.some((format) => days.some((day) => manifest[format].hasDay(day)));
   return { requests, mended: requests.length > 0 || holdsDays ? mended : 0 };
 }
 
-function reasonToKeep(month: AuditedMonth, { format, cadence }: Settings): string | undefined {
-  if (format === 'zip') return 'the lake holds it as zip';
-  if (cadence === 'monthly') return 'the series was downloaded with --cadence monthly';
-  if (month.failed.size > 0) return 'one of its days could not be read';
-  return month.rowsWithoutDay > 0 ? 'the archive lacks the daily objects of some days' : undefined;
+function canRebuild({ failed, rowsWithoutDay }: AuditedMonth, { format, cadence }: Settings): boolean {
+  return format !== 'zip' && cadence !== 'monthly' && failed.size === 0 && rowsWithoutDay === 0;
 }
 
 /** Joins the months of one series and format into one request. */
