@@ -5,6 +5,7 @@ import type { Announcement, Observer } from '../model/observer.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import { inOptionNames } from './options.js';
 import type { LibraryVerb } from './options.js';
+import type { S3Credentials } from '../lake/s3/client.js';
 import { isRecord } from '../text/json.js';
 
 export interface Hooks {
@@ -14,16 +15,6 @@ export interface Hooks {
   /** For a lake in a bucket, or a function that gives them. Default: the places in which the tools of AWS look. */
   readonly s3Credentials?: S3Credentials | undefined;
 }
-
-/** In the form that the packages of AWS use. A function is called again before the credentials expire. */
-interface S3Keys {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string | undefined;
-  readonly expiration?: Date | undefined;
-}
-
-export type S3Credentials = S3Keys | (() => S3Keys | Promise<S3Keys>);
 
 /** The hooks of `vision`, `metrics` and `repair`. */
 export interface RunHooks extends Hooks {

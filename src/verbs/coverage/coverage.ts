@@ -128,11 +128,11 @@ class NextStep {
   line(): string | undefined {
     const given = (verb: VerbName, names: readonly FlagName[]): string[] =>
       givenWords(this.command.resolved, this.command.verbs[verb], names);
-    const days = ['--from', dayText(this.#from), '--to', dayText(this.#to - 1)];
-    if (this.#verbs.size > 0)
-      return [...this.#verbs]
-        .map((verb) => commandLine([verb, ...given(verb, LAYER), ...days, ...given(verb, ['format', 'now'])]))
-        .join(' && ');
+    const commands = [...this.#verbs].map((verb) => {
+      const days = ['--from', dayText(this.#from), '--to', dayText(this.#to - 1)];
+      return commandLine([verb, ...given(verb, LAYER), ...days, ...given(verb, ['format', 'now'])]);
+    });
+    if (commands.length > 0) return commands.join(' && ');
     const names: readonly FlagName[] = [...LAYER, 'format', 'symbols', 'now'];
     if (this.#isBetween) return commandLine(['repair', ...given('repair', names)]);
     if (!this.#isReported || this.failures === undefined) return undefined;
