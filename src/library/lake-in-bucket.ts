@@ -4,9 +4,8 @@ import { isLakeAddress } from '../model/lake-address.js';
 import type { VerbSpec } from '../plan/options/verb-spec.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import { libraryError } from './error.js';
-import type { Hooks } from './hooks.js';
-import { mapItems } from './items.js';
+import { libraryError, mapItems } from './items.js';
+import type { Hooks } from './options.js';
 import { isRecord } from '../text/json.js';
 
 type LakeRequest = Pick<VerbRequest, 'clock' | 'observer' | 'resolved' | 'surroundings'>;

@@ -144,7 +144,6 @@ describe('a lake in a bucket', () => {
       { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'not-the-secret-key' },
       'SignatureDoesNotMatch',
     ],
-    ['no key', { accessKeyId: 'AKIDEXAMPLE' }, 'the credentials of the bucket lack a part'],
     ['a function that rejects', () => Promise.reject(new Error('no vault')), 'were found: no vault'],
   ])('is refused with %s', async (_, s3Credentials, message) => {
     const hooks = { s3Credentials } as RunHooks;

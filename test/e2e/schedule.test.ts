@@ -107,7 +107,7 @@ describe('the line for cron', () => {
   it('runs in an empty environment, prints nothing, and writes the data', async () => {
     const { stdout } = await cryptodlOk(['schedule', '--kind', 'cron', '--', ...command, '--jitter', '1ms'], {
       cwd,
-      env: { CRYPTODL_STATE_DIR: '/state' },
+      env: { CRYPTODL_STATE_DIR: '' },
     });
     expect(stdout).toMatch(/^CRON_TZ=UTC$/m);
     expect(lineOf(stdout)).toMatch(/^5 8 \* \* \* /);
@@ -126,26 +126,25 @@ describe('the line for cron', () => {
 
   it('variables of this environment are in a warning, until the file of the environment is there', async () => {
     const { stdout, stderr } = await cryptodlOk(
-      ['schedule', '--kind', 'cron', '--', 'vision', '--days', '7'],
+      argv`schedule --kind cron -- vision --days 7 --state-dir state`,
       {
         cwd: scratch,
         env: {
           HOME: scratch,
           CRYPTODL_SYMBOLS: 'BTCUSDT',
-          CRYPTODL_STATE_DIR: '/state',
           HTTPS_PROXY: 'http://127.0.0.1:3128',
         },
       },
     );
-    expect(lineOf(stdout)).toContain(' vision --days 7 --quiet --jitter 10m');
+    expect(lineOf(stdout)).toContain(' vision --days 7 --state-dir state --quiet --jitter 10m');
     expect(stderr).toContain(
       'warning: CRYPTODL_SYMBOLS, HTTPS_PROXY: set in this environment but not in that',
     );
   });
 
   it('has no fixed time from the environment, and keeps dates like yesterday as words', async () => {
-    const asked = ['schedule', '--kind', 'cron', '--', 'vision', '--symbols', 'BTCUSDT', '--to', 'yesterday'];
-    const env = { CRYPTODL_NOW: '2026-11-21T12:00:00Z', CRYPTODL_STATE_DIR: '/state', HOME: scratch };
+    const asked = argv`schedule --kind cron -- vision --symbols BTCUSDT --state-dir state --to yesterday`;
+    const env = { CRYPTODL_NOW: '2026-11-21T12:00:00Z', HOME: scratch };
     const { stdout, stderr } = await cryptodlOk(asked, { cwd: scratch, env });
     expect(lineOf(stdout)).not.toContain('2026');
     expect(lineOf(stdout)).toContain(' --to yesterday ');
@@ -222,8 +221,8 @@ describe('a proxy with a password', () => {
 
   it('of a config file stays there', async () => {
     writeFileSync(join(scratch, 'proxy.yaml'), `proxy: ${proxy}\n`);
-    const asked = ['schedule', '--', 'vision', '--days', '7', '--config', 'proxy.yaml'];
-    const { stdout, stderr } = await cryptodlOk(asked, { cwd: scratch, env: { CRYPTODL_STATE_DIR: '/state' } });
+    const asked = argv`schedule -- vision --days 7 --state-dir state --config proxy.yaml`;
+    const { stdout, stderr } = await cryptodlOk(asked, { cwd: scratch });
     expect(lineOf(stdout)).toContain('--config proxy.yaml');
     expect(stdout + stderr).not.toContain('hunter2');
     expect(stderr).toBe('');

@@ -178,11 +178,10 @@ export class S3Access {
         secretAccessKey,
         sessionToken = '',
       } = await Promise.race([client.config.credentials(), late]);
-      if ([accessKeyId, secretAccessKey, `-${sessionToken}`].every((text) => /^[\x20-\x7e]+$/.test(text)))
-        return;
+      if (/^[\x20-\x7e]+$/.test(accessKeyId + secretAccessKey + sessionToken)) return;
       throw new CryptodlError(
         'lake-refused',
-        'the credentials of the bucket lack a part, or have a line break or a character that is not ASCII',
+        'the credentials of the bucket have a line break or a character that is not ASCII',
         { hint: CREDENTIALS },
       );
     } catch (error) {

@@ -35,10 +35,8 @@ import { writeNotice } from '../../lake/notice.js';
 import { fileSize } from '../../files/publish.js';
 import { dayText, monthOf } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
-import { makeBars } from './make-bars.js';
-import type { BarTools } from './make-bars.js';
-import { lostDays, writeMonth } from './write-month.js';
-import type { BarTarget, MonthFigures } from './write-month.js';
+import { makeBars, lostDays, writeMonth } from './make-bars.js';
+import type { BarTools, BarTarget, MonthFigures } from './make-bars.js';
 
 /** What was made, of one symbol or of all. The figures of months are 0 with --dry-run. */
 interface Amounts extends MonthFigures {

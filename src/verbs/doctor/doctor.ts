@@ -6,8 +6,15 @@ import type { ExitCode } from '../../model/exit-code.js';
 import { printable, printLines, absolutePath, shownPath } from '../../text/printable.js';
 import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
-import { asResult } from './check-result.js';
-import type { CheckResult, Status } from './check-result.js';
+import {
+  asResult,
+  bucketResult,
+  checkFolder,
+  checkLock,
+  checkVersions,
+  checkRedis,
+} from './check-machine.js';
+import type { CheckResult, Status } from './check-machine.js';
 import { existsSync } from 'node:fs';
 import { once, setMaxListeners } from 'node:events';
 import { duckdbVersion } from '../../convert/duckdb.js';
@@ -25,7 +32,6 @@ import { mostInFlight } from '../../run/queue/concurrency.js';
 import { exchangeHosts } from '../../exchange/routes.js';
 import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
 import type { HostChecks } from './check-hosts.js';
-import { bucketResult, checkFolder, checkLock, checkVersions, checkRedis } from './check-machine.js';
 
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
 export async function doctor(run: LookUp): Promise<ExitCode> {

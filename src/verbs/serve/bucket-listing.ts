@@ -1,9 +1,9 @@
 /** One page of the bucket listing: its query string, its entries in the folder, and its XML document. */
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DigestCache } from './object-store.js';
-import { etagOf, sizeOf } from './object-store.js';
 import {
+  etagOf,
+  sizeOf,
   isKeyPart,
   mayHaveSidecar,
   missingAsUndefined,
@@ -11,7 +11,8 @@ import {
   SIDECAR_SUFFIX,
   TOP_FOLDER,
 } from './object-store.js';
-import { element, XML_DECLARATION } from './refusal.js';
+import type { DigestCache } from './object-store.js';
+import type { ServerResponse } from 'node:http';
 
 /** A listing request, validated. */
 export interface ListingQuery {
@@ -177,3 +178,61 @@ export function listingXml(query: ListingQuery, page: ListingPage): string {
     '</ListBucketResult>',
   ].join('');
 }
+
+// S3 error responses, and helpers that write XML.
+
+/** Status and message of each error code of S3 that the server sends. */
+const REFUSALS = {
+  InternalError: [500, 'We encountered an internal error. Please try again.'],
+  InvalidArgument: [400, 'max-keys or delimiter is wrong; the only delimiter of this archive is /'],
+  InvalidRange: [416, 'The requested range is not satisfiable'],
+  InvalidURI: [400, "Couldn't parse the specified URI."],
+  MethodNotAllowed: [405, 'The specified method is not allowed against this resource.'],
+  NoSuchKey: [404, 'The specified key does not exist.'],
+} as const;
+
+export type RefusalCode = keyof typeof REFUSALS;
+
+/** Sends the error document, which repeats the requested key. Node drops the body for HEAD. */
+export function sendRefusal(
+  response: ServerResponse,
+  code: RefusalCode,
+  { key, headers = {} }: { readonly key?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+): void {
+  const [status, message] = REFUSALS[code];
+  const named = key === undefined ? '' : element('Key', key);
+  const facts = element('Code', code) + element('Message', message) + named;
+  const ids = '<RequestId>0000000000000000</RequestId><HostId>cryptodl</HostId>';
+  sendXml(response, status, `${XML_DECLARATION}<Error>${facts}${ids}</Error>`, headers);
+}
+
+/** Sends a complete XML document. */
+export function sendXml(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const bytes = Buffer.from(body);
+  response.writeHead(status, {
+    ...headers,
+    'Content-Type': 'application/xml',
+    'Content-Length': bytes.length,
+  });
+  response.end(bytes);
+}
+
+const NAMED: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+/** Text as XML content; control characters become numeric references, as S3 writes them. */
+function escapeXml(text: string): string {
+  // eslint-disable-next-line no-control-regex -- the expression must match control characters
+  return text.replace(/[&<>"\u0000-\u001f\u007f]/g, (c) => NAMED[c] ?? `&#x${c.charCodeAt(0).toString(16)};`);
+}
+
+/** One element with text content. */
+function element(name: string, text: string | number | boolean): string {
+  return `<${name}>${escapeXml(String(text))}</${name}>`;
+}
+
+const XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n';

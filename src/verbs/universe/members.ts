@@ -238,7 +238,7 @@ interface Listing {
 }
 
 /** Its `listings` are in order, at least one. */
-export type HeldSymbol = Awaited<ReturnType<typeof readHeldSymbols>>['symbols'][number];
+type HeldSymbol = Awaited<ReturnType<typeof readHeldSymbols>>['symbols'][number];
 
 /** A symbol without rows on so many days on which others have rows was listed again: its name may stand for another asset. */
 const RELISTED_DAYS = 30;
