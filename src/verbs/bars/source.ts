@@ -2,7 +2,6 @@
 import type { HeldSeries } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { hasTextNumbers, hasZonedTimes } from '../../lake/catalogue/views.js';
-import type { HeldObjects } from '../../lake/held-objects.js';
 import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { Series, Settings } from '../../model/task.js';
@@ -106,20 +105,15 @@ export function missingDays({ from, to, days }: BarSource): number[] {
   return eachDay({ from, to }).filter((day) => !days.has(day));
 }
 
-/**
- * The source with which the held bars were made last, so that a further source does not change them. Else the klines with the most days; of
- * equal ones, those of the longest interval, which have the fewest rows. Else aggTrades, then trades.
- */
-export function chooseSource(usable: readonly BarSource[], held: HeldObjects): BarSource | undefined {
-  const before = held.lastOfFile(held.newest()?.file ?? '')?.source;
-  const sameAsBefore = usable.find(({ series }) => sourceName(series) === before);
+/** The klines with the most days; of equal ones, those of the longest interval, which have the fewest rows. Else aggTrades, then trades. */
+export function chooseSource(usable: readonly BarSource[]): BarSource | undefined {
   const [best] = usable.toSorted(
     ({ series: a, days: ofA }, { series: b, days: ofB }) =>
       DATASETS.indexOf(a.dataset) - DATASETS.indexOf(b.dataset) ||
       ofB.size - ofA.size ||
       intervalMs(b.interval ?? '') - intervalMs(a.interval ?? ''),
   );
-  return sameAsBefore ?? best;
+  return best;
 }
 
 // The months of bars: the days of each file, and what its bars are made from. A bar belongs to the month of its start. A bar is made if its
