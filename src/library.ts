@@ -1,8 +1,8 @@
 /** `import { vision, sql } from 'cryptodl'`: the verbs of the program as functions that print nothing. docs/library.md explains them. */
 import { homedir } from 'node:os';
 import type { AuditItem } from './verbs/audit/compare-rows.js';
-import type { AuditSummary } from './verbs/audit/audit-selected.js';
-import type { ListFields } from './verbs/list/list-items.js';
+import type { AuditSummary } from './verbs/audit/audit.js';
+import type { ListFields } from './verbs/list/list.js';
 import type { Cell } from './convert/duckdb.js';
 import type { CoverageSummary as CoverageRecord } from './lake/catalogue/coverage-counts.js';
 import type { SeriesRecord } from './verbs/coverage/print-coverage.js';
@@ -10,13 +10,17 @@ import { startRun } from './run/run.js';
 import type { RunRequest } from './run/run.js';
 import { summaryOf } from './run/report/run-summary.js';
 import type { RunSummary } from './run/report/run-summary.js';
-import { CryptodlError, inLibraryErrors, libraryError } from './library/error.js';
-import { checkHooks, observerOf } from './library/hooks.js';
-import type { Hooks, RunHooks, S3Credentials } from './library/hooks.js';
-import { itemsOf, mapItems } from './library/items.js';
+import { CryptodlError, inLibraryErrors, libraryError, itemsOf, mapItems } from './library/items.js';
+import {
+  checkHooks,
+  observerOf,
+  callOf,
+  LIBRARY_VERBS,
+  rawValues,
+} from './library/options.js';
+import type { Hooks, RunHooks, LibraryVerb, OptionsOf } from './library/options.js';
+import type { S3Credentials } from './lake/s3/client.js';
 import type { Begun, Items, ItemsWithSummary } from './library/items.js';
-import { callOf, LIBRARY_VERBS, rawValues } from './library/options.js';
-import type { LibraryVerb, OptionsOf } from './library/options.js';
 import { onLake } from './library/lake-in-bucket.js';
 import { systemClock } from './model/clock.js';
 import { usage } from './model/errors.js';
@@ -95,7 +99,7 @@ export function list<Name extends ListName>(
     if (typeof what !== 'string') throw usage('list takes a name and an object of options', callOf('list'));
     const request = requestOf('list', options, hooks);
     return itemsOf(async function* (begun) {
-      const { listItems } = await import('./verbs/list/list-items.js');
+      const { listItems } = await import('./verbs/list/list.js');
       const { listName } = await import('./plan/options/periods.js');
       const name = listName(what) as Name;
       for await (const { fields } of listItems(name, { ...request, ...begun })) yield fields;
@@ -139,7 +143,7 @@ export function audit(
   hooks: Hooks = {},
 ): ItemsWithSummary<AuditItem, AuditSummary> {
   return lakeCall('audit', options, hooks, async function* (request) {
-    const { auditSelected, selectRebuilds } = await import('./verbs/audit/audit-selected.js');
+    const { auditSelected, selectRebuilds } = await import('./verbs/audit/audit.js');
     const tally = yield* auditSelected(request);
     if (request.resolved.options.prefer !== 'daily') return tally.summary();
     if (tally.rebuilds.length === 0) return tally.summary(0);

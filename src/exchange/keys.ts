@@ -35,11 +35,6 @@ export function madeKey(series: Series, period: Period): string {
   return keyWith('made', series, period);
 }
 
-/** The operand of `cryptodl bars` for the bars of an interval: `tick-500` → `tick:500`. */
-export function barOfInterval(interval: string): string {
-  return interval.replace(/^([a-z]+)-/, '$1:');
-}
-
 function keyWith(first: string, { market, dataset, interval, symbol }: Series, period: Period): string {
   return [first, market, dataset, interval, symbol, periodText(period)]
     .filter((part) => part !== undefined)

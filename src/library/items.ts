@@ -1,7 +1,10 @@
 /** The items of a call, read while it runs, and its summary. */
-import { CryptodlError, usage } from '../model/errors.js';
+import { CryptodlError as ProgramError, usage, toCryptodlError } from '../model/errors.js';
+import type { ErrorCode } from '../model/errors.js';
 import { SharedResources } from '../model/io.js';
-import { CryptodlError as LibraryError, libraryError } from './error.js';
+import { exitCodeOfError } from '../model/exit-code.js';
+import type { ExitCode } from '../model/exit-code.js';
+import { withAddresses } from '../text/mirror-roots.js';
 
 /** The call begins when the first item is read. Leaving the loop ends the call. */
 export interface Items<Item> extends AsyncIterable<Item> {
@@ -37,8 +40,8 @@ export interface Begun {
   readonly common: SharedResources;
 }
 
-function refuse(message: string): LibraryError {
-  return new LibraryError(usage(message));
+function refuse(message: string): CryptodlError {
+  return new CryptodlError(usage(message));
 }
 
 /** The items of a generator, which `begin` makes when the first item is read. `given`: the signal of the caller. */
@@ -58,7 +61,7 @@ export function itemsOf<Item, Summary>(
     const items = begin({ signal, common: UNDER_WAY.common });
     try {
       for (;;) {
-        if (signal.aborted) throw new CryptodlError('interrupted', 'the call was ended by its signal');
+        if (signal.aborted) throw new ProgramError('interrupted', 'the call was ended by its signal');
         const { done, value } = await items.next();
         if (done === true) {
           end = { summary: value };
@@ -110,5 +113,46 @@ export async function* mapItems<Item, Summary, NewItem, NewSummary>(
     }
   } finally {
     await items.return(undefined as never);
+  }
+}
+
+// The error of the library: a code, an exit code, and messages that name options.
+
+/** Errors that end a call, but not the same call at a later time. */
+const PASSING: ReadonlySet<ErrorCode> = new Set(['locked', 'unreachable', 'interrupted']);
+
+/** Compare `code`, not the message. */
+export class CryptodlError extends Error {
+  override readonly name = 'CryptodlError';
+  readonly code: ErrorCode;
+  /** The next step, if one is known. */
+  readonly hint: string | undefined;
+  /** The exit code of a command that ends with this error. */
+  readonly exitCode: ExitCode;
+  /** Whether the same call may succeed later. */
+  readonly retryable: boolean;
+
+  constructor(error: ProgramError) {
+    const { code, message, hint, cause } = error;
+    super(withAddresses(message), cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.hint = hint === undefined ? undefined : withAddresses(hint);
+    this.exitCode = exitCodeOfError(code);
+    this.retryable = error.retryable || PASSING.has(code);
+  }
+}
+
+/** Converts errors of the program and of disks. Errors of hooks and bugs stay as they are. */
+export function libraryError(error: unknown): unknown {
+  const known = toCryptodlError(error);
+  return known.code === 'bug' && known !== error ? error : new CryptodlError(known);
+}
+
+/** Calls the function and converts its errors. */
+export function inLibraryErrors<T>(act: () => T): T {
+  try {
+    return act();
+  } catch (error) {
+    throw libraryError(error);
   }
 }

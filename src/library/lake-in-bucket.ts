@@ -1,14 +1,11 @@
 /** Calls on a lake. The mirror of a lake in a bucket is open from the first item to the end of the call. */
 import { removeLeftovers, tempFolderOf } from '../files/temp-files.js';
-import { CryptodlError } from '../model/errors.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import type { VerbSpec } from '../plan/options/verb-spec.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
-import type { Credentials } from '../lake/s3/client.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import { libraryError } from './error.js';
-import type { Hooks, S3Credentials } from './hooks.js';
-import { mapItems } from './items.js';
+import { libraryError, mapItems } from './items.js';
+import type { Hooks } from './options.js';
 import { isRecord } from '../text/json.js';
 
 type LakeRequest = Pick<VerbRequest, 'clock' | 'observer' | 'resolved' | 'surroundings'>;
@@ -30,7 +27,7 @@ export async function* onLake<Item, Summary, Request extends LakeRequest>(
     surroundings,
     environment: process.env,
     warn: observer.warn.bind(observer),
-    ...(s3Credentials === undefined ? {} : { credentials: () => given(s3Credentials) }),
+    ...(s3Credentials === undefined ? {} : { credentials: s3Credentials }),
   }));
   let isClosed = false;
   try {
@@ -53,25 +50,4 @@ function inAddresses(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inAddresses);
   if (!isRecord(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
   return Object.fromEntries(Object.entries(value).map(([key, field]) => [key, inAddresses(field)]));
-}
-
-/** The errors contain no value. */
-async function given(s3Credentials: S3Credentials): Promise<Credentials> {
-  let found: unknown;
-  try {
-    found = typeof s3Credentials === 'function' ? await s3Credentials() : s3Credentials;
-  } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    throw new CryptodlError('lake-refused', `s3Credentials: ${text.slice(0, 300)}`, { cause: error });
-  }
-  const fields: Readonly<Record<string, unknown>> = isRecord(found) ? { ...found } : {};
-  const { accessKeyId, secretAccessKey, sessionToken, expiration } = fields;
-  if (typeof accessKeyId !== 'string' || typeof secretAccessKey !== 'string')
-    throw new CryptodlError('lake-refused', 's3Credentials gives no accessKeyId or no secretAccessKey');
-  return {
-    accessKeyId,
-    secretAccessKey,
-    ...(typeof sessionToken === 'string' ? { sessionToken } : {}),
-    ...(expiration instanceof Date ? { expiration } : {}),
-  };
 }

@@ -1,8 +1,8 @@
 /** The options of the library: the flags of each verb in camelCase, with types, and their conversion to the texts of flags. */
 import { usage } from '../model/errors.js';
 import { camelCase, flagSpec } from '../plan/options/flags.js';
-import { flagsOf } from '../plan/options/verb-spec.js';
 import type { CamelCase, FlagName, FlagNameIn, FlagNameOf, FlagValue } from '../plan/options/flags.js';
+import { flagsOf } from '../plan/options/verb-spec.js';
 import type { RawValues } from '../plan/options/resolve.js';
 import type { ALL, MarketAlias, MARKETS } from '../exchange/names.js';
 import { didYouMean } from '../text/did-you-mean.js';
@@ -15,6 +15,10 @@ import { repairVerb } from '../verbs/repair/command.js';
 import { sqlVerb } from '../verbs/sql/command.js';
 import { verifyVerb } from '../verbs/verify/command.js';
 import { visionVerb } from '../verbs/vision/command.js';
+import { SILENT_OBSERVER } from '../model/observer.js';
+import type { Announcement, Observer } from '../model/observer.js';
+import { withAddresses } from '../text/mirror-roots.js';
+import type { S3Credentials } from '../lake/s3/client.js';
 
 /** The verbs of the library. */
 export const LIBRARY_VERBS = {
@@ -106,4 +110,41 @@ function textOf(name: FlagName, value: unknown): string {
   if (typeof value === 'number') return kind === 'TIME' || kind === 'UNTIL' ? `${value}ms` : String(value);
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
   throw usage(`${camelCase(name)} is not a text, a number, a Date, true or false`);
+}
+
+// The hooks of a call: its signal, and functions that are called while it runs.
+
+export interface Hooks {
+  /** Ends the call. Committed data stays, and the call rejects with the code `interrupted`. */
+  readonly signal?: AbortSignal | undefined;
+  readonly onWarning?: ((message: string) => void) | undefined;
+  /** For a lake in a bucket, or a function that gives them. Default: the places in which the tools of AWS look. */
+  readonly s3Credentials?: S3Credentials | undefined;
+}
+
+/** The hooks of `vision`, `metrics` and `repair`. */
+export interface RunHooks extends Hooks {
+  /** Called once, before the first request for an object. */
+  readonly onPlan?: ((plan: Announcement) => void) | undefined;
+}
+
+const HOOKS: readonly (keyof RunHooks)[] = ['signal', 'onPlan', 'onWarning', 's3Credentials'];
+
+/** Throws a usage error for unknown hooks. */
+export function checkHooks(verb: LibraryVerb, hooks: unknown): void {
+  const isRun = verb === 'vision' || verb === 'metrics' || verb === 'repair';
+  const names: readonly string[] = HOOKS.filter((name) => isRun || name !== 'onPlan');
+  const hint = `hooks are ${names.join(', ')}`;
+  if (!isRecord(hooks) || hooks instanceof AbortSignal || hooks instanceof AbortController)
+    throw usage(`the last argument of ${verb} must be an object of hooks`, hint);
+  const unknown = Object.keys(hooks).find((key) => !names.includes(key));
+  if (unknown !== undefined) throw usage(`${verb} has no hook "${unknown}"`, hint);
+}
+
+export function observerOf({ onPlan, onWarning }: RunHooks): Observer {
+  return {
+    ...SILENT_OBSERVER,
+    announce: (plan) => onPlan?.(plan),
+    warn: (message) => onWarning?.(withAddresses(message)),
+  };
 }

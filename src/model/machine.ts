@@ -48,7 +48,7 @@ export function openFiles(root = '/'): number | undefined {
 }
 
 /** Open files of a run without its objects: streams, libraries, lock, journal, output files, and the sockets of the listing. */
-export const BASE_FILES = 72;
+const BASE_FILES = 72;
 /** Open files of an object in flight: two sockets (zip and sidecar) and two spool files (zip and CSV of a large object). */
 const FILES_PER_OBJECT = 4;
 

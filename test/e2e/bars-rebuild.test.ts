@@ -16,7 +16,6 @@ const DAYS = Array.from({ length: 14 }, (_, at) =>
   new Date(Date.UTC(2024, 0, 25 + at)).toISOString().slice(0, 10),
 );
 const LENGTHS = ['7m', '15m', '1h', '5h', '20h', '1d', '36h', '3d', '1w'];
-const BY_TRADES = ['tick:50', 'volume:70', 'dollar:500000'];
 const SETTINGS = [
   [],
   ['--numbers', 'string'],
@@ -42,8 +41,8 @@ it.each(sized([1, 2, 3, 4, 5, 6], [1, 5]))('seed %i', async (seed) => {
   const random = randomOf(seed);
   const one = <T>(list: readonly T[]): T => list[random(list.length)] as T;
   const dataset = one(['klines', 'aggTrades', 'trades']);
-  const bar = one(dataset === 'klines' ? LENGTHS : [...LENGTHS, ...BY_TRADES]);
-  const canFill = dataset !== 'klines' && LENGTHS.includes(bar);
+  const bar = one(LENGTHS);
+  const canFill = dataset !== 'klines';
   const words = ['bars', bar, '--now', NOW, ...(canFill && random(2) === 0 ? ['--fill-empty'] : [])];
   const settings = one(SETTINGS);
   const [archive, lake, other] = ['archive', 'lake', 'other'].map((name) =>

@@ -230,6 +230,16 @@ describe('a series', () => {
     await isValid(stderr);
   });
 
+  it('outside the days of a series are offered as a download that continues the series of the lake', async () => {
+    const lake = newLake({ BTCUSDT: {} });
+    const given = ['--market', 'um', '--symbols', '*', '--from', '2023-12-30'];
+    const { stderr } = await coverage(lake, ...given);
+    expect(stderr).toBe(
+      `next  cryptodl vision --out ${lake} --market um --from 2023-12-30 --to 2023-12-31 --now ${NOW}\n`,
+    );
+    await isValid(stderr);
+  });
+
   it('fetched before the end of a day lacks the rest of the day', async () => {
     const open = { verified: 'rest', open: true, rows: 721, last: '2024-01-10T12:00:00.000Z' };
     const [series] = await seriesOf(newLake({ BTCUSDT: { '2024-01-10': open } }));

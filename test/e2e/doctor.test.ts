@@ -76,7 +76,7 @@ function hostOf(url: string): string {
   return new URL(url).host;
 }
 
-const ORDER = 'versions memory files archive listing rest rest rest clock out state lock bans'.split(' ');
+const ORDER = 'versions archive listing rest rest rest clock out state lock bans'.split(' ');
 
 function containing(text: string): string {
   return expect.stringContaining(text) as string;
@@ -89,8 +89,8 @@ describe('without any problem', () => {
     const asked = venue.log.length;
     const { code, lines, stderr, of } = await doctor(['--out', lake]);
     expect([code, lines.map(({ check }) => check)]).toEqual([0, ORDER]);
-    // Disks and memory of a test machine may be slow, full or small.
-    const others = lines.filter(({ check }) => !['memory', 'out', 'state'].includes(check));
+    // Disks of a test machine may be full.
+    const others = lines.filter(({ check }) => !['out', 'state'].includes(check));
     expect(others.filter(({ status }) => status !== 'ok')).toEqual([]);
     expect(stderr).toMatch(/^\d+ ok, \d+ warn, 0 fail\n$/);
     expect(of('archive')[0]).toMatchObject({

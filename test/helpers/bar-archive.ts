@@ -89,22 +89,6 @@ export function timeBars(trades: readonly Trade[], lengthMs: number, originMs = 
   return [...groups].map(([start, own]) => barOf(own, start, start + lengthMs - 1));
 }
 
-/** Bars of one day that close with the trade with which `measure` reaches `full`. */
-export function fullBars(trades: readonly Trade[], full: bigint, measure: (trade: Trade) => bigint): Bar[] {
-  const bars: Bar[] = [];
-  let own: Trade[] = [];
-  let sum = 0n;
-  for (const trade of trades) {
-    own.push(trade);
-    sum += measure(trade);
-    if (sum < full && trade !== trades.at(-1)) continue;
-    bars.push(barOf(own, own[0]?.timeMs ?? 0, trade.timeMs));
-    own = [];
-    sum = 0n;
-  }
-  return bars;
-}
-
 /** Writes the trades of a day as the archive publishes them. */
 export function writeTrades(archive: string, symbol: string, day: string, trades: readonly Trade[]): void {
   const rows = trades.map(({ id, price, quantity, timeMs, isBuyerMaker }) =>

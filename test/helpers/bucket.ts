@@ -10,7 +10,7 @@ import { proxiesOf, surroundingsOf } from '../../src/files/environment.js';
 import { bucketPlace } from '../../src/plan/options/addresses.js';
 import { resolveOptions } from '../../src/plan/options/resolve.js';
 import type { RawValues } from '../../src/plan/options/resolve.js';
-import type { FindCredentials } from '../../src/lake/s3/client.js';
+import type { S3Credentials } from '../../src/lake/s3/client.js';
 import { LakeBucket } from '../../src/lake/s3/bucket.js';
 import { S3Server } from './s3-server.js';
 import type { S3ServerOptions } from './s3-server.js';
@@ -23,7 +23,7 @@ export interface BucketChoice {
   readonly observer?: Partial<Observer>;
   readonly signal?: AbortSignal;
   readonly partBytes?: number;
-  readonly credentials?: FindCredentials;
+  readonly credentials?: S3Credentials;
 }
 
 /** By default a failed request is sent again once, after a millisecond. */

@@ -56,8 +56,6 @@ export interface Page {
   readonly NextMarker?: string;
   readonly MaxKeys: string;
   readonly IsTruncated: string;
-  readonly KeyCount?: string;
-  readonly NextContinuationToken?: string;
   readonly Contents?: readonly { Key: string; LastModified: string; ETag: string; Size: string }[];
   readonly CommonPrefixes?: readonly { Prefix: string }[];
 }
@@ -87,11 +85,10 @@ export async function list(url: string, query: Readonly<Record<string, string>>)
 }
 
 /** Keys and common prefixes of a page, in the order in which S3 counts them. */
-export function entriesOf(page: Page, urlEncoded = false): string[] {
+export function entriesOf(page: Page): string[] {
   const keys = (page.Contents ?? []).map((object) => object.Key);
   const prefixes = (page.CommonPrefixes ?? []).map((common) => common.Prefix);
-  const entries = [...keys, ...prefixes].map((key) => (urlEncoded ? decodeURIComponent(key) : key));
-  return entries.sort(byBytes);
+  return [...keys, ...prefixes].sort(byBytes);
 }
 
 export function byBytes(a: string, b: string): number {

@@ -111,7 +111,7 @@ describe('bars and klines of one interval', () => {
     await cryptodlOk(['bars', '1h', '--out', later, '--now', scene.now]);
     const { stderr } = await exported('freqtrade', later, newTarget(), '-i', '1h');
     expect(stderr).toContain(
-      'left out: um bars 1h BTCUSDT: um klines 1h BTCUSDT goes to the same file, which lacks days that only this series has',
+      'left out: um bars 1h BTCUSDT: files of another series have the same names, and lack days of this one',
     );
   });
 });

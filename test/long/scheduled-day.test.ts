@@ -50,15 +50,24 @@ describe('the session of docs/automation.md', () => {
     archive = await startArchive(folder);
     mkdirSync(join(scratch, 'bin'));
     // The addresses and folders of a user's config file. Only this program has them in its environment.
-    const places = `CRYPTODL_ARCHIVE_URL=${archive.url} CRYPTODL_STATE_DIR='${join(scratch, 'state')}' CRYPTODL_NOW=2026-11-21T09:00:00Z`;
+    const places = [`CRYPTODL_ARCHIVE_URL=${archive.url}`, `CRYPTODL_STATE_DIR='${join(scratch, 'state')}'`];
+    const now = 'CRYPTODL_NOW=2026-11-21T09:00:00Z';
+    // The file that the scheduled line reads.
+    const settings = join(scratch, '.config/cryptodl');
+    mkdirSync(settings, { recursive: true });
+    const ofCron = [...places, 'CRYPTODL_NOW=2026-11-22T08:05:00Z'];
+    writeFileSync(join(settings, 'environment'), `${ofCron.join('\n')}\n`);
     const program = join(scratch, 'bin', 'cryptodl');
-    writeFileSync(program, `#!/bin/sh\nexec env ${places} '${process.execPath}' '${BIN}' "$@"\n`);
+    writeFileSync(
+      program,
+      `#!/bin/sh\nexec env ${places.join(' ')} ${now} '${process.execPath}' '${BIN}' "$@"\n`,
+    );
     chmodSync(program, 0o755);
   });
   afterAll(() => archive.close());
 
   async function run(line: string): Promise<{ code: number | null; said: string[]; stdout: string }> {
-    const env = { PATH: `${join(scratch, 'bin')}:/usr/bin:/bin` };
+    const env = { HOME: scratch, PATH: `${join(scratch, 'bin')}:/usr/bin:/bin` };
     const child = spawn('sh', ['-c', line], { cwd: scratch, env, stdio: ['ignore', 'pipe', 'pipe'] });
     const code = new Promise<number | null>((resolve) => child.once('close', resolve));
     const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
@@ -80,7 +89,6 @@ describe('the session of docs/automation.md', () => {
     const nextDay = cron
       .replace(/^5 8 \* \* \* /, '')
       .replaceAll('\\%', '%')
-      .replace('2026-11-21T09:00:00Z', '2026-11-22T08:05:00Z')
       .replace(/--jitter \S+/, '');
     expect(await run(nextDay)).toEqual({ code: 0, said: [], stdout: '' });
     expect((await run("cryptodl sql --out lake 'SELECT count(*) FROM um_klines'")).stdout).toContain('1488');

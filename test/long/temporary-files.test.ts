@@ -55,10 +55,6 @@ describe('files beside an output', () => {
   const verbs: readonly (readonly [string, readonly string[]])[] = [
     ['report', ['report', '--html', 'out.html']],
     ['plot', ['plot', 'BTCUSDT', '--html', 'out.html']],
-    [
-      'universe',
-      'universe --every day --window 1d --min-age 1d --as parquet --target out.parquet'.split(' '),
-    ],
   ];
 
   it.each(verbs)('of a killed %s are removed by another command that writes there', async (_, command) => {

@@ -96,8 +96,7 @@ describe('a file with other bytes', () => {
     async (part) => {
       const lake = `changed-${part}`;
       damaged('lake', lake, part);
-      // The files of symbols that are not selected tell the days of the market.
-      for (const symbols of ['*', 'BUSDT', '*,!BUSDT']) {
+      for (const symbols of ['*', 'BUSDT']) {
         const { code, stdout, stderr } = await universe(lake, '--symbols', symbols);
         expect([code, stdout]).toEqual([1, '']);
         expect(stderr).toContain(

@@ -7,13 +7,10 @@ import { startArchive } from '../helpers/archive.js';
 import type { TestArchive } from '../helpers/archive.js';
 import { FAST, argv, cryptodl, cryptodlOk, cryptodlProcessOk } from '../helpers/cli.js';
 import { scratchFolder } from '../helpers/folders.js';
-import { readParquet } from '../helpers/lake.js';
-import { useSql } from '../helpers/sql.js';
 import { daysBetween, writeTraded } from '../helpers/universe-archive.js';
 import type { DayVolume, TradedSymbol } from '../helpers/universe-archive.js';
 
 const scratch = scratchFolder();
-const query = useSql();
 const NOW = '2024-05-03T08:00:00Z';
 const LAST = '2024-05-02';
 let archive: TestArchive;
@@ -458,37 +455,6 @@ describe('forms', () => {
     expect(again.stdout).toBe(list);
   });
 
-  it('--as parquet writes the same rows, and replaces only its own files', async () => {
-    const target = join(scratch, 'universe.parquet');
-    const rows = rowsOf((await universe(...FEW)).stdout);
-    const args = [...FEW, '--as', 'parquet', '--target', target];
-    const { code, stdout } = await universe(...args);
-    expect([code, stdout]).toEqual([0, '']);
-    const read = await readParquet(target);
-    expect(read).toEqual(
-      rows.map(({ period, symbol, rank, value, days, firstDay }) => ({
-        period: new Date(period),
-        symbol,
-        rank,
-        quote_volume: Number(value),
-        days,
-        first_day: new Date(firstDay),
-      })),
-    );
-    expect((await universe(...args)).code).toBe(0);
-    // A Parquet file of another program.
-    await query(`COPY (SELECT 1 AS x) TO '${target}' (FORMAT parquet, KV_METADATA {made_by: 'other'})`);
-    expect((await universe(...args)).code).toBe(2);
-    expect(await readParquet(target)).toEqual([{ x: 1 }]);
-    writeFileSync(target, 'mine');
-    const refused = await universe(...args);
-    expect([refused.code, readFileSync(target, 'utf8')]).toEqual([2, 'mine']);
-    expect(refused.stderr).toContain('is not a Parquet file of cryptodl universe, and is not replaced');
-    expect((await universe(...args, '--force')).code).toBe(0);
-    expect(await readParquet(target)).toHaveLength(rows.length);
-    expect(readdirSync(scratch).filter((name) => name.includes('partial'))).toEqual([]);
-  });
-
   it.each([
     ['um', ['--contract', 'all', '-s', 'BTCUSDT,BTCUSDT_240628'], ['BTC/USDT:USDT', 'BTC/USDT:USDT-240628']],
     ['spot', ['--quote', 'USDT'], ['BTC/USDT']],
@@ -560,7 +526,7 @@ describe('mistakes', () => {
       'has the days 2024-01-01 … 2024-05-02, and no month of the range begins after 30 days of them',
       'change --from or --to',
     ],
-    ['--as parquet', '--as parquet needs --target', '--target universe'],
+    ['--as freqtrade', '--as freqtrade needs --target', '--target universe'],
     [
       '--out nowhere',
       'nowhere has no um klines with an interval of at most 1d',

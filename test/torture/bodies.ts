@@ -74,15 +74,14 @@ function listingPage(
   const commonPrefixes = folders.map((folder) => `${FOLDER}${folder}/`);
   const last = [...objects.map(({ key }) => key), ...commonPrefixes].at(-1) ?? FOLDER;
   const query = {
-    isV2: version === 2,
     prefix: FOLDER,
     delimiter: '/' as const,
     maxKeys: 1000,
-    urlEncoded: false,
     after: '',
   };
   const page = { objects, commonPrefixes, resumeAfter: more ? last : undefined };
-  return Buffer.from(listingXml(query, page));
+  const text = listingXml(query, page);
+  return Buffer.from(version === 1 ? text : text.replaceAll('NextMarker', 'NextContinuationToken'));
 }
 
 const days = Array.from({ length: 6 }, (_, at) => `BTCUSDT-1m-2024-01-${10 + at}.zip`);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CryptodlError, libraryError } from '../../src/library/error.js';
+import { CryptodlError, libraryError } from '../../src/library/items.js';
 import { CryptodlError as ProgramError } from '../../src/model/errors.js';
 
 it('an error of the library has the code, the exit code, the cause and the next step', () => {

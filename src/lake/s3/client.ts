@@ -17,15 +17,17 @@ import { CREDENTIALS, errorName, hideIn, HINTS, readRefusals } from './refusals.
 export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 export type Client = S3Client;
 
-export interface Credentials {
+/** In the form that the packages of AWS use. A function is called again before the credentials expire. */
+interface S3Keys {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
   readonly expiration?: Date;
 }
 
+export type S3Credentials = S3Keys | (() => Promise<S3Keys>);
+
 type Environment = Readonly<Record<string, string | undefined>>;
-export type FindCredentials = () => Promise<Credentials>;
 
 export interface ClientOptions {
   readonly address: LakeAddress;
@@ -42,7 +44,7 @@ export interface ClientOptions {
   readonly counts: RequestCounts;
   readonly environment: Environment;
   /** Default: the places in which the tools of AWS look. */
-  readonly credentials?: FindCredentials | undefined;
+  readonly credentials?: S3Credentials | undefined;
 }
 
 /** The fields of a request of the SDK that count. */
@@ -335,7 +337,7 @@ function trimmed(text = ''): string | undefined {
 }
 
 /** Undefined without both keys. */
-function ofEnvironment(environment: Environment): Credentials | undefined {
+function ofEnvironment(environment: Environment): S3Keys | undefined {
   const accessKeyId = trimmed(environment['AWS_ACCESS_KEY_ID']);
   const secretAccessKey = trimmed(environment['AWS_SECRET_ACCESS_KEY']);
   const sessionToken = trimmed(environment['AWS_SESSION_TOKEN']);

@@ -148,10 +148,10 @@ export const UNIVERSE_FLAGS = section({ group: 'What' })({
   as: {
     group: 'How',
     value: 'FORM',
-    doc: 'csv, list, parquet or freqtrade; csv: a line per period and symbol; list: each symbol once, for --symbols @FILE; parquet: the rows of csv as a file; freqtrade: a file of pairs for each period',
-    ...oneOf(['csv', 'list', 'parquet', 'freqtrade']),
+    doc: 'csv, list or freqtrade; csv: a line per period and symbol; list: each symbol once, for --symbols @FILE; freqtrade: a file of pairs for each period',
+    ...oneOf(['csv', 'list', 'freqtrade']),
     default: 'csv',
-    aka: ['format', 'output-format', 'csv', 'parquet', 'freqtrade'],
+    aka: ['format', 'output-format', 'csv', 'freqtrade'],
   },
 });
 

@@ -18,7 +18,7 @@ import type { SeriesRequest } from '../../plan/series-request.js';
 import { selectHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
 import { restOffer } from '../../plan/select/rest-offer.js';
 import type { RunSelection } from '../../plan/select/selection.js';
-import { barOfInterval, cadencesOf, periodOf } from '../../exchange/keys.js';
+import { cadencesOf, periodOf } from '../../exchange/keys.js';
 import { findDataset, isArchived, isMade } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { shellWord } from '../../text/printable.js';
@@ -88,7 +88,7 @@ export async function selectRepairs(
 /** No download has bars: they are made again from other rows of the lake. */
 function barsAgain(series: Series, out: string): string {
   const { market, dataset, interval = '', symbol } = series;
-  const words = [dataset, barOfInterval(interval), '--market', market, '--symbols', symbol, '--out', out];
+  const words = [dataset, interval, '--market', market, '--symbols', symbol, '--out', out];
   return `${seriesName(series)} has lost bars, and no download has them; to make them again: cryptodl ${words.map(shellWord).join(' ')}`;
 }
 

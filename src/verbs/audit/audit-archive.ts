@@ -1,5 +1,5 @@
 /** Downloads the monthly and daily objects of each month into a spool folder, audits them and deletes them. */
-import { dayOf, dayPeriod, dayText, eachDay, monthOf, monthStart, monthText } from '../../model/calendar.js';
+import { dayOf, dayPeriod, eachDay, monthOf, monthStart, monthText } from '../../model/calendar.js';
 import type { DuckDbSession, Engine, VerbEngine } from '../../convert/duckdb.js';
 import { toCryptodlError, usage } from '../../model/errors.js';
 import { AUDITED, compareRows, dayExpression, withRows } from './compare-rows.js';
@@ -10,7 +10,7 @@ import type { SeriesListing } from '../../plan/series-listing.js';
 import { FORMATS } from '../../model/task.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Series } from '../../model/task.js';
 import { cadencesOf } from '../../exchange/keys.js';
-import { archivedColumns, findDataset, isArchived, rowSeconds } from '../../exchange/exchange-spec.js';
+import { archivedColumns, findDataset, isArchived } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { ReadObjects } from '../../convert/read-objects.js';
@@ -151,7 +151,7 @@ function ordinalOf({ period }: ArchiveObject): number {
 /** The relation `rows` must hold the rows of all objects. `keys`: their keys by ordinal. */
 async function compareObjects(
   session: DuckDbSession,
-  { spec, series, days, holes }: Month,
+  { spec, days, holes }: Month,
   keys: ReadonlyMap<number, string>,
 ): Promise<Comparison> {
   const ids = await missingIds(session, spec, keys);
@@ -165,14 +165,7 @@ async function compareObjects(
   ))
     if (isOfMonth === true) monthly.set(Number(of), Number(n));
     else rows += Number(n);
-  const known = [...monthly.keys()];
   const withoutDay = days.filter((one) => !keys.has(one));
-  const isBetween = (one: number): boolean => one > (known[0] ?? 0) && one < (known.at(-1) ?? 0);
-  const lacking = withoutDay.filter((one) => isBetween(one) && !monthly.has(one));
-  const isShort = rowSeconds(spec, series.interval) !== undefined && lacking.length > 0;
-  const short: AuditFinding[] = isShort
-    ? [{ kind: 'short-month', key, rows: 0, days: lacking.map(dayText) }]
-    : [];
   // Rows of a hole are rows that only the monthly object has; a day before the first daily object proves nothing.
   const uncompared = withoutDay.filter((one) => !holes.has(one));
   const all = `rows WHERE ${OF_MONTH}`;
@@ -185,7 +178,7 @@ async function compareObjects(
       ])
     : [];
   return {
-    findings: [...found, ...short, ...ids],
+    findings: [...found, ...ids],
     rows,
     rowsWithoutDay: withoutDay.reduce((sum, one) => sum + (monthly.get(one) ?? 0), 0),
   };

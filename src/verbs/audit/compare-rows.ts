@@ -20,11 +20,10 @@ export interface AuditFinding {
   /**
    * - `rows-missing`: rows that only the daily objects have. `rows-extra`: rows that only the monthly object has.
    * - `rows-differ`: rows with the same key and different values.
-   * - `short-month`: the monthly object lacks days between its first and last row, and they have no daily object.
    * - `ids-missing`: ids that no object has.
    * Against REST, `rows-missing` are rows that only REST has, and `rows-extra` rows that only the lake has.
    */
-  readonly kind: 'rows-missing' | 'rows-extra' | 'rows-differ' | 'short-month' | 'ids-missing';
+  readonly kind: 'rows-missing' | 'rows-extra' | 'rows-differ' | 'ids-missing';
   /** Key of the affected object. */
   readonly key: string;
   /** Number of affected rows (or ids). */

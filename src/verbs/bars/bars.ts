@@ -35,10 +35,8 @@ import { writeNotice } from '../../lake/notice.js';
 import { fileSize } from '../../files/publish.js';
 import { dayText, monthOf } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
-import { makeBars } from './make-bars.js';
-import type { BarTools } from './make-bars.js';
-import { lostDays, writeMonth } from './write-month.js';
-import type { BarTarget, MonthFigures } from './write-month.js';
+import { makeBars, lostDays, writeMonth } from './make-bars.js';
+import type { BarTools, BarTarget, MonthFigures } from './make-bars.js';
 
 /** What was made, of one symbol or of all. The figures of months are 0 with --dry-run. */
 interface Amounts extends MonthFigures {
@@ -215,7 +213,7 @@ async function buildSymbol(
   try {
     const folder = join(session.paths.root, seriesFolder(session.exchange.name, series));
     const { parquet: held } = await (writing?.lake ?? session).manifests.of(folder);
-    const source = chooseSource(sources, held);
+    const source = chooseSource(sources);
     if (source === undefined) return failed(`${usable.map(seriesName).join(', ')}: no files`);
     const name = sourceName(source.series);
     if (source.fault !== undefined) return { ...failed(`${name}: ${source.fault}`), source: name };
@@ -256,17 +254,16 @@ async function buildSeries(build: Build, target: BarTarget): Promise<BuiltSeries
   return { ...nothing, outcome: 'empty', text };
 }
 
-/** The months whose file is not there with its size, or was made from something else. A change of the source concerns months outside of the range too. */
+/** The months of the range whose file is not there with its size, or was made from something else. */
 async function monthsToMake(
   { isChosen, session }: Build,
   all: readonly BarMonth[],
-  { held, folder, source }: BarTarget,
+  { held, folder }: BarTarget,
 ): Promise<BarMonth[]> {
   const months: BarMonth[] = [];
   for (const month of all) {
+    if (!isChosen(month.month)) continue;
     const last = held.inFile(month.file).length === 0 ? undefined : held.lastOfFile(month.file);
-    const isOfOther = last !== undefined && last.source !== sourceName(source.series);
-    if (!isChosen(month.month) && !isOfOther) continue;
     const isUpToDate =
       last?.sha256 === month.sha256 && (await fileSize(join(folder, month.file))) === last.fileBytes;
     if (session.options.force || !isUpToDate) months.push(month);

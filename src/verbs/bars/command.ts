@@ -6,7 +6,7 @@ import type { VerbCommand } from '../../run/verb.js';
 export const barsVerb = {
   name: 'bars',
   operand: '<bar>',
-  doc: 'make bars of any length from rows of the lake; of klines, aggTrades or trades, into the lake; 15m, 7m, 2h, 3d or 1w, or bars by trades: tick:500, volume:1000, dollar:1000000',
+  doc: 'make bars of any length from rows of the lake; of klines, aggTrades or trades, into the lake; for example 15m, 7m, 2h, 3d or 1w',
   exits: {
     ...BASE_EXITS,
     4: 'not made; a symbol has no source, a file of its source is missing or damaged',
@@ -15,7 +15,7 @@ export const barsVerb = {
   examples: [
     "cryptodl bars 15m -s '*USDT'",
     'cryptodl bars 4h -s BTCUSDT,ETHUSDT --dry-run',
-    'cryptodl bars volume:1000 --dataset aggTrades -s BTCUSDT',
+    'cryptodl bars 7m --dataset aggTrades -s BTCUSDT',
   ],
   aka: ['resample', 'aggregate'],
   flags: [...SERIES_FLAGS, ...RANGE_FLAGS, 'fill-empty', 'out', 'force', 'dry-run', 'json'],

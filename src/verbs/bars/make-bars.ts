@@ -1,16 +1,34 @@
 /**
- * Makes the bars of a month in a table of DuckDB: `made`, with the columns of the dataset, `day` and `seq`. Bars that are absent because the
+ * Makes the bars of a month in a table of DuckDB: `made`, with the columns of the dataset and `day`. Bars that are absent because the
  * source lacks all of their rows have `is_made` false. `is_short`: the source lacks rows of the bar.
  */
 import type { Catalogue } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
-import type { DuckDbSession } from '../../convert/duckdb.js';
-import { quoteName, quoteText } from '../../convert/sql.js';
-import { DAY_MS, parseDay, startOfDay } from '../../model/calendar.js';
+import type { DuckDbSession, Row } from '../../convert/duckdb.js';
+import { quoteName } from '../../convert/sql.js';
+import { DAY_MS, parseDay, startOfDay, dayPeriod, dayText } from '../../model/calendar.js';
 import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
-import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
-import { missingDays, nextStart } from './source.js';
-import type { BarMonth, BarSource, Recipe, TimeRule, TradeRule } from './source.js';
+import type { ExchangeSpec, DatasetSpec } from '../../exchange/exchange-spec.js';
+import { missingDays, nextStart, ruleText, sourceName } from './source.js';
+import type { BarMonth, BarRule, BarSource, Recipe } from './source.js';
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { isoInstant } from '../../convert/row-times.js';
+import { readFooter } from '../../convert/parquet-footer.js';
+import { copyTo } from '../../convert/statements.js';
+import type { LakeParts, Session } from '../../run/session.js';
+import { commitFiles } from '../../lake/commit-journal.js';
+import type { HeldObjects } from '../../lake/held-objects.js';
+import { seriesFolder, stagingFolder } from '../../lake/layout.js';
+import type { ManifestLine, ObjectLine } from '../../model/manifest-line.js';
+import { fileFacts, fileSize } from '../../files/publish.js';
+import { moveToQuarantine } from '../../lake/quarantine.js';
+import type { Series } from '../../model/task.js';
+import { TOOL_VERSION } from '../../model/version.js';
+import { madeKey } from '../../exchange/keys.js';
+import { droppedLine } from '../../lake/write/commit.js';
+import { fileMetadata } from '../../lake/write/make-file.js';
 
 export interface BarTools {
   readonly engine: DuckDbSession;
@@ -19,59 +37,37 @@ export interface BarTools {
 }
 
 /** Creates the table `made`. Rejects if the rows cannot be read, or have numbers out of range. */
-export async function makeBars(tools: BarTools, recipe: Recipe, month: BarMonth): Promise<void> {
-  const { rule } = recipe;
-  const spans = rule.kind === 'time' ? [month.rows] : month.days.map((day) => ({ from: day, to: day + 1 }));
-  for (const [at, span] of spans.entries()) {
-    const bars =
-      rule.kind === 'time'
-        ? await timeBars(tools, { ...recipe, rule }, month)
-        : await tradeBars(tools, { ...recipe, rule }, month, span);
-    await tools.engine.run(
-      at === 0 ? `CREATE OR REPLACE TEMP TABLE made AS ${bars}` : `INSERT INTO made ${bars}`,
-    );
-  }
-}
-
-async function rowsOf(
-  { catalogue }: BarTools,
-  source: BarSource,
-  { from: files }: BarMonth,
-  days: DayRange,
-): Promise<string> {
-  const rows = await catalogue.relation([{ series: source.series, files }], days);
-  if (rows === undefined) throw new RangeError('no file has rows of these days');
-  return sourceRows(source, rows.sql);
-}
-
-/** The SELECT of the bars of a length. Bars outside of the starts of the month give only the close before an empty bar. */
-async function timeBars(
-  tools: BarTools,
-  { rule, source, isFilled }: Recipe & { readonly rule: TimeRule },
+export async function makeBars(
+  { engine, catalogue, exchange }: BarTools,
+  { rule, source, isFilled }: Recipe,
   month: BarMonth,
-): Promise<string> {
+): Promise<void> {
+  const relation = await catalogue.relation([{ series: source.series, files: month.from }], month.rows);
+  if (relation === undefined) throw new RangeError('no file has rows of these days');
   const { lengthMs } = rule;
-  const { rows: days, starts: { from, to } = { from: 0, to: 0 } } = month;
+  const {
+    rows: days,
+    starts: { from, to },
+  } = month;
   const lengthUs = lengthMs * 1000;
   const all = `SELECT unnest(range(${from * 1000}, ${to * 1000}, ${lengthUs})) AS b`;
   const lacksDays = lackingDays(source, days, lengthMs);
   // A day without source has no bars that begin on it, unless they are longer than a day.
   const starts = lengthMs > DAY_MS ? all : `SELECT b FROM (${all}) WHERE NOT ${lackingDays(source, days, 1)}`;
-  const own = barsOf(await rowsOf(tools, source, month, days), bucketOf(rule), source.isText);
+  // Bars outside of the starts of the month give only the close before an empty bar.
+  const own = barsOf(sourceRows(source, relation.sql), bucketOf(rule), source.isText);
   // Of klines, candles are counted; of trades, whole days.
   const isShort =
     source.series.dataset === 'klines'
       ? `coalesce(row_count, 0) < ${lengthMs / intervalMs(source.series.interval ?? '')}`
       : lacksDays;
   const isFirst = from === nextStart(rule, startOfDay(source.from, source.spec));
-  const columns = barColumns(source.isText, {
-    open: 'b',
-    close: `b + ${lengthUs} - ${inclusiveEnd(tools.exchange, source)}`,
-  });
-  return `SELECT CAST((b - ${source.spec.dayStartMs * 1000}) // ${DAY_MS * 1000} AS INTEGER) AS day, b AS seq,
+  const columns = barColumns(source.isText, `b + ${lengthUs} - ${inclusiveEnd(exchange, source)}`);
+  await engine.run(`CREATE OR REPLACE TEMP TABLE made AS
+    SELECT CAST((b - ${source.spec.dayStartMs * 1000}) // ${DAY_MS * 1000} AS INTEGER) AS day,
       row_count IS NOT NULL${isFilled ? ` OR (before IS NOT NULL AND NOT ${lacksDays})` : ''} AS is_made,
       ${isShort}${isFirst ? ' AND before IS NOT NULL' : ''} AS is_short, ${columns}
-    FROM (${withEmptyBars(own, starts)}) WHERE b IN (${starts})`;
+    FROM (${withEmptyBars(own, starts)}) WHERE b IN (${starts})`);
 }
 
 /** The microseconds from the last one of a bar to the next bar: from a day on, the times of a market are published in microseconds. */
@@ -93,57 +89,9 @@ function lackingDays(source: BarSource, { from, to }: DayRange, lengthMs: number
   return missing.length === 0 ? 'false' : `(${missing.join(' OR ')})`;
 }
 
-/** The SELECT of the bars of a day that close with the trade that makes them full. */
-async function tradeBars(
-  tools: BarTools,
-  { rule, source }: Recipe & { readonly rule: TradeRule },
-  month: BarMonth,
-  day: DayRange,
-): Promise<string> {
-  const rows = await rowsOf(tools, source, month, day);
-  await tools.engine.run(`CREATE OR REPLACE TEMP TABLE day_rows AS
-    SELECT row_number() OVER () - 1 AS number, * FROM (SELECT * FROM (${rows}) ORDER BY seq, t)`);
-  const list = (await startsOf(tools.engine, rule)).join(',');
-  const starts = `SELECT CAST(unnest(string_split(${quoteText(list)}, ',')) AS BIGINT) AS start`;
-  const own = `SELECT * FROM day_rows ASOF JOIN (${starts}) ON number >= start`;
-  return `SELECT ${day.from} AS day, b AS seq, true AS is_made, false AS is_short,
-      ${barColumns(source.isText, { open: 'first_t', close: 'last_t' })}
-    FROM (${barsOf(own, 'start', source.isText, 'number')})`;
-}
-
-const MEASURES = {
-  tick: { name: 'n', scale: 0 },
-  volume: { name: 'v', scale: 8 },
-  dollar: { name: 'q', scale: 16 },
-} as const;
-
-/** The numbers of the rows with which bars begin. A bar ends with the row that makes it full. */
-async function startsOf(session: DuckDbSession, { kind, size }: TradeRule): Promise<number[]> {
-  const { name, scale } = MEASURES[kind];
-  const [whole = '', fraction = ''] = size.split('.');
-  const full = BigInt(whole + fraction.padEnd(scale, '0'));
-  const result = await session.select(
-    `SELECT replace(CAST(${name} AS VARCHAR), '.', '') FROM day_rows ORDER BY number`,
-  );
-  const starts: number[] = [];
-  let sum = full;
-  let number = 0;
-  for await (const rows of result?.batches ?? []) {
-    for (const [measure] of rows) {
-      if (sum >= full) {
-        starts.push(number);
-        sum = 0n;
-      }
-      sum += BigInt(measure as string);
-      number += 1;
-    }
-  }
-  return starts;
-}
-
 // The SQL of bars. Sums are exact: numbers become decimals before they are added, and become a double or a text only after the last one.
 // Relations have `t` (microseconds), `seq` (the order of rows), open, high, low and close as `o`, `h`, `l`, `c`, volumes as decimals `v`, `q`,
-// `tv`, `tq`, trades as `n`, and the digits after the point of volumes that are text as `dv`, `dq`, `dtv` and `dtq`.
+// `tv`, `tq`, and trades as `n`.
 
 /** Digits after the point of sums. The exchange publishes at most 8; a price times a quantity has 16. */
 const SUMS = [
@@ -168,14 +116,6 @@ function decimalOf(expression: string, isText: boolean, type = VOLUME): string {
   return `CASE WHEN abs(${expression}) < ${DIRECT_BELOW} THEN CAST(${expression} AS ${type}) ELSE CAST(CAST(${expression} AS VARCHAR) AS ${type}) END`;
 }
 
-/** The digits after the point of a text, which may have an exponent: 1.5E-7 has 8. */
-function digitsOf(expression: string, isText: boolean): string {
-  if (!isText) return '0';
-  const fraction = `length(split_part(split_part(lower(${expression}), 'e', 1), '.', 2))`;
-  const exponent = `coalesce(TRY_CAST(nullif(split_part(lower(${expression}), 'e', 2), '') AS INTEGER), 0)`;
-  return `greatest(${fraction} - ${exponent}, 0)`;
-}
-
 /** The rows of a source, from its SELECT. */
 export function sourceRows({ series, spec, isText }: BarSource, rows: string): string {
   if (series.dataset === 'klines') return klineRows(rows, isText);
@@ -187,14 +127,11 @@ export function sourceRows({ series, spec, isText }: BarSource, rows: string): s
   const trades = isAggregated ? 'last_trade_id - first_trade_id + 1' : '1';
   const base = spec.columns.some(({ name }) => name === 'base_qty') ? 'base_qty' : undefined;
   const [price, amount] = [decimalOf('price', isText, FACTOR), decimalOf(quantity ?? '', isText, FACTOR)];
-  const [q, dq] =
-    base === undefined
-      ? [`${price} * ${amount}`, `${digitsOf('price', isText)} + ${digitsOf(quantity ?? '', isText)}`]
-      : [`CAST(${decimalOf(base, isText)} AS ${QUOTE})`, digitsOf(base, isText)];
+  const q = base === undefined ? `${price} * ${amount}` : decimalOf(base, isText);
   return `SELECT epoch_us(${time}) AS t, ${id} AS seq, price AS o, price AS h, price AS l, price AS c,
       CAST(${amount} AS ${VOLUME}) AS v, CAST(${q} AS ${QUOTE}) AS q, ${trades} AS n,
       CASE WHEN is_buyer_maker THEN 0 ELSE v END AS tv, CASE WHEN is_buyer_maker THEN 0 ELSE q END AS tq,
-      true AS traded, ${digitsOf(quantity ?? '', isText)} AS dv, ${dq} AS dq, dv AS dtv, dq AS dtq
+      true AS traded
     FROM (${counted})`;
 }
 
@@ -211,8 +148,7 @@ function withoutRepeated(rows: string): string {
 
 function klineRows(rows: string, isText: boolean): string {
   const sums = SUMS.map(
-    ({ name, column, scale }) =>
-      `CAST(${decimalOf(column, isText)} AS DECIMAL(38, ${scale})) AS ${name}, ${digitsOf(column, isText)} AS d${name}`,
+    ({ name, column, scale }) => `CAST(${decimalOf(column, isText)} AS DECIMAL(38, ${scale})) AS ${name}`,
   );
   return `SELECT epoch_us(open_time) AS t, t AS seq, "open" AS o, high AS h, low AS l, "close" AS c,
       "count" AS n, ${sums.join(', ')}, "count" > 0 OR v > 0 AS traded
@@ -220,16 +156,15 @@ function klineRows(rows: string, isText: boolean): string {
 }
 
 /**
- * The bars of rows, one for each value of `key`, from the rows in the order of `order`. A candle without trades repeats a price of before, so
- * it counts only if the bar has no trades.
+ * The bars of rows, one for each value of `key`. A candle without trades repeats a price of before, so it counts only if the bar has no
+ * trades.
  */
-export function barsOf(rows: string, key: string, isText: boolean, order = 'seq'): string {
+export function barsOf(rows: string, key: string, isText: boolean): string {
   const most = (name: string, which: 'max' | 'min'): string =>
     traded(isText ? `arg_${which}(${name}, CAST(${name} AS ${VOLUME}))` : `${which}(${name})`);
-  const sums = SUMS.map(({ name }) => `sum(${name}) AS ${name}, max(d${name}) AS d${name}`);
-  return `SELECT ${key} AS b, ${traded(`arg_min(o, ${order})`)} AS o, ${most('h', 'max')} AS h, ${most('l', 'min')} AS l,
-      ${traded(`arg_max(c, ${order})`)} AS c, ${sums.join(', ')}, CAST(sum(n) AS BIGINT) AS n,
-      min(t) AS first_t, max(t) AS last_t, count(*) AS row_count
+  const sums = SUMS.map(({ name }) => `sum(${name}) AS ${name}`);
+  return `SELECT ${key} AS b, ${traded('arg_min(o, seq)')} AS o, ${most('h', 'max')} AS h, ${most('l', 'min')} AS l,
+      ${traded('arg_max(c, seq)')} AS c, ${sums.join(', ')}, CAST(sum(n) AS BIGINT) AS n, count(*) AS row_count
     FROM (${rows}) GROUP BY b`;
 }
 
@@ -240,33 +175,143 @@ function traded(aggregate: string): string {
 /** The bars with those of `starts` that have no rows: flat, with the close `before`. Their `row_count` is NULL. */
 function withEmptyBars(bars: string, starts: string): string {
   const prices = ['o', 'h', 'l', 'c'].map((name) => `coalesce(${name}, before) AS ${name}`);
-  const sums = ['n', ...SUMS.flatMap(({ name }) => [name, `d${name}`])];
+  const sums = ['n', ...SUMS.map(({ name }) => name)];
   return `SELECT * REPLACE (${[...prices, ...sums.map((name) => `coalesce(${name}, 0) AS ${name}`)].join(', ')})
     FROM (SELECT *, last_value(c IGNORE NULLS) OVER (ORDER BY b ROWS UNBOUNDED PRECEDING) AS before
       FROM (${bars}) FULL JOIN (${starts}) USING (b))`;
 }
 
 /**
- * The columns of the dataset from a bar. `open` and `close`: its times in microseconds. Sums become the nearest double, or a text with the
- * digits of the source. The cast from a decimal to a double rounds twice, that from a text does not.
+ * The columns of the dataset from a bar that begins at `b`. `close`: its inclusive end in microseconds. Sums become the nearest double, or a text
+ * without zeros at its end. The cast from a decimal to a double rounds twice, that from a text does not.
  */
-export function barColumns(
-  isText: boolean,
-  times: { readonly open: string; readonly close: string },
-): string {
-  const sums = SUMS.map(({ name, column, scale }) => {
+export function barColumns(isText: boolean, close: string): string {
+  const sums = SUMS.map(({ name, column }) => {
     const text = `CAST(${name} AS VARCHAR)`;
-    const value = isText
-      ? `CASE WHEN d${name} = 0 THEN split_part(${text}, '.', 1) ELSE left(${text}, length(${text}) - (${scale} - least(d${name}, ${scale}))) END`
-      : `CAST(${text} AS DOUBLE)`;
+    const value = isText ? `rtrim(rtrim(${text}, '0'), '.')` : `CAST(${text} AS DOUBLE)`;
     return `${value} AS ${quoteName(column)}`;
   });
-  return `make_timestamp(${times.open}) AS open_time, make_timestamp(${times.close}) AS close_time,
+  return `make_timestamp(b) AS open_time, make_timestamp(${close}) AS close_time,
     o AS "open", h AS high, l AS low, c AS "close", n AS "count", ${sums.join(', ')}`;
 }
 
 /** The start of the bar of a row, in microseconds. */
-function bucketOf({ lengthMs, originMs }: TimeRule): string {
+function bucketOf({ lengthMs, originMs }: BarRule): string {
   const [length, origin] = [lengthMs * 1000, originMs * 1000];
   return `(t - ${origin}) // ${length} * ${length} + ${origin}`;
+}
+
+// Writes the file of one month of bars with its manifest lines.
+
+/** The series of bars in the lake, and what they are made of. */
+export interface BarTarget extends Recipe {
+  readonly series: Series;
+  readonly spec: DatasetSpec;
+  /** Absolute. */
+  readonly folder: string;
+  readonly held: HeldObjects;
+}
+
+/** What was written. `short`: bars that lack rows of the source, and absent ones of which it has no rows. */
+export interface MonthFigures {
+  readonly bars: number;
+  readonly short: number;
+  readonly bytes: number;
+}
+
+/** Commits the bars of the table `made`. Undefined if it has none. Rejects with errors of the disk. */
+export async function writeMonth(
+  engine: DuckDbSession,
+  { clock, lock, manifests, paths, exchange }: Session & LakeParts,
+  target: BarTarget,
+  month: BarMonth,
+): Promise<MonthFigures | undefined> {
+  const { folder, held, series, spec } = target;
+  const { settings } = target.source;
+  const byDay = await engine.rows(
+    'SELECT day, count_if(is_made) AS rows, count_if(is_short) AS short, min(open_time) FILTER (is_made) AS first, max(open_time) FILTER (is_made) AS last FROM made GROUP BY day',
+  );
+  const sum = (name: string): number => byDay.reduce((total, row) => total + Number(row[name]), 0);
+  if (sum('rows') === 0) return undefined;
+  const staged = join(await stagingFolder(paths), `${randomUUID()}.partial`);
+  try {
+    const rows = '(SELECT * FROM made WHERE is_made ORDER BY open_time)';
+    const files = month.from.map(({ path: from, sha256: digest }) => [basename(from), digest]);
+    const metadata = fileMetadata(
+      { exchange, tool: TOOL_VERSION, series, spec, settings, label: month.label },
+      {
+        entry: { made: { rule: ruleText(target), files } },
+        hasArchive: true,
+        hasRest: month.from.some(({ hasRest }) => hasRest),
+      },
+    );
+    await engine.run(copyTo({ spec, settings, targetPath: staged }, rows, metadata));
+    const { bytes, sha256 } = await fileFacts(staged);
+    const { rows: fileRows } = await readFooter(staged);
+    const path = join(folder, month.file);
+    const nowMs = clock.now();
+    if ((await fileSize(path)) !== held.fileBefore(month.file)?.bytes)
+      await moveToQuarantine(paths, path, 'damaged: cryptodl bars makes this file again', nowMs);
+    const ofFile = { at: new Date(nowMs).toISOString(), fileBytes: bytes, fileSha256: sha256, fileRows };
+    const lines = linesOf(target, { month, byDay }, ofFile);
+    await lock.confirm();
+    // Checked again: a symbolic link may have replaced a folder since the rows were read.
+    await paths.folder(seriesFolder(exchange.name, series));
+    const publications = [{ staged, target: path }];
+    await commitFiles({ paths, manifests }, { seriesFolder: folder, publications, dead: [], lines });
+    return { bars: fileRows, short: sum('short'), bytes };
+  } finally {
+    await rm(staged, { force: true });
+  }
+}
+
+/** The lines of the existing file whose days the month does not have: the source no longer has their rows. */
+export function lostDays({ held }: BarTarget, { file, days }: BarMonth): ObjectLine[] {
+  const made = new Set(days.map(dayText));
+  return held.inFile(file).filter(({ period }) => !made.has(period));
+}
+
+/** The lines that differ from the held ones, and the last one: the last line of a file has the digest of its month. */
+function linesOf(
+  target: BarTarget,
+  { month, byDay }: { readonly month: BarMonth; readonly byDay: readonly Row[] },
+  { at, ...ofFile }: Pick<ObjectLine, 'at' | 'fileBytes' | 'fileSha256' | 'fileRows'>,
+): ManifestLine[] {
+  const { held, series, source } = target;
+  const { days, file, from, sha256 } = month;
+  const fileBefore = held.fileBefore(file);
+  const lines = days.map((day): ObjectLine => {
+    const row = byDay.find((each) => each['day'] === day && Number(each['rows']) > 0);
+    return {
+      v: 1,
+      kind: 'object',
+      key: madeKey(series, dayPeriod(day)),
+      cadence: 'daily',
+      period: dayText(day),
+      bytes: from.reduce((sum, { bytes }) => sum + bytes, 0),
+      sha256,
+      verified: 'lake',
+      source: sourceName(source.series),
+      settings: source.settings,
+      tool: TOOL_VERSION,
+      rows: Number(row?.['rows'] ?? 0),
+      ...(row === undefined ? {} : { first: isoInstant(row, 'first'), last: isoInstant(row, 'last') }),
+      at,
+      file,
+      ...ofFile,
+      ...(fileBefore === undefined ? {} : { fileBefore }),
+    };
+  });
+  const isKnown = (line: ObjectLine): boolean => {
+    const before = held.ofDay(parseDay(line.period) ?? 0);
+    return before !== undefined && contentOf(line) === contentOf(before);
+  };
+  return [
+    ...lostDays(target, month).map((line) => droppedLine(line, 'parquet', at)),
+    ...lines.filter((line, index) => index === lines.length - 1 || !isKnown(line)),
+  ];
+}
+
+function contentOf({ file, rows, first, last, source, settings }: ObjectLine): string {
+  return JSON.stringify([file, rows, first, last, source, settings]);
 }

@@ -2,7 +2,6 @@
 import type { HeldSeries } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { hasTextNumbers, hasZonedTimes } from '../../lake/catalogue/views.js';
-import type { HeldObjects } from '../../lake/held-objects.js';
 import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { Series, Settings } from '../../model/task.js';
@@ -29,9 +28,7 @@ export interface SymbolSeries {
 /** The selected symbols of the lake. Rejects with usage errors for a lake without sources, and for values of flags that it does not have. */
 export async function selectSymbols(rule: BarRule, request: VerbRequest): Promise<SymbolSeries[]> {
   const { exchange, resolved, observer } = request;
-  const { fillEmpty, out, shard } = resolved.options;
-  if (fillEmpty && rule.kind !== 'time')
-    throw usage(`--fill-empty: bars of ${rule.interval} are never empty`, 'leave --fill-empty out');
+  const { out, shard } = resolved.options;
   const held = (await readVerbLake(request)).held.filter(({ dataset }) => DATASETS.includes(dataset));
   if (held.length === 0)
     throw usage(`${out} holds no klines, aggTrades or trades`, 'name the lake with --out');
@@ -59,19 +56,17 @@ export function chosenMonths({ resolved, clock, exchange }: VerbRequest): (month
 /** Whether this series can be the source of these bars. */
 export function canMake(rule: BarRule, { market, dataset, interval }: Series): boolean {
   if (dataset === 'klines') {
-    if (rule.kind !== 'time') return false;
     const lengthMs = intervalMs(interval ?? '');
     // Klines of a day divide a week, but klines of three days begin at multiples of their own.
     return lengthMs < rule.lengthMs && rule.lengthMs % lengthMs === 0 && rule.originMs % lengthMs === 0;
   }
-  // Of cm, aggTrades lack the quantity in the base coin, and trades have no quantity in the quote asset.
-  return market !== 'cm' || (dataset === 'trades' && rule.kind !== 'dollar');
+  // Of cm, aggTrades lack the quantity in the base coin.
+  return market !== 'cm' || dataset === 'trades';
 }
 
 /** Why none of these series can be the source. */
-export function noSourceText({ kind, interval }: BarRule, held: readonly Series[]): string {
-  const need = kind === 'time' ? 'shorter klines that divide it, ' : '';
-  return `no source: the lake has ${held.map(sourceName).join(', ')}; a bar of ${interval} needs ${need}aggTrades (not of cm) or trades (of cm not for dollar bars)`;
+export function noSourceText({ interval }: BarRule, held: readonly Series[]): string {
+  return `no source: the lake has ${held.map(sourceName).join(', ')}; a bar of ${interval} needs shorter klines that divide it, aggTrades (not of cm) or trades`;
 }
 
 /** The source as in messages and manifest lines: `klines 1m`. */
@@ -110,20 +105,15 @@ export function missingDays({ from, to, days }: BarSource): number[] {
   return eachDay({ from, to }).filter((day) => !days.has(day));
 }
 
-/**
- * The source with which the held bars were made last, so that a further source does not change them. Else the klines with the most days; of
- * equal ones, those of the longest interval, which have the fewest rows. Else aggTrades, then trades.
- */
-export function chooseSource(usable: readonly BarSource[], held: HeldObjects): BarSource | undefined {
-  const before = held.lastOfFile(held.newest()?.file ?? '')?.source;
-  const sameAsBefore = usable.find(({ series }) => sourceName(series) === before);
+/** The klines with the most days; of equal ones, those of the longest interval, which have the fewest rows. Else aggTrades, then trades. */
+export function chooseSource(usable: readonly BarSource[]): BarSource | undefined {
   const [best] = usable.toSorted(
     ({ series: a, days: ofA }, { series: b, days: ofB }) =>
       DATASETS.indexOf(a.dataset) - DATASETS.indexOf(b.dataset) ||
       ofB.size - ofA.size ||
       intervalMs(b.interval ?? '') - intervalMs(a.interval ?? ''),
   );
-  return sameAsBefore ?? best;
+  return best;
 }
 
 // The months of bars: the days of each file, and what its bars are made from. A bar belongs to the month of its start. A bar is made if its
@@ -150,12 +140,12 @@ export function planMonths(recipe: Recipe) {
 function planMonth(recipe: Recipe, month: number) {
   const { rule, source, isFilled } = recipe;
   const all = { from: monthStart(month), to: monthStart(month + 1) };
-  // In epoch milliseconds. Undefined for bars by trades.
-  const starts = rule.kind === 'time' ? startsIn(rule, source, all) : undefined;
-  if (starts !== undefined && starts.from >= starts.to) return undefined;
+  // In epoch milliseconds.
+  const starts = startsIn(rule, source, all);
+  if (starts.from >= starts.to) return undefined;
   // The days that have bars or lie within a bar.
   const days = eachDay(all).filter((day) => isOfBars(recipe, day));
-  const own = starts === undefined ? all : daysOf(starts, source);
+  const own = daysOf(starts, source);
   const files = source.files.filter((file) => file.days.from < own.to && file.days.to > own.from);
   const [first] = files;
   if (days.length === 0 || first === undefined) return undefined;
@@ -179,7 +169,7 @@ function planMonth(recipe: Recipe, month: number) {
 }
 
 /** The starts of the whole bars that begin on these days; by default on all days of the source. */
-function startsIn(rule: TimeRule, { from, to, spec }: BarSource, days: DayRange = { from, to }): DayRange {
+function startsIn(rule: BarRule, { from, to, spec }: BarSource, days: DayRange = { from, to }): DayRange {
   const startOn = (day: number): number => nextStart(rule, startOfDay(day, spec));
   return {
     from: startOn(Math.max(from, days.from)),
@@ -190,7 +180,6 @@ function startsIn(rule: TimeRule, { from, to, spec }: BarSource, days: DayRange 
 /** Whether a day has bars or lies within one. A day without source does only if bars are longer than a day. */
 function isOfBars({ rule, source }: Recipe, day: number): boolean {
   const { spec, days } = source;
-  if (rule.kind !== 'time') return days.has(day);
   const [begin, end] = [startOfDay(day, spec), startOfDay(day + 1, spec)];
   const whole = startsIn(rule, source);
   if (end <= whole.from || begin >= whole.to) return false;
@@ -211,11 +200,8 @@ export function ruleText({ rule, source, isFilled }: Recipe): string {
   return `bars ${rule.interval}, from ${sourceName(source.series)}, numbers ${numbers}${zone}${isFilled ? ', filled' : ''}`;
 }
 
-// The rule of bars: their length in time, or the trades that fill one.
-
 /** Bars of equal length, aligned to multiples since 1970-01-01 UTC; weeks begin on a Monday. */
-export interface TimeRule {
-  readonly kind: 'time';
+export interface BarRule {
   readonly lengthMs: number;
   /** A start of a bar, in epoch milliseconds. */
   readonly originMs: number;
@@ -223,56 +209,33 @@ export interface TimeRule {
   readonly interval: string;
 }
 
-/** Bars that close with the trade that makes them full. They begin anew each day. */
-export interface TradeRule {
-  readonly kind: 'tick' | 'volume' | 'dollar';
-  /** Trades, quantity or quote quantity of a full bar: a decimal number in canonical form. */
-  readonly size: string;
-  /** As in the path of the series: `volume-1000`. */
-  readonly interval: string;
-}
-
-export type BarRule = TimeRule | TradeRule;
-
 const UNITS: Readonly<Record<string, number>> = { w: 7 * DAY_MS, d: DAY_MS, h: 3_600_000, m: 60_000 };
 /** Monday 1970-01-05. */
 const FIRST_MONDAY_MS = 4 * DAY_MS;
 /** Each month has the start of a bar of this length, so each month with bars has a file. */
 const LONGEST_MS = 28 * DAY_MS;
 
-const FORMS =
-  'a number with m, h, d or w up to 28d (15m, 7m, 2h, 3d, 1w), or tick:500, volume:1000 or dollar:1000000 for bars by trades';
-
-/** Throws a usage error for a text that is no rule. */
+/** Throws a usage error for a text that is no length. In the largest unit: 60m are 1h. Seven days are no week, because weeks begin on a Monday. */
 export function parseBar(text: string): BarRule {
   const [, number = '', unit = ''] = /^(\d{1,7})([mhdw])$/.exec(text) ?? [];
   const lengthMs = Number(number) * (UNITS[unit] ?? 0);
-  if (lengthMs > 0 && lengthMs <= LONGEST_MS) return timeRule(lengthMs, unit === 'w');
-  const [, kind, whole = '', fraction = ''] =
-    /^(tick|volume|dollar)[:-](\d{1,18})(?:\.(\d{1,8}))?$/.exec(text) ?? [];
-  const digits = fraction.replace(/(?<!0)0+$/, '');
-  const size = `${whole.replace(/^0+(?=\d)/, '')}${digits === '' ? '' : `.${digits}`}`;
-  if (kind === undefined || size === '0' || (kind === 'tick' && digits !== ''))
-    throw usage(`bars: "${text}" is no bar`, `a bar is ${FORMS}`);
-  return { kind: kind as TradeRule['kind'], size, interval: `${kind}-${size}` };
-}
-
-/** In the largest unit: 60m are 1h, and 24h are 1d. Seven days are no week, because weeks begin on a Monday. */
-function timeRule(lengthMs: number, isOfWeeks: boolean): TimeRule {
-  const units = isOfWeeks ? ['w'] : ['d', 'h', 'm'];
-  const [interval = ''] = units.flatMap((unit) => {
-    const number = lengthMs / (UNITS[unit] ?? 1);
-    return Number.isInteger(number) ? [`${number}${unit}`] : [];
-  });
-  return { kind: 'time', lengthMs, originMs: isOfWeeks ? FIRST_MONDAY_MS : 0, interval };
+  const units = unit === 'w' ? ['w'] : ['d', 'h', 'm'];
+  const largest = units.find((one) => lengthMs % (UNITS[one] ?? 1) === 0);
+  if (lengthMs === 0 || lengthMs > LONGEST_MS || largest === undefined)
+    throw usage(
+      `bars: "${text}" is no bar`,
+      'a bar is a number with m, h, d or w up to 28d (15m, 7m, 2h, 3d, 1w)',
+    );
+  const interval = `${lengthMs / (UNITS[largest] ?? 1)}${largest}`;
+  return { lengthMs, originMs: unit === 'w' ? FIRST_MONDAY_MS : 0, interval };
 }
 
 /** The start of the bar that has this time, in epoch milliseconds. */
-export function barStart({ lengthMs, originMs }: TimeRule, atMs: number): number {
+export function barStart({ lengthMs, originMs }: BarRule, atMs: number): number {
   return Math.floor((atMs - originMs) / lengthMs) * lengthMs + originMs;
 }
 
 /** The first start of a bar at or after this time. */
-export function nextStart(rule: TimeRule, atMs: number): number {
+export function nextStart(rule: BarRule, atMs: number): number {
   return barStart(rule, atMs + rule.lengthMs - 1);
 }

@@ -7,8 +7,8 @@ import { durationText, instantText } from '../../model/units.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { keyPath } from '../../exchange/keys.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import { checkResult } from './check-result.js';
-import type { CheckResult } from './check-result.js';
+import { checkResult } from './check-machine.js';
+import type { CheckResult } from './check-machine.js';
 
 /** An answer, and the time in its `Date` header. Epoch milliseconds of the local clock, except for `dateMs`. */
 export interface ServerDate {

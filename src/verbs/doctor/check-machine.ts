@@ -1,4 +1,4 @@
-/** Checks of this machine: versions, memory, open files, the server of `--redis`, the folders of a lake and its lock. They leave no files behind. */
+/** Checks of this machine: versions and memory, the server of `--redis`, the folders of a lake and its lock. They leave no files behind. */
 import { constants } from 'node:fs';
 import { access, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { arch, platform } from 'node:os';
@@ -10,52 +10,18 @@ import type { LakePaths } from '../../lake/layout.js';
 import { refuseIfLocked } from '../../lake/lock.js';
 import type { Clock } from '../../model/clock.js';
 import { toCryptodlError, errnoOf } from '../../model/errors.js';
-import { BASE_FILES, withinOpenFiles } from '../../model/machine.js';
-import { bytesText, countText, numberText } from '../../model/units.js';
+import { memoryLimitBytes } from '../../model/machine.js';
+import { bytesText, countText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { connectRedis } from '../../http/redis/connection.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { shownPath } from '../../text/printable.js';
-import { checkResult } from './check-result.js';
-import type { CheckResult } from './check-result.js';
-
-/** Memory of a run: received bodies (512 MiB at most), DuckDB (300 MB) and the process itself. */
-const MEMORY_BYTES = 1e9;
-
-/** Warns when less than 1 GB is available. `limitBytes`: the memory of the machine, or the limit of the container. */
-export function checkMemory(freeBytes: number, limitBytes: number): CheckResult {
-  const availableBytes = Math.min(freeBytes, limitBytes);
-  const found = `${bytesText(availableBytes)} available of ${bytesText(limitBytes)}`;
-  if (availableBytes >= MEMORY_BYTES) return checkResult('memory', 'ok', found);
-  return checkResult('memory', 'warn', `${found}; a run may use ${bytesText(MEMORY_BYTES)}`, {
-    next: 'end other programs or add memory; --concurrency auto:10 needs less, --format zip needs least',
-  });
-}
-
-export interface FilesInput {
-  readonly openFiles: number | undefined;
-  /** Objects in flight at most, if enough files may be open. */
-  readonly most: number;
-  /** Most sockets to one host. */
-  readonly sockets: number;
-}
-
-/** Warns when a run may need more open files than the process may have. Every socket counts as an open file. */
-export function checkFiles({ openFiles, most, sockets }: FilesInput): CheckResult {
-  const needed = BASE_FILES + Math.min(sockets, most * 2) + most * 2;
-  if (openFiles === undefined) return checkResult('files', 'ok', `a run opens up to ${numberText(needed)}`);
-  const found = `${numberText(openFiles)} allowed, a run opens up to ${numberText(needed)}`;
-  if (openFiles >= needed) return checkResult('files', 'ok', found);
-  const fewer = countText(withinOpenFiles(most, openFiles), 'object');
-  return checkResult('files', 'warn', `${found}; with fewer it has ${fewer} in flight`, {
-    next: `allow ${needed} (ulimit -n ${needed}, LimitNOFILE=${needed} in a systemd unit)`,
-  });
-}
 
 /** Fails when DuckDB cannot be loaded. The entry of the program refuses an older Node. */
 export async function checkVersions(duckdbVersion: () => Promise<string>): Promise<CheckResult> {
-  const base = `cryptodl ${TOOL_VERSION}, node ${process.versions.node}, ${platform()} ${arch()}`;
+  const memory = bytesText(Math.min(process.availableMemory(), memoryLimitBytes()));
+  const base = `cryptodl ${TOOL_VERSION}, node ${process.versions.node}, ${platform()} ${arch()}, ${memory} of memory free`;
   try {
     return checkResult('versions', 'ok', `${base}, DuckDB ${await duckdbVersion()}`);
   } catch (error) {
@@ -168,5 +134,45 @@ export async function checkLock({ internal }: LakePaths, clock: Pick<Clock, 'sle
     const { code, message, hint } = toCryptodlError(error);
     if (code !== 'locked') throw error;
     return checkResult('lock', 'warn', message, { next: hint });
+  }
+}
+
+// The result of one check of `cryptodl doctor`; each is printed as one line.
+
+/** `fail`: runs that need the checked part do not work now. `warn`: runs work, but something should be changed. */
+export type Status = 'ok' | 'warn' | 'fail';
+
+export interface CheckResult {
+  /** `archive`, `clock`, `out` … */
+  readonly check: string;
+  /** The host or proxy that was checked; undefined where there is only one. */
+  readonly of: string | undefined;
+  readonly status: Status;
+  readonly found: string;
+  /** What the user can do; undefined when nothing needs to be done. */
+  readonly next: string | undefined;
+}
+
+export function checkResult(
+  check: string,
+  status: Status,
+  found: string,
+  { of, next }: Partial<Pick<CheckResult, 'of' | 'next'>> = {},
+): CheckResult {
+  return { check, of, status, found, next };
+}
+
+/** A check that throws becomes a result with status `fail`. Rejects with the reason of the signal. */
+export async function asResult(
+  name: string,
+  check: Promise<CheckResult>,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  try {
+    return await check;
+  } catch (error) {
+    signal.throwIfAborted();
+    const { message, hint } = toCryptodlError(error);
+    return checkResult(name, 'fail', message, { next: hint });
   }
 }

@@ -5,7 +5,7 @@ import type { VerbCommand } from '../../run/verb.js';
 
 export const doctorVerb = {
   name: 'doctor',
-  doc: 'check this machine, the network and the lake; prints one line each for versions, memory, open files, hosts, clock, disks, lock and bans',
+  doc: 'check this machine, the network and the lake; prints one line each for versions, hosts, clock, disks, lock and bans',
   exits: { 0: 'no problem', 1: 'a check failed', 2: BASE_EXITS[2] },
   examples: [
     'cryptodl doctor',

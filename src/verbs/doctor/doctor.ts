@@ -6,8 +6,15 @@ import type { ExitCode } from '../../model/exit-code.js';
 import { printable, printLines, absolutePath, shownPath } from '../../text/printable.js';
 import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
-import { asResult } from './check-result.js';
-import type { CheckResult, Status } from './check-result.js';
+import {
+  asResult,
+  bucketResult,
+  checkFolder,
+  checkLock,
+  checkVersions,
+  checkRedis,
+} from './check-machine.js';
+import type { CheckResult, Status } from './check-machine.js';
 import { existsSync } from 'node:fs';
 import { once, setMaxListeners } from 'node:events';
 import { duckdbVersion } from '../../convert/duckdb.js';
@@ -17,25 +24,14 @@ import { createAttempt } from '../../http/stack.js';
 import type { AttemptOptions, Stack } from '../../http/stack.js';
 import { egressGroupOf } from '../../http/throttle/group.js';
 import type { EgressGroup } from '../../http/throttle/group.js';
-import { socketsPerHost } from '../../http/transport/sockets.js';
 import { backingOf } from '../../files/backing.js';
 import { lakePaths, refuseLinkedFolders } from '../../lake/layout.js';
-import { memoryLimitBytes, openFiles } from '../../model/machine.js';
 import { proxiesOf, stateFolder } from '../../files/environment.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
-import { allowedInFlight, mostInFlight } from '../../run/queue/concurrency.js';
+import { mostInFlight } from '../../run/queue/concurrency.js';
 import { exchangeHosts } from '../../exchange/routes.js';
 import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
 import type { HostChecks } from './check-hosts.js';
-import {
-  bucketResult,
-  checkFolder,
-  checkLock,
-  checkFiles,
-  checkMemory,
-  checkVersions,
-  checkRedis,
-} from './check-machine.js';
 
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
 export async function doctor(run: LookUp): Promise<ExitCode> {
@@ -76,7 +72,7 @@ async function* runChecks(request: VerbRequest): AsyncGenerator<CheckResult> {
   try {
     const { redis } = resolved.options;
     const checks = [
-      checkMachine(request),
+      checkVersions(duckdbVersion),
       checkNetwork(request, requests),
       ...(redis === undefined ? [] : [asResult('redis', checkRedis(redis, group, clock), signal)]),
       checkDisks(request),
@@ -117,17 +113,6 @@ function bansOf({ resolved, surroundings, clock, observer }: VerbRequest): {
 async function whenAborted(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort');
   throw signal.reason as Error;
-}
-
-async function checkMachine({ resolved }: VerbRequest): Promise<readonly CheckResult[]> {
-  const { options } = resolved;
-  const most = allowedInFlight(options.concurrency);
-  const sockets = socketsPerHost({ ...options, mostInFlight: most });
-  return [
-    await checkVersions(duckdbVersion),
-    checkMemory(process.availableMemory(), memoryLimitBytes()),
-    checkFiles({ openFiles: openFiles(), most, sockets }),
-  ];
 }
 
 interface Requests {

@@ -4,7 +4,6 @@ import type { LakeFile } from '../../lake/catalogue/read-series.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { instantExpression } from '../../convert/columns.js';
 import { quoteName } from '../../convert/sql.js';
-import { seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import type { FlagName, Options } from '../../plan/options/flags.js';
 import type { Assets } from '../../exchange/pairs.js';
@@ -139,13 +138,8 @@ export function oneForEachPath(
     const other = chosen.get(path);
     if (source === undefined || (other !== undefined && written.has(source.series))) continue;
     if (days.every((day) => other?.days.includes(day))) continue;
-    const { series } = source;
-    const [of] = other?.sources ?? [];
-    const reason =
-      of === undefined
-        ? 'another symbol has files with the same names'
-        : `${seriesName(of.series)} goes to the same file, which lacks days that only this series has`;
-    refused.set(series, { series, reason });
+    const reason = 'files of another series have the same names, and lack days of this one';
+    refused.set(source.series, { series: source.series, reason });
   }
   for (const path of chosen.keys()) taken.add(path);
   return [...refused.values(), ...all.filter((file) => chosen.get(file.path) === file)];

@@ -1,6 +1,6 @@
 /** Writes the files of an engine: a SELECT over the relations of the catalogue for each of them, several at once. */
 import { createHash } from 'node:crypto';
-import { stat } from 'node:fs/promises';
+import { stat, readFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import type { Catalogue } from '../../lake/catalogue/catalogue.js';
@@ -9,9 +9,9 @@ import type { DayRange } from '../../lake/catalogue/spans.js';
 import { verbEngine } from '../../convert/duckdb.js';
 import type { VerbEngine } from '../../convert/duckdb.js';
 import { backingOf, bringIn } from '../../files/backing.js';
-import { seriesFolder } from '../../lake/layout.js';
+import { seriesFolder, refuseFile } from '../../lake/layout.js';
 import type { Lock } from '../../lake/lock.js';
-import { CryptodlError } from '../../model/errors.js';
+import { CryptodlError, errnoOf, usage } from '../../model/errors.js';
 import { cores, memoryLimitBytes, withinOpenFiles } from '../../model/machine.js';
 import { layerName, seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
@@ -20,11 +20,16 @@ import { TOOL_VERSION } from '../../model/version.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { refuseInLake } from '../../plan/select/held-series.js';
 import { filesOf, oneForEachPath } from './export-file.js';
-import type { ExportFile, Refused, RowSource } from './export-file.js';
-import { pairName } from './select-export.js';
-import type { Export } from './select-export.js';
+import type { ExportFile, Refused, RowSource, Engine, EngineInput } from './export-file.js';
 import { MACROS, Output, lockTarget, writeRows } from './write-rows.js';
 import type { Origin } from './write-rows.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { givenRange } from '../../plan/select/date-range.js';
+import { filterHeldSeries, readVerbLake, selectGiven } from '../../plan/select/held-series.js';
+import { isAll } from '../../plan/select/select-datasets.js';
+import { parseAssets } from '../../exchange/binance/exchange-info.js';
+import { reasonOf } from '../../text/path-faults.js';
+import { absolutePath, shownPath } from '../../text/printable.js';
 
 /**
  * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run
@@ -242,4 +247,100 @@ function faultOf(error: unknown, root: string): Pick<ExportedFile, 'outcome' | '
   }
   const unreadable = unreadableFile(error, root);
   return unreadable && { outcome: 'unreadable', text: unreadable.message };
+}
+
+// The series of an export, its range, its settings, and the folder of its files.
+
+/** What an export writes. */
+export type Export = Readonly<Awaited<ReturnType<typeof selectExport>>>;
+
+/** The series that flags select and that the engine has files for. Throws usage errors, also if there is none. */
+export async function selectExport(request: VerbRequest, engine: Engine) {
+  const { resolved, observer, exchange, clock } = request;
+  const { options, origins } = resolved;
+  const { name, datasets, onlyNamed = [], anyInterval } = engine;
+  const assets = await assetsOf(request);
+  // Without a given range, all days.
+  const range: Partial<DayRange> = givenRange(options, options.nowMs ?? clock.now(), exchange) ?? {};
+  // Why folders of series are left out: links, and files without a manifest.
+  const unread: string[] = [];
+  const lake = await readVerbLake(request, (message) => {
+    unread.push(message);
+    observer.warn(message);
+  });
+  const found = await selectGiven(lake.held, request, anyInterval);
+  const chosen = datasets.includes(INDEX) ? [...found, ...indexesOf(found, lake.held, request)] : found;
+  const named = origins.dataset === 'default' || isAll(options.dataset) ? undefined : options.dataset;
+  const unknown = named?.find((dataset) => datasets.length > 0 && !datasets.includes(dataset));
+  if (unknown !== undefined)
+    throw usage(
+      `export ${name} has no files for ${unknown}; it has files for ${datasets.join(', ')}`,
+      'choose one of these with --dataset, or leave it out',
+    );
+  const taken = datasets.filter((dataset) => named !== undefined || !onlyNamed.includes(dataset));
+  const selected = chosen.filter(({ dataset }) => datasets.length === 0 || taken.includes(dataset));
+  if (selected.length > 0) return { ...lake, request, engine, assets, selected, range, unread };
+  const others = [...new Set(chosen.map(({ dataset }) => dataset))];
+  const left = onlyNamed.find((dataset) => others.includes(dataset));
+  throw usage(
+    `export ${name} takes ${taken.join(', ')}; ${options.out} holds ${others.join(', ')} of these symbols`,
+    left === undefined ? undefined : `for trades, name them: --dataset ${left}`,
+  );
+}
+
+const INDEX = 'indexPriceKlines';
+
+/** The index prices of the pairs of these contracts: BTCUSD of BTCUSD_PERP. --symbols names contracts, so it leaves them out. */
+function indexesOf(
+  chosen: readonly Series[],
+  held: readonly Series[],
+  { resolved }: VerbRequest,
+): readonly Series[] {
+  const pairs = new Set(chosen.map(pairName));
+  const isOther = (series: Series): boolean =>
+    series.dataset === INDEX && pairs.has(pairName(series)) && !chosen.includes(series);
+  if (!held.some(isOther)) return [];
+  const options = { ...resolved.options, quote: undefined };
+  return filterHeldSeries(held, { ...resolved, options }, undefined, () => undefined).filter(isOther);
+}
+
+/** `cm BTCUSD`, the pair of BTCUSD_PERP and BTCUSD_240329. */
+function pairName({ market, symbol }: Series): string {
+  return `${market} ${symbol.replace(/_.*/, '')}`;
+}
+
+/** The absolute path of the target. Throws usage errors for a missing --target, for a file, and for a folder in the lake. */
+export async function targetFolder({ request, engine }: Export): Promise<string> {
+  const { name } = engine;
+  const { target } = request.resolved.options;
+  if (target === undefined)
+    throw usage(
+      `export ${name} needs --target, the folder for its files; --out is the lake`,
+      `for example --target ${name === 'freqtrade' ? 'user_data/data/binance' : name}`,
+    );
+  const path = absolutePath(target, request.surroundings.home);
+  refuseFile(path, '--target');
+  await refuseInLake(path, request.exchange.name);
+  return path;
+}
+
+/** The assets of the answer that --exchange-info names. Throws usage errors. */
+async function assetsOf({
+  resolved: { options },
+  surroundings,
+}: VerbRequest): Promise<EngineInput['assets']> {
+  if (options.exchangeInfo === undefined) return new Map();
+  const path = absolutePath(options.exchangeInfo, surroundings.home);
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    throw usage(
+      `--exchange-info ${shownPath(path)} cannot be read (${reasonOf(errnoOf(error))})`,
+      'name a file with an answer of exchangeInfo',
+    );
+  });
+  const assets = parseAssets(text);
+  if (assets !== undefined) return assets;
+  throw usage(
+    `--exchange-info ${shownPath(path)} is not an answer of exchangeInfo: it has no list of symbols with baseAsset and quoteAsset`,
+    'save one: curl https://fapi.binance.com/fapi/v1/exchangeInfo > exchangeInfo.json',
+  );
 }

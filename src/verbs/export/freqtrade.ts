@@ -56,7 +56,6 @@ function filesOf(source: RowSource, { exchange, options, assets }: EngineInput):
   const pair = pairOf(exchange, market, symbol, assets);
   if (isSettled(symbol)) return refuse('a settled contract has no pair');
   if (pair === undefined) return refuse('base and quote asset are not known; --exchange-info names them');
-  if (dataset === 'bars' && !/^\d+[a-z]$/.test(own)) return refuse('freqtrade has no bars by trades');
   const tradesQuery = TRADES[dataset];
   if (tradesQuery !== undefined && market === 'cm')
     return refuse('freqtrade has no trades of coin-margined contracts');

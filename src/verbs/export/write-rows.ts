@@ -140,22 +140,16 @@ interface OutputState extends Origin {
 
 /** Makes the target, and locks it. Rejects with `locked`, with a usage error for a place that cannot be written, and with `disk` for a symbolic link. */
 export async function lockTarget(target: string, request: Omit<LockRequest, 'command'>): Promise<Lock> {
-  const place = shownPath(target);
   try {
     await makeFolder(target);
     const folder = await checkedFolder(target, OWN_FOLDER);
     return await acquireLock(folder, { command: 'cryptodl export', ...request });
   } catch (error) {
-    if (!(error instanceof CryptodlError))
-      throw usage(
-        `--target ${place} cannot be written (${reasonOf(errnoOf(error))})`,
-        'choose another --target',
-      );
-    if (error.code !== 'locked') throw error;
-    throw new CryptodlError('locked', `another export is writing to ${place}`, {
-      cause: error,
-      hint: 'wait until it has ended, or choose another --target',
-    });
+    if (error instanceof CryptodlError) throw error;
+    throw usage(
+      `--target ${shownPath(target)} cannot be written (${reasonOf(errnoOf(error))})`,
+      'choose another --target',
+    );
   }
 }
 

@@ -62,10 +62,8 @@ export function chooseDataset(
     );
   }
   const { name, spec, columns } = chosen;
-  // Series that differ only in their interval, and the others that the flags allow.
-  const series = allowed.filter((one) => datasetName(one) === name);
-  const others = allowed.filter((one) => datasetName(one) !== name);
-  return { spec, columns, series, others };
+  // Series that differ only in their interval.
+  return { spec, columns, series: allowed.filter((one) => datasetName(one) === name) };
 }
 
 /** `um klines` */

@@ -9,7 +9,6 @@ import { dayOf, startOfDay } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
-import { layerName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
@@ -126,10 +125,7 @@ async function chartOf(operand: string | undefined, request: VerbRequest, most: 
   const bars = await readBars({ series, spec, columns, grid, range }, request);
   const column = columns.kind === 'line' ? ` in ${columns.column.name}` : '';
   if (bars.length === 0) throw usage(`${series.symbol} has no numbers${column} in this range`);
-  const others = [...chosen.series.filter((one) => one !== series), ...chosen.others].map(layerName);
-  const othersLine =
-    others.length === 0 ? [] : [`also held: ${listText(others, 4)} (--market, --dataset, --interval)`];
-  const notes = request.resolved.options.quiet ? [] : [...missingLines(states, range, root), ...othersLine];
+  const notes = request.resolved.options.quiet ? [] : missingLines(states, range, root);
   const breaks = gaps.filter(({ isLoose }) => isLoose !== true).map((gap) => timesOf(gap, states));
   return makeChart({ series, columns, bars, grid, breaks, notes });
 }

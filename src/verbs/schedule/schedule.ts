@@ -10,18 +10,16 @@ import { pastRun, readReport } from '../../run/past-runs.js';
 import { toCryptodlError, usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
+import { listText } from '../../model/units.js';
 import { homeOf, PROXY_VARIABLES } from '../../files/environment.js';
-import { environmentName, isSwitch } from '../../plan/options/flags.js';
+import { environmentName } from '../../plan/options/flags.js';
+import type { Options } from '../../plan/options/flags.js';
 import { flagsOf } from '../../plan/options/verb-spec.js';
 import type { VerbSpec } from '../../plan/options/verb-spec.js';
-import type { FlagName, Options } from '../../plan/options/flags.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
 import type { Invocation, Resolved } from '../../plan/options/resolve.js';
 import { readSymbolFile } from '../../plan/options/symbols.js';
-import { SECRET_ADDRESSES } from '../../plan/options/option-layers.js';
 import { absolutePath, printLines, withoutPassword } from '../../text/printable.js';
-import { crontab, units } from './timers.js';
-import type { ScheduledCommand } from './timers.js';
 
 /** Each run starts after a random delay up to this, so that the runs of many users do not send requests in the same second. */
 const DELAY = { systemd: '10min', flag: '10m' };
@@ -37,7 +35,6 @@ export async function schedule(command: Command): Promise<ExitCode> {
   try {
     const ofCommand = await checkCommand(invocation, command);
     const scheduled = scheduledCommand(typed, invocation.verb, ofCommand, io);
-    warn(invocation.verb, ofCommand, io);
     await writeText(io, scheduleText(scheduled, invocation, resolved.options));
     return 0;
   } catch (error) {
@@ -59,84 +56,44 @@ async function checkCommand(invocation: Invocation, { io, exchange, verbs }: Com
   return resolved;
 }
 
-/** The command as typed, with flags for the variables of this environment, which cron and systemd do not have. */
+/** The command as typed. Warns of variables of this environment, which cron and systemd do not have. */
 function scheduledCommand(
   typed: readonly string[],
   verb: VerbSpec,
-  resolved: Resolved,
+  { options, origins, texts }: Resolved,
   io: Io,
 ): ScheduledCommand {
-  const { options, texts } = resolved;
-  const secret = secretFlags(verb, resolved, 'environment');
-  const flags = givenFlags(verb, resolved, 'environment')
-    // A scheduled run takes the time from the clock.
-    .filter((name) => !secret.includes(name) && name !== 'now')
-    .flatMap((name) => (texts[name] ?? []).flatMap((text) => asFlag(name, text)));
+  const flags = flagsOf(verb);
   // cron mails all output.
-  const quiet = flagsOf(verb).includes('quiet') && !options.quiet && !options.json ? ['--quiet'] : [];
-  const words = [...io.program, ...typed, ...flags, ...quiet];
+  const quiet = flags.includes('quiet') && !options.quiet && !options.json ? ['--quiet'] : [];
+  const words = [...io.program, ...typed, ...quiet];
   const folder = resolve('.');
-  const [withPassword] = secretFlags(verb, resolved, 'flag');
-  if (withPassword !== undefined)
-    throw usage(
-      `--${withPassword} has a password, which others can read in a crontab`,
-      `leave it out, and ${variableHint(withPassword, io)}`,
-    );
+  // The shell that cron starts reads this file, and systemd does.
+  const file = absolutePath('~/.config/cryptodl/environment', homeOf(io.environment));
+  const add = `add lines like CRYPTODL_PROXY='http://user:password@host:port' to ${file} (chmod 600), and run schedule again`;
+  // Other users may read a crontab or a unit.
+  const secret = flags.find(
+    (name) => origins[name] === 'flag' && texts[name]?.some((text) => withoutPassword(text) !== text),
+  );
+  if (secret !== undefined)
+    throw usage(`--${secret} has a password, which others can read in a crontab`, `leave it out, and ${add}`);
   if ([folder, ...words].some((word) => /\p{Cc}/u.test(word)))
     throw usage(
       'schedule: a crontab or unit cannot contain a line break or another control character',
       'put the value into a --config FILE',
     );
-  const file = environmentFile(io);
-  const hasFile = secret.length > 0 || existsSync(file);
-  return { words, folder, ...(hasFile ? { environmentFile: file } : {}) };
-}
-
-function givenFlags(verb: VerbSpec, { origins }: Resolved, origin: 'flag' | 'environment'): FlagName[] {
-  return flagsOf(verb).filter((name) => origins[name] === origin);
-}
-
-/** Given flags with a password. Other users may read a crontab or a unit. */
-function secretFlags(verb: VerbSpec, resolved: Resolved, origin: 'flag' | 'environment'): FlagName[] {
-  return givenFlags(verb, resolved, origin).filter((name) =>
-    resolved.texts[name]?.some((text) => withoutPassword(text) !== text),
-  );
-}
-
-function asFlag(name: FlagName, value: string): string[] {
-  if (isSwitch(name)) return ['1', 'true', 'yes', 'on'].includes(value) ? [`--${name}`] : [];
-  return value.startsWith('-') ? [`--${name}=${value}`] : [`--${name}`, value];
-}
-
-/** The file is read by the shell that cron starts, and by systemd. */
-function environmentFile({ environment }: Io): string {
-  return absolutePath('~/.config/cryptodl/environment', homeOf(environment));
-}
-
-function variableHint(name: FlagName, io: Io): string {
-  const scheme = name === 'redis' ? 'redis' : 'http';
-  return `add the line ${environmentName(name)}='${scheme}://user:password@host:port' to ${environmentFile(io)} (chmod 600)`;
-}
-
-/** Warns of values that the printed lines do not have, or should not show to others. */
-function warn(verb: VerbSpec, resolved: Resolved, io: Io): void {
-  const { environment } = io;
-  const isProxied = flagsOf(verb).includes('proxy') && resolved.options.proxy === undefined;
-  const variables = isProxied ? PROXY_VARIABLES.flatMap((name) => [name, name.toLowerCase()]) : [];
-  const lost = variables.filter((name) => (environment[name] ?? '') !== '');
-  const secret = secretFlags(verb, resolved, 'environment');
-  const shown = (['flag', 'environment'] as const)
-    .flatMap((origin) => givenFlags(verb, resolved, origin))
-    .filter((name) => SECRET_ADDRESSES.has(name) && !secret.includes(name));
-  const warnings = [
-    ...lost.map((name) => `${name} is set in this environment but not in that of cron: use the flag instead`),
-    ...secret.map((name) => `--${name} has a password, which is not printed: ${variableHint(name, io)}`),
-    ...shown.map((name) => `the printed lines have the address of --${name}: do not pass them on`),
-  ];
-  printLines(
-    io.stderr,
-    warnings.map((text) => `warning: ${text}`),
-  );
+  const isProxied = flags.includes('proxy') && options.proxy === undefined;
+  const lost = [
+    // A scheduled run takes the time from the clock.
+    ...flags.filter((name) => origins[name] === 'environment' && name !== 'now').map(environmentName),
+    ...(isProxied ? PROXY_VARIABLES.flatMap((name) => [name, name.toLowerCase()]) : []),
+  ].filter((name) => (io.environment[name] ?? '') !== '');
+  const isThere = existsSync(file);
+  if (lost.length > 0 && !isThere)
+    printLines(io.stderr, [
+      `warning: ${listText(lost)}: set in this environment but not in that of cron and systemd: use flags, or ${add}`,
+    ]);
+  return { words, folder, ...(isThere ? { environmentFile: file } : {}) };
 }
 
 function scheduleText(
@@ -172,4 +129,118 @@ function scheduleText(
 function unitName(verb: string, operand: string | undefined): string {
   const what = verb === 'run' ? basename(operand ?? verb).replace(/\.\w+$/, '') : verb;
   return `cryptodl-${what.replaceAll(/[^\w.-]/g, '_')}`;
+}
+
+// Writes a command as lines of a crontab, and as a service unit and a timer unit of systemd.
+
+/** A time of day at which something runs again and again, in UTC. */
+interface When {
+  readonly hour: number;
+  readonly minute: number;
+  /** A divisor of 24; 24 is once a day. */
+  readonly everyHours: number;
+}
+
+/** Undefined for every hour. */
+function hoursOf({ hour, everyHours }: When, digits = 1): string | undefined {
+  if (everyHours === 1) return undefined;
+  const hours = Array.from({ length: 24 / everyHours }, (_, index) => (hour + index * everyHours) % 24);
+  return hours
+    .sort((a, b) => a - b)
+    .map((each) => String(each).padStart(digits, '0'))
+    .join(',');
+}
+
+export interface ScheduledCommand {
+  /** Program and arguments, without line breaks. */
+  readonly words: readonly string[];
+  /** Absolute. */
+  readonly folder: string;
+  /** Absolute path of a file with `NAME=value` lines, for values that must not appear in the command. */
+  readonly environmentFile?: string;
+}
+
+/** A crontab line, which changes to the folder and runs the command, with CRON_TZ and comments. */
+export function crontab({ words, folder, environmentFile }: ScheduledCommand, when: When): string {
+  const environment =
+    environmentFile === undefined ? '' : `set -a && . ${cronWord(environmentFile)} && set +a && `;
+  return `# Paste at the end of crontab -e: CRON_TZ applies to all lines below it.
+# Cron of Debian and Ubuntu ignores CRON_TZ and uses the time zone of the machine (timedatectl shows it).
+CRON_TZ=UTC
+${when.minute} ${hoursOf(when) ?? '*'} * * * ${environment}cd ${cronWord(folder)} && ${words.map(cronWord).join(' ')}
+`;
+}
+
+/**
+ * Quotes a word for `sh` and for cron. For cron, an unescaped `%` ends the command, and a backslash before `%` or another backslash is
+ * dropped, also within quotes (crontab(5), do_command.c). So `%` stands outside of quotes, where `sh` drops a backslash that a
+ * cron keeps, and `''` stands between two backslashes.
+ */
+function cronWord(word: string): string {
+  if (/^[\p{L}\p{N}_@+=:,./-]+$/u.test(word)) return word;
+  return `'${word.replaceAll(/\\(?=\\)|['%]/g, (found) => (found === '\\' ? "\\''" : `'\\${found}'`))}'`;
+}
+
+// Units of systemd.
+
+/** Exit code after SIGTERM. It is no failure of the unit: the lake stays whole, and the next start continues. */
+const STOPPED = 143;
+
+/** `delay` is the RandomizedDelaySec of the timer. */
+export function units(
+  { words, folder, environmentFile }: ScheduledCommand,
+  when: When,
+  { title, delay }: { readonly title: string; readonly delay: string },
+): { readonly service: string; readonly timer: string } {
+  const [program = '', ...args] = words;
+  const line = [quoted(specified(program)), ...args.map((word) => quoted(literal(word)))].join(' ');
+  return {
+    service: `[Unit]
+Description=${specified(title)}
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+Type=oneshot
+WorkingDirectory=${pathValue(folder)}
+${environmentFile === undefined ? '' : `EnvironmentFile=${pathValue(globLiteral(environmentFile))}\n`}ExecStart=${line}
+SuccessExitStatus=${STOPPED}
+`,
+    timer: `[Unit]
+Description=${specified(title)}, on time
+
+[Timer]
+OnCalendar=*-*-* ${hoursOf(when, 2) ?? '*'}:${String(when.minute).padStart(2, '0')}:00 UTC
+RandomizedDelaySec=${delay}
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+`,
+  };
+}
+
+/** Escapes `%`, which begins a specifier (systemd.unit(5)). */
+function specified(text: string): string {
+  return text.replaceAll('%', '%%');
+}
+
+/** A path has no quotes. A slash keeps a blank or a backslash at its end, which would be dropped or would join the next line. */
+function pathValue(path: string): string {
+  return specified(path).replace(/[\s\\]$/, '$&/');
+}
+
+/** EnvironmentFile is a pattern of files (systemd.exec(5)). */
+function globLiteral(path: string): string {
+  return path.replaceAll(/[*?[\\]/g, String.raw`\$&`);
+}
+
+/** Escapes `$` too, which begins a variable in arguments but not in the path of the program (systemd.service(5)). */
+function literal(word: string): string {
+  return specified(word).replaceAll('$', '$$$$');
+}
+
+function quoted(word: string): string {
+  if (/^[\p{L}\p{N}_@%$+=:,./-]+$/u.test(word)) return word;
+  return `"${word.replaceAll('\\', '\\\\').replaceAll('"', String.raw`\"`)}"`;
 }

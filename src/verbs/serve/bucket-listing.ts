@@ -1,9 +1,9 @@
 /** One page of the bucket listing: its query string, its entries in the folder, and its XML document. */
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DigestCache } from './object-store.js';
-import { etagOf, sizeOf } from './object-store.js';
 import {
+  etagOf,
+  sizeOf,
   isKeyPart,
   mayHaveSidecar,
   missingAsUndefined,
@@ -11,39 +11,31 @@ import {
   SIDECAR_SUFFIX,
   TOP_FOLDER,
 } from './object-store.js';
-import { element, XML_DECLARATION } from './refusal.js';
+import type { DigestCache } from './object-store.js';
+import type { ServerResponse } from 'node:http';
 
 /** A listing request, validated. */
 export interface ListingQuery {
-  /** ListObjectsV2, which resumes after a token instead of a key. */
-  readonly isV2: boolean;
   readonly prefix: string;
   readonly delimiter: '' | '/';
   /** Entries up to and including this key are left out. An object with this key need not exist. */
   readonly after: string;
   readonly maxKeys: number;
-  /** Keys are returned percent-encoded. */
-  readonly urlEncoded: boolean;
 }
 
 /** S3 returns at most 1000 entries per page. */
 const PAGE_LIMIT = 1000;
 
-/** Reads the parameters of ListObjects and ListObjectsV2 (`list-type=2`). Undefined for a wrong value. */
+/** Reads the parameters of ListObjects. Undefined for a wrong value. */
 export function readListingQuery(query: Pick<URLSearchParams, 'get'>): ListingQuery | undefined {
-  const isV2 = query.get('list-type') === '2';
   const delimiter = query.get('delimiter') ?? '';
   const maxKeys = query.get('max-keys') ?? '';
   if ((delimiter !== '' && delimiter !== '/') || !/^\d{0,9}$/.test(maxKeys)) return undefined;
-  const token = isV2 ? query.get('continuation-token') : null;
-  const after = query.get(isV2 ? 'start-after' : 'marker') ?? '';
   return {
-    isV2,
     prefix: query.get('prefix') ?? '',
     delimiter,
-    after: token === null ? after : Buffer.from(token, 'base64url').toString(),
+    after: query.get('marker') ?? '',
     maxKeys: maxKeys === '' ? PAGE_LIMIT : Math.min(Number(maxKeys), PAGE_LIMIT),
-    urlEncoded: query.get('encoding-type') === 'url',
   };
 }
 
@@ -165,32 +157,82 @@ function compareKeys(a: string, b: string): number {
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }
 
-/** The `ListBucketResult` document of a page. The versions differ only in the element that resumes the listing. */
+/** The `ListBucketResult` document of a page. */
 export function listingXml(query: ListingQuery, page: ListingPage): string {
   const { objects, commonPrefixes, resumeAfter } = page;
-  const named = (name: string, key: string): string =>
-    element(name, query.urlEncoded ? key.split('/').map(encodeURIComponent).join('/') : key);
-  const next = (key: string): string =>
-    query.isV2
-      ? element('NextContinuationToken', Buffer.from(key).toString('base64url'))
-      : named('NextMarker', key);
   return [
     `${XML_DECLARATION}<ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">`,
     element('Name', 'data.binance.vision'),
-    named('Prefix', query.prefix),
-    element('KeyCount', objects.length + commonPrefixes.length),
+    element('Prefix', query.prefix),
     element('MaxKeys', query.maxKeys),
     query.delimiter === '' ? '' : element('Delimiter', query.delimiter),
-    query.urlEncoded ? element('EncodingType', 'url') : '',
     element('IsTruncated', resumeAfter !== undefined),
-    resumeAfter === undefined ? '' : next(resumeAfter),
+    resumeAfter === undefined ? '' : element('NextMarker', resumeAfter),
     ...objects.map(({ key, lastModified, etag, sizeBytes }) => {
       // S3 keeps whole seconds, so that a listing and the Last-Modified header agree.
       const seconds = lastModified.toISOString().replace(/\.\d+Z$/, '.000Z');
       const facts = [element('LastModified', seconds), element('ETag', etag), element('Size', sizeBytes)];
-      return `<Contents>${named('Key', key)}${facts.join('')}<StorageClass>STANDARD</StorageClass></Contents>`;
+      return `<Contents>${element('Key', key)}${facts.join('')}<StorageClass>STANDARD</StorageClass></Contents>`;
     }),
-    ...commonPrefixes.map((key) => `<CommonPrefixes>${named('Prefix', key)}</CommonPrefixes>`),
+    ...commonPrefixes.map((key) => `<CommonPrefixes>${element('Prefix', key)}</CommonPrefixes>`),
     '</ListBucketResult>',
   ].join('');
 }
+
+// S3 error responses, and helpers that write XML.
+
+/** Status and message of each error code of S3 that the server sends. */
+const REFUSALS = {
+  InternalError: [500, 'We encountered an internal error. Please try again.'],
+  InvalidArgument: [400, 'max-keys or delimiter is wrong; the only delimiter of this archive is /'],
+  InvalidRange: [416, 'The requested range is not satisfiable'],
+  InvalidURI: [400, "Couldn't parse the specified URI."],
+  MethodNotAllowed: [405, 'The specified method is not allowed against this resource.'],
+  NoSuchKey: [404, 'The specified key does not exist.'],
+} as const;
+
+export type RefusalCode = keyof typeof REFUSALS;
+
+/** Sends the error document, which repeats the requested key. Node drops the body for HEAD. */
+export function sendRefusal(
+  response: ServerResponse,
+  code: RefusalCode,
+  { key, headers = {} }: { readonly key?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+): void {
+  const [status, message] = REFUSALS[code];
+  const named = key === undefined ? '' : element('Key', key);
+  const facts = element('Code', code) + element('Message', message) + named;
+  const ids = '<RequestId>0000000000000000</RequestId><HostId>cryptodl</HostId>';
+  sendXml(response, status, `${XML_DECLARATION}<Error>${facts}${ids}</Error>`, headers);
+}
+
+/** Sends a complete XML document. */
+export function sendXml(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  const bytes = Buffer.from(body);
+  response.writeHead(status, {
+    ...headers,
+    'Content-Type': 'application/xml',
+    'Content-Length': bytes.length,
+  });
+  response.end(bytes);
+}
+
+const NAMED: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
+
+/** Text as XML content; control characters become numeric references, as S3 writes them. */
+function escapeXml(text: string): string {
+  // eslint-disable-next-line no-control-regex -- the expression must match control characters
+  return text.replace(/[&<>"\u0000-\u001f\u007f]/g, (c) => NAMED[c] ?? `&#x${c.charCodeAt(0).toString(16)};`);
+}
+
+/** One element with text content. */
+function element(name: string, text: string | number | boolean): string {
+  return `<${name}>${escapeXml(String(text))}</${name}>`;
+}
+
+const XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n';

@@ -58,7 +58,7 @@ export const universeVerb = {
     to: {
       doc: 'the last period is that of this date; without this flag, it is the last one of which the lake has all days before it',
     },
-    target: { doc: 'the file of --as parquet, or the folder of the files of --as freqtrade' },
+    target: { doc: 'the folder of the files of --as freqtrade' },
     by: {
       doc: 'rank by quote_volume, volume or count; their sums over the window; quote_volume is in the quote asset, volume in the base asset, and count is the number of trades',
       parse: measure,

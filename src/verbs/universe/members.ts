@@ -35,43 +35,39 @@ export interface Ranking {
   readonly top: number | undefined;
   /** Days between the first day of a symbol and the period. */
   readonly minAge: number;
-  /** All symbols of the market, which tell its days. */
-  readonly symbols: readonly HeldSymbol[];
   /** The symbols that can be members. */
-  readonly selected: ReadonlySet<string>;
+  readonly symbols: readonly HeldSymbol[];
+  /** The days on which any symbol of the market has rows, ascending. */
+  readonly marketDays: readonly number[];
 }
 
 /** Volumes of the archive have at most 8 decimals. */
 const SUM = 'DECIMAL(38, 8)';
 
 /**
- * Creates the table `daily` (symbol, day, value) of all days with rows in the windows of the periods. The value is NULL for symbols that are
- * not selected. Days are numbers. Each day of a symbol comes from the longest interval that has rows of it. Sums of decimals are exact, and
- * do not depend on the order of rows.
+ * Creates the table `daily` (symbol, day, value) of all days with rows in the windows of the periods. Days are numbers. Each day of a symbol
+ * comes from the longest interval that has rows of it. Sums of decimals are exact, and do not depend on the order of rows.
  */
 export async function loadDailySums(
   session: DuckDbSession,
   catalogue: Catalogue,
-  { by, spec, starts, window, symbols, selected }: Ranking,
+  { by, spec, starts, window, symbols }: Ranking,
 ): Promise<void> {
   const days = { from: (starts[0] ?? 0) - window, to: starts.at(-1) ?? 0 };
   const day = `CAST((epoch_ms(${instantExpression(spec)}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
   await session.run(`CREATE TEMP TABLE daily (symbol VARCHAR, day INTEGER, value ${SUM})`);
-  const all = symbols.flatMap(({ parts }) => parts);
-  const lengths = new Set(all.map(lengthOf));
-  for (const length of [...lengths].sort((a, b) => b - a))
-    for (const isOwn of [true, false]) {
-      const parts = all.filter(
-        (part) => lengthOf(part) === length && selected.has(part.series.symbol) === isOwn,
-      );
-      for (const batch of batchesOf(await withoutKnownDays(session, parts, days))) {
-        const relation = await catalogue.relation(batch, days);
-        if (relation === undefined) continue;
-        const value = isOwn ? sumOf(by, hasTextNumbers(relation.files)) : 'NULL';
-        await session.run(`INSERT INTO daily SELECT * FROM (
+  const byLength = grouped(
+    symbols.flatMap(({ parts }) => parts),
+    ({ series: { interval = '' } }) => intervalMs(interval),
+  );
+  for (const [, parts] of [...byLength].sort(([a], [b]) => b - a))
+    for (const batch of batchesOf(await withoutKnownDays(session, parts, days))) {
+      const relation = await catalogue.relation(batch, days);
+      if (relation === undefined) continue;
+      const value = sumOf(by, hasTextNumbers(relation.files));
+      await session.run(`INSERT INTO daily SELECT * FROM (
   SELECT symbol, ${day} AS day, ${value} AS value FROM (${relation.sql}) GROUP BY ALL)
 ANTI JOIN daily USING (symbol, day)`);
-      }
     }
 }
 
@@ -88,10 +84,6 @@ function sumOf(by: Measure, isText: boolean): string {
   return `CAST(coalesce(${small}, 0) AS DECIMAL(38, 0)) * CAST(0.00000001 AS DECIMAL(8, 8)) + coalesce(${large}, 0)`;
 }
 
-function lengthOf({ series: { interval = '' } }: SeriesFilesPart): number {
-  return intervalMs(interval);
-}
-
 /** The files with days of the range that `daily` does not have. Later files are never read, so they change nothing. */
 async function withoutKnownDays(
   session: DuckDbSession,
@@ -99,7 +91,6 @@ async function withoutKnownDays(
   { from, to }: DayRange,
 ): Promise<SeriesFilesPart[]> {
   const names = parts.map(({ series }) => quoteText(series.symbol));
-  if (names.length === 0) return [];
   const rows = await session.rows(`SELECT symbol, day FROM daily WHERE symbol IN (${names.join(', ')})`);
   const known = new Set(rows.map(({ symbol, day }) => `${String(symbol)} ${String(day)}`));
   return parts.map(({ series, files }) => {
@@ -125,27 +116,28 @@ function batchesOf(parts: readonly SeriesFilesPart[]): Iterable<SeriesFilesPart[
 /**
  * Creates the table `member` with the columns of the result from `daily`, and the table `used` (period, day) of the days of all
  * windows. A period takes rows of its window only, which ends on the day before the period. Its members have rows on the last day of
- * the window with rows of any symbol.
+ * the window that any symbol of the market has.
  */
 export async function rankSymbols(session: DuckDbSession, ranking: Ranking): Promise<void> {
-  const { by, starts, window, minAge, top, symbols, selected } = ranking;
+  const { by, starts, window, minAge, top, symbols, marketDays } = ranking;
   // A listing holds until the first day of the next one.
-  const listings = symbols
-    .filter(({ symbol }) => selected.has(symbol))
-    .flatMap(({ symbol, listings: own }) =>
-      own.map(
-        ({ first, last }, at) =>
-          `(${quoteText(symbol)}, ${first}, ${last}, ${own[at + 1]?.first ?? 2 ** 31 - 1})`,
-      ),
-    );
+  const listings = symbols.flatMap(({ symbol, listings: own }) =>
+    own.map(
+      ({ first, last }, at) =>
+        `(${quoteText(symbol)}, ${first}, ${last}, ${own[at + 1]?.first ?? 2 ** 31 - 1})`,
+    ),
+  );
   await session.run(`CREATE TEMP TABLE listing AS
 FROM (VALUES ${listings.join(', ')}) AS given(symbol, first_day, last_day, until)`);
+  await session.run(
+    `CREATE TEMP TABLE market AS SELECT CAST(unnest([${marketDays.join(', ')}]) AS INTEGER) AS day`,
+  );
   await session.run(`CREATE TEMP TABLE used AS
 SELECT period, CAST(unnest(range(period - ${window}, period)) AS INTEGER) AS day
 FROM (VALUES ${starts.map((start) => `(${start})`).join(', ')}) AS given(period)`);
   await session.run(`CREATE TEMP TABLE member AS
 WITH open AS (
-  SELECT period, day, max(day) OVER (PARTITION BY period) AS last FROM used SEMI JOIN daily USING (day)
+  SELECT period, day, max(day) OVER (PARTITION BY period) AS last FROM used SEMI JOIN market USING (day)
 ), traded AS (
   SELECT period, symbol, first_day, sum(value) AS value, count(*) AS days
   FROM open JOIN daily USING (day) JOIN listing USING (symbol)
@@ -162,9 +154,9 @@ ${top === undefined ? '' : `QUALIFY rank <= ${top}`}`);
 /** A text for each kind of missing data, from the tables of `rankSymbols`. */
 export async function missingTexts(session: DuckDbSession, { market }: Ranking): Promise<string[]> {
   const symbols = await session.rows(`SELECT DISTINCT symbol
-FROM listing JOIN (SELECT DISTINCT day FROM daily) ON day BETWEEN first_day AND last_day
+FROM listing JOIN market ON day BETWEEN first_day AND last_day
 SEMI JOIN used USING (day) ANTI JOIN daily USING (symbol, day) ORDER BY symbol`);
-  const days = await session.rows('SELECT DISTINCT day FROM used ANTI JOIN daily USING (day) ORDER BY day');
+  const days = await session.rows('SELECT DISTINCT day FROM used ANTI JOIN market USING (day) ORDER BY day');
   const texts = [];
   if (symbols.length > 0)
     texts.push(
@@ -229,8 +221,8 @@ export async function selectedSymbols(
 }
 
 /** Text about sums that are in different units for different symbols; empty without any. */
-export function unitWarning({ by, market, selected }: Ranking, exchange: ExchangeSpec): string[] {
-  const quotes = new Set([...selected].flatMap((symbol) => pairOf(exchange, market, symbol)?.quote ?? []));
+export function unitWarning({ by, market, symbols }: Ranking, exchange: ExchangeSpec): string[] {
+  const quotes = new Set(symbols.flatMap(({ symbol }) => pairOf(exchange, market, symbol)?.quote ?? []));
   if (by !== 'quote_volume' || quotes.size < 2) return [];
   return [
     `quote_volume is in the quote asset of each symbol, and the symbols have ${listText([...quotes].sort())}; --quote USDT selects symbols with one unit`,
@@ -246,13 +238,13 @@ interface Listing {
 }
 
 /** Its `listings` are in order, at least one. */
-export type HeldSymbol = Awaited<ReturnType<typeof readHeldSymbols>>[number];
+type HeldSymbol = Awaited<ReturnType<typeof readHeldSymbols>>['symbols'][number];
 
 /** A symbol without rows on so many days on which others have rows was listed again: its name may stand for another asset. */
 const RELISTED_DAYS = 30;
 
 /**
- * The symbols with rows. Rejects with `disk` if a file is missing, because a rank without its rows would be wrong, and for a damaged
+ * The symbols with rows, and the days of any of them. Rejects with `disk` if a file is missing, because a rank without its rows would be wrong, and for a damaged
  * manifest.
  */
 export async function readHeldSymbols(catalogue: Catalogue, selected: readonly Series[], dayStart: DayStart) {
@@ -266,10 +258,12 @@ export async function readHeldSymbols(catalogue: Catalogue, selected: readonly S
     const files = parts.flatMap((part) => part.files);
     return { symbol, parts, days: inOrder(files.flatMap((file) => daysOf(file, dayStart))) };
   });
-  const placeOf = new Map(inOrder(held.flatMap(({ days }) => days)).map((day, at) => [day, at]));
-  return held.flatMap(({ symbol, parts, days }) =>
+  const marketDays = inOrder(held.flatMap(({ days }) => days));
+  const placeOf = new Map(marketDays.map((day, at) => [day, at]));
+  const symbols = held.flatMap(({ symbol, parts, days }) =>
     days.length === 0 ? [] : [{ symbol, parts, listings: listingsOf(days, placeOf) }],
   );
+  return { symbols, marketDays };
 }
 
 /** The days from the first to the last row of a file, without those that it lacks. */

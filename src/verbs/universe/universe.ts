@@ -10,11 +10,10 @@ import { writeData } from '../../terminal/write-data.js';
 import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { verbEngine } from '../../convert/duckdb.js';
 import type { DuckDbSession } from '../../convert/duckdb.js';
-import { quoteName, quotePath, quoteText } from '../../convert/sql.js';
+import { quoteName } from '../../convert/sql.js';
 import { pairOf } from '../../exchange/pairs.js';
 import type { Pair } from '../../exchange/pairs.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
-import type { OwnFile } from '../../files/own-file.js';
 import { DAY_MS, calendarStart, dayOf, dayText, nextCalendarStart } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -37,7 +36,7 @@ import {
   unitWarning,
   universeMarket,
 } from './members.js';
-import type { HeldSymbol, Ranking } from './members.js';
+import type { Ranking } from './members.js';
 
 type Checked = Awaited<ReturnType<typeof check>>;
 
@@ -50,8 +49,8 @@ export async function universe(command: Command): Promise<ExitCode> {
 async function check({ resolved: { options }, exchange, clock, surroundings: { home } }: VerbRequest) {
   const { as, by, every, from, minAgeMs = 0, nowMs, to, windowMs } = options;
   const chosen = universeMarket(options, exchange);
-  if (options.target === undefined && (as === 'parquet' || as === 'freqtrade'))
-    throw usage(`--as ${as} needs --target`, `for example --as ${as} --target universe`);
+  if (options.target === undefined && as === 'freqtrade')
+    throw usage('--as freqtrade needs --target', 'for example --as freqtrade --target universe');
   const target = options.target === undefined ? '' : absolutePath(options.target, home);
   if (target !== '') await refuseInLake(target, exchange.name);
   const today = dayOf(nowMs ?? clock.now(), chosen.spec);
@@ -83,10 +82,11 @@ async function rankAndPrint({ io }: Command, request: VerbRequest, checked: Chec
   if (usable.length === 0) throw noKlines(market, root, options.out);
   const selected = await selectedSymbols(usable, request);
   const catalogue = openCatalogue(root, exchange, request.signal);
-  const symbols = await readHeldSymbols(catalogue, usable, spec);
-  if (!symbols.some(({ symbol }) => selected.has(symbol))) throw noKlines(market, root, options.out);
-  const starts = periodStarts(checked, symbols);
-  const ranking = { ...checked, symbols, selected, starts, warn: observer.warn.bind(observer) };
+  const { symbols: all, marketDays } = await readHeldSymbols(catalogue, usable, spec);
+  const symbols = all.filter(({ symbol }) => selected.has(symbol));
+  if (symbols.length === 0) throw noKlines(market, root, options.out);
+  const starts = periodStarts(checked, marketDays);
+  const ranking = { ...checked, symbols, marketDays, starts, warn: observer.warn.bind(observer) };
   const engine = verbEngine('universe', request, MOST_MEMORY);
   try {
     const session = await engine.session();
@@ -121,13 +121,9 @@ async function countsOf(session: DuckDbSession, starts: readonly number[]): Prom
  */
 function periodStarts(
   { every, window, minAge, from, to, market, options }: Checked,
-  symbols: readonly HeldSymbol[],
+  marketDays: readonly number[],
 ): number[] {
-  const listings = symbols.flatMap((symbol) => symbol.listings);
-  const held = {
-    first: listings.reduce((least, listing) => Math.min(least, listing.first), Infinity),
-    last: listings.reduce((most, listing) => Math.max(most, listing.last), -Infinity),
-  };
+  const held = { first: marketDays[0] ?? Infinity, last: marketDays.at(-1) ?? -Infinity };
   const lookback = Math.max(window, minAge);
   const latest = calendarStart(held.last + 1, every);
   // Without --from, the first period with a full window.
@@ -144,7 +140,7 @@ function periodStarts(
   return starts;
 }
 
-// Prints or writes the members in the form of `--as`: CSV, NDJSON, a list, Parquet, lists of pairs.
+// Prints or writes the members in the form of `--as`: CSV, NDJSON, a list, lists of pairs.
 
 const MARK = 'cryptodl universe';
 
@@ -153,7 +149,6 @@ type Printed = Checked & Ranking & { readonly warn: (text: string) => void };
 /** Resolves with further texts for the summary. */
 async function printMembers(session: DuckDbSession, io: Io, ranking: Printed): Promise<string[]> {
   const { by, options } = ranking;
-  if (options.as === 'parquet') return writeRows(session, io, ranking);
   if (options.as === 'freqtrade') return writePairlists(session, io, ranking);
   if (options.as === 'list') {
     const rows = await session.rows('SELECT DISTINCT symbol FROM member ORDER BY symbol');
@@ -170,31 +165,6 @@ async function printMembers(session: DuckDbSession, io: Io, ranking: Printed): P
   );
   if (rows !== undefined) await printRows(io, rows, options.json);
   return [];
-}
-
-async function writeRows(
-  session: DuckDbSession,
-  io: Io,
-  { by, options, target }: Printed,
-): Promise<string[]> {
-  const own: OwnFile = {
-    flag: 'target',
-    path: target,
-    what: 'a Parquet file of cryptodl universe',
-    isOwn: async (path) => {
-      const marks = `FROM parquet_kv_metadata(${quotePath(path)}) WHERE decode(key) = 'made_by' AND decode(value) = ${quoteText(MARK)}`;
-      return (await session.rows(`SELECT 1 AS is_own ${marks}`).catch(() => [])).length > 0;
-    },
-    force: options.force,
-  };
-  const value = `CAST(${quoteName(by)} AS ${by === 'count' ? 'BIGINT' : 'DOUBLE'}) AS ${quoteName(by)}`;
-  await refuseForeignFile(own);
-  await writeOwnFile(own, (staged) =>
-    session.run(`COPY (SELECT * REPLACE (${value}) FROM member ORDER BY period, rank)
-TO ${quoteText(staged)} (FORMAT parquet, COMPRESSION zstd, USE_TMP_FILE false, KV_METADATA {made_by: ${quoteText(MARK)}})`),
-  );
-  if (options.json) await writeData(io, [{ file: shownPath(target) }]);
-  return [`wrote ${shownPath(target)}`];
 }
 
 async function writePairlists(
