@@ -31,7 +31,7 @@ export interface PastFailures extends Pick<ReadReport, 'path' | 'file' | 'entrie
 }
 
 /** The warning for a report whose last line is cut. */
-export function cutWarning(path: string, line: number): string {
+function cutWarning(path: string, line: number): string {
   return `${path} line ${line} is cut, so its failure is not known; run the original command again`;
 }
 
