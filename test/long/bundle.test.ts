@@ -163,7 +163,7 @@ describe('the bundle', () => {
 
   it('names the licence of each package that it contains', () => {
     const licences = readFileSync(join(ROOT, 'dist/bundle/LICENSES.txt'), 'utf8');
-    for (const name of 'commander undici p-queue pino valibot yaml hyparquet'.split(' '))
+    for (const name of 'commander undici p-queue pino cli-progress valibot yaml hyparquet'.split(' '))
       expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\((MIT|ISC)\\)$`, 'm'));
   });
 

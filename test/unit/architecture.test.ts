@@ -43,6 +43,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@aws-sdk/client-s3': ['lake/s3/client.ts'],
   '@aws-sdk/lib-storage': ['lake/s3/client.ts'],
   bullmq: ['verbs/queue/bullmq.ts'],
+  'cli-progress': ['run/report/progress-state.ts'],
   commander: ['cli/program.ts'],
   'fastest-levenshtein': ['text/did-you-mean.ts'],
   hyparquet: ['convert/parquet-footer.ts'],

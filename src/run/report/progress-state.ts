@@ -1,6 +1,7 @@
 /** The progress of a run at a moment: as one line for people, and as an event for programs. */
 import { Counters } from '../../model/counters.js';
 import { bytesText, durationText, numberText, countText } from '../../model/units.js';
+import cliProgress from 'cli-progress';
 import { some } from './closing-block.js';
 import type { LiveRun } from './live-run.js';
 
@@ -104,7 +105,8 @@ const CELLS = 20;
 export function barText(state: ProgressState): string {
   if (state.phase === 'plan') return progressText(state);
   const share = shareOf(state);
-  const cells = Math.floor(share * CELLS);
-  const bar = '█'.repeat(cells) + '░'.repeat(CELLS - cells);
+  // cli-progress derives the two strings only for bars that it draws on the terminal itself.
+  const strings = { barCompleteString: '█'.repeat(CELLS), barIncompleteString: '░'.repeat(CELLS) };
+  const bar = cliProgress.Format.BarFormat(share, { barsize: CELLS, barGlue: '', ...strings });
   return `${bar} ${Math.floor(share * 100)}%  ${progressText(state)}`;
 }
