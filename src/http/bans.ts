@@ -1,6 +1,7 @@
 /**
  * Bans: a host refuses all requests of one bucket until a certain time. Other and later runs of this machine, and of the egress group, obey
- * them too. Each ban is a file in the state folder, so that no run waits for another. A run works without them: a file that cannot be used is a warning.
+ * them too. Each ban is a file in the state folder that no run changes, so that no run waits for another, and a short ban never replaces a long one. A run
+ * works without them: a file that cannot be used is a warning.
  */
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -98,9 +99,9 @@ export class Bans {
     const ofHost = Object.keys(this.#ofGroup()).filter((place) => hostOfPlace(place) === host);
     const buckets = new Set(ofHost.map(bucketOfPlace));
     const places = (await this.#group?.clearBans((place) => buckets.has(bucketOfPlace(place)))) ?? [];
-    const stored = Object.keys(await this.#ofMachine()).filter((place) => hostOfPlace(place) === host);
-    await this.#change(() => Promise.all(stored.map((place) => rm(this.#fileOf(place), { force: true }))));
-    places.push(...stored);
+    const stored = (await this.#stored()).filter(({ place }) => hostOfPlace(place) === host);
+    await this.#change(() => Promise.all(stored.map(({ file }) => rm(file, { force: true }))));
+    places.push(...stored.map(({ place }) => place));
     return [...new Set(places)];
   }
 
@@ -124,26 +125,33 @@ export class Bans {
     return Object.fromEntries(bans.map(({ place, until, why }) => [place, { until: until + offsetMs, why }]));
   }
 
-  /** The bans in the state folder, also those that are over. */
+  /** The longest ban of each place in the state folder, also those that are over. */
   async #ofMachine(): Promise<BansByPlace> {
+    const bans: Record<string, Ban> = {};
+    for (const { place, ban } of await this.#stored())
+      if (ban.until > (bans[place]?.until ?? Number.NEGATIVE_INFINITY)) bans[place] = ban;
+    return bans;
+  }
+
+  async #stored(): Promise<readonly StoredBan[]> {
     try {
       const entries = await readdir(this.#folder, { withFileTypes: true });
       const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith(ENDING));
-      const bans = await Promise.all(files.map(({ name }) => this.#read(join(this.#folder, name))));
-      return Object.fromEntries(bans.flat());
+      return (await Promise.all(files.map(({ name }) => this.#read(join(this.#folder, name))))).flat();
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') this.#warnOnce(`the bans in ${this.#folder} cannot be read`, error);
-      return {};
+      return [];
     }
   }
 
   /** The ban of a file; none if the file was removed meanwhile, or has other content. */
-  async #read(file: string): Promise<[place: string, ban: Ban][]> {
+  async #read(file: string): Promise<StoredBan[]> {
     try {
       const { place, until, why } = fieldsOf(parseJson(await readFile(file, 'utf8')));
       // A number beyond the dates of JavaScript is no time.
       const isTime = typeof until === 'number' && !Number.isNaN(new Date(until).getTime());
-      if (typeof place === 'string' && isTime && typeof why === 'string') return [[place, { until, why }]];
+      if (typeof place === 'string' && isTime && typeof why === 'string')
+        return [{ file, place, ban: { until, why } }];
       this.#warnOnce(`${file} is not a ban, and not used`);
     } catch (error) {
       if (errnoOf(error) !== 'ENOENT') this.#warnOnce(`${file} cannot be read`, error);
@@ -153,14 +161,16 @@ export class Bans {
 
   #write(place: string, ban: Ban): Promise<void> {
     return this.#change(async () => {
-      const bans = Object.entries(await this.#ofMachine());
-      const over = bans.filter(([, { until }]) => until <= this.#clock.now());
-      await Promise.all(over.map(([other]) => rm(this.#fileOf(other), { force: true })));
-      if (bans.some(([other, { until }]) => other === place && until >= ban.until)) return;
+      const stored = await this.#stored();
+      const ofPlace = stored.filter((other) => other.place === place);
+      if (ofPlace.some((other) => other.ban.until >= ban.until)) return;
       await makeFolder(this.#folder);
-      const staged = await stagedBeside(this.#fileOf(place));
+      const path = join(this.#folder, `${encodeURIComponent(place)}-${ban.until}${ENDING}`);
+      const staged = await stagedBeside(path);
       await writeFile(staged, JSON.stringify({ place, ...ban }));
-      await rename(staged, this.#fileOf(place));
+      await rename(staged, path);
+      const over = stored.filter((other) => other.ban.until <= this.#clock.now());
+      await Promise.all([...over, ...ofPlace].map(({ file }) => rm(file, { force: true })));
     });
   }
 
@@ -172,10 +182,6 @@ export class Bans {
     }
   }
 
-  #fileOf(place: string): string {
-    return join(this.#folder, encodeURIComponent(place) + ENDING);
-  }
-
   #warnOnce(what: string, error?: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
@@ -185,6 +191,13 @@ export class Bans {
 }
 
 const ENDING = '.json';
+
+/** `file`: its path. */
+interface StoredBan {
+  readonly file: string;
+  readonly place: string;
+  readonly ban: Ban;
+}
 
 /** The place of a ban: bucket, and host with port. A host bans the address that it sees, so each of several proxies (`via`) has places of its own. */
 export function placeOf(bucket: string, url: string, via?: string): string {
