@@ -80,7 +80,8 @@ export async function run(
     const parseLine: ParseLine = (words, { stdout }) => parseCommandLine(words, VERBS, stdout);
     const invocation = parseLine(argv, io);
     if (invocation === undefined) return 0;
-    const { layersOf } = await import('./plan/options/option-layers.js');
+    const { layersOf, warnOfVariables } = await import('./plan/options/option-layers.js');
+    warnOfVariables(io);
     const layers = await layersOf(invocation, io);
     const started = { ...invocation, layers, io, verbs: VERBS, parseLine, loadExchange };
     return startVerb(VERBS[invocation.verb.name], started);

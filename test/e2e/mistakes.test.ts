@@ -234,3 +234,18 @@ describe('a mistake in a file or on stdin', () => {
     expect(result.stderr).toContain(hint);
   });
 });
+
+it.each([
+  ['CRYPTODL_SIMBOLS', 'warning: CRYPTODL_SIMBOLS is not an option; did you mean CRYPTODL_SYMBOLS?\n'],
+  [
+    'CRYPTODL_ARCHIVEURL',
+    'warning: CRYPTODL_ARCHIVEURL is not an option; did you mean CRYPTODL_ARCHIVE_URL?\n',
+  ],
+  ['CRYPTODL_HOME', ''],
+  ['CRYPTODL_SYMBOLS', ''],
+  ['CRYPTODL_JOBS', ''],
+])('the variable %s', async (name, warning) => {
+  const cwd = scene.newFolder();
+  const result = await cryptodl(['schema', 'klines'], { cwd, env: { [name]: '2' } });
+  expect([result.code, result.stderr]).toEqual([0, warning]);
+});
