@@ -82,11 +82,6 @@ export function legalExpression(column: ColumnSpec, symbol: string): string {
   return `coalesce(${whenPresent}, ${column.nullable ? `${name} IS NULL` : 'false'})`;
 }
 
-/** Expression that is true for a cell that may be blank, or is not; never NULL. */
-export function presentExpression({ name, nullable }: ColumnSpec): string {
-  return nullable ? 'true' : `${quoteName(name)} IS NOT NULL`;
-}
-
 /** Expression that orders rows by value, also for numbers stored as text. */
 export function sortExpression(column: ColumnSpec): string {
   const name = quoteName(column.name);

@@ -33,8 +33,6 @@ export interface Inspected {
   readonly headerLines: number;
   /** The file may have invalid content that the fast reader accepts: `1_000`, `+-1`, `1e-400`, an extra comma. */
   readonly needsCheck: boolean;
-  /** Unless `needsCheck`, every number is finite: `n` is only in symbols, so no cell is `inf` or `nan`, and no line has over 308 bytes. */
-  readonly isFinite: boolean;
   /** No byte order mark, no carriage return, and exactly the columns of the dataset: the fast reader can read the file directly. */
   readonly isPlain: boolean;
   /** Names of columns at the end of the header that the dataset does not have. Their cells are left out. */
@@ -43,8 +41,6 @@ export interface Inspected {
 
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
-/** The largest double has 309 digits before its point. */
-const FINITE_LINE = 308;
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** The columns of a received CSV. Files of the archive lack the columns that only REST has. */
@@ -100,8 +96,6 @@ export async function inspectCsv(
     rows: scan.rows,
     headerLines: opened?.headerLines ?? 0,
     needsCheck: scan.isSuspicious || hasStraySigns(scan, spec, symbol),
-    isFinite:
-      scan.longest <= FINITE_LINE && scan.lettersN === scan.rows * matchesInSymbols(spec, symbol, /n/gi),
     isPlain,
     newColumns: opened?.newColumns ?? [],
   };

@@ -13,7 +13,6 @@ import type { RowTimes, TimeOrder } from './row-times.js';
 import { gatherSmall, isLarge, newColumnsOf } from './read-objects.js';
 import type { Gathered, Input } from './read-objects.js';
 import { copyPublished } from './statements.js';
-import type { Proven } from './statements.js';
 import { soundExpression } from './values.js';
 
 /**
@@ -44,8 +43,7 @@ export async function copyDirectly(
   const written = describeObjects(conversion, gathered.inputs, order);
   if (written === undefined) return undefined;
   const rows = times.reduce((sum, { length }) => sum + length, 0);
-  const proven = { key, isFinite: gathered.inputs.every(({ inspected }) => inspected.isFinite) };
-  if (!(await copy(session, conversion, gathered, { proven, isOrdered, rows }))) return undefined;
+  if (!(await copy(session, conversion, gathered, { key, isOrdered, rows }))) return undefined;
   return { written, failed, rows, duplicatesAcross: 0, lacked: new Map() };
 }
 
@@ -97,7 +95,7 @@ async function copy(
   session: DuckDbSession,
   conversion: Conversion,
   { inputs, csvs }: Gathered,
-  { proven, isOrdered, rows }: { proven: Proven; isOrdered: boolean; rows: number },
+  { key, isOrdered, rows }: { key: ColumnSpec; isOrdered: boolean; rows: number },
 ): Promise<boolean> {
   const [csv] = csvs;
   const metadata = conversion.metadata(inputs.map(({ received }) => received));
@@ -105,7 +103,7 @@ async function copy(
   try {
     const [copied] = await session.rows(
       copyPublished(conversion, csv, {
-        proven,
+        key,
         isOrdered,
         metadata,
         sound: soundExpression(conversion),

@@ -12,16 +12,12 @@ const EXPONENT_MARKS = [0x45, 0x65];
 const [POINT, ZERO, NINE] = [0x2e, 0x30, 0x39];
 /** Bytes. Only a longer line can have a number without an exponent that is too small for a double. */
 const LONG_LINE = 324;
-/** Each spelling of `inf` and `nan` has one of these letters. */
-const LETTERS_N = [0x4e, 0x6e];
 
 /** The counts and signs that decide whether the fast reader alone can check the rows of a CSV. */
 export class LineScan {
   rows = 0;
   underscores = 0;
   spaces = 0;
-  /** The letters `n` and `N`. */
-  lettersN = 0;
   /** The bytes of the longest line. */
   longest = 0;
   /** Whether the last line has no line feed. */
@@ -50,7 +46,6 @@ export class LineScan {
     }
     this.underscores += count(chunk, UNDERSCORE);
     this.spaces += count(chunk, SPACE);
-    for (const letter of LETTERS_N) this.lettersN += count(chunk, letter);
     this.isSuspicious ||= this.longest > LONG_LINE || hasSuspiciousBytes(chunk) || hasExponent(chunk);
   }
 

@@ -9,7 +9,6 @@ import {
   identityOf,
   instantExpression,
   legalExpression,
-  presentExpression,
   readType,
   renderedExpression,
   rereadExpression,
@@ -62,14 +61,14 @@ export function copyPublished(
   context: SqlContext,
   csv: CsvFile,
   {
-    proven,
+    key,
     isOrdered,
     sound,
     metadata,
-  }: { proven: Proven; isOrdered: boolean; sound: string; metadata: FileMetadata },
+  }: { key: ColumnSpec; isOrdered: boolean; sound: string; metadata: FileMetadata },
 ): string {
-  const rows = `SELECT ${convertedList(context, proven)} FROM ${readPublished(context, csv, { isSmall: true, proven })} ${refusal(context, proven, sound)}`;
-  return copyTo(context, `(${rows}${isOrdered ? '' : ` ORDER BY ${quoteName(proven.key.name)}`})`, metadata);
+  const rows = `SELECT ${convertedList(context, key)} FROM ${readPublished(context, csv, { isSmall: true, key })} ${refusal(context, key, sound)}`;
+  return copyTo(context, `(${rows}${isOrdered ? '' : ` ORDER BY ${quoteName(key.name)}`})`, metadata);
 }
 
 /** Parses CSVs of any size into a Parquet file, which may become the target. The statement fails at the first invalid cell. */
@@ -387,22 +386,15 @@ export interface CsvFile {
 /** The default of the reader is eight times larger, and is allocated at once even for short files. */
 const SMALL_BUFFER_BYTES = 4 * 1024 * 1024;
 
-/** What is known about the rows of a CSV before the fast reader reads it. */
-export interface Proven {
-  /** A column of times whose cells are integers, or dates and times without a fraction. */
-  readonly key: ColumnSpec;
-  /** Whether every number that the reader accepts is finite. */
-  readonly isFinite: boolean;
-}
-
+/** `key`: a column of times whose cells are proven to be integers, or dates and times without a fraction. */
 function readPublished(
   { spec, settings }: SqlContext,
   { path, headerLines }: CsvFile,
-  { isSmall = false, proven }: { readonly isSmall?: boolean; readonly proven?: Proven } = {},
+  { isSmall = false, key }: { readonly isSmall?: boolean; readonly key?: ColumnSpec } = {},
 ): string {
   const types = spec.columns
     .map((column) => {
-      const type = column === proven?.key ? checkedType(column) : readType(column, settings);
+      const type = column === key ? checkedType(column) : readType(column, settings);
       return `${quoteText(column.name)}: '${type}'`;
     })
     .join(', ');
@@ -414,29 +406,23 @@ function checkedType({ type }: ColumnSpec): 'TIMESTAMP' | 'BIGINT' {
   return type === 'datetime' ? 'TIMESTAMP' : 'BIGINT';
 }
 
-function convertedList({ spec, settings }: SqlContext, proven?: Proven): string {
+function convertedList({ spec, settings }: SqlContext, key?: ColumnSpec): string {
   return writtenColumns(spec)
     .map((column) => {
       const name = quoteName(column.name);
-      const isTimestamp = column === proven?.key && checkedType(column) === 'TIMESTAMP';
+      const isTimestamp = column === key && checkedType(column) === 'TIMESTAMP';
       return `${isTimestamp ? name : convertedExpression(column, settings)} AS ${name}`;
     })
     .join(', ');
 }
 
-/** True for a row whose cells are all valid, apart from what is proven; never NULL. */
-function legalCondition({ spec, settings, series }: SqlContext, proven?: Proven): string {
-  return spec.columns
-    .filter((column) => column !== proven?.key)
-    .map((column) =>
-      proven?.isFinite === true && column.type === 'number' && readType(column, settings) === 'DOUBLE'
-        ? presentExpression(column)
-        : legalExpression(column, series.symbol),
-    )
-    .join(' AND ');
+/** True for a row whose cells are all valid, apart from the proven key; never NULL. */
+function legalCondition({ spec, series }: SqlContext, key?: ColumnSpec): string {
+  const others = spec.columns.filter((column) => column !== key);
+  return others.map((column) => legalExpression(column, series.symbol)).join(' AND ');
 }
 
 /** The clause that ends a statement at the first invalid cell, and at the first row for which `sound`, which is never NULL, is false. */
-function refusal(context: SqlContext, proven?: Proven, sound = 'true'): string {
-  return `WHERE CASE WHEN ${legalCondition(context, proven)} AND ${sound} THEN true ELSE error('a cell does not match the type of its column') END`;
+function refusal(context: SqlContext, key?: ColumnSpec, sound = 'true'): string {
+  return `WHERE CASE WHEN ${legalCondition(context, key)} AND ${sound} THEN true ELSE error('a cell does not match the type of its column') END`;
 }

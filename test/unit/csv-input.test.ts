@@ -54,7 +54,6 @@ describe('a CSV that lies in a file', () => {
       rows: 80_000,
       headerLines: 0,
       needsCheck: false,
-      isFinite: true,
       isPlain: true,
       newColumns: [],
     });
@@ -142,29 +141,3 @@ it.each(['"2" ', ' "2"'])(
     expect(await needsCheck(METRIC + line.replace(',2,', `,${cell},`))).toBe(true);
   },
 );
-
-describe('the numbers of a CSV are known to be finite', () => {
-  const BAR = '1705276800000,1,2,3,4,5,1705280399999,6,7,8,9,0\n';
-  const longer = (bar: string, length: number): string => bar.replace(',0\n', `,${'9'.repeat(length)}\n`);
-
-  const isFinite = async (content: string, dataset = 'klines', symbol = 'BTCUSDT'): Promise<boolean> =>
-    (await inspectCsv(received('2024-01-15', content), specOf('um', dataset), symbol)).isFinite;
-
-  it('without letters, and with those of the symbol', async () => {
-    expect(await isFinite(BAR.repeat(2))).toBe(true);
-    expect(await isFinite(METRIC.repeat(2), 'metrics', 'BNBUSDT')).toBe(true);
-  });
-
-  it.each(['inf', 'INF', '-Infinity', 'nan', 'NaN'])('not with %s', async (cell) => {
-    expect(await isFinite(BAR + BAR.replace(',2,', `,${cell},`))).toBe(false);
-    const metrics = METRIC + METRIC.replace(',2,', `,${cell},`);
-    expect(await isFinite(metrics, 'metrics', 'BNBUSDT')).toBe(false);
-  });
-
-  it('not with a line in which a number of more than 308 digits fits', async () => {
-    const rest = BAR.trim().length - 1;
-    expect(await isFinite(BAR + longer(BAR, 308 - rest) + BAR)).toBe(true);
-    expect(await isFinite(BAR + longer(BAR, 309 - rest) + BAR)).toBe(false);
-    expect(await isFinite(longer(BAR, 309 - rest).trim())).toBe(false);
-  });
-});
