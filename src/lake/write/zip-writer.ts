@@ -18,7 +18,7 @@ import { fileFacts, fileSize, removeFile, removeStaged, renameAll } from '../../
 import type { Publication } from '../../files/publish.js';
 import type { PartitionPlan } from '../../model/task.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import { lostError, publishedOrFailed, recordShorterRevisions, shorterRevision } from './partition-guards.js';
+import { lostError, publishedOrFailed, recordShorterRevisions, shorterRevision } from './partition-writer.js';
 import { droppedLine, heldLine, objectLine, replacedRevision } from './commit.js';
 import type { Missing, PartitionWriter, ShorterRevision, WriterContext } from './writer.js';
 

@@ -3,13 +3,19 @@ import { withSignals } from '../../run/look-up.js';
 import type { Command } from '../../run/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { openSession } from '../../run/session.js';
-import { dayOf } from '../../model/calendar.js';
+import type { AskedOrder } from '../../lake/orders.js';
+import { dayOf, dayText, monthOf, monthStart, parseDay } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
+import type { Series } from '../../model/task.js';
 import { countText, numberText } from '../../model/units.js';
+import { defaultPartition, findDataset } from '../../exchange/exchange-spec.js';
+import type { Exchange } from '../../exchange/exchange.js';
 import { choice } from '../../plan/options/parsers.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
+import type { RawValues } from '../../plan/options/resolve.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { SeriesRequest } from '../../plan/series-request.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import { askedOrders } from '../../plan/select/continue-orders.js';
 import { selectSeries } from '../../plan/select/select-series.js';
@@ -18,12 +24,10 @@ import type { RunSelection } from '../../plan/select/selection.js';
 import { printLines } from '../../text/printable.js';
 import { addJobs } from './add-jobs.js';
 import { loadBullMq } from './bullmq.js';
-import { JOB_VERBS, jobOptions, namedLake } from './job-data.js';
+import { JOB_VERBS, jobData, jobOptions, namedLake } from './job-data.js';
 import type { JobData, JobVerb } from './job-data.js';
 import { redisAddress, withQueue } from './open-queue.js';
 import type { CommandQueue } from './open-queue.js';
-import { splitSeries } from './split-series.js';
-import type { SplitOptions } from './split-series.js';
 import { Wait, waitForJobs } from './wait-for-jobs.js';
 
 /** Resolves with 0 after the last job was added; with --wait, with the exit code of the download. */
@@ -110,5 +114,78 @@ async function addAll(
     return await waitForJobs({ open, wait, jobs: added, options, io, signals });
   } finally {
     if (open.connection.client.status === 'ready') await wait?.close();
+  }
+}
+
+// Splits the selected series into jobs: a month of a series with large files, a year of a series with small ones.
+
+/** Months per job. A series whose files are months by default has small months. */
+const SMALL_MONTHS = 12;
+
+interface SplitOptions {
+  readonly verb: JobVerb;
+  readonly exchange: Exchange;
+  /** The first day that is not over. */
+  readonly today: number;
+  /** Options that all jobs have. */
+  readonly shared: RawValues;
+  /** The orders of all jobs, which the first job has. */
+  readonly orders: readonly AskedOrder[];
+}
+
+/**
+ * The jobs of all series, newest periods first: jobs that follow each other are then of different series, which workers can write at
+ * the same time. Nothing is kept in memory but the requests.
+ */
+export function* splitSeries(requests: readonly SeriesRequest[], options: SplitOptions): Generator<JobData> {
+  let { orders } = options;
+  const pending = requests.map((request) => ({ request, chunks: chunksOf(request, options) }));
+  for (let some = pending; some.length > 0;) {
+    const next: typeof pending = [];
+    for (const each of some) {
+      const { done, value } = each.chunks.next();
+      if (done === true) continue;
+      const own = { ...options.shared, ...seriesOptions(each.request.series), ...value };
+      yield jobData(options.verb, own, orders);
+      orders = [];
+      next.push(each);
+    }
+    some = next;
+  }
+}
+
+function seriesOptions({ market, dataset, interval, symbol }: Series): RawValues {
+  return {
+    market: [market],
+    dataset: [dataset],
+    ...(interval === undefined ? {} : { interval: [interval] }),
+    symbols: [symbol],
+  };
+}
+
+/** The ranges of the jobs of a series, newest first. */
+function* chunksOf(
+  { series, ranges }: SeriesRequest,
+  { exchange, today }: SplitOptions,
+): Generator<Pick<RawValues, 'from' | 'to' | 'include-today'>> {
+  const spec = findDataset(exchange, series.market, series.dataset);
+  const isSmall = spec === undefined || defaultPartition(spec, series.interval) === 'month';
+  const months = isSmall ? SMALL_MONTHS : 1;
+  for (const range of ranges.toReversed()) {
+    const first = Math.max(range.from, parseDay(exchange.firstDay) ?? 0);
+    for (let to = range.to; to > first;) {
+      // Years begin in January, so that a later command with another range makes the same jobs.
+      const month = monthOf(to - 1);
+      const from = Math.max(first, monthStart(month - (month % months)));
+      const isToday = to > today;
+      const last = isToday ? today - 1 : to - 1;
+      if (last >= from)
+        yield {
+          from: [dayText(from)],
+          to: [dayText(last)],
+          ...(isToday ? { 'include-today': ['true'] } : {}),
+        };
+      to = from;
+    }
   }
 }
