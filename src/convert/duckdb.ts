@@ -135,7 +135,10 @@ export function createEngine(options: EngineOptions): Engine {
 /** Waits for a place. Resolves with the function that frees it. */
 function enter(places: PQueue, signal: AbortSignal): Promise<() => void> {
   return new Promise((resolve, reject) => {
-    const hold = (): Promise<void> => new Promise((leave) => void resolve(leave));
+    const hold = (): Promise<void> =>
+      new Promise((leave) => {
+        resolve(leave);
+      });
     places.add(hold, { signal }).catch(reject);
   });
 }

@@ -52,8 +52,8 @@ function readEpoch(csv: Buffer, from: number): number {
 }
 
 /** The places of the signs in `2024-01-31 23:59:59,`. */
-const SIGNS = [...'0000-00-00 00:00:00,'].flatMap((sign, at) =>
-  sign === '0' ? [] : [[at, sign.charCodeAt(0)]],
+const SIGNS = Array.from(Buffer.from('0000-00-00 00:00:00,'), (sign, at) => [at, sign]).filter(
+  ([, sign]) => sign !== ZERO,
 );
 
 /** NaN for any other form, for dates and times that do not exist, and for years before 2000 or after 2999. */
