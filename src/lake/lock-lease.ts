@@ -181,7 +181,7 @@ export function describeThisProcess(command: string, now: number): LockHolder {
 }
 
 /** Undefined for invalid content. */
-export function parseHolder(text: string): LockHolder | undefined {
+function parseHolder(text: string): LockHolder | undefined {
   const value = parseJson(text);
   return isHolder(value) ? value : undefined;
 }
