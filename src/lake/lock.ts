@@ -34,9 +34,6 @@ export interface LockRequest {
   readonly onLost: (error: CryptodlError) => void;
 }
 
-const HOLDER_POLL_MS = 20;
-const HOLDER_POLLS = 15;
-
 /**
  * Locks the lake of `directory` (`<out>/.cryptodl`, created if missing). Between processes of one network namespace on Linux, a
  * socket of the kernel decides, so a killed run leaves no lock behind. In all other cases `lock.json` decides, which names the
@@ -50,7 +47,7 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
   const path = join(directory, 'lock.json');
   const me = describeThisProcess(command, clock.now());
   const socket = await bindSocket(directory);
-  if (socket === 'taken') throw await socketHeldError(directory, path, clock);
+  if (socket === 'taken') throw await socketHeldError(directory, path);
   let takenFrom: LockHolder | undefined;
   try {
     takenFrom = await withClaim(directory, { me, clock }, async (claim, nowMs) => {
@@ -87,10 +84,10 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
  * Rejects with `locked` while another run writes to the lake of `directory`. Does not acquire the lock. A missing directory is
  * not locked.
  */
-export async function refuseIfLocked(directory: string, clock: Pick<Clock, 'sleep'>): Promise<void> {
+export async function refuseIfLocked(directory: string): Promise<void> {
   const path = join(directory, 'lock.json');
   try {
-    if (await isSocketTaken(directory)) throw await socketHeldError(directory, path, clock);
+    if (await isSocketTaken(directory)) throw await socketHeldError(directory, path);
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return;
     throw error;
@@ -118,18 +115,11 @@ async function expiredHolder(
   return holder;
 }
 
-/** Waits for the lock file, because a holder binds its socket before it writes the file. */
-async function socketHeldError(
-  directory: string,
-  path: string,
-  clock: Pick<Clock, 'sleep'>,
-): Promise<CryptodlError> {
-  const me = describeThisProcess('', 0);
-  for (let poll = 0; poll < HOLDER_POLLS; poll += 1) {
-    const holder = (await readHolderFile(path))?.holder;
-    if (holder !== undefined && processState(holder, me) !== 'gone') return heldHereError(holder);
-    await clock.sleep(HOLDER_POLL_MS);
-  }
+/** A holder binds its socket before it writes the file, so the file may not name it yet. */
+async function socketHeldError(directory: string, path: string): Promise<CryptodlError> {
+  const holder = (await readHolderFile(path))?.holder;
+  if (holder !== undefined && processState(holder, describeThisProcess('', 0)) !== 'gone')
+    return heldHereError(holder);
   // ss(8) shows the first characters of the name.
   const prefix = (await nameOf(directory)).slice(0, 24);
   return new CryptodlError(

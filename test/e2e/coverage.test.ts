@@ -412,7 +412,7 @@ describe('the selection', () => {
 
   it('may be given as words without flags', async () => {
     const lake = newLake({ BTCUSDT: {}, ETHUSDT: {} });
-    const words = await cryptodl(['coverage', lake, 'BTCUSDT', 'klines', '--now', NOW]);
+    const words = await cryptodl(['coverage', lake, 'BTCUSDT', '--dataset', 'klines', '--now', NOW]);
     const flags = await coverage(lake, '--symbols', 'BTCUSDT', '--dataset', 'klines');
     expect([words.code, words.stdout]).toEqual([0, flags.stdout]);
   });

@@ -74,8 +74,8 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
  * as expected. A number above the earlier one needs its reason in the message of the commit.
  */
 const LINES: Readonly<Record<string, number>> = {
-  cli: 700,
-  convert: 3150,
+  cli: 600,
+  convert: 3300,
   exchange: 2000,
   'exchange/binance': 700,
   'exchange/zip': 400,
@@ -86,8 +86,8 @@ const LINES: Readonly<Record<string, number>> = {
   'http/retry': 750,
   'http/throttle': 1750,
   'http/transport': 1850,
-  lake: 3200,
-  'lake/catalogue': 2700,
+  lake: 3350,
+  'lake/catalogue': 2500,
   'lake/mirror': 1300,
   'lake/s3': 900,
   'lake/write': 1400,
@@ -95,8 +95,8 @@ const LINES: Readonly<Record<string, number>> = {
   main: 100,
   model: 2000,
   plan: 2600,
-  'plan/options': 2750,
-  'plan/select': 1850,
+  'plan/options': 2500,
+  'plan/select': 1750,
   process: 100,
   run: 4750,
   'run/debug': 250,

@@ -7,7 +7,6 @@ import { readRuns, readStarts } from './run-record.js';
 import type { RunRecord, RunStart } from './run-record.js';
 import { toCryptodlError } from '../../model/errors.js';
 import { refuseIfLocked } from '../../lake/lock.js';
-import type { Clock } from '../../model/clock.js';
 import { agoText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
 
@@ -84,9 +83,9 @@ export interface LastRun extends Pick<RunStart, 'verb' | 'job' | 'startedAt'> {
 }
 
 /** Whether a run writes to the lake now. Rejects with errors of the system. */
-export async function isRunning({ internal }: LakePaths, clock: Pick<Clock, 'sleep'>): Promise<boolean> {
+export async function isRunning({ internal }: LakePaths): Promise<boolean> {
   try {
-    await refuseIfLocked(internal, clock);
+    await refuseIfLocked(internal);
     return false;
   } catch (error) {
     if (toCryptodlError(error).code === 'locked') return true;

@@ -27,13 +27,13 @@ export interface LakeVerdict {
 
 /** Undefined for a lake without orders. Rejects with `disk` for a link in the path of a folder, and with errors of the system. */
 export async function judgeLake(request: VerbRequest): Promise<LakeVerdict | undefined> {
-  const { exchange, resolved, surroundings, observer, clock } = request;
+  const { exchange, resolved, surroundings, observer } = request;
   const paths = lakePaths(absolutePath(resolved.options.out, surroundings.home));
   const { orders: all, unreadable } = await readOrders(paths);
   for (const path of unreadable) observer.warn(`${path} is not an order: it is left out`);
   const own = all.filter((order) => order.exchange === exchange.name);
   if (own.length === 0) return undefined;
-  const running = await isRunning(paths, clock);
+  const running = await isRunning(paths);
   const run = await lastRun(paths, running);
   const refused: CryptodlError[] = [];
   const orders = await judgeOrders(request, own, (error) => refused.push(error));

@@ -85,7 +85,7 @@ async function checkAndFix(context: CheckContext, folder: SeriesFolder): Promise
   const backing = backingOf(paths.root);
   let check = await checkSeries(context, await listSeries(paths.root, folder));
   if (check.findings.length > 0) {
-    if (!fix) await refuseIfLocked(paths.internal, session.clock);
+    if (!fix) await refuseIfLocked(paths.internal);
     await backing?.reopenSeries(folder.path);
     // A run may have written since the folder was read. The lock of a fix prevents this, but a lake in a bucket has no lock.
     if (backing !== undefined || !fix)

@@ -39,11 +39,11 @@ export async function* verifyLake(
   onProgress: (progress: Progress) => void = () => undefined,
 ): AsyncGenerator<LakeFinding, VerifySummary> {
   const session = openSession(request);
-  const { paths, clock, options } = session;
+  const { paths, options } = session;
   try {
     const selection = await selectHeldSeries(session, request.resolved, request.read);
     await refuseLinkedFolders(paths);
-    await refuseIfLocked(paths.internal, clock);
+    await refuseIfLocked(paths.internal);
     const left = selection.isWhole ? listLeftovers(paths) : [];
     const opened = options.fix ? await openLake(session, 'cryptodl verify --fix') : undefined;
     try {

@@ -126,9 +126,9 @@ async function writeProbe(folder: string): Promise<void> {
 }
 
 /** Warns while another run holds the lock. */
-export async function checkLock({ internal }: LakePaths, clock: Pick<Clock, 'sleep'>): Promise<CheckResult> {
+export async function checkLock({ internal }: LakePaths): Promise<CheckResult> {
   try {
-    await refuseIfLocked(internal, clock);
+    await refuseIfLocked(internal);
     return checkResult('lock', 'ok', 'no run writes to this lake');
   } catch (error) {
     const { code, message, hint } = toCryptodlError(error);

@@ -182,7 +182,7 @@ async function checkNetwork(
 
 /** The folders of a run, then the lock. */
 async function checkDisks(request: VerbRequest): Promise<readonly CheckResult[]> {
-  const { resolved, surroundings, clock, signal } = request;
+  const { resolved, surroundings, signal } = request;
   const { options } = resolved;
   const { home } = surroundings;
   const paths = lakePaths(absolutePath(options.out, home));
@@ -205,7 +205,7 @@ async function checkDisks(request: VerbRequest): Promise<readonly CheckResult[]>
   ]);
   const lock = await of(
     'lock',
-    inside.then(() => checkLock(paths, clock)),
+    inside.then(() => checkLock(paths)),
   );
   return [...found, lock];
 }

@@ -32,7 +32,7 @@ export async function runs({ resolved, io }: OfflineCommand): Promise<ExitCode> 
   refuseFile(paths.root);
   const found = await readRuns(paths, Math.max(last, LEAST_READ));
   if (found.warning !== undefined) printLines(io.stderr, [`warning: ${found.warning}`]);
-  const running = await isRunning(paths, io.clock);
+  const running = await isRunning(paths);
   const starts = withoutRecord((await readStarts(paths)).starts, found.runs).map((start) =>
     ofStart(start, running),
   );
