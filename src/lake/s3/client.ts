@@ -26,7 +26,6 @@ interface S3Keys {
 }
 
 export type S3Credentials = S3Keys | (() => Promise<S3Keys>);
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface ClientOptions {
