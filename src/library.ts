@@ -19,7 +19,7 @@ import {
   rawValues,
 } from './library/options.js';
 import type { Hooks, RunHooks, LibraryVerb, OptionsOf } from './library/options.js';
-import type { S3Credentials } from './lake/s3/client.js';
+import type { S3Credentials } from './model/lake-address.js';
 import type { Begun, Items, ItemsWithSummary } from './library/items.js';
 import { onLake } from './library/lake-in-bucket.js';
 import { systemClock } from './model/clock.js';

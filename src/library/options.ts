@@ -18,7 +18,7 @@ import { visionVerb } from '../verbs/vision/command.js';
 import { SILENT_OBSERVER } from '../model/observer.js';
 import type { Announcement, Observer } from '../model/observer.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import type { S3Credentials } from '../lake/s3/client.js';
+import type { S3Credentials } from '../model/lake-address.js';
 
 /** The verbs of the library. */
 export const LIBRARY_VERBS = {

@@ -54,3 +54,14 @@ const UNUSABLE = /[\p{Cc}\p{Zl}\p{Zp}\p{Cs}\\\ufffd]/u;
 export function isPlainKey(key: string): boolean {
   return !UNUSABLE.test(key) && key.split('/').every((segment) => !['', '.', '..'].includes(segment));
 }
+
+/** Credentials in the form that the packages of AWS use. */
+export interface S3Keys {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+  readonly expiration?: Date;
+}
+
+/** A function is called again before the credentials expire. */
+export type S3Credentials = S3Keys | (() => Promise<S3Keys>);

@@ -19,7 +19,7 @@ import type { Options } from '../plan/options/flags.js';
 import type { Resolved } from '../plan/options/resolve.js';
 import { isLakeAddress, parseLakeAddress } from '../model/lake-address.js';
 import type { LakeBucket } from '../lake/s3/bucket.js';
-import type { S3Credentials } from '../lake/s3/client.js';
+import type { S3Credentials } from '../model/lake-address.js';
 import { ALL } from '../exchange/names.js';
 import { showAs } from '../text/mirror-roots.js';
 import { reasonOf } from '../text/path-faults.js';

@@ -76,7 +76,7 @@ async function picture(
 
 describe('a plot', () => {
   it('has candles and volumes, with missing hours as a gap and the command that fetches them', async () => {
-    expect(await picture(['BTCUSDT'], { ...SMALL, LINES: '24' })).toMatchInlineSnapshot(`
+    expect(await picture(['BTCUSDT'], { ...SMALL, LINES: '23' })).toMatchInlineSnapshot(`
       "
       BTCUSDT um klines 1h  2024-01-01 … 2024-01-02 UTC
       a candle is 1 hour
@@ -99,7 +99,6 @@ describe('a plot', () => {
       2024    08:00   16:00   Jan 2   08:00   16:00
       missing: 2024-01-02 06:00 … 11:00 (unexplained)
       to fetch them: cryptodl repair --out lake -m um --dataset klines -i 1h -s BTCUSDT
-      also held: um fundingRate (--market, --dataset, --interval)
       "
     `);
   });

@@ -10,7 +10,7 @@ import { proxiesOf, surroundingsOf } from '../../src/files/environment.js';
 import { bucketPlace } from '../../src/plan/options/addresses.js';
 import { resolveOptions } from '../../src/plan/options/resolve.js';
 import type { RawValues } from '../../src/plan/options/resolve.js';
-import type { S3Credentials } from '../../src/lake/s3/client.js';
+import type { S3Credentials } from '../../src/model/lake-address.js';
 import { LakeBucket } from '../../src/lake/s3/bucket.js';
 import { S3Server } from './s3-server.js';
 import type { S3ServerOptions } from './s3-server.js';

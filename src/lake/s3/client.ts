@@ -8,7 +8,7 @@ import { createStack } from '../../http/stack.js';
 import type { Stack, StackOptions } from '../../http/stack.js';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError, isNoAnswer } from '../../model/errors.js';
-import type { LakeAddress } from '../../model/lake-address.js';
+import type { LakeAddress, S3Credentials, S3Keys } from '../../model/lake-address.js';
 import type { Observer } from '../../model/observer.js';
 import { loadOptional } from '../../model/optional-package.js';
 import { durationText } from '../../model/units.js';
@@ -16,16 +16,6 @@ import { CREDENTIALS, errorName, hideIn, HINTS, readRefusals } from './refusals.
 
 export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 export type Client = S3Client;
-
-/** In the form that the packages of AWS use. A function is called again before the credentials expire. */
-interface S3Keys {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string;
-  readonly expiration?: Date;
-}
-
-export type S3Credentials = S3Keys | (() => Promise<S3Keys>);
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

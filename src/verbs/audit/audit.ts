@@ -4,7 +4,7 @@ import type { LookUp } from '../../run/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import { runAndPrint, withLog } from '../../run/download.js';
 import { openLogOf } from '../../run/report/log.js';
-import { exitCode, exitCodeOfJobs } from '../../model/exit-code.js';
+import { exitCode as exitCodeOfRun, exitCodeOfJobs } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { seriesName, FORMATS } from '../../model/task.js';
 import type { Settings } from '../../model/task.js';
@@ -147,7 +147,7 @@ export class AuditTally {
     const mended = rebuilt === 0 ? this.#mended : 0;
     const found = Object.values(this.#findings).reduce((sum, number) => sum + number, 0);
     const retryable = this.#errors.filter((error) => error.retryable).length;
-    const code = exitCode({
+    const code = exitCodeOfRun({
       waitedTooLong: this.#errors.filter((error) => error.code === 'wait-too-long').length,
       failedRetryable: retryable,
       // A finding stays until the archive publishes the object again.

@@ -272,9 +272,9 @@ export function heatMap(rows: readonly HeatRow[], style: HeatStyle): string[] {
 }
 
 /** The meaning of each character, in one line. */
-function legend(hasColour: boolean): string {
+function legend(isColoured: boolean): string {
   return LEVELS.map(
-    ({ character, colour, meaning }) => `${inColour(character, colour, hasColour)} ${meaning}`,
+    ({ character, colour, meaning }) => `${inColour(character, colour, isColoured)} ${meaning}`,
   ).join('   ');
 }
 
@@ -296,7 +296,7 @@ function axis(first: number, end: number, by: CoveragePeriod, cells: number): st
 function painted(
   periods: readonly Amounts[],
   { offset, perCell, cells }: { readonly offset: number; readonly perCell: number; readonly cells: number },
-  hasColour: boolean,
+  isColoured: boolean,
 ): string {
   const ofCell = grouped(periods.entries(), ([index]) => Math.floor((offset + index) / perCell));
   return Array.from({ length: cells }, (_, cell) => {
@@ -305,12 +305,12 @@ function painted(
     const sumOf = (name: keyof Amounts): number => own.reduce((sum, amounts) => sum + amounts[name], 0);
     const percent = percentOf({ expected: sumOf('expected'), missing: sumOf('missing') }) ?? Infinity;
     const level = LEVELS.find(({ least }) => percent >= least);
-    return level === undefined ? ' ' : inColour(level.character, level.colour, hasColour);
+    return level === undefined ? ' ' : inColour(level.character, level.colour, isColoured);
   }).join('');
 }
 
-function inColour(text: string, colour: number, hasColour: boolean): string {
-  return hasColour ? `\u001b[${colour}m${text}\u001b[0m` : text;
+function inColour(text: string, colour: number, isColoured: boolean): string {
+  return isColoured ? `\u001b[${colour}m${text}\u001b[0m` : text;
 }
 
 function inWidth(label: string, width: number): string {
