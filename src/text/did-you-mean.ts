@@ -12,7 +12,7 @@ export function didYouMean(text: string, candidates: readonly string[]): string 
  * letters wins, then the first. Undefined if the distance is above 1 and above a third of the length, and for a text of more than 64 characters.
  * A number with a unit of time, like `60m`, has no near name: another number or unit would mean something else.
  */
-function nearest(text: string, candidates: readonly string[]): string | undefined {
+export function nearest(text: string, candidates: readonly string[]): string | undefined {
   if (text.length > LONGEST) return undefined;
   const typed = text.toLowerCase();
   if (QUANTITY.test(text)) return candidates.find((name) => name.toLowerCase() === typed);
