@@ -24,7 +24,7 @@ import { homeOf } from '../files/environment.js';
 import { GIVE_REPORT, newestReport, readFailureReport } from './report/failure-report.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 
-/** The failures and holes that a retry requests again, and the options of their run. */
+/** The failures that a retry requests again, and the options of their run. */
 export interface PastFailures extends Pick<ReadReport, 'path' | 'file' | 'entries' | 'cut'> {
   /** The options of the failed run. */
   readonly options: Readonly<Record<string, readonly string[]>>;
@@ -36,7 +36,7 @@ export function cutWarning(path: string, line: number): string {
 }
 
 /**
- * The selection of exactly the failed periods and holes. Throws a usage error for an entry whose key does not fit its series and period,
+ * The selection of exactly the failed periods. Throws a usage error for an entry whose key does not fit its series and period,
  * whose period is not supported, or whose symbol is too long.
  */
 export function selectFailures(context: LakeContext, failures: PastFailures): RunSelection {
@@ -128,7 +128,7 @@ export async function readLastFailures(
     for (const entry of (await readFailureReport(path)).entries) {
       const { market, dataset, interval, symbol, settings, code } = entry;
       const period = parsePeriod(entry.cadence, entry.period);
-      if (entry.kind !== 'failed' || period === undefined) continue;
+      if (period === undefined) continue;
       const series = seriesName({ market, dataset, ...(interval === undefined ? {} : { interval }), symbol });
       const failures = bySeries.get(series) ?? [];
       failures.push({ format: settings.format, period, code: code as ErrorCode });
