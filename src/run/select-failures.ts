@@ -30,18 +30,16 @@ export interface PastFailures extends Pick<ReadReport, 'path' | 'file' | 'entrie
   readonly options: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The warning for a report whose last line is cut. */
-export function cutWarning(path: string, line: number): string {
-  return `${path} line ${line} is cut, so its failure is not known; run the original command again`;
-}
-
 /**
  * The selection of exactly the failed periods. Throws a usage error for an entry whose key does not fit its series and period,
  * whose period is not supported, or whose symbol is too long.
  */
 export function selectFailures(context: LakeContext, failures: PastFailures): RunSelection {
   const { path, entries, cut } = failures;
-  if (cut !== undefined) context.observer.warn(cutWarning(path, cut));
+  if (cut !== undefined)
+    context.observer.warn(
+      `${path} line ${cut} is cut, so its failure is not known; run the original command again`,
+    );
   return {
     verb: 'retry',
     requests: requestsOf(context, failures),
