@@ -24,24 +24,22 @@ import { homeOf } from '../files/environment.js';
 import { GIVE_REPORT, newestReport, readFailureReport } from './report/failure-report.js';
 import { absolutePath, shownPath } from '../text/printable.js';
 
-/** The failures and holes that a retry requests again, and the options of their run. */
+/** The failures that a retry requests again, and the options of their run. */
 export interface PastFailures extends Pick<ReadReport, 'path' | 'file' | 'entries' | 'cut'> {
   /** The options of the failed run. */
   readonly options: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The warning for a report whose last line is cut. */
-function cutWarning(path: string, line: number): string {
-  return `${path} line ${line} is cut, so its failure is not known; run the original command again`;
-}
-
 /**
- * The selection of exactly the failed periods and holes. Throws a usage error for an entry whose key does not fit its series and period,
+ * The selection of exactly the failed periods. Throws a usage error for an entry whose key does not fit its series and period,
  * whose period is not supported, or whose symbol is too long.
  */
 export function selectFailures(context: LakeContext, failures: PastFailures): RunSelection {
   const { path, entries, cut } = failures;
-  if (cut !== undefined) context.observer.warn(cutWarning(path, cut));
+  if (cut !== undefined)
+    context.observer.warn(
+      `${path} line ${cut} is cut, so its failure is not known; run the original command again`,
+    );
   return {
     verb: 'retry',
     requests: requestsOf(context, failures),
@@ -128,7 +126,7 @@ export async function readLastFailures(
     for (const entry of (await readFailureReport(path)).entries) {
       const { market, dataset, interval, symbol, settings, code } = entry;
       const period = parsePeriod(entry.cadence, entry.period);
-      if (entry.kind !== 'failed' || period === undefined) continue;
+      if (period === undefined) continue;
       const series = seriesName({ market, dataset, ...(interval === undefined ? {} : { interval }), symbol });
       const failures = bySeries.get(series) ?? [];
       failures.push({ format: settings.format, period, code: code as ErrorCode });

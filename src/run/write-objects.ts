@@ -166,7 +166,6 @@ export class Outcomes {
     // A period that is not over yet cannot be absent.
     if (rest?.open !== true && open !== true)
       this.absences.note(plan.series, period, reason, { since, hasAskedRest, isRestEmpty });
-    if (reason === 'hole') this.report.addHole(plan, object, this.#at());
     return tell(plan, object, { kind: 'absent', reason });
   }
 

@@ -97,7 +97,10 @@ describe('a file that is no failure report is refused before the run', () => {
     writeFileSync(join(cwd, 'jobs.yaml'), job);
     writeFileSync(join(cwd, 'notes-a.txt'), NOTES);
     const jobs = await cli(['run', 'jobs.yaml', '--failures', 'notes.txt']);
-    expect([jobs.code, jobs.stderr]).toEqual([2, expect.stringContaining('--failures notes-a.txt')]);
+    expect([jobs.code, jobs.stderr]).toEqual([
+      2,
+      expect.stringContaining('failures notes-a.txt is not a failure report'),
+    ]);
     failing();
     await vision('report.jsonl');
     scene.archive.fault = undefined;

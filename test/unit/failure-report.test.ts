@@ -92,25 +92,10 @@ describe('a report', () => {
     expect(entries.map((entry) => entry.period)).toEqual(labels);
   });
 
-  it('is not made when nothing failed, not even for holes', async () => {
+  it('is not made when nothing failed', async () => {
     const { path, report } = await begun();
-    report.addHole(PLAN, objectOf('2024-01-15'), AT);
     expect(await report.close(true)).toBeUndefined();
     expect(existsSync(path)).toBe(false);
-  });
-
-  it('names the holes from before and after the first failure', async () => {
-    const { path, report } = await begun();
-    report.addHole(PLAN, objectOf('2024-01-01'), AT);
-    await report.add(PLAN, objectOf('2024-01-02'), ERROR, AT);
-    report.addHole(PLAN, objectOf('2024-01-03'), AT);
-    await report.close(true);
-    const { entries } = await readFailureReport(path);
-    expect(entries.map(({ kind, code, period: of }) => `${of} ${kind} ${code}`)).toEqual([
-      '2024-01-01 absent hole',
-      '2024-01-02 failed checksum-mismatch',
-      '2024-01-03 absent hole',
-    ]);
   });
 });
 

@@ -60,7 +60,6 @@ describe('the last failures', () => {
         failed(),
         failed({ ...csv, period: '2024-01-06', code: 'of-a-later-version' }),
         failed(month),
-        failed({ kind: 'absent', symbol: 'ETHUSDT' }),
         failed({ period: '2024-02-30', symbol: 'ETHUSDT' }),
       ],
     });

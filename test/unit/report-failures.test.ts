@@ -18,12 +18,6 @@ function newLake(): string {
   return lake;
 }
 
-/** A run with so many failures and holes. */
-function runOf(failed: number, holes: number, failures?: string): RunRecord {
-  const record = runRecord(START, { failed, ...(failures === undefined ? {} : { failures }) });
-  return { ...record, summary: { ...record.summary, absent: { hole: holes } } };
-}
-
 /** The messages of the page, and the warnings. */
 async function shown(run: RunRecord | undefined, lake: string): Promise<readonly unknown[]> {
   const warnings: string[] = [];
@@ -34,7 +28,7 @@ async function shown(run: RunRecord | undefined, lake: string): Promise<readonly
 describe('the failures of a run', () => {
   it('are found in a lake that was moved', async () => {
     const lake = newLake();
-    const run = runOf(1, 0, writeFailures(lake, ['one']));
+    const run = runRecord(START, { failed: 1, failures: writeFailures(lake, ['one']) });
     renameSync(lake, `${lake}-moved`);
     const path = join(`${lake}-moved`, '_failures/vision-20261120T080000000Z.jsonl');
     expect(await shown(run, `${lake}-moved`)).toEqual([path, ['one'], []]);
@@ -45,7 +39,7 @@ describe('the failures of a run', () => {
     const lake = newLake();
     const path = writeFailures(lake, ['one']);
     writeFileSync(path, 'notes\n');
-    expect(await shown(runOf(1, 0, path), lake)).toEqual([
+    expect(await shown(runRecord(START, { failed: 1, failures: path }), lake)).toEqual([
       null,
       [],
       [expect.stringMatching(/; the page has no failures$/)],

@@ -10,7 +10,6 @@ import { backingOf, bringIn } from '../../files/backing.js';
 import { FOLDERS } from '../../lake/layout.js';
 import type { LakePaths } from '../../lake/layout.js';
 import { publishText, removeFile } from '../../files/publish.js';
-import { DAY_MS } from '../../model/calendar.js';
 import { CryptodlError, errnoOf } from '../../model/errors.js';
 import { OUTCOME_KINDS } from '../../model/outcome.js';
 import { listText } from '../../model/units.js';
@@ -122,7 +121,6 @@ export type RunStart = v.InferOutput<typeof StartSchema>;
 
 /** Records that a lake keeps, at most. */
 const MOST_RECORDS = 1000;
-const LONGEST_DAYS = 400;
 /** A record has at most 240 points; it is about 60 kB. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
@@ -142,7 +140,7 @@ export function runId(startedAtMs: number): string {
 export async function writeRun(paths: LakePaths, run: WrittenRun): Promise<void> {
   const folder = await paths.folder(FOLDER);
   await publishText(paths.staging, join(folder, `${run.id}.json`), `${jsonText(run)}\n`);
-  await prune(folder, Date.parse(run.endedAt));
+  await prune(folder);
 }
 
 /** Writes the start of a run, or how it ended before its work. Rejects with the error of the system, or with `disk` for a link. */
@@ -177,10 +175,9 @@ export async function readStarts(
   return { starts, torn };
 }
 
-async function prune(folder: string, nowMs: number): Promise<void> {
+async function prune(folder: string): Promise<void> {
   const names = await namesOf(folder, NAME);
-  const oldest = runId(nowMs - LONGEST_DAYS * DAY_MS);
-  const old = names.filter((name, at) => at < names.length - MOST_RECORDS || name < oldest);
+  const old = names.slice(0, -MOST_RECORDS);
   // Only files with the names of records are removed; `rm` removes a link and not its target.
   // A folder stays, and the others are removed nevertheless.
   for (const path of old.map((name) => join(folder, name)))

@@ -57,18 +57,10 @@ export interface DeferredPlans {
   close(): Promise<void>;
 }
 
-interface Round {
-  readonly spool: DeferredPlans;
-  /** Plans that are done: after each of them, another plan was requested. */
-  taken: number;
-}
-
 export class Deferrals {
   readonly #createSpool: () => DeferredPlans;
   #spool: DeferredPlans;
   count = 0;
-  /** Rounds that ended before their last plan. */
-  readonly #unfinished: Round[] = [];
 
   constructor(createSpool: () => DeferredPlans) {
     this.#createSpool = createSpool;
@@ -88,36 +80,31 @@ export class Deferrals {
 
   /** Plans that were deferred so far. Plans that are added from now on belong to the following round. */
   async *next(): AsyncGenerator<PartitionPlan> {
-    const round: Round = { spool: this.#spool, taken: 0 };
+    const spool = this.#spool;
     this.#spool = this.#createSpool();
     this.count = 0;
-    let isFinished = false;
+    const plans = spool.plans()[Symbol.asyncIterator]();
+    let next: IteratorResult<PartitionPlan, undefined> = await plans.next();
     try {
-      for await (const plan of round.spool.plans()) {
-        yield plan;
-        round.taken += 1;
+      while (next.done !== true) {
+        yield next.value;
+        next = { done: true, value: undefined };
+        next = await plans.next();
       }
-      isFinished = true;
     } finally {
-      if (isFinished) await round.spool.close();
-      else this.#unfinished.push(round);
+      // Of a round that ends early, the plan that is not done and all later ones are left.
+      for (; next.done !== true; next = await plans.next()) await this.#spool.add(next.value);
+      await spool.close();
     }
   }
 
   /** Tasks that get no further round, with the errors that deferred them. */
   async *left(): AsyncGenerator<{ plan: PartitionPlan; task: Task; error: CryptodlError }> {
-    for (const { spool, taken } of [...this.#unfinished, { spool: this.#spool, taken: 0 }]) {
-      let passed = 0;
-      for await (const plan of spool.plans()) {
-        passed += 1;
-        if (passed <= taken) continue;
-        for (const task of plan.tasks) yield { plan, task, error: failureOf(task) };
-      }
-    }
+    for await (const plan of this.#spool.plans())
+      for (const task of plan.tasks) yield { plan, task, error: failureOf(task) };
   }
 
   async close(): Promise<void> {
-    for (const { spool } of this.#unfinished) await spool.close();
     await this.#spool.close();
   }
 }

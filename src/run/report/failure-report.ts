@@ -31,7 +31,7 @@ const HeaderSchema = v.object({
 
 const EntrySchema = v.object({
   v: v.literal(1),
-  kind: v.picklist(['failed', 'absent']),
+  kind: v.literal('failed'),
   market: v.string(),
   dataset: v.string(),
   interval: v.optional(v.string()),
@@ -50,8 +50,7 @@ const EntrySchema = v.object({
 /** The header of a report, without its fixed fields. */
 export type RunHeader = Omit<v.InferOutput<typeof HeaderSchema>, 'v' | 'kind'>;
 type WrittenEntry = v.InferOutput<typeof EntrySchema>;
-type Result = Pick<WrittenEntry, 'kind' | 'code' | 'retryable' | 'attempts' | 'message' | 'at'>;
-/** A failure or a hole, with the number of its line, from 1. */
+/** A failure with the number of its line, from 1. */
 type ReportEntry = WrittenEntry & { readonly line: number };
 
 export type ReadReport = Readonly<Awaited<ReturnType<typeof readFailureReport>>>;
@@ -114,13 +113,9 @@ async function linesOf(path: string) {
   throw usage(`${path} line ${damaged.line} is not JSON`, GIVE_REPORT);
 }
 
-/** Holes that wait in memory for the first failure, at most. */
-const PENDING_HOLES = 1000;
-
 /** The failures of a run. */
 export interface FailureReport {
   add(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError, at: string): Promise<void>;
-  addHole(plan: PartitionPlan, object: ArchiveObject, at: string): void;
   /** Returns the path of the report, if there is one. A run that ends early keeps the report that it would replace. */
   close(isComplete: boolean): Promise<string | undefined>;
 }
@@ -135,10 +130,9 @@ export interface ReportFileOptions {
   readonly mode: 'new' | 'overwrite' | 'replace';
 }
 
-/** The first failure creates the file. Holes are written to it, but do not create it. */
+/** The first failure creates the file. */
 export class FailureFile implements FailureReport {
   readonly #replaces: boolean;
-  #holes: string[] = [];
   /** The written file: beside the earlier one while it replaces one. */
   #path: string;
   /** Resolves when all lines so far are written. */
@@ -149,21 +143,16 @@ export class FailureFile implements FailureReport {
     this.#path = options.path;
   }
 
-  add(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError, at: string): Promise<void> {
-    const { code, retryable, attempts, message } = error;
-    const line = lineOf(plan, object, { kind: 'failed', code, retryable, attempts, message, at });
-    return this.#append([...this.#holes.splice(0), line].join(''));
-  }
-
-  addHole(plan: PartitionPlan, object: ArchiveObject, at: string): void {
-    const message =
-      object.rest === undefined
-        ? 'the archive does not have it, but has periods before and after it'
-        : 'REST has no row of this period';
-    const facts = { kind: 'absent', code: 'hole', retryable: true, attempts: 1 } as const;
-    const line = lineOf(plan, object, { ...facts, message, at });
-    if (this.#written !== undefined) this.#append(line).catch(() => undefined);
-    else if (this.#holes.length < PENDING_HOLES) this.#holes.push(line);
+  add(
+    { series, settings }: PartitionPlan,
+    { period, key }: ArchiveObject,
+    { code, retryable, attempts, message }: CryptodlError,
+    at: string,
+  ): Promise<void> {
+    const own = { ...series, cadence: period.cadence, period: periodText(period), key, settings };
+    const result = { code, retryable, attempts, message, at };
+    const entry = { v: 1, kind: 'failed', ...own, ...result } satisfies WrittenEntry;
+    return this.#append(`${jsonText(entry)}\n`);
   }
 
   async close(isComplete: boolean): Promise<string | undefined> {
@@ -202,11 +191,6 @@ export class FailureFile implements FailureReport {
     await opened.appendFile(`${jsonText({ v: 1, kind: 'header', ...header })}\n`);
     return opened;
   }
-}
-
-function lineOf({ series, settings }: PartitionPlan, { period, key }: ArchiveObject, result: Result): string {
-  const own = { ...series, cadence: period.cadence, period: periodText(period), key, settings };
-  return `${jsonText({ v: 1, ...own, ...result } satisfies WrittenEntry)}\n`;
 }
 
 /** Keeps an empty file, as `mktemp` makes one. */

@@ -377,7 +377,6 @@ function reportInto(failed: FailedObject[]): FailureReport {
       failed.push({ key, error });
       return Promise.resolve();
     },
-    addHole: () => undefined,
     close: () => Promise.resolve(undefined),
   };
 }

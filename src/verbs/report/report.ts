@@ -158,14 +158,13 @@ const MOST_ENTRIES = 2000;
 
 const NO_FAILURES = { path: null, entries: [], more: {} };
 
-/** `path` is null without a report; `more`: failures and holes that are only in the report, by code. `warn` is called for a report that cannot be read. */
+/** `path` is null without a report; `more`: failures that are only in the report, by code. `warn` is called for a report that cannot be read. */
 export async function failureData(
   run: RunRecord | undefined,
   paths: LakePaths,
   warn: (message: string) => void,
 ) {
-  if (run === undefined || run.summary.outcomes.failed + (run.summary.absent['hole'] ?? 0) === 0)
-    return NO_FAILURES;
+  if (run === undefined || run.summary.outcomes.failed === 0) return NO_FAILURES;
   try {
     const path = await reportOf(run, paths);
     if (path === undefined) return NO_FAILURES;
