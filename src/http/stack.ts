@@ -199,7 +199,7 @@ function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer): Layers {
       observer.event('breaker', { host, state });
     },
     failover: stack.failover,
-    hintOf: (host) => hintOf(stack.hosts, host),
+    hint: stack.hosts.hint,
   });
   const onAttempt = (request: FetchRequest): ((attempt: AttemptEnd) => void) => {
     const ends = followers.map((follower) => follower.onAttempt?.(request));
@@ -258,13 +258,6 @@ function bandwidthOf({ options, clock, signal, common }: AttemptOptions): Transp
   if (limit === undefined) return UNLIMITED;
   const used = common?.once(`bandwidth ${limit}`, () => ({ untilMs: clock.monotonic() }));
   return limitBandwidth(limit, clock, signal, used);
-}
-
-function hintOf({ restUrls, hint }: ExchangeHosts, host: string): string {
-  if (hint !== undefined) return hint;
-  const ofRest = Object.entries(restUrls).filter(([, url]) => new URL(url).host === host);
-  if (ofRest.length === 0) return 'check the network, --archive-url and --listing-url';
-  return `check the network and ${ofRest.map(([name]) => `--${name}`).join(', ')}`;
 }
 
 function knownHosts(hosts: ExchangeHosts): ReadonlySet<string> {

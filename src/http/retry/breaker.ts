@@ -22,7 +22,7 @@ export interface BreakerOptions extends BreakerLimits {
   readonly onChange?: (host: string, state: BreakerState, leftMs: () => number) => void;
   readonly failover?: Failover | undefined;
   /** Advice for a host that cannot be reached. */
-  readonly hintOf?: (host: string) => string;
+  readonly hint?: string | undefined;
 }
 
 export type BreakerState = 'closed' | 'open' | 'half-open' | 'stopped';
@@ -190,7 +190,7 @@ class Hosts {
         this.#answered.size === 0
           ? `${host} cannot be reached, and no other host answered either`
           : `there is no host ${host}`;
-      const hint = this.#options.hintOf?.(host) ?? 'check the network';
+      const { hint = 'check the network, and the flag with the address of this host' } = this.#options;
       throw new CryptodlError('unreachable', message, { cause: error, hint });
     }
   }
