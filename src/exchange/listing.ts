@@ -353,9 +353,9 @@ function withoutSidecars(
 /** The names of the copy after `after`; undefined if it does not have all of them. */
 export function namesAfter(copy: ListingCopy | undefined, after: string): ListingCopy | undefined {
   if (copy === undefined || byKey(copy.after, after) > 0) return undefined;
-  const isAfter = (name: string): boolean => byKey(name, after) > 0;
-  const objects = copy.objects.filter(({ key }) => isAfter(key));
-  return { after, at: copy.at, objects, prefixes: copy.prefixes.filter(isAfter) };
+  const isBehind = (name: string): boolean => byKey(name, after) > 0;
+  const objects = copy.objects.filter(({ key }) => isBehind(key));
+  return { after, at: copy.at, objects, prefixes: copy.prefixes.filter(isBehind) };
 }
 
 /** Reads a stored copy; undefined for any other content. The file itself has a checksum, so its entries are not checked. */

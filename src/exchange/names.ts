@@ -38,7 +38,7 @@ export const MARKET_ALIASES = {
 export type MarketAlias = (typeof MARKET_ALIASES)[keyof typeof MARKET_ALIASES][number];
 
 /** The strategies of http/retry/. */
-export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full', 'equal', 'decorrelated'] as const;
+export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full'] as const;
 export const PRESETS = ['vision', 'metrics', 'realtime', 'history', 'supplementary'] as const;
 
 interface ExchangeWordLists {

@@ -46,7 +46,8 @@ const packed = promisify(gzip);
 /** The copies of one run. */
 export class Copies {
   readonly #options: CopiesOptions;
-  readonly #writes = new Set<Promise<void>>();
+  /** The copies that are not on disk yet: a later walk of the same run adds to them. */
+  readonly #writes = new Map<string, { readonly copy: Copy<unknown>; readonly written: Promise<void> }>();
   /** Created with the first copy. */
   #folder: Promise<unknown> | undefined;
   #hasWritten = false;
@@ -57,8 +58,10 @@ export class Copies {
     this.#options = options;
   }
 
-  /** Undefined without a copy, or if its file is too old, too large or damaged: `parse` returns undefined. */
+  /** Undefined without a copy, or if its file is too old, too large or damaged: `parse` returns undefined. A copy that waits for the disk is not checked. */
   async read<T>(name: string, parse: (value: unknown) => T | undefined): Promise<Copy<T> | undefined> {
+    const waiting = this.#writes.get(name);
+    if (waiting !== undefined) return waiting.copy as Copy<T>;
     const path = this.#pathOf(name);
     let bytes: Buffer | undefined;
     try {
@@ -78,14 +81,20 @@ export class Copies {
   /** Writes a copy in the background; see `close`. Resolves when there is room for the next copy. */
   async keep(name: string, value: unknown, at = this.#options.nowMs): Promise<void> {
     if (this.#options.isReadOnly || this.#isBroken) return;
-    const write = this.#write(name, { at, value }).finally(() => this.#writes.delete(write));
-    this.#writes.add(write);
-    if (this.#writes.size > WRITES_AT_ONCE) await write;
+    const copy = { at, value };
+    const before = this.#writes.get(name)?.written ?? Promise.resolve();
+    const written = before
+      .then(() => this.#write(name, copy))
+      .then(() => {
+        if (this.#writes.get(name)?.copy === copy) this.#writes.delete(name);
+      });
+    this.#writes.set(name, { copy, written });
+    if (this.#writes.size > WRITES_AT_ONCE) await written;
   }
 
   /** Resolves when all copies are written and, once a day, old copies are removed. */
   async close(): Promise<void> {
-    await Promise.all(this.#writes);
+    await Promise.all([...this.#writes.values()].map(({ written }) => written));
     if (this.#hasWritten && (await this.#isPruneDue())) await this.#prune().catch(() => undefined);
   }
 

@@ -1,11 +1,11 @@
 /** Puts the layers of one request together. Each attempt takes its own permit and has its own deadlines. */
+import type { Proxies } from '../files/environment.js';
 import type { Observer, RetryEvent } from '../model/observer.js';
 import { placeOf } from './bans.js';
 import type { ExchangeHosts } from './exchange-hosts.js';
 import { hostOf } from '../model/fetch.js';
 import type { AttemptEnd, Fetch, FetchRequest, Layer } from '../model/fetch.js';
 import { proxyLabels, proxyOf } from './proxies/no-proxy.js';
-import type { ProxyRules } from './proxies/no-proxy.js';
 import { Spread } from './proxies/spread.js';
 import type { ProxyFigures } from './proxies/spread.js';
 import { breaker } from './retry/breaker.js';
@@ -72,7 +72,7 @@ export interface StackOptions extends ThrottleSetup {
   readonly concurrency?: LoadObserver;
   /** The retry budgets by host, for readers. */
   readonly budgets?: Map<string, RetryBudget>;
-  readonly proxies: ProxyRules & { readonly several: readonly string[] };
+  readonly proxies: Proxies;
   /** Whether the event loop of this process is late. */
   readonly isLate: () => boolean;
   readonly signal: AbortSignal;
@@ -199,7 +199,7 @@ function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer): Layers {
       observer.event('breaker', { host, state });
     },
     failover: stack.failover,
-    hintOf: (host) => hintOf(stack.hosts, host),
+    hint: stack.hosts.hint,
   });
   const onAttempt = (request: FetchRequest): ((attempt: AttemptEnd) => void) => {
     const ends = followers.map((follower) => follower.onAttempt?.(request));
@@ -258,13 +258,6 @@ function bandwidthOf({ options, clock, signal, common }: AttemptOptions): Transp
   if (limit === undefined) return UNLIMITED;
   const used = common?.once(`bandwidth ${limit}`, () => ({ untilMs: clock.monotonic() }));
   return limitBandwidth(limit, clock, signal, used);
-}
-
-function hintOf({ restUrls, hint }: ExchangeHosts, host: string): string {
-  if (hint !== undefined) return hint;
-  const ofRest = Object.entries(restUrls).filter(([, url]) => new URL(url).host === host);
-  if (ofRest.length === 0) return 'check the network, --archive-url and --listing-url';
-  return `check the network and ${ofRest.map(([name]) => `--${name}`).join(', ')}`;
 }
 
 function knownHosts(hosts: ExchangeHosts): ReadonlySet<string> {

@@ -57,7 +57,7 @@ const VALUES: Partial<Record<FlagName, [string, unknown]>> = {
   'prometheus-port': ['0.0.0.0:9464', { host: '0.0.0.0', port: 9464 }],
   'prometheus-textfile': ['a.prom', 'a.prom'],
   'retry-preset': ['history', 'history'],
-  'retry-strategy': ['equal', 'equal'],
+  'retry-strategy': ['linear', 'linear'],
   'retry-factor': ['1.5', 1.5],
   jobs: ['9', 9],
   last: ['9', 9],

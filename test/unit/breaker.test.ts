@@ -284,8 +284,8 @@ describe('breaker', () => {
   });
 
   it.each<[string, Partial<BreakerOptions>]>([
-    ['check the network', {}],
-    ['look at archive.test', { hintOf: (host) => `look at ${host}` }],
+    ['check the network, and the flag with the address of this host', {}],
+    ['look at the bucket', { hint: 'look at the bucket' }],
   ])('gives the next step when it is unreachable: %s', async (hint, changes) => {
     const { ask, fetch } = guarded(changes);
     await ask('connect-failed', 5);

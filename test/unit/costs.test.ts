@@ -144,7 +144,7 @@ describe('the costs of waits', () => {
             breakerFailures: 1,
             breakerSuccesses: 1,
             onChange: () => undefined,
-            hintOf: () => '',
+            hint: '',
           })(next),
         ),
       [failure()],

@@ -1,13 +1,9 @@
 /** The proxy of an address, and names of proxies without their passwords. */
 
+import type { Proxies } from '../../files/environment.js';
+
 /** The proxies of a run. */
-export interface ProxyRules {
-  /** Proxy for `http:` addresses; empty for none. */
-  readonly http: string;
-  readonly https: string;
-  /** Hosts without a proxy, in the syntax of `NO_PROXY`. */
-  readonly except: string;
-}
+export type ProxyRules = Omit<Proxies, 'several'>;
 
 /** Undefined: no proxy. NO_PROXY has the syntax of undici. */
 export function proxyOf(address: string, rules: ProxyRules): string | undefined {

@@ -22,7 +22,7 @@ export interface BreakerOptions extends BreakerLimits {
   readonly onChange?: (host: string, state: BreakerState, leftMs: () => number) => void;
   readonly failover?: Failover | undefined;
   /** Advice for a host that cannot be reached. */
-  readonly hintOf?: (host: string) => string;
+  readonly hint?: string | undefined;
 }
 
 export type BreakerState = 'closed' | 'open' | 'half-open' | 'stopped';
@@ -166,8 +166,8 @@ class Hosts {
   readonly #options: BreakerOptions;
   readonly #breakers = new Map<string, Breaker>();
   readonly #answered = new Set<string>();
-  readonly #unknown = new Set<string>();
-  readonly #proxied = new Map<string, CryptodlError>();
+  /** The last errors of hosts that never answered. */
+  readonly #silent = new Map<string, CryptodlError>();
 
   constructor(options: BreakerOptions) {
     this.#options = options;
@@ -179,31 +179,30 @@ class Hosts {
     try {
       return known.enter();
     } catch (error) {
+      const last = this.#silent.get(host);
       // If no host has ever answered, the network of this machine is down. Waiting for it would look like a hang.
-      const unreachable =
-        this.#answered.size === 0 ? `${host} cannot be reached, and no other host answered either` : '';
-      const unknown = this.#unknown.has(host) ? `there is no host ${host}` : '';
+      const isHopeless = this.#answered.size === 0 || last?.code === 'host-unknown';
       // The other source (REST or the archive) may still have the data.
-      if ((unreachable === '' && unknown === '') || this.#options.failover?.isPossible === true) throw error;
-      const { message, hint = '' } = this.#proxied.get(host) ?? {};
-      if (message !== undefined) throw new CryptodlError('unreachable', message, { cause: error, hint });
-      throw new CryptodlError('unreachable', unreachable === '' ? unknown : unreachable, {
-        cause: error,
-        hint: this.#options.hintOf?.(host) ?? 'check the network',
-      });
+      if (!isHopeless || this.#options.failover?.isPossible === true) throw error;
+      if (last?.code === 'proxy-unreachable')
+        throw new CryptodlError('unreachable', last.message, { cause: error, hint: last.hint });
+      const message =
+        this.#answered.size === 0
+          ? `${host} cannot be reached, and no other host answered either`
+          : `there is no host ${host}`;
+      const { hint = 'check the network, and the flag with the address of this host' } = this.#options;
+      throw new CryptodlError('unreachable', message, { cause: error, hint });
     }
   }
 
   onAnswer(host: string): void {
     this.#answered.add(host);
-    this.#unknown.delete(host);
-    this.#proxied.delete(host);
+    this.#silent.delete(host);
   }
 
   onError(host: string, error: unknown): void {
     if (!(error instanceof CryptodlError) || !NEVER_ANSWERED.has(error.code)) this.onAnswer(host);
-    else if (error.code === 'proxy-unreachable') this.#proxied.set(host, error);
-    else if (error.code === 'host-unknown' && !this.#answered.has(host)) this.#unknown.add(host);
+    else if (!this.#answered.has(host)) this.#silent.set(host, error);
   }
 }
 

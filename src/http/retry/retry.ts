@@ -254,17 +254,14 @@ function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): Cry
   return longer;
 }
 
-/**
- * The last three have a random delay: `full` between 0 and the step, `equal` between half the step and the step, and
- * `decorrelated` between the base delay and three times the previous delay.
- */
-export type Strategy = 'fixed' | 'linear' | 'exponential' | 'full' | 'equal' | 'decorrelated';
+/** `full` has a random delay between 0 and the step of `exponential`. */
+export type Strategy = 'fixed' | 'linear' | 'exponential' | 'full';
 
 /** The options of retries, as the user gives them. */
 export interface BackoffOptions {
   readonly retryStrategy: Strategy;
   readonly retryDelayMs: number;
-  /** Growth per step, for `exponential`, `full` and `equal`. */
+  /** Growth per step, for `exponential` and `full`. */
   readonly retryFactor: number;
   readonly retryMaxDelayMs: number;
 }
@@ -273,7 +270,6 @@ export interface BackoffOptions {
 export function createBackoff(options: BackoffOptions, clock: Pick<Clock, 'random'>): () => number {
   const { retryStrategy, retryDelayMs, retryFactor, retryMaxDelayMs } = options;
   let retries = 0;
-  let previousMs = retryDelayMs;
   return () => {
     retries += 1;
     const step = Math.min(retryMaxDelayMs, retryDelayMs * retryFactor ** (retries - 1));
@@ -286,14 +282,6 @@ export function createBackoff(options: BackoffOptions, clock: Pick<Clock, 'rando
         return step;
       case 'full':
         return clock.random() * step;
-      case 'equal':
-        return step / 2 + (clock.random() * step) / 2;
-      case 'decorrelated':
-        previousMs = Math.min(
-          retryMaxDelayMs,
-          retryDelayMs + clock.random() * Math.max(0, previousMs * 3 - retryDelayMs),
-        );
-        return previousMs;
     }
   };
 }

@@ -13,12 +13,11 @@ import type { BucketState, GroupState } from '../host-states.js';
 import type { Failover } from '../retry/fallback-host.js';
 import type { EgressGroup } from './group.js';
 import { GroupCount } from './group-count.js';
-import { ProcessCount, RateMeter, WindowMeter } from './meter.js';
+import { ProcessCount, RateMeter, ServerClock, WindowMeter } from './meter.js';
 import type { Budget, WindowCount } from './meter.js';
 import type { LongestWait } from './priority-queue.js';
 import { QuotaBucket } from './quota-bucket.js';
 import type { LimiterTally, QuotaBucketOptions } from './quota-bucket.js';
-import { ServerClock } from './server-clock.js';
 import { SharedCount } from './shared-count.js';
 
 export interface ThrottleSetup {

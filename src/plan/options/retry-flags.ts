@@ -45,7 +45,7 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true })({
   },
   'retry-factor': {
     value: 'X',
-    doc: 'factor between two steps of the back-off; not used by fixed, linear and decorrelated',
+    doc: 'factor between two steps of the back-off; not used by fixed and linear',
     parse: parse.factor,
     ...FROM_PRESET,
     derive: ({ preset }) => preset.factor,
@@ -58,7 +58,7 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true })({
   },
   'retry-strategy': {
     value: 'NAME',
-    doc: 'back-off: fixed, linear, exponential, or exponential with full, equal or decorrelated jitter',
+    doc: 'back-off: fixed, linear, exponential, or full: a random delay up to the exponential one',
     ...oneOf(STRATEGIES),
     ...FROM_PRESET,
     derive: ({ preset }) => preset.strategy,
