@@ -11,13 +11,7 @@ import type { RunRequest } from './run/run.js';
 import { summaryOf } from './run/report/run-summary.js';
 import type { RunSummary } from './run/report/run-summary.js';
 import { CryptodlError, inLibraryErrors, libraryError, itemsOf, mapItems } from './library/items.js';
-import {
-  checkHooks,
-  observerOf,
-  callOf,
-  LIBRARY_VERBS,
-  rawValues,
-} from './library/options.js';
+import { checkHooks, observerOf, callOf, LIBRARY_VERBS, rawValues } from './library/options.js';
 import type { Hooks, RunHooks, LibraryVerb, OptionsOf } from './library/options.js';
 import type { S3Credentials } from './model/lake-address.js';
 import type { Begun, Items, ItemsWithSummary } from './library/items.js';

@@ -26,7 +26,14 @@ import type { GapReason } from '../../lake/catalogue/absent-days.js';
 import { overlap } from '../../lake/catalogue/spans.js';
 import { GapGroups, gapTexts } from '../../lake/catalogue/gap-groups.js';
 import { layerName } from '../../model/task.js';
-import { excusedText, labelOf, percentOf, percentText, periodsOf, unitOf } from '../../lake/catalogue/series-table.js';
+import {
+  excusedText,
+  labelOf,
+  percentOf,
+  percentText,
+  periodsOf,
+  unitOf,
+} from '../../lake/catalogue/series-table.js';
 
 /** The file without --html. */
 const USUAL_FILE = 'cryptodl-report.html';
