@@ -129,7 +129,7 @@ describe('the lake', () => {
     const refused = await cryptodl(args(out, '04', '05', ['--partition', 'day']));
     expect(refused.code).toBe(2);
     expect(refused.stderr).toContain(join(scratch, out, SERIES));
-    expect(refused.stderr).toContain('--partition month');
+    expect(refused.stderr).toContain('was written with partition month, but --partition is day');
     await run(out, '04', '05', ['--format', 'csv']);
     await run(out, '04', '05', ['--partition', 'day', '--force']);
     expect(filesBelow(join(scratch, out, SERIES))).toEqual([

@@ -96,7 +96,7 @@ const LINES: Readonly<Record<string, number>> = {
   model: 2000,
   plan: 2600,
   'plan/options': 2500,
-  'plan/select': 1750,
+  'plan/select': 1800,
   process: 100,
   run: 4500,
   'run/debug': 250,
@@ -157,6 +157,7 @@ const LONG_FUNCTIONS: readonly string[] = [
   'run/session.ts openSession',
   'run/verify/select-repairs.ts selectRepairs',
   'verbs/queue/process-job.ts processJob',
+  'verbs/queue/wait-for-jobs.ts conclude',
   'verbs/queue/worker.ts work',
   'verbs/report/report.ts report',
 ];

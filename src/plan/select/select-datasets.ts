@@ -159,3 +159,11 @@ export function refuseEnded(exchange: ExchangeSpec, { market, spec }: MarketData
     end === undefined || spec.removed ? undefined : `its last day: --to ${dayText(end - 1)}`,
   );
 }
+
+/** A line for each dataset that ends before the end of the range. */
+export function endedNotes(exchange: ExchangeSpec, datasets: readonly MarketDataset[], to: number): string[] {
+  const texts = datasets
+    .filter(({ spec }) => (endOfDataset(spec) ?? to) < to)
+    .flatMap(({ market, spec }) => endedText(exchange, market, spec.name) ?? []);
+  return [...new Set(texts)].map((text) => `ended      ${text}`);
+}

@@ -14,7 +14,7 @@ import { orderTerms } from './continue-orders.js';
 import { resolveRange } from './date-range.js';
 import type { Range } from './date-range.js';
 import { offerOf, retentionNotes } from './rest-offer.js';
-import { chooseDatasets, isAll, oneMarket } from './select-datasets.js';
+import { chooseDatasets, endedNotes, isAll, oneMarket } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import { chooseRestSymbols, chooseSymbols } from './select-symbols.js';
 import { describeDatasets, givenFlags, givenSettings, settingsOf } from './selection.js';
@@ -82,6 +82,7 @@ async function selectArchived(
     ...lackingNotes(datasets, ({ spec }) =>
       selected.filter((name) => available?.get(spec)?.has(name) === false),
     ),
+    ...endedNotes(context.exchange, datasets, range.to),
   ];
   return { requests, hasListing: available !== undefined, notes };
 }

@@ -9,7 +9,7 @@ import { byKey } from '../../exchange/keys.js';
 import { isListingFault } from '../../exchange/listing.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { datasetsOf, isArchived, isMetric } from '../../exchange/exchange-spec.js';
-import { oneMarket } from './select-datasets.js';
+import { oneMarket, refuseEnded } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
 import type { SymbolContext } from './selection.js';
 import picomatch from 'picomatch';
@@ -45,6 +45,7 @@ export async function chooseSymbols(
     available = await listedSymbols(context, datasets);
   } catch (error) {
     if (!isListingFault(error)) throw error;
+    refuseRemoved(context, datasets);
     // The symbols that earlier runs of the lake have asked for in these markets.
     const ordered = (await readOrders(context.paths)).orders
       .filter(({ market }) => datasets.some((dataset) => dataset.market === market))
@@ -53,6 +54,10 @@ export async function chooseSymbols(
     const selection = withoutListing(context, { ...patterns, names }, error);
     return { selection, names, available: undefined, elsewhere: new Set() };
   }
+  refuseRemoved(
+    context,
+    datasets.filter(({ spec }) => available.get(spec)?.size === 0),
+  );
   const listed = inKeyOrderOf(available);
   const known = new Set(listed);
   const unknown = meantNames(patterns.names, listed).filter((name) => !known.has(name));
@@ -111,6 +116,12 @@ async function otherOwners(
     }
   }
   return owners;
+}
+
+/** Throws the error for the first dataset that the archive no longer has. */
+function refuseRemoved(context: SymbolContext, datasets: readonly ChosenDataset[]): void {
+  const removed = datasets.find(({ spec }) => spec.removed);
+  if (removed !== undefined) refuseEnded(context.exchange, removed);
 }
 
 /** The exactly named symbols, with a warning. For globs, throws `unreachable`, or the given error if it is `wait-too-long`. */
