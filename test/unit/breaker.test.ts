@@ -284,7 +284,10 @@ describe('breaker', () => {
   });
 
   it.each<[string, Partial<BreakerOptions>]>([
-    ['check the network, and the flag with the address of this host', {}],
+    [
+      'check the network, and the address of this host: --archive-url, --listing-url, --fallback-url, --fapi-url, --dapi-url or --spot-url',
+      {},
+    ],
     ['look at the bucket', { hint: 'look at the bucket' }],
   ])('gives the next step when it is unreachable: %s', async (hint, changes) => {
     const { ask, fetch } = guarded(changes);

@@ -190,7 +190,9 @@ class Hosts {
         this.#answered.size === 0
           ? `${host} cannot be reached, and no other host answered either`
           : `there is no host ${host}`;
-      const { hint = 'check the network, and the flag with the address of this host' } = this.#options;
+      const {
+        hint = 'check the network, and the address of this host: --archive-url, --listing-url, --fallback-url, --fapi-url, --dapi-url or --spot-url',
+      } = this.#options;
       throw new CryptodlError('unreachable', message, { cause: error, hint });
     }
   }
