@@ -70,58 +70,69 @@ export interface ListingOptions {
 
 export function createListing(
   get: GetListing,
-  format: Pick<ListingFormat, 'address' | 'startsAnywhere'>,
-  { copies, sidecarSuffix, monotonic = () => 0 }: ListingOptions = {},
+  format: Walk['format'],
+  options: ListingOptions = {},
 ): Listing {
   const copied = new Map<string, number>();
-  const paused = pauseAfterFailures(get, monotonic);
-
-  async function* pages(prefix: string, start?: string, pageSize?: number): AsyncGenerator<ListingPage> {
-    const marker = format.startsAnywhere ? start : undefined;
-    const after = marker ?? '';
-    const known = await copies?.read(prefix);
-    const objects: ListedObject[] = [];
-    const prefixes: string[] = [];
-    const check = pageCheck(prefix);
-    let position: Position = { reached: marker, lastSeen: undefined, request: { marker } };
-    for (;;) {
-      let page: ListingPage;
-      try {
-        page = await paused(format.address({ prefix, pageSize, ...position.request }));
-        check(page);
-      } catch (error) {
-        const rest = namesAfter(known, position.lastSeen ?? after);
-        if (rest === undefined || copies?.mayReplace(error, rest.at) !== true) throw error;
-        copied.set(prefix, Math.min(rest.at, copied.get(prefix) ?? rest.at));
-        yield { ...rest, truncated: false };
-        return;
-      }
-      for (const object of page.objects) objects.push(object);
-      for (const folder of page.prefixes) prefixes.push(folder);
-      // Before the page, because its reader may read no further.
-      if (!page.truncated && copies !== undefined) {
-        const copy = withWalk(known, { after, at: copies.nowMs, objects, prefixes }, sidecarSuffix);
-        if (copy !== undefined) await copies.keep(prefix, copy);
-      }
-      yield page;
-      if (!page.truncated) return;
-      position = nextPosition(page, prefix, position);
-    }
-  }
-
+  const walk = { ...options, format, copied, get: pauseAfterFailures(get, options.monotonic) };
   return {
     async *folders(prefix) {
-      for await (const page of pages(prefix)) {
+      for await (const page of pages(walk, prefix)) {
         for (const folder of page.prefixes) {
           if (folder.startsWith(prefix) && folder.endsWith('/')) yield folder.slice(prefix.length, -1);
         }
       }
     },
     async *objects(prefix, marker, pageSize) {
-      for await (const page of pages(prefix, marker, pageSize)) yield page.objects;
+      for await (const page of pages(walk, prefix, marker, pageSize)) yield page.objects;
     },
     copiedAt: (prefix) => copied.get(prefix),
   };
+}
+
+interface Walk extends ListingOptions {
+  readonly get: GetListing;
+  readonly format: Pick<ListingFormat, 'address' | 'startsAnywhere'>;
+  /** The time of the oldest used copy of each prefix. */
+  readonly copied: Map<string, number>;
+}
+
+async function* pages(
+  { get, format, copies, sidecarSuffix, copied }: Walk,
+  prefix: string,
+  start?: string,
+  pageSize?: number,
+): AsyncGenerator<ListingPage> {
+  const marker = format.startsAnywhere ? start : undefined;
+  const after = marker ?? '';
+  const known = await copies?.read(prefix);
+  const objects: ListedObject[] = [];
+  const prefixes: string[] = [];
+  const check = pageCheck(prefix);
+  let position: Position = { reached: marker, lastSeen: undefined, request: { marker } };
+  for (;;) {
+    let page: ListingPage;
+    try {
+      page = await get(format.address({ prefix, pageSize, ...position.request }));
+      check(page);
+    } catch (error) {
+      const rest = namesAfter(known, position.lastSeen ?? after);
+      if (rest === undefined || copies?.mayReplace(error, rest.at) !== true) throw error;
+      copied.set(prefix, Math.min(rest.at, copied.get(prefix) ?? rest.at));
+      yield { ...rest, truncated: false };
+      return;
+    }
+    for (const object of page.objects) objects.push(object);
+    for (const folder of page.prefixes) prefixes.push(folder);
+    // Before the page, because its reader may read no further.
+    if (!page.truncated && copies !== undefined) {
+      const copy = withWalk(known, { after, at: copies.nowMs, objects, prefixes }, sidecarSuffix);
+      if (copy !== undefined) await copies.keep(prefix, copy);
+    }
+    yield page;
+    if (!page.truncated) return;
+    position = nextPosition(page, prefix, position);
+  }
 }
 
 /** Consecutive failures before requests pause. */
@@ -129,7 +140,7 @@ const FAILURES_TO_PAUSE = 3;
 const PAUSE_MS = 60_000;
 
 /** During a pause, requests fail with the last error. Otherwise each series would wait for a listing that does not answer. */
-function pauseAfterFailures(get: GetListing, monotonic: () => number): GetListing {
+function pauseAfterFailures(get: GetListing, monotonic = () => 0): GetListing {
   let failures = 0;
   let last: { readonly error: CryptodlError; readonly at: number } | undefined;
   return async (address) => {
@@ -188,16 +199,16 @@ const MOST_PAGES = 5000;
  * for a walk that is too long.
  */
 function pageCheck(prefix: string): (page: ListingPage) => void {
-  let [names, pages] = [0, 0];
+  let [names, count] = [0, 0];
   return ({ objects, prefixes }) => {
     for (const list of [objects.map(({ key }) => key), prefixes]) {
       const wrong = list.find((name, at) => !name.startsWith(prefix) || !isAfter(name, list[at - 1]));
       if (wrong !== undefined) throw malformed(prefix, `has ${wrong.slice(0, 200)} in a wrong place`);
       names += list.length;
     }
-    pages += 1;
-    if (names > MOST_NAMES || pages > MOST_PAGES)
-      throw malformed(prefix, `does not end: ${names} names on ${pages} pages`);
+    count += 1;
+    if (names > MOST_NAMES || count > MOST_PAGES)
+      throw malformed(prefix, `does not end: ${names} names on ${count} pages`);
   };
 }
 

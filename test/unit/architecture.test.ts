@@ -109,7 +109,7 @@ const LINES: Readonly<Record<string, number>> = {
   'run/verdict': 350,
   'run/verify': 850,
   terminal: 200,
-  text: 600,
+  text: 450,
   'verbs/audit': 1000,
   'verbs/bars': 900,
   'verbs/check': 150,
