@@ -70,20 +70,11 @@ export interface ListingOptions {
 
 export function createListing(
   get: GetListing,
-  format: Pick<ListingFormat, 'address' | 'startsAnywhere'>,
+  format: Walk['format'],
   options: ListingOptions = {},
 ): Listing {
-  const { copies, sidecarSuffix, monotonic = () => 0 } = options;
   const copied = new Map<string, number>();
-  const walk: Walk = {
-    get: pauseAfterFailures(get, monotonic),
-    format,
-    copies,
-    sidecarSuffix,
-    onCopied: (prefix, at) => {
-      copied.set(prefix, Math.min(at, copied.get(prefix) ?? at));
-    },
-  };
+  const walk = { ...options, format, copied, get: pauseAfterFailures(get, options.monotonic) };
   return {
     async *folders(prefix) {
       for await (const page of pages(walk, prefix)) {
@@ -99,12 +90,57 @@ export function createListing(
   };
 }
 
+interface Walk extends ListingOptions {
+  readonly get: GetListing;
+  readonly format: Pick<ListingFormat, 'address' | 'startsAnywhere'>;
+  /** The time of the oldest used copy of each prefix. */
+  readonly copied: Map<string, number>;
+}
+
+async function* pages(
+  { get, format, copies, sidecarSuffix, copied }: Walk,
+  prefix: string,
+  start?: string,
+  pageSize?: number,
+): AsyncGenerator<ListingPage> {
+  const marker = format.startsAnywhere ? start : undefined;
+  const after = marker ?? '';
+  const known = await copies?.read(prefix);
+  const objects: ListedObject[] = [];
+  const prefixes: string[] = [];
+  const check = pageCheck(prefix);
+  let position: Position = { reached: marker, lastSeen: undefined, request: { marker } };
+  for (;;) {
+    let page: ListingPage;
+    try {
+      page = await get(format.address({ prefix, pageSize, ...position.request }));
+      check(page);
+    } catch (error) {
+      const rest = namesAfter(known, position.lastSeen ?? after);
+      if (rest === undefined || copies?.mayReplace(error, rest.at) !== true) throw error;
+      copied.set(prefix, Math.min(rest.at, copied.get(prefix) ?? rest.at));
+      yield { ...rest, truncated: false };
+      return;
+    }
+    for (const object of page.objects) objects.push(object);
+    for (const folder of page.prefixes) prefixes.push(folder);
+    // Before the page, because its reader may read no further.
+    if (!page.truncated && copies !== undefined) {
+      const copy = withWalk(known, { after, at: copies.nowMs, objects, prefixes }, sidecarSuffix);
+      if (copy !== undefined) await copies.keep(prefix, copy);
+    }
+    yield page;
+    if (!page.truncated) return;
+    position = nextPosition(page, prefix, position);
+  }
+}
+
 /** Consecutive failures before requests pause. */
 const FAILURES_TO_PAUSE = 3;
 const PAUSE_MS = 60_000;
 
 /** During a pause, requests fail with the last error. Otherwise each series would wait for a listing that does not answer. */
-function pauseAfterFailures(get: GetListing, monotonic: () => number): GetListing {
+function pauseAfterFailures(get: GetListing, monotonic = () => 0): GetListing {
   let failures = 0;
   let last: { readonly error: CryptodlError; readonly at: number } | undefined;
   return async (address) => {
@@ -125,128 +161,59 @@ function pauseAfterFailures(get: GetListing, monotonic: () => number): GetListin
   };
 }
 
-interface Walk {
-  readonly get: GetListing;
-  readonly format: Pick<ListingFormat, 'address' | 'startsAnywhere'>;
-  readonly copies: ListingCopies | undefined;
-  readonly sidecarSuffix: string | undefined;
-  readonly onCopied: (prefix: string, at: number) => void;
-}
-
-async function* pages(
-  { get, format, copies, sidecarSuffix, onCopied }: Walk,
-  prefix: string,
-  start?: string,
-  pageSize?: number,
-): AsyncGenerator<ListingPage> {
-  const marker = format.startsAnywhere ? start : undefined;
-  const known = await copies?.read(prefix);
-  const after = marker ?? '';
-  const walked = { objects: new Array<ListedObject>(), prefixes: new Array<string>() };
-  let position = marker;
-  let lastSeen: string | undefined;
-  const guard = endlessGuard(prefix);
-  let address = format.address({ prefix, marker, pageSize });
-  for (;;) {
-    let page: ListingPage;
-    try {
-      page = await get(address);
-      assertOrder(page, prefix);
-      guard(page);
-    } catch (error) {
-      const rest = namesAfter(known, lastSeen ?? after);
-      if (rest === undefined || copies?.mayReplace(error, rest.at) !== true) throw error;
-      onCopied(prefix, rest.at);
-      yield { ...rest, truncated: false };
-      return;
-    }
-    for (const object of page.objects) walked.objects.push(object);
-    for (const folder of page.prefixes) walked.prefixes.push(folder);
-    // Before the page, because its reader may read no further.
-    if (!page.truncated && copies !== undefined) {
-      const copy = withWalk(known, { after, at: copies.nowMs, ...walked }, sidecarSuffix);
-      if (copy !== undefined) await copies.keep(prefix, copy);
-    }
-    yield page;
-    if (!page.truncated) return;
-    const next = nextPage(page, prefix, { position, lastSeen });
-    position = next.position;
-    lastSeen = next.lastSeen;
-    address = format.address({ prefix, pageSize, ...next.request });
-  }
-}
-
 interface Position {
   /** Marker or token of the request. */
-  readonly position: string | undefined;
+  readonly reached: string | undefined;
   readonly lastSeen: string | undefined;
+  readonly request: Pick<PageRequest, 'marker' | 'token'>;
 }
 
-/** The next position and its request. Throws `listing-malformed` if it is not after the current one. */
-function nextPage(
-  page: ListingPage,
-  prefix: string,
-  { position, lastSeen }: Position,
-): Position & { request: Pick<PageRequest, 'marker' | 'token'> } {
+/** The position after a page. Throws `listing-malformed` if it is not after the one before. */
+function nextPosition(page: ListingPage, prefix: string, { reached, lastSeen }: Position): Position {
   // A store with only ListObjectsV2 pages by token, any other by marker.
-  const last = lastName(page);
-  const next = page.continuationToken ?? page.nextMarker ?? last;
-  const advances =
-    page.continuationToken === undefined
-      ? next !== undefined && isAfter(next, position)
-      : next !== position && (last === undefined || isAfter(last, lastSeen));
-  if (next === undefined || !advances) {
-    throw new CryptodlError(
-      'listing-malformed',
-      `the listing of ${prefix} does not advance past ${position ?? 'its start'}`,
-    );
-  }
-  const request = page.continuationToken === undefined ? { marker: next } : { token: next };
-  return { position: next, lastSeen: last ?? lastSeen, request };
-}
-
-function lastName(page: ListingPage): string | undefined {
+  const { continuationToken: token } = page;
   const names = [page.objects.at(-1)?.key, page.prefixes.at(-1)].filter((name) => name !== undefined);
-  return names.sort(byKey).at(-1);
+  const last = names.sort(byKey).at(-1);
+  const next = token ?? page.nextMarker ?? last;
+  const advances =
+    token === undefined
+      ? isAfter(next, reached)
+      : next !== reached && (last === undefined || isAfter(last, lastSeen));
+  if (next === undefined || !advances)
+    throw malformed(prefix, `does not advance past ${reached ?? 'its start'}`);
+  const request = token === undefined ? { marker: next } : { token };
+  return { reached: next, lastSeen: last ?? lastSeen, request };
 }
 
-function isAfter(next: string, position: string | undefined): boolean {
-  return position === undefined || byKey(next, position) > 0;
+function isAfter(next: string | undefined, position: string | undefined): boolean {
+  return next !== undefined && (position === undefined || byKey(next, position) > 0);
 }
-
-// Checks of the pages of a walk.
 
 /** About 30 times the longest real listings: a series of 3,100 days with sidecars, and the symbols of a market. */
 const MOST_NAMES = 200_000;
 /** Ends a walk over pages without names. */
 const MOST_PAGES = 5000;
 
-/** Throws `listing-malformed` for a walk that is too long. */
-function endlessGuard(prefix: string): (page: ListingPage) => void {
+/**
+ * A check of the pages of one walk. Throws `listing-malformed` unless the names are in byte order, each once, and below the prefix, and
+ * for a walk that is too long.
+ */
+function pageCheck(prefix: string): (page: ListingPage) => void {
   let [names, count] = [0, 0];
   return ({ objects, prefixes }) => {
-    names += objects.length + prefixes.length;
+    for (const list of [objects.map(({ key }) => key), prefixes]) {
+      const wrong = list.find((name, at) => !name.startsWith(prefix) || !isAfter(name, list[at - 1]));
+      if (wrong !== undefined) throw malformed(prefix, `has ${wrong.slice(0, 200)} in a wrong place`);
+      names += list.length;
+    }
     count += 1;
-    if (names <= MOST_NAMES && count <= MOST_PAGES) return;
-    const text = `the listing of ${prefix} does not end: ${names} names on ${count} pages`;
-    throw new CryptodlError('listing-malformed', text);
+    if (names > MOST_NAMES || count > MOST_PAGES)
+      throw malformed(prefix, `does not end: ${names} names on ${count} pages`);
   };
 }
 
-/** Throws `listing-malformed` unless the names are in byte order, each once, and below the prefix. */
-function assertOrder(page: ListingPage, prefix: string): void {
-  for (const names of [page.objects.map(({ key }) => key), page.prefixes]) {
-    let previous: string | undefined;
-    for (const name of names) {
-      const isRight = name.startsWith(prefix) && (previous === undefined || byKey(name, previous) > 0);
-      previous = name;
-      if (isRight) continue;
-      throw new CryptodlError(
-        'listing-malformed',
-        `the listing of ${prefix} has ${name.slice(0, 200)} in a wrong place`,
-      );
-    }
-  }
+function malformed(prefix: string, problem: string): CryptodlError {
+  return new CryptodlError('listing-malformed', `the listing of ${prefix} ${problem}`);
 }
 
 // The listing of one run: its pages, or copies from earlier runs if its host does not answer.
@@ -306,32 +273,26 @@ export interface ListingCopy {
   readonly prefixes: readonly string[];
 }
 
-/** A copy that is older than this is written again although nothing has changed, so that its age stays near the truth. */
+/** A younger copy that has all names of a walk is not written again. */
 const REWRITE_AFTER_MS = 3_600_000;
 
-/**
- * The copy with the names of a walk to the end, after the names that it has before that. Undefined if the copy has the same names and is
- * not old.
- */
+/** The copy with the names of a walk to the end, after the names that it has before that. Undefined if the copy is young enough. */
 export function withWalk(
   copy: ListingCopy | undefined,
   walked: ListingCopy,
   sidecarSuffix: string | undefined,
 ): ListingCopy | undefined {
-  const names = { ...walked, objects: withoutSidecars(walked.objects, sidecarSuffix) };
-  if (copy === undefined || byKey(copy.after, walked.after) > 0) return names;
+  const objects = withoutSidecars(walked.objects, sidecarSuffix);
+  if (copy === undefined || byKey(copy.after, walked.after) > 0) return { ...walked, objects };
+  // The absolute difference, because a copy from a time when the clock was wrong must be replaced.
+  if (Math.abs(walked.at - copy.at) < REWRITE_AFTER_MS) return undefined;
   const isBefore = (name: string): boolean => byKey(name, walked.after) <= 0;
-  const joined = {
+  return {
     after: copy.after,
     at: walked.at,
-    objects: [...copy.objects.filter(({ key }) => isBefore(key)), ...names.objects],
-    prefixes: [...copy.prefixes.filter(isBefore), ...names.prefixes],
+    objects: [...copy.objects.filter(({ key }) => isBefore(key)), ...objects],
+    prefixes: [...copy.prefixes.filter(isBefore), ...walked.prefixes],
   };
-  // The absolute difference, because a copy from a time when the clock was wrong must be replaced.
-  if (Math.abs(walked.at - copy.at) >= REWRITE_AFTER_MS) return joined;
-  // Each copy is written with the same order of fields, so equal names are equal texts.
-  const isSame = JSON.stringify({ ...joined, at: copy.at }) === JSON.stringify(copy);
-  return isSame ? undefined : joined;
 }
 
 /** Turns each sidecar into a field of its object. In key order, a sidecar follows its object. */

@@ -1,7 +1,6 @@
 /** A reader of the answers of S3 ListObjects and ListObjectsV2. */
 import { isUtf8 } from 'node:buffer';
-import { readXml } from '../text/xml.js';
-import type { XmlElement } from '../text/xml.js';
+import { SaxesParser } from 'saxes';
 import type { ListedObject, ListingFormat, ListingPage } from './exchange.js';
 import { CryptodlError } from '../model/errors.js';
 import { isLabel } from '../text/label.js';
@@ -56,6 +55,40 @@ function objectOf(object: XmlElement, name: (value: string) => string): ListedOb
 
 // Reads the documents of S3. A damaged document must not count as a shorter one.
 
+interface XmlElement {
+  readonly name: string;
+  readonly children: XmlElement[];
+  /** Text directly in the element. */
+  text: string;
+}
+
+/** Parts of XML that S3 does not write. A damaged tag could hide its object in them. */
+const STRANGE = ['comment', 'cdata', 'doctype', 'processinginstruction'] as const;
+
+/** The root element; undefined for an empty document. Throws for a document that is not complete and well-formed XML. */
+function readXml(document: string): XmlElement | undefined {
+  const outside: XmlElement = { name: '', children: [], text: '' };
+  const open = [outside];
+  const parser = new SaxesParser();
+  // Without a prototype, whose properties are no entities.
+  parser.ENTITIES = Object.assign(Object.create(null), { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" });
+  parser.on('opentag', ({ name }) => {
+    const element: XmlElement = { name, children: [], text: '' };
+    open.at(-1)?.children.push(element);
+    open.push(element);
+  });
+  parser.on('closetag', () => open.pop());
+  parser.on('text', (text) => {
+    (open.at(-1) ?? outside).text += text;
+  });
+  for (const kind of STRANGE)
+    parser.on(kind, () => {
+      throw new SyntaxError(`it has a ${kind}`);
+    });
+  parser.write(document).close();
+  return outside.children[0];
+}
+
 /**
  * The root of a document in UTF-8. Throws `listing-malformed` for anything but a complete document of this name. Blanks may stand before
  * the document: S3 sends them while it puts parts together.
@@ -67,8 +100,7 @@ function rootOf(body: Buffer, name: string): XmlElement {
     if (isUtf8(body)) root = readXml(body.toString('utf8').trimStart());
     else problem = '; it is not UTF-8';
   } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-    problem = `: ${error.message}`;
+    problem = `: ${(error as Error).message}`;
   }
   if (root?.name === name) return root;
   const head = body.subarray(0, 2000).toString('utf8').replaceAll(/\s+/g, ' ').slice(0, 80);

@@ -30,11 +30,8 @@ export interface CopiesOptions {
 }
 
 const MAX_AGE_MS = 30 * 86_400_000;
-/** If more copies are being written, `keep` waits. */
-const WRITES_AT_ONCE = 64;
 /** Bytes of a copy at most, packed and unpacked: as many as in the largest accepted answer of REST. */
 const COPY_MAX_BYTES = 64 * 1024 * 1024;
-const ENDING = '.json.gz';
 /** Names of copies. Of other files, only temporary files of ended processes are removed. */
 const COPY_NAME = /^[0-9a-f]{40}\.json\.gz$/;
 /** The folder was last cleaned at the modification time of this file. A look at thousands of copies in each run would take too long. */
@@ -46,8 +43,6 @@ const packed = promisify(gzip);
 /** The copies of one run. */
 export class Copies {
   readonly #options: CopiesOptions;
-  /** The copies that are not on disk yet: a later walk of the same run adds to them. */
-  readonly #writes = new Map<string, { readonly copy: Copy<unknown>; readonly written: Promise<void> }>();
   /** Created with the first copy. */
   #folder: Promise<unknown> | undefined;
   #hasWritten = false;
@@ -58,10 +53,8 @@ export class Copies {
     this.#options = options;
   }
 
-  /** Undefined without a copy, or if its file is too old, too large or damaged: `parse` returns undefined. A copy that waits for the disk is not checked. */
+  /** Undefined without a copy, or if its file is too old, too large or damaged: `parse` returns undefined. */
   async read<T>(name: string, parse: (value: unknown) => T | undefined): Promise<Copy<T> | undefined> {
-    const waiting = this.#writes.get(name);
-    if (waiting !== undefined) return waiting.copy as Copy<T>;
     const path = this.#pathOf(name);
     let bytes: Buffer | undefined;
     try {
@@ -78,23 +71,24 @@ export class Copies {
     return this.#options.nowMs - copy.at > MAX_AGE_MS ? undefined : copy;
   }
 
-  /** Writes a copy in the background; see `close`. Resolves when there is room for the next copy. */
   async keep(name: string, value: unknown, at = this.#options.nowMs): Promise<void> {
     if (this.#options.isReadOnly || this.#isBroken) return;
-    const copy = { at, value };
-    const before = this.#writes.get(name)?.written ?? Promise.resolve();
-    const written = before
-      .then(() => this.#write(name, copy))
-      .then(() => {
-        if (this.#writes.get(name)?.copy === copy) this.#writes.delete(name);
-      });
-    this.#writes.set(name, { copy, written });
-    if (this.#writes.size > WRITES_AT_ONCE) await written;
+    const { folder } = this.#options;
+    const staged = tempPath(folder, 'copy');
+    try {
+      await (this.#folder ??= makeFolder(folder));
+      await writeFile(staged, await packed(JSON.stringify({ v: 1, name, at, value })));
+      await rename(staged, this.#pathOf(name));
+      this.#hasWritten = true;
+    } catch (error) {
+      this.#isBroken = true;
+      this.#warn(`copies cannot be kept in ${folder} (${errnoOf(error)})`);
+      await rm(staged, { force: true }).catch(() => undefined);
+    }
   }
 
-  /** Resolves when all copies are written and, once a day, old copies are removed. */
+  /** Once a day, removes old copies. */
   async close(): Promise<void> {
-    await Promise.all([...this.#writes.values()].map(({ written }) => written));
     if (this.#hasWritten && (await this.#isPruneDue())) await this.#prune().catch(() => undefined);
   }
 
@@ -102,21 +96,6 @@ export class Copies {
     const pruned = await lstat(join(this.#options.folder, PRUNED)).catch(() => undefined);
     // The absolute difference, because a clock that was wrong once must not stop the cleaning for years.
     return pruned === undefined || Math.abs(this.#options.clock.now() - pruned.mtimeMs) > PRUNE_EVERY_MS;
-  }
-
-  async #write(name: string, copy: Copy<unknown>): Promise<void> {
-    const path = this.#pathOf(name);
-    const staged = tempPath(this.#options.folder, 'copy');
-    try {
-      await (this.#folder ??= makeFolder(this.#options.folder));
-      await writeFile(staged, await packed(JSON.stringify({ v: 1, name, ...copy })));
-      await rename(staged, path);
-      this.#hasWritten = true;
-    } catch (error) {
-      this.#isBroken = true;
-      this.#warn(`copies cannot be kept in ${this.#options.folder} (${errnoOf(error)})`);
-      await rm(staged, { force: true }).catch(() => undefined);
-    }
   }
 
   async #prune(): Promise<void> {
@@ -138,7 +117,8 @@ export class Copies {
   }
 
   #pathOf(name: string): string {
-    return join(this.#options.folder, `${digestOf(name)}${ENDING}`);
+    const digest = createHash('sha256').update(name).digest('hex').slice(0, 40);
+    return join(this.#options.folder, `${digest}.json.gz`);
   }
 
   #warn(message: string): void {
@@ -163,8 +143,4 @@ function contentOf<T>(
   } catch {
     return undefined;
   }
-}
-
-function digestOf(name: string): string {
-  return createHash('sha256').update(name).digest('hex').slice(0, 40);
 }

@@ -199,13 +199,10 @@ describe('a refusal ends the run at once, with the next step', () => {
     }
   });
 
-  it('a clock that differs, with the difference', async () => {
+  it('a clock that differs', async () => {
     const server = await s3Server({ skewMs: 20 * 60_000 });
     const error = await refusal(bucketOf(server).bucket.put('key', fileOf('content')));
-    expect(error).toMatchObject({ code: 'lake-refused' });
-    expect(error.hint).toMatch(
-      /^the clock of this machine differs from that of the server by (20m|19m \d+s): set it$/,
-    );
+    expect(error).toMatchObject({ code: 'lake-refused', hint: 'set the clock of this machine' });
   });
 
   it('no credentials: no request is sent', async () => {

@@ -52,10 +52,9 @@ it('an object above the limit of its caller is named', async () => {
   const { bucket } = bucketOf({ environment: server.environment });
   server.store('data/a', 'x'.repeat(2000));
   const path = join(folder, 'large');
-  await expect(bucket.get('a', path, { maxBytes: 1000 })).rejects.toMatchObject({
-    code: 'lake-refused',
-    message: 's3://lake/data/a has 2.0 kB: files of this kind have at most 1.0 kB',
-  });
+  await expect(bucket.get('a', path, { maxBytes: 1000 })).rejects.toThrow(
+    /^s3:\/\/lake\/data\/a: .* sent more than 1000 bytes$/,
+  );
   expect((await bucket.get('a', path, { maxBytes: 2000 }))?.bytes).toBe(2000);
 });
 

@@ -137,17 +137,6 @@ describe('names', () => {
     expect(cache.figures).toEqual({ lookups: 4, hits: 1, misses: 3, failures: 1, ms: 3500 });
   });
 
-  it.each<[string, LookupOptions, LookupOptions]>([
-    ['of one family', { family: 4 }, { family: 6 }],
-    ['with some hints', { hints: 8 }, { hints: 16 }],
-  ])('%s are not taken for those of another', async (_, first, second) => {
-    const { questions, ask, answerAll } = cached();
-    const both = [ask(HOST, { all: true, ...first }), ask(HOST, { all: true, ...second })];
-    expect(questions.map(({ options }) => options)).toMatchObject([first, second]);
-    answerAll(FIRST);
-    await Promise.all(both);
-  });
-
   it('that fail after a failed connection fail with the error of the resolver', async () => {
     const { cache, ask, answerAll } = cached();
     const early = ask();

@@ -1,4 +1,7 @@
-/** Caches DNS answers for all direct connections. A name is resolved again after five minutes, or after a failed connection. */
+/**
+ * Caches DNS answers for all direct connections, which ask for addresses of any family. A name is resolved again after five minutes, or after
+ * a failed connection.
+ */
 import { lookup as systemLookup } from 'node:dns';
 import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
@@ -22,16 +25,11 @@ export interface DnsFigures {
   readonly ms: number;
 }
 
-interface Entry {
-  readonly answer: Promise<Answer>;
-  /** Time of the monotonic clock. */
-  readonly queriedAt: number;
-}
-
 export class DnsCache {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #resolver: Resolver;
-  readonly #entries = new Map<string, Entry>();
+  /** `queriedAt`: time of the monotonic clock. */
+  readonly #entries = new Map<string, { readonly answer: Promise<Answer>; readonly queriedAt: number }>();
   /** The last good answers, which are used if a query fails. */
   readonly #last = new Map<string, Answer>();
   #hits = 0;
@@ -55,7 +53,7 @@ export class DnsCache {
 
   /** The `lookup` option of `net.connect`, which tries all addresses of a name. */
   readonly lookup: LookupFunction = (hostname, options, reply) => {
-    this.addresses(hostname, options).then(
+    this.addresses(hostname).then(
       (addresses) => {
         const [first] = addresses;
         if (options.all === true) reply(null, [...addresses]);
@@ -69,52 +67,42 @@ export class DnsCache {
 
   /** Removes a name, so that the next connection queries the resolver. */
   remove(hostname: string): void {
-    for (const key of this.#entries.keys()) if (key.startsWith(`${hostname} `)) this.#entries.delete(key);
+    this.#entries.delete(hostname);
   }
 
-  addresses(hostname: string, { family, hints }: Parameters<LookupFunction>[1]): Promise<Answer> {
-    const key = `${hostname} ${family ?? 0} ${hints ?? 0}`;
-    const known = this.#entries.get(key);
+  addresses(hostname: string): Promise<Answer> {
+    const known = this.#entries.get(hostname);
     const now = this.#clock.monotonic();
     if (known !== undefined && now - known.queriedAt < KEEP_MS) {
       this.#hits += 1;
       return known.answer;
     }
-    const answer = this.#query(hostname, { family, hints }).then(
-      (addresses) => {
-        this.#last.set(key, addresses);
-        return addresses;
-      },
-      (error: unknown) => {
-        // A newer query keeps its entry.
-        if (this.#entries.get(key)?.answer === answer) this.#entries.delete(key);
-        const last = this.#last.get(key);
-        if (last === undefined) throw error;
-        return last;
-      },
-    );
-    this.#entries.set(key, { answer, queriedAt: now });
+    const answer = this.#query(hostname).catch((error: unknown) => {
+      // A newer query keeps its entry.
+      if (this.#entries.get(hostname)?.answer === answer) this.#entries.delete(hostname);
+      const last = this.#last.get(hostname);
+      if (last === undefined) throw error;
+      return last;
+    });
+    this.#entries.set(hostname, { answer, queriedAt: now });
     return answer;
   }
 
-  #query(
-    hostname: string,
-    options: Pick<Parameters<LookupFunction>[1], 'family' | 'hints'>,
-  ): Promise<Answer> {
+  #query(hostname: string): Promise<Answer> {
     this.#misses += 1;
     if (this.#inFlight === 0) this.#inFlightSince = this.#clock.monotonic();
     this.#inFlight += 1;
     return new Promise((resolve, reject) => {
-      const { family = 0, hints = 0 } = options;
-      this.#resolver(hostname, { all: true, family, hints }, (error, addresses) => {
+      this.#resolver(hostname, { all: true }, (error, addresses) => {
         this.#inFlight -= 1;
         if (this.#inFlight === 0) this.#queriedMs += this.#clock.monotonic() - this.#inFlightSince;
-        if (error === null) {
-          resolve(addresses);
+        if (error !== null) {
+          this.#failures += 1;
+          reject(error);
           return;
         }
-        this.#failures += 1;
-        reject(error);
+        this.#last.set(hostname, addresses);
+        resolve(addresses);
       });
     });
   }

@@ -112,7 +112,7 @@ function socksConnector(proxy: URL, options: PoolOptions, dns: DnsCache): buildC
   const hostname = proxy.hostname.replaceAll(/[[\]]/g, '');
   const address = { hostname, host: proxy.host, protocol: 'http:', port: proxy.port || '1080' };
   const resolve = async (name: string): Promise<string> => {
-    const all = await dns.addresses(name, {}).catch((error: unknown) => {
+    const all = await dns.addresses(name).catch((error: unknown) => {
       throw new TunnelError('host-unknown', `${name}: ${(error as Error).message}`);
     });
     // A proxy may have no IPv6.

@@ -7,7 +7,6 @@ import type { FetchResponse } from '../../model/fetch.js';
 import { CryptodlError } from '../../model/errors.js';
 import { isPlainKey, parseLakeAddress } from '../../model/lake-address.js';
 import type { LakeAddress } from '../../model/lake-address.js';
-import { bytesText } from '../../model/units.js';
 import { byKey } from '../../exchange/keys.js';
 import { parseListing } from '../../exchange/s3-listing.js';
 import type { ListingPage } from '../../exchange/exchange.js';
@@ -114,8 +113,8 @@ export class LakeBucket {
 
   /**
    * Writes the whole object to a file. Undefined: there is none. Rejects with `body-damaged` if its bytes are not those of the digest that
-   * this program stored with it, unless the caller `compares` them itself and a second attempt brings the same bytes. Rejects with
-   * `lake-refused` if it is larger than `maxBytes`.
+   * this program stored with it, unless the caller `compares` them itself and a second attempt brings the same bytes; with `length-mismatch` if
+   * it is larger than `maxBytes`.
    */
   async get(
     key: string,
@@ -145,27 +144,15 @@ export class LakeBucket {
     const answer = await this.#answer(
       (client, { GetObjectCommand }, options) => client.send(new GetObjectCommand(target), options),
       transfer,
-    ).catch(async (error: unknown) => {
-      await this.#refuseLarge(key, maxBytes, error);
+    ).catch((error: unknown) => {
+      if (error instanceof CryptodlError && error.code === 'length-mismatch')
+        error.message = `${this.address}/${key}: ${error.message}`;
       throw error;
     });
     const { status, body } = answer;
     if (status !== 200) await rm(path, { force: true });
     else if (body.kind === 'memory') await writeFile(path, body.bytes);
     return status === 200 ? objectOf(key, answer, bodySize(body)) : undefined;
-  }
-
-  /** Rejects with `lake-refused` if the size of the object is the reason that a GET failed. */
-  async #refuseLarge(key: string, maxBytes: number | undefined, reason: unknown): Promise<void> {
-    if (maxBytes === undefined || !(reason instanceof CryptodlError) || reason.code !== 'length-mismatch')
-      return;
-    const { bytes = 0 } = (await this.head(key)) ?? {};
-    if (bytes > maxBytes)
-      throw new CryptodlError(
-        'lake-refused',
-        `${this.address}/${key} has ${bytesText(bytes)}: files of this kind have at most ${bytesText(maxBytes)}`,
-        { hint: 'no run of cryptodl makes such a file: move it to another place' },
-      );
   }
 
   async head(key: string): Promise<BucketObject | undefined> {

@@ -1,27 +1,25 @@
 /** Reads the errors of S3 servers: the code in the body, or the status of an answer without a body. */
 import type { Body } from '../../model/fetch.js';
 import type { Refusal, ReadRefusal } from '../../http/transport/error-map.js';
-import { durationText } from '../../model/units.js';
 
 export const CREDENTIALS =
-  'check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or the profile of AWS_PROFILE';
+  'check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, which may have expired, or the profile of AWS_PROFILE';
 const RIGHTS =
   'the credentials need s3:ListBucket, s3:GetObject, s3:PutObject, s3:DeleteObject and s3:AbortMultipartUpload for this bucket';
+const REGIONS = 'give the region of the bucket with --s3-region, or its server with --s3-endpoint';
+const NAME = 'create the bucket, or check the name after s3:// and --s3-endpoint';
 
 /** The next step after a refusal that no further attempt changes, by the name of the error. */
-export const HINTS: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    SignatureDoesNotMatch: `${CREDENTIALS}; the secret key does not belong to the key, or a proxy changes the request`,
-    InvalidAccessKeyId: `${CREDENTIALS}; the server does not know the key`,
-    AuthorizationHeaderMalformed: 'give the region of the bucket with --s3-region',
-    ExpiredToken:
-      'the session token has expired: get new credentials and try again; committed files are kept',
-    InvalidToken: CREDENTIALS,
-    InvalidBucketName: 'check the name after s3://',
-    PermanentRedirect: 'give the region of the bucket with --s3-region, or its server with --s3-endpoint',
-    NoSuchBucket: 'create the bucket, or check the name after s3:// and --s3-endpoint',
-  }),
-);
+export const HINTS: ReadonlyMap<string, string> = new Map([
+  ...['SignatureDoesNotMatch', 'InvalidAccessKeyId', 'ExpiredToken', 'InvalidToken'].map(
+    (name) => [name, CREDENTIALS] as const,
+  ),
+  ['AuthorizationHeaderMalformed', REGIONS],
+  ['PermanentRedirect', REGIONS],
+  ['InvalidBucketName', NAME],
+  ['NoSuchBucket', NAME],
+  ['RequestTimeTooSkewed', 'set the clock of this machine'],
+]);
 
 const SLOW_DOWN = /^(?:SlowDown\w*|TooManyRequests|RequestLimitExceeded)$/;
 /** Errors that a further attempt may not have, whatever their status. */
@@ -35,7 +33,7 @@ const REGION = /^[a-z0-9-]{2,40}$/;
  * session token has expired, or the request has waited for too long after it was signed.
  */
 export function readRefusals(onRegion: (region: string) => void, onExpired: () => void): ReadRefusal {
-  return ({ status, head, headers, receivedAt }): Refusal => {
+  return ({ status, head, headers }): Refusal => {
     const name = errorName(head);
     const region = headers['x-amz-bucket-region'] ?? /<Region>([^<]{2,40})<\/Region>/.exec(head)?.[1];
     const isElsewhere = status === 301 || name === 'AuthorizationHeaderMalformed';
@@ -43,12 +41,6 @@ export function readRefusals(onRegion: (region: string) => void, onExpired: () =
     if (name === 'ExpiredToken' || name === 'RequestTimeTooSkewed') onExpired();
     if (SLOW_DOWN.test(name ?? '')) return { code: 'rate-limited', isDecided: true, ...named(name) };
     if (REPEATED.test(name ?? '')) return { code: 'http-server-error', isDecided: true, ...named(name) };
-    if (name === 'RequestTimeTooSkewed') {
-      const offMs = receivedAt - Date.parse(headers['date'] ?? '');
-      const off = Number.isNaN(offMs) ? '' : ` by ${durationText(Math.abs(offMs))}`;
-      const hint = `the clock of this machine differs from that of the server${off}: set it`;
-      return { code: 'lake-refused', isDecided: true, hint, ...named(name) };
-    }
     // A page of a firewall, or a redirect to another address, is not an answer of S3.
     const isOfS3 = name !== undefined || (head === '' && status < 500);
     if (!isOfS3 || status >= 500 || (status >= 300 && status < 400 && headers['location'] !== undefined))
