@@ -1,5 +1,5 @@
 /** The selection of `cryptodl vision` and `cryptodl metrics`: options → series requests for the archive or REST. */
-import { dayOf, dayText, monthOf, monthStart } from '../../model/calendar.js';
+import { dayOf } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import { listText } from '../../model/units.js';
 import type { Options } from '../options/flags.js';
@@ -78,7 +78,7 @@ async function selectArchived(
     selection.symbols.includes(name),
   );
   const notes = [
-    ...monthlyNotes(context, datasets, range),
+    ...monthlyNotes(datasets),
     ...lackingNotes(datasets, ({ spec }) =>
       selected.filter((name) => available?.get(spec)?.has(name) === false),
     ),
@@ -194,26 +194,9 @@ function namesOf(datasets: readonly ChosenDataset[]): string {
   return [...new Set(names)].join(', ');
 }
 
-/** The lines for datasets without daily objects: what a range selects, and where its days of the current month are. */
-function monthlyNotes(
-  { options, exchange, nowMs }: SelectionContext,
-  datasets: readonly ChosenDataset[],
-  range: Range,
-): string[] {
+function monthlyNotes(datasets: readonly ChosenDataset[]): string[] {
   const monthly = datasets.filter(({ cadences }) => !cadences.includes('daily'));
-  const monthDay = monthStart(monthOf(dayOf(nowMs, exchange)));
-  const isOpen = range.to > monthDay && options.fill === undefined && options.format !== 'zip';
-  const inRest = monthly.filter(
-    ({ spec }) => isOpen && spec.rest !== undefined && !spec.cadences.includes('daily'),
-  );
-  return [
-    ...(monthly.length === 0
-      ? []
-      : [`monthly    ${namesOf(monthly)}: every month that the range touches, as a whole`]),
-    ...(inRest.length === 0
-      ? []
-      : [
-          `monthly    ${namesOf(inRest)}: published by month, days or more after its end; REST has the days since ${dayText(monthDay)}: add --fill rest`,
-        ]),
-  ];
+  return monthly.length === 0
+    ? []
+    : [`monthly    ${namesOf(monthly)}: every month that the range touches, as a whole`];
 }
