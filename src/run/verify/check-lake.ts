@@ -10,13 +10,17 @@ import { checkSeries, pathInLake } from './check-series.js';
 import type { CheckContext, SeriesCheck } from './check-series.js';
 import { NOT_IN_MANIFEST, REMEDIES, asRegular, linkFinding } from './lake-finding.js';
 import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
-import { evidenceOf, fixSeries } from './fix-series.js';
 import { listSeries, walkLake } from '../../lake/walk-lake.js';
 import type { LoosePath, SeriesFolder } from '../../lake/walk-lake.js';
 import { createEngine } from '../../convert/duckdb.js';
 import type { HeldSelection } from '../../plan/select/held-series.js';
 import type { Session } from '../session.js';
-import { seriesName } from '../../model/task.js';
+import { FORMATS, seriesName } from '../../model/task.js';
+import { moveToQuarantine, quarantineLines, rewriteManifest } from '../../lake/quarantine.js';
+import { appendManifest } from '../../lake/manifest.js';
+import { linesOfRemoved } from '../../lake/undone-commits.js';
+import { shownPath } from '../../text/printable.js';
+import { droppedLine } from '../../lake/write/commit.js';
 
 export interface LakeCheck {
   readonly findings: readonly LakeFinding[];
@@ -145,4 +149,66 @@ async function checkLoosePath({ session, fix }: CheckContext, { kind, path }: Lo
   const kept = await evidenceOf(session, finding);
   if (kept === undefined) return { findings: [{ ...finding, left: 'nothing-known' }] };
   return { findings: [{ ...finding, done: `kept in ${kept}` }] };
+}
+
+// `verify --fix` moves files and manifest lines that prove nothing to the quarantine, and drops the objects of damaged files.
+
+/** Fixes the findings of a series: each has `done` for a fix, and `left` for a remaining step. The caller must hold the lake's lock. */
+async function fixSeries(session: Session, check: SeriesCheck): Promise<LakeFinding[]> {
+  const lines = await fixLines(session, check);
+  const findings: LakeFinding[] = [];
+  for (const finding of check.findings)
+    findings.push(
+      finding.kind === 'line-damaged' ? { ...finding, ...lines } : await fixFile(session, check, finding),
+    );
+  return findings;
+}
+
+async function fixLines(
+  { paths, clock }: Session,
+  { folder, inspected }: SeriesCheck,
+): Promise<Pick<LakeFinding, 'done'>> {
+  const { damaged, sound } = inspected;
+  if (damaged.length === 0) return {};
+  const cause = `manifest-damaged: lines ${damaged.map(({ number }) => number).join(', ')} of the manifest cannot be read`;
+  const lines = damaged.map(({ text }) => text);
+  const kept = await quarantineLines(paths, folder.path, { lines, cause, nowMs: clock.now() });
+  await rewriteManifest(paths, folder.path, sound);
+  return { done: `kept in ${shownPath(kept)}` };
+}
+
+async function fixFile(session: Session, check: SeriesCheck, finding: LakeFinding): Promise<LakeFinding> {
+  const { kind } = finding;
+  if (kind === 'missing') return { ...finding, left: 'repair' };
+  if (kind === 'unlisted') return quarantined(session, finding);
+  if (kind !== 'damaged') return { ...finding, left: 'nothing-known' };
+  // The manifest comes first: after a crash in between, no line names the file, and the next --fix moves it.
+  await dropObjects(session, check, finding);
+  return { ...(await quarantined(session, finding)), left: 'repair' };
+}
+
+async function quarantined(session: Session, finding: LakeFinding): Promise<LakeFinding> {
+  const kept = await evidenceOf(session, finding);
+  const done = kept === undefined ? 'the file no longer exists' : `kept in ${kept}`;
+  return { ...finding, done };
+}
+
+/** Moves the file to the quarantine. Resolves with its new path, or with undefined if it does not exist. */
+async function evidenceOf(
+  { paths, clock }: Session,
+  { kind, path, text }: LakeFinding,
+): Promise<string | undefined> {
+  const kept = await moveToQuarantine(paths, join(paths.root, path), `${kind}: ${text}`, clock.now());
+  return kept && shownPath(kept);
+}
+
+/** Records that the lake no longer has the objects of a damaged file, so that `repair` fetches them. */
+async function dropObjects({ clock }: Session, check: SeriesCheck, { path }: LakeFinding): Promise<void> {
+  const at = new Date(clock.now()).toISOString();
+  const lines = check.broken.filter((line) => pathInLake(check, line) === path);
+  const files = new Set(lines.map(({ file }) => file));
+  await appendManifest(check.folder.path, [
+    ...FORMATS.flatMap((format) => linesOfRemoved(check.inspected.manifest[format], files, at)),
+    ...lines.map((line) => ({ ...droppedLine(line, line.settings.format, at), settings: line.settings })),
+  ]);
 }
