@@ -98,7 +98,6 @@ function flagTerm(name: FlagName): string {
   return `${short === undefined ? '    ' : `-${short}, `}${long}`;
 }
 
-/** A flag with its meaning and default. */
 function flagItem(name: FlagName, verb: VerbSpec, tier: Tier): Item {
   const shown = shownDefault(name, verb);
   const text = textFor(flagFor(name, verb).doc, tier);

@@ -88,7 +88,6 @@ interface NamedFlag {
   readonly fixed?: string | undefined;
 }
 
-/** The flags of a verb by all their names. */
 function namedFlags(verb: VerbSpec): ReadonlyMap<string, NamedFlag> {
   const named = new Map<string, NamedFlag>();
   const add = (name: string, flag: FlagName, fixed = isSwitch(flag) ? 'true' : undefined): void => {

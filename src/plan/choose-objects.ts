@@ -285,8 +285,6 @@ function unknownDays(held: HeldObjects, absences: Absences, since: number, end: 
   return days;
 }
 
-// What an order lacks.
-
 /**
  * The ranges, together with the days since the first day of the order that the lake lacks and that are due: at once if no run has asked for them, then
  * less and less often, without end. Days that are held without some of their rows, or from REST in place of the archive, are compared by each run while

@@ -37,7 +37,6 @@ export interface Plan {
   readonly proveEdges: (note: EdgeContext['note']) => Promise<void>;
 }
 
-/** The parts of a run that its plan needs. */
 export interface PlanSession extends Pick<PlanContext, 'exchange' | 'manifests' | 'nowMs'> {
   readonly paths: { readonly root: string };
   readonly options: Pick<PlanContext, 'force' | 'revisions' | 'recheckDays'> & {

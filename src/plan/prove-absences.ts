@@ -29,7 +29,6 @@ export interface ProofContext
 
 type Proof = Pick<Choice, 'absent' | 'since' | 'isRestEmpty'>;
 
-/** The choices with proven reasons. */
 export async function proveAbsences(context: ProofContext, choices: readonly Choice[]): Promise<Choice[]> {
   const proven: Choice[] = [];
   for (const choice of choices) {

@@ -178,7 +178,6 @@ export class SymbolLife {
     return pauses;
   }
 
-  /** The pauses of a series from a day on that have ended. */
   async endedPauses(series: Series, cadence: Cadence, from: number): Promise<readonly DayRange[]> {
     const { today } = this.#options;
     const pauses = await this.#once(series, `${cadence} pauses from ${from}`, () =>

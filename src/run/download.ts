@@ -68,7 +68,6 @@ interface RunOutput {
   readonly monitors?: Monitors;
 }
 
-/** The result of a printed run. */
 export interface PrintedRun {
   readonly exitCode: ExitCode;
   /** Undefined for `--dry-run`, and if the run could not begin. */
@@ -215,7 +214,6 @@ interface ReporterOutput extends RunOutput {
   readonly reporter: Reporter;
 }
 
-/** Prints why the run could not begin. */
 function refuse({ reporter, io, signalled }: ReporterOutput, known: CryptodlError, exitCode: ExitCode): void {
   const signal = signalled();
   reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);

@@ -303,7 +303,6 @@ function concludeRun(
   };
 }
 
-/** The folder that contains the data of this run. */
 function dataPath({ paths: { root }, exchange }: Session, { formats, fetchBy }: PlanTotals): string {
   if (formats.length === 1 && formats[0] === 'zip') return join(root, exchange.archive.topFolder);
   const [first = [], ...others] = Object.keys(fetchBy).map((name) => name.split(' '));
@@ -313,7 +312,6 @@ function dataPath({ paths: { root }, exchange }: Session, { formats, fetchBy }: 
   return join(root, exchange.name, ...same);
 }
 
-/** A line for a shell. */
 function queryLine(written: Tally['written'], root: string): string | undefined {
   if (written === undefined) return undefined;
   const { series, format } = written;

@@ -142,7 +142,6 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
   return {
     stack,
     bans,
-    /** Whether several proxies share the requests. */
     hasLanes,
     figures: {
       concurrency,

@@ -69,7 +69,6 @@ function chosen(
   return entries.filter(({ name }) => only.includes(name));
 }
 
-/** One run of `cryptodl run`. */
 export interface Job extends Omit<JobEntry, 'layer'> {
   readonly resolved: Resolved;
 }

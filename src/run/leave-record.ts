@@ -35,7 +35,6 @@ export class Recorder {
     await this.#writeStart({ v: 1, id: runId(startedAtMs), verb, job, tool, startedAt, options });
   }
 
-  /** Notes that the orders of the run are in the lake. */
   async ordered(): Promise<void> {
     if (this.#start !== undefined) await this.#writeStart({ ...this.#start, isOrdered: true });
   }

@@ -12,7 +12,6 @@ import type { VerbRequest } from '../plan/options/verb-request.js';
 import type { Exchange } from '../exchange/exchange.js';
 import { printLines } from '../text/printable.js';
 
-/** A verb that runs no plan. */
 export interface LookUp {
   readonly exchange: Exchange;
   readonly resolved: Resolved;

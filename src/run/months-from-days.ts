@@ -25,7 +25,6 @@ export interface DoubtfulMonth {
   readonly error?: CryptodlError;
   /** The stretches without rows in a written object. */
   readonly gaps?: ObjectLine['gaps'];
-  /** Reports the outcome of the monthly object. */
   readonly tell: () => Promise<void>;
 }
 
@@ -108,7 +107,6 @@ export class MonthsFromDays {
     if (goesOn || !isProven) attempt.isWhole = false;
   }
 
-  /** Reports the outcomes of all kept months. */
   async tell(): Promise<void> {
     const doubtful = this.#doubtful;
     this.#doubtful = [];

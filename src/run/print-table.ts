@@ -43,7 +43,6 @@ function cellText(cell: Cell): string {
   return cell === null ? 'NULL' : shortened(plainText(cell).replace(INSTANT, '$1 $2$3'));
 }
 
-/** Cuts the text at the width of a cell. */
 function shortened(text: string): string {
   const plain = tabbed([text]);
   if (displayWidth(plain) <= MOST_CELL_WIDTH) return plain;

@@ -206,8 +206,6 @@ function restFrom(text: string, position: number): string | undefined {
   return Number.isNaN(position) || rest.length === 0 ? undefined : `at: ${rest.join('')}`;
 }
 
-// Errors of DuckDB as typed errors.
-
 /** `Catalog Error: Table with name um_kline does not exist!`, followed by a suggestion and the line of the query. */
 const FAULT = /^([A-Z][\w ]*) Error: (.*)$/s;
 

@@ -194,7 +194,6 @@ export class AbsenceNotes {
   }
 }
 
-/** The number of the day or the month. */
 function numberOf({ cadence, from }: Pick<Period, 'cadence' | 'from'>): number {
   return cadence === 'daily' ? from : monthOf(from);
 }

@@ -61,7 +61,6 @@ export async function* startRun(request: RunRequest): Run {
     return await end;
   } finally {
     stop.abort();
-    // Drops the unread outcomes and all later ones.
     outcomes.resume();
     await end.catch(() => undefined);
   }
@@ -193,7 +192,6 @@ async function judgedStrictly(session: Session, selection: RunSelection, end: Ru
   return { ...end, status: { ...end.status, holes, partial: 0 } };
 }
 
-/** Rejects with a usage error for a plan that is refused. */
 async function acceptedPlan(session: Session, selection: RunSelection): Promise<Plan> {
   const plan = await makePlan(session, selection);
   try {

@@ -47,7 +47,6 @@ export interface SharedParts {
   lake(session: Session, command: string): Promise<LakeParts>;
 }
 
-/** A lake that is open for writing. */
 export interface LakeParts {
   readonly lock: Lock;
   readonly manifests: Manifests;

@@ -21,7 +21,6 @@ export type ParseLine = (argv: readonly string[], io: Io) => Invocation | undefi
 /** Reads the facts of an exchange. Only the verbs that need them call it, because it takes longer than the whole of `--help`. */
 export type LoadExchange = () => Promise<Exchange>;
 
-/** A command line with the sources of its options. */
 export interface Started extends Invocation {
   /** In order of precedence. */
   readonly layers: readonly RawLayer[];
@@ -31,7 +30,6 @@ export interface Started extends Invocation {
   readonly loadExchange: LoadExchange;
 }
 
-/** A command line with its resolved options. */
 export interface OfflineCommand extends Omit<Started, 'loadExchange'> {
   readonly resolved: Resolved;
 }

@@ -117,7 +117,6 @@ export class Outcomes {
     if (!isDoubtful) await tell();
   }
 
-  /** Keeps a refused body in the quarantine for inspection. */
   async #keepEvidence(key: string, body: Body, { code, message }: CryptodlError): Promise<void> {
     const { paths, tally } = this.session;
     await quarantine(paths, key, body, `${code}: ${message}`);
@@ -174,7 +173,6 @@ export class Outcomes {
   }
 }
 
-/** Warns once of each new column of a dataset. */
 function tellNewColumns(
   { tally, observer }: Session,
   { market, dataset }: Series,

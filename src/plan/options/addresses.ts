@@ -107,9 +107,6 @@ export function bucketPlace(
   };
 }
 
-// Where monitoring finds a run.
-
-/** The address at which a server listens. */
 export interface Endpoint {
   readonly host: string;
   readonly port: number;

@@ -50,7 +50,6 @@ export function configLayer(file: string, content: unknown, verb: VerbName): Raw
   return fileLayer(content, { origin: 'config file', place: file, known, hint: helpHint(verb) });
 }
 
-/** The hint for an unknown key. */
 export function helpHint(verb: VerbName): string {
   return `keys are names of flags: cryptodl ${verb} --help`;
 }

@@ -91,7 +91,6 @@ export const DOWNLOAD_FLAGS = [
   'print-options',
 ] as const satisfies readonly FlagName[];
 
-/** The form of new files. */
 export const FORM_FLAGS = [
   'partition',
   'numbers',
@@ -121,7 +120,6 @@ export const STATISTICS = [
 
 const UNARCHIVED = [...STATISTICS, 'basis', 'bars'];
 
-/** The datasets of the archive. */
 export const ARCHIVED = {
   dataset: {
     parse: parse.dataset('archive'),

@@ -14,7 +14,6 @@ export interface DefaultSources {
   readonly hosts: Readonly<Record<'archive' | 'origin' | 'listing', string>>;
 }
 
-/** A row of the flag table. */
 export interface FlagSpec {
   readonly group: (typeof GROUPS)[number];
   /** The letter of the short flag. */

@@ -23,12 +23,10 @@ type Flags = typeof FLAGS;
 export type FlagName = keyof Flags;
 export const FLAG_NAMES = Object.keys(FLAGS) as FlagName[];
 
-/** The names of the flags of a verb. */
 export type FlagNameOf<
   V extends { readonly flags: readonly FlagName[]; readonly moreFlags?: readonly FlagName[] },
 > = V['flags'][number] | NonNullable<V['moreFlags']>[number];
 
-/** The names of the flags of a group. */
 export type FlagNameIn<Group extends FlagSpec['group']> = {
   [Name in FlagName]: Flags[Name]['group'] extends Group ? Name : never;
 }[FlagName];
@@ -48,7 +46,6 @@ type OptionName<Name extends FlagName> = Flags[Name] extends {
   ? WithUnit<CamelCase<Name>, Unit>
   : CamelCase<Name>;
 
-/** The type of the parsed value. */
 export type FlagValue<Name extends FlagName> = Flags[Name] extends { readonly list: 'comma' }
   ? readonly ReturnType<Flags[Name]['parse']>[]
   : ReturnType<Flags[Name]['parse']>;
@@ -76,7 +73,6 @@ export function environmentName(name: FlagName): string {
   return `CRYPTODL_${name.toUpperCase().replaceAll('-', '_')}`;
 }
 
-/** Whether the flag takes no value. */
 export function isSwitch(name: FlagName): boolean {
   return flagSpec(name).value === undefined;
 }

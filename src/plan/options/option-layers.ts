@@ -36,7 +36,6 @@ export function warnOfVariables({ environment, stderr }: Io): void {
   }
 }
 
-/** The flags of a command line. */
 export function flagLayer({ values }: Pick<Invocation, 'values'>): RawLayer {
   return { origin: 'flag', values, nameOf: (name) => `--${name}` };
 }

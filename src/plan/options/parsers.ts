@@ -128,7 +128,6 @@ export const text: Parse<string> = (value, where) => {
 /** The name of an asset, in capitals. */
 export const asset: Parse<string> = (value, where) => text(value, where).toUpperCase();
 
-/** The value of a switch in the environment or in a file. */
 export const flag = parser('true or false', ['true'], (value) => {
   const word = value.toLowerCase();
   if (['1', 'true', 'yes', 'on'].includes(word)) return true;

@@ -17,7 +17,6 @@ type Origin =
 /** Texts as given: several for a repeated flag, or for a list or a map in a file. */
 export type RawValues = Partial<Record<FlagName, readonly string[]>>;
 
-/** A parsed command line. */
 export interface Invocation {
   readonly verb: VerbSpec;
   readonly operand: string | undefined;
@@ -67,7 +66,6 @@ function defaultLayer(verb: VerbSpec, exchange: ExchangeWords | undefined): RawL
   return { origin: 'default', values, nameOf: (name) => `--${name}` };
 }
 
-/** The environment variables of the flags of a verb. */
 export function environmentLayer(
   environment: Readonly<Record<string, string | undefined>>,
   verb: VerbSpec,

@@ -8,7 +8,6 @@ import type { Parse } from './parsers.js';
 /** A file name has at most 255 bytes: up to three for each character of the symbol, the others for interval, date and ending. */
 export const MOST_SYMBOL_CHARACTERS = 60;
 
-/** The words of `--symbols` by kind. */
 export interface SymbolPatterns {
   /** Names. Each must exist. */
   readonly names: readonly string[];
@@ -19,7 +18,6 @@ export interface SymbolPatterns {
 /** A list of words in a file (`@FILE`) or on standard input (`-`). */
 type SymbolList = { readonly file: string } | 'stdin';
 
-/** The parsed value of `--symbols`. */
 export interface SymbolsOption extends SymbolPatterns {
   /** Lists of further words. They are read when the symbols are selected, so that `--print-options` does not wait for a pipe. */
   readonly lists: readonly SymbolList[];
@@ -82,7 +80,6 @@ function unique(words: readonly string[]): string[] {
   return [...new Set(words)];
 }
 
-/** Throws a usage error if no word selects symbols. */
 function refuseNothing({ names, globs }: SymbolPatterns, where: string): void {
   if (names.length + globs.length > 0) return;
   throw usage(`${where} names no symbol`, "for example BTCUSDT,ETHUSDT or '*USDT'");
@@ -110,8 +107,6 @@ const PAIR = /^(!?[\p{L}\p{N}_*?]+)\/([\p{L}\p{N}_*?]+)(?::\w+)?$/u;
 function symbolOfPair(word: string): string {
   return word.replace(PAIR, (_, base: string, quote: string) => (base + quote).toUpperCase());
 }
-
-// The lists.
 
 export type ReadList = (list: SymbolList) => Promise<string>;
 

@@ -54,7 +54,6 @@ export interface VerbSpec {
   readonly moreFlags?: readonly FlagName[];
   /** Flags whose meaning differs from that of the flag table. */
   readonly meanings?: FlagMeanings;
-  /** The verb only reads the lake. */
   readonly isReader?: boolean;
   /** The part of a lake in a bucket that the verb needs. Default: all of it. */
   readonly lakePart?: 'selected' | 'klines of the markets';
@@ -96,8 +95,6 @@ export function shownDefault(name: FlagName, verb: VerbSpec): string | undefined
   const { default: fixed, unset } = flagFor(name, verb);
   return fixed?.replaceAll(',', ', ') ?? unset;
 }
-
-// Texts of exit codes that several verbs have.
 
 export const BASE_EXITS = {
   0: 'done',

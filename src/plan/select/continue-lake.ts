@@ -183,7 +183,6 @@ async function availableSymbols(
   }
 }
 
-/** Whether the given flags select the series. */
 function isChosen(series: Series, context: LakeContext, given: ReadonlySet<string>): boolean {
   const { options } = context;
   const isMeant = (name: 'market' | 'dataset' | 'interval'): boolean => {

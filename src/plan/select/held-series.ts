@@ -27,7 +27,6 @@ import type { DayRange } from '../../lake/catalogue/spans.js';
 import { existsSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 
-/** The selected part of a lake. */
 export interface HeldSelection {
   /** The names of the selected series; none if all of them are in other shards. Undefined: all series. */
   readonly names: ReadonlySet<string> | undefined;
@@ -155,7 +154,6 @@ export async function refuseFormat(
     throw usage(`--format ${format}: ${lake.out} holds no ${format} series`, 'leave --format out');
 }
 
-/** The usage error for a lake without series. */
 export function nothingHeld(out: string): Error {
   return usage(
     `${out} holds no series`,

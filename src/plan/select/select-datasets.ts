@@ -36,7 +36,6 @@ const HAS: Readonly<Record<Provider, (spec: DatasetSpec) => boolean>> = {
   rest: isMetric,
 };
 
-/** Whether a list of values contains `all`. */
 export function isAll(values: readonly string[]): boolean {
   return values.includes(ALL);
 }

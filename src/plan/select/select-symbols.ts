@@ -19,7 +19,6 @@ import { didYouMean } from '../../text/did-you-mean.js';
 /** The shown part of a symbol that is too long. */
 const SHOWN_CHARACTERS = 40;
 
-/** The selected symbols of the archive. */
 export interface ChosenSymbols {
   readonly selection: MatchedSymbols;
   /** The symbols that the exact names of --symbols mean. */
@@ -182,8 +181,6 @@ export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string
   return [...new Set([...listed.values()].flatMap((symbols) => [...symbols]))].sort(byKey);
 }
 
-// Symbols of `cryptodl metrics`.
-
 export interface RestSymbols {
   readonly symbols: readonly string[];
   /** Given or ordered symbols that only the archive has. With --join, they are selected too. */
@@ -271,7 +268,6 @@ async function archivedSymbols(context: SymbolContext, market: Market): Promise<
   }
 }
 
-/** The result of patterns and quotes. */
 export interface MatchedSymbols {
   readonly symbols: readonly string[];
   /** Texts about the words that select or exclude nothing. */
@@ -308,7 +304,6 @@ export function meantNames(names: readonly string[], available: readonly string[
   return [...new Set(meant)];
 }
 
-/** The letters and digits of a symbol, in capitals. */
 function letters(symbol: string): string {
   return symbol.replaceAll(/[/\-_:. ]/g, '').toUpperCase();
 }

@@ -68,7 +68,6 @@ export interface RunSelection {
   readonly notes: readonly string[];
 }
 
-/** The part of a selection that --shard gives to this run. */
 export function ofShard(
   { options: { shard }, exchange }: Pick<SelectionContext, 'options' | 'exchange'>,
   selection: RunSelection,
@@ -103,12 +102,10 @@ export function settingsOf(
 
 // The description for the plan block, the closing block and the failure report.
 
-/** The names of the flags that were given, in any source. */
 export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
   return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
 }
 
-/** The settings among the given flags. */
 export function givenSettings(given: ReadonlySet<string>): ReadonlySet<keyof Settings> {
   const names = SETTINGS.filter((name) => given.has(name));
   return new Set(given.has('as-published') ? [...names, 'asPublished' as const] : names);

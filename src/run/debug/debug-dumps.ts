@@ -19,10 +19,8 @@ import type { Reporter } from '../report/reporter.js';
 import { fstatSync, readdirSync } from 'node:fs';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 
-/** Prints lines of a run without damage to its progress line. */
 type DebugOutput = Pick<Reporter, 'note' | 'warnOfOutput'>;
 
-/** A command whose runs are followed. */
 export type Command = Pick<Io, 'clock' | 'onDebugSignal' | 'startedAt' | 'stderr'> & {
   readonly surroundings: Surroundings;
 };

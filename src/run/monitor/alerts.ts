@@ -111,7 +111,6 @@ const RULES: Readonly<Record<string, Rule>> = {
   },
 };
 
-/** The alerts of a run, most urgent first. */
 export function alertsOf(run: WrittenRun, context: AlertContext): Alert[] {
   return Object.entries(RULES).flatMap(([id, rule]) =>
     [rule(run, context)]

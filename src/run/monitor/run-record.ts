@@ -103,7 +103,6 @@ const RunSchema = v.object({
 
 export type RunRecord = v.InferOutput<typeof RunSchema>;
 
-/** A run as it is written. */
 export interface WrittenRun extends Omit<RunRecord, 'summary'> {
   readonly summary: RunSummary;
 }

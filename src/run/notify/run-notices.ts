@@ -27,7 +27,6 @@ export interface EndedRun {
   readonly exitCode: ExitCode;
   /** Undefined if the run could not begin. */
   readonly summary?: RunSummary;
-  /** The error of a run that could not begin. */
   readonly error?: ErrorCode;
   /** Undefined for a lake without orders. */
   readonly verdict?: VerdictSummary | undefined;
@@ -110,15 +109,11 @@ function countsOf(summary: RunSummary): object {
   return { outcomes, failed, undone, rows, bytes, requests, retries, elapsedMs };
 }
 
-// The requests.
-
 /** The end of a run waits for its messages: so long for all attempts, and for one. */
 export const LIMIT_MS = 10_000;
 const ATTEMPT_MS = 5000;
-/** The delay before each further attempt. */
 const DELAYS_MS = [250, 500, 1000];
 
-/** A text, or an object as JSON. */
 type Content = string | object;
 
 /**

@@ -20,7 +20,6 @@ export function mostInFlight(choice: ConcurrencyChoice): number {
   return withinOpenFiles(allowedInFlight(choice));
 }
 
-/** A change of the number of objects in flight, with its reason. */
 export interface LevelChange {
   readonly from: number;
   readonly to: number;
@@ -40,9 +39,7 @@ type FailureKind = 'refused' | 'troubled';
 export class Concurrency {
   /** How often the level fell because of failures. */
   retreats = 0;
-  /** Called with each new number of places in the queue. */
   onChange: (places: number) => void = () => undefined;
-  /** Called with each change of the level. */
   onLevel: (change: LevelChange) => void = () => undefined;
   readonly #isFixed: boolean;
   readonly #most: number;
@@ -57,7 +54,6 @@ export class Concurrency {
   /** The limit of objects in flight. On the way to a higher level it rises by one with each object that arrives. */
   limit: number;
   #meter: RateMeter;
-  /** Requests on the wire. */
   #flying = 0;
   /** This many earlier requests must end before the lower level is in force. */
   #toEnd = 0;

@@ -66,7 +66,6 @@ export class LevelSearch {
   /** The last measurement with enough growth of the rate. */
   #scaling: Measurement | undefined;
   #best: Measurement | undefined;
-  /** The last measurement at the held level. */
   #held = NONE;
   #measurementsHeld = 0;
   #measurementsToHold = MEASUREMENTS_BETWEEN_TRIALS;

@@ -70,8 +70,6 @@ export class RateMeter {
   }
 }
 
-// The share of failures.
-
 /** A host on a bad day fails this share of all requests at any load. */
 const USUAL_SHARE = 0.1;
 /** Results at the lower level that are enough to compare the shares. */
@@ -177,7 +175,6 @@ export class Failures {
 
 const RESULTS = 100;
 
-/** The share of bad results among the last 100. */
 class RecentShare {
   #results: boolean[] = [];
   bad = 0;

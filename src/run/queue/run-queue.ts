@@ -201,7 +201,6 @@ export class RunQueue<Received> {
     }
   }
 
-  /** Fails a partition that is not begun. */
   async #refuse(plan: PartitionPlan, error: CryptodlError): Promise<void> {
     for (const task of plan.tasks) {
       if (task.action.kind === 'fetch') await this.work.onFailed(plan, task, error);

@@ -151,7 +151,6 @@ function failedLines(tally: Tally): string[] {
 const PARTIAL = 'partial, fewer or more rows than the period must have';
 const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
 
-/** A count and its examples; nothing for 0. */
 function named(tally: Tally, title: string, name: CountName, count = tally.of(name)): string[] {
   const examples = tally.examples.get(name) ?? [];
   const more = count > examples.length ? [`      … and ${numberText(count - examples.length)} more`] : [];

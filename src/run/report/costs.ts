@@ -28,7 +28,6 @@ export class Costs implements RequestFollower {
     this.#at = clock.monotonic();
   }
 
-  /** Number of requests that wait now, for this reason. */
   waiting(reason: Wait): number {
     return this.#waiting.of(reason);
   }
@@ -75,7 +74,6 @@ export class Costs implements RequestFollower {
   }
 }
 
-/** Only the costs above zero. */
 function rounded<Key extends string>(costs: Record<Key, number>): Partial<Record<Key, number>> {
   const entries = Object.entries<number>(costs).map(([key, ms]) => [key, Math.round(ms)] as const);
   return Object.fromEntries(entries.filter(([, ms]) => ms > 0)) as Partial<Record<Key, number>>;

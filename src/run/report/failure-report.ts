@@ -19,7 +19,6 @@ import { parseJson } from '../../text/json.js';
 
 const OptionsSchema = v.record(v.string(), v.array(v.string()));
 
-/** The first line of each report. */
 const HeaderSchema = v.object({
   v: v.literal(1),
   kind: v.literal('header'),
@@ -113,7 +112,6 @@ async function linesOf(path: string) {
   throw usage(`${path} line ${damaged.line} is not JSON`, GIVE_REPORT);
 }
 
-/** The failures of a run. */
 export interface FailureReport {
   add(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError, at: string): Promise<void>;
   /** Returns the path of the report, if there is one. A run that ends early keeps the report that it would replace. */

@@ -128,8 +128,6 @@ export class LiveRun implements RequestFollower {
     },
   } satisfies Partial<Observer>;
 
-  // The work in progress.
-
   /** In the order of their beginning. `forMs`: milliseconds since then. */
   get pieces(): readonly (Work & { readonly forMs: number })[] {
     const now = this.clock.monotonic();
@@ -184,8 +182,6 @@ export class LiveRun implements RequestFollower {
       if (stage !== undefined) this.#stagesMs.add(stage, this.clock.monotonic() - piece.begunAt);
     };
   }
-
-  // The times.
 
   /** Measures a wait of the whole run. */
   async pause<T>(act: () => Promise<T>): Promise<T> {

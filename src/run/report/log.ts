@@ -48,7 +48,6 @@ export function openLogOf(
   };
 }
 
-/** Throws a usage error if the file cannot be opened. */
 function openForAppend(path: string): number {
   try {
     makeFolderSync(dirname(path));

@@ -85,7 +85,6 @@ function wholeSeconds(ms: number): string {
   return durationText(Math.max(1, Math.round(ms / 1000)) * 1000);
 }
 
-/** The fields of a `progress` event, docs/automation.md. */
 export function progressFields(state: ProgressState): object {
   const { hosts, ...counts } = state;
   const leftMs = state.phase === 'plan' ? undefined : leftMsOf(state);
@@ -98,10 +97,8 @@ export function progressFields(state: ProgressState): object {
   };
 }
 
-/** Cells of the bar. */
 const CELLS = 20;
 
-/** The line of a terminal. */
 export function barText(state: ProgressState): string {
   if (state.phase === 'plan') return progressText(state);
   const share = shareOf(state);

@@ -58,7 +58,6 @@ export class Reporter implements Observer {
     });
   }
 
-  /** Shows the progress of the run. */
   get follower(): RunFollower {
     return this.#progress;
   }

@@ -9,9 +9,7 @@ import type { LiveRun } from './live-run.js';
 
 /** A figure of a run beyond its threshold. */
 export interface Alert {
-  /** The name of the threshold. */
   readonly id: string;
-  /** The figure and its threshold. */
   readonly text: string;
   /** The flag to change, or the next command. */
   readonly advice: string;
@@ -36,7 +34,6 @@ export interface RunEnd {
   readonly tally: Tally;
   readonly network: NetworkFigures;
   readonly times: LiveRun['times'];
-  /** The error that ended the run early. */
   readonly ended: CryptodlError | undefined;
   /** Tasks without an outcome, because the run ended early. */
   readonly undone: number;
@@ -52,7 +49,6 @@ export interface RunEnd {
 
 type Summed = Readonly<Record<(typeof SUMMED)[number], number>>;
 
-/** The numbers of a run as plain data. */
 export type RunSummary = Readonly<ReturnType<typeof summaryOf>>;
 
 /** Peak resident memory of this process. Node gives it in KiB on every platform. */

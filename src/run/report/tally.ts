@@ -15,7 +15,6 @@ import { LATE_MS } from '../../model/absence-reasons.js';
 
 export type DatasetFigures = Readonly<DatasetTally['figures']>;
 
-/** The outcomes of one dataset of a market. */
 class DatasetTally extends Counters<CountName> {
   #newest: Period | undefined;
   /** The newest held period of series that have each period. */
@@ -281,7 +280,6 @@ export class Tally extends Counters<CountName> {
     return [...this.#datasets.values()].map(({ figures }) => figures);
   }
 
-  /** The counts on which the exit code depends. */
   get status() {
     return {
       waitedTooLong: this.of('waitedTooLong'),

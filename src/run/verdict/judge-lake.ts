@@ -103,7 +103,6 @@ function mendingCommands(lacking: readonly JudgedOrder[], root: string): string 
   return commands.map((command) => commandLine(command) + lakeFlag(root)).join('; ');
 }
 
-/** Nothing for an empty value. */
 function flags(values: Readonly<Record<string, string | null | undefined>>): string[] {
   return Object.entries(values).flatMap(([name, value]) => (value ? [`--${name}`, value] : []));
 }

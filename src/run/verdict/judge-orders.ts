@@ -22,7 +22,6 @@ import { printable } from '../../text/printable.js';
 import { mendsOf, mendSources } from './mends.js';
 import type { Mend, MendSources } from './mends.js';
 
-/** An order compared with the lake. */
 export type JudgedOrder = Readonly<ReturnType<typeof summed>>;
 
 /** Judges by the series that the lake holds, and by its last failure report. */
@@ -105,7 +104,6 @@ function summed(
     /** The day after the last one that must be published by now. */
     to: range.to,
     series: order.symbols.length,
-    /** Series that lack data. */
     lacking: lacking.length,
     /** Missing rows, and missing days of datasets whose number of rows is not known. */
     rows: missingIn('rows'),

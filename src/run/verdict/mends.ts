@@ -11,7 +11,6 @@ export type Mend = 'run' | 'repair';
 
 export type MendSources = ReturnType<typeof mendSources>;
 
-/** Where missing rows of a series may come from. */
 export function mendSources(
   {
     market,

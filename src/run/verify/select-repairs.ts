@@ -154,7 +154,6 @@ function restOf(
   return restOffer(series, { exchange, nowMs, mode, includeToday: false, standsIn: true });
 }
 
-/** Whether the held objects cover each day of the period. */
 function isHeld(held: HeldObjects, period: Period): boolean {
   if (held.ofMonth(monthOf(period.from)) !== undefined) return true;
   for (let day = period.from; day < period.to; day += 1) if (!held.hasDay(day)) return false;
