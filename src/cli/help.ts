@@ -76,7 +76,6 @@ function usageOf(verb: VerbSpec): string {
   return [name, ...flags, operand ?? [], behind === undefined ? [] : ['--', behind]].flat().join(' ');
 }
 
-/** A list of flags per group. */
 function flagParts(verb: VerbSpec, tier: Tier, width: number): string[] {
   const flags = flagsOf(tier === 'all' ? verb : { flags: verb.flags });
   // `--help` shows the flags of the groups after How under How.
@@ -124,7 +123,6 @@ const SIGNAL_EXITS: readonly Item[] = [
   ['143', 'ended by SIGTERM'],
 ];
 
-/** Other ways to give a flag. */
 function sourcesText(verb: VerbSpec): string {
   const [first] = flagsOf(verb);
   if (first === undefined) return '';

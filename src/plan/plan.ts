@@ -46,7 +46,6 @@ export interface PlanSession extends Pick<PlanContext, 'exchange' | 'manifests' 
   readonly listing: Listing;
   readonly rest: Pick<Rest, 'pages'>;
   readonly probe: Probe;
-  /** Folder of the temporary files. */
   readonly runFolder: string;
   readonly observer: Pick<Observer, 'warn'>;
 }

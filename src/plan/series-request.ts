@@ -29,7 +29,6 @@ export interface PlanContext {
   readonly revisions: 'check' | 'ignore' | 'only' | 'take';
   /** This many days before today are checked again: held objects may change, and late ones may be published. */
   readonly recheckDays: number;
-  /** The evidence for reasons of absence. */
   readonly life: SymbolLife;
   readonly listSeries: (series: Series, cadence: Cadence, selected: ListingRange) => Promise<SeriesListing>;
   /** Earlier refusals with these codes are ignored: their revisions are fetched again. */

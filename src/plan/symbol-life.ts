@@ -49,7 +49,6 @@ export class SymbolLife {
   readonly #options: LifeOptions;
   readonly #peers = new Map<string, string[]>();
   readonly #offers = new Map<string, RestOffer>();
-  /** The series of the run and of the lake, by market. */
   readonly #known = memoized<ReadonlyMap<string, Series[]>>();
   readonly #answers = memoized<readonly Period[]>();
   /** What is known of a series: a plan asks for each of its periods. */

@@ -203,7 +203,6 @@ function conclude(
   reporter.event('summary', summary);
 }
 
-/** The next step after a signal. */
 export const CONTINUE = 'run the same command again to continue';
 
 /** The next step after exit code 5: nothing new was written. */

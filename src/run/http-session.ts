@@ -30,7 +30,6 @@ export interface HttpRequest extends Omit<VerbRequest, 'read' | 'signal'> {
   readonly verb?: VerbName | undefined;
   /** Sends one attempt of a request. Default: over sockets. */
   readonly wire?: Fetch | undefined;
-  /** Takes the counts, times and waits of the requests. */
   readonly live: LiveRun;
   /** Epoch milliseconds. */
   readonly nowMs: number;
@@ -67,7 +66,6 @@ export function openHttp(request: HttpRequest, signals: Signals) {
     /** Whether the archive or its fallback host now answers a request for the sidecar of an object (the object itself, if there are no sidecars), also with 404. */
     archiveAnswers: (key: string) => archiveAnswers(access, key),
     rest: exchange.rest.open({ options, fetch, throttle, copies, nowMs, observer, signal }),
-    /** Rejects while a host that the run needs is banned. */
     refuseBanned: async (verb: VerbName): Promise<void> => {
       // Bans of this machine's address do not apply to proxies, and one of several may be banned.
       if (hasLanes) return;

@@ -26,7 +26,6 @@ export interface ReportedRun {
   readonly resolved: Resolved;
   /** The verb of the options; for a failure report, the verb of its run. */
   readonly verb: RunHeader['verb'];
-  /** The name of the job, if the run is one of several. */
   readonly job?: string | undefined;
   /** The signal of the process that has ended the run. */
   readonly signalled?: (() => Signalled) | undefined;

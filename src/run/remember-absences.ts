@@ -24,7 +24,6 @@ export interface AbsenceContext extends Pick<Session, 'manifests'> {
   readonly nowMs: number;
 }
 
-/** What is known of a period. */
 interface Note extends RestAnswer {
   readonly cadence: Cadence;
   readonly reason: AbsenceReason;

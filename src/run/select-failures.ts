@@ -26,7 +26,6 @@ import { absolutePath, shownPath } from '../text/printable.js';
 
 /** The failures that a retry requests again, and the options of their run. */
 export interface PastFailures extends Pick<ReadReport, 'path' | 'file' | 'entries' | 'cut'> {
-  /** The options of the failed run. */
   readonly options: Readonly<Record<string, readonly string[]>>;
 }
 

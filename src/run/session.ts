@@ -113,7 +113,6 @@ export function openSession(request: SessionRequest) {
     zips: request.zips,
     paths,
     manifests: new Manifests(exchange.archive),
-    /** The folder in which the user wants temporary files. */
     tempFolder,
     /** The folder of the temporary files of this run. It does not exist before the first of them. */
     runFolder: tempPath(tempFolder, 'run'),

@@ -18,7 +18,6 @@ const LONGEST_DELAY_MS = 600_000;
 /** The last date that JavaScript can represent. */
 const LAST_MS = 8.64e15;
 
-/** The part of a session that the wait needs. */
 export type Waiting = Pick<
   Session,
   'options' | 'clock' | 'observer' | 'stop' | 'nowMs' | 'currentMs' | 'exchange' | 'listing' | 'probe'

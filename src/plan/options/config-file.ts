@@ -60,7 +60,6 @@ interface FileMap {
   /** The file, and the path of keys to the map. */
   readonly place: string;
   readonly known: readonly FlagName[];
-  /** The hint for a key that resembles no name. */
   readonly hint: string;
 }
 

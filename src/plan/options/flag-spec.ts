@@ -6,17 +6,14 @@ import type { RetryPreset } from '../../exchange/facts.js';
 /** The groups of flags in `--help-all`. `--help` shows the flags of the groups after How under How. */
 export const GROUPS = ['What', 'When', 'Where', 'How', 'Safety', 'Network', 'Messages', 'Options'] as const;
 
-/** The values that defaults depend on. */
 export interface DefaultSources {
   readonly preset: RetryPreset;
   readonly archiveUrl: string;
-  /** Addresses of the exchange. */
   readonly hosts: Readonly<Record<'archive' | 'origin' | 'listing', string>>;
 }
 
 export interface FlagSpec {
   readonly group: (typeof GROUPS)[number];
-  /** The letter of the short flag. */
   readonly short?: string;
   /** The help text, without the default. `--help` shows the part before the first semicolon. */
   readonly doc: string;

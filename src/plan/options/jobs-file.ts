@@ -82,7 +82,6 @@ function jobEntry(file: string, name: string, job: unknown, verbs: VerbSpecs): J
   return { name, verb, layer, explain: (error) => withPlace(file, place, error) };
 }
 
-/** The error with file and job. */
 function withPlace(
   file: string,
   place: string,

@@ -7,7 +7,6 @@ import { proxy, redis, region, url } from './addresses.js';
 import { usage } from '../../model/errors.js';
 import { durationValue, parseDurationMs } from '../../model/units.js';
 
-/** The maximum number of permits of a bucket in a window. */
 export interface Limit {
   readonly bucket: string;
   readonly permits: number;

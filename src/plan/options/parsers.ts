@@ -85,7 +85,6 @@ export function keyName(example: string): Parse<string> {
   return parser(what, [example], (text) => (/^[\w.-]{1,64}$/.test(text) ? text : undefined));
 }
 
-/** The datasets that a verb can take. */
 const TAKEN = { archive: isArchived, rest: isMetric, any: () => true } as const;
 
 /**
@@ -173,7 +172,6 @@ export const byteRate = parser('at least 1kB per second', ['10MB'], (value) =>
 
 export const EVERY = ['day', '12h', '8h', '6h', '4h', '3h', '2h', '1h'] as const;
 
-/** How often something runs. */
 export type Every = { readonly text: string } & (
   | { readonly kind: 'hours'; readonly hours: number }
   | { readonly kind: 'calendar'; readonly period: CalendarPeriod }

@@ -8,7 +8,6 @@ import { usage } from '../../model/errors.js';
 /** Periods of a cell of `coverage`. */
 export const GRAINS = ['auto', 'day', 'month'] as const;
 
-/** Columns that `universe` ranks by. */
 export const MEASURES = ['quote_volume', 'volume', 'count'] as const;
 export type Measure = (typeof MEASURES)[number];
 

@@ -50,7 +50,6 @@ export interface Resolved {
   readonly texts: RawValues;
 }
 
-/** The parts of an exchange that options depend on. */
 export type ExchangeWords = Pick<ExchangeSpec, 'markets' | 'defaultMarket' | 'hosts'>;
 
 function defaultLayer(verb: VerbSpec, exchange: ExchangeWords | undefined): RawLayer {

@@ -58,7 +58,6 @@ function isList(part: string): boolean {
   return part === '-' || part.startsWith('@');
 }
 
-/** Throws usage errors for words that are no symbols. */
 function patternsOf(typed: readonly string[], where: string): SymbolPatterns {
   const words = typed.map(symbolOfPair);
   for (const word of words) refuseUnsafe(word, where);
@@ -139,7 +138,6 @@ function cellsOf(line: string): string[] {
   return line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'));
 }
 
-/** Reads lists for a command line. */
 export function readLists(io: Io): ReadList {
   return endedBySignals(io, (list) => (list === 'stdin' ? readText(io.stdin) : readSymbolFile(list)));
 }

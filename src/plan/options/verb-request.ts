@@ -16,6 +16,5 @@ export interface VerbRequest {
   readonly clock: Clock;
   /** Ends the verb. */
   readonly signal: AbortSignal;
-  /** Resources that the calls of this process share. */
   readonly common?: SharedResources | undefined;
 }

@@ -40,7 +40,6 @@ export function isAll(values: readonly string[]): boolean {
   return values.includes(ALL);
 }
 
-/** The markets of `--market`, each once. */
 export function marketsOf(
   exchange: Pick<ExchangeSpec, 'markets'>,
   { market }: Pick<Options, 'market'>,

@@ -174,7 +174,6 @@ export function requestsOf(
   return [{ series, settings: settingsOf(context, spec, interval), cadences, ranges: [{ from, to }], rest }];
 }
 
-/** A line for each dataset that lacks some of the symbols. */
 function lackingNotes(
   datasets: readonly ChosenDataset[],
   lackedBy: (dataset: ChosenDataset) => readonly string[],

@@ -176,7 +176,6 @@ export async function listedSymbols(
   return listed;
 }
 
-/** The symbols of all datasets, in key order. */
 export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string>>): string[] {
   return [...new Set([...listed.values()].flatMap((symbols) => [...symbols]))].sort(byKey);
 }

@@ -31,7 +31,6 @@ export const LEAST = { retries: 10, retriedRequests: 20, missingObjects: 10 } as
 const POOL_WAIT_MS = 1000;
 const POOL_WAIT_SHARE = 0.1;
 
-/** An alert if `when` is true. */
 interface Verdict extends Omit<Alert, 'id'> {
   readonly when: boolean;
 }

@@ -115,7 +115,6 @@ export class Failures {
     );
   }
 
-  /** The highest level that growth may reach. */
   get growTo(): number {
     if (this.recent.share <= USUAL_SHARE) return Number.POSITIVE_INFINITY;
     if (this.#mayBeFull) return this.#retreat === undefined ? Number.POSITIVE_INFINITY : 0;
@@ -127,7 +126,6 @@ export class Failures {
     this.#retreat = { top: this.#retreat?.top ?? from, from, results, bad };
   }
 
-  /** Counts the result of a request that began before the retreat. */
   addEarlier(isBad: boolean): void {
     if (this.#retreat === undefined) return;
     this.#retreat.results += 1;

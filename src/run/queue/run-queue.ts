@@ -4,7 +4,6 @@ import { grouped } from '../../model/by-name.js';
 import type { PartitionPlan, Task } from '../../model/task.js';
 import type { Places } from './places.js';
 
-/** The work of a run, as callbacks of the queue. */
 export interface QueueWork<Received> {
   /** Called before the first request of a partition. May change its tasks. */
   readonly prepare: (plan: PartitionPlan) => Promise<PartitionPlan>;
@@ -45,9 +44,7 @@ export interface QueueOptions {
   readonly stop: AbortController;
   /** The error of tasks that may no longer begin; undefined while tasks may begin. Tasks in flight go on. */
   readonly refusal: () => CryptodlError | undefined;
-  /** Makes a store for the tasks of one further round. */
   readonly createSpool: () => DeferredPlans;
-  /** Resolves when the further round may begin. */
   readonly beforeRound: (round: number) => Promise<void>;
 }
 

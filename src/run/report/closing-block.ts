@@ -14,12 +14,10 @@ type OfEnd = 'tally' | 'times' | 'shard' | 'dataPath' | 'reportPath' | 'quaranti
 
 export interface Closing extends Pick<RunEnd, OfEnd> {
   readonly network: NetworkTotals;
-  /** Lines about waits, refusals and the bottleneck. */
   readonly diagnosis: readonly string[];
   /** Jobs of a queue that have not ended. */
   readonly openJobs?: number;
   readonly next: string | undefined;
-  /** Reasons for trouble besides failures. */
   readonly trouble: {
     /** With `--strict`, holes and partial objects are trouble. */
     readonly strict: boolean;

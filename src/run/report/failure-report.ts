@@ -54,7 +54,6 @@ type ReportEntry = WrittenEntry & { readonly line: number };
 
 export type ReadReport = Readonly<Awaited<ReturnType<typeof readFailureReport>>>;
 
-/** The hint for a file that is no report. */
 export const GIVE_REPORT =
   'a run with failures writes its report to _failures of the lake: cryptodl retry data/_failures/NAME.jsonl';
 

@@ -87,7 +87,6 @@ export class Figures {
     host.leftMs = leftMs;
   }
 
-  /** The breakers that are not closed. */
   get openBreakers(): OpenBreaker[] {
     return [...this.#hosts].flatMap(([host, { breaker: state, leftMs }]) => {
       if (state === 'closed') return [];
@@ -192,7 +191,6 @@ export type NetworkFigures = Readonly<ReturnType<ReturnType<typeof networkFigure
   readonly lake?: RequestCount | undefined;
 };
 
-/** Returns the function that reads the figures. */
 export function networkFigures(measured: Measured) {
   const { clock, stack, figures, costs, concurrency, loopDelay } = measured;
   const { throttle, pools } = stack;
@@ -220,7 +218,6 @@ export function networkFigures(measured: Measured) {
       dns: pools.dns(),
       /** Wall time of waits and failures, in milliseconds. */
       costMs: costs.figures,
-      /** Delay of the event loop of this process. */
       loopDelayMs: loopDelay.figures,
     };
   };

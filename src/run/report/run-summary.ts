@@ -75,13 +75,10 @@ export function summaryOf(end: RunEnd, signal?: RunStatus['signal']) {
     elapsedMs,
     /** `elapsedMs` by phase, and the time of the objects by stage, in ms. */
     times,
-    /** Peak resident memory of this process. */
     peakMemoryBytes: peakMemoryBytes(),
     /** `3/12`: the part of the selection that the run did. */
     shard: end.shard ?? null,
-    /** Path of the failure report. */
     failures: end.reportPath ?? null,
-    /** Counts by market and dataset. */
     datasets: tally.datasets,
     alerts: end.alerts,
     exitCode: exitCode({ ...end.status, signal }),

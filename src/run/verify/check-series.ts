@@ -148,7 +148,6 @@ function zipFolders(exchange: Exchange, series: Series): string[] {
   return [...new Set(folders)];
 }
 
-/** Symbolic links on the paths to the zip folders of the series. */
 function linkedZipFolders(
   { session: { paths, exchange } }: CheckContext,
   series: Series,

@@ -37,7 +37,6 @@ export interface LakeFinding {
   readonly left?: 'fix' | 'repair' | 'nothing-known';
 }
 
-/** The text of an `unlisted` file. */
 export const NOT_IN_MANIFEST = 'no manifest line names this file';
 
 /** The text of a pipe, a socket, a device or a folder in place of a file. */
