@@ -10,13 +10,8 @@ import { fileSize, makeSyncedFolder } from '../files/publish.js';
 /** The ending of a manifest; before it comes the name of the folder of its series. */
 export const MANIFEST_ENDING = '.jsonl';
 
-export interface ManifestPlace {
-  readonly root: string;
-  /** Absolute. */
-  readonly path: string;
-}
-
-export function manifestPlace(seriesFolder: string): ManifestPlace {
+/** The root of the lake, and the absolute path. */
+export function manifestPlace(seriesFolder: string) {
   const series = seriesOfFolder(seriesFolder);
   // Exchange, market, dataset, interval (if any), symbol. The parent of any other folder counts as the root.
   const depth = series === undefined ? 1 : series.interval === undefined ? 4 : 5;

@@ -14,24 +14,8 @@ export type JobWorker = BullMq.Worker;
 export type JobEvents = BullMq.QueueEvents;
 export type NewJob = Parameters<BullMq.Queue['addBulk']>[0][number];
 
-export interface QueuePackage {
-  /** The error classes by which a processor tells what happens to its job. */
-  readonly DelayedError: typeof BullMq.DelayedError;
-  readonly WaitingError: typeof BullMq.WaitingError;
-  readonly UnrecoverableError: typeof BullMq.UnrecoverableError;
-  openQueue(name: string, connection: RedisConnection): JobQueue;
-  openWorker(
-    name: string,
-    connection: RedisConnection,
-    processor: BullMq.Processor,
-    options: Omit<BullMq.WorkerOptions, 'connection' | 'prefix'>,
-  ): JobWorker;
-  /** The events of a queue after the one with this id. */
-  openEvents(name: string, connection: RedisConnection, after: string): JobEvents;
-}
-
 /** Rejects with `package-missing`. */
-export async function loadBullMq(): Promise<QueuePackage> {
+export async function loadBullMq() {
   const { DelayedError, Job, Queue, QueueEvents, UnrecoverableError, WaitingError, Worker } =
     await loadOptional('a queue', ['bullmq', 'ioredis'], () => import('bullmq'));
   class ReadableJob<D, R, N extends string, P extends BullMq.JobProgress> extends Job<D, R, N, P> {
@@ -57,18 +41,24 @@ export async function loadBullMq(): Promise<QueuePackage> {
     }
   }
   return {
+    // The error classes by which a processor tells what happens to its job.
     DelayedError,
     UnrecoverableError,
     WaitingError,
-    openQueue: (name, { client }) =>
+    openQueue: (name: string, { client }: RedisConnection): JobQueue =>
       new ReadableQueue(name, {
         connection: client,
         prefix: PREFIX,
         streams: { events: { maxLen: KEPT_EVENTS } },
       }),
-    openWorker: (name, { client }, processor, options) =>
-      new ReadableWorker(name, processor, { ...options, connection: client, prefix: PREFIX }),
-    openEvents: (name, { client }, after) => {
+    openWorker: (
+      name: string,
+      { client }: RedisConnection,
+      processor: BullMq.Processor,
+      options: Omit<BullMq.WorkerOptions, 'connection' | 'prefix'>,
+    ): JobWorker => new ReadableWorker(name, processor, { ...options, connection: client, prefix: PREFIX }),
+    /** The events of a queue after the one with this id. */
+    openEvents: (name: string, { client }: RedisConnection, after: string): JobEvents => {
       const events = new QueueEvents(name, {
         connection: client.duplicate(),
         prefix: PREFIX,

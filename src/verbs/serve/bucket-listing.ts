@@ -39,31 +39,15 @@ export function readListingQuery(query: Pick<URLSearchParams, 'get'>): ListingQu
   };
 }
 
-interface ListedObject {
-  readonly key: string;
-  readonly lastModified: Date;
-  /** Quoted. */
-  readonly etag: string;
-  readonly sizeBytes: number;
-}
-
 /** One page of a listing. */
-export interface ListingPage {
-  readonly objects: readonly ListedObject[];
-  readonly commonPrefixes: readonly string[];
-  /** Key of the last entry of this page; undefined for the last page. */
-  readonly resumeAfter: string | undefined;
-}
+export type ListingPage = Awaited<ReturnType<typeof readPage>>;
 
 const CONCURRENCY = 16;
 
 /** The page of a query. A folder that does not exist gives an empty page. Rejects with file system errors. */
-export async function readPage(
-  root: string,
-  query: ListingQuery,
-  digests: DigestCache,
-): Promise<ListingPage> {
+export async function readPage(root: string, query: ListingQuery, digests: DigestCache) {
   const entries: BucketEntry[] = [];
+  /** Key of the last entry of this page; undefined for the last page. */
   let resumeAfter: string | undefined;
   for await (const entry of walkBucket(root, query)) {
     if (entries.length === query.maxKeys) {
@@ -73,7 +57,7 @@ export async function readPage(
     entries.push(entry);
   }
   const commonPrefixes = entries.filter(isFolder).map(({ key }) => key);
-  const objects: ListedObject[] = [];
+  const objects = [];
   for (let i = 0; i < entries.length; i += CONCURRENCY) {
     const described = entries.slice(i, i + CONCURRENCY).map((entry) => describe(entry, digests));
     for (const object of await Promise.all(described)) if (object !== undefined) objects.push(object);
@@ -82,7 +66,7 @@ export async function readPage(
 }
 
 /** Undefined for a common prefix, and for a file that was removed after its folder was read. */
-async function describe(entry: BucketEntry, digests: DigestCache): Promise<ListedObject | undefined> {
+async function describe(entry: BucketEntry, digests: DigestCache) {
   if (isFolder(entry)) return undefined;
   const { key, path, virtual } = entry;
   return missingAsUndefined(async () => {
