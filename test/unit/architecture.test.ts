@@ -126,7 +126,7 @@ const LINES: Readonly<Record<string, number>> = {
   'verbs/retry': 100,
   'verbs/run': 100,
   'verbs/runs': 150,
-  'verbs/schedule': 300,
+  'verbs/schedule': 150,
   'verbs/schema': 100,
   'verbs/serve': 700,
   'verbs/sql': 100,

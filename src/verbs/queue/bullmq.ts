@@ -14,10 +14,8 @@ export type JobWorker = BullMq.Worker;
 export type JobEvents = BullMq.QueueEvents;
 export type NewJob = Parameters<BullMq.Queue['addBulk']>[0][number];
 
-/** Rejects with `package-missing`. */
-export async function loadBullMq() {
-  const { DelayedError, Job, Queue, QueueEvents, UnrecoverableError, WaitingError, Worker } =
-    await loadOptional('a queue', ['bullmq', 'ioredis'], () => import('bullmq'));
+/** The classes of a queue and a worker that can read each job. */
+function readable({ Job, Queue, Worker }: Pick<typeof BullMq, 'Job' | 'Queue' | 'Worker'>) {
   class ReadableJob<D, R, N extends string, P extends BullMq.JobProgress> extends Job<D, R, N, P> {
     /** Data that are not JSON are data that no verb of this program has made. BullMQ itself would never end such a job. */
     static override fromJSON<D, R, N extends string>(
@@ -40,6 +38,14 @@ export async function loadBullMq() {
       return ReadableJob;
     }
   }
+  return { ReadableQueue, ReadableWorker };
+}
+
+/** Rejects with `package-missing`. */
+export async function loadBullMq() {
+  const bullmq = await loadOptional('a queue', ['bullmq', 'ioredis'], () => import('bullmq'));
+  const { DelayedError, QueueEvents, UnrecoverableError, WaitingError } = bullmq;
+  const { ReadableQueue, ReadableWorker } = readable(bullmq);
   return {
     // The error classes by which a processor tells what happens to its job.
     DelayedError,

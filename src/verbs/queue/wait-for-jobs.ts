@@ -225,13 +225,6 @@ function conclude(waiting: Waiting, pending: number): ExitCode {
     ]);
     return code;
   }
-  const retry = `cryptodl retry ${queueWords(open)}`;
-  const next =
-    pending > 0
-      ? 'the workers go on; the same command waits for them again'
-      : failedJobs > 0
-        ? `${retry} puts the ${countText(failedJobs, 'failed job')} back`
-        : undefined;
   const closing = {
     tally,
     network: { requests: numberOf(counts['requests']), retries: { total: numberOf(counts['retries']) } },
@@ -243,12 +236,18 @@ function conclude(waiting: Waiting, pending: number): ExitCode {
     undone: 0,
     openJobs: pending,
     shard: undefined,
-    next,
+    next: nextStep(open, pending, failedJobs),
     alerts: [],
     trouble: { strict: options.strict, nothingNew: false },
   };
   if (!options.quiet || code !== 0) printLines(io.stderr, closingBlock(closing, options.quiet));
   return code;
+}
+
+function nextStep(open: OpenQueue, pending: number, failedJobs: number): string | undefined {
+  if (pending > 0) return 'the workers go on; the same command waits for them again';
+  if (failedJobs === 0) return undefined;
+  return `cryptodl retry ${queueWords(open)} puts the ${countText(failedJobs, 'failed job')} back`;
 }
 
 const NO_STAGES = { wait: 0, transfer: 0, check: 0, convert: 0, commit: 0 };
