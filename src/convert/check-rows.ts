@@ -24,7 +24,6 @@ export interface CheckedFile {
   /** Name of the CSV, for messages. */
   readonly name: string;
   readonly symbol: string;
-  /** Lines before the first row. */
   readonly headerLines: number;
 }
 

@@ -28,7 +28,6 @@ interface ExistingRows {
   readonly days: readonly ObjectLine[];
 }
 
-/** The rows that are written to one file, and its path. */
 export interface Conversion {
   readonly spec: DatasetSpec;
   readonly settings: Settings;
@@ -57,7 +56,6 @@ export interface ObjectFacts extends RowFacts {
 export interface Overlap {
   /** Rows with the same id or time in both sources. */
   readonly compared: number;
-  /** Compared rows with different values. */
   readonly differing: number;
   readonly onlyRest: number;
   readonly onlyArchive: number;

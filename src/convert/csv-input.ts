@@ -138,7 +138,6 @@ function hasStraySigns(
   return counts.underscores !== counts.rows * underscores || counts.spaces !== counts.rows * spaces;
 }
 
-/** How often `pattern` matches in the symbols of one row. */
 function matchesInSymbols(spec: DatasetSpec, symbol: string, pattern: RegExp): number {
   const symbols = spec.columns.filter((column) => column.type === 'symbol').length;
   return symbols * (symbol.match(pattern)?.length ?? 0);

@@ -253,7 +253,6 @@ export interface QueryResult {
   readonly batches: AsyncIterable<readonly (readonly Cell[])[]>;
 }
 
-/** The result of a single SELECT statement; undefined for any other SQL. Rejects with errors of DuckDB. */
 async function select(
   connection: DuckDBConnection,
   sql: string,

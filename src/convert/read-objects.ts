@@ -48,7 +48,6 @@ export async function readObjects(
   }
 }
 
-/** Removes the temporary files of a conversion. */
 export async function removeScratch(conversion: Conversion): Promise<void> {
   const parts = conversion.received.map((_, index) => `${conversion.csvPath}-${index}`);
   const ofLarge = isLarge(conversion, conversion.received) ? [...parts, stagedPath(conversion)] : [];

@@ -181,7 +181,6 @@ function isOffGrid(times: RowTimes, seconds: number): boolean {
   return false;
 }
 
-/** The rows after the first of their bar, and those outside of the bounds. */
 function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): number {
   let bars = 0;
   let last = Number.NaN;

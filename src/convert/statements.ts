@@ -95,7 +95,6 @@ export function viewStaged({ spec, settings }: SqlContext, path: string, origin:
           FROM read_parquet(${quotePath(path)}, hive_partitioning = false, file_row_number = true))`;
 }
 
-/** Creates the relation `kept`: the rows of the existing file that stay. */
 export function createKept(context: SqlContext, ordinals: readonly number[]): string {
   const { kept = [], replaced = [] } = context.existing ?? {};
   const rowCounts = kept.map((line) => line.rows ?? 0);
@@ -117,12 +116,10 @@ function fromAll({ existing }: Pick<SqlContext, 'existing'>, columns: string): s
   return relations.map((relation) => `SELECT ${columns} FROM ${relation}`).join(' UNION ALL ');
 }
 
-/** The first and the last time of the rows of objects. */
 export function spansOf(lines: readonly ObjectLine[]): (readonly [first: string, last: string])[] {
   return lines.map(({ first = '', last = '' }) => [first, last]);
 }
 
-/** Condition for a time in one of the spans. */
 export function isIn(spans: readonly (readonly [first: string, last: string])[], time = 'instant'): string {
   return spans
     .map(([from, to]) => `${time} BETWEEN TIMESTAMP ${quoteText(from)} AND TIMESTAMP ${quoteText(to)}`)
@@ -220,7 +217,6 @@ export function missingIdsQueries(
   ];
 }
 
-/** Rows of an object whose range of ids overlaps an earlier one. */
 export function overlappingQuery(spec: DatasetSpec, ordinal: number): string {
   return `SELECT count(*) FILTER (WHERE missing < 0) AS overlapping FROM ${seamsOf(spec, ordinal, 'ranges')}`;
 }
@@ -377,7 +373,6 @@ function parquetFormat(metadata: FileMetadata): string {
 
 // The SQL that reads, checks and converts the cells of a published CSV.
 
-/** A CSV for the fast reader. */
 export interface CsvFile {
   readonly path: string;
   readonly headerLines: number;

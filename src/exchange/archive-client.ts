@@ -6,7 +6,6 @@ import type { Failover } from '../http/retry/fallback-host.js';
 import { keyPath } from './keys.js';
 import type { Archive, ListingPage, Sidecar } from './exchange.js';
 
-/** The parts of a run that these requests need. */
 export interface ArchiveAccess {
   readonly fetch: Fetch;
   readonly options: { readonly archiveUrl: string; readonly priority: Priority };

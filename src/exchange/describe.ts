@@ -102,7 +102,6 @@ function restText(exchange: ExchangeSpec, market: Market, spec: DatasetSpec): st
 const DAY_HOURS = 24;
 const FEW_DAYS = 3;
 
-/** The reach of REST into the past, as text. */
 export function reachText(exchange: ExchangeSpec, market: Market, { name }: DatasetSpec): string {
   const series = { market, dataset: name, symbol: '' };
   const reach = reachMs(exchange, series);

@@ -11,7 +11,6 @@ export interface Span {
   readonly last?: Period;
 }
 
-/** A dataset of one market. */
 export interface DatasetSpec
   extends
     DayStart,
@@ -85,7 +84,6 @@ function specOf(
   };
 }
 
-/** The columns of a dataset in this market. */
 function columnsOf(facts: DatasetFacts, offer: OfferFacts): ColumnSpec[] {
   return facts.columns
     .filter((column) => !offer.omit.includes(column.name))
@@ -145,7 +143,6 @@ export function intervalsOf({ intervals }: DatasetSpec): string[] | undefined {
   return intervals === undefined ? undefined : [...new Set([...intervals.daily, ...intervals.monthly])];
 }
 
-/** The default period of one file. */
 export function defaultPartition(spec: DatasetSpec, interval: string | undefined): PartitionPeriod {
   return interval !== undefined && spec.dayPartitionIntervals.includes(interval) ? 'day' : spec.partition;
 }

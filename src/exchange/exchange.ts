@@ -17,11 +17,9 @@ export interface Exchange extends ExchangeSpec {
   halts(): readonly HaltFacts[];
 }
 
-/** The archive: names, listing, packing and digests of its objects. */
 export interface Archive {
   /** Prefix of a dataset, with one folder per symbol. */
   datasetPrefix(market: Market, cadence: Cadence, dataset: string): string;
-  /** Prefix of all objects of a series. */
   seriesPrefix(series: Series, cadence: Cadence): string;
   objectKey(series: Series, period: Period): string;
   /** Returns a function that reads the period from a key; undefined for a key that is not of an object of the series. */
@@ -40,7 +38,6 @@ export interface Archive {
   readonly sidecar: Sidecar | undefined;
 }
 
-/** The compression format of objects. */
 export interface Packing extends BodyFormat {
   /** Name of the CSV in an object. */
   rowsName(key: string): string;
@@ -63,7 +60,6 @@ export interface UnpackOptions {
 export interface Sidecar {
   /** Follows the key of the object. */
   readonly suffix: string;
-  /** The content of the sidecar of an object with this digest. */
   textOf(key: string, sha256: string): string;
   /** The digest in lower case; undefined if the text is no sidecar of this object. */
   digestIn(text: string, key: string): string | undefined;
@@ -95,7 +91,6 @@ export interface PageRequest {
   readonly pageSize?: number | undefined;
 }
 
-/** The format of the archive's listing. */
 export interface ListingFormat {
   /** False: the listing ignores markers and begins with the first name of the prefix. */
   readonly startsAnywhere: boolean;
@@ -105,7 +100,6 @@ export interface ListingFormat {
   parse(body: Buffer, address: string): ListingPage;
 }
 
-/** The options with addresses of the exchange. */
 export interface Addresses {
   readonly archiveUrl: string;
   readonly listingUrl: string;
@@ -115,7 +109,6 @@ export interface Addresses {
   readonly spotUrl: string;
 }
 
-/** REST of an exchange: its hosts and its contracts. */
 export interface RestApi {
   /** Address of each host, by the name of the option that replaces it: `fapi-url`. */
   urls(addresses: Addresses): Readonly<Record<string, string>>;
@@ -124,7 +117,6 @@ export interface RestApi {
   /** The addresses that are banned together with this one, itself included. */
   bannedWith(addresses: Addresses, url: string): readonly string[];
   open(session: RestSessionOptions): Rest;
-  /** Whether a symbol is the perpetual contract of its pair. */
   isPerpetual(market: Market, symbol: string): boolean;
 }
 
@@ -149,6 +141,5 @@ export interface TradedSymbol {
 export interface Rest {
   /** The symbols of a market. Also takes the request limits from the answer of the host. */
   symbols(market: Market): Promise<readonly TradedSymbol[]>;
-  /** Pages of one series over a span of time. */
   pages(route: RouteSpec, series: Series, span: Span): AsyncGenerator<Page>;
 }

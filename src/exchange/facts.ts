@@ -88,7 +88,6 @@ const spanOf = <P extends typeof Day | typeof Month>(period: P) =>
 
 export const REST_HOSTS = ['fapi', 'dapi', 'spot'] as const;
 
-/** One route of REST and its paging. */
 const Route = v.strictObject({
   host: v.picklist(REST_HOSTS),
   path: v.string(),

@@ -4,7 +4,6 @@ import type { ArchiveObject, Cadence, PartitionPlan, Period, Series } from '../m
 import type { Exchange } from './exchange.js';
 import type { DatasetSpec } from './exchange-spec.js';
 
-/** File name of a key. */
 export function fileOfKey(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1);
 }

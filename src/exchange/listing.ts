@@ -11,7 +11,6 @@ import { isRecord } from '../text/json.js';
 import { getListing } from './archive-client.js';
 import type { ArchiveAccess } from './archive-client.js';
 
-/** Fetches one page. */
 export type GetListing = (address: string) => Promise<ListingPage>;
 
 export interface Listing {

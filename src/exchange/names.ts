@@ -9,7 +9,6 @@ import type { Cadence, Market } from '../model/task.js';
 /** Selects every market, dataset or interval. */
 export const ALL = 'all' as const;
 
-/** The markets of Binance. */
 export const MARKETS = ['spot', 'um', 'cm', 'option'] as const;
 
 /** Names of the markets in other tools and in the documentation of Binance. */
@@ -34,7 +33,6 @@ export const MARKET_ALIASES = {
   option: ['options'],
 } as const satisfies Readonly<Partial<Record<(typeof MARKETS)[number], readonly string[]>>>;
 
-/** A market by its name in other tools. */
 export type MarketAlias = (typeof MARKET_ALIASES)[keyof typeof MARKET_ALIASES][number];
 
 /** The strategies of http/retry/. */

@@ -149,7 +149,6 @@ function plainText(value: unknown): string | undefined {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
 }
 
-/** The value of a cell, for messages. */
 export function shownValue(value: unknown): string {
   return (JSON.stringify(value) as string | undefined)?.slice(0, 40) ?? 'missing';
 }

@@ -10,7 +10,6 @@ import type { Addresses, Exchange } from './exchange.js';
 import { findDataset, intervalMs } from './exchange-spec.js';
 import type { DatasetSpec, ExchangeSpec } from './exchange-spec.js';
 
-/** One route with the series to request from it. */
 export interface RoutedSeries {
   readonly route: RouteSpec;
   readonly series: Series;

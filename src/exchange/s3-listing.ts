@@ -130,7 +130,6 @@ function textIn(parent: XmlElement, name: string): string | undefined {
   return found?.text;
 }
 
-/** The text of a child that must be there. */
 function neededIn(parent: XmlElement, name: string): string {
   const text = textIn(parent, name) ?? '';
   if (text === '') throw malformed(`<${parent.name}> has no ${name}`);

@@ -9,7 +9,6 @@ import type { FollowedRequests } from '../model/observer.js';
 /** The other side of a mirror. All paths are absolute paths in the mirror. */
 export interface Backing {
   readonly root: string;
-  /** The requests to the other side. */
   readonly requests: FollowedRequests;
   /** Makes the files of a series known. Call before the manifest or the folder of a series is read. */
   openSeries(seriesFolder: string): Promise<void>;
@@ -83,7 +82,6 @@ export async function bringIn(...paths: readonly string[]): Promise<void> {
   await backingOf(paths[0] ?? '')?.bringIn(paths);
 }
 
-/** Changes the manifest of a series by `act`. */
 export function changeManifest<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
   const backing = backingOf(seriesFolder);
   return backing === undefined ? act() : backing.changeManifest(seriesFolder, act);

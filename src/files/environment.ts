@@ -16,7 +16,6 @@ export interface Proxies {
   readonly several: readonly string[];
 }
 
-/** The parts of the environment that a run needs besides its options. */
 export interface Surroundings {
   /** The folder that `~` stands for in paths. */
   readonly home: string | undefined;
@@ -29,7 +28,6 @@ export const NO_PROXIES: Proxies = { http: '', https: '', except: '', several: [
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The folder that `~` stands for in paths. */
 export function homeOf(environment: Environment): string | undefined {
   return folderOf(environment['HOME']);
 }

@@ -18,7 +18,6 @@ export interface OwnFile {
   readonly path: string;
   /** `a report`: what the file is. */
   readonly what: string;
-  /** Whether the program made the file at this path. */
   readonly isOwn: (path: string) => Promise<boolean>;
   /** The value of --force; undefined for a verb without the flag. */
   readonly force?: boolean;

@@ -81,10 +81,7 @@ export async function openRegularFile(path: string, flags: number): Promise<File
   throw notRegularError(path);
 }
 
-/**
- * Opens a regular file for reading, like `openRegularFile`. Resolves with its descriptor. The call blocks, because it takes microseconds, and a
- * round trip to the thread pool takes many times as long.
- */
+/** Opens a regular file for reading, like `openRegularFile`. Resolves with its descriptor. Blocks, like `entryAt`. */
 export async function openForReading(path: string): Promise<number> {
   await bringIn(path);
   let file;

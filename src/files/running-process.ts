@@ -35,7 +35,6 @@ export function thisProcess(): RunningProcess {
  */
 export type ProcessState = 'gone' | 'here' | 'elsewhere';
 
-/** The state of a process, as far as the process `me` can determine it. */
 export function processState(one: RunningProcess, me: RunningProcess): ProcessState {
   if (one.host !== me.host) return 'elsewhere';
   if (differ(one.bootId, me.bootId)) return 'gone';

@@ -110,7 +110,6 @@ export class Bans {
     await this.#written;
   }
 
-  /** The bans of this machine and of the group. */
   async #all(): Promise<BansByPlace> {
     await this.#group?.opened();
     const bans: Record<string, Ban> = { ...(await this.#ofMachine()) };
@@ -204,7 +203,6 @@ export function placeOf(bucket: string, url: string, via?: string): string {
   return `${via === undefined ? bucket : `${bucket}@${via}`} ${hostOf(url)}`;
 }
 
-/** The bucket of a place. */
 export function bucketOfPlace(place: string): string {
   return place.slice(0, Math.max(0, place.indexOf(' ')));
 }

@@ -21,7 +21,6 @@ export type Quota = (Rate | WindowQuota) & {
 /** The limits of the servers, by the name of the bucket. A server counts all requests of a bucket together. */
 type Buckets = Readonly<Record<string, Quota>>;
 
-/** Reads refusals and used permits from the answers of an exchange. */
 export interface AnswerRules {
   readonly readRefusal: ReadRefusal;
   /** Permits that a server has counted in its current window of this length; 0 if no header reports them. */
@@ -47,7 +46,6 @@ export interface ExchangeHosts extends AnswerRules {
 
 const MINUTE_MS = 60_000;
 
-/** Limits that a user sets. */
 export interface LimitOptions {
   readonly limits?:
     readonly { readonly bucket: string; readonly permits: number; readonly windowMs: number }[] | undefined;

@@ -11,11 +11,9 @@ export interface BucketState {
   readonly pausedMs: number;
   /** Undefined for a rate. */
   readonly window: WindowState | undefined;
-  /** The egress group that counts the window together. */
   readonly group?: GroupState;
 }
 
-/** The state of an egress group. */
 export interface GroupState {
   readonly name: string;
   /** Programs that were seen last, this one included. */
@@ -24,7 +22,6 @@ export interface GroupState {
   readonly isShared: boolean;
 }
 
-/** The current window of a server. */
 export interface WindowState {
   readonly used: number;
   readonly permits: number;

@@ -40,7 +40,6 @@ const PRUNE_EVERY_MS = 86_400_000;
 
 const packed = promisify(gzip);
 
-/** The copies of one run. */
 export class Copies {
   readonly #options: CopiesOptions;
   /** Created with the first copy. */

@@ -41,12 +41,10 @@ type HttpOptions = ThrottleSetup['options'] &
 
 // The observers of the requests of a run: they count, measure, and set the concurrency.
 
-/** Counts attempts and requests, for the figures of the run. */
 export interface RequestFigures {
   begun?(): void;
   ended?(attempt: AttemptEnd): void;
   onRetry?(event: RetryEvent): void;
-  /** `error`: the error of a failed request. */
   onRequestEnd?(retries: number, error?: unknown): void;
   onBreaker?(host: string, state: BreakerState, leftMs: () => number): void;
 }

@@ -11,10 +11,8 @@ export interface DayStart {
   readonly dayStartMs: number;
 }
 
-/** The days of UTC. */
 export const UTC: DayStart = { dayStartMs: 0 };
 
-/** The day that contains an instant. */
 export function dayOf(epochMs: number, { dayStartMs }: DayStart): number {
   return Math.floor((epochMs - dayStartMs) / DAY_MS);
 }
@@ -81,7 +79,6 @@ export function monthPeriod(month: number): Period {
   return { cadence: 'monthly', from: monthStart(month), to: monthStart(month + 1) };
 }
 
-/** The period of this cadence that contains the day. */
 export function periodAt(cadence: Cadence, day: number): Period {
   return cadence === 'daily' ? dayPeriod(day) : monthPeriod(monthOf(day));
 }
@@ -118,7 +115,6 @@ const MONTHS = { month: 1, quarter: 3, year: 12 } as const;
 /** 1970-01-05 was a Monday. */
 const FIRST_MONDAY = 4;
 
-/** The first day of the period that contains a day. */
 export function calendarStart(day: number, period: CalendarPeriod): number {
   if (period === 'day') return day;
   if (period === 'week') return day - ((((day - FIRST_MONDAY) % 7) + 7) % 7);
@@ -126,7 +122,6 @@ export function calendarStart(day: number, period: CalendarPeriod): number {
   return monthStart(month - (month % MONTHS[period]));
 }
 
-/** The first day of the period after the one that contains a day. */
 export function nextCalendarStart(day: number, period: CalendarPeriod): number {
   if (period === 'day') return day + 1;
   const start = calendarStart(day, period);

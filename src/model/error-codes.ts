@@ -104,7 +104,6 @@ export const ERROR_TRAITS = {
   'job-stalled': PERMANENT,
   // A zip that one worker fetched for another is missing or damaged: it is fetched again.
   'staged-zip-lost': CONTENT,
-  // An optional package is not installed.
   'package-missing': FATAL,
   // --redis: the server may come back (exit code 3), or will never do.
   'redis-unreachable': { ...FATAL, retryable: true },

@@ -20,9 +20,7 @@ interface Details {
   readonly hint?: string | undefined;
   /** The rejected body, for the quarantine. */
   readonly evidence?: FetchResponse;
-  /** The received part of an incomplete body. */
   readonly partial?: PartialBody;
-  /** The target of a redirect. */
   readonly location?: string | undefined;
   /** Aborts when the reason to wait ends, which may be before `retryAfterMs`. */
   readonly over?: AbortSignal;
@@ -69,7 +67,6 @@ export class CryptodlError extends Error {
   }
 }
 
-/** Codes of failures before a connection existed. */
 export const NO_CONNECTION: ReadonlySet<ErrorCode> = new Set([
   'connect-failed',
   'proxy-unreachable',
@@ -164,7 +161,6 @@ const FILE_IN_PATH = 'a part of this path is a file in place of a folder: move t
 const FOLDER_IN_PLACE = 'a folder exists in place of a file: move the folder away and try again';
 const NO_PERMISSION = 'this user may not do that: change the owner or the permissions, and try again';
 
-/** The codes of errors of the disk, with the next step where there is one. */
 const DISK_HINTS: ReadonlyMap<string, string | undefined> = new Map([
   ['ENOSPC', FULL_HINT],
   ['EDQUOT', FULL_HINT],

@@ -1,9 +1,7 @@
 /** Exit codes, except for code 1 of a failed check of `doctor` and of a stdout that cannot be written (`cli/process.ts`). */
 import type { ErrorCode } from './errors.js';
 
-/** The facts on which the exit code depends. */
 export interface RunStatus {
-  /** The error that ended the run early. */
   readonly ended: ErrorCode | undefined;
   readonly signal: 'SIGINT' | 'SIGTERM' | undefined;
   /** Tasks that were not done because of a wait longer than --max-wait. */
@@ -36,7 +34,6 @@ const OF_ERROR: Partial<Record<ErrorCode, ExitCode>> = {
   'lake-unreachable': 3,
 };
 
-/** The exit code of a command that ended with this error. */
 export function exitCodeOfError(code: ErrorCode): ExitCode {
   return OF_ERROR[code] ?? 1;
 }

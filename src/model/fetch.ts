@@ -3,7 +3,6 @@
 /** Decides the order of requests when permits are scarce. */
 export type Priority = 'high' | 'normal' | 'low';
 
-/** One HTTP request. */
 export interface FetchRequest {
   /** Absolute; every path segment is percent-encoded. */
   readonly url: string;
@@ -11,7 +10,6 @@ export interface FetchRequest {
   readonly method?: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE';
   /** Further headers, with names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The body that the request sends. */
   readonly sends?: Buffer;
   /** Name of the bucket. The server counts all requests of a bucket together. */
   readonly bucket: string;
@@ -96,7 +94,6 @@ export interface FetchContext {
   readonly onActivity?: (sign: Sign, value?: number) => void;
 }
 
-/** The end of one attempt. */
 export interface AttemptEnd {
   readonly request: FetchRequest;
   readonly attemptId: string;

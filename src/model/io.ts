@@ -13,7 +13,6 @@ export type OutputStream = NodeJS.WritableStream & {
   readonly rows?: number;
 };
 
-/** Everything that the program gets from its process. */
 export interface Io {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;

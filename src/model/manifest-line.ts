@@ -120,7 +120,6 @@ export function areDisjoint(a: ObjectLine, b: ObjectLine): boolean {
   return (lastA ?? Number.NaN) < (firstB ?? 0) || (lastB ?? Number.NaN) < (firstA ?? 0);
 }
 
-/** The revision of the object in a line, or of a received one. */
 export function revisionOf({ etag, lastModified, bytes, sha256, at }: Revision): Revision {
   return {
     ...(etag === undefined ? {} : { etag }),

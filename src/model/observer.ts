@@ -7,17 +7,14 @@ import type { PlanTotals } from './task.js';
 export interface Announcement {
   /** `um klines 1m` */
   readonly what: string;
-  /** The selected symbols. */
   readonly symbols: readonly string[];
   /** `2026-11-14 … 2026-11-20 (7 days)` */
   readonly range: string;
   /** Shown instead of `range` if the plan has no series. */
   readonly idle?: string | undefined;
-  /** Further lines for people. */
   readonly notes: readonly string[];
   /** `csv and parquet` */
   readonly formats: string;
-  /** The folder of the lake. */
   readonly folder: string;
   readonly totals: PlanTotals;
   /** The terms of the data in one line, and the path of their notice, if this run has written it. */
@@ -62,14 +59,12 @@ export interface RequestCount {
   readonly statuses: Readonly<Record<string, number>>;
   /** Repeated attempts by the error of the attempt before, also those after a refusal. */
   readonly retries: Readonly<Partial<Record<ErrorCode, number>>>;
-  /** Failed attempts by code. */
   readonly errors: Readonly<Partial<Record<ErrorCode, number>>>;
   /** Bytes of the bodies of answered attempts, and of their answers. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
 }
 
-/** Requests that a run follows. */
 export interface FollowedRequests {
   /** The requests since the end of the last run, also those before this call. `watcher` learns of attempts and retries until `end`: the run has ended. */
   follow(watcher: Pick<Observer, 'attempt' | 'retry'>): {
@@ -94,5 +89,4 @@ export function joinObservers(observers: readonly Partial<Observer>[]): Observer
   };
 }
 
-/** Ignores everything. */
 export const SILENT_OBSERVER: Observer = joinObservers([]);

@@ -4,7 +4,6 @@ import type { AbsenceReason } from './absence-reasons.js';
 import type { ArchiveObject, Cadence, Market, Revision, Series } from './task.js';
 import { periodText } from './calendar.js';
 
-/** What is known of the rows of an object. */
 export interface RowFacts {
   /** Rows of the object in the file; absent for zip. */
   readonly rows?: number;
@@ -94,7 +93,6 @@ type Skipped<Name extends string> = { readonly [name in Name]: 'skipped' } & {
   readonly archiveFailed?: ErrorCode;
 };
 
-/** The result of one task. */
 export type Outcome =
   | WrittenOutcome
   | Skipped<'kind'>
@@ -107,7 +105,6 @@ export const OUTCOME_KINDS: readonly OutcomeKind[] = ['ok', 'partial', 'skipped'
 
 interface Failure {
   readonly code: ErrorCode;
-  /** Whether the same request may succeed later. */
   readonly retryable: boolean;
   readonly attempts: number;
   readonly message: string;

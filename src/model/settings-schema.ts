@@ -15,7 +15,6 @@ export const SettingsSchema = v.strictObject({
 /** A manifest line may have further settings. */
 const KnownSettings = v.object(SettingsSchema.entries);
 
-/** Whether a value that was read is settings. */
 export function areSettings(value: unknown): value is Settings {
   return v.is(KnownSettings, value);
 }

@@ -153,7 +153,6 @@ export interface PartitionPlan {
   readonly isWider?: true;
 }
 
-/** One version of an object upstream. */
 export interface Revision {
   readonly etag?: string;
   readonly lastModified?: string;
@@ -163,7 +162,6 @@ export interface Revision {
   readonly at: string;
 }
 
-/** Totals of a plan. */
 export interface PlanTotals {
   series: number;
   partitions: number;
@@ -174,7 +172,6 @@ export interface PlanTotals {
   wider: number;
   /** Objects to fetch that are older than the range of the run: its orders lack them. */
   older: number;
-  /** The formats of the planned files. */
   readonly formats: Format[];
   /** Sum of the listed or held sizes; objects without a known size count as 0. */
   fetchBytes: number;

@@ -1,7 +1,6 @@
 /** Durations, sizes and counts: parsed from the command line, and formatted for people. */
 import { DAY_MS } from './calendar.js';
 
-/** The units of time, with their milliseconds. */
 export const DURATION_MS: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1000,

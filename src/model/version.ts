@@ -1,7 +1,6 @@
 /** The version of this package. */
 import { readFileSync } from 'node:fs';
 
-/** From package.json. */
 export const TOOL_VERSION = (
   JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 ).version;

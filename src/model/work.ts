@@ -16,7 +16,6 @@ export interface Work {
   readonly series?: Series | undefined;
 }
 
-/** The partition or object that a piece of work is for. */
 export interface WorkSubject {
   readonly plan: PartitionPlan;
   readonly object?: ArchiveObject;

@@ -6,7 +6,6 @@ import type { OwnFile } from '../files/own-file.js';
 import { packageFile } from '../files/package-file.js';
 import { jsonText } from '../text/printable.js';
 
-/** The verb that writes the page. */
 export type PageVerb = 'report' | 'plot';
 
 function pageStart(verb: PageVerb): string {

@@ -10,7 +10,6 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { printLines } from '../text/printable.js';
 
-/** Prints the error with its hint. Bugs also print their stack. Returns the exit code. */
 export function printError(error: CryptodlError, io: Io): ExitCode {
   const { code, hint, cause } = error;
   const stack = code === 'bug' && cause instanceof Error ? originalStack(cause.stack ?? '').split('\n') : [];

@@ -14,7 +14,6 @@ export function showAs(root: string, address: string): () => void {
   };
 }
 
-/** The text with the addresses of lakes in place of the folders that mirror them. */
 export function withAddresses(text: string): string {
   let shown = text;
   for (const [root, address] of addresses) shown = shown.replaceAll(root, address);

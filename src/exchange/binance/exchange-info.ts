@@ -81,7 +81,6 @@ export function pairOf(symbol: string): string {
   return symbol.split('_')[0] ?? symbol;
 }
 
-/** Whether a symbol is the perpetual contract of its pair. */
 export function isPerpetual(market: Market, symbol: string): boolean {
   return market === 'cm' ? symbol.endsWith('_PERP') : !symbol.includes('_');
 }

@@ -2,7 +2,6 @@
 
 import type { Proxies } from '../../files/environment.js';
 
-/** The proxies of a run. */
 export type ProxyRules = Omit<Proxies, 'several'>;
 
 /** Undefined: no proxy. NO_PROXY has the syntax of undici. */

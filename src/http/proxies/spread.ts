@@ -9,7 +9,6 @@ import type { Observer } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
 import type { Fetch, FetchRequest } from '../../model/fetch.js';
 
-/** The layers behind one proxy. */
 interface Lane {
   /** Host and port of the proxy. */
   readonly label: string;
@@ -27,7 +26,6 @@ export interface SpreadOptions {
   readonly observer: Pick<Observer, 'event' | 'warn'>;
 }
 
-/** The figures of one proxy. */
 export interface ProxyFigures {
   /** Host and port. */
   readonly proxy: string;

@@ -21,7 +21,6 @@ export interface RedisConnection {
   readonly close: () => void;
 }
 
-/** Milliseconds. */
 const CONNECT_MS = 5000;
 const ANSWER_MS = 1000;
 /** The commands of BullMQ that wait for jobs and events are answered after ten seconds at the latest. */

@@ -246,7 +246,6 @@ interface Slot {
 class SlidingCounts {
   #slots: Slot[] = [];
 
-  /** Counts one result and returns the counts of the window. */
   add(nowMs: number, isFailure: boolean): { results: number; failures: number } {
     const number = Math.floor(nowMs / SLOT_MS);
     this.#slots = this.#slots.filter((slot) => slot.number > number - SLOTS);

@@ -17,7 +17,6 @@ import type { Failover } from './fallback-host.js';
 
 export interface RetryOptions extends BackoffOptions {
   readonly clock: Clock;
-  /** Retries per request. */
   readonly retries: number;
   /** Longest delay before a retry, and longest wait for a limit or an open breaker, in milliseconds. */
   readonly maxWaitMs: number;
@@ -257,7 +256,6 @@ function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): Cry
 /** `full` has a random delay between 0 and the step of `exponential`. */
 export type Strategy = 'fixed' | 'linear' | 'exponential' | 'full';
 
-/** The options of retries, as the user gives them. */
 export interface BackoffOptions {
   readonly retryStrategy: Strategy;
   readonly retryDelayMs: number;

@@ -24,7 +24,6 @@ export interface ToldWindow {
   readonly limit?: number;
 }
 
-/** What a member tells with each call. */
 export interface Told {
   readonly windows: readonly ToldWindow[];
   /** Bans that Redis does not know yet. */

@@ -131,7 +131,6 @@ export class EgressGroup {
     this.#banListeners.add(listener);
   }
 
-  /** The bans of the group at this moment. */
   get bans(): readonly GroupBan[] {
     const now = this.#options.clock.monotonic();
     return this.#bans.filter(({ until }) => until > now);

@@ -8,7 +8,6 @@ export interface Meter {
   readonly isAsking?: boolean;
   /** Takes the permits and returns 0, or returns the milliseconds before the next attempt can succeed. */
   take(weight: number, nowMs: number): number;
-  /** Gives back permits that were not used. */
   giveBack(weight: number, nowMs: number): void;
   /** Marks the budget as used up. Returns the milliseconds until the window ends. A rate has no such end. */
   onExhausted?(nowMs: number): number | undefined;
@@ -70,7 +69,6 @@ export class WindowMeter implements Meter {
   /** The exchange may tell a new one. */
   budget: Budget;
   #window = Number.NaN;
-  /** Beginning of the slow part of the current window. */
   #slowFrom: number | undefined;
 
   constructor(budget: Budget, serverTime: (nowMs: number) => ServerTime, count: WindowCount) {
@@ -150,7 +148,6 @@ export class WindowMeter implements Meter {
 /** The permits that were used in a window, by this process, by all processes of this machine, or by an egress group. */
 
 export interface WindowCount {
-  /** Permits used in the window with this number. */
   used(window: number): number;
   /**
    * Takes `weight` permits and returns 0 if the window then has at most those of the budget. Otherwise returns the milliseconds
@@ -164,13 +161,10 @@ export interface WindowCount {
   onChange?(listener: () => void): void;
   /** Wall clock minus monotonic clock of this machine, by a clock that all users of the count share. */
   readonly offsetMs?: number | undefined;
-  /** Raises the count to the count of the server. */
   raise(window: number, used: number): void;
-  /** Gives back permits of requests that were not sent. */
   giveBack(window: number, weight: number): void;
 }
 
-/** The count of this process alone. */
 export class ProcessCount implements WindowCount {
   #window = Number.NaN;
   #used = 0;

@@ -8,7 +8,6 @@ import type { Meter } from './meter.js';
 import { PriorityQueue } from './priority-queue.js';
 import type { LongestWait, Permit } from './priority-queue.js';
 
-/** The waits and refusals of a bucket. */
 export interface LimiterTally {
   /** Number of waits, and their sum in milliseconds. */
   waits: number;
@@ -108,7 +107,6 @@ export class QuotaBucket implements LimiterTally {
     }
   }
 
-  /** Gives back the permit of a request that was not sent. */
   giveBack(weight: number): void {
     this.#options.meter.giveBack(weight, this.#options.clock.monotonic());
     this.#paces.giveBack();

@@ -12,7 +12,6 @@ import type { Budget, WindowCount } from './meter.js';
 
 export interface SharedCountOptions {
   readonly folder: string;
-  /** Name of the bucket. */
   readonly name: string;
   readonly warn: (message: string) => void;
 }
@@ -23,7 +22,6 @@ const APPEND =
 
 export class SharedCount implements WindowCount {
   readonly #options: SharedCountOptions;
-  /** The folder of the bucket. */
   readonly #folder: string;
   /** The count of this process. It decides alone if the folder cannot be used. */
   readonly #ofProcess = new ProcessCount();

@@ -34,7 +34,6 @@ export interface ThrottleSetup {
   readonly via?: string | undefined;
 }
 
-/** Waits and refusals of all buckets together. */
 export interface ThrottleFigures {
   /** Number of waits for a permit, and their sum in milliseconds. */
   readonly waits: number;
@@ -43,7 +42,6 @@ export interface ThrottleFigures {
   readonly refusals: number;
   /** The same per bucket, for buckets with waits or refusals. */
   readonly buckets: Readonly<Record<string, BucketFigures>>;
-  /** The egress group that counts the windows. */
   readonly group?: GroupState;
 }
 
@@ -52,7 +50,6 @@ interface BucketFigures extends Readonly<LimiterTally> {
   readonly isChosen: boolean;
 }
 
-/** All buckets of a run, by name. */
 export class Throttle {
   readonly #setup: ThrottleSetup;
   readonly #buckets: ReadonlyMap<string, ServerBucket>;

@@ -13,13 +13,11 @@ type Answer = readonly LookupAddress[];
 const KEEP_MS = 300_000;
 
 export interface DnsFigures {
-  /** Look-ups by connections. */
   readonly lookups: number;
   /** Look-ups that the cache or a query in flight answered. */
   readonly hits: number;
   /** Queries to the resolver. */
   readonly misses: number;
-  /** Failed queries. */
   readonly failures: number;
   /** Milliseconds with at least one query in flight. */
   readonly ms: number;

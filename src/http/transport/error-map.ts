@@ -100,7 +100,6 @@ export interface Refusal {
   readonly code?: ErrorCode;
   /** The code counts for any status. */
   readonly isDecided?: boolean;
-  /** The next step for the user. */
   readonly hint?: string;
   /** The reason that the exchange gives, in one line. */
   readonly message?: string;

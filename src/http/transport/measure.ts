@@ -31,7 +31,6 @@ export function follow(followers: readonly RequestFollower[]): Layer {
   };
 }
 
-/** The layer around one attempt. */
 export function measure(clock: Clock, onAttempt: NonNullable<RequestFollower['onAttempt']>): Layer {
   return (next) => async (request, context) => {
     const begunAt = clock.monotonic();
@@ -97,7 +96,6 @@ const REFUSED: ReadonlySet<string> = new Set([
   'connect-timeout',
 ]);
 
-/** `isLate`: the event loop of this process is late. */
 export function loadSignOf(
   { request, begunAt, sentAt, endedAt, error }: AttemptEnd,
   isLate: boolean,

@@ -14,7 +14,6 @@ import type { Connection, PoolOptions } from './pool.js';
 const SPARE_SOCKETS = 8;
 
 interface SocketLimits {
-  /** Sockets of the run at most. */
   readonly poolLimit: number | undefined;
   readonly poolLimitPerHost: number | undefined;
   /** Objects in flight at most. */
@@ -58,7 +57,6 @@ interface InFlightOptions {
   readonly most: number;
   /** The group of a request, for example its host. */
   readonly groupOf: (request: FetchRequest) => string;
-  /** The reason that a wait reports. */
   readonly wait: Wait;
 }
 

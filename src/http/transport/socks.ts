@@ -15,7 +15,6 @@ export class TunnelError extends Error {
   }
 }
 
-/** The next step if a proxy cannot be reached. */
 export const PROXY_HINT =
   'check --proxy, HTTPS_PROXY, HTTP_PROXY and ALL_PROXY; --proxy none connects directly';
 const NO_ANSWER = 'no answer to a SOCKS5 request';

@@ -17,7 +17,6 @@ const SLOWEST_BYTES_PER_SECOND = 16 * 1024;
 /** An attempt ends if it receives fewer than `FLOOR_BYTES` of its body in `FLOOR_MS` milliseconds. */
 const FLOOR_BYTES = 30 * 1024;
 const FLOOR_MS = 30_000;
-/** A deadline that does not apply at present. */
 const NEVER = Number.POSITIVE_INFINITY;
 
 /**

@@ -78,7 +78,6 @@ class Exchange implements Dispatcher.DispatchHandler {
   #received = 0;
   /** Waits after chunks that did not pause the parser. The body is complete after them. */
   #lastWait: Waiting;
-  /** Waits that have not ended. */
   #waits = 0;
   readonly #resolve: (response: FetchResponse) => void;
   readonly #reject: (error: unknown) => void;
