@@ -207,7 +207,6 @@ function runItems(request: RunRequest): AsyncGenerator<TaskOutcome, RunSummary> 
   );
 }
 
-/** The call of a verb that reads or writes the lake. */
 function lakeCall<Item, Summary>(
   verb: LibraryVerb,
   options: object,

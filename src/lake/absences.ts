@@ -8,7 +8,6 @@ import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { AbsentLine, RestAnswer, RefusedRevision } from '../model/manifest-line.js';
 import type { ArchiveObject, Cadence, Format, Period } from '../model/task.js';
 
-/** A line with a rejected revision. */
 export interface RefusedLine extends AbsentLine {
   readonly failed: ErrorCode;
   readonly refused: RefusedRevision;
@@ -124,12 +123,10 @@ export class Absences {
     return lasting && !retryable ? undefined : code;
   }
 
-  /** All periods with a recorded absence. */
   periods(): Period[] {
     return periodsOf(this.#absent);
   }
 
-  /** The periods whose last request failed. */
   failed(): Period[] {
     return periodsOf(this.#failed);
   }

@@ -228,7 +228,6 @@ export function isSupportedPeriod(period: unknown): boolean {
   return typeof period === 'string' && period >= '2000' && period < '2200';
 }
 
-/** The names of objects in an archive. */
 export interface ObjectKeys {
   /** The first folder of all keys; `--format zip` writes below it. */
   readonly topFolder: string;
@@ -239,7 +238,6 @@ export interface ObjectKeys {
 interface KeyCheck extends Pick<ObjectKeys, 'topFolder'> {
   /** Whether a key belongs to the object of this period. `text`: the period as it is written. */
   isOfPeriod(key: string, period: Period, text: string): boolean;
-  /** Whether a key belongs to any object of the series. */
   isOfSeries(key: string): boolean;
 }
 

@@ -145,7 +145,6 @@ export class HeldObjects {
     return this.#byDay.has(day);
   }
 
-  /** Objects with at least one day in the period. */
   overlapping({ from, to }: Pick<Period, 'from' | 'to'>): ObjectLine[] {
     const found: (ObjectLine | undefined)[] = [];
     for (let month = monthOf(from); month <= monthOf(to - 1); month += 1) found.push(this.ofMonth(month));

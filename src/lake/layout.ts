@@ -27,7 +27,6 @@ function encodeCharacter(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }
 
-/** The inverse of `safeName`. */
 export function originalName(safe: string): string {
   if (safe === '%') return '';
   return safe.replaceAll(/%([0-9A-F]{2})/g, (_, hex: string) =>
@@ -42,7 +41,6 @@ export function seriesFolder(exchange: string, series: Series): string {
   return [...parts, `symbol=${safeName(series.symbol)}`].join('/');
 }
 
-/** The names of an exchange that are used in folders. */
 export interface ExchangeFolders {
   readonly name: string;
   readonly markets: Readonly<Record<Market, unknown>>;
@@ -94,7 +92,6 @@ export const STAGED_ZIPS = `${FOLDERS.internal}/zips`;
 /** Relative to the root. */
 const STAGING = `${FOLDERS.internal}/tmp`;
 
-/** The root of a lake and the folders with fixed names in it. */
 export interface LakePaths {
   readonly root: string;
   /** `.cryptodl`: lock, journals, staged files. */

@@ -21,7 +21,6 @@ const MOST_AHEAD_MS = 3_600_000;
 const CONFIRM_AFTER_MS = 2 * HEARTBEAT_MS;
 
 export interface LeaseOptions {
-  /** Path of the lock file. */
   readonly path: string;
   readonly nonce: string;
   readonly clock: Pick<Clock, 'now' | 'monotonic' | 'timer'>;
@@ -139,7 +138,6 @@ export function isExpired({ mtimeMs }: Pick<HolderFile, 'mtimeMs'>, nowMs: numbe
 
 // The content of lock files: the process that holds a lock.
 
-/** The holder of a lock, as written in the lock file. */
 export interface LockHolder extends RunningProcess {
   readonly command: string;
   /** ISO 8601, UTC, by the holder's clock. */
@@ -148,7 +146,6 @@ export interface LockHolder extends RunningProcess {
   readonly nonce: string;
 }
 
-/** The content and time of a lock file or claim. */
 export interface HolderFile {
   /** Undefined for invalid content, and for anything but a regular file. */
   readonly holder: LockHolder | undefined;

@@ -51,7 +51,6 @@ export async function readManifest(seriesFolder: string, archive: ObjectKeys): P
   return manifest;
 }
 
-/** A complete line of a manifest. */
 export interface ReadLine {
   /** Counts from 1. */
   readonly number: number;
@@ -60,7 +59,6 @@ export interface ReadLine {
   readonly content: ManifestLine | CryptodlError;
 }
 
-/** What is made of the lines of a manifest. */
 export interface ManifestFold {
   readonly manifest: Manifest;
   /** Gets each complete line, also a damaged one, except for those of `onUndone`. */
@@ -215,7 +213,6 @@ interface DamagedLine {
 
 /** The content of the valid lines of a manifest, and what its lines tell beyond it. */
 export class InspectedManifest implements ManifestFold {
-  /** False if the series has no manifest. */
   exists = true;
   readonly manifest = emptyManifest();
   /** The text of the valid lines and of the lines of a later version, in file order. */

@@ -190,7 +190,6 @@ export interface OrderTerms {
   readonly first: number | undefined;
   /** Undefined: the order is open. */
   readonly last: number | undefined;
-  /** The run asks for complete months. */
   readonly isOfMonths: boolean;
 }
 
@@ -353,7 +352,6 @@ function freeId(held: readonly Order[], asked: AskedOrder): string {
   return held.some((order) => order.id === id) ? freeId(held, { ...asked, words: [...asked.words, id] }) : id;
 }
 
-/** The test whether a series belongs to an order. */
 export function isOrderedBy(order: Order): (series: Series) => boolean {
   const symbols = new Set(order.symbols);
   return ({ market, dataset, interval, symbol }) =>

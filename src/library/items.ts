@@ -20,7 +20,6 @@ export interface ItemsWithSummary<Item, Summary> extends Items<Item> {
 /** The calls that are under way at the same time share their limits, because servers count the requests of the process. */
 const UNDER_WAY = { calls: 0, common: new SharedResources() };
 
-/** Ends the generator of a call. */
 async function close(items: AsyncGenerator): Promise<void> {
   try {
     await items.return(undefined);
@@ -99,7 +98,6 @@ async function drop(items: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of items);
 }
 
-/** The same items and summary in another form. */
 export async function* mapItems<Item, Summary, NewItem, NewSummary>(
   items: AsyncGenerator<Item, Summary>,
   newItem: (item: Item) => NewItem,
@@ -148,7 +146,6 @@ export function libraryError(error: unknown): unknown {
   return known.code === 'bug' && known !== error ? error : new CryptodlError(known);
 }
 
-/** Calls the function and converts its errors. */
 export function inLibraryErrors<T>(act: () => T): T {
   try {
     return act();

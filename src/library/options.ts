@@ -20,7 +20,6 @@ import type { Announcement, Observer } from '../model/observer.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import type { S3Credentials } from '../model/lake-address.js';
 
-/** The verbs of the library. */
 export const LIBRARY_VERBS = {
   vision: visionVerb,
   metrics: metricsVerb,

@@ -65,7 +65,6 @@ export interface ChooseContext extends Pick<PlanContext, 'today' | 'recheckDays'
   readonly mayReplaceDays?: (monthly: ArchiveObject) => boolean;
 }
 
-/** The name of the partition that a period belongs to. */
 export function labelOf(partition: PartitionPeriod, { cadence, from }: Period): string {
   return partition === 'day' && cadence === 'daily' ? dayText(from) : monthText(monthOf(from));
 }

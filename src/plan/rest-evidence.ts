@@ -7,7 +7,6 @@ import type { Span } from '../exchange/rest-rows.js';
 import { routesOf } from '../exchange/routes.js';
 import type { Rest, Exchange } from '../exchange/exchange.js';
 
-/** The data of a series that REST has. */
 export interface RestOffer {
   /** `only`: REST is the only source. */
   readonly mode: 'only' | 'fill';

@@ -18,7 +18,6 @@ import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../files/path-checks.js';
 import { listEntries } from '../lake/walk-lake.js';
 
-/** What the plans of all series of a run share. */
 export interface PlanContext {
   readonly exchange: Exchange;
   readonly root: string;

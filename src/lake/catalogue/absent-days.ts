@@ -31,7 +31,6 @@ const NOT_EXPECTED: ReadonlySet<GapReason> = new Set([
   ...ABSENCE_REASONS.filter((reason) => REASON_FACTS[reason].isProven),
 ]);
 
-/** Whether data is expected on days with this reason. */
 export function isMissing(reason: GapReason): boolean {
   return !NOT_EXPECTED.has(reason);
 }

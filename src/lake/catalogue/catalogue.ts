@@ -18,7 +18,6 @@ import { union } from './spans.js';
 import type { DayRange, Spans } from './spans.js';
 import { uniqueRowsQuery, withinRange } from './views.js';
 
-/** A series that the lake holds. */
 export interface HeldSeries extends LeftOut {
   readonly series: Series;
   /** Undefined for a dataset that this version does not know. */
@@ -114,7 +113,6 @@ export function openCatalogue(root: string, exchange: Exchange, signal: AbortSig
   };
 }
 
-/** The terms that all series of a dataset share. */
 type DatasetTerms = Pick<StateTerms, 'spec' | 'halts'>;
 
 /** Empty for a manifest that cannot be read. */

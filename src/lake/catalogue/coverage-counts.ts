@@ -11,7 +11,6 @@ import type { Doubts } from './doubts.js';
 import { ExcusedAmounts } from './gap-groups.js';
 import { percentOf, amountsText, percentText, unitOf } from './series-table.js';
 
-/** The counts as plain data. */
 export interface CoverageSummary extends Doubts {
   /** Series, once for each format. */
   readonly series: number;
@@ -28,7 +27,6 @@ export interface CoverageSummary extends Doubts {
 }
 
 export class CoverageCounts {
-  /** The reasons why folders that look like series were left out, one text each. */
   readonly skipped: string[] = [];
   readonly refused: CryptodlError[] = [];
   /** Series below `--min`, with their percentage. */

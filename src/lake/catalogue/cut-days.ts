@@ -20,7 +20,6 @@ const LONG_TO_SHORT = 10;
 /** A day of a steady dataset with less than this share of the usual rows lacks rows. Must be below 10/12: bookDepth went from 10 to 12 bands on 2026-01-15. */
 const STEADY_SHARE = 0.75;
 
-/** Number, first and last time of the rows of a day. */
 export interface DayRows extends Pick<ObjectLine, 'rows' | 'first' | 'last'> {
   readonly day: number;
 }
@@ -35,7 +34,6 @@ export interface EmptyStretch {
   readonly lacksIds?: true;
 }
 
-/** Whether a stretch is longer than two hours. */
 export function isLongStretch(ms: number): boolean {
   return ms > LONG_MS;
 }

@@ -35,7 +35,6 @@ export interface ReportedFailure {
   readonly code: ErrorCode;
 }
 
-/** What was read of a series: its manifest, and the names of the files in its folders. */
 export interface SeriesRead {
   readonly manifest: Manifest;
   /** Number of replaced objects per format. The manifest has only the latest line of an object. */
@@ -54,7 +53,6 @@ export interface StateTerms {
   readonly range: Partial<OrderedDays>;
   readonly ordered?: OrderedFormats | undefined;
   readonly today: number;
-  /** The failures of this series in the last failure report. */
   readonly failures: readonly ReportedFailure[];
   /** Undefined for a dataset that this version does not know. */
   readonly spec: DatasetSpec | undefined;
@@ -210,7 +208,6 @@ function clipRange({ from, to }: Partial<DayRange>, own: DayRange): DayRange {
   };
 }
 
-/** The facts of the dataset, of its orders and of the held objects that explain absent days. */
 function factsOf(
   { spec, today, range }: Pick<StateTerms, 'spec' | 'today'> & Partial<StateTerms>,
   held: readonly HeldSpan[],

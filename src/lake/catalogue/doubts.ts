@@ -39,7 +39,6 @@ function byKind(all: readonly Suspicious[]): Suspicious[] {
   return [...kinds.values()];
 }
 
-/** The doubts of several series. */
 export class DoubtSums {
   #conflicts = 0;
   #seriesInConflict = 0;

@@ -34,7 +34,6 @@ export function orderedDays(order: Order, exchange: Exchange, nowMs: number): Or
   return { ...(from === undefined ? {} : { from }), to: Math.max(end, from ?? 0), ...ofRest };
 }
 
-/** The days of the order that it asks for of one symbol. */
 export function daysOfSymbol(order: Order, days: OrderedDays, symbol: string): OrderedDays {
   const from = firstDayOf(order, symbol);
   return from === undefined ? { ...days, lookBack: 1 } : { ...days, from, to: Math.max(days.to, from) };

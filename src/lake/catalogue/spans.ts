@@ -23,7 +23,6 @@ export function rangesOf(spans: Spans): DayRange[] {
   return ranges;
 }
 
-/** Times in both lists. */
 export function intersect(a: Spans, b: Spans): number[] {
   const both: number[] = [];
   let i = 0;
@@ -38,7 +37,6 @@ export function intersect(a: Spans, b: Spans): number[] {
   return both;
 }
 
-/** Times in `a` that are not in `b`. */
 export function subtract(a: Spans, b: Spans): number[] {
   const left: number[] = [];
   let j = 0;
@@ -102,7 +100,6 @@ export function eachSpan(spans: Spans, act: (from: number, to: number) => void):
   for (let i = 0; i < spans.length; i += 2) act(at(spans, i), at(spans, i + 1));
 }
 
-/** The length of all spans together. */
 export function totalOf(spans: Spans): number {
   let total = 0;
   eachSpan(spans, (from, to) => {

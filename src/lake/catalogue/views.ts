@@ -10,7 +10,6 @@ import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { LakeFile } from './read-series.js';
 import type { DayRange } from './spans.js';
 
-/** The files of a market and dataset. */
 export interface LakeTable {
   readonly market: Market;
   readonly dataset: string;
@@ -114,7 +113,6 @@ export function hasTextNumbers(files: readonly LakeFile[]): boolean {
   return files.every(({ settings }) => settings.format === 'parquet' && settings.numbers === 'string');
 }
 
-/** Whether the relation of these files has times with a time zone. */
 export function hasZonedTimes(files: readonly LakeFile[]): boolean {
   return files.every(hasZone);
 }

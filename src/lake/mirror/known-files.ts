@@ -93,7 +93,6 @@ export class KnownFiles {
     return entryNow(this.pathOf(key)) !== undefined;
   }
 
-  /** The keys of the files in a folder. */
   keysIn(folder: string): string[] {
     return [...(this.#folders.get(folder)?.keys() ?? [])].map((name) => keyIn(folder, name));
   }
@@ -111,12 +110,10 @@ export class KnownFiles {
     return join(this.#root, key);
   }
 
-  /** The key of the manifest of a series. */
   manifestOf(folder: string): string {
     return this.keyOf(manifestPlace(this.pathOf(folder)).path);
   }
 
-  /** A new path for a file that is not complete. */
   stagedPath(): string {
     return this.pathOf(`${FOLDERS.internal}/mirror/${randomUUID()}`);
   }
@@ -199,7 +196,6 @@ export class KnownFiles {
     this.set(key, { ...known, stamp, isStub: true });
   }
 
-  /** Moves a fetched file to its place. */
   async place(
     staged: string,
     key: string,

@@ -27,7 +27,6 @@ interface Snapshot {
   readonly staged: string;
   /** The stamp of the manifest; undefined without one. */
   readonly stamp: string | undefined;
-  /** The folders of its files. */
   readonly folders: readonly string[];
   readonly changed: readonly string[];
   /** Keys of files that the series no longer has. */

@@ -9,7 +9,6 @@ import type { LakeBucket } from '../s3/bucket.js';
 import { sha256Of } from '../s3/bucket.js';
 import { isLabel } from '../../text/label.js';
 
-/** The object of the archive, as the listing had it. */
 export interface ListedObject {
   readonly key: string;
   readonly etag?: string | undefined;

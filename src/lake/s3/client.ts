@@ -37,7 +37,6 @@ export interface ClientOptions {
   readonly credentials?: S3Credentials | undefined;
 }
 
-/** The fields of a request of the SDK that count. */
 interface SdkRequest {
   readonly method: string;
   readonly protocol: string;
@@ -59,7 +58,6 @@ interface Signed {
 export interface Transfer {
   /** An option that the SDK knows. */
   readonly requestTimeout?: number;
-  /** The answer goes to this file. */
   readonly spoolPath?: string;
   readonly maxBytes?: number;
   /** Throws an error for a wrong answer. The request is then sent again if the error is retryable. */

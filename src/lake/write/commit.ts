@@ -20,7 +20,6 @@ import type { ExistingFile } from './existing-file.js';
 import { fieldsOf, isRecord, parseJson } from '../../text/json.js';
 import type { WriterContext } from './writer.js';
 
-/** A staged file, ready to be published. */
 export interface MadeFile {
   readonly staged: string;
   /** Relative to the series' folder. */

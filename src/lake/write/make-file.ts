@@ -180,7 +180,6 @@ export interface DescribedFile {
 
 /** Where the rows of a file come from. */
 export interface RowOrigin {
-  /** The fields of the entry that tell it. */
   readonly entry: Readonly<Record<string, unknown>>;
   readonly hasArchive: boolean;
   readonly hasRest: boolean;

@@ -21,7 +21,6 @@ export interface WriterContext {
   readonly exchange: Exchange;
   readonly paths: LakePaths;
   readonly manifests: Manifests;
-  /** Folder for temporary files of the run. */
   readonly tempFolder: string;
   readonly engine: Engine;
   readonly serialize: Serialize;
@@ -35,7 +34,6 @@ export interface WriterContext {
     act: () => Promise<T>,
   ) => Promise<T>;
   readonly tool: string;
-  /** Whether revisions that lack held rows are accepted. */
   readonly acceptsShorter: boolean;
   /** The number of rows in a zip of the archive, or the error for an unreadable zip. */
   readonly countRows: (zip: Body, key: string) => Promise<number | CryptodlError>;

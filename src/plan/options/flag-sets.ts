@@ -14,7 +14,6 @@ export const SERIES_FLAGS = [
 
 export const RANGE_FLAGS = ['days', 'months', 'from', 'to'] as const satisfies readonly FlagName[];
 
-/** The connections, and the address of the archive. */
 export const SOCKET_FLAGS = [
   'connect-timeout',
   'pool-limit',
@@ -23,7 +22,6 @@ export const SOCKET_FLAGS = [
   'archive-url',
 ] as const satisfies readonly FlagName[];
 
-/** Retries, the breaker, timeouts and the limit that programs share. */
 export const ATTEMPT_FLAGS = [
   'retries',
   'max-wait',
@@ -98,7 +96,6 @@ export const FORM_FLAGS = [
   'as-published',
 ] as const satisfies readonly FlagName[];
 
-/** The check of objects, and their revisions. */
 export const OBJECT_FLAGS = [
   'cadence',
   'verify',

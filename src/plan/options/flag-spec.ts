@@ -80,7 +80,6 @@ export const COUNT = { value: 'N', parse: parse.integer(1) } as const;
 export const FILE = { value: 'FILE', parse: parse.text } as const;
 export const DIR = { value: 'DIR', parse: parse.text } as const;
 
-/** A flag with a fixed list of values: the parser and the list. */
 export const oneOf = <const T extends string>(choices: readonly T[]) => ({
   parse: parse.choice(choices),
   choices,

@@ -20,7 +20,6 @@ export interface ExchangeNames {
 /** `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. */
 export type Parse<T> = (text: string, where: string, exchange?: ExchangeNames) => T;
 
-/** The usage error for a value that is not `what`, with valid values. */
 export function invalid(value: string, where: string, what: string, ...valid: readonly string[]): Error {
   return usage(`${where}: "${value}" is not ${what}`, `for example ${valid.join(' or ')}`);
 }
@@ -124,7 +123,6 @@ export const text: Parse<string> = (value, where) => {
   return value;
 };
 
-/** The name of an asset, in capitals. */
 export const asset: Parse<string> = (value, where) => text(value, where).toUpperCase();
 
 export const flag = parser('true or false', ['true'], (value) => {

@@ -14,7 +14,6 @@ export interface VerbRequest {
   readonly read: ReadList;
   readonly observer: Observer;
   readonly clock: Clock;
-  /** Ends the verb. */
   readonly signal: AbortSignal;
   readonly common?: SharedResources | undefined;
 }

@@ -14,7 +14,6 @@ export interface Range {
 
 export type RangeOptions = Pick<Options, 'days' | 'months' | 'from' | 'to'>;
 
-/** Whether any flag of a range was given. */
 export function isRangeGiven(options: RangeOptions): boolean {
   return [options.days, options.months, options.from, options.to].some((value) => value !== undefined);
 }

@@ -128,7 +128,6 @@ export async function readVerbLake(
   return { root, held };
 }
 
-/** Filters series by the given flags, see `filterHeldSeries`. */
 export async function selectGiven(
   held: readonly Series[],
   { resolved, read, observer }: VerbRequest,

@@ -29,7 +29,6 @@ export interface ChosenDataset {
 
 type Flags = Pick<Options, 'market' | 'dataset' | 'interval' | 'cadence'>;
 
-/** Where the data of a verb comes from. */
 type Provider = 'archive' | 'rest';
 const HAS: Readonly<Record<Provider, (spec: DatasetSpec) => boolean>> = {
   archive: isArchived,

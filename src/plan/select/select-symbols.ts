@@ -247,7 +247,6 @@ async function tradedSymbols(
   }
 }
 
-/** Whether the symbols of the archive may be used after this error. */
 function canUseArchive(error: unknown, afterLongWait = false): error is CryptodlError {
   if (!(error instanceof CryptodlError)) return false;
   return error.code === 'wait-too-long' ? afterLongWait : !error.fatal;

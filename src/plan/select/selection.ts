@@ -25,13 +25,11 @@ export interface SelectionContext {
   readonly nowMs: number;
 }
 
-/** For a selection among the series of a lake. */
 export interface LakeContext extends SelectionContext {
   readonly paths: Pick<LakePaths, 'root' | 'folder'>;
   readonly observer: Pick<Observer, 'warn'>;
 }
 
-/** For a selection among the symbols of the archive or of REST. */
 export interface SymbolContext extends LakeContext {
   readonly listing: Listing;
   readonly rest: Pick<Rest, 'symbols'>;
