@@ -20,9 +20,8 @@ import { durationText } from '../model/units.js';
 import { makeFolder } from '../files/disk.js';
 
 /**
- * Takes the lake's lock, finishes the commits of a killed run, and clears its temporary files. The manifests are read anew: before this
- * run had the lock, another process could change them. The run folder does not exist. Rejects with `locked`, with `usage` if
- * the root is a file, with the error of a stop, or with a disk error.
+ * The manifests are read anew: before this run had the lock, another process could change them. The run folder does not exist.
+ * Rejects with `locked`, with `usage` if the root is a file, with the error of a stop, or with a disk error.
  */
 export async function openLake(session: Session, command: string): Promise<LakeParts> {
   const { internal, root, staging } = session.paths;

@@ -21,7 +21,6 @@ export function reportPlace(
   return { path: join(paths.failures, `${verb}-${runId(clock.now())}.jsonl`), mode: 'new' };
 }
 
-/** A run, as its report and its record show it. */
 export interface ReportedRun {
   readonly resolved: Resolved;
   /** The verb of the options; for a failure report, the verb of its run. */

@@ -77,7 +77,6 @@ function csvRow(row: readonly Cell[]): string {
   return csvLine(row.map((cell) => (cell === null ? null : plainText(cell))));
 }
 
-/** Text without quotes; other values as JSON. */
 function plainText(cell: Exclude<Cell, null>): string {
   if (typeof cell === 'string') return cell;
   return typeof cell === 'bigint' ? String(cell) : JSON.stringify(exact(cell));

@@ -22,7 +22,6 @@ export interface LakeResult extends QueryResult {
   readonly close: () => Promise<void>;
 }
 
-/** What the views show: series of the lake, and the days of their rows. */
 export interface ShownRows {
   readonly series: readonly Series[];
   readonly range: Partial<DayRange>;

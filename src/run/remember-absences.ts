@@ -27,7 +27,6 @@ export interface AbsenceContext extends Pick<Session, 'manifests'> {
 interface Note extends RestAnswer {
   readonly cadence: Cadence;
   readonly reason: AbsenceReason;
-  /** The code of the error with which the object failed. */
   readonly failed?: ErrorCode;
   readonly refused?: RefusedRevision;
   /** The revision that failed; an empty ETag if the archive did not list one. */

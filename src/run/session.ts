@@ -54,7 +54,6 @@ export interface LakeParts {
 }
 
 export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'live' | 'concurrency'> {
-  /** The parts that the jobs of a worker share. */
   readonly pipeline?: SharedParts | undefined;
   /** For a job that one worker fetches and another converts. */
   readonly zips?: ZipStore | undefined;

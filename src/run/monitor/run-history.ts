@@ -55,7 +55,6 @@ const SELECTING = ['market', 'dataset', 'symbols', 'interval'] as const;
 /** The other options that tell orders apart, by their texts: those of a daily command stay the same. */
 const ORDERING = ['from', 'to', 'days', 'months', 'format', 'quote', 'shard', 'join'] as const;
 
-/** Whether both runs have one selection: the same verb and job, and the same values of the options in `SELECTING`. */
 function isSame(one: SelectedRun, other: SelectedRun): boolean {
   return selectionOf(one) === selectionOf(other);
 }
@@ -70,7 +69,6 @@ function askedOf(run: SelectedRun): string {
   return selectionOf(run) + JSON.stringify(ORDERING.map((name) => run.options[name]));
 }
 
-/** A text that is the same for all runs of the same market, dataset and interval. */
 function layerOf({ verb, job, options }: SelectedRun): string {
   return JSON.stringify([verb, job, options['market'], options['dataset'], options['interval']]);
 }

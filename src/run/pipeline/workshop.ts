@@ -16,9 +16,7 @@ const MOST_WRITERS = 8;
 /** A writer waits most of its time for the bucket. DuckDB converts for as many writers at a time as there are cores. */
 const WRITERS_TO_BUCKET = 32;
 
-/**
- * `spillFolder`: the folder for data of DuckDB that exceeds its memory. `isToBucket`: the lake is in a bucket.
- */
+/** `spillFolder`: the folder for data of DuckDB that exceeds its memory. */
 export function openWorkshop(
   spillFolder: string,
   isToBucket: boolean,

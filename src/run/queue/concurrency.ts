@@ -10,7 +10,6 @@ import type { Measurement } from './measurement.js';
 export type ConcurrencyChoice =
   { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
-/** The highest number of objects in flight that the user allows. */
 export function allowedInFlight(choice: ConcurrencyChoice): number {
   return choice.kind === 'fixed' ? choice.limit : choice.max;
 }

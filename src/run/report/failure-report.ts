@@ -46,7 +46,6 @@ const EntrySchema = v.object({
   settings: SettingsSchema,
 });
 
-/** The header of a report, without its fixed fields. */
 export type RunHeader = Omit<v.InferOutput<typeof HeaderSchema>, 'v' | 'kind'>;
 type WrittenEntry = v.InferOutput<typeof EntrySchema>;
 /** A failure with the number of its line, from 1. */

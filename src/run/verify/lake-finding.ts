@@ -42,7 +42,6 @@ export const NOT_IN_MANIFEST = 'no manifest line names this file';
 /** The text of a pipe, a socket, a device or a folder in place of a file. */
 export const NOT_REGULAR = 'it is not a regular file';
 
-/** The command that mends each kind. */
 export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding['left']>>> = {
   missing: 'repair',
   damaged: 'fix',

@@ -61,7 +61,6 @@ async function printItems({ io, resolved }: LookUp, request: VerbRequest): Promi
   });
 }
 
-/** `rebuilt`: the exit code of the rebuild; undefined without --prefer daily. */
 async function conclude(
   { io, resolved }: LookUp,
   tally: AuditTally,
@@ -97,7 +96,6 @@ function textOf(
 
 // Audits the selected months, collects the months of the lake that daily objects would improve, and counts the findings.
 
-/** The counts of an audit as plain data. */
 export interface AuditSummary {
   readonly series: number;
   /** Months; with --against rest, days or months. */
@@ -118,7 +116,6 @@ export interface AuditSummary {
   readonly exitCode: ExitCode;
 }
 
-/** Counts for the summary and the exit code. */
 export class AuditTally {
   readonly rebuilds: SeriesRequest[] = [];
   readonly #series = new Set<string>();

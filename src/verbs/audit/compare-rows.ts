@@ -24,7 +24,6 @@ export interface AuditFinding {
    * Against REST, `rows-missing` are rows that only REST has, and `rows-extra` rows that only the lake has.
    */
   readonly kind: 'rows-missing' | 'rows-extra' | 'rows-differ' | 'ids-missing';
-  /** Key of the affected object. */
   readonly key: string;
   /** Number of affected rows (or ids). */
   readonly rows: number;
@@ -169,7 +168,6 @@ export const AUDITED: Settings = {
 /** About six months of 1m bars. */
 const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
-/** Received objects of one series. */
 export interface AuditedObjects extends Pick<Conversion, 'spec' | 'series' | 'received'> {
   /** For temporary files. */
   readonly folder: string;

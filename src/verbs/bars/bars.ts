@@ -46,7 +46,6 @@ interface Amounts extends MonthFigures {
   readonly missingDays: number;
 }
 
-/** The result for a series of bars. */
 interface BuiltSeries extends Series, Amounts {
   /**
    * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no whole bar in

@@ -116,7 +116,6 @@ function decimalOf(expression: string, isText: boolean, type = VOLUME): string {
   return `CASE WHEN abs(${expression}) < ${DIRECT_BELOW} THEN CAST(${expression} AS ${type}) ELSE CAST(CAST(${expression} AS VARCHAR) AS ${type}) END`;
 }
 
-/** The rows of a source, from its SELECT. */
 export function sourceRows({ series, spec, isText }: BarSource, rows: string): string {
   if (series.dataset === 'klines') return klineRows(rows, isText);
   const isAggregated = series.dataset === 'aggTrades';
@@ -203,7 +202,6 @@ function bucketOf({ lengthMs, originMs }: BarRule): string {
 
 // Writes the file of one month of bars with its manifest lines.
 
-/** The series of bars in the lake, and what they are made of. */
 export interface BarTarget extends Recipe {
   readonly series: Series;
   readonly spec: DatasetSpec;

@@ -18,7 +18,6 @@ const DATASETS = ['klines', 'aggTrades', 'trades'];
 const BARS = 'bars';
 
 export interface SymbolSeries {
-  /** The series of the bars. */
   readonly bars: Series;
   readonly spec: DatasetSpec;
   /** The selected series of the symbol. */
@@ -53,7 +52,6 @@ export function chosenMonths({ resolved, clock, exchange }: VerbRequest): (month
     (from === undefined || month >= monthOf(from)) && (to === undefined || month <= monthOf(to - 1));
 }
 
-/** Whether this series can be the source of these bars. */
 export function canMake(rule: BarRule, { market, dataset, interval }: Series): boolean {
   if (dataset === 'klines') {
     const lengthMs = intervalMs(interval ?? '');
@@ -64,7 +62,6 @@ export function canMake(rule: BarRule, { market, dataset, interval }: Series): b
   return market !== 'cm' || dataset === 'trades';
 }
 
-/** Why none of these series can be the source. */
 export function noSourceText({ interval }: BarRule, held: readonly Series[]): string {
   return `no source: the lake has ${held.map(sourceName).join(', ')}; a bar of ${interval} needs shorter klines that divide it, aggTrades (not of cm) or trades`;
 }
@@ -74,7 +71,6 @@ export function sourceName({ dataset, interval }: Pick<Series, 'dataset' | 'inte
   return interval === undefined ? dataset : `${dataset} ${interval}`;
 }
 
-/** A series of the lake as a source of bars. */
 export type BarSource = Readonly<ReturnType<typeof sourceOf>[number]>;
 
 /** Nothing for a series without days, unless it has a fault. */

@@ -52,7 +52,6 @@ const COLUMNS: readonly TableColumn[] = [
   { title: 'lacks' },
 ];
 
-/** The lines below the verdict. */
 function linesOf({ orders, run, summary: { next } }: LakeVerdict, nowMs: number, width: number): string[] {
   return [
     '',

@@ -271,7 +271,6 @@ export function heatMap(rows: readonly HeatRow[], style: HeatStyle): string[] {
   ];
 }
 
-/** The meaning of each character, in one line. */
 function legend(isColoured: boolean): string {
   return LEVELS.map(
     ({ character, colour, meaning }) => `${inColour(character, colour, isColoured)} ${meaning}`,

@@ -10,7 +10,6 @@ import type { Assets } from '../../exchange/pairs.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 
-/** Rows of a series. */
 export interface RowSource {
   readonly series: Series;
   readonly spec: DatasetSpec;
@@ -20,7 +19,6 @@ export interface RowSource {
   readonly range: Partial<DayRange>;
 }
 
-/** The form of a file. */
 export interface FileForm {
   /** Options of COPY. */
   readonly copy: string;
@@ -40,7 +38,6 @@ export interface ExportFile {
   readonly form: FileForm;
 }
 
-/** A series that is not exported. */
 export interface Refused {
   readonly series: Series;
   readonly reason: string;
@@ -48,7 +45,6 @@ export interface Refused {
   readonly isFault?: true;
 }
 
-/** What an engine makes its files from. */
 export interface EngineInput {
   readonly exchange: Exchange;
   /** Series of one pair, or of one dataset; bars come last. */

@@ -176,7 +176,6 @@ function widened(file: ExportFile, { from, to }: Partial<DayRange>): ExportFile 
   return { ...file, sources };
 }
 
-/** Everything that decides the content of a file. */
 function originOf({ sources, select, form }: ExportFile, { request, engine, root }: Export): Origin {
   const files = sources.flatMap((source) =>
     filesOf(source).map(({ path, sha256 }) => ({ file: relative(root, path).split(sep).join('/'), sha256 })),
@@ -251,7 +250,6 @@ function faultOf(error: unknown, root: string): Pick<ExportedFile, 'outcome' | '
 
 // The series of an export, its range, its settings, and the folder of its files.
 
-/** What an export writes. */
 export type Export = Readonly<Awaited<ReturnType<typeof selectExport>>>;
 
 /** The series that flags select and that the engine has files for. Throws usage errors, also if there is none. */

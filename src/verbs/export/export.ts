@@ -124,7 +124,6 @@ const FAILURES: readonly FileOutcome[] = ['foreign', 'unreadable', 'failed'];
 
 class Tally {
   readonly files: Partial<Record<FileOutcome, number>> = {};
-  /** Files without rows. */
   readonly empty: string[] = [];
   /** Series that are left out, by reason. */
   readonly #refused = new Map<string, string[]>();

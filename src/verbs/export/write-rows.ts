@@ -112,7 +112,6 @@ async function markAsUtc(path: string, column: string): Promise<void> {
 /** The folder of the states, the lock and the staged files. */
 const OWN_FOLDER = '.cryptodl-export';
 
-/** How the content of a file comes about. */
 export interface Origin {
   readonly engine: string;
   /** The digest of everything that decides the content: the SELECT, the form, the range, and the sources. */
@@ -125,7 +124,6 @@ export interface Origin {
   readonly tool: string;
 }
 
-/** A file that export has made. */
 interface OutputState extends Origin {
   readonly v: 1;
   /** 0 rows: there is no file. */

@@ -77,7 +77,6 @@ export interface ListItem<Fields = object> {
   readonly fields: Fields;
 }
 
-/** The fields of the items of each list. */
 export interface ListFields {
   readonly markets: MarketItem;
   readonly datasets: DatasetItem;
@@ -103,7 +102,6 @@ interface DatasetItem {
   readonly title: string;
   /** First and last period of the archive in each cadence. */
   readonly cadences: Readonly<Partial<Record<Cadence, Ends>>>;
-  /** Whether REST has it. */
   readonly rest: boolean;
   readonly intervals: readonly string[];
   /** The period of one file with `--partition auto`. */

@@ -142,7 +142,6 @@ function tickText(value: number, step: number): string {
   return shortText(value, 1 + Math.max(0, exponentOf(value) - exponentOf(step)));
 }
 
-/** The power of ten of the leading digit. */
 function exponentOf(number: number): number {
   return Math.floor(Math.log10(Math.abs(number)) + 1e-9);
 }

@@ -13,12 +13,10 @@ import { findDataset, isMade, marketNames } from '../../exchange/exchange-spec.j
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
 
-/** The columns that a chart reads. */
 export type ChartColumns =
   | { readonly kind: 'candles'; readonly hasVolume: boolean }
   | { readonly kind: 'line'; readonly column: ColumnSpec };
 
-/** A market and a dataset of the symbol. */
 export type ChosenDataset = ReturnType<typeof chooseDataset>;
 
 /** The series of the only symbol of the argument, else of --symbols, else of the lake. Throws usage errors. `held`: all series of the lake. */

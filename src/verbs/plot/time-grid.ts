@@ -5,7 +5,6 @@ import { intervalMs } from '../../exchange/exchange-spec.js';
 /** Equal steps, or steps of calendar months. */
 export type TimeGrid = Readonly<ReturnType<typeof gridOf>>;
 
-/** A number of milliseconds or of calendar months. */
 interface Step {
   readonly unit: 'ms' | 'months';
   readonly length: number;

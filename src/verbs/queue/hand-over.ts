@@ -78,7 +78,6 @@ export function failuresIn(data: unknown): ReadonlyMap<string, CryptodlError> {
   return found;
 }
 
-/** The name of a job in its queue. */
 export function idOf({ id = '' }: QueuedJob): string {
   return id;
 }

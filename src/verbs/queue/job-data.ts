@@ -150,7 +150,6 @@ export function lakeProblem(lake: string, own: string, isGiven: boolean): string
   return `the job is for the lake ${lake}, this worker writes to ${own}`;
 }
 
-/** The typed failure of a job, kept with the job. */
 export interface JobFailure {
   readonly code: string;
   readonly retryable: boolean;

@@ -41,7 +41,6 @@ import type { OpenQueue } from './open-queue.js';
 /** A job that this worker may not do waits this long for another worker. */
 const PUT_BACK_MS = 30_000;
 
-/** The lake of a worker, and whether its --out was given. */
 export interface OwnLake {
   readonly lake: string;
   readonly isLakeGiven: boolean;
@@ -78,7 +77,6 @@ export interface ProcessContext
 /** Errors of a job itself; all other fatal errors are those of the machine. */
 const OF_JOB: ReadonlySet<string> = new Set(['usage', 'manifest-damaged', 'bug']);
 
-/** What a worker does with the jobs of a queue: all of it, or one of its two parts. */
 export type Work = 'whole' | 'fetch' | 'convert';
 
 /** The processor of BullMQ. `leaseSignal` aborts when the lease of the job is lost: another worker does the job then. */
@@ -168,10 +166,8 @@ function doPart(
   return data.orders === undefined ? inTurn() : serialize(`orders ${lake}`, inTurn);
 }
 
-/** How a run or an attempt ended. */
 interface JobEnd {
   readonly counts: Counts;
-  /** The failures of objects, with their keys. */
   readonly failed: readonly FailedObject[];
   readonly written: number;
 }

@@ -9,7 +9,6 @@ import { lastReportOf } from '../../run/select-failures.js';
 import { printOptions, removeTempFiles, withLakes, withResolved } from '../../run/start-verb.js';
 import type { Started } from '../../run/verb.js';
 
-/** Puts the failed jobs of a queue back. */
 export type RetryJobs = (options: Options, io: Io) => Promise<ExitCode>;
 
 /**

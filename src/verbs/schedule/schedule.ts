@@ -181,8 +181,6 @@ function cronWord(word: string): string {
   return `'${word.replaceAll(/\\(?=\\)|['%]/g, (found) => (found === '\\' ? "\\''" : `'\\${found}'`))}'`;
 }
 
-// Units of systemd.
-
 /** Exit code after SIGTERM. It is no failure of the unit: the lake stays whole, and the next start continues. */
 const STOPPED = 143;
 

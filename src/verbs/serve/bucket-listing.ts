@@ -39,7 +39,6 @@ export function readListingQuery(query: Pick<URLSearchParams, 'get'>): ListingQu
   };
 }
 
-/** One page of a listing. */
 export type ListingPage = Awaited<ReturnType<typeof readPage>>;
 
 const CONCURRENCY = 16;
@@ -190,7 +189,6 @@ export function sendRefusal(
   sendXml(response, status, `${XML_DECLARATION}<Error>${facts}${ids}</Error>`, headers);
 }
 
-/** Sends a complete XML document. */
 export function sendXml(
   response: ServerResponse,
   status: number,
@@ -214,7 +212,6 @@ function escapeXml(text: string): string {
   return text.replace(/[&<>"\u0000-\u001f\u007f]/g, (c) => NAMED[c] ?? `&#x${c.charCodeAt(0).toString(16)};`);
 }
 
-/** One element with text content. */
 function element(name: string, text: string | number | boolean): string {
   return `<${name}>${escapeXml(String(text))}</${name}>`;
 }

@@ -55,8 +55,7 @@ const REQUEST_MS = 10_000;
 const MOST_CONNECTIONS = 512;
 
 /**
- * Serves a folder in the archive's key layout (`<directory>/data/...`) as the archive itself would: objects, sidecars
- * and the bucket listing. Symbolic links and hidden files below the folder are not served.
+ * The folder has the archive's key layout (`<directory>/data/...`). Symbolic links and hidden files below it are not served.
  * Throws the error of the file system when there is no such folder.
  */
 export function archiveHandler(

@@ -218,7 +218,6 @@ function pairlistText(pairs: readonly string[]): string {
   return `${JSON.stringify(content, undefined, 2)}\n`;
 }
 
-/** Whether a file has the text of `pairlistText` without any change. */
 async function isOwnPairlist(path: string): Promise<boolean> {
   try {
     const text = await readFile(path, 'utf8');
