@@ -1,8 +1,11 @@
 /** What the commands of a queue say and return, over a real redis-server. */
+import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { cryptodlProcess } from '../helpers/cli.js';
 import { QueueRuns } from '../helpers/queue-runs.js';
 import { HAS_REDIS, NEEDS_REDIS } from '../helpers/redis-server.js';
@@ -41,6 +44,28 @@ describe.skipIf(!HAS_REDIS)(`the commands of a queue${NEEDS_REDIS}`, { timeout: 
     expect(second.stderr).toMatch(/^3 jobs for 3 series in .*, 3 of them since an earlier command$/m);
     const { events } = await runs.enqueue([...WHAT, '--json']);
     expect(events).toContainEqual({ event: 'enqueued', queue: 'main', series: 3, jobs: 3, new: 0 });
+  });
+
+  it.each([2, 3])('a worker does its jobs when connection %i to the server is cut at once', async (cut) => {
+    await runs.enqueue(WHAT);
+    let connections = 0;
+    const relay = createServer((socket) => {
+      connections += 1;
+      const server = connect(runs.redis.port, '127.0.0.1');
+      const end = (): void => {
+        socket.destroy();
+        server.destroy();
+      };
+      for (const side of [socket, server]) side.on('error', end).on('close', end);
+      if (connections === cut) socket.once('data', () => socket.resetAndDestroy());
+      else socket.pipe(server).pipe(socket);
+    });
+    await once(relay.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => void relay.close());
+    const { port } = relay.address() as AddressInfo;
+    const { ended } = runs.work(['--drain', '--lease', '5s', '--redis', `redis://127.0.0.1:${port}`]);
+    expect((await ended).stderr).toContain('6 objects written');
+    expect(connections).toBeGreaterThan(cut);
   });
 
   it('workers leave the order of a command in the lake, as a run does', async () => {

@@ -51,12 +51,16 @@ export async function loadBullMq() {
     DelayedError,
     UnrecoverableError,
     WaitingError,
-    openQueue: (name: string, { client }: RedisConnection): JobQueue =>
-      new ReadableQueue(name, {
+    openQueue: (name: string, { client }: RedisConnection): JobQueue => {
+      const queue = new ReadableQueue(name, {
         connection: client,
         prefix: PREFIX,
         streams: { events: { maxLen: KEPT_EVENTS } },
-      }),
+      });
+      // The connection reports its own errors; without a listener, BullMQ prints them.
+      queue.on('error', () => undefined);
+      return queue;
+    },
     openWorker: (
       name: string,
       { client }: RedisConnection,

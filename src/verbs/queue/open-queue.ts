@@ -39,11 +39,7 @@ export async function openQueue(options: QueueOptions, verb: string, warn: (mess
     const [queue, converting] = [name, `${name}~convert`].map((each) =>
       bullmq.openQueue(each, connection),
     ) as [JobQueue, JobQueue];
-    for (const each of [queue, converting]) {
-      // The connection reports its own errors; without a listener, the event would end the process.
-      each.on('error', () => undefined);
-      await each.waitUntilReady();
-    }
+    await Promise.all([queue.waitUntilReady(), converting.waitUntilReady()]);
     return {
       name,
       address,

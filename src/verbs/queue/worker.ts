@@ -92,8 +92,8 @@ async function work(
       stop.abort(error);
     },
   };
-  const workers = WORK_OF[options.role].map(({ of, act }) =>
-    openWorker(open[of].name, act, options, context),
+  const workers = await Promise.all(
+    WORK_OF[options.role].map(({ of, act }) => readyWorker(open[of].name, act, options, context)),
   );
   const role = options.role === 'both' ? '' : ` (--role ${options.role})`;
   ends.say(
@@ -197,6 +197,24 @@ function openWorker(
   );
   listen(jobs, open, context);
   return jobs;
+}
+
+/**
+ * Opens a worker until it is ready. A worker of BullMQ whose own connection is cut before it is ready never takes a job, also when the server is
+ * there again. After a stop, the worker may not be ready.
+ */
+async function readyWorker(...of: Parameters<typeof openWorker>): Promise<JobWorker> {
+  const { clock, signal } = of[3];
+  for (;;) {
+    const jobs = openWorker(...of);
+    const isReady = await jobs.waitUntilReady().then(
+      () => true,
+      () => false,
+    );
+    if (isReady || signal.aborted) return jobs;
+    await closeWorker(jobs, clock);
+    await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
+  }
 }
 
 /** Counts the requests of the pipeline since the last call. */
