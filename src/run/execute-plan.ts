@@ -67,7 +67,11 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   const folder = session.runFolder;
   const workshop =
     session.pipeline?.workshop ??
-    openWorkshop(join(folder, 'spill'), backingOf(session.paths.root) !== undefined, session);
+    openWorkshop(
+      join(folder, 'spill'),
+      { isToBucket: backingOf(session.paths.root) !== undefined, boundsUnwritten: false },
+      session,
+    );
   const { places } = workshop;
   const writerOf = writersOf(session, workshop, folder);
   const outcomes = new Outcomes(session, run.report);

@@ -98,7 +98,7 @@ describe(`the container${CAN_REPLAY ? '' : ` (${why})`}`, { skip: !CAN_REPLAY },
     chownSync(data, 0, 0);
     const refused = await start(image, data, WEEK, environment()).ended;
     expect(refused.code).toBe(1);
-    expect(refused.stderr).toContain('CRYPTODL_OUT lake cannot be used (no permission)');
+    expect(refused.stderr).toContain('--out lake cannot be used (no permission)');
   });
 
   it('runs the service of compose.yaml at once and every day, and stops it with 143', async () => {

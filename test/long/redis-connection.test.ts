@@ -104,7 +104,7 @@ describe.skipIf(!HAS_REDIS)(`a connection to Redis${NEEDS_REDIS}`, () => {
   it('is refused to a server in cluster mode', async () => {
     const server = await started(['--cluster-enabled', 'yes', '--dir', scratch]);
     expect(await problemOf(server.address)).toBe(
-      `redis-refused: Redis at ${server.address}: the server is part of a Redis Cluster; use a server without cluster mode`,
+      `redis-refused: Redis at ${server.address}: the server is a Sentinel or part of a Redis Cluster; use a server without them`,
     );
   });
 

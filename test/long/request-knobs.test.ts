@@ -41,11 +41,11 @@ function gaps(): number[] {
 describe('the back-off', () => {
   /** The random number of the scene is always a half. */
   it('has the delays of its flags', async () => {
-    const flags = '--retry-delay 1s --retry-factor 3 --retry-max-delay 1m --retry-strategy equal';
+    const flags = '--retry-delay 1s --retry-factor 3 --retry-max-delay 1m --retry-strategy full';
     const result = await run(`--days 1 --retries 2 ${flags}`, [503, 503]);
     expect([result.code, arrivals.length]).toEqual([0, 3]);
     for (const [at, gap] of gaps().entries())
-      expect(Math.abs(gap - (at === 0 ? 750 : 2250))).toBeLessThanOrEqual(3 * EARLY_MS);
+      expect(Math.abs(gap - (at === 0 ? 500 : 1500))).toBeLessThanOrEqual(3 * EARLY_MS);
   });
 });
 

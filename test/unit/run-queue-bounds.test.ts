@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { PartitionPlan } from '../../src/model/task.js';
+import { Places } from '../../src/run/queue/places.js';
 import { plan, queueOf, task } from '../helpers/run-queue.js';
 
 const plansOf = (count: number): PartitionPlan[] =>
@@ -84,6 +85,37 @@ describe('RunQueue bounds the number of living tasks', () => {
       expect(most).toBeLessThanOrEqual(7);
     },
   );
+
+  it('counts the partitions of all queues until they are written, if a killed process loses them', async () => {
+    const places = new Places({ downloads: 3, writers: 8, boundsUnwritten: true });
+    let unwritten = 0;
+    const seen: number[] = [];
+    const make = (): ReturnType<typeof queueOf> =>
+      queueOf(
+        {
+          download: (_, { object }) => {
+            unwritten += 1;
+            seen.push(unwritten);
+            return Promise.resolve(object.key);
+          },
+          write: async (_, received) => {
+            for (let wait = 0; wait < 20; wait += 1) await turn();
+            unwritten -= received.length;
+            return new Map();
+          },
+        },
+        3,
+        8,
+        undefined,
+        places,
+      );
+    await Promise.all([make(), make(), make(), make()].map(({ run }) => run(plansOf(30))));
+    expect(seen).toHaveLength(120);
+    expect(Math.max(...seen)).toBe(3);
+    // A month of 31 daily objects begins, although it has more objects than there are places.
+    await make().run([MONTH]);
+    expect(unwritten).toBe(0);
+  });
 
   it('follows a new limit while it runs', async () => {
     let inFlight = 0;

@@ -46,8 +46,12 @@ export class Pipeline implements SharedParts {
     this.#concurrency = new Concurrency({ choice: concurrency, start: ARCHIVE_START });
     this.#spillFolder = tempPath(tempFolderOf(tempDir, surroundings.home), 'worker');
     const { isToBucket } = request;
-    const shared = { clock, stop, concurrency: this.#concurrency };
-    const workshop = openWorkshop(this.#spillFolder, isToBucket, shared);
+    // Another worker requests the unwritten objects of a killed worker again.
+    const workshop = openWorkshop(
+      this.#spillFolder,
+      { isToBucket, boundsUnwritten: true },
+      { clock, stop, concurrency: this.#concurrency },
+    );
     this.#endWorkshop = workshop.release;
     this.workshop = { ...workshop, release: () => undefined };
   }

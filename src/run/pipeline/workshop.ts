@@ -16,17 +16,20 @@ const MOST_WRITERS = 8;
 /** A writer waits most of its time for the bucket. DuckDB converts for as many writers at a time as there are cores. */
 const WRITERS_TO_BUCKET = 32;
 
-/** `spillFolder`: the folder for data of DuckDB that exceeds its memory. */
+/**
+ * `spillFolder`: the folder for data of DuckDB that exceeds its memory. `boundsUnwritten`: no more
+ * partitions are unwritten than objects may be in flight.
+ */
 export function openWorkshop(
   spillFolder: string,
-  isToBucket: boolean,
+  { isToBucket, boundsUnwritten }: { readonly isToBucket: boolean; readonly boundsUnwritten: boolean },
   { clock, stop, concurrency }: { clock: Clock; stop: AbortController; concurrency: Concurrency },
 ) {
   const engine = createEngine({ tempFolder: spillFolder });
   const writers = isToBucket
     ? withinOpenFiles(WRITERS_TO_BUCKET)
     : withinOpenFiles(Math.min(WRITERS_PER_CORE * cores(), MOST_WRITERS));
-  const places = new Places({ downloads: concurrency.places, writers });
+  const places = new Places({ downloads: concurrency.places, writers, boundsUnwritten });
   concurrency.onChange = (limit) => {
     places.setDownloads(limit);
   };

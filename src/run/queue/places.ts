@@ -8,16 +8,56 @@ const BODY_BYTES = 512 * 1024 * 1024;
 export class Places {
   readonly #downloads: PQueue;
   readonly #writers: PQueue;
+  readonly #boundsUnwritten: boolean;
+  /** Partitions that wait until they may begin, in their order. */
+  readonly #waiting: (() => void)[] = [];
+  /** Partitions that have begun and are not written. */
+  #unwritten = 0;
   #bytes = 0;
   readonly #mostBytes = Math.min(BODY_BYTES, memoryLimitBytes() / 4);
 
-  constructor({ downloads, writers }: { readonly downloads: number; readonly writers: number }) {
+  /** `boundsUnwritten`: no more partitions may be unwritten than there are places for downloads, because a killed process loses them. */
+  constructor({
+    downloads,
+    writers,
+    boundsUnwritten = false,
+  }: {
+    readonly downloads: number;
+    readonly writers: number;
+    readonly boundsUnwritten?: boolean;
+  }) {
     this.#downloads = new PQueue({ concurrency: downloads });
     this.#writers = new PQueue({ concurrency: writers });
+    this.#boundsUnwritten = boundsUnwritten;
   }
 
   setDownloads(limit: number): void {
     this.#downloads.concurrency = limit;
+    this.#beginNext();
+  }
+
+  /** Begins a partition, after the partitions that wait already. Undefined if it may begin at once. */
+  beginPartition(): Promise<void> | undefined {
+    const begun = new Promise<void>((begin) => {
+      this.#waiting.push(begin);
+    });
+    this.#beginNext();
+    return this.#waiting.length === 0 ? undefined : begun;
+  }
+
+  /** To be called when the partition is written, or has failed. */
+  endPartition(): void {
+    this.#unwritten -= 1;
+    this.#beginNext();
+  }
+
+  #beginNext(): void {
+    while (!this.#boundsUnwritten || this.#unwritten < this.#downloads.concurrency) {
+      const begin = this.#waiting.shift();
+      if (begin === undefined) return;
+      this.#unwritten += 1;
+      begin();
+    }
   }
 
   /** Objects in flight, files that are written, and complete partitions that wait for a writer. */

@@ -215,6 +215,8 @@ export class RunQueue<Received> {
       if (task.action.kind !== 'fetch') await this.work.onSettled(prepared, task);
     const groups = this.#groups(prepared);
     if (groups.length === 0) return;
+    const begun = this.#places.beginPartition();
+    if (begun !== undefined) await begun;
     const end = this.work.begin?.(prepared);
     for (const group of groups) {
       for (const task of group) {
@@ -231,6 +233,7 @@ export class RunQueue<Received> {
     void partition.finally(() => {
       this.#partitions.delete(partition);
       end?.();
+      this.#places.endPartition();
       for (const task of prepared.tasks)
         if (task.action.kind === 'fetch') this.#places.giveBack(this.work.bytesOf(task));
     });
