@@ -1,13 +1,13 @@
-import { SharedResources } from '../../src/model/io.js';
-import { Failover } from '../../src/http/retry/fallback-host.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Quota } from '../../src/http/exchange-hosts.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../src/model/fetch.js';
+import { Failover } from '../../src/http/retry/fallback-host.js';
 import { EgressGroup } from '../../src/http/throttle/group.js';
 import type { ThrottleSetup } from '../../src/http/throttle/throttle.js';
+import { SharedResources } from '../../src/model/io.js';
 import { REQUEST, answer, context, refusal } from '../helpers/requests.js';
 import { NO_BANS, throttleOf } from '../helpers/throttles.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
@@ -79,6 +79,7 @@ describe('throttle', () => {
   it.each<[string, Quota, boolean]>([
     ['a rate of ours', { permitsPerSecond: 1, burst: 1 }, false],
     ['a budget of the server', { permits: 1, windowSeconds: 60 }, false],
+    ['a budget that the user made smaller', { permits: 1, windowSeconds: 60, isChosen: true }, true],
     ['a pace of the user', { permitsPerSecond: 100, burst: 1, paces: [{ requests: 1, spanMs: 1000 }] }, true],
     [
       'a pace of the user above the rate',
@@ -448,8 +449,11 @@ describe('the count and the limit of the server', () => {
   });
 
   it.each([
-    ['of the venue, where it is lower', { permits: 100, windowSeconds: 60 }, 60_000, 50],
+    ['of the venue', { permits: 100, windowSeconds: 60 }, 60_000, 50],
     ['of the venue, where it is higher', { permits: 20, windowSeconds: 60 }, 60_000, 50],
+    ['of the user, where it is lower', { permits: 20, windowSeconds: 60, isChosen: true }, 60_000, 20],
+    ['of the venue, where it is lower', { permits: 80, windowSeconds: 60, isChosen: true }, 60_000, 50],
+    ['of the user for another window', { permits: 20, windowSeconds: 60, isChosen: true }, 120_000, 40],
     ['of the rate', { permitsPerSecond: 1000, burst: 300 }, 60_000, 300],
   ])('obeys the limit %s when the venue tells its own', async (_, quota, windowMs, most) => {
     const { clock, throttle, ask, sentTo } = windowed(undefined, { buckets: { spot: quota } });

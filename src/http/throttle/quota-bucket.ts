@@ -257,7 +257,7 @@ export class QuotaBucket implements LimiterTally {
   }
 }
 
-// Limits of the user besides the meter of a bucket: `--request-interval` and `--requests-per-minute`.
+// Limits of the user besides the meter of a bucket: `--request-interval`, `--requests-per-minute`, and `--limits` of a rate.
 
 /** At most `requests` requests in any `spanMs` milliseconds. */
 export interface Pace {

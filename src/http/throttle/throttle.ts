@@ -46,7 +46,7 @@ export interface ThrottleFigures {
 }
 
 interface BucketFigures extends Readonly<LimiterTally> {
-  /** The waits were mostly for a limit that the user set. */
+  /** The waits were mostly for a limit that the user set, or the user set the limit of the bucket. */
   readonly isChosen: boolean;
 }
 
@@ -76,7 +76,8 @@ export class Throttle {
   get figures(): ThrottleFigures {
     const buckets = [...this.#tallies].flatMap(([name, { waits, waitedMs, refusals }]) => {
       if (waits + refusals === 0) return [];
-      const isChosen = this.#of(name).bucket.isPaced;
+      const { bucket, quota } = this.#of(name);
+      const isChosen = bucket.isPaced || ('permits' in quota && quota.isChosen === true);
       return [[name, { waits, waitedMs: Math.round(waitedMs), refusals, isChosen }] as const];
     });
     const sum = (of: 'waits' | 'waitedMs' | 'refusals'): number =>
@@ -104,10 +105,13 @@ export class Throttle {
     return group === undefined ? {} : { group: group.state };
   }
 
-  /** Takes the limit that the exchange reports. It replaces the configured limit. */
+  /** Takes the limit that the exchange reports. It replaces the configured limit, unless the user chose a lower one. */
   setBudget(bucket: string, budget: Budget): void {
-    const { window } = this.#of(bucket);
-    if (window !== undefined) window.budget = budget;
+    const { window, quota } = this.#of(bucket);
+    if (window === undefined || !('permits' in quota)) return;
+    const chosen = (quota.permits / (quota.windowSeconds * 1000)) * budget.windowMs;
+    const permits = quota.isChosen === true ? Math.min(budget.permits, Math.floor(chosen)) : budget.permits;
+    window.budget = { ...budget, permits };
   }
 
   /** Pauses a bucket after a refusal that another program got. Requests for which the pause is too long are refused. */
