@@ -15,8 +15,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { makeArchive } from '../../scripts/synthetic-archive.js';
 import { acquireLock } from '../../src/lake/lock.js';
 import { systemClock } from '../../src/model/clock.js';
+import { startArchive } from '../helpers/archive.js';
 import { cryptodl, cryptodlProcess } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';
 import { exportsOf, filesOf, linesOf } from '../helpers/exports.js';
@@ -891,6 +893,36 @@ describe('data that the lake lacks', () => {
     const lost = await exported('csv', lake, target, '--require-complete');
     expect(lost.code).toBe(4);
     expect(lost.stderr).toContain('the lake lacks um klines 1h BTCUSDT');
+  });
+});
+
+describe('a symbol without rows for 30 days or more', () => {
+  it('between others is named, because the name may stand for another asset', async () => {
+    const archive = scene.newFolder();
+    for (const [from, to] of [
+      ['2024-01-01', '2024-01-05'],
+      ['2024-02-05', '2024-02-10'],
+    ] as const)
+      makeArchive(archive, {
+        ...DAYS,
+        from,
+        to,
+        market: 'um',
+        dataset: 'klines',
+        interval: '1h',
+        symbols: ['BTCUSDT'],
+      });
+    const served = await startArchive(archive);
+    const flags = `-m um -i 1h -s BTCUSDT --from 2024-01-01 --to 2024-02-10 --archive-url ${served.url}`;
+    const { lake } = await scene.vision(flags);
+    await served.close();
+    const warning = 'no rows for 30 days or more between others';
+    const both = await exported('csv', lake, newTarget());
+    expect(both.stderr).toContain(`warning: BTCUSDT: ${warning}`);
+    for (const range of ['--from 2024-02-01 --to 2024-02-10', '--from 2024-01-01 --to 2024-02-04']) {
+      const { stderr } = await exported('csv', lake, newTarget(), ...range.split(' '));
+      expect([range, stderr]).toEqual([range, expect.not.stringContaining(warning) as string]);
+    }
   });
 });
 

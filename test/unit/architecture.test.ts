@@ -115,7 +115,7 @@ const LINES: Readonly<Record<string, number>> = {
   'verbs/check': 150,
   'verbs/coverage': 500,
   'verbs/doctor': 700,
-  'verbs/export': 1550,
+  'verbs/export': 1600,
   'verbs/list': 400,
   'verbs/metrics': 100,
   'verbs/plot': 900,

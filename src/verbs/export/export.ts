@@ -20,6 +20,7 @@ import { LEAN } from './lean.js';
 import { NAUTILUS } from './nautilus-script.js';
 import { TARDIS } from './tardis.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
+import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
 import { readableStates } from '../../plan/select/held-series.js';
 import { gapText } from '../../lake/catalogue/series-table.js';
 
@@ -235,6 +236,11 @@ async function tellLacking({ io, resolved }: Command, given: Export): Promise<bo
     if (lacking.length > MOST_LINES) lines.splice(MOST_LINES, lines.length, `the lake lacks data of ${more}`);
     printLines(io.stderr, [...lines, `all gaps: cryptodl coverage${lakeFlag(root)}`]);
   }
+  const twice = new Set([...covered.values()].filter(isListedTwice).map(({ series }) => series.symbol));
+  if (twice.size > 0)
+    request.observer.warn(
+      `${listText(twice)}: no rows for 30 days or more between others; after a second listing under the same name, prices do not continue`,
+    );
   const events = lacking.map(([series, gaps]) => ({ event: 'lacking', ...series, gaps }));
   if (json && engine.script === undefined) await writeData(io, events);
   if (!requireComplete || lacking.length + unread.length === 0) return true;
@@ -245,4 +251,10 @@ async function tellLacking({ io, resolved }: Command, given: Export): Promise<bo
 function missingOf(covered: SeriesStates | undefined): string[] {
   if (covered === undefined) return ['all rows: the lake has no Parquet or CSV files of it that can be read'];
   return covered.gaps.filter(({ isMissing }) => isMissing).map((gap) => gapText(gap, covered));
+}
+
+/** Whether the series has no rows for 30 days or more, and rows before and after. */
+function isListedTwice({ first = '', last = '', dayStartSeconds, gaps }: SeriesStates): boolean {
+  const [start = NaN, end = NaN] = [first, last].map((iso) => Date.parse(iso) / 1000 - dayStartSeconds);
+  return gaps.some(({ from, to }) => to - from >= 30 * DAY_SECONDS && from > start && to <= end);
 }
