@@ -39,7 +39,7 @@ export interface ExchangeSpec
   readonly markets: Readonly<Record<Market, MarketSpec>>;
 }
 
-/** Throws a RangeError for a dataset without a description. test/unit/exchange-spec.test.ts checks the other references between the files of config/. */
+/** Throws a RangeError for a dataset without a description. test/unit/exchange/exchange-spec.test.ts checks the other references between the files of config/. */
 export function exchangeSpecOf(
   { intervals, markets, dayStartHours, ...exchange }: ExchangeFacts,
   datasets: Readonly<Record<string, DatasetFacts>>,

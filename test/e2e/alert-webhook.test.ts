@@ -1,4 +1,4 @@
-/** `--alert-webhook` through the program. test/unit/webhook.test.ts has its retries and time limit. */
+/** `--alert-webhook` through the program. test/unit/run/webhook.test.ts has its retries and time limit. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';

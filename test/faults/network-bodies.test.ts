@@ -120,7 +120,7 @@ const CUT: readonly Lie[] = [
   {
     id: 'N11',
     fault: 'a body that trickles, a byte every 50 ms',
-    // The floor of 1 KiB/s needs its 30 s, which no flag shortens: test/unit/timeout.test.ts has it on a virtual clock.
+    // The floor of 1 KiB/s needs its 30 s, which no flag shortens: test/unit/http/timeout.test.ts has it on a virtual clock.
     code: 'total-timeout',
     flags: ['--total-timeout', '1500ms'],
     tell: (response, object) => {

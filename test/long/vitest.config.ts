@@ -5,7 +5,7 @@ export default tier('long', {
   include: [
     'test/long/**/*.test.ts',
     'test/e2e/{proof,proof-of-cron,bars-rebuild}.test.ts',
-    'test/unit/{simulation,concurrency,resume,lock,priority.property,check-rows.property,direct-copy.property,unzip.property,undone-commits.property}.test.ts',
+    'test/unit/**/{simulation,concurrency,resume,lock,priority.property,check-rows.property,direct-copy.property,unzip.property,undone-commits.property}.test.ts',
   ],
   // On two cores: most of these suites wait for real seconds.
   maxWorkers: 3,

@@ -213,6 +213,13 @@ describe('src', () => {
     );
   });
 
+  it('has its unit tests in folders with the names of its rooms', () => {
+    const folders = readdirSync(join(SRC, '../test/unit'), { withFileTypes: true }).filter((entry) =>
+      entry.isDirectory(),
+    );
+    expect(folders.map(({ name }) => name).filter((name) => !(name in NUMBERS))).toEqual([]);
+  });
+
   it('has no more lines in a room than the table says, and not many fewer', () => {
     const lines: Record<string, number> = {};
     for (const file of files) lines[unitOf(file.path)] = (lines[unitOf(file.path)] ?? 0) + file.lines;

@@ -1,0 +1,60 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { Outcomes } from '../../../src/run/write-objects.js';
+import type { Session } from '../../../src/run/session.js';
+import { lakePaths } from '../../../src/lake/layout.js';
+import { Counters } from '../../../src/model/counters.js';
+import type { PartitionPlan } from '../../../src/model/task.js';
+import type { ReceivedObject } from '../../../src/convert/csv-input.js';
+import type { PartitionWriter, WriteResult } from '../../../src/lake/write/writer.js';
+import type { FailureReport } from '../../../src/run/report/failure-report.js';
+import { loadBinance } from '../../../src/exchange/binance/binance.js';
+import { received } from '../../helpers/conversion.js';
+import { scratchFolder } from '../../helpers/folders.js';
+
+const scratch = scratchFolder();
+
+/** Passes the objects to a writer. */
+async function write(objects: readonly ReceivedObject[]): Promise<void> {
+  const paths = lakePaths(join(scratch, 'lake'));
+  const result: WriteResult = {
+    written: new Map(objects.map(({ object }) => [object.key, { rows: 1 }])),
+    failed: new Map(),
+    files: 0,
+    bytes: 0,
+    duplicatesAcross: 0,
+    overlaps: [],
+  };
+  const session = {
+    paths,
+    exchange: loadBinance(),
+    tally: new Counters(),
+    options: { verify: 'none' },
+    tell: () => Promise.resolve(),
+  };
+  const outcomes = new Outcomes(session as unknown as Session, undefined as unknown as FailureReport);
+  const writer = { write: () => Promise.resolve(result) } as unknown as PartitionWriter;
+  await outcomes.write(writer, { series: {} } as PartitionPlan, objects, new Map());
+}
+
+describe('the bodies of written objects', () => {
+  it('leave the memory, because the queue keeps finished jobs', async () => {
+    const object = {
+      ...received('2024-01-15', 'rows'),
+      zip: { kind: 'memory', bytes: Buffer.from('zip') } as const,
+    };
+    await write([object]);
+    expect([object.zip.bytes, object.csv]).toEqual([
+      Buffer.alloc(0),
+      { kind: 'memory', bytes: Buffer.alloc(0) },
+    ]);
+  });
+
+  it('leave the disk', async () => {
+    const path = join(scratch, 'rows.csv');
+    const object = received('2024-01-15', 'rows', path);
+    await write([object]);
+    expect(existsSync(path)).toBe(false);
+  });
+});
