@@ -112,7 +112,7 @@ export function coverage(
   hooks: Hooks = {},
 ): ItemsWithSummary<SeriesCoverage, CoverageSummary> {
   return lakeCall('coverage', options, hooks, async function* (request) {
-    const { coverSelected } = await import('./run/cover-selected.js');
+    const { coverSelected } = await import('./run/verdict/cover-selected.js');
     const { seriesRecord } = await import('./verbs/coverage/print-coverage.js');
     const { covered, found, periodOf } = await coverSelected(request);
     for await (const one of covered) yield seriesRecord(one, periodOf(one));
@@ -160,7 +160,7 @@ export function sql(query: string, options: SqlOptions = {}, hooks: Hooks = {}):
   if (typeof query !== 'string')
     throw libraryError(usage('sql takes a query and an object of options', callOf('sql')));
   return lakeCall('sql', options, hooks, async function* (request) {
-    const { queryLake } = await import('./run/query-lake.js');
+    const { queryLake } = await import('./run/verb/query-lake.js');
     const result = await queryLake(query, request);
     try {
       const names = result.columns.map(({ name }) => name);

@@ -1,6 +1,6 @@
 /** The command objects of `completion`, `man`: flags, help and what they do. */
 import { BASE_EXITS } from '../plan/options/verb-spec.js';
-import type { VerbCommand } from '../run/verb.js';
+import type { VerbCommand } from '../run/verb/verb.js';
 
 export const completionVerb = {
   name: 'completion',

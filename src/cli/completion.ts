@@ -5,7 +5,7 @@ import { flagSpec, isSwitch } from '../plan/options/flags.js';
 import { flagFor, flagsOf } from '../plan/options/verb-spec.js';
 import type { VerbSpec, VerbSpecs } from '../plan/options/verb-spec.js';
 import { choice } from '../plan/options/parsers.js';
-import type { OfflineCommand } from '../run/verb.js';
+import type { OfflineCommand } from '../run/verb/verb.js';
 import { writeText } from '../terminal/write-data.js';
 
 const BASH = `# bash completion for cryptodl; made by: cryptodl completion bash

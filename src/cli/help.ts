@@ -7,7 +7,7 @@ import type { FlagName } from '../plan/options/flags.js';
 import { flagFor, flagsOf, RUN_EXITS, shownDefault } from '../plan/options/verb-spec.js';
 import type { ExitTexts, VerbSpec, VerbSpecs } from '../plan/options/verb-spec.js';
 import { fitted, wrap } from '../text/wrap.js';
-import type { OfflineCommand } from '../run/verb.js';
+import type { OfflineCommand } from '../run/verb/verb.js';
 import { writeText } from '../terminal/write-data.js';
 
 /** `brief`: the text of `--help`; `all`: the text of `--help-all`. */

@@ -20,7 +20,7 @@ export async function* onLake<Item, Summary, Request extends LakeRequest>(
   const { resolved: asGiven, surroundings, clock, observer } = request;
   await removeLeftovers(tempFolderOf(asGiven.options.tempDir, surroundings.home));
   if (!isLakeAddress(asGiven.options.out)) return yield* act(request);
-  const { Mirrors } = await import('../run/open-mirrors.js');
+  const { Mirrors } = await import('../run/verb/open-mirrors.js');
   const { s3Credentials } = hooks;
   const mirrors = new Mirrors(verb, () => ({
     clock,

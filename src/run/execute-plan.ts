@@ -24,15 +24,15 @@ import { lakeFlag, shellWord, shownPath } from '../text/printable.js';
 import { createPartitionWriter } from '../lake/write/partition-writer.js';
 import type { PartitionWriter, WriterContext } from '../lake/write/writer.js';
 import { createZipWriter } from '../lake/write/zip-writer.js';
-import { countObjectRows, downloadObject, memoryOf } from './download-object.js';
-import type { DownloadContext } from './download-object.js';
-import { memoryOfRest, RestDownloads } from './download-rest.js';
-import type { MonthsFromDays } from './months-from-days.js';
-import { writable } from './open-lake.js';
-import type { Session } from './session.js';
-import { openWorkshop } from './pipeline/workshop.js';
-import type { Workshop } from './pipeline/workshop.js';
-import { Outcomes } from './write-objects.js';
+import { countObjectRows, downloadObject, memoryOf } from './objects/download-object.js';
+import type { DownloadContext } from './objects/download-object.js';
+import { memoryOfRest, RestDownloads } from './objects/download-rest.js';
+import type { MonthsFromDays } from './partitions/months-from-days.js';
+import { writable } from './session/open-lake.js';
+import type { Session } from './session/session.js';
+import { openWorkshop } from './session/workshop.js';
+import type { Workshop } from './session/workshop.js';
+import { Outcomes } from './partitions/write-objects.js';
 
 export interface PlannedRun {
   readonly plan: Plan;

@@ -18,16 +18,16 @@ import { bytesText, countText, durationText } from '../model/units.js';
 import { dayText } from '../model/calendar.js';
 import { ofShard, requestNotes } from '../plan/select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
-import { Recorder } from './leave-record.js';
-import { closeLake, openLake } from './open-lake.js';
-import { reportPlace, runHeader } from './open-report.js';
-import type { ReportedRun } from './open-report.js';
+import { Recorder } from './monitor/leave-record.js';
+import { closeLake, openLake } from './session/open-lake.js';
+import { reportPlace, runHeader } from './report/open-report.js';
+import type { ReportedRun } from './report/open-report.js';
 import { continueOrders } from '../plan/select/continue-orders.js';
 import { addOrders, noteStarts, withOrders } from '../lake/orders.js';
 import type { AskedOrder, OrderChange } from '../lake/orders.js';
 import { refuseEnded } from '../plan/select/select-datasets.js';
-import type { openSession, Session, SessionRequest } from './session.js';
-import { selectFailures } from './select-failures.js';
+import type { openSession, Session, SessionRequest } from './session/session.js';
+import { selectFailures } from './report/select-failures.js';
 import type { RunSelection } from '../plan/select/selection.js';
 import { findDataset } from '../exchange/exchange-spec.js';
 
@@ -187,7 +187,7 @@ async function execute(
 /** The end of a run with the holes of all its series, in place of those of its objects. Jobs of a queue have other runs beside them. */
 async function judgedStrictly(session: Session, selection: RunSelection, end: RunEnd): Promise<RunEnd> {
   if (end.ended !== undefined || session.pipeline !== undefined) return end;
-  const { countLacking } = await import('./lacking-series.js');
+  const { countLacking } = await import('./verdict/lacking-series.js');
   const holes = await countLacking(session, selection);
   return { ...end, status: { ...end.status, holes, partial: 0 } };
 }
@@ -275,7 +275,7 @@ async function selectionOf(
 
 /** Loads the session late: Node opens all statically imported files at once, and the process may have a low limit of open files. */
 async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Session> {
-  const { openSession } = await import('./session.js');
+  const { openSession } = await import('./session/session.js');
   const session = openSession(request);
   session.live.enter('selecting');
   try {
@@ -293,7 +293,7 @@ async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Se
 async function waitUntilPublished(session: Session, selection: RunSelection): Promise<void> {
   if (session.options.waitForPublication === undefined) return;
   session.live.enter('waiting-for-publication');
-  const { waitForPublication } = await import('./wait-for-publication.js');
+  const { waitForPublication } = await import('./objects/wait-for-publication.js');
   await session.live.pause(() => waitForPublication(session, selection));
 }
 

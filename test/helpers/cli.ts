@@ -8,7 +8,7 @@ import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { refuseOldBuild } from './built.js';
 import type { IdleClock } from './idle-clock.js';
-import type { LoadExchange } from '../../src/run/verb.js';
+import type { LoadExchange } from '../../src/run/verb/verb.js';
 import { runWithin } from './run-within.js';
 
 refuseOldBuild();

@@ -2,7 +2,7 @@
 import { Socket } from 'node:net';
 import { Readable, Writable } from 'node:stream';
 import type { Worker } from 'node:worker_threads';
-import type { LoadExchange } from '../../src/run/verb.js';
+import type { LoadExchange } from '../../src/run/verb/verb.js';
 import type { Io } from '../../src/model/io.js';
 import { openFiles } from './folders.js';
 import type { IdleClock } from './idle-clock.js';

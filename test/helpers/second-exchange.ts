@@ -10,7 +10,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { createGunzip, gzipSync } from 'node:zlib';
-import type { LoadExchange } from '../../src/run/verb.js';
+import type { LoadExchange } from '../../src/run/verb/verb.js';
 import type { ColumnSpec, HaltFacts } from '../../src/exchange/facts.js';
 import type {
   Archive,

@@ -3,7 +3,7 @@ import { strict as assert } from 'node:assert';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Body, Fetch } from '../../src/model/fetch.js';
-import { downloadObject } from '../../src/run/download-object.js';
+import { downloadObject } from '../../src/run/objects/download-object.js';
 import type { PartitionPlan } from '../../src/model/task.js';
 import { verify } from '../../src/http/transport/verify-body.js';
 import { unzip } from '../../src/exchange/zip/unzip.js';

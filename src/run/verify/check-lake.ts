@@ -14,7 +14,7 @@ import { listSeries, walkLake } from '../../lake/walk-lake.js';
 import type { LoosePath, SeriesFolder } from '../../lake/walk-lake.js';
 import { createEngine } from '../../convert/duckdb.js';
 import type { HeldSelection } from '../../plan/select/held-series.js';
-import type { Session } from '../session.js';
+import type { Session } from '../session/session.js';
 import { FORMATS, seriesName } from '../../model/task.js';
 import { moveToQuarantine, quarantineLines, rewriteManifest } from '../../lake/quarantine.js';
 import { appendManifest } from '../../lake/manifest.js';

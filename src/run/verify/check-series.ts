@@ -1,7 +1,7 @@
 /** Checks one series: each manifest line, each file against its lines, and files that no line names. */
 import { basename, dirname, join } from 'node:path';
 import type { Engine } from '../../convert/duckdb.js';
-import type { Session } from '../session.js';
+import type { Session } from '../session/session.js';
 import { inspectRows } from '../../convert/inspect-rows.js';
 import { CryptodlError, errnoOf } from '../../model/errors.js';
 import type { ObjectKeys } from '../../lake/check-manifest-line.js';

@@ -1,7 +1,7 @@
 /** `cryptodl repair`: fixes the lake, then plans the lost objects and the missing days like any other run. */
 import { heldCuts } from '../../lake/catalogue/day-states.js';
 import { rangesOf, spansOf } from '../../lake/catalogue/spans.js';
-import type { Session } from '../session.js';
+import type { Session } from '../session/session.js';
 import type { Absences } from '../../lake/absences.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';

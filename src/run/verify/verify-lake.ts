@@ -1,8 +1,8 @@
 /** Checks the selected series of a lake, under the lock when it fixes, and counts the findings. */
 import { join } from 'node:path';
-import { openLake } from '../open-lake.js';
-import { openSession } from '../session.js';
-import type { Session } from '../session.js';
+import { openLake } from '../session/open-lake.js';
+import { openSession } from '../session/session.js';
+import type { Session } from '../session/session.js';
 import type { LakePaths } from '../../lake/layout.js';
 import { refuseLinkedFolders } from '../../lake/layout.js';
 import { entryAt } from '../../files/path-checks.js';

@@ -14,8 +14,8 @@ import { archivedColumns, findDataset, isArchived } from '../../exchange/exchang
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { ReadObjects } from '../../convert/read-objects.js';
-import { downloadObject, releaseBodies } from '../../run/download-object.js';
-import type { Session } from '../../run/session.js';
+import { downloadObject, releaseBodies } from '../../run/objects/download-object.js';
+import type { Session } from '../../run/session/session.js';
 import { quoteName } from '../../convert/sql.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';

@@ -1,6 +1,6 @@
 /** `cryptodl audit`: prints findings about the archive, or about the lake against REST; with --prefer daily, rebuilds faulty months of the lake from daily objects. */
-import { forEachItem, progressPrinter, withSignals } from '../../run/look-up.js';
-import type { LookUp } from '../../run/look-up.js';
+import { forEachItem, progressPrinter, withSignals } from '../../run/verb/look-up.js';
+import type { LookUp } from '../../run/verb/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import { runAndPrint, withLog } from '../../run/download.js';
 import { openLogOf } from '../../run/report/log.js';
@@ -13,8 +13,8 @@ import type { Options } from '../../plan/options/flags.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { printLines } from '../../text/printable.js';
 import { verbEngine } from '../../convert/duckdb.js';
-import { openSession } from '../../run/session.js';
-import type { Session } from '../../run/session.js';
+import { openSession } from '../../run/session/session.js';
+import type { Session } from '../../run/session/session.js';
 import { makeTempFolder } from '../../files/temp-files.js';
 import { refuseFile } from '../../lake/layout.js';
 import { usage } from '../../model/errors.js';

@@ -1,6 +1,6 @@
 /** `cryptodl bars`: makes bars from rows of the lake. Sends no request. */
-import { progressPrinter, withSignals } from '../../run/look-up.js';
-import type { Command } from '../../run/verb.js';
+import { progressPrinter, withSignals } from '../../run/verb/look-up.js';
+import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
@@ -26,9 +26,9 @@ import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { createEngine } from '../../convert/duckdb.js';
 import type { Engine } from '../../convert/duckdb.js';
-import { closeLake, openLake } from '../../run/open-lake.js';
-import { openSession } from '../../run/session.js';
-import type { LakeParts, Session } from '../../run/session.js';
+import { closeLake, openLake } from '../../run/session/open-lake.js';
+import { openSession } from '../../run/session/session.js';
+import type { LakeParts, Session } from '../../run/session/session.js';
 import { backingOf } from '../../files/backing.js';
 import { seriesFolder } from '../../lake/layout.js';
 import { writeNotice } from '../../lake/notice.js';

@@ -1,7 +1,7 @@
 /** The command object of `bars`: flags, help and what it does. */
 import { BUCKET_FLAGS, OF_HELD_SERIES, RANGE_FLAGS, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 export const barsVerb = {
   name: 'bars',

@@ -17,7 +17,7 @@ import { basename, join } from 'node:path';
 import { isoInstant } from '../../convert/row-times.js';
 import { readFooter } from '../../convert/parquet-footer.js';
 import { copyTo } from '../../convert/statements.js';
-import type { LakeParts, Session } from '../../run/session.js';
+import type { LakeParts, Session } from '../../run/session/session.js';
 import { commitFiles } from '../../lake/commit-journal.js';
 import type { HeldObjects } from '../../lake/held-objects.js';
 import { seriesFolder, stagingFolder } from '../../lake/layout.js';

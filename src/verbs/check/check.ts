@@ -1,6 +1,6 @@
 /** `cryptodl check`: prints the verdict about a lake, its orders compared with what it holds. Sends no request. */
-import { withSignals } from '../../run/look-up.js';
-import type { LookUp } from '../../run/look-up.js';
+import { withSignals } from '../../run/verb/look-up.js';
+import type { LookUp } from '../../run/verb/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import { amountsText, percentText } from '../../lake/catalogue/series-table.js';
 import { refuseFile } from '../../lake/layout.js';

@@ -3,7 +3,7 @@ import * as parse from '../../plan/options/parsers.js';
 import { BUCKET_FLAGS, OF_HELD_FILES, RANGE_FLAGS, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
 import { GRAINS } from '../../plan/options/periods.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 export const coverageVerb = {
   name: 'coverage',

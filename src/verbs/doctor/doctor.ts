@@ -1,6 +1,6 @@
 /** `cryptodl doctor`: starts the checks at once, and prints a table with a row for each result, in a fixed order. */
-import { withSignals } from '../../run/look-up.js';
-import type { LookUp } from '../../run/look-up.js';
+import { withSignals } from '../../run/verb/look-up.js';
+import type { LookUp } from '../../run/verb/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { printable, printLines, absolutePath, shownPath } from '../../text/printable.js';

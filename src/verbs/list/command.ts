@@ -2,7 +2,7 @@
 import { ARCHIVED, RANGE_FLAGS, REQUEST_FLAGS, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
 import { LISTS } from '../../plan/options/periods.js';
 import { BASE_EXITS, LIMIT_EXIT } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 export const listVerb = {
   name: 'list',

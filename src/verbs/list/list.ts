@@ -1,9 +1,9 @@
 /** `cryptodl list markets|datasets|symbols|periods`: prints one item per line. */
 import { listName } from '../../plan/options/periods.js';
 import type { ListName } from '../../plan/options/periods.js';
-import { forEachItem, withSignals } from '../../run/look-up.js';
-import type { LookUp } from '../../run/look-up.js';
-import type { Command } from '../../run/verb.js';
+import { forEachItem, withSignals } from '../../run/verb/look-up.js';
+import type { LookUp } from '../../run/verb/look-up.js';
+import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { withLog } from '../../run/download.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -11,8 +11,8 @@ import { numberText, bytesText } from '../../model/units.js';
 import { printable, printLines, tabbed } from '../../text/printable.js';
 import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
-import { openSession } from '../../run/session.js';
-import type { Session } from '../../run/session.js';
+import { openSession } from '../../run/session/session.js';
+import type { Session } from '../../run/session/session.js';
 import { dayText, periodText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { ArchiveObject, Cadence, Market, Series, Period } from '../../model/task.js';

@@ -10,7 +10,7 @@ import {
   STATISTICS,
 } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 export const metricsVerb = {
   name: 'metrics',

@@ -1,7 +1,7 @@
 /** The command object of `plot`: flags, help and what it does. */
 import { BUCKET_FLAGS, IN_SYSTEM_FOLDER, OF_HELD_SERIES, RANGE_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 export const plotVerb = {
   name: 'plot',

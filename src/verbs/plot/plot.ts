@@ -2,8 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import type { Gap } from '../../lake/catalogue/gap.js';
-import { withSignals } from '../../run/look-up.js';
-import type { Command } from '../../run/verb.js';
+import { withSignals } from '../../run/verb/look-up.js';
+import type { Command } from '../../run/verb/verb.js';
 import { hasColour, writeData, writeText } from '../../terminal/write-data.js';
 import { dayOf, startOfDay } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';

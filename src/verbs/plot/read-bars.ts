@@ -6,7 +6,7 @@ import { dayOf } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { tableName } from '../../lake/catalogue/views.js';
-import { queryLake } from '../../run/query-lake.js';
+import { queryLake } from '../../run/verb/query-lake.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { ChartColumns } from './choose-series.js';
 import type { TimeGrid, TimeRange } from './time-grid.js';

@@ -10,7 +10,7 @@ import {
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, REDIS_EXIT } from '../../plan/options/verb-spec.js';
 import type { ExitTexts } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 /** With `--wait`, `enqueue` ends with the code of the download. */
 const QUEUE_EXITS = {

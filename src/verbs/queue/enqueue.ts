@@ -1,8 +1,8 @@
 /** `cryptodl enqueue vision|metrics`: the selected series of a download as jobs of a queue. */
-import { withSignals } from '../../run/look-up.js';
-import type { Command } from '../../run/verb.js';
+import { withSignals } from '../../run/verb/look-up.js';
+import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
-import { openSession } from '../../run/session.js';
+import { openSession } from '../../run/session/session.js';
 import type { AskedOrder } from '../../lake/orders.js';
 import { dayOf, dayText, monthOf, monthStart, parseDay } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';

@@ -2,7 +2,7 @@
 import { writeData } from '../../terminal/write-data.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { countText, durationText, listText, numberText } from '../../model/units.js';
-import type { OfflineCommand } from '../../run/verb.js';
+import type { OfflineCommand } from '../../run/verb/verb.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
 import { failureOf } from './job-data.js';

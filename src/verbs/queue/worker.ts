@@ -1,7 +1,7 @@
 /** `cryptodl worker`: does the jobs of a queue, several at a time, over one set of requests and limits. */
 import { hostname } from 'node:os';
-import type { Command } from '../../run/verb.js';
-import { Pipeline } from '../../run/pipeline/pipeline.js';
+import type { Command } from '../../run/verb/verb.js';
+import { Pipeline } from '../../run/session/pipeline.js';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';
 import { exitCode } from '../../model/exit-code.js';

@@ -2,7 +2,7 @@
 import { localFolder } from '../../plan/options/addresses.js';
 import { BUCKET_FLAGS, OF_HELD_SERIES, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 export const removeVerb = {
   name: 'remove',

@@ -1,10 +1,10 @@
 /** `cryptodl remove`: drops series with their data, or orders. Without `--yes` it prints what it would remove. */
-import { withSignals } from '../../run/look-up.js';
-import type { Command } from '../../run/verb.js';
+import { withSignals } from '../../run/verb/look-up.js';
+import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
-import { openLake } from '../../run/open-lake.js';
-import { openSession } from '../../run/session.js';
-import type { Session } from '../../run/session.js';
+import { openLake } from '../../run/session/open-lake.js';
+import { openSession } from '../../run/session/session.js';
+import type { Session } from '../../run/session/session.js';
 import { refuseLinkedFolders, FOLDERS, lakePaths, seriesFolder } from '../../lake/layout.js';
 import type { LakePaths } from '../../lake/layout.js';
 import { layerName, seriesName, FORMATS } from '../../model/task.js';

@@ -1,7 +1,7 @@
 /** The command object of `repair`: flags, help and what it does. */
 import { BUCKET_FLAGS, DOWNLOAD_FLAGS, OF_HELD_FILES, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 export const repairVerb = {
   name: 'repair',

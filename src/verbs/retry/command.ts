@@ -1,7 +1,7 @@
 /** The command object of `retry`: flags, help and what it does. */
 import { BUCKET_FLAGS, DOWNLOAD_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { Started, VerbCommand } from '../../run/verb.js';
+import type { Started, VerbCommand } from '../../run/verb/verb.js';
 import type { RetryJobs } from './retry.js';
 
 /** `retryJobs` belongs to the verbs of the queue. */

@@ -4,10 +4,10 @@ import type { Io } from '../../model/io.js';
 import type { Options } from '../../plan/options/flags.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
 import { download } from '../../run/download.js';
-import { pastRun, readReport } from '../../run/past-runs.js';
-import { lastReportOf } from '../../run/select-failures.js';
-import { printOptions, removeTempFiles, withLakes, withResolved } from '../../run/start-verb.js';
-import type { Started } from '../../run/verb.js';
+import { pastRun, readReport } from '../../run/report/past-runs.js';
+import { lastReportOf } from '../../run/report/select-failures.js';
+import { printOptions, removeTempFiles, withLakes, withResolved } from '../../run/verb/start-verb.js';
+import type { Started } from '../../run/verb/verb.js';
 
 export type RetryJobs = (options: Options, io: Io) => Promise<ExitCode>;
 

@@ -1,7 +1,7 @@
 /** The command object of `run`: flags, help and what it does. */
 import { BUCKET_FLAGS, RUN_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 /** The file of `run` sets the preset of each job. */
 const OF_JOB = { unset: 'from the preset of the job' } as const;

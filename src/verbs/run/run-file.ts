@@ -1,9 +1,9 @@
 /** `cryptodl run FILE`: the jobs of a file. */
 import type { ExitCode } from '../../model/exit-code.js';
-import { readJobs } from '../../run/jobs.js';
-import { runLocally } from '../../run/run-jobs.js';
-import { printOptions, removeTempFiles, withLakes } from '../../run/start-verb.js';
-import type { Started } from '../../run/verb.js';
+import { readJobs } from '../../run/jobs/jobs.js';
+import { runLocally } from '../../run/jobs/run-jobs.js';
+import { printOptions, removeTempFiles, withLakes } from '../../run/verb/start-verb.js';
+import type { Started } from '../../run/verb/verb.js';
 import { printLines } from '../../text/printable.js';
 
 export async function runFile(started: Started): Promise<ExitCode> {

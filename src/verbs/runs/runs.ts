@@ -9,7 +9,7 @@ import { fateText, isRunning, ofStart, runName, selectionOf } from '../../run/mo
 import { readRuns, readStarts } from '../../run/monitor/run-record.js';
 import type { RunRecord, RunStart } from '../../run/monitor/run-record.js';
 import { homeOf } from '../../files/environment.js';
-import type { OfflineCommand } from '../../run/verb.js';
+import type { OfflineCommand } from '../../run/verb/verb.js';
 import {
   absolutePath,
   commandLine,

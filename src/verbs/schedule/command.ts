@@ -1,6 +1,6 @@
 /** The command object of `schedule`: flags, help and what it does. */
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 export const scheduleVerb = {
   name: 'schedule',

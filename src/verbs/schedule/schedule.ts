@@ -1,12 +1,12 @@
 /** `cryptodl schedule -- COMMAND`: prints the command as a crontab line and as systemd units. */
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import type { Command } from '../../run/verb.js';
+import type { Command } from '../../run/verb/verb.js';
 import { layersOf } from '../../plan/options/option-layers.js';
 import { printError } from '../../terminal/print-error.js';
 import { writeText } from '../../terminal/write-data.js';
-import { checkRequest, readJobs } from '../../run/jobs.js';
-import { pastRun, readReport } from '../../run/past-runs.js';
+import { checkRequest, readJobs } from '../../run/jobs/jobs.js';
+import { pastRun, readReport } from '../../run/report/past-runs.js';
 import { toCryptodlError, usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';

@@ -1,7 +1,7 @@
 /** The command object of `schema`: flags, help and what it does. */
 import { MARKETS } from '../../exchange/names.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 export const schemaVerb = {
   name: 'schema',

@@ -1,7 +1,7 @@
 /** `cryptodl schema DATASET`: prints the columns of a dataset with type, unit and meaning, and notes about its files. */
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
-import type { Command } from '../../run/verb.js';
+import type { Command } from '../../run/verb/verb.js';
 import { dataset as parseDataset } from '../../plan/options/parsers.js';
 import { namesOf } from '../../plan/options/resolve.js';
 import type { Resolved } from '../../plan/options/resolve.js';

@@ -1,7 +1,7 @@
 /** `cryptodl sql`: prints the result of a query on the lake, as a table on a terminal, else as CSV or NDJSON. */
 import { statSync } from 'node:fs';
-import { requestOf, withSignals } from '../../run/look-up.js';
-import type { Command } from '../../run/verb.js';
+import { requestOf, withSignals } from '../../run/verb/look-up.js';
+import type { Command } from '../../run/verb/verb.js';
 import { writeExact } from '../../terminal/write-data.js';
 import { errnoOf, usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -10,8 +10,8 @@ import { countText } from '../../model/units.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { printLines } from '../../text/printable.js';
 import { readText } from '../../text/read-text.js';
-import { printRows, printTable } from '../../run/print-table.js';
-import { lakeViews, queryLake } from '../../run/query-lake.js';
+import { printRows, printTable } from '../../run/verb/print-table.js';
+import { lakeViews, queryLake } from '../../run/verb/query-lake.js';
 
 /** The operand is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
 export async function sql(run: Command): Promise<ExitCode> {

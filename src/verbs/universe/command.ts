@@ -9,7 +9,7 @@ import {
   rankedMarket,
 } from '../../plan/options/periods.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 export const universeVerb = {
   name: 'universe',

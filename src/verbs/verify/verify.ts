@@ -1,6 +1,6 @@
 /** `cryptodl verify`: prints one finding per line on stdout and the summary on stderr. */
-import { forEachItem, progressPrinter, withSignals } from '../../run/look-up.js';
-import type { LookUp } from '../../run/look-up.js';
+import { forEachItem, progressPrinter, withSignals } from '../../run/verb/look-up.js';
+import type { LookUp } from '../../run/verb/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import { withLog } from '../../run/download.js';
 import type { ExitCode } from '../../model/exit-code.js';

@@ -9,7 +9,7 @@ import {
   SERIES_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb.js';
+import type { VerbCommand } from '../../run/verb/verb.js';
 
 export const visionVerb = {
   name: 'vision',

@@ -6,7 +6,7 @@ import type { HeldSpan } from '../../../src/lake/held-objects.js';
 import { lakePaths } from '../../../src/lake/layout.js';
 import { Manifests } from '../../../src/lake/manifests.js';
 import type { ObjectLine } from '../../../src/model/manifest-line.js';
-import { CutDays } from '../../../src/run/cut-days.js';
+import { CutDays } from '../../../src/run/partitions/cut-days.js';
 import type { ArchiveObject, PartitionPlan } from '../../../src/model/task.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { scratchFolder } from '../../helpers/folders.js';

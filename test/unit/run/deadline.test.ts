@@ -1,6 +1,6 @@
 /** --max-duration: what is begun, what goes on, and which waits end. */
 import { describe, expect, it } from 'vitest';
-import { Deadline } from '../../../src/run/deadline.js';
+import { Deadline } from '../../../src/run/session/deadline.js';
 import type { Fetch } from '../../../src/model/fetch.js';
 import { retry } from '../../../src/http/retry/retry.js';
 import { RateMeter } from '../../../src/http/throttle/meter.js';

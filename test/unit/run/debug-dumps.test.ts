@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { openDebugDumps, openFiles } from '../../../src/run/debug/debug-dumps.js';
+import { openDebugDumps, openFiles } from '../../../src/run/monitor/debug-dumps.js';
 import type { PartitionPlan } from '../../../src/model/task.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
 import { surroundingsOf } from '../../../src/files/environment.js';

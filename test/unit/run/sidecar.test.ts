@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Fetch } from '../../../src/model/fetch.js';
-import { downloadObject } from '../../../src/run/download-object.js';
+import { downloadObject } from '../../../src/run/objects/download-object.js';
 import { verify } from '../../../src/http/transport/verify-body.js';
 import { systemClock } from '../../../src/model/clock.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';

@@ -5,8 +5,8 @@ import { DAY_MS, dayPeriod, parseDay, parsePeriod } from '../../../src/model/cal
 import { SILENT_OBSERVER } from '../../../src/model/observer.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import type { SeriesRequest } from '../../../src/plan/series-request.js';
-import { waitForPublication } from '../../../src/run/wait-for-publication.js';
-import type { Waiting } from '../../../src/run/wait-for-publication.js';
+import { waitForPublication } from '../../../src/run/objects/wait-for-publication.js';
+import type { Waiting } from '../../../src/run/objects/wait-for-publication.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { SETTINGS } from '../../helpers/conversion.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Outcomes } from '../../../src/run/write-objects.js';
-import type { Session } from '../../../src/run/session.js';
+import { Outcomes } from '../../../src/run/partitions/write-objects.js';
+import type { Session } from '../../../src/run/session/session.js';
 import { lakePaths } from '../../../src/lake/layout.js';
 import { Counters } from '../../../src/model/counters.js';
 import type { PartitionPlan } from '../../../src/model/task.js';

@@ -3,7 +3,7 @@ import { VERBS } from '../../../src/main.js';
 import { UnrecoverableError, WaitingError } from 'bullmq';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { Pipeline } from '../../../src/run/pipeline/pipeline.js';
+import { Pipeline } from '../../../src/run/session/pipeline.js';
 import { CryptodlError } from '../../../src/model/errors.js';
 import { SharedResources } from '../../../src/model/io.js';
 import { surroundingsOf } from '../../../src/files/environment.js';

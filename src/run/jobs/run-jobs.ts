@@ -1,0 +1,128 @@
+/** Several runs, one after the other or side by side: one closing block, one exit code. */
+import { join, parse } from 'node:path';
+import { withSignals } from '../verb/look-up.js';
+import type { LookUp } from '../verb/look-up.js';
+import { grouped } from '../../model/by-name.js';
+import { Counters } from '../../model/counters.js';
+import { exitCodeOfJobs } from '../../model/exit-code.js';
+import type { ExitCode } from '../../model/exit-code.js';
+import { SharedResources } from '../../model/io.js';
+import type { Signalled } from '../../model/io.js';
+import { jobsBlock } from '../report/closing-block.js';
+import { openLogOf } from '../report/log.js';
+import type { Log } from '../report/log.js';
+import { peakMemoryBytes } from '../report/run-summary.js';
+import { outcomesOf } from '../report/tally.js';
+import type { Resolved } from '../../plan/options/resolve.js';
+import { endedBySignals, readSymbolFile } from '../../plan/options/symbols.js';
+import { absolutePath } from '../../text/printable.js';
+import { CONTINUE, openReporter, runAndPrint } from '../download.js';
+import type { PrintedRun } from '../download.js';
+import type { Job } from './jobs.js';
+import type { Mirrors } from '../verb/open-mirrors.js';
+import { openMonitors } from '../monitor/open-monitors.js';
+
+/** Its options are those of the command as a whole. */
+export interface JobsRun extends LookUp {
+  readonly jobs: readonly Job[];
+}
+
+/** It has only the job if this did not begin because of a signal. */
+interface Ended extends Partial<PrintedRun> {
+  readonly job: Job;
+}
+
+/** Runs jobs with their lakes on the local disk. */
+export async function runLocally(request: JobsRun, lakes: Mirrors): Promise<ExitCode> {
+  const jobs: Job[] = [];
+  for (const job of request.jobs) jobs.push({ ...job, resolved: await lakes.resolve(withOwnReport(job)) });
+  return runJobs({ ...request, jobs, resolved: await lakes.resolve(request.resolved) });
+}
+
+/** Runs all jobs. If a job ends early, the others still run; after a signal, no further job begins. */
+async function runJobs(command: JobsRun): Promise<ExitCode> {
+  const { jobs, io } = command;
+  const { options } = command.resolved;
+  return withSignals(command, async (request, { signal, signalled }) => {
+    const { surroundings } = request;
+    const { home } = surroundings;
+    const monitors = await openMonitors(options, { ...io, surroundings });
+    const log = openLogOf(options, io);
+    const most = options.dryRun ? 1 : options.jobs;
+    const common = most > 1 ? new SharedResources() : undefined;
+    const printed = new Map<Job, PrintedRun>();
+    const runJob = async (job: Job): Promise<void> => {
+      const { name, verb, resolved } = job;
+      const ofJob: Log = { logger: log.logger.child({ job: name }), close: () => undefined };
+      const read = endedBySignals(io, readSymbolFile);
+      const run = { ...request, resolved, read, verb, common };
+      printed.set(job, await runAndPrint(run, { io, log: ofJob, signalled, monitors, job }));
+    };
+    try {
+      const waiting = chainsOf(jobs, most, home).values();
+      const work = async (): Promise<void> => {
+        for (const chain of waiting) for (const job of chain) if (!signal.aborted) await runJob(job);
+      };
+      const settled = await Promise.allSettled(Array.from({ length: most }, work));
+      for (const end of settled) if (end.status === 'rejected') throw end.reason;
+      const ended = jobs.map((job) => ({ job, ...printed.get(job) }));
+      const elapsedMs = io.clock.monotonic() - io.startedAt;
+      const warning = await monitors.close();
+      return conclude(command, { ended, elapsedMs, log, signal: signalled(), warning });
+    } finally {
+      await monitors.close();
+      log.close();
+    }
+  });
+}
+
+/** The options of a job with a report of its own: `--failures failed.jsonl` becomes `failed-NAME.jsonl`. */
+function withOwnReport({ name, resolved }: Job): Resolved {
+  const { failures } = resolved.options;
+  if (failures === undefined) return resolved;
+  const { dir, name: base, ext } = parse(failures);
+  return { ...resolved, options: { ...resolved.options, failures: join(dir, `${base}-${name}${ext}`) } };
+}
+
+/** The jobs of each lake, which has one run at a time. If jobs run one at a time: all jobs in their order. */
+function chainsOf(jobs: readonly Job[], most: number, home: string | undefined): (readonly Job[])[] {
+  if (most === 1) return [jobs];
+  return [...grouped(jobs, ({ resolved }) => absolutePath(resolved.options.out, home)).values()];
+}
+
+interface End {
+  readonly ended: readonly Ended[];
+  readonly elapsedMs: number;
+  readonly log: Log;
+  readonly signal: Signalled;
+  readonly warning: string | undefined;
+}
+
+function conclude({ resolved, io }: JobsRun, { ended, elapsedMs, log, signal, warning }: End): ExitCode {
+  const { options } = resolved;
+  const codes = ended.flatMap((one) => one.exitCode ?? []);
+  const exitCode = exitCodeOfJobs(codes, signal);
+  if (options.dryRun) return exitCode;
+  const counts = new Counters(...ended.flatMap(({ end }) => end?.tally.all ?? []));
+  const reports = ended.flatMap(({ end }) => end?.reportPath ?? []);
+  const reporter = openReporter(resolved, io, log);
+  const query = ended.findLast(({ end }) => end?.query !== undefined)?.end?.query;
+  const next = signal !== undefined ? CONTINUE : exitCode === 0 ? query : undefined;
+  const lines = jobsBlock({ jobs: ended, elapsedMs, next });
+  if (warning !== undefined) reporter.warnOfOutput(warning);
+  reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
+  reporter.event('summary', {
+    jobs: ended.map(({ job: { name, verb }, end, exitCode: ofJob = null }) => ({
+      job: name,
+      verb,
+      outcomes: end?.tally.outcomes ?? null,
+      exitCode: ofJob,
+    })),
+    outcomes: outcomesOf(counts),
+    failures: reports.length === 0 ? null : reports,
+    elapsedMs: Math.round(elapsedMs),
+    peakMemoryBytes: peakMemoryBytes(),
+    exitCode,
+  });
+  return exitCode;
+}

@@ -1,0 +1,167 @@
+/** The rows of one period from REST, from the request to the CSV: the counterpart of download-object.ts. */
+import { createHash } from 'node:crypto';
+import type { ReceivedObject } from '../../convert/csv-input.js';
+import type { Body } from '../../model/fetch.js';
+import { startOfDay } from '../../model/calendar.js';
+import { CryptodlError } from '../../model/errors.js';
+import { seriesName } from '../../model/task.js';
+import { REASON_FACTS } from '../../model/absence-reasons.js';
+import type { AbsenceReason } from '../../model/absence-reasons.js';
+import type { ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../../model/task.js';
+import type { Download } from '../queue/run-queue.js';
+import { JoinedRows, NOT_IN_REST, rowsAsCsv, SETTLE_MS, SpanRows } from '../../exchange/rest-rows.js';
+import type { PeriodRows, Row } from '../../exchange/rest-rows.js';
+import { restSpan, routesOf } from '../../exchange/routes.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import { findDataset } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import type { Session } from '../session/session.js';
+
+/** Pages of rows that several periods share: they are requested once for the whole span, and each period takes its rows in order of time. */
+interface Running {
+  readonly taker: JoinedRows | SpanRows;
+  readonly span: Pick<Period, 'from' | 'to'>;
+  /** First day whose rows are not taken yet. */
+  next: number;
+}
+
+/** Error codes that mean that REST has no rows, and the reason of the absent period. */
+const NONE: Readonly<Record<string, AbsenceReason>> = {
+  'before-history': 'before-history',
+  'symbol-closed': 'delisted',
+  'contract-unknown': 'not-listed-yet',
+};
+
+/** Trades of a busy day stay in memory until they are written. */
+const TRADES_BYTES = 256 * 1024 * 1024;
+const ROWS_BYTES = 256 * 1024;
+
+/** Bytes of memory that a period may take until it is written. */
+export function memoryOfRest(exchange: Exchange, series: Series, { cadence, from, to }: Period): number {
+  if (routesOf(exchange, series).some(({ route }) => route.pager === 'id')) return TRADES_BYTES;
+  return cadence === 'daily' ? ROWS_BYTES : ROWS_BYTES * (to - from);
+}
+
+/** Downloads periods of REST. Consecutive periods of a series share their pages. */
+export class RestDownloads {
+  /** By the name of the series. */
+  readonly #running = new Map<string, Running>();
+  #hasWarned = false;
+
+  constructor(private readonly session: Session) {}
+
+  /**
+   * A period that REST no longer keeps, or has no rows of, is absent. `skip`: the held object stays, because REST does not have
+   * more rows than it, or answered with one of the codes above. Rejects with a typed error.
+   */
+  async download(series: Series, object: ArchiveObject, rest: RestPeriod): Promise<Download<ReceivedObject>> {
+    const spec = findDataset(this.session.exchange, series.market, series.dataset);
+    if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
+    try {
+      const { rows, isBeforeFirst, servedAt } = await this.#rowsOf(series, spec, object.period, rest);
+      // The clock of this machine, by which the period was planned, may be wrong.
+      const isOpen = rest.open === true || servedAt < restSpan(spec, object.period).to + SETTLE_MS;
+      const open = isOpen ? ({ open: true } as const) : {};
+      if (rest.keepsHeld !== undefined) {
+        const { inside, outside } = rowsAround(rows, rest.keepsHeld);
+        const isWhole = outside >= rest.keepsHeld.rows && !isOpen;
+        if (!isWhole) return { instead: { kind: 'skip' } };
+        if (inside === 0) return { instead: { kind: 'skip', isRestEmpty: true } };
+      }
+      const reason = absenceOf(rest, isBeforeFirst);
+      if (rows.length === 0) return { instead: { kind: 'absent', reason, isRestEmpty: true, ...open } };
+      const microseconds = hasMicroseconds(spec, object.period);
+      const csv = rowsAsCsv(rows, { spec, symbol: series.symbol, microseconds });
+      return { received: receivedOf({ ...object, rest: { ...rest, ...open } }, csv) };
+    } catch (error) {
+      const reason = this.#absenceAfter(error, rest);
+      return { instead: rest.keepsHeld === undefined ? { kind: 'absent', reason } : { kind: 'skip' } };
+    }
+  }
+
+  async #rowsOf(series: Series, spec: DatasetSpec, period: Period, rest: RestPeriod): Promise<PeriodRows> {
+    const name = seriesName(series);
+    const known = this.#running.get(name);
+    const isNext = known !== undefined && period.from >= known.next && period.to <= known.span.to;
+    const running = isNext ? known : this.#begin(series, spec, { from: period.from, to: rest.to });
+    this.#running.set(name, running);
+    running.next = Math.max(running.next, period.to);
+    let isOver = true;
+    try {
+      const taken = await running.taker.take(restSpan(spec, period));
+      isOver = running.next >= running.span.to;
+      return taken;
+    } catch (error) {
+      // REST refused the days before: its oldest day has moved on since the plan was made, and this day may still be there.
+      if (running.span.from < period.from && isBeforeHistory(error))
+        return await this.#rowsOf(series, spec, period, rest);
+      throw error;
+    } finally {
+      if (isOver && this.#running.get(name) === running) this.#running.delete(name);
+    }
+  }
+
+  #begin(series: Series, spec: DatasetSpec, span: Pick<Period, 'from' | 'to'>): Running {
+    const asked = restSpan(spec, span);
+    const { exchange, rest } = this.session;
+    const parts = routesOf(exchange, series).map(
+      ({ route, series: part }) => [part.dataset, rest.pages(route, part, asked)] as const,
+    );
+    const [first] = parts;
+    if (first === undefined) throw new CryptodlError('bug', `${series.dataset} has no route`);
+    const taker =
+      spec.rest !== undefined && 'joins' in spec.rest
+        ? new JoinedRows(parts, asked.from)
+        : new SpanRows(first[1], asked.from);
+    return { taker, span, next: span.from };
+  }
+
+  /** The reason of the absent period; a gap of the archive that REST cannot fill keeps its reason. Rethrows errors that are failures. */
+  #absenceAfter(error: unknown, { reasonIfEmpty, fills }: RestPeriod): AbsenceReason {
+    if (!(error instanceof CryptodlError)) throw error;
+    const none = NONE[error.code];
+    if (fills !== true && none !== undefined) return none;
+    if (error.code === 'symbol-unknown' && reasonIfEmpty === 'delisted') return reasonIfEmpty;
+    // When REST fills a gap of the archive, further codes count as no rows: REST drops old symbols and refuses some countries.
+    if (fills !== true || !NOT_IN_REST.has(error.code)) throw error;
+    if (error.code === 'location-restricted' && !this.#hasWarned) this.session.observer.warn(error.message);
+    this.#hasWarned ||= error.code === 'location-restricted';
+    return reasonIfEmpty;
+  }
+}
+
+/** The number of different times of rows inside and outside of the gaps of the short object. */
+function rowsAround(rows: readonly Row[], short: ShortObject): { inside: number; outside: number } {
+  const gaps = short.gaps.map(([from, to]) => [Date.parse(from), Date.parse(to)] as const);
+  const instants = [...new Set(rows.map(({ at }) => at))];
+  const inside = instants.filter((at) => gaps.some(([from, to]) => at >= from && at < to)).length;
+  return { inside, outside: instants.length - inside };
+}
+
+function isBeforeHistory(error: unknown): boolean {
+  return error instanceof CryptodlError && error.code === 'before-history';
+}
+
+function absenceOf({ reasonIfEmpty, fills }: RestPeriod, isBeforeFirst: boolean): AbsenceReason {
+  const { at } = REASON_FACTS[reasonIfEmpty];
+  return fills === true || isBeforeFirst || at !== 'start' ? reasonIfEmpty : 'hole';
+}
+
+function hasMicroseconds(spec: DatasetSpec, { from }: Period): boolean {
+  const { rest } = spec;
+  if (rest === undefined || 'joins' in rest || rest.microsecondsFrom === undefined) return false;
+  return startOfDay(from, spec) >= Date.parse(rest.microsecondsFrom);
+}
+
+function receivedOf(object: ArchiveObject, csv: Buffer): ReceivedObject {
+  const body: Body = { kind: 'memory', bytes: csv };
+  return {
+    object,
+    zip: body,
+    csv: body,
+    name: object.key,
+    zipBytes: csv.length,
+    sha256: createHash('sha256').update(csv).digest('hex'),
+    verified: 'rest',
+  };
+}
