@@ -19,14 +19,28 @@ interface Details {
   /** The next step for the user, printed on its own line. */
   readonly hint?: string | undefined;
   /** The rejected body, for the quarantine. */
-  readonly evidence?: FetchResponse;
-  readonly partial?: PartialBody;
+  readonly evidence?: FetchResponse | undefined;
+  /** The received part of an incomplete body; the next attempt resumes after it. */
+  readonly partial?: PartialBody | undefined;
   readonly location?: string | undefined;
   /** Aborts when the reason to wait ends, which may be before `retryAfterMs`. */
-  readonly over?: AbortSignal;
+  readonly over?: AbortSignal | undefined;
+  /** Attempts of the request that failed; those of earlier rounds are not included. */
+  readonly attempts?: number;
+  /** After the last attempt of the retry layer. A caller that makes this request as part of another does not retry again. */
+  readonly isGivenUp?: boolean;
 }
 
-/** The class of the errors that users see. Code compares `code`, never the message. */
+/** What is left of an error that waits in a spool. */
+export interface ErrorFacts {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly attempts: number;
+  readonly hint?: string | undefined;
+  readonly cause?: ErrorFacts | undefined;
+}
+
+/** The class of the errors that users see. Code compares `code`, never the message. An error does not change: `with` makes another. */
 export class CryptodlError extends Error {
   override readonly name = 'CryptodlError';
   readonly retryAfterMs: number | undefined;
@@ -34,12 +48,9 @@ export class CryptodlError extends Error {
   readonly evidence: FetchResponse | undefined;
   readonly location: string | undefined;
   readonly over: AbortSignal | undefined;
-  /** The received part of an incomplete body; the next attempt resumes after it. */
-  partial: PartialBody | undefined;
-  /** Attempts of the request that failed; those of earlier rounds are not included. */
-  attempts = 1;
-  /** Set by the retry layer after its last attempt. A caller that makes this request as part of another does not retry again. */
-  isGivenUp = false;
+  readonly partial: PartialBody | undefined;
+  readonly attempts: number = 1;
+  readonly isGivenUp: boolean = false;
 
   constructor(
     readonly code: ErrorCode,
@@ -48,6 +59,27 @@ export class CryptodlError extends Error {
   ) {
     super(message, cause === undefined ? undefined : { cause });
     Object.assign(this, details);
+  }
+
+  static of({ cause, code, message, ...facts }: ErrorFacts): CryptodlError {
+    return new CryptodlError(code, message, { ...facts, cause: cause && CryptodlError.of(cause) });
+  }
+
+  /** A copy with these facts in place of its own; the error itself if they are the same. */
+  with({ message = this.message, ...changes }: Details & { readonly message?: string }): CryptodlError {
+    const facts = Object.entries({ ...changes, message });
+    if (facts.every(([name, value]) => Reflect.get(this, name) === value)) return this;
+    const { stack = '' } = this;
+    return Object.assign(new CryptodlError(this.code, message, { cause: this.cause }), this, {
+      stack,
+      ...changes,
+    });
+  }
+
+  /** For `CryptodlError.of`. */
+  get facts(): ErrorFacts {
+    const { code, message, attempts, hint, cause } = this;
+    return { code, message, attempts, hint, cause: cause instanceof CryptodlError ? cause.facts : undefined };
   }
 
   get retryable(): boolean {
@@ -127,9 +159,7 @@ export function waitTooLong(message: string, cause?: CryptodlError): CryptodlErr
 
 /** A pause for which a request does not wait. The retry layer passes this error on at once; the caller uses another source, or asks again later. */
 export function longPause(message: string): CryptodlError {
-  const error = new CryptodlError('rate-limited', message);
-  error.isGivenUp = true;
-  return error;
+  return new CryptodlError('rate-limited', message, { isGivenUp: true });
 }
 
 /** Converts an exception. Disk errors get their code; anything unknown is a bug: fatal, never retried, shown with its stack. */

@@ -1,6 +1,6 @@
 /** The types that all stages share. Days are integers since 1970-01-01; ranges are half-open. */
 import type { AbsenceReason } from './absence-reasons.js';
-import type { ErrorCode } from './errors.js';
+import type { ErrorCode, ErrorFacts } from './errors.js';
 
 /** A market of the exchange, for example `um`. */
 export type Market = string;
@@ -119,11 +119,7 @@ export interface Task {
   readonly object: ArchiveObject;
   readonly action: Action;
   /** The error of the previous round. */
-  readonly failure?: {
-    readonly code: ErrorCode;
-    readonly message: string;
-    readonly attempts: number;
-  };
+  readonly failure?: ErrorFacts;
   /** The source to use when the archive does not answer: rows of REST, or the held rows. */
   readonly substitute?: ArchiveObject | 'held';
   /** The archive object that `object` replaces in this task. */

@@ -52,7 +52,7 @@ export class RestClient {
       if (!(error instanceof CryptodlError) || error.code !== 'location-restricted') throw error;
       const { otherSpotUrl } = this.#options;
       if (request.host !== 'spot' || otherSpotUrl === undefined || base === otherSpotUrl) {
-        const hinted = withHint(error);
+        const hinted = error.with({ hint: RESTRICTED_HINT });
         this.#restricted.set(base, hinted);
         throw hinted;
       }
@@ -83,12 +83,6 @@ export class RestClient {
 
 const RESTRICTED_HINT =
   'cryptodl vision and cryptodl list use the archive, another host. It has funding rates and metrics too, a day or a month later';
-
-function withHint(error: CryptodlError): CryptodlError {
-  const hinted = new CryptodlError(error.code, error.message, { cause: error, hint: RESTRICTED_HINT });
-  hinted.attempts = error.attempts;
-  return hinted;
-}
 
 function parsed(bytes: Buffer, path: string): unknown {
   try {

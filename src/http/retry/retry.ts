@@ -99,12 +99,12 @@ class Tries {
         return await next(this.#nextRequest(), { ...this.#context, attemptId: this.#attemptId(), again });
       } catch (error) {
         if (!isRetried(error)) {
-          if (wasSent(error)) error.attempts = Math.max(error.attempts, this.#attempt);
+          if (wasSent(error) && !this.#context.signal.aborted)
+            throw error.with({ attempts: Math.max(error.attempts, this.#attempt) });
           throw this.#endedWaiting(error, failure);
         }
-        failure = error;
+        failure = error.with({ attempts: this.#attempt });
       }
-      failure.attempts = this.#attempt;
       const delayMs = this.#delayAfter(failure);
       this.#report(failure, delayMs);
       await this.#sleep(delayMs, failure);
@@ -136,12 +136,10 @@ class Tries {
     const isOurs = reason === waitSignal?.reason && !signal.aborted;
     if (!isOurs || !(reason instanceof CryptodlError)) return reason;
     const what = failure === undefined ? 'waited to be sent' : `waited: ${failure.message}`;
-    // Each request gets its own error, because an error has the number of attempts of its request.
-    const ended = new CryptodlError(reason.code, `${reason.message}; the request still ${what}`, {
+    return new CryptodlError(reason.code, `${reason.message}; the request still ${what}`, {
       cause: failure,
+      attempts: failure?.attempts ?? 1,
     });
-    ended.attempts = failure?.attempts ?? ended.attempts;
-    return ended;
   }
 
   get retries(): number {
@@ -240,17 +238,14 @@ function isRetried(error: unknown): error is CryptodlError {
 }
 
 function givenUp(error: CryptodlError): CryptodlError {
-  error.isGivenUp = true;
-  return error;
+  return error.with({ isGivenUp: true });
 }
 
 function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): CryptodlError {
-  const longer = waitTooLong(
+  return waitTooLong(
     `another attempt would wait longer than --max-wait ${durationText(maxWaitMs)} allows: ${error.message}`,
     error,
-  );
-  longer.attempts = attempts;
-  return longer;
+  ).with({ attempts });
 }
 
 /** `full` has a random delay between 0 and the step of `exponential`. */

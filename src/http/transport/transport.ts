@@ -269,14 +269,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   async #keep(error: unknown): Promise<unknown> {
     await this.#held?.sink.discard();
     const bytes = await this.#sink.discard();
-    if (!(error instanceof CryptodlError)) return error;
+    if (!(error instanceof CryptodlError) || !error.retryable) return error;
     // Too many bytes are not the beginning of the object, so the next attempt starts again.
     if (this.#isTooLong) return error;
     const etag = strongEtag(this.#headers);
     // After another status than 416, the kept part is still valid, because the status says nothing about the object.
-    if (!this.#hasObject()) error.partial = this.#status === 416 ? undefined : this.#request.partial;
-    else if (bytes > 0 && etag !== undefined) error.partial = { bytes, etag };
-    return error;
+    if (!this.#hasObject())
+      return error.with({ partial: this.#status === 416 ? undefined : this.#request.partial });
+    return bytes > 0 && etag !== undefined ? error.with({ partial: { bytes, etag } }) : error;
   }
 
   #host(): string {

@@ -146,7 +146,7 @@ export class LakeBucket {
       transfer,
     ).catch((error: unknown) => {
       if (error instanceof CryptodlError && error.code === 'length-mismatch')
-        error.message = `${this.address}/${key}: ${error.message}`;
+        throw error.with({ message: `${this.address}/${key}: ${error.message}` });
       throw error;
     });
     const { status, body } = answer;

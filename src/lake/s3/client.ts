@@ -232,10 +232,7 @@ export class S3Access {
       throw new CryptodlError('lake-refused', `${new URL(request.url).host} answered ${name}`, { hint });
     } catch (error) {
       if (!(error instanceof CryptodlError)) throw error;
-      if (error.code === 'lake-refused') {
-        error.message = `${address.text}: ${error.message}`;
-        throw error;
-      }
+      if (error.code === 'lake-refused') throw error.with({ message: `${address.text}: ${error.message}` });
       if (!isNoAnswer(error) || error.code === 'wait-too-long') throw error;
       const after = error.attempts > 1 ? ` after ${error.attempts} attempts` : '';
       throw new CryptodlError(

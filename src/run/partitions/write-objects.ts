@@ -200,11 +200,10 @@ function tellOverlaps({ tally, observer }: Session, plan: PartitionPlan, { overl
 function refusalOf({ action }: Task): CryptodlError | undefined {
   if (action.kind !== 'skip' || action.refused === undefined) return undefined;
   const { code, at } = action.refused;
-  const error = new CryptodlError(
+  return new CryptodlError(
     code,
     `this revision failed at ${at}; this version of cryptodl does not fetch it again until the archive publishes another (cryptodl retry does)`,
+    // This run sends no request.
+    { attempts: 0 },
   );
-  // This run sends no request.
-  error.attempts = 0;
-  return error;
 }

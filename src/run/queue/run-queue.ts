@@ -67,10 +67,7 @@ export class Deferrals {
   /** Stores the plan with only these tasks. `prepare` checks its file again. */
   async add(plan: PartitionPlan, failures: ReadonlyMap<Task, CryptodlError>): Promise<void> {
     const { rebuild: _rebuild, isUnlisted: _isUnlisted, ...rest } = plan;
-    const tasks = [...failures].map(([task, { code, message, attempts }]) => ({
-      ...task,
-      failure: { code, message, attempts },
-    }));
+    const tasks = [...failures].map(([task, { facts }]) => ({ ...task, failure: facts }));
     await this.#spool.add({ ...rest, tasks });
     this.count += failures.size;
   }
@@ -108,17 +105,15 @@ export class Deferrals {
 
 function failureOf({ failure }: Task): CryptodlError {
   if (failure === undefined) return new CryptodlError('bug', 'a task was deferred without a reason');
-  const error = new CryptodlError(failure.code, failure.message);
-  error.attempts = failure.attempts;
-  return error;
+  return CryptodlError.of(failure);
 }
 
 /** A failed substitute: the outcome names the original object, with its first error and the error of the substitute. */
 function withoutSubstitute(task: Task, why: CryptodlError | undefined): { task: Task; error: CryptodlError } {
   const { series, action, object, standsFor = object } = task;
-  const error = failureOf(task);
-  error.message += `; REST does not have it either${why === undefined ? '' : `: ${why.message}`}`;
-  return { task: { series, object: standsFor, action }, error };
+  const first = failureOf(task);
+  const message = `${first.message}; REST does not have it either${why === undefined ? '' : `: ${why.message}`}`;
+  return { task: { series, object: standsFor, action }, error: first.with({ message }) };
 }
 
 /** Tasks that failed with the trait `rounds`, or for lack of such a task, are tried again in up to this many rounds at the end of the queue. */

@@ -55,9 +55,9 @@ export class Deadline {
   /** A new `time-over` error for an object that is not attempted; undefined before the deadline. */
   readonly refusal = (): CryptodlError | undefined => {
     if (!this.#over.signal.aborted) return undefined;
-    const error = new CryptodlError('time-over', `${this.#what()} ended before this object started`);
-    error.attempts = 0;
-    return error;
+    return new CryptodlError('time-over', `${this.#what()} ended before this object started`, {
+      attempts: 0,
+    });
   };
 
   /** The `time-over` error for a run that the deadline stopped before its work began. Other errors come back unchanged. */

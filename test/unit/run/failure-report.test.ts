@@ -42,8 +42,7 @@ async function begun(): Promise<{ path: string; report: FailureReport }> {
   return { path, report: open(path) };
 }
 
-const ERROR = new CryptodlError('checksum-mismatch', 'expected "a"\n got b');
-ERROR.attempts = 3;
+const ERROR = new CryptodlError('checksum-mismatch', 'expected "a"\n got b', { attempts: 3 });
 
 describe('a report', () => {
   it('has the details of each failure, and can be read back', async () => {
