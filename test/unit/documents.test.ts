@@ -1,11 +1,12 @@
 /** README, docs/ and help say what the program's tables say. */
 import { VERBS } from '../../src/main.js';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { PassThrough } from 'node:stream';
 import { toJsonSchema } from '@valibot/to-json-schema';
 import { format, resolveConfig } from 'prettier';
+import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { datasetsDocument, faultsDocument, flagRows, flagsDocument } from '../../scripts/documents.js';
 import { parseCommandLine } from '../../src/cli/program.js';
@@ -125,6 +126,48 @@ describe.each(GUIDES)('%s', (path) => {
     expect(invocation !== undefined || said.includes('Usage:')).toBe(true);
   });
 });
+
+/** Flags of other programs: npm, ss, freqtrade and systemctl. */
+const FOREIGN_FLAGS = [
+  'include',
+  'unix',
+  'listening',
+  'processes',
+  'data-format-ohlcv',
+  'data-format-trades',
+  'user',
+];
+
+describe('messages', () => {
+  it('name only flags that exist', () => {
+    const folder = new URL('../../src/', import.meta.url);
+    const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) =>
+      path.endsWith('.ts'),
+    );
+    const named = new Set(
+      paths.flatMap((path) =>
+        literalsOf(readFileSync(new URL(path, folder), 'utf8')).flatMap((text) =>
+          [...text.matchAll(/(?<![\w-])--([a-z][a-z0-9-]*)/g)].map(([, name = '']) => name),
+        ),
+      ),
+    );
+    const known = new Set<string>([...FLAG_NAMES, ...FOREIGN_FLAGS, 'help', 'help-all', 'version']);
+    expect([...named].filter((name) => !known.has(name))).toEqual([]);
+    expect(named.size).toBeGreaterThan(50);
+  });
+});
+
+/** The texts of string literals and of the parts of templates. */
+function literalsOf(source: string): string[] {
+  const texts: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateMiddleOrTemplateTail(node))
+      texts.push(node.text);
+    node.forEachChild(visit);
+  };
+  visit(ts.createSourceFile('', source, ts.ScriptTarget.Latest, true));
+  return texts;
+}
 
 describe('README.md', () => {
   const readme = read('README.md');
