@@ -75,14 +75,11 @@ export async function makePlan(
     starts: context.starts,
     proveEdges: (note) => proveEdges({ ...context, note }, planned),
   };
-  for await (const { series, settings, partitions } of mapOrdered(
-    requests,
-    SERIES_AT_ONCE,
-    async (request) => ({
-      ...request,
-      partitions: await planWithDays(context, request),
-    }),
-  )) {
+  const planOf = async (request: SeriesRequest) => ({
+    ...request,
+    partitions: await planWithDays(context, request),
+  });
+  for await (const { series, settings, partitions } of mapOrdered(requests, SERIES_AT_ONCE, planOf)) {
     plan.totals.series += 1;
     // A pause may begin within an object that an earlier run fetched.
     const found = partitions
@@ -101,7 +98,7 @@ function contextOf(
   requests: readonly SeriesRequest[],
   hasListing: boolean,
 ): PlanContext {
-  const { exchange, manifests, listing, options } = session;
+  const { exchange, manifests, options } = session;
   const { root } = session.paths;
   const today = dayOf(session.nowMs, exchange);
   const { verify, staleChecksum } = options;
@@ -112,11 +109,8 @@ function contextOf(
     today,
     ignoredRefusals: new Set(verify === 'sha256' && staleChecksum === 'fail' ? [] : ['sidecar-stale']),
     life: new SymbolLife({
-      exchange,
-      listing,
+      ...session,
       today,
-      rest: session.rest,
-      probe: session.probe,
       requests,
       knownSeries: (market) => knownSeries({ root, exchange }, market),
     }),

@@ -81,7 +81,7 @@ export class SymbolLife {
       if (other === Infinity || other > own + NEAR_DAYS) return undefined;
       const first = Math.min(this.#isCoarse(series) ? other : Math.min(own, other), latest);
       const beginning = records.filter((_, index) => firsts[index] === first);
-      const start = await this.#stoppedBefore(series, this.#shownBy(series, 'daily', beginning), first);
+      const start = await this.#nearest(series, this.#shownBy(series, 'daily', beginning), 'before', first);
       return (await this.#inRest(series, { from: -Infinity, to: start })) ?? start;
     });
   }
@@ -132,7 +132,7 @@ export class SymbolLife {
       if (!(await this.#goesOn(series, shown, end + delay - 1, Infinity))) return undefined;
       if (await this.#isStale(series, cadence, { from: end, to: latest + 1 })) return undefined;
       if ((await this.#inRest(series, { from: end, to: Infinity })) !== undefined) return undefined;
-      return this.#resumedFrom(series, shown, end);
+      return this.#nearest(series, shown, 'after', end);
     });
   }
 
@@ -225,24 +225,19 @@ export class SymbolLife {
     return false;
   }
 
-  /** The first day from this one on that another symbol has; the day itself if the listing has none of the days around it. */
-  async #resumedFrom(series: Series, shown: Shown, day: number): Promise<number> {
-    let first = Infinity;
-    for await (const { from } of this.#othersPeriods(series, shown, day, day + MOST_STALLED_DAYS)) {
-      first = Math.min(first, Math.max(day, from));
-      if (first === day) return day;
+  /**
+   * `after`: the first day from this one on that another symbol has. `before`: the day after the last one before this one that another symbol
+   * has. The day itself if the listing has none of the days on this side.
+   */
+  async #nearest(series: Series, shown: Shown, side: 'before' | 'after', day: number): Promise<number> {
+    const [start, end] = side === 'after' ? [day, day + MOST_STALLED_DAYS] : [day - MOST_STALLED_DAYS, day];
+    let nearest: number | undefined;
+    for await (const { from, to } of this.#othersPeriods(series, shown, start, end)) {
+      const at = side === 'after' ? Math.max(day, from) : Math.min(day, to);
+      if (at === day) return day;
+      if (nearest === undefined || Math.abs(at - day) < Math.abs(nearest - day)) nearest = at;
     }
-    return first === Infinity ? day : first;
-  }
-
-  /** The day after the last one before this one that another symbol has; the day itself if the listing has none of the days before it. */
-  async #stoppedBefore(series: Series, shown: Shown, day: number): Promise<number> {
-    let last = -Infinity;
-    for await (const { to } of this.#othersPeriods(series, shown, day - MOST_STALLED_DAYS, day)) {
-      last = Math.max(last, Math.min(day, to));
-      if (last === day) return day;
-    }
-    return last === -Infinity ? day : last;
+    return nearest ?? day;
   }
 
   /**
