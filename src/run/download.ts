@@ -94,7 +94,7 @@ export async function runAndPrint(
     // The command ends with its only run.
     if (job !== undefined) return;
     const warning = await monitors?.close();
-    if (warning !== undefined) reporter.warnOfOutput(warning);
+    if (warning !== undefined) reporter.warn(warning, false);
   };
   try {
     const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };

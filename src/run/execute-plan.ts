@@ -247,13 +247,8 @@ async function refuseFull(folder: string, neededBytes: number, flag: string): Pr
   const free = bavail * bsize;
   // Some network file systems do not report their size: blocks is 0 there.
   if (blocks === 0 || free >= neededBytes) return;
-  throw new CryptodlError(
-    'disk-full',
-    `${folder} has ${bytesText(free)} free, the plan needs about ${bytesText(neededBytes)}`,
-    {
-      hint: `free some space, or choose another ${flag}`,
-    },
-  );
+  const text = `${folder} has ${bytesText(free)} free, the plan needs about ${bytesText(neededBytes)}`;
+  throw new CryptodlError('disk-full', text, { hint: `free some space, or choose another ${flag}` });
 }
 
 // The end of a run: its status, its numbers, and the paths that its last lines name.

@@ -291,10 +291,8 @@ export class RunQueue<Received> {
     const mayComplete = mayDefer && !isCutShort && [...failures.values()].some(({ rounds }) => rounds);
     // A further round fetches all objects of a file that was not rebuilt, so none of them has an outcome before.
     if (plan.rebuild !== undefined && !isWritten && mayComplete) {
-      const error = new CryptodlError(
-        'partition-incomplete',
-        'other objects of its file could not be fetched again',
-      );
+      const text = 'other objects of its file could not be fetched again';
+      const error = new CryptodlError('partition-incomplete', text);
       const others = [...settled.keys()].map((task) => [task, error] as const);
       return this.#deferrals.add(plan, new Map([...failures, ...others]));
     }
