@@ -157,27 +157,25 @@ async function addTo(
   const { totals } = plan;
   const { format } = partition.settings;
   if (!totals.formats.includes(format)) totals.formats.push(format);
-  if (partition.tasks.some((task) => task.action.kind === 'fetch')) {
-    totals.partitions += 1;
-    if (partition.isWider === true) totals.wider += 1;
-  }
-  let bytes = 0;
-  for (const { action, object } of partition.tasks) {
+  for (const { action } of partition.tasks) {
     totals[action.kind] += 1;
-    if (action.kind === 'fetch') {
-      if (object.period.to <= first) totals.older += 1;
-      bytes += bytesToFetch(object) ?? 0;
-      if (object.rest === undefined) continue;
-      totals.fetchRest += 1;
-      addWeights(totals, exchange, partition.series, object);
-    } else if (action.kind === 'absent')
-      totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
+    if (action.kind === 'absent') totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
+  }
+  const fetched = partition.tasks.filter(({ action }) => action.kind === 'fetch');
+  if (fetched.length > 0) totals.partitions += 1;
+  if (fetched.length > 0 && partition.isWider === true) totals.wider += 1;
+  let bytes = 0;
+  for (const { object } of fetched) {
+    if (object.period.to <= first) totals.older += 1;
+    bytes += bytesToFetch(object) ?? 0;
+    if (object.rest === undefined) continue;
+    totals.fetchRest += 1;
+    addWeights(totals, exchange, partition.series, object);
   }
   totals.fetchBytes += bytes;
-  const fetched = partition.tasks.filter(({ action }) => action.kind === 'fetch').length;
   const { market, dataset } = partition.series;
   const of = (totals.fetchBy[`${market} ${dataset}`] ??= { objects: 0, bytes: 0 });
-  of.objects += fetched;
+  of.objects += fetched.length;
   of.bytes += bytes;
   totals.largestBytes = Math.max(totals.largestBytes, bytes);
 }

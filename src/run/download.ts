@@ -227,9 +227,7 @@ export async function withLog<Result>(
   const observer: Observer = {
     ...request.observer,
     retry: (event) => void logRetry(log, event),
-    attempt: (attempt) => {
-      logAttempt(log, attempt);
-    },
+    attempt: (attempt) => logAttempt(log, attempt),
   };
   try {
     return await act({ ...request, observer });

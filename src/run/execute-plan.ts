@@ -89,9 +89,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
       } finally {
         await outcomes.months.tell();
       }
-      await proveEdges((...noted) => {
-        outcomes.absences.note(...noted);
-      });
+      await proveEdges((...noted) => outcomes.absences.note(...noted));
       await session.lock?.confirm();
       await outcomes.absences.write();
     } finally {

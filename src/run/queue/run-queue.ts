@@ -187,22 +187,15 @@ export class RunQueue<Received> {
     }
   }
 
-  async #refuse(plan: PartitionPlan, error: CryptodlError): Promise<void> {
-    for (const task of plan.tasks) {
-      if (task.action.kind === 'fetch') await this.work.onFailed(plan, task, error);
-      else await this.work.onSettled(plan, task);
-    }
-  }
-
   async #feed(plan: PartitionPlan, mayDefer: boolean): Promise<void> {
     const refusal = this.work.refusal();
-    if (refusal !== undefined) return this.#refuse(plan, refusal);
     const needsFetch = plan.tasks.some((task) => task.action.kind === 'fetch');
-    const prepared = needsFetch ? await this.work.prepare(plan) : plan;
+    const prepared = needsFetch && refusal === undefined ? await this.work.prepare(plan) : plan;
     const downloads: Promise<Arrival<Received>[]>[] = [];
     for (const task of prepared.tasks)
       if (task.action.kind !== 'fetch') await this.work.onSettled(prepared, task);
-    const groups = this.#groups(prepared);
+      else if (refusal !== undefined) await this.work.onFailed(prepared, task, refusal);
+    const groups = refusal === undefined ? this.#groups(prepared) : [];
     if (groups.length === 0) return;
     const begun = this.work.places.beginPartition();
     if (begun !== undefined) await begun;
@@ -324,9 +317,7 @@ export class RunQueue<Received> {
     if (unanswered.size > 0) await this.#unanswered.add(plan, unanswered);
   }
 
-  readonly #stop = (error: unknown): void => {
-    this.work.stop.abort(toCryptodlError(error));
-  };
+  readonly #stop = (error: unknown): void => this.work.stop.abort(toCryptodlError(error));
 }
 
 interface Arrival<Received> {

@@ -33,9 +33,7 @@ export class Deadline {
     this.waitSignal = AbortSignal.any([stop.signal, this.#waitEnd.signal]);
     // Each waiting request adds a listener.
     setMaxListeners(0, this.waitSignal);
-    this.#timer = clock.timer(maxDurationMs, () => {
-      this.#end();
-    });
+    this.#timer = clock.timer(maxDurationMs, () => this.#end());
   }
 
   /** To be called when the plan is complete. From then on the deadline does not abort the run, but each task that has not begun fails. */

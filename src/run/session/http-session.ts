@@ -162,9 +162,7 @@ function hostStates(stack: Stack, figures: Figures, budgets: ReadonlyMap<string,
 
 function concurrencyOf({ concurrency, observer, resolved: { options } }: HttpRequest): Concurrency {
   const found = concurrency ?? new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
-  found.onLevel = (change) => {
-    observer.event('concurrency', change);
-  };
+  found.onLevel = (change) => observer.event('concurrency', change);
   return found;
 }
 

@@ -74,9 +74,7 @@ export function openSession(request: SessionRequest) {
   const tempFolder = tempFolderOf(options.tempDir, home);
   const stop = stopWith(request.signal);
   const tally = new Tally(exchange);
-  const onOver = (): void => {
-    observer.event('time-over', {});
-  };
+  const onOver = (): void => observer.event('time-over', {});
   const deadline = new Deadline({ clock, maxDurationMs: options.maxDurationMs, stop, onOver });
   const nowMs = options.nowMs ?? clock.now();
   const openedAt = clock.monotonic();

@@ -54,9 +54,7 @@ export interface Caller {
 }
 
 export function callerOf({ clock, environment, stderr, onSignal }: Io): Caller {
-  const warn = (message: string): void => {
-    printLines(stderr, [`warning: ${message}`]);
-  };
+  const warn = (message: string): void => printLines(stderr, [`warning: ${message}`]);
   return { clock, environment, surroundings: surroundingsOf(environment), warn, onSignal };
 }
 
