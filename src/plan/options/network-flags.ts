@@ -19,9 +19,9 @@ export interface Limit {
  */
 export function limit(known: Readonly<Record<string, BucketLimit>>): parse.Parse<Limit> {
   return (text, where) => {
-    const [, name = '', amount = '', count = '', unit = ''] =
+    const [, name = '', amount = '', number = '', unit = ''] =
       /^\s*(\w+)\s*[=:]\s*(\d+)\s*\/\s*(?:(\d+)\s*)?([a-z]+)$/i.exec(text) ?? [];
-    const givenMs = parseDurationMs(`${count === '' ? '1' : count}${unit}`) ?? 0;
+    const givenMs = parseDurationMs(`${number === '' ? '1' : number}${unit}`) ?? 0;
     if (!(Number(amount) >= 1 && givenMs >= 1))
       throw parse.invalid(text, where, 'a limit of a bucket', 'archive=100/s');
     const bucket = parse.choice(Object.keys(known))(name, where);
