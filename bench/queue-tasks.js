@@ -150,28 +150,24 @@ async function runner(spools) {
   const stop = new AbortController();
   const download = await downloader(stop.signal);
   let deferred = 0;
-  const queue = new RunQueue(
-    {
-      prepare: (plan) => Promise.resolve(plan),
-      download: (_, task) => download(task),
-      together: () => undefined,
-      bytesOf: ({ object }) => object.bytes ?? 0,
-      substituted: () => Promise.resolve(undefined),
-      write: async (_, received) => {
-        for (const task of received) await tell(task, { kind: 'ok', bytes: 1, unverified: false });
-        return new Map();
-      },
-      onFailed: (_, task, error) => tell(task, { kind: 'failed', error }),
-      onSettled: (_, task) => tell(task, { kind: 'skipped' }),
+  const queue = new RunQueue({
+    prepare: (plan) => Promise.resolve(plan),
+    download: (_, task) => download(task),
+    together: () => undefined,
+    bytesOf: ({ object }) => object.bytes ?? 0,
+    substituted: () => Promise.resolve(undefined),
+    write: async (_, received) => {
+      for (const task of received) await tell(task, { kind: 'ok', bytes: 1, unverified: false });
+      return new Map();
     },
-    {
-      places: new Places({ downloads: CONCURRENCY, writers: WRITERS }),
-      stop,
-      refusal: () => undefined,
-      createSpool: () => new PlanSpool(join(spools, `deferred-${(deferred += 1)}.jsonl`)),
-      beforeRound: () => Promise.resolve(),
-    },
-  );
+    onFailed: (_, task, error) => tell(task, { kind: 'failed', error }),
+    onSettled: (_, task) => tell(task, { kind: 'skipped' }),
+    places: new Places({ downloads: CONCURRENCY, writers: WRITERS }),
+    stop,
+    refusal: () => undefined,
+    createSpool: () => new PlanSpool(join(spools, `deferred-${(deferred += 1)}.jsonl`)),
+    beforeRound: () => Promise.resolve(),
+  });
   return { tally, run: (/** @type {AsyncIterable<PartitionPlan>} */ plans) => queue.run(plans) };
 }
 

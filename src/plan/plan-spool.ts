@@ -11,27 +11,25 @@ const TASKS_IN_MEMORY = 10_000;
 const WRITE_CHARACTERS = 1024 * 1024;
 
 export class PlanSpool {
-  readonly #path: string;
-  readonly #limit: number;
   #plans: PartitionPlan[] = [];
   #tasks = 0;
   #file: FileHandle | undefined;
   #buffer = '';
 
-  constructor(path: string, tasksInMemory = TASKS_IN_MEMORY) {
-    this.#path = path;
-    this.#limit = tasksInMemory;
-  }
+  constructor(
+    private readonly path: string,
+    private readonly tasksInMemory = TASKS_IN_MEMORY,
+  ) {}
 
   async add(plan: PartitionPlan): Promise<void> {
     this.#tasks += plan.tasks.length;
-    if (this.#file === undefined && this.#tasks <= this.#limit) {
+    if (this.#file === undefined && this.#tasks <= this.tasksInMemory) {
       this.#plans.push(plan);
       return;
     }
     if (this.#file === undefined) {
-      await makeTempFolder(dirname(this.#path));
-      this.#file = await open(this.#path, 'wx');
+      await makeTempFolder(dirname(this.path));
+      this.#file = await open(this.path, 'wx');
     }
     this.#buffer += lineOf(plan);
     if (this.#buffer.length >= WRITE_CHARACTERS) await this.#flush();
@@ -41,12 +39,12 @@ export class PlanSpool {
     yield* this.#plans;
     if (this.#file === undefined) return;
     await this.#flush();
-    for await (const lines of completeLines(this.#path)) for (const line of lines) yield planOf(line);
+    for await (const lines of completeLines(this.path)) for (const line of lines) yield planOf(line);
   }
 
   async close(): Promise<void> {
     await this.#file?.close();
-    if (this.#file !== undefined) await rm(this.#path, { force: true });
+    if (this.#file !== undefined) await rm(this.path, { force: true });
     this.#plans = [];
   }
 

@@ -75,14 +75,11 @@ export async function makePlan(
     starts: context.starts,
     proveEdges: (note) => proveEdges({ ...context, note }, planned),
   };
-  for await (const { series, settings, partitions } of mapOrdered(
-    requests,
-    SERIES_AT_ONCE,
-    async (request) => ({
-      ...request,
-      partitions: await planWithDays(context, request),
-    }),
-  )) {
+  const planOf = async (request: SeriesRequest) => ({
+    ...request,
+    partitions: await planWithDays(context, request),
+  });
+  for await (const { series, settings, partitions } of mapOrdered(requests, SERIES_AT_ONCE, planOf)) {
     plan.totals.series += 1;
     // A pause may begin within an object that an earlier run fetched.
     const found = partitions
@@ -101,7 +98,7 @@ function contextOf(
   requests: readonly SeriesRequest[],
   hasListing: boolean,
 ): PlanContext {
-  const { exchange, manifests, listing, options } = session;
+  const { exchange, manifests, options } = session;
   const { root } = session.paths;
   const today = dayOf(session.nowMs, exchange);
   const { verify, staleChecksum } = options;
@@ -112,11 +109,8 @@ function contextOf(
     today,
     ignoredRefusals: new Set(verify === 'sha256' && staleChecksum === 'fail' ? [] : ['sidecar-stale']),
     life: new SymbolLife({
-      exchange,
-      listing,
+      ...session,
       today,
-      rest: session.rest,
-      probe: session.probe,
       requests,
       knownSeries: (market) => knownSeries({ root, exchange }, market),
     }),
@@ -163,27 +157,25 @@ async function addTo(
   const { totals } = plan;
   const { format } = partition.settings;
   if (!totals.formats.includes(format)) totals.formats.push(format);
-  if (partition.tasks.some((task) => task.action.kind === 'fetch')) {
-    totals.partitions += 1;
-    if (partition.isWider === true) totals.wider += 1;
-  }
-  let bytes = 0;
-  for (const { action, object } of partition.tasks) {
+  for (const { action } of partition.tasks) {
     totals[action.kind] += 1;
-    if (action.kind === 'fetch') {
-      if (object.period.to <= first) totals.older += 1;
-      bytes += bytesToFetch(object) ?? 0;
-      if (object.rest === undefined) continue;
-      totals.fetchRest += 1;
-      addWeights(totals, exchange, partition.series, object);
-    } else if (action.kind === 'absent')
-      totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
+    if (action.kind === 'absent') totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
+  }
+  const fetched = partition.tasks.filter(({ action }) => action.kind === 'fetch');
+  if (fetched.length > 0) totals.partitions += 1;
+  if (fetched.length > 0 && partition.isWider === true) totals.wider += 1;
+  let bytes = 0;
+  for (const { object } of fetched) {
+    if (object.period.to <= first) totals.older += 1;
+    bytes += bytesToFetch(object) ?? 0;
+    if (object.rest === undefined) continue;
+    totals.fetchRest += 1;
+    addWeights(totals, exchange, partition.series, object);
   }
   totals.fetchBytes += bytes;
-  const fetched = partition.tasks.filter(({ action }) => action.kind === 'fetch').length;
   const { market, dataset } = partition.series;
   const of = (totals.fetchBy[`${market} ${dataset}`] ??= { objects: 0, bytes: 0 });
-  of.objects += fetched;
+  of.objects += fetched.length;
   of.bytes += bytes;
   totals.largestBytes = Math.max(totals.largestBytes, bytes);
 }

@@ -11,6 +11,7 @@ import type { RestOffer } from './rest-evidence.js';
 import { restKey } from '../exchange/keys.js';
 import { byMonth } from './choose-objects.js';
 import type { Choice } from './choose-objects.js';
+import { rangesOf, spansOf } from '../lake/catalogue/spans.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
 
 export interface RestContext {
@@ -150,15 +151,9 @@ function choiceOf(context: RestContext, period: Period, otherwise: AbsenceReason
   const known = line === undefined ? {} : { held: line };
   // A held period of the archive is not requested from REST.
   if (line !== undefined && !isFromRest(line)) return { period, absent: otherwise, held: line };
-  if (period.from < offer.from)
-    return {
-      period,
-      absent: reasonIfGone(period),
-      key: restKey(series, period),
-      ...known,
-    };
-  if (line === undefined && isRecentlyAbsent(period))
-    return { period, absent: otherwise, key: restKey(series, period) };
+  const key = restKey(series, period);
+  if (period.from < offer.from) return { period, absent: reasonIfGone(period), key, ...known };
+  if (line === undefined && isRecentlyAbsent(period)) return { period, absent: otherwise, key };
   const rest: RestPeriod = {
     from: period.from,
     to: period.to,
@@ -166,12 +161,7 @@ function choiceOf(context: RestContext, period: Period, otherwise: AbsenceReason
     ...(offer.mode === 'fill' ? { fills: true } : {}),
     ...(period.to > offer.settledTo ? { open: true } : {}),
   };
-  const choice = {
-    period,
-    absent: otherwise,
-    listed: { key: restKey(series, period), period, rest },
-    ...known,
-  };
+  const choice = { period, absent: otherwise, listed: { key, period, rest }, ...known };
   const standIn = standInOf(context, choice);
   return standIn === undefined ? choice : { ...choice, standIn };
 }
@@ -195,16 +185,10 @@ export function joinPeriods(plans: readonly PartitionPlan[]): PartitionPlan[] {
   const asked = plans
     .flatMap(({ tasks }) => tasks)
     .filter(({ action }) => action.kind === 'fetch')
-    .flatMap(({ object }) => (object.rest === undefined ? [] : [object.period]))
-    .sort((a, b) => a.from - b.from);
-  const spans: { from: number; to: number }[] = [];
-  for (const { from, to } of asked) {
-    const last = spans.at(-1);
-    if (last?.to === from) last.to = to;
-    else spans.push({ from, to });
-  }
-  const spanOf = ({ from }: Period): object =>
-    spans.find((span) => from >= span.from && from < span.to) ?? {};
+    .flatMap(({ object }) => (object.rest === undefined ? [] : [object.period]));
+  const spans = rangesOf(spansOf(asked));
+  const spanOf = ({ from }: Period): DayRange | undefined =>
+    spans.find((span) => from >= span.from && from < span.to);
   return plans.map((plan) => ({
     ...plan,
     tasks: plan.tasks.map((task) => {

@@ -51,25 +51,15 @@ export const PAGE_DAYS = 400;
  */
 export async function listSeries(
   listing: Listing,
-  exchange: Exchange,
+  { archive }: Exchange,
   series: Series,
   cadence: Cadence,
   selected: ListingRange,
 ): Promise<SeriesListing> {
-  const { archive } = exchange;
   const prefix = archive.seriesPrefix(series, cadence);
   const periodOf = archive.periodOf(series, cadence);
   const suffix = archive.sidecar?.suffix;
-  const { heldTo = selected.today } = selected;
-  const isNear = heldTo > selected.today - PAGE_DAYS;
-  const start =
-    selected.from === undefined
-      ? undefined
-      : Math.min(
-          monthStart(monthOf(selected.from)),
-          selected.today - LONGEST_DELAY_DAYS[cadence] - 1,
-          ...(isNear ? [heldTo - 1] : []),
-        );
+  const start = startOfWalk(selected, cadence);
   const marker = start === undefined ? undefined : archive.markerBefore(series, periodAt(cadence, start));
   const objects = new Map<number, ArchiveObject>();
   const sidecars = new Map<number, string>();
@@ -108,6 +98,14 @@ export async function listSeries(
     ...(start === undefined ? {} : { start }),
     ...(copiedAt === undefined ? {} : { copiedAt }),
   };
+}
+
+/** The day at which the walk begins; undefined: it begins with the series. */
+function startOfWalk({ from, today, heldTo = today }: ListingRange, cadence: Cadence): number | undefined {
+  if (from === undefined) return undefined;
+  const isNear = heldTo > today - PAGE_DAYS;
+  const latest = isNear ? heldTo - 1 : Infinity;
+  return Math.min(monthStart(monthOf(from)), today - LONGEST_DELAY_DAYS[cadence] - 1, latest);
 }
 
 /** The first listed period of a series; undefined if the first page has none. */
@@ -161,13 +159,9 @@ export async function probeSeries(
   selected: ListingRange,
 ): Promise<SeriesListing> {
   if (selected.from === undefined) {
-    throw new CryptodlError(
-      'unreachable',
-      'the listing is not available, so the start of a series is not known',
-      {
-        hint: `try again, or give --from, for example --from ${dayText(selected.to - 1)}`,
-      },
-    );
+    const hint = `try again, or give --from, for example --from ${dayText(selected.to - 1)}`;
+    const text = 'the listing is not available, so the start of a series is not known';
+    throw new CryptodlError('unreachable', text, { hint });
   }
   const objects = new Map<number, ArchiveObject>();
   let first: Period | undefined;

@@ -100,16 +100,14 @@ export async function withHeldSettings(
 const SHARED = ['timestamps', 'numbers'] as const;
 type SharedSettings = Pick<Settings, (typeof SHARED)[number]>;
 
-interface DatasetSettingsOptions {
-  readonly root: string;
-  readonly exchange: Exchange;
-  readonly manifests: Pick<Manifests, 'of'>;
-}
-
 /** The settings of the first held series of a dataset and format; undefined without one. Rejects like `readManifest`. */
 export type DatasetSettings = (series: Series, format: Format) => Promise<SharedSettings | undefined>;
 
-export function datasetSettings({ root, exchange, manifests }: DatasetSettingsOptions): DatasetSettings {
+export function datasetSettings({
+  root,
+  exchange,
+  manifests,
+}: Pick<PlanContext, 'root' | 'exchange' | 'manifests'>): DatasetSettings {
   const once = memoized<SharedSettings | undefined>();
   return ({ market, dataset }, format) =>
     once(`${market} ${dataset} ${format}`, async () => {
@@ -124,7 +122,7 @@ export function datasetSettings({ root, exchange, manifests }: DatasetSettingsOp
 
 /** The series of a market, or of a folder of it, that have a manifest. */
 export async function* knownSeries(
-  { root, exchange }: Pick<DatasetSettingsOptions, 'root' | 'exchange'>,
+  { root, exchange }: Pick<PlanContext, 'root' | 'exchange'>,
   ...folders: readonly string[]
 ): AsyncGenerator<Series> {
   for await (const path of manifestsBelow(root, [exchange.name, ...folders].join('/'))) {

@@ -46,7 +46,6 @@ interface LifeOptions {
 
 /** Asks the listing at most once for each fact. All methods reject with its error if it does not answer, or with `unreachable` if it is a copy. */
 export class SymbolLife {
-  readonly #options: LifeOptions;
   readonly #peers = new Map<string, string[]>();
   readonly #offers = new Map<string, RestOffer>();
   readonly #known = memoized<ReadonlyMap<string, Series[]>>();
@@ -54,9 +53,8 @@ export class SymbolLife {
   /** What is known of a series: a plan asks for each of its periods. */
   readonly #facts = memoized<unknown>();
 
-  constructor(options: LifeOptions) {
-    this.#options = options;
-    for (const { series, rest } of options.requests) {
+  constructor(private readonly context: LifeOptions) {
+    for (const { series, rest } of context.requests) {
       if (rest !== undefined) this.#offers.set(nameOf(series), rest);
       const peers = this.#peers.get(groupOf(series)) ?? [];
       this.#peers.set(groupOf(series), peers);
@@ -81,7 +79,7 @@ export class SymbolLife {
       if (other === Infinity || other > own + NEAR_DAYS) return undefined;
       const first = Math.min(this.#isCoarse(series) ? other : Math.min(own, other), latest);
       const beginning = records.filter((_, index) => firsts[index] === first);
-      const start = await this.#stoppedBefore(series, this.#shownBy(series, 'daily', beginning), first);
+      const start = await this.#nearest(series, this.#shownBy(series, 'daily', beginning), 'before', first);
       return (await this.#inRest(series, { from: -Infinity, to: start })) ?? start;
     });
   }
@@ -116,7 +114,7 @@ export class SymbolLife {
     return this.#once(series, `${cadence} end from ${from}`, async () => {
       const isCoarse = this.#isCoarse(series);
       const delay = LONGEST_DELAY_DAYS[isCoarse ? 'daily' : cadence];
-      const latest = this.#options.today - delay;
+      const latest = this.context.today - delay;
       const others = await this.#othersOf(series);
       const recent = new Set<Series>();
       let end = from;
@@ -132,7 +130,7 @@ export class SymbolLife {
       if (!(await this.#goesOn(series, shown, end + delay - 1, Infinity))) return undefined;
       if (await this.#isStale(series, cadence, { from: end, to: latest + 1 })) return undefined;
       if ((await this.#inRest(series, { from: end, to: Infinity })) !== undefined) return undefined;
-      return this.#resumedFrom(series, shown, end);
+      return this.#nearest(series, shown, 'after', end);
     });
   }
 
@@ -152,7 +150,7 @@ export class SymbolLife {
     const since = from - LEAST_PAUSE_DAYS;
     // A bar of several days may open before the pause ends.
     const isTold = ({ market, dataset, interval }: Series): boolean =>
-      !hasLongBars(findDataset(this.#options.exchange, market, dataset), interval);
+      !hasLongBars(findDataset(this.context.exchange, market, dataset), interval);
     const others = (await this.#othersOf(series)).filter(isTold);
     if (!(await this.#hasDays(others, from - NEAR_DAYS, to + NEAR_DAYS))) return [];
     const found = await Promise.all(
@@ -178,7 +176,7 @@ export class SymbolLife {
   }
 
   async endedPauses(series: Series, cadence: Cadence, from: number): Promise<readonly DayRange[]> {
-    const { today } = this.#options;
+    const { today } = this.context;
     const pauses = await this.#once(series, `${cadence} pauses from ${from}`, () =>
       this.pauses(series, cadence, from, today),
     );
@@ -187,29 +185,29 @@ export class SymbolLife {
 
   /** The first of these days of which REST, in a run that uses it, has rows. */
   async #inRest(series: Series, stretch: DayRange): Promise<number | undefined> {
-    const { exchange } = this.#options;
+    const { exchange } = this.context;
     const days = keptByRest(this.#offers.get(nameOf(series)), stretch);
     const spec = findDataset(exchange, series.market, series.dataset);
     if (days === undefined || spec === undefined) return undefined;
     const at = await this.#once(series, `in REST ${days.from} ${days.to}`, () =>
-      firstTimeInRest(this.#options, series, restSpan(spec, days)),
+      firstTimeInRest(this.context, series, restSpan(spec, days)),
     );
     return at === undefined ? undefined : dayOf(at, exchange);
   }
 
   /** Whether REST, in a run that uses it, has rows of the day of this time (epoch milliseconds), before or after it. */
   async hasInRest(series: Series, side: 'before' | 'after', at: number): Promise<boolean> {
-    const { exchange } = this.#options;
+    const { exchange } = this.context;
     const day = dayOf(at, exchange);
     if (keptByRest(this.#offers.get(nameOf(series)), { from: day, to: day + 1 }) === undefined) return false;
     const [from, to] =
       side === 'before' ? [startOfDay(day, exchange), at] : [at + 1, startOfDay(day + 1, exchange)];
-    return (await firstTimeInRest(this.#options, series, { from, to })) !== undefined;
+    return (await firstTimeInRest(this.context, series, { from, to })) !== undefined;
   }
 
   /** Whether the archive has the last object of these days, although the listing does not. */
   async #isStale(series: Series, cadence: Cadence, { from, to }: DayRange): Promise<boolean> {
-    const { probe, exchange } = this.#options;
+    const { probe, exchange } = this.context;
     const around = periodAt(cadence, to - 1);
     const period = around.to > to ? periodAt(cadence, around.from - 1) : around;
     const isProbed = period.from >= from && exchange.archive.sidecar !== undefined;
@@ -225,24 +223,19 @@ export class SymbolLife {
     return false;
   }
 
-  /** The first day from this one on that another symbol has; the day itself if the listing has none of the days around it. */
-  async #resumedFrom(series: Series, shown: Shown, day: number): Promise<number> {
-    let first = Infinity;
-    for await (const { from } of this.#othersPeriods(series, shown, day, day + MOST_STALLED_DAYS)) {
-      first = Math.min(first, Math.max(day, from));
-      if (first === day) return day;
+  /**
+   * `after`: the first day from this one on that another symbol has. `before`: the day after the last one before this one that another symbol
+   * has. The day itself if the listing has none of the days on this side.
+   */
+  async #nearest(series: Series, shown: Shown, side: 'before' | 'after', day: number): Promise<number> {
+    const [start, end] = side === 'after' ? [day, day + MOST_STALLED_DAYS] : [day - MOST_STALLED_DAYS, day];
+    let nearest: number | undefined;
+    for await (const { from, to } of this.#othersPeriods(series, shown, start, end)) {
+      const at = side === 'after' ? Math.max(day, from) : Math.min(day, to);
+      if (at === day) return day;
+      if (nearest === undefined || Math.abs(at - day) < Math.abs(nearest - day)) nearest = at;
     }
-    return first === Infinity ? day : first;
-  }
-
-  /** The day after the last one before this one that another symbol has; the day itself if the listing has none of the days before it. */
-  async #stoppedBefore(series: Series, shown: Shown, day: number): Promise<number> {
-    let last = -Infinity;
-    for await (const { to } of this.#othersPeriods(series, shown, day - MOST_STALLED_DAYS, day)) {
-      last = Math.max(last, Math.min(day, to));
-      if (last === day) return day;
-    }
-    return last === -Infinity ? day : last;
+    return nearest ?? day;
   }
 
   /**
@@ -266,7 +259,7 @@ export class SymbolLife {
    * with the last error of a listing: the others may tell enough.
    */
   async *#othersPeriods(series: Series, shown: Shown, from: number, to: number): AsyncGenerator<Period> {
-    const recent = this.#options.today - REFERENCE_DAYS;
+    const recent = this.context.today - REFERENCE_DAYS;
     const [start, end] = from >= recent || to === Infinity ? [recent, Infinity] : [from, to];
     let fault: CryptodlError | undefined;
     for (const [one, cadence] of shown)
@@ -298,15 +291,15 @@ export class SymbolLife {
   }
 
   async #readKnown(market: string): Promise<ReadonlyMap<string, Series[]>> {
-    const all = this.#options.requests.map(({ series }) => series).filter((one) => one.market === market);
-    for await (const one of this.#options.knownSeries(market)) all.push(one);
+    const all = this.context.requests.map(({ series }) => series).filter((one) => one.market === market);
+    for await (const one of this.context.knownSeries(market)) all.push(one);
     return grouped(all, ({ symbol }) => symbol);
   }
 
   #tradingOf(series: Series): Series[] {
     const { market } = series;
     const symbol = this.#contractOf(series);
-    return datasetsOf(this.#options.exchange, market).flatMap(
+    return datasetsOf(this.context.exchange, market).flatMap(
       ({ name: dataset, provesTrading: intervals }): Series[] => {
         if (intervals === undefined) return [];
         if (intervals.length === 0) return [{ market, dataset, symbol }];
@@ -317,19 +310,19 @@ export class SymbolLife {
 
   /** The contract by which a pair is traded, where series of the market have the name of the pair: BTCUSD_PERP for BTCUSD. */
   #contractOf({ market, symbol }: Series): string {
-    const [, kind] = this.#options.exchange.markets[market]?.references?.[0]?.split('_') ?? [];
+    const [, kind] = this.context.exchange.markets[market]?.references?.[0]?.split('_') ?? [];
     return kind === undefined || symbol.includes('_') ? symbol : `${symbol}_${kind}`;
   }
 
   /** Whether the objects of a series do not tell its first and last day: it is published by month only, or has bars of several days. */
   #isCoarse({ market, dataset, interval }: Series): boolean {
-    const spec = findDataset(this.#options.exchange, market, dataset);
+    const spec = findDataset(this.context.exchange, market, dataset);
     return spec === undefined || hasLongBars(spec, interval) || !cadencesOf(spec, interval).includes('daily');
   }
 
   /** Other symbols. Some series have the name of the pair of a contract. */
   #referencesOf(series: Series): string[] {
-    const { references = [] } = this.#options.exchange.markets[series.market] ?? {};
+    const { references = [] } = this.context.exchange.markets[series.market] ?? {};
     const peers = (this.#peers.get(groupOf(series)) ?? []).filter((symbol) => symbol !== series.symbol);
     const names = references.flatMap((symbol) => [symbol, symbol.replace(/_.*/, '')]);
     const others = names.filter((symbol) => symbol !== series.symbol);
@@ -341,7 +334,7 @@ export class SymbolLife {
     const [day = Infinity, month = Infinity] = await Promise.all(
       (['daily', 'monthly'] as const).map(async (cadence) => {
         const [first] = await this.#ask(series, cadence, 'first', async () => {
-          const { listing, exchange } = this.#options;
+          const { listing, exchange } = this.context;
           return [await firstPeriod(listing, exchange.archive, series, cadence)].filter(
             (one) => one !== undefined,
           );
@@ -370,7 +363,7 @@ export class SymbolLife {
   /** The periods of a series in the days `[from, to)`. */
   #periods(series: Series, cadence: Cadence, from: number, to: number): Promise<readonly Period[]> {
     return this.#ask(series, cadence, `${from} ${to}`, async () => {
-      const { listing, exchange } = this.#options;
+      const { listing, exchange } = this.context;
       const periodOf = exchange.archive.periodOf(series, cadence);
       const marker = exchange.archive.markerBefore(series, periodAt(cadence, from));
       const entries = Math.min(MOST_ENTRIES, 2 * (to - from) + 10);
@@ -395,7 +388,7 @@ export class SymbolLife {
     what: string,
     act: () => Promise<readonly Period[]>,
   ): Promise<readonly Period[]> {
-    const { listing, exchange } = this.#options;
+    const { listing, exchange } = this.context;
     const spec = findDataset(exchange, series.market, series.dataset);
     if (spec === undefined || !cadencesOf(spec, series.interval).includes(cadence))
       return Promise.resolve([]);

@@ -11,7 +11,7 @@ import type { ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
 import type { Observer } from '../model/observer.js';
 import { bytesToFetch } from '../model/task.js';
-import type { PartitionPlan, Task } from '../model/task.js';
+import type { Task } from '../model/task.js';
 import type { Resolved } from '../plan/options/resolve.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
 import { closingBlock } from './report/closing-block.js';
@@ -85,9 +85,7 @@ export async function runAndPrint(
   const request = { ...given, resolved, observer: reporter };
   const live = new LiveRun(request.clock, job === undefined ? io.startedAt : undefined);
   let endNotices: ReturnType<typeof openNotices> | undefined;
-  const onSignal = (): void => {
-    reporter.ending(ENDING);
-  };
+  const onSignal = (): void => reporter.ending(ENDING);
   request.signal.addEventListener('abort', onSignal, { once: true });
   const tellEnd = async (run: EndedRun): Promise<void> => {
     const verdict = wantsVerdict(options) ? await verdictAfter(request) : undefined;
@@ -96,22 +94,16 @@ export async function runAndPrint(
     // The command ends with its only run.
     if (job !== undefined) return;
     const warning = await monitors?.close();
-    if (warning !== undefined) reporter.warnOfOutput(warning);
+    if (warning !== undefined) reporter.warn(warning, false);
   };
   try {
     const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };
     await monitors?.follow(named, { ...request, live });
-    if (options.dryRun) {
-      await printPlan(planOnly({ ...request, live }), io, options.json, job?.name);
-      live.ended(0);
-      return { exitCode: 0 };
-    }
+    if (options.dryRun) return await printPlan({ ...request, live }, io, job?.name);
     endNotices = openNotices({ ...request, options, job: job?.name });
     live.follow(reporter.follower);
     const run = startRun({ ...request, job: job?.name, signalled, live });
-    const end = await forEachItem(run, (outcome) => {
-      reporter.outcome(outcome);
-    });
+    const end = await forEachItem(run, (outcome) => reporter.outcome(outcome));
     const summary = summaryOf(end, signalled());
     await tellEnd({ exitCode: summary.exitCode, summary });
     conclude(request, { ...output, reporter }, end, summary);
@@ -133,16 +125,17 @@ export async function runAndPrint(
 
 /** `--dry-run`: prints `fetch|skip|absent`, bytes, key and job (if any) of each object on stdout, or a `planned` event for each with `--json`. */
 async function printPlan(
-  plans: AsyncIterable<PartitionPlan>,
+  request: RunRequest & { readonly live: LiveRun },
   io: Io,
-  isJson: boolean,
   job: string | undefined,
-): Promise<void> {
-  const lineOf = isJson ? asEvent : asLine;
-  for await (const { tasks } of plans) {
+): Promise<PrintedRun> {
+  const lineOf = request.resolved.options.json ? asEvent : asLine;
+  for await (const { tasks } of planOnly(request)) {
     const lines = tasks.map((task) => lineOf(task, job));
-    if (!(await writeData(io, lines))) return;
+    if (!(await writeData(io, lines))) break;
   }
+  request.live.ended(0);
+  return { exitCode: 0 };
 }
 
 function asLine({ action, object }: Task, job: string | undefined): string {
@@ -234,9 +227,7 @@ export async function withLog<Result>(
   const observer: Observer = {
     ...request.observer,
     retry: (event) => void logRetry(log, event),
-    attempt: (attempt) => {
-      logAttempt(log, attempt);
-    },
+    attempt: (attempt) => logAttempt(log, attempt),
   };
   try {
     return await act({ ...request, observer });

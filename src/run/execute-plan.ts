@@ -15,7 +15,6 @@ import { TOOL_VERSION } from '../model/version.js';
 import type { Plan } from '../plan/plan.js';
 import { PlanSpool } from '../plan/plan-spool.js';
 import { substitutedPlan } from '../plan/rest-periods.js';
-import type { Places } from './queue/places.js';
 import { FURTHER_ROUNDS, RunQueue } from './queue/run-queue.js';
 import type { FailureReport } from './report/failure-report.js';
 import type { RunEnd } from './report/run-summary.js';
@@ -64,23 +63,18 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ru
 }
 
 async function runAll(session: Session, run: PlannedRun): Promise<void> {
-  const folder = session.runFolder;
   const workshop =
     session.pipeline?.workshop ??
     openWorkshop(
-      join(folder, 'spill'),
+      join(session.runFolder, 'spill'),
       { isToBucket: backingOf(session.paths.root) !== undefined, boundsUnwritten: false },
       session,
     );
-  const { places } = workshop;
-  const writerOf = writersOf(session, workshop, folder);
   const outcomes = new Outcomes(session, run.report);
-  const isFetchOnly = session.zips?.isLast === true;
-  const downloads: Downloads = { archive: session, rest: new RestDownloads(session) };
-  const queue = openQueue(session, { downloads, writerOf, outcomes, places });
+  const { queue, takeFromArchive } = openQueue(session, workshop, outcomes);
   const { live, tally } = session;
   const { totals, spool, proveEdges } = run.plan;
-  live.plan = { totals, tally, state: () => places.state };
+  live.plan = { totals, tally, state: () => workshop.places.state };
   live.enter('working');
   const figures = tellFigures(session);
   try {
@@ -89,15 +83,13 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
         await refuseFullDisk(session, totals);
         await queue.run(spool.plans());
         // The run that converts the zips judges its months and notes what is absent.
-        if (isFetchOnly) return;
-        downloads.archive = { ...downloads.archive, zips: undefined };
+        if (session.zips?.isLast === true) return;
+        takeFromArchive();
         await takeDays(outcomes.months, totals, (plans) => queue.run(plans));
       } finally {
         await outcomes.months.tell();
       }
-      await proveEdges((...noted) => {
-        outcomes.absences.note(...noted);
-      });
+      await proveEdges((...noted) => outcomes.absences.note(...noted));
       await session.lock?.confirm();
       await outcomes.absences.write();
     } finally {
@@ -110,56 +102,45 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
   }
 }
 
-interface Downloads {
-  /** Objects are requested from the archive, or taken from the zips of another worker. */
-  archive: DownloadContext;
-  readonly rest: RestDownloads;
-}
-
-interface QueueParts {
-  readonly downloads: Downloads;
-  readonly writerOf: (plan: PartitionPlan) => PartitionWriter;
-  readonly outcomes: Outcomes;
-  readonly places: Places;
-}
-
-function openQueue(session: Session, { downloads, writerOf, outcomes, places }: QueueParts) {
-  const isFetchOnly = session.zips?.isLast === true;
-  return new RunQueue<ReceivedObject>(
-    {
-      prepare: (plan) => writerOf(plan).prepare(plan),
-      begin: (plan) => session.live.begin('partition', { plan }),
-      download: async (plan, { object }) => {
-        const { rest } = object;
-        const arrived = await session.live.during('download', { plan, object }, () =>
-          rest === undefined
-            ? downloadObject(downloads.archive, plan, object)
-            : downloads.rest.download(plan.series, object, rest),
-        );
-        if ('received' in arrived) session.observer.arrived(arrived.received.zipBytes);
-        return arrived;
-      },
-      together: ({ object: { rest } }) => (rest === undefined ? undefined : String(rest.from)),
-      bytesOf: ({ series, object }) =>
-        object.rest === undefined ? memoryOf(object) : memoryOfRest(session.exchange, series, object.period),
-      write: (plan, received, missing) =>
-        isFetchOnly
-          ? leftInStore(session, plan, received)
-          : session.live.during('write', { plan }, () =>
-              outcomes.write(writerOf(plan), plan, received, missing),
-            ),
-      onFailed: (plan, task, error) => outcomes.failed(plan, task, error),
-      onSettled: (plan, task) => outcomes.settled(plan, task),
-      substituted: (plan, hasRounds) => substituted(session, plan, hasRounds),
+/** `takeFromArchive`: from now on, objects are requested from the archive, and not taken from the zips of another worker. */
+function openQueue(session: Session, workshop: Workshop, outcomes: Outcomes) {
+  const { live, zips } = session;
+  const writerOf = writersOf(session, workshop);
+  const restDownloads = new RestDownloads(session);
+  let archive: DownloadContext = session;
+  const queue = new RunQueue<ReceivedObject>({
+    prepare: (plan) => writerOf(plan).prepare(plan),
+    begin: (plan) => live.begin('partition', { plan }),
+    download: async (plan, { object }) => {
+      const { rest } = object;
+      const arrived = await live.during('download', { plan, object }, () =>
+        rest === undefined
+          ? downloadObject(archive, plan, object)
+          : restDownloads.download(plan.series, object, rest),
+      );
+      if ('received' in arrived) session.observer.arrived(arrived.received.zipBytes);
+      return arrived;
     },
-    {
-      places,
-      stop: session.stop,
-      refusal: session.deadline.refusal,
-      createSpool: () => new PlanSpool(join(session.runFolder, `deferred-${randomUUID()}.jsonl`)),
-      beforeRound: (round) => beforeRound(session, round),
-    },
-  );
+    together: ({ object: { rest } }) => (rest === undefined ? undefined : String(rest.from)),
+    bytesOf: ({ series, object }) =>
+      object.rest === undefined ? memoryOf(object) : memoryOfRest(session.exchange, series, object.period),
+    write: (plan, received, missing) =>
+      zips?.isLast === true
+        ? leftInStore(session, plan, received)
+        : live.during('write', { plan }, () => outcomes.write(writerOf(plan), plan, received, missing)),
+    onFailed: (plan, task, error) => outcomes.failed(plan, task, error),
+    onSettled: (plan, task) => outcomes.settled(plan, task),
+    substituted: (plan, hasRounds) => substituted(session, plan, hasRounds),
+    places: workshop.places,
+    stop: session.stop,
+    refusal: session.deadline.refusal,
+    createSpool: () => new PlanSpool(join(session.runFolder, `deferred-${randomUUID()}.jsonl`)),
+    beforeRound: (round) => beforeRound(session, round),
+  });
+  const takeFromArchive = (): void => {
+    archive = { ...session, zips: undefined };
+  };
+  return { queue, takeFromArchive };
 }
 
 /** The objects of a run that only fetches have no outcome of their own. */
@@ -203,11 +184,10 @@ function tellFigures({ clock, observer, network }: Session): Timer {
 function writersOf(
   session: Session,
   { engine, serialize }: Workshop,
-  tempFolder: string,
-): QueueParts['writerOf'] {
+): (plan: PartitionPlan) => PartitionWriter {
   const context: WriterContext = {
     ...session,
-    tempFolder,
+    tempFolder: session.runFolder,
     engine,
     tool: TOOL_VERSION,
     serialize,
@@ -265,13 +245,8 @@ async function refuseFull(folder: string, neededBytes: number, flag: string): Pr
   const free = bavail * bsize;
   // Some network file systems do not report their size: blocks is 0 there.
   if (blocks === 0 || free >= neededBytes) return;
-  throw new CryptodlError(
-    'disk-full',
-    `${folder} has ${bytesText(free)} free, the plan needs about ${bytesText(neededBytes)}`,
-    {
-      hint: `free some space, or choose another ${flag}`,
-    },
-  );
+  const text = `${folder} has ${bytesText(free)} free, the plan needs about ${bytesText(neededBytes)}`;
+  throw new CryptodlError('disk-full', text, { hint: `free some space, or choose another ${flag}` });
 }
 
 // The end of a run: its status, its numbers, and the paths that its last lines name.

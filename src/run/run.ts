@@ -51,9 +51,7 @@ export async function* startRun(request: RunRequest): Run {
   // Each waiting task adds a listener.
   outcomes.setMaxListeners(0);
   const stop = new AbortController();
-  const end = work(request, outcomes, stop).finally(() => {
-    outcomes.end();
-  });
+  const end = work(request, outcomes, stop).finally(() => outcomes.end());
   // Avoids an unhandled rejection: the reader gets the error after the last outcome.
   end.catch(() => undefined);
   try {
@@ -168,12 +166,8 @@ async function execute(
     const { totals } = plan;
     session.deadline.beginWork();
     // DuckDB is loaded before the first download, because it may be missing, and only if rows will be converted.
-    if (
-      totals.fetch > 0 &&
-      totals.formats.some((format) => format !== 'zip') &&
-      session.zips?.isLast !== true
-    )
-      (await import('../convert/duckdb.js')).loadDuckDb();
+    const converts = totals.formats.some((format) => format !== 'zip') && session.zips?.isLast !== true;
+    if (totals.fetch > 0 && converts) (await import('../convert/duckdb.js')).loadDuckDb();
     const { executePlan } = await import('./execute-plan.js');
     const isCut = request.failures?.cut !== undefined;
     const executed = await executePlan(session, { plan, report, isCut });

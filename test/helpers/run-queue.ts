@@ -45,7 +45,8 @@ interface Write {
 }
 
 /** `download` gives what was received, or how else it ended; undefined: the object is absent. */
-type Changes = Partial<Omit<QueueWork<string>, 'download'>> & {
+type Work = Omit<QueueWork<string>, 'places' | 'stop' | 'refusal' | 'createSpool' | 'beforeRound'>;
+type Changes = Partial<Omit<Work, 'download'>> & {
   readonly download?: (plan: PartitionPlan, task: Task) => Promise<string | Download<string> | undefined>;
 };
 
@@ -63,7 +64,7 @@ export function queueOf(
   const rounds: number[] = [];
   const spools: MemorySpool[] = [];
   const stop = new AbortController();
-  const work: QueueWork<string> = {
+  const work: Work = {
     prepare: (wanted) => Promise.resolve(wanted),
     download: async (wanted, asked) => {
       const received = download === undefined ? asked.object.key : await download(wanted, asked);
@@ -88,7 +89,8 @@ export function queueOf(
     },
     ...changes,
   };
-  const queue = new RunQueue(work, {
+  const queue = new RunQueue({
+    ...work,
     places,
     stop,
     refusal,

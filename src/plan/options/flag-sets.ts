@@ -4,25 +4,15 @@ import { flagSpec } from './flags.js';
 import type { FlagName } from './flags.js';
 import type { FlagMeanings } from './verb-spec.js';
 
-export const SERIES_FLAGS = [
-  'symbols',
-  'market',
-  'dataset',
-  'interval',
-  'quote',
-] as const satisfies readonly FlagName[];
+const names = <const Name extends FlagName>(...given: readonly Name[]): readonly Name[] => given;
 
-export const RANGE_FLAGS = ['days', 'months', 'from', 'to'] as const satisfies readonly FlagName[];
+export const SERIES_FLAGS = names('symbols', 'market', 'dataset', 'interval', 'quote');
 
-export const SOCKET_FLAGS = [
-  'connect-timeout',
-  'pool-limit',
-  'http2',
-  'ca-file',
-  'archive-url',
-] as const satisfies readonly FlagName[];
+export const RANGE_FLAGS = names('days', 'months', 'from', 'to');
 
-export const ATTEMPT_FLAGS = [
+export const SOCKET_FLAGS = names('connect-timeout', 'pool-limit', 'http2', 'ca-file', 'archive-url');
+
+export const ATTEMPT_FLAGS = names(
   'retries',
   'max-wait',
   'redis',
@@ -41,10 +31,10 @@ export const ATTEMPT_FLAGS = [
   'keep-alive',
   'egress-group',
   'listing-url',
-] as const satisfies readonly FlagName[];
+);
 
 /** The flags of verbs that send many requests. A verb may show some of them in `--help`. */
-export const REQUEST_FLAGS = [
+export const REQUEST_FLAGS = names(
   ...SOCKET_FLAGS,
   ...ATTEMPT_FLAGS,
   'state-dir',
@@ -58,12 +48,12 @@ export const REQUEST_FLAGS = [
   'log-file',
   'log-level',
   'now',
-] as const satisfies readonly FlagName[];
+);
 
-export const REST_FLAGS = ['fapi-url', 'dapi-url', 'spot-url'] as const satisfies readonly FlagName[];
+export const REST_FLAGS = names('fapi-url', 'dapi-url', 'spot-url');
 
 /** The flags of runs. A verb may show some of them in `--help`. */
-export const RUN_FLAGS = [
+export const RUN_FLAGS = names(
   ...REQUEST_FLAGS,
   ...REST_FLAGS,
   'wait-for-publication',
@@ -75,10 +65,10 @@ export const RUN_FLAGS = [
   'prometheus-port',
   'prometheus-textfile',
   'debug-dump',
-] as const satisfies readonly FlagName[];
+);
 
 /** The flags of a run that stands alone, not in a file of jobs. */
-export const DOWNLOAD_FLAGS = [
+export const DOWNLOAD_FLAGS = names(
   ...RUN_FLAGS,
   'jitter',
   'max-duration',
@@ -87,24 +77,13 @@ export const DOWNLOAD_FLAGS = [
   'ping',
   'alert-webhook',
   'print-options',
-] as const satisfies readonly FlagName[];
+);
 
-export const FORM_FLAGS = [
-  'partition',
-  'numbers',
-  'timestamps',
-  'as-published',
-] as const satisfies readonly FlagName[];
+export const FORM_FLAGS = names('partition', 'numbers', 'timestamps', 'as-published');
 
-export const OBJECT_FLAGS = [
-  'cadence',
-  'verify',
-  'revisions',
-  'recheck-days',
-  'stale-checksum',
-] as const satisfies readonly FlagName[];
+export const OBJECT_FLAGS = names('cadence', 'verify', 'revisions', 'recheck-days', 'stale-checksum');
 
-export const BUCKET_FLAGS = ['s3-endpoint', 's3-region'] as const satisfies readonly FlagName[];
+export const BUCKET_FLAGS = names('s3-endpoint', 's3-region');
 
 /** Statistics that only REST has. `metrics` downloads them by default. */
 export const STATISTICS = [

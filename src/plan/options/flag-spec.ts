@@ -46,18 +46,24 @@ export interface FlagSpec {
 /** A flag without a value is a switch. */
 const SWITCH = { parse: parse.flag } as const;
 
-/** The fields that a row of a section may leave out: those of the section, and those of a switch. */
-type Row<Common> = Omit<FlagSpec, 'value' | 'parse' | keyof Common> &
-  Partial<Pick<FlagSpec, keyof Common & keyof FlagSpec>> &
-  (
-    | (Pick<FlagSpec, 'parse'> & { readonly value: string })
-    | { readonly value?: never; readonly parse?: never }
-  );
+/** The fields that a row of a section may leave out: those of the section, and those of a switch. The text of a switch stands for its row. */
+type Row<Common> =
+  | string
+  | (Omit<FlagSpec, 'value' | 'parse' | keyof Common> &
+      Partial<Pick<FlagSpec, keyof Common & keyof FlagSpec>> &
+      (
+        | (Pick<FlagSpec, 'parse'> & { readonly value: string })
+        | { readonly value?: never; readonly parse?: never }
+      ));
 
-type Merged<Common, Own> = Omit<typeof SWITCH & Common, keyof Own> & Own;
+type Merged<Common, Own> = Own extends string
+  ? typeof SWITCH & Common & { readonly doc: string }
+  : Omit<typeof SWITCH & Common, keyof Own> & Own;
 
 /** Refuses a misspelt field. */
-type OnlyFields<Own> = Readonly<Record<Exclude<keyof Own, keyof FlagSpec>, never>>;
+type OnlyFields<Own> = Own extends string
+  ? unknown
+  : Readonly<Record<Exclude<keyof Own, keyof FlagSpec>, never>>;
 
 /** Makes rows of the flag table. A field that a row leaves out is that of its section. */
 export function section<const Common extends Partial<FlagSpec>>(common: Common) {
@@ -65,22 +71,29 @@ export function section<const Common extends Partial<FlagSpec>>(common: Common) 
     rows: Rows & { readonly [Name in keyof Rows]: OnlyFields<Rows[Name]> },
   ) => {
     const merged: Readonly<Record<string, unknown>> = Object.fromEntries(
-      Object.entries(rows).map(([name, row]) => [name, { ...SWITCH, ...common, ...row }]),
+      Object.entries<Row<Common>>(rows).map(([name, row]) => [
+        name,
+        { ...SWITCH, ...common, ...(typeof row === 'string' ? { doc: row } : row) },
+      ]),
     );
     return merged as { readonly [Name in keyof Rows]: Merged<Common, Rows[Name]> };
   };
 }
 
-// Kinds of values: the fields of a row that belong together.
+/** Returns the function that makes rows of one kind of values: of a text for help, and of the fields that differ from those of the kind. */
+export function kind<const Kind extends Partial<FlagSpec>>(common: Kind) {
+  return <const Own extends Partial<FlagSpec> = object>(
+    doc: string,
+    own?: Own & Partial<FlagSpec>,
+  ): Omit<Kind, keyof Own> & Own & { readonly doc: string } => ({ ...common, doc, ...(own as Own) });
+}
 
-export const DURATION = { value: 'TIME', parse: parse.duration, unit: 'Ms' } as const;
-export const TIMEOUT = { value: 'TIME', parse: parse.timeout, unit: 'Ms' } as const;
 export const LIST = { value: 'LIST', list: 'comma' } as const;
-export const COUNT = { value: 'N', parse: parse.integer(1) } as const;
-export const FILE = { value: 'FILE', parse: parse.text } as const;
-export const DIR = { value: 'DIR', parse: parse.text } as const;
+export const duration = kind({ value: 'TIME', parse: parse.duration, unit: 'Ms' });
+export const timeout = kind({ value: 'TIME', parse: parse.timeout, unit: 'Ms' });
+export const count = kind({ value: 'N', parse: parse.integer(1) });
+export const file = kind({ value: 'FILE', parse: parse.text });
+export const folder = kind({ value: 'DIR', parse: parse.text });
 
-export const oneOf = <const T extends string>(choices: readonly T[]) => ({
-  parse: parse.choice(choices),
-  choices,
-});
+export const oneOf = <const T extends string>(value: string, choices: readonly T[]) =>
+  kind({ value, parse: parse.choice(choices), choices });

@@ -1,7 +1,7 @@
 /** Flags of the groups Where, How and Safety: the files that are written, what is printed, and the checks. */
 import { FORMATS } from '../../model/task.js';
 import { lake } from './addresses.js';
-import { DIR, DURATION, FILE, oneOf, section } from './flag-spec.js';
+import { duration, file, folder, oneOf, section } from './flag-spec.js';
 import * as parse from './parsers.js';
 
 const TIMESTAMPS = ['us', 'ms', 'iso', 'utc'] as const;
@@ -27,18 +27,14 @@ export const LAKE_FLAGS = {
       default: 'parquet',
       aka: ['ext', 'output-format', 'data-format', 'data-format-ohlcv', 'csv', 'parquet', 'zip'],
     },
-    partition: {
-      value: 'GRAIN',
-      doc: 'period of one file: auto, day or month; auto depends on the dataset',
-      ...oneOf(['auto', 'day', 'month']),
-      default: 'auto',
-    },
-    numbers: {
-      value: 'KIND',
-      doc: 'type of numbers in Parquet: double, or string with every digit',
-      ...oneOf(['double', 'string']),
-      default: 'double',
-    },
+    partition: oneOf('GRAIN', ['auto', 'day', 'month'])(
+      'period of one file: auto, day or month; auto depends on the dataset',
+      { default: 'auto' },
+    ),
+    numbers: oneOf('KIND', ['double', 'string'])(
+      'type of numbers in Parquet: double, or string with every digit',
+      { default: 'double' },
+    ),
     timestamps: {
       value: 'FORM',
       doc: 'form of times: us, ms or iso in CSV; utc for Parquet columns with the time zone UTC (in CSV the same as iso)',
@@ -46,43 +42,28 @@ export const LAKE_FLAGS = {
       choices: TIMESTAMPS,
       default: 'us',
     },
-    failures: {
-      doc: 'file for the failure report; an existing file is replaced only if it is a failure report',
-      ...FILE,
-      unset: 'a new file in OUT/_failures',
-    },
-    'temp-dir': {
-      isCarried: true,
-      doc: 'folder for temporary files',
-      ...DIR,
-      unset: 'OUT/.cryptodl/tmp',
-    },
-    'state-dir': {
-      doc: 'folder that the runs of this machine share; it holds bans, rate limits, cached responses, files of buckets and debug dumps',
-      ...DIR,
-      unset: '$XDG_STATE_HOME/cryptodl or ~/.local/state/cryptodl',
-    },
+    failures: file(
+      'file for the failure report; an existing file is replaced only if it is a failure report',
+      { unset: 'a new file in OUT/_failures' },
+    ),
+    'temp-dir': folder('folder for temporary files', { isCarried: true, unset: 'OUT/.cryptodl/tmp' }),
+    'state-dir': folder(
+      'folder that the runs of this machine share; it holds bans, rate limits, cached responses, files of buckets and debug dumps',
+      { unset: '$XDG_STATE_HOME/cryptodl or ~/.local/state/cryptodl' },
+    ),
   }),
   ...section({ group: 'How' })({
-    cadence: {
-      value: 'CADENCE',
-      doc: 'objects of the archive: auto, daily or monthly; auto prefers monthly objects for files of a month, and daily objects for files of a day',
-      ...oneOf(['auto', 'daily', 'monthly']),
-      default: 'auto',
-    },
-    'as-published': {
-      doc: 'keep the published order of rows, and duplicates',
-    },
-    prefer: {
-      value: 'CADENCE',
-      doc: 'daily: rebuild faulty months of the lake from daily objects; a month is faulty if its monthly object lacks rows or has wrong rows',
-      ...oneOf(['daily']),
-    },
-    against: {
-      value: 'SOURCE',
-      doc: 'rest: compare the bars of the lake with REST; by value, each held day or month, without the archive',
-      ...oneOf(['rest']),
-    },
+    cadence: oneOf('CADENCE', ['auto', 'daily', 'monthly'])(
+      'objects of the archive: auto, daily or monthly; auto prefers monthly objects for files of a month, and daily objects for files of a day',
+      { default: 'auto' },
+    ),
+    'as-published': 'keep the published order of rows, and duplicates',
+    prefer: oneOf('CADENCE', ['daily'])(
+      'daily: rebuild faulty months of the lake from daily objects; a month is faulty if its monthly object lacks rows or has wrong rows',
+    ),
+    against: oneOf('SOURCE', ['rest'])(
+      'rest: compare the bars of the lake with REST; by value, each held day or month, without the archive',
+    ),
     sample: {
       value: 'N[:SEED]',
       doc: 'compare only N days or months of each series with REST, drawn at random; the summary shows the seed, which draws them again',
@@ -98,41 +79,24 @@ export const LAKE_FLAGS = {
       doc: 'print the plan and do nothing; the plan of a download has a line per object: fetch, skip or absent, bytes and key',
       aka: ['plan', 'simulate'],
     },
-    kind: {
-      value: 'KIND',
-      doc: 'what to print: cron, systemd or both',
-      ...oneOf(['cron', 'systemd', 'both']),
+    kind: oneOf('KIND', ['cron', 'systemd', 'both'])('what to print: cron, systemd or both', {
       default: 'both',
       aka: ['cron', 'systemd'],
-    },
-    long: {
-      doc: 'show periods, objects and bytes of each symbol; takes a few requests per symbol',
-    },
+    }),
+    long: 'show periods, objects and bytes of each symbol; takes a few requests per symbol',
   }),
   ...section({ group: 'Safety' })({
-    deep: {
-      doc: 'read every row again; checks values, times, order and row counts',
-    },
-    yes: {
-      doc: 'remove; without this flag, print what would be removed',
-    },
-    fix: {
-      doc: 'move damaged files and files that no manifest line names into OUT/_quarantine, and remove leftovers of killed runs; cryptodl repair then fetches the missing objects',
-    },
-    verify: {
-      isCarried: true,
-      value: 'HOW',
-      doc: 'check of each object: sha256, etag or none; sha256 uses the digest of the sidecar, etag the MD5 of the listing',
-      ...oneOf(['sha256', 'etag', 'none']),
-      default: 'sha256',
-    },
-    revisions: {
-      isCarried: true,
-      value: 'HOW',
-      doc: 'objects that changed upstream: check, take, ignore or only; check: fetch them again and replace the rows, unless rows of the lake would be lost; take: always replace the rows; ignore: keep the rows of the lake; only: like check, but fetch no other objects',
-      ...oneOf(['check', 'take', 'ignore', 'only']),
-      default: 'check',
-    },
+    deep: 'read every row again; checks values, times, order and row counts',
+    yes: 'remove; without this flag, print what would be removed',
+    fix: 'move damaged files and files that no manifest line names into OUT/_quarantine, and remove leftovers of killed runs; cryptodl repair then fetches the missing objects',
+    verify: oneOf('HOW', ['sha256', 'etag', 'none'])(
+      'check of each object: sha256, etag or none; sha256 uses the digest of the sidecar, etag the MD5 of the listing',
+      { isCarried: true, default: 'sha256' },
+    ),
+    revisions: oneOf('HOW', ['check', 'take', 'ignore', 'only'])(
+      'objects that changed upstream: check, take, ignore or only; check: fetch them again and replace the rows, unless rows of the lake would be lost; take: always replace the rows; ignore: keep the rows of the lake; only: like check, but fetch no other objects',
+      { isCarried: true, default: 'check' },
+    ),
     'recheck-days': {
       isCarried: true,
       value: 'N',
@@ -140,13 +104,10 @@ export const LAKE_FLAGS = {
       parse: parse.integer(0, 'day'),
       default: '7',
     },
-    'stale-checksum': {
-      isCarried: true,
-      value: 'WHAT',
-      doc: 'for an object that does not match its sidecar, but has the size and ETag of the listing: fail, or warn and use it',
-      ...oneOf(['fail', 'warn']),
-      default: 'fail',
-    },
+    'stale-checksum': oneOf('WHAT', ['fail', 'warn'])(
+      'for an object that does not match its sidecar, but has the size and ETag of the listing: fail, or warn and use it',
+      { isCarried: true, default: 'fail' },
+    ),
     'max-bytes': {
       value: 'SIZE',
       doc: 'end before the first download if the plan is larger',
@@ -158,13 +119,10 @@ export const LAKE_FLAGS = {
       isCarried: true,
       doc: 'end with exit code 4 if a series of the run lacks data; what is proven to be absent does not count, and neither does what is not due yet',
     },
-    'error-on-nothing': {
-      doc: 'end with exit code 5 if nothing new was written',
-    },
-    'wait-lock': {
-      doc: 'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',
-      ...DURATION,
-    },
+    'error-on-nothing': 'end with exit code 5 if nothing new was written',
+    'wait-lock': duration(
+      'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',
+    ),
     min: {
       value: 'PERCENT',
       doc: 'end with exit code 4 if a series has less than this percentage of the expected data',

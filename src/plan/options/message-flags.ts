@@ -1,23 +1,15 @@
 /** Flags about messages, logs and the sources of options. */
-import { COUNT, FILE, oneOf, section } from './flag-spec.js';
+import { count, file, oneOf, section } from './flag-spec.js';
 import { secretUrl, endpoint, promFile } from './addresses.js';
 
 export const MESSAGE_FLAGS = {
   ...section({ group: 'Messages' })({
-    json: {
-      doc: 'print NDJSON; an object per event, finding, item, row or file, then a summary, if there is one; decimals, times and integers above 2^53 are text',
-    },
-    last: {
-      doc: 'number of runs to list',
-      ...COUNT,
-      default: '20',
-    },
-    progress: {
-      value: 'HOW',
-      doc: 'progress: auto, bar, plain, json or none',
-      ...oneOf(['auto', 'bar', 'plain', 'json', 'none']),
-      default: 'auto',
-    },
+    json: 'print NDJSON; an object per event, finding, item, row or file, then a summary, if there is one; decimals, times and integers above 2^53 are text',
+    last: count('number of runs to list', { default: '20' }),
+    progress: oneOf('HOW', ['auto', 'bar', 'plain', 'json', 'none'])(
+      'progress: auto, bar, plain, json or none',
+      { default: 'auto' },
+    ),
     quiet: {
       short: 'q',
       doc: 'print only problems and results',
@@ -43,28 +35,15 @@ export const MESSAGE_FLAGS = {
       doc: 'write metrics for the textfile collector of node_exporter to this file at the end of the run; its name ends in .prom',
       parse: promFile,
     },
-    'debug-dump': {
-      doc: 'write a debug dump (JSON) to this file at the end of the run',
-      ...FILE,
-    },
-    'log-file': {
-      doc: 'append a structured log to this file',
-      ...FILE,
-    },
-    'log-level': {
-      value: 'LEVEL',
-      doc: 'log: trace, debug, info, warn or error; without --log-file, a level other than info prints the log to stderr',
-      ...oneOf(['trace', 'debug', 'info', 'warn', 'error']),
-      default: 'info',
-    },
+    'debug-dump': file('write a debug dump (JSON) to this file at the end of the run'),
+    'log-file': file('append a structured log to this file'),
+    'log-level': oneOf('LEVEL', ['trace', 'debug', 'info', 'warn', 'error'])(
+      'log: trace, debug, info, warn or error; without --log-file, a level other than info prints the log to stderr',
+      { default: 'info' },
+    ),
   }),
   ...section({ group: 'Options' })({
-    config: {
-      doc: 'YAML or JSON file with flag names as keys',
-      ...FILE,
-    },
-    'print-options': {
-      doc: 'print options with their origins, and do nothing else',
-    },
+    config: file('YAML or JSON file with flag names as keys'),
+    'print-options': 'print options with their origins, and do nothing else',
   }),
 };

@@ -2,7 +2,7 @@
 import * as parse from './parsers.js';
 import { readExchangeWords } from '../../exchange/names.js';
 import type { BucketLimit } from '../../exchange/names.js';
-import { COUNT, DURATION, FILE, LIST, oneOf, section } from './flag-spec.js';
+import { count, duration, file, kind, LIST, oneOf, section } from './flag-spec.js';
 import { proxy, redis, region, url } from './addresses.js';
 import { usage } from '../../model/errors.js';
 import { durationValue, parseDurationMs } from '../../model/units.js';
@@ -19,9 +19,9 @@ export interface Limit {
  */
 export function limit(known: Readonly<Record<string, BucketLimit>>): parse.Parse<Limit> {
   return (text, where) => {
-    const [, name = '', amount = '', count = '', unit = ''] =
+    const [, name = '', amount = '', number = '', unit = ''] =
       /^\s*(\w+)\s*[=:]\s*(\d+)\s*\/\s*(?:(\d+)\s*)?([a-z]+)$/i.exec(text) ?? [];
-    const givenMs = parseDurationMs(`${count === '' ? '1' : count}${unit}`) ?? 0;
+    const givenMs = parseDurationMs(`${number === '' ? '1' : number}${unit}`) ?? 0;
     if (!(Number(amount) >= 1 && givenMs >= 1))
       throw parse.invalid(text, where, 'a limit of a bucket', 'archive=100/s');
     const bucket = parse.choice(Object.keys(known))(name, where);
@@ -45,14 +45,13 @@ function windowText(windowMs: number): string {
 
 const exchange = readExchangeWords();
 
-const ADDRESS = { value: 'URL', parse: url } as const;
+const address = kind({ value: 'URL', parse: url });
 
 export const NETWORK_FLAGS = {
   ...section({ group: 'Network', isCarried: true })({
-    'request-interval': {
-      doc: 'minimum time between two requests of a bucket; the limits of the exchange still apply',
-      ...DURATION,
-    },
+    'request-interval': duration(
+      'minimum time between two requests of a bucket; the limits of the exchange still apply',
+    ),
     'requests-per-minute': {
       value: 'N',
       doc: 'maximum requests of a bucket per minute; the limits of the exchange still apply',
@@ -64,12 +63,10 @@ export const NETWORK_FLAGS = {
       doc: `limits of buckets below those of the exchange (${Object.keys(exchange.limits).join(', ')}), separated by commas; in a file: limits: { archive: 100/s, futuresData: 800/5m }`,
       parse: limit(exchange.limits),
     },
-    priority: {
-      value: 'LEVEL',
-      doc: 'order of jobs that wait for the same rate limit or in a queue: high, normal or low',
-      ...oneOf(['high', 'normal', 'low']),
-      default: 'normal',
-    },
+    priority: oneOf('LEVEL', ['high', 'normal', 'low'])(
+      'order of jobs that wait for the same rate limit or in a queue: high, normal or low',
+      { default: 'normal' },
+    ),
     bwlimit: {
       value: 'SIZE',
       doc: 'maximum bytes per second of all connections; at least 1kB',
@@ -77,23 +74,14 @@ export const NETWORK_FLAGS = {
       unit: 'BytesPerSecond',
       aka: ['limit-rate', 'max-speed', 'bandwidth'],
     },
-    'pool-limit': {
-      doc: 'maximum sockets of the process; further requests wait',
-      ...COUNT,
-    },
-    'pool-limit-per-host': {
-      doc: 'maximum sockets per host; further requests wait',
-      ...COUNT,
+    'pool-limit': count('maximum sockets of the process; further requests wait'),
+    'pool-limit-per-host': count('maximum sockets per host; further requests wait', {
       unset: 'two per object in flight, plus 8',
-    },
-    'keep-alive': {
-      doc: 'time that an idle socket stays open; with 0 each request opens a new socket',
-      ...DURATION,
+    }),
+    'keep-alive': duration('time that an idle socket stays open; with 0 each request opens a new socket', {
       default: '30s',
-    },
-    http2: {
-      doc: 'use HTTP/2 where the host supports it',
-    },
+    }),
+    http2: 'use HTTP/2 where the host supports it',
     proxy: {
       isCarried: false,
       value: 'URL',
@@ -115,51 +103,28 @@ export const NETWORK_FLAGS = {
       doc: 'share the REST limits and all bans with the programs of this group on other machines behind the same public address; needs --redis',
       parse: parse.keyName('office'),
     },
-    'ca-file': {
-      doc: 'additional trusted certificates (PEM)',
-      ...FILE,
-      aka: ['cacert', 'ca-bundle'],
-    },
-    'archive-url': {
-      doc: 'address of the archive',
-      ...ADDRESS,
-      default: exchange.hosts.archive,
-    },
-    'listing-url': {
-      doc: 'address of the listing',
-      ...ADDRESS,
+    'ca-file': file('additional trusted certificates (PEM)', { aka: ['cacert', 'ca-bundle'] }),
+    'archive-url': address('address of the archive', { default: exchange.hosts.archive }),
+    'listing-url': address('address of the listing', {
       unset: `${exchange.hosts.listing}, or --archive-url if given`,
       derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.listing : archiveUrl),
-    },
-    'fallback-url': {
-      doc: 'second address of the archive; used after too many failures of the first',
-      ...ADDRESS,
+    }),
+    'fallback-url': address('second address of the archive; used after too many failures of the first', {
       unset: `${exchange.hosts.origin}, unless --archive-url is given`,
       derive: ({ archiveUrl, hosts }) => (archiveUrl === hosts.archive ? hosts.origin : undefined),
-    },
-    'fapi-url': {
-      doc: 'address of REST for USD-margined futures',
-      ...ADDRESS,
-      default: exchange.hosts.fapi,
-    },
-    'dapi-url': {
-      doc: 'address of REST for coin-margined futures',
-      ...ADDRESS,
-      default: exchange.hosts.dapi,
-    },
-    'spot-url': {
-      doc: `address of REST for spot; if the default refuses your location, ${exchange.hosts.spotPublic} is used`,
-      ...ADDRESS,
-      default: exchange.hosts.spot,
-    },
+    }),
+    'fapi-url': address('address of REST for USD-margined futures', { default: exchange.hosts.fapi }),
+    'dapi-url': address('address of REST for coin-margined futures', { default: exchange.hosts.dapi }),
+    'spot-url': address(
+      `address of REST for spot; if the default refuses your location, ${exchange.hosts.spotPublic} is used`,
+      { default: exchange.hosts.spot },
+    ),
   }),
   ...section({ group: 'Network' })({
-    's3-endpoint': {
-      doc: 'address of the S3 server of a lake in a bucket (--out s3://bucket/folder)',
-      ...ADDRESS,
+    's3-endpoint': address('address of the S3 server of a lake in a bucket (--out s3://bucket/folder)', {
       unset: 'AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, the profile of AWS, or AWS itself',
       aka: ['endpoint-url', 'endpoint'],
-    },
+    }),
     's3-region': {
       value: 'NAME',
       doc: 'region of the bucket of the lake',

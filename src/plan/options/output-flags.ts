@@ -2,7 +2,7 @@
 import * as parse from './parsers.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
 import { localFolder } from './addresses.js';
-import { FILE, LIST, section, oneOf, COUNT, TIMEOUT } from './flag-spec.js';
+import { count, file, LIST, oneOf, section, timeout } from './flag-spec.js';
 import { DAY_MS } from '../../model/calendar.js';
 import { parseDurationMs } from '../../model/units.js';
 import { GRAINS, MEASURES } from './periods.js';
@@ -45,10 +45,9 @@ export const OUTPUT_FLAGS = {
       parse: parse.parser('an interval', ['1h,8h'], (text) => (intervalMs(text) > 0 ? text : undefined)),
       default: '1h,8h',
     },
-    'exchange-info': {
-      doc: 'freqtrade: a saved answer of exchangeInfo, which tells base and quote asset of its symbols; for other symbols, the known quote assets tell them',
-      ...FILE,
-    },
+    'exchange-info': file(
+      'freqtrade: a saved answer of exchangeInfo, which tells base and quote asset of its symbols; for other symbols, the known quote assets tell them',
+    ),
     columns: {
       ...LIST,
       doc: 'csv: columns in this order; NEW=COLUMN gives a column another name, NEW=0 is a column with this number; cryptodl schema DATASET shows the columns',
@@ -57,11 +56,9 @@ export const OUTPUT_FLAGS = {
     },
   }),
   ...section({ group: 'Where' })({
-    html: {
-      doc: 'file of the report; an existing file is replaced only if it is a report',
-      ...FILE,
+    html: file('file of the report; an existing file is replaced only if it is a report', {
       aka: ['file', 'to-file', 'report', 'output-file', 'page', 'save'],
-    },
+    }),
     target: {
       doc: 'folder for the files; not within the lake',
       value: 'DIR',
@@ -81,9 +78,8 @@ export const OUTPUT_FLAGS = {
       parse: timeFormat,
       default: 'iso',
     },
-    'one-file': {
-      doc: 'csv: one file with all symbols of a dataset; it has the column symbol; without this flag, one file per symbol',
-    },
+    'one-file':
+      'csv: one file with all symbols of a dataset; it has the column symbol; without this flag, one file per symbol',
     'require-complete': {
       group: 'Safety',
       doc: 'export nothing, and end with exit code 4, if the lake lacks data of the selected series',
@@ -91,15 +87,11 @@ export const OUTPUT_FLAGS = {
     },
   }),
   ...section({ group: 'How' })({
-    views: {
-      doc: 'print the CREATE VIEW statements for DuckDB; they contain file names: print them again after each download',
-    },
-    csv: {
-      doc: 'print CSV with all rows; coverage has a line per series and period, with the reason of each gap',
-    },
-    'fill-empty': {
-      doc: 'with trades as source, also make bars of times without trades in whole days of the lake; their prices are the close before, their volumes are 0; klines have candles for such times, so their bars are always made',
-    },
+    views:
+      'print the CREATE VIEW statements for DuckDB; they contain file names: print them again after each download',
+    csv: 'print CSV with all rows; coverage has a line per series and period, with the reason of each gap',
+    'fill-empty':
+      'with trades as source, also make bars of times without trades in whole days of the lake; their prices are the close before, their volumes are 0; klines have candles for such times, so their bars are always made',
   }),
 };
 
@@ -116,12 +108,10 @@ export const UNIVERSE_FLAGS = section({ group: 'What' })({
     parse: parse.integer(1, undefined, 30),
     aka: ['number', 'limit', 'size', 'number-assets', 'count'],
   },
-  contract: {
-    value: 'KIND',
-    doc: 'perpetual, dated or all; contracts of futures; dated ones have a day of delivery',
-    ...oneOf(['perpetual', 'dated', 'all']),
-    default: 'perpetual',
-  },
+  contract: oneOf('KIND', ['perpetual', 'dated', 'all'])(
+    'perpetual, dated or all; contracts of futures; dated ones have a day of delivery',
+    { default: 'perpetual' },
+  ),
   by: {
     group: 'When',
     value: 'WHAT',
@@ -145,14 +135,10 @@ export const UNIVERSE_FLAGS = section({ group: 'What' })({
     parse: wholeDays,
     unit: 'Ms',
   },
-  as: {
-    group: 'How',
-    value: 'FORM',
-    doc: 'csv, list or freqtrade; csv: a line per period and symbol; list: each symbol once, for --symbols @FILE; freqtrade: a file of pairs for each period',
-    ...oneOf(['csv', 'list', 'freqtrade']),
-    default: 'csv',
-    aka: ['format', 'output-format', 'csv', 'freqtrade'],
-  },
+  as: oneOf('FORM', ['csv', 'list', 'freqtrade'])(
+    'csv, list or freqtrade; csv: a line per period and symbol; list: each symbol once, for --symbols @FILE; freqtrade: a file of pairs for each period',
+    { group: 'How', default: 'csv', aka: ['format', 'output-format', 'csv', 'freqtrade'] },
+  ),
 });
 
 export const QUEUE_FLAGS = section({ group: 'How' })({
@@ -170,28 +156,14 @@ export const QUEUE_FLAGS = section({ group: 'How' })({
     parse: parse.every,
     choices: parse.EVERY,
   },
-  'max-waiting': {
-    doc: 'adds no further jobs while so many jobs wait in the queue',
-    ...COUNT,
-    default: '100000',
-  },
-  wait: {
-    doc: 'wait until the workers have done the jobs; prints the progress of all workers, then the same summary and exit code as a download',
-  },
-  drain: {
-    doc: 'end when the queue is empty; without it, the worker waits for further jobs',
-  },
-  role: {
-    value: 'ROLE',
-    doc: 'fetch: put the zips of jobs into the bucket of the lake; convert: write the lake from these zips; both: do each job as a whole, and convert',
-    ...oneOf(['fetch', 'convert', 'both']),
-    default: 'both',
-  },
-  lease: {
-    doc: 'time after which the jobs of a killed worker go to other workers',
-    ...TIMEOUT,
-    default: '1m',
-  },
+  'max-waiting': count('adds no further jobs while so many jobs wait in the queue', { default: '100000' }),
+  wait: 'wait until the workers have done the jobs; prints the progress of all workers, then the same summary and exit code as a download',
+  drain: 'end when the queue is empty; without it, the worker waits for further jobs',
+  role: oneOf('ROLE', ['fetch', 'convert', 'both'])(
+    'fetch: put the zips of jobs into the bucket of the lake; convert: write the lake from these zips; both: do each job as a whole, and convert',
+    { default: 'both' },
+  ),
+  lease: timeout('time after which the jobs of a killed worker go to other workers', { default: '1m' }),
   codes: {
     group: 'What',
     ...LIST,

@@ -84,13 +84,14 @@ export function keyName(example: string): Parse<string> {
   return parser(what, [example], (text) => (/^[\w.-]{1,64}$/.test(text) ? text : undefined));
 }
 
-const TAKEN = { archive: isArchived, rest: isMetric, any: () => true } as const;
+/** Whether a source has a dataset. */
+export const HAS = { archive: isArchived, rest: isMetric, any: () => true } as const;
 
 /**
  * A dataset by its name, in any spelling, or by one of its other names: `agg_trades`, `ohlcv`. `from`: where the verb takes its datasets
  * from; another name of two datasets means the one of there. Other texts stay, because markets have different datasets.
  */
-export function dataset(from: keyof typeof TAKEN): Parse<string> {
+export function dataset(from: keyof typeof HAS): Parse<string> {
   return (value, where, exchange) => {
     const word = folded(text(value, where));
     const isMeant = ({ name, aliases }: Pick<DatasetSpec, 'name' | 'aliases'>): boolean =>
@@ -98,7 +99,7 @@ export function dataset(from: keyof typeof TAKEN): Parse<string> {
     if (exchange === undefined) return readDatasetWords().find(isMeant)?.name ?? value;
     // Statistics that only REST has stand after the datasets of the archive.
     const specs = from === 'rest' ? exchange.datasets.toReversed() : exchange.datasets;
-    const taken = specs.filter(TAKEN[from]);
+    const taken = specs.filter(HAS[from]);
     const found = specs.find(({ name }) => name === value) ?? taken.find(isMeant) ?? specs.find(isMeant);
     return found?.name ?? value;
   };

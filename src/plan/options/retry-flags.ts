@@ -1,7 +1,7 @@
 /** Flags about requests: how many at once, retries, the breaker, timeouts. */
 import { durationText } from '../../model/units.js';
 import { PRESETS, readPresetWords, STRATEGIES } from '../../exchange/names.js';
-import { COUNT, DURATION, oneOf, section, TIMEOUT } from './flag-spec.js';
+import { count, duration, oneOf, section, timeout } from './flag-spec.js';
 import * as parse from './parsers.js';
 
 const presets = readPresetWords();
@@ -23,12 +23,10 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true })({
     default: 'auto',
     aka: ['c', 'j', 'w', 'workers', 'threads', 'parallel', 'max-workers', 'transfers'],
   },
-  'retry-preset': {
-    value: 'NAME',
-    doc: `preset for retries and back-off (retries × base delay): ${PRESETS.map(presetText).join('; ')}`,
-    ...oneOf(PRESETS),
-    default: 'vision',
-  },
+  'retry-preset': oneOf('NAME', PRESETS)(
+    `preset for retries and back-off (retries × base delay): ${PRESETS.map(presetText).join('; ')}`,
+    { default: 'vision' },
+  ),
   retries: {
     value: 'N',
     doc: 'retries per request',
@@ -37,12 +35,10 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true })({
     derive: ({ preset }) => preset.retries,
     aka: ['retry', 'max-retries'],
   },
-  'retry-delay': {
-    doc: 'base delay of the back-off',
-    ...DURATION,
+  'retry-delay': duration('base delay of the back-off', {
     ...FROM_PRESET,
     derive: ({ preset }) => preset.baseDelayMs,
-  },
+  }),
   'retry-factor': {
     value: 'X',
     doc: 'factor between two steps of the back-off; not used by fixed and linear',
@@ -50,70 +46,35 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true })({
     ...FROM_PRESET,
     derive: ({ preset }) => preset.factor,
   },
-  'retry-max-delay': {
-    doc: 'maximum delay of the back-off',
-    ...DURATION,
+  'retry-max-delay': duration('maximum delay of the back-off', {
     ...FROM_PRESET,
     derive: ({ preset }) => preset.maxDelayMs,
-  },
-  'retry-strategy': {
-    value: 'NAME',
-    doc: 'back-off: fixed, linear, exponential, or full: a random delay up to the exponential one',
-    ...oneOf(STRATEGIES),
-    ...FROM_PRESET,
-    derive: ({ preset }) => preset.strategy,
-  },
-  jobs: {
-    isCarried: false,
-    doc: 'number of jobs at the same time; run: jobs of the same lake run one after the other; worker: as many conversions run too; limits apply to all jobs together',
-    ...COUNT,
-    default: '1',
-    aka: ['j', 'parallel', 'workers'],
-  },
-  'breaker-open': {
-    doc: 'time without requests to a host after too many failures',
-    ...DURATION,
-    default: '30s',
-  },
-  'breaker-failures': {
-    doc: 'number of consecutive failures after which requests to a host stop',
-    ...COUNT,
+  }),
+  'retry-strategy': oneOf('NAME', STRATEGIES)(
+    'back-off: fixed, linear, exponential, or full: a random delay up to the exponential one',
+    { ...FROM_PRESET, derive: ({ preset }) => preset.strategy },
+  ),
+  jobs: count(
+    'number of jobs at the same time; run: jobs of the same lake run one after the other; worker: as many conversions run too; limits apply to all jobs together',
+    { isCarried: false, default: '1', aka: ['j', 'parallel', 'workers'] },
+  ),
+  'breaker-open': duration('time without requests to a host after too many failures', { default: '30s' }),
+  'breaker-failures': count('number of consecutive failures after which requests to a host stop', {
     default: '5',
-  },
-  'breaker-successes': {
-    doc: 'number of consecutive successes after which a host gets all requests again',
-    ...COUNT,
+  }),
+  'breaker-successes': count('number of consecutive successes after which a host gets all requests again', {
     default: '3',
-  },
-  'connect-timeout': {
-    doc: 'timeout for DNS, TCP and TLS',
-    ...TIMEOUT,
-    default: '5s',
-  },
-  'headers-timeout': {
-    doc: 'timeout from the request to the response headers',
-    ...TIMEOUT,
-    default: '15s',
-  },
-  'idle-timeout': {
-    doc: 'timeout without data within a body',
-    ...TIMEOUT,
-    default: '10s',
-  },
-  'total-timeout': {
-    doc: 'timeout of one attempt; one second is added per 16 KiB of body',
-    ...TIMEOUT,
+  }),
+  'connect-timeout': timeout('timeout for DNS, TCP and TLS', { default: '5s' }),
+  'headers-timeout': timeout('timeout from the request to the response headers', { default: '15s' }),
+  'idle-timeout': timeout('timeout without data within a body', { default: '10s' }),
+  'total-timeout': timeout('timeout of one attempt; one second is added per 16 KiB of body', {
     default: '60s',
     aka: ['timeout'],
-  },
-  'max-wait': {
-    doc: 'maximum wait for a rate limit or a failing host',
-    ...DURATION,
-    default: '1h',
-  },
-  'blocked-wait': {
-    doc: 'time without requests to a host whose firewall refuses this address (403), before one more attempt',
-    ...DURATION,
-    default: '60s',
-  },
+  }),
+  'max-wait': duration('maximum wait for a rate limit or a failing host', { default: '1h' }),
+  'blocked-wait': duration(
+    'time without requests to a host whose firewall refuses this address (403), before one more attempt',
+    { default: '60s' },
+  ),
 });

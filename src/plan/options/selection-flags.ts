@@ -1,6 +1,6 @@
 /** Flags that select what is downloaded or shown: series and days. */
 import { ALL, MARKETS, readExchangeWords } from '../../exchange/names.js';
-import { DURATION, LIST, oneOf, section } from './flag-spec.js';
+import { duration, LIST, oneOf, section } from './flag-spec.js';
 import { date } from './dates.js';
 import * as parse from './parsers.js';
 import { shard } from './shard.js';
@@ -60,24 +60,19 @@ export const SELECTION_FLAGS = {
       doc: 'only symbols with this quote asset, for example USDT; several are separated by commas',
       parse: parse.asset,
     },
-    'skip-unknown': {
-      doc: 'leave out unknown names of --symbols, with a warning; without this flag, they are refused',
-    },
+    'skip-unknown':
+      'leave out unknown names of --symbols, with a warning; without this flag, they are refused',
     shard: {
       value: 'I/N',
       doc: 'only the series of shard I of N, counted from 0; N machines with shards 0/N to N-1/N do the whole selection, and no series is in two shards',
       parse: shard,
     },
-    join: {
-      value: 'WITH',
-      doc: 'archive: prefer objects of the archive to rows of REST; only days and months without an object come from REST',
-      ...oneOf(['archive']),
-    },
-    fill: {
-      value: 'FROM',
-      doc: 'rest: use REST for the days that the archive lacks; REST has klines, aggTrades, funding rates and metrics',
-      ...oneOf(['rest']),
-    },
+    join: oneOf('WITH', ['archive'])(
+      'archive: prefer objects of the archive to rows of REST; only days and months without an object come from REST',
+    ),
+    fill: oneOf('FROM', ['rest'])(
+      'rest: use REST for the days that the archive lacks; REST has klines, aggTrades, funding rates and metrics',
+    ),
   }),
   ...section({ group: 'When' })({
     at: {
@@ -111,25 +106,18 @@ export const SELECTION_FLAGS = {
       parse: date,
       aka: ['until', 'end', 'end-date', 'enddate', 'to-date', 'date-to', 'end-time'],
     },
-    'include-today': {
-      doc: 'also request the rows of today so far; the next run requests today again',
-    },
+    'include-today': 'also request the rows of today so far; the next run requests today again',
     'wait-for-publication': {
       value: 'UNTIL',
       doc: 'wait until the archive has published the newest period; this applies to each selected series that has not ended; the run waits at most until a time of day (08:30, UTC) or an instant (2026-11-21T08:30:00Z), or for a duration (90m)',
       parse: parse.until,
     },
-    jitter: {
-      doc: 'wait for a random time before the run starts; TIME is the maximum',
-      ...DURATION,
-    },
-    'max-duration': {
-      doc: 'start no new download after this time; downloads in progress are finished and committed, the others are listed in the failure report; a run that is still planning ends without a report (exit code 3)',
-      ...DURATION,
-    },
-    exact: {
-      doc: 'fetch only the selected days; without this flag, a run without --to also fetches what its order lacks since the earliest day that was ever asked for',
-    },
+    jitter: duration('wait for a random time before the run starts; TIME is the maximum'),
+    'max-duration': duration(
+      'start no new download after this time; downloads in progress are finished and committed, the others are listed in the failure report; a run that is still planning ends without a report (exit code 3)',
+    ),
+    exact:
+      'fetch only the selected days; without this flag, a run without --to also fetches what its order lacks since the earliest day that was ever asked for',
     all: {
       group: 'How',
       doc: 'show each gap; without this flag, the ten worst',

@@ -148,9 +148,7 @@ export function readLists(io: Io): ReadList {
  */
 export function endedBySignals(io: Pick<Io, 'kill' | 'onSignal'>, read: ReadList): ReadList {
   return async (list) => {
-    const release = io.onSignal((signal) => {
-      io.kill(signal);
-    });
+    const release = io.onSignal((signal) => io.kill(signal));
     try {
       return await read(list);
     } finally {

@@ -1,6 +1,6 @@
 /** The shape of a verb: its flags, and what help says about it. Each folder of `verbs/` has one. */
 import type { ExitCode } from '../../model/exit-code.js';
-import type { Parse } from './parsers.js';
+import type { FlagSpec } from './flag-spec.js';
 import { FLAG_NAMES, flagSpec } from './flags.js';
 import type { FlagName } from './flags.js';
 
@@ -64,12 +64,7 @@ export interface VerbSpec {
 export type ExitTexts = Readonly<Partial<Record<Exclude<ExitCode, 130 | 143>, string>>>;
 
 /** The fields that replace those of the flag table. A parser gives values of the same type. */
-interface FlagMeaning {
-  readonly doc?: string;
-  readonly parse?: Parse<unknown>;
-  readonly choices?: readonly string[];
-  readonly default?: string;
-  readonly unset?: string;
+interface FlagMeaning extends Partial<Pick<FlagSpec, 'doc' | 'parse' | 'choices' | 'default' | 'unset'>> {
   /** Without the flag, the verb selects everything, so that help shows no default. */
   readonly narrows?: boolean;
 }
@@ -84,9 +79,9 @@ export function flagsOf({ flags, moreFlags = [] }: Pick<VerbSpec, 'flags' | 'mor
   return FLAG_NAMES.filter((name) => own.has(name));
 }
 
-export function flagFor(name: FlagName, { meanings = {} }: Pick<VerbSpec, 'meanings'>) {
-  const { doc, parse, choices, unset, default: fixed } = { ...flagSpec(name), ...meanings[name] };
-  return { doc, parse, choices, unset, default: fixed };
+/** The row of a flag, as the verb means it. */
+export function flagFor(name: FlagName, { meanings }: Pick<VerbSpec, 'meanings'>): FlagSpec {
+  return { ...flagSpec(name), ...meanings?.[name] };
 }
 
 /** The default of a flag in the help of a verb; undefined without one. */

@@ -55,17 +55,11 @@ export async function continueLake(
   const ended = new Set<string>();
   let outside = 0;
   const held = new Set<string>();
-  const { grown, ...anew } = await orderedAnew(context, range, verb);
-  const ordered = anew.ordered.filter(
-    ({ series, settings }) =>
-      isChosen(series, context, given) && (!given.has('format') || settings.format === options.format),
-  );
-  const isOrdered = new Set(ordered.map(({ series }) => seriesName(series)));
+  const { grown, ordered } = await orderedAnew(context, range, given, verb);
   for await (const series of heldSeries(paths.root, exchange, warn)) {
     const spec = findDataset(exchange, series.market, series.dataset);
     const isOfVerb = spec !== undefined && (verb === 'vision' ? isArchived(spec) : isMetric(spec));
-    if (!isOfVerb) continue;
-    if (!isChosen(series, context, given)) continue;
+    if (!isOfVerb || !isChosen(series, context, given)) continue;
     if (!isInShard(options.shard, exchange, series)) {
       outside += 1;
       continue;
@@ -73,7 +67,6 @@ export async function continueLake(
     const continued = await continuations(context, { series, spec }, range, { given, verb });
     // The manifest may record absences alone.
     for (const { settings } of continued) held.add(`${seriesName(series)} ${settings.format}`);
-    if (continued.length === 0 && isOrdered.has(seriesName(series))) continue;
     for (const request of continued) {
       const [days] = request.ranges;
       if (days !== undefined && days.from < days.to) requests.push(request);
@@ -101,13 +94,14 @@ export async function continueLake(
   };
 }
 
-/** A request for each series of an open order, and the change of the orders whose globs select further symbols now. */
+/** A request for each chosen series of an open order, and the change of the orders whose globs select further symbols now. */
 async function orderedAnew(
   context: SymbolContext,
   { to }: Range,
+  given: ReadonlySet<string>,
   verb: DownloadVerb,
 ): Promise<{ readonly ordered: readonly SeriesRequest[]; readonly grown: OrderChange }> {
-  const { exchange, paths } = context;
+  const { exchange, options, paths } = context;
   const { orders } = await readOrders(lakePaths(paths.root));
   const ordered: SeriesRequest[] = [];
   const growths = new Map<string, (order: Order) => Order>();
@@ -132,7 +126,9 @@ async function orderedAnew(
         ({ series, rest }) =>
           (verb === 'vision' || rest !== undefined) && isInShard(ownShard, exchange, series),
       );
-    ordered.push(...order.symbols.map(requestOf), ...added);
+    const isOfFormat = !given.has('format') || settings.format === options.format;
+    const all = isOfFormat ? [...order.symbols.map(requestOf), ...added] : [];
+    ordered.push(...all.filter(({ series }) => isChosen(series, context, given)));
     const [one] = added;
     const reach = one?.rest?.mode === 'only' ? dayText(one.rest.from) : undefined;
     const names = added.map(({ series }) => series.symbol);

@@ -100,12 +100,12 @@ export function filterHeldSeries(
   const quotes = options.quote ?? [];
   const available = [...new Set(chosen.map(({ symbol }) => symbol))];
   const every = { names: [], globs: ['*'], exclusions: [] };
-  const { symbols, warnings } = selectSymbols(patterns ?? every, quotes, available, {
+  const symbols = selectSymbols(patterns ?? every, quotes, available, {
     what: listText(new Set(chosen.map(layerName)), 3),
     owner: options.out,
     skipUnknown: options.skipUnknown,
+    warn,
   });
-  for (const warning of warnings) warn(warning);
   const selected = new Set(symbols);
   return chosen.filter(({ symbol }) => selected.has(symbol));
 }

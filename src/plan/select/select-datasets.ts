@@ -2,19 +2,13 @@
 import { dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { Cadence, Market } from '../../model/task.js';
+import { HAS } from '../options/parsers.js';
 import type { VerbName } from '../options/verb-spec.js';
 import type { Options } from '../options/flags.js';
 import { endedText, endOfDataset } from '../../exchange/describe.js';
 import { cadencesOf } from '../../exchange/keys.js';
 import { ALL } from '../../exchange/names.js';
-import {
-  datasetsOf,
-  findDataset,
-  intervalsOf,
-  isArchived,
-  isMetric,
-  marketNames,
-} from '../../exchange/exchange-spec.js';
+import { datasetsOf, findDataset, intervalsOf, marketNames } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 
@@ -30,10 +24,6 @@ export interface ChosenDataset {
 type Flags = Pick<Options, 'market' | 'dataset' | 'interval' | 'cadence'>;
 
 type Provider = 'archive' | 'rest';
-const HAS: Readonly<Record<Provider, (spec: DatasetSpec) => boolean>> = {
-  archive: isArchived,
-  rest: isMetric,
-};
 
 export function isAll(values: readonly string[]): boolean {
   return values.includes(ALL);

@@ -67,16 +67,14 @@ async function selectArchived(
   { range, datasets }: ParsedOptions,
 ): Promise<Selected> {
   const allowsMissing = canLackSymbols(context.options);
-  const { selection, names, available, elsewhere } = await chooseSymbols(context, patterns, datasets);
+  const { symbols, names, available, elsewhere } = await chooseSymbols(context, patterns, datasets);
   const requests = datasets.flatMap((dataset) => {
     const has = available?.get(dataset.spec);
-    return selection.symbols
+    return symbols
       .filter((symbol) => has === undefined || has.has(symbol) || (names.includes(symbol) && !allowsMissing))
       .flatMap((symbol) => requestsOf(context, dataset, symbol, range));
   });
-  const selected = (allowsMissing ? [...elsewhere] : names).filter((name) =>
-    selection.symbols.includes(name),
-  );
+  const selected = (allowsMissing ? [...elsewhere] : names).filter((name) => symbols.includes(name));
   const notes = [
     ...monthlyNotes(datasets),
     ...lackingNotes(datasets, ({ spec }) =>

@@ -20,7 +20,7 @@ import { didYouMean } from '../../text/did-you-mean.js';
 const SHOWN_CHARACTERS = 40;
 
 export interface ChosenSymbols {
-  readonly selection: MatchedSymbols;
+  readonly symbols: readonly string[];
   /** The symbols that the exact names of --symbols mean. */
   readonly names: readonly string[];
   /** Symbols of each selected dataset; undefined if the listing is not available. */
@@ -50,8 +50,8 @@ export async function chooseSymbols(
       .filter(({ market }) => datasets.some((dataset) => dataset.market === market))
       .flatMap(({ symbols }) => symbols);
     const names = meantNames(patterns.names, [...new Set(ordered)]);
-    const selection = withoutListing(context, { ...patterns, names }, error);
-    return { selection, names, available: undefined, elsewhere: new Set() };
+    const symbols = withoutListing(context, { ...patterns, names }, error);
+    return { symbols, names, available: undefined, elsewhere: new Set() };
   }
   refuseRemoved(
     context,
@@ -78,18 +78,18 @@ function selectListed(
   { options, observer }: SymbolContext,
   patterns: SymbolPatterns,
   { listed, elsewhere, takesElsewhere, ...owner }: ListedPlace,
-): Pick<ChosenSymbols, 'selection' | 'names'> {
+): Pick<ChosenSymbols, 'symbols' | 'names'> {
   const all = [...listed, ...elsewhere].sort(byKey);
   const meant = meantNames(patterns.names, all);
   const isNothingLeft = patterns.globs.length === 0 && meant.every((name) => elsewhere.has(name));
   const names = isNothingLeft || takesElsewhere ? meant : meant.filter((name) => !elsewhere.has(name));
   const available = isNothingLeft || !takesElsewhere ? listed : all;
-  const selection = selectSymbols({ ...patterns, names }, options.quote ?? [], available, {
+  const symbols = selectSymbols({ ...patterns, names }, options.quote ?? [], available, {
     ...owner,
     skipUnknown: !isNothingLeft && options.skipUnknown,
+    warn: observer.warn.bind(observer),
   });
-  for (const warning of selection.warnings) observer.warn(warning);
-  return { selection, names };
+  return { symbols, names };
 }
 
 /**
@@ -128,24 +128,21 @@ function withoutListing(
   context: SymbolContext,
   patterns: SymbolPatterns,
   error: CryptodlError,
-): MatchedSymbols {
-  const selection = namesOnly(patterns, context.options.quote ?? []);
-  if (selection === undefined) {
+): readonly string[] {
+  const symbols = namesOnly(patterns, context.options.quote ?? []);
+  if (symbols === undefined) {
     // The hint of this error says that the same command may succeed later.
     if (error.code === 'wait-too-long') throw error;
-    throw new CryptodlError(
-      'unreachable',
-      `the listing is not available, so ${patterns.globs.join(', ')} cannot be matched: ${error.message}`,
-      {
-        cause: error,
-        hint: 'check the network and --listing-url, or name the symbols exactly',
-      },
-    );
+    const what = `the listing is not available, so ${patterns.globs.join(', ')} cannot be matched`;
+    throw new CryptodlError('unreachable', `${what}: ${error.message}`, {
+      cause: error,
+      hint: 'check the network and --listing-url, or name the symbols exactly',
+    });
   }
   context.observer.warn(
     `the listing is not available (${error.message}): the sidecar of each selected period is requested instead`,
   );
-  return selection;
+  return symbols;
 }
 
 /** Symbols of each dataset, in all selected cadences, because some symbols have only monthly objects. */
@@ -215,8 +212,7 @@ export async function chooseRestSymbols(
     elsewhere: new Set(isJoined ? [] : delisted),
     takesElsewhere: false,
   };
-  const { selection } = selectListed(context, { ...patterns, names: live }, place);
-  return { symbols: selection.symbols, delisted };
+  return { symbols: selectListed(context, { ...patterns, names: live }, place).symbols, delisted };
 }
 
 /**
@@ -266,12 +262,6 @@ async function archivedSymbols(context: SymbolContext, market: Market): Promise<
   }
 }
 
-export interface MatchedSymbols {
-  readonly symbols: readonly string[];
-  /** Texts about the words that select or exclude nothing. */
-  readonly warnings: readonly string[];
-}
-
 /** The place of the available symbols in messages, and the treatment of names that it lacks. */
 export interface SymbolOwner {
   /** `um klines` */
@@ -280,6 +270,8 @@ export interface SymbolOwner {
   readonly owner?: string;
   /** --skip-unknown: an unknown name is a warning instead of an error. */
   readonly skipUnknown?: boolean;
+  /** Called for words that select or exclude nothing. */
+  readonly warn?: (message: string) => void;
 }
 
 /** The endings that an asset lacks as a symbol: the usual quote of spot and USD-margined futures, and that of coin-margined ones. */
@@ -314,9 +306,8 @@ export function selectSymbols(
   given: SymbolPatterns,
   quotes: readonly string[],
   available: readonly string[],
-  place: SymbolOwner,
-): MatchedSymbols {
-  const { what, owner = 'the archive', skipUnknown = false } = place;
+  { what, owner = 'the archive', skipUnknown = false, warn = () => undefined }: SymbolOwner,
+): readonly string[] {
   const patterns = { ...given, names: meantNames(given.names, available) };
   const known = new Set(available);
   const unknown = patterns.names.filter((name) => !known.has(name));
@@ -350,20 +341,19 @@ export function selectSymbols(
     ...globs.filter(isUnmatched),
     ...excluding.filter((pattern) => isUnmatched(pattern.slice(1))),
   ];
-  return {
-    symbols,
-    warnings: [
-      ...(unknown.length === 0 ? [] : [`${owner} has no ${listText(unknown)} in ${what}: left out`]),
-      ...(unmatched.length === 0 ? [] : [matchesNone(unmatched)]),
-    ],
-  };
+  if (unknown.length > 0) warn(`${owner} has no ${listText(unknown)} in ${what}: left out`);
+  if (unmatched.length > 0) warn(matchesNone(unmatched));
+  return symbols;
 }
 
 /** The selected symbols without a list of the available ones; undefined if there are globs. */
-export function namesOnly(patterns: SymbolPatterns, quotes: readonly string[]): MatchedSymbols | undefined {
+export function namesOnly(
+  patterns: SymbolPatterns,
+  quotes: readonly string[],
+): readonly string[] | undefined {
   if (patterns.globs.length > 0) return undefined;
-  // It is not known whether an exclusion matches a symbol of the archive.
-  return { ...selectSymbols(patterns, quotes, patterns.names, { what: 'the named symbols' }), warnings: [] };
+  // Without warnings: it is not known whether an exclusion matches a symbol of the archive.
+  return selectSymbols(patterns, quotes, patterns.names, { what: 'the named symbols' });
 }
 
 /** Whether a glob among the words of a selection selects a symbol, and no exclusion leaves it out. */

@@ -109,7 +109,7 @@ function conclude({ resolved, io }: JobsRun, { ended, elapsedMs, log, signal, wa
   const query = ended.findLast(({ end }) => end?.query !== undefined)?.end?.query;
   const next = signal !== undefined ? CONTINUE : exitCode === 0 ? query : undefined;
   const lines = jobsBlock({ jobs: ended, elapsedMs, next });
-  if (warning !== undefined) reporter.warnOfOutput(warning);
+  if (warning !== undefined) reporter.warn(warning, false);
   reporter.end(lines, { error: undefined, isWell: exitCode === 0 });
   reporter.event('summary', {
     jobs: ended.map(({ job: { name, verb }, end, exitCode: ofJob = null }) => ({

@@ -19,7 +19,7 @@ import type { Reporter } from '../report/reporter.js';
 import { fstatSync, readdirSync } from 'node:fs';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 
-type DebugOutput = Pick<Reporter, 'note' | 'warnOfOutput'>;
+type DebugOutput = Pick<Reporter, 'note' | 'warn'>;
 
 export type Command = Pick<Io, 'clock' | 'onDebugSignal' | 'startedAt' | 'stderr'> & {
   readonly surroundings: Surroundings;
@@ -67,7 +67,7 @@ export class DebugDumps {
   ) {
     this.#output = {
       note: (line) => printLines(command.stderr, [line]),
-      warnOfOutput: (message) => printLines(command.stderr, [`warning: ${message}`]),
+      warn: (message) => printLines(command.stderr, [`warning: ${message}`]),
     };
   }
 
@@ -111,7 +111,7 @@ export class DebugDumps {
       this.#output.note(`${what}: ${shownPath(path)}`);
       if (!isGiven) await pruneDebugFiles(dirname(path));
     } catch (error) {
-      this.#output.warnOfOutput(`the ${what} cannot be written: ${toCryptodlError(error).message}`);
+      this.#output.warn(`the ${what} cannot be written: ${toCryptodlError(error).message}`, false);
     }
   }
 

@@ -14,22 +14,19 @@ interface Followed extends VerbRequest {
   readonly live: LiveRun;
 }
 
-export interface Monitors {
-  follow(run: SelectedRun, request: Followed): Promise<void>;
-  /** Ends the outputs. Resolves with a warning about an output that failed. Later calls do nothing. */
-  close(): Promise<string | undefined>;
-}
+export type Monitors = Awaited<ReturnType<typeof openMonitors>>;
 
 /** Rejects with a usage error if a port or a file cannot be used. */
-export async function openMonitors(options: Options, command: Command): Promise<Monitors> {
+export async function openMonitors(options: Options, command: Command) {
   const debug = await openDebugDumps(options, command);
   const prometheus = await openPrometheus(options, command);
   return {
-    follow: async (run, request) => {
+    follow: async (run: SelectedRun, request: Followed): Promise<void> => {
       debug.follow(run, request.live, request.observer);
       await prometheus?.follow(run, request);
     },
-    close: async () => {
+    /** Ends the outputs. Resolves with a warning about an output that failed. Later calls do nothing. */
+    close: async (): Promise<string | undefined> => {
       const warning = await prometheus?.close();
       await debug.close();
       return warning;
@@ -41,7 +38,7 @@ export async function openMonitors(options: Options, command: Command): Promise<
 async function openPrometheus(
   { prometheusPort, prometheusTextfile, dryRun }: Options,
   { clock, startedAt, surroundings: { home } }: Command,
-): Promise<Monitors | undefined> {
+) {
   if (dryRun || (prometheusPort === undefined && prometheusTextfile === undefined)) return undefined;
   // Loaded only with a flag: most runs have none.
   const { PrometheusFigures } = await import('./prometheus.js');
@@ -53,13 +50,13 @@ async function openPrometheus(
   const endServer = prometheusPort === undefined ? undefined : await servePage(figures, prometheusPort);
   let isClosed = false;
   return {
-    follow: async (run, { exchange, resolved, live }) => {
+    follow: async (run: SelectedRun, { exchange, resolved, live }: Followed): Promise<void> => {
       // A lake whose records cannot be read has no history: the run itself warns of it.
       const paths = lakePaths(absolutePath(resolved.options.out, home));
       const history = await readHistory(paths, run, exchange).catch(() => NO_HISTORY);
       figures.follow(run.job ?? run.verb, history, live);
     },
-    close: async () => {
+    close: async (): Promise<string | undefined> => {
       if (isClosed) return undefined;
       isClosed = true;
       await endServer?.();

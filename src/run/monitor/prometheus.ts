@@ -31,7 +31,7 @@ type CountName = Exclude<MetricName, 'cryptodl_request_duration_seconds'>;
 export class PrometheusFigures {
   readonly #registry = new Registry();
   readonly #metrics = new Map<CountName, Counter | Gauge>();
-  readonly #latency: Histogram;
+  readonly #latency!: Histogram;
   readonly #runs: FollowedRun[] = [];
 
   /** `startedAt`: start of the command on the monotonic clock. */
@@ -44,11 +44,8 @@ export class PrometheusFigures {
       const settings = { name, help, labelNames: [...labels], registers };
       if (type === 'counter') this.#metrics.set(name as CountName, new Counter(settings));
       else if (type === 'gauge') this.#metrics.set(name as CountName, new Gauge(settings));
+      else this.#latency = new Histogram({ ...settings, buckets: [...LATENCY_BOUNDS_S] });
     }
-    const name = 'cryptodl_request_duration_seconds';
-    const { help, labels } = METRICS[name];
-    const buckets = [...LATENCY_BOUNDS_S];
-    this.#latency = new Histogram({ name, help, labelNames: [...labels], buckets, registers });
   }
 
   get contentType(): string {

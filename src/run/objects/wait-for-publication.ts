@@ -3,7 +3,7 @@ import { grouped } from '../../model/by-name.js';
 import { dayOf, dayPeriod, monthOf, monthPeriod, periodText, startOfDay, UTC } from '../../model/calendar.js';
 import { seriesName } from '../../model/task.js';
 import type { Period, Series } from '../../model/task.js';
-import { numberText } from '../../model/units.js';
+import { instantText, listText } from '../../model/units.js';
 import type { Until } from '../../plan/options/parsers.js';
 import type { PlanContext, SeriesRequest } from '../../plan/series-request.js';
 import { listOrProbe } from '../../plan/plan.js';
@@ -33,6 +33,7 @@ export async function waitForPublication(
   if (until === undefined || session.options.revisions === 'only') return;
   const { clock, observer, stop } = session;
   const untilMs = Math.min(epochOf(until, session.nowMs), LAST_MS);
+  const untilText = `${instantText(untilMs).slice(0, 16)} UTC`;
   const { exchange } = session;
   const today = dayOf(session.nowMs, exchange);
   const context = { exchange, today, listSeries: listOrProbe(session, selection.hasListing) };
@@ -42,14 +43,12 @@ export async function waitForPublication(
   while (left.length > 0) {
     const leftMs = untilMs - session.currentMs();
     if (leftMs <= 0) {
-      observer.waiting(
-        `not published by ${instantText(untilMs)}: ${described(left)}; continuing without them`,
-      );
+      observer.waiting(`not published by ${untilText}: ${described(left)}; continuing without them`);
       return;
     }
     if (!isTold)
       observer.waiting(
-        `waiting until ${instantText(untilMs)} at the latest (--wait-for-publication): the archive has no ${described(left)} yet`,
+        `waiting until ${untilText} at the latest (--wait-for-publication): the archive has no ${described(left)} yet`,
       );
     isTold = true;
     observer.event('not-published', { series: left.length, delayMs: Math.min(delayMs, leftMs) });
@@ -73,14 +72,8 @@ function epochOf(until: Until, nowMs: number): number {
 
 /** `um klines 1m BTCUSDT 2026-11-20 and 3 more` */
 function described(awaited: readonly Expected[]): string {
-  const [first] = awaited;
-  if (first === undefined) return 'nothing';
-  const more = awaited.length > 1 ? ` and ${numberText(awaited.length - 1)} more` : '';
-  return `${seriesName(first.series)} ${periodText(first.period)}${more}`;
-}
-
-function instantText(epochMs: number): string {
-  return `${new Date(epochMs).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
+  const names = awaited.map(({ series, period }) => `${seriesName(series)} ${periodText(period)}`);
+  return listText(names, 1);
 }
 
 // The series to wait for: the archive still publishes them, but does not have their newest selected period yet.

@@ -87,14 +87,8 @@ export class AbsenceNotes {
   /** Notes a held period that lacks rows, and of which REST gave no further rows. `lacksToo`: the digest of the held object, if REST answered. */
   noteKept(series: Series, period: Period, lacksToo: string | undefined): void {
     const answer = lacksToo === undefined ? {} : { lacksToo };
-    const { cadence } = period;
-    this.#add(series, numberOf(period), {
-      cadence,
-      reason: 'hole',
-      hasAskedRest: true,
-      isKept: true,
-      ...answer,
-    });
+    const kept = { reason: 'hole', hasAskedRest: true, isKept: true } as const;
+    this.#add(series, numberOf(period), { cadence: period.cadence, ...kept, ...answer });
   }
 
   /** Notes a failed object. `isVerified`: the run verifies received bytes, so `--verify` is not `none`. */

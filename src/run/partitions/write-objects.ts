@@ -134,12 +134,12 @@ export class Outcomes {
 
   /** Notes the failure for the manifest, reports the outcome, and adds the failure to the report. */
   async #tellFailure(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError): Promise<void> {
-    const { options, tell } = this.session;
+    const { clock, options, tell } = this.session;
     const { series, settings } = plan;
     const isVerified = options.verify !== 'none';
     this.absences.noteFailure({ series, format: settings.format, isVerified }, object, error);
     await tell(plan, object, { kind: 'failed', error });
-    await this.report.add(plan, object, error, this.#at());
+    await this.report.add(plan, object, error, new Date(clock.now()).toISOString());
   }
 
   /** Records a task whose plan says skip or absent. */
@@ -166,10 +166,6 @@ export class Outcomes {
     if (rest?.open !== true && open !== true)
       this.absences.note(plan.series, period, reason, { since, hasAskedRest, isRestEmpty });
     return tell(plan, object, { kind: 'absent', reason });
-  }
-
-  #at(): string {
-    return new Date(this.session.clock.now()).toISOString();
   }
 }
 

@@ -2,13 +2,11 @@
 import type { Settled } from '../../http/host-states.js';
 import type { LoadSign } from '../../http/transport/measure.js';
 import { withinOpenFiles } from '../../model/machine.js';
+import type { Concurrency as ConcurrencyChoice } from '../../plan/options/parsers.js';
 import { LevelSearch } from './level-search.js';
 import type { LevelReason, Step } from './level-search.js';
 import { Failures, RESULTS_AFTER_RETREAT, RateMeter } from './measurement.js';
 import type { Measurement } from './measurement.js';
-
-export type ConcurrencyChoice =
-  { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
 
 export function allowedInFlight(choice: ConcurrencyChoice): number {
   return choice.kind === 'fixed' ? choice.limit : choice.max;
@@ -42,7 +40,6 @@ export class Concurrency {
   onLevel: (change: LevelChange) => void = () => undefined;
   readonly #isFixed: boolean;
   readonly #most: number;
-  readonly #least: number;
   readonly #search: LevelSearch;
   readonly #failures: Readonly<Record<FailureKind, Failures>> = {
     refused: new Failures({ least: 3, mayBeFull: true }),
@@ -65,9 +62,9 @@ export class Concurrency {
   constructor({ choice, start }: { readonly choice: ConcurrencyChoice; readonly start: number }) {
     this.#isFixed = choice.kind === 'fixed';
     this.#most = mostInFlight(choice);
-    this.#least = Math.min(LEAST, this.#most);
+    const least = Math.min(LEAST, this.#most);
     const level = this.#isFixed ? this.#most : Math.min(start, this.#most);
-    this.#search = new LevelSearch(level, { least: this.#least, most: this.#most });
+    this.#search = new LevelSearch(level, { least, most: this.#most });
     this.limit = level;
     this.#meter = new RateMeter(level, this.#search.turns, 0);
   }

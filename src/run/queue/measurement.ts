@@ -93,8 +93,6 @@ interface Retreat {
  */
 export class Failures {
   readonly recent = new RecentShare();
-  readonly #least: number;
-  readonly #mayBeFull: boolean;
   /** The share at any load. */
   #usual = USUAL_SHARE;
   /** Up to this level, the load is not the reason for the failures. */
@@ -102,22 +100,18 @@ export class Failures {
   #retreat: Retreat | undefined;
 
   /** `least`: results that a decision needs. `mayBeFull`: failures of this kind are answers of a full host. */
-  constructor({ least, mayBeFull }: { readonly least: number; readonly mayBeFull: boolean }) {
-    this.#least = least;
-    this.#mayBeFull = mayBeFull;
-  }
+  constructor(private readonly kind: { readonly least: number; readonly mayBeFull: boolean }) {}
 
   /** Whether the share calls for a retreat. False while the effect of the last retreat is not known. */
   isMuch(inFlight: number): boolean {
     const { results } = this.recent;
-    return (
-      results >= this.#least && this.#retreat === undefined && this.recent.exceeds(this.#usual, inFlight)
-    );
+    const isEnough = results >= this.kind.least && this.#retreat === undefined;
+    return isEnough && this.recent.exceeds(this.#usual, inFlight);
   }
 
   get growTo(): number {
     if (this.recent.share <= USUAL_SHARE) return Number.POSITIVE_INFINITY;
-    if (this.#mayBeFull) return this.#retreat === undefined ? Number.POSITIVE_INFINITY : 0;
+    if (this.kind.mayBeFull) return this.#retreat === undefined ? Number.POSITIVE_INFINITY : 0;
     return this.#harmlessUpTo;
   }
 
@@ -163,7 +157,7 @@ export class Failures {
     }
     // One retreat may be too small.
     const isFirst = before.from === before.top;
-    if (this.#mayBeFull && (share > MOST_OF_A_BAD_DAY || isFirst)) return 'again';
+    if (this.kind.mayBeFull && (share > MOST_OF_A_BAD_DAY || isFirst)) return 'again';
     this.#retreat = undefined;
     this.#usual = Math.max(this.#usual, share);
     this.#harmlessUpTo = Math.max(this.#harmlessUpTo, before.top);

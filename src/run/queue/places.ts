@@ -8,7 +8,6 @@ const BODY_BYTES = 512 * 1024 * 1024;
 export class Places {
   readonly #downloads: PQueue;
   readonly #writers: PQueue;
-  readonly #boundsUnwritten: boolean;
   /** Partitions that wait until they may begin, in their order. */
   readonly #waiting: (() => void)[] = [];
   /** Partitions that have begun and are not written. */
@@ -17,18 +16,9 @@ export class Places {
   readonly #mostBytes = Math.min(BODY_BYTES, memoryLimitBytes() / 4);
 
   /** `boundsUnwritten`: no more partitions may be unwritten than there are places for downloads, because a killed process loses them. */
-  constructor({
-    downloads,
-    writers,
-    boundsUnwritten = false,
-  }: {
-    readonly downloads: number;
-    readonly writers: number;
-    readonly boundsUnwritten?: boolean;
-  }) {
-    this.#downloads = new PQueue({ concurrency: downloads });
-    this.#writers = new PQueue({ concurrency: writers });
-    this.#boundsUnwritten = boundsUnwritten;
+  constructor(private readonly limits: { downloads: number; writers: number; boundsUnwritten?: boolean }) {
+    this.#downloads = new PQueue({ concurrency: limits.downloads });
+    this.#writers = new PQueue({ concurrency: limits.writers });
   }
 
   setDownloads(limit: number): void {
@@ -52,7 +42,7 @@ export class Places {
   }
 
   #beginNext(): void {
-    while (!this.#boundsUnwritten || this.#unwritten < this.#downloads.concurrency) {
+    while (this.limits.boundsUnwritten !== true || this.#unwritten < this.#downloads.concurrency) {
       const begin = this.#waiting.shift();
       if (begin === undefined) return;
       this.#unwritten += 1;

@@ -31,14 +31,6 @@ export interface QueueWork<Received> {
   readonly bytesOf: (task: Task) => number;
   /** Called for skipped and absent tasks. */
   readonly onSettled: (plan: PartitionPlan, task: Task) => Promise<void>;
-}
-
-/** `instead`: the object is absent, or the held one stays, because REST does not have more rows, or refused the request. */
-export type Download<Received> = { readonly received: Received } | { readonly instead: Settled };
-
-type Settled = Exclude<Task['action'], { kind: 'fetch' }>;
-
-export interface QueueOptions {
   readonly places: Places;
   /** Aborts with a CryptodlError. The queue aborts it when a fatal error ends the run. */
   readonly stop: AbortController;
@@ -48,19 +40,22 @@ export interface QueueOptions {
   readonly beforeRound: (round: number) => Promise<void>;
 }
 
+/** `instead`: the object is absent, or the held one stays, because REST does not have more rows, or refused the request. */
+export type Download<Received> = { readonly received: Received } | { readonly instead: Settled };
+
+type Settled = Exclude<Task['action'], { kind: 'fetch' }>;
+
 export interface DeferredPlans {
   add(plan: PartitionPlan): Promise<void>;
   plans(): AsyncIterable<PartitionPlan>;
   close(): Promise<void>;
 }
 
-export class Deferrals {
-  readonly #createSpool: () => DeferredPlans;
+class Deferrals {
   #spool: DeferredPlans;
   count = 0;
 
-  constructor(createSpool: () => DeferredPlans) {
-    this.#createSpool = createSpool;
+  constructor(private readonly createSpool: () => DeferredPlans) {
     this.#spool = createSpool();
   }
 
@@ -75,7 +70,7 @@ export class Deferrals {
   /** Plans that were deferred so far. Plans that are added from now on belong to the following round. */
   async *next(): AsyncGenerator<PartitionPlan> {
     const spool = this.#spool;
-    this.#spool = this.#createSpool();
+    this.#spool = this.createSpool();
     this.count = 0;
     const plans = spool.plans()[Symbol.asyncIterator]();
     let next: IteratorResult<PartitionPlan, undefined> = await plans.next();
@@ -120,29 +115,23 @@ function withoutSubstitute(task: Task, why: CryptodlError | undefined): { task: 
 export const FURTHER_ROUNDS = 3;
 
 export class RunQueue<Received> {
-  readonly #places: Places;
   readonly #partitions = new Set<Promise<void>>();
   #deferrals!: Deferrals;
   /** Tasks whose host did not answer. Their substitutes are requested at the end of the round. */
   #unanswered!: Deferrals;
 
-  constructor(
-    private readonly work: QueueWork<Received>,
-    private readonly options: QueueOptions,
-  ) {
-    this.#places = options.places;
-  }
+  constructor(private readonly work: QueueWork<Received>) {}
 
   /** May be called again with further plans. Resolves when every task has an outcome. Rejects with the fatal error or the interruption that ended the run. */
   async run(plans: AsyncIterable<PartitionPlan>): Promise<void> {
-    this.#deferrals = new Deferrals(this.options.createSpool);
-    this.#unanswered = new Deferrals(this.options.createSpool);
+    this.#deferrals = new Deferrals(this.work.createSpool);
+    this.#unanswered = new Deferrals(this.work.createSpool);
     try {
       await this.#round(plans, true);
       await this.#substitute(true);
       for (let round = 1; round <= FURTHER_ROUNDS && this.#deferrals.count > 0; round += 1) {
-        if (this.options.refusal() !== undefined) break;
-        await this.options.beforeRound(round);
+        if (this.work.refusal() !== undefined) break;
+        await this.work.beforeRound(round);
         await this.#round(this.#whileAllowed(this.#deferrals.next()), round < FURTHER_ROUNDS);
         await this.#substitute(round < FURTHER_ROUNDS);
       }
@@ -153,12 +142,12 @@ export class RunQueue<Received> {
         await waiting.close();
       }
     }
-    this.options.stop.signal.throwIfAborted();
+    this.work.stop.signal.throwIfAborted();
   }
 
   /** One round for substitutes from another source. Tasks whose host answers again wait for the next round. */
   async #substitute(hasRounds: boolean): Promise<void> {
-    if (this.#unanswered.count === 0 || this.options.refusal() !== undefined) return;
+    if (this.#unanswered.count === 0 || this.work.refusal() !== undefined) return;
     await this.#round(this.#substitutes(hasRounds), hasRounds);
   }
 
@@ -172,7 +161,7 @@ export class RunQueue<Received> {
   }
 
   async #round(plans: AsyncIterable<PartitionPlan>, mayDefer: boolean): Promise<void> {
-    const { signal } = this.options.stop;
+    const { signal } = this.work.stop;
     try {
       for await (const plan of plans) {
         if (signal.aborted) break;
@@ -188,39 +177,32 @@ export class RunQueue<Received> {
   /** Ends when the run may not begin anything new. The rest of the round failed before and keeps its first error. */
   async *#whileAllowed(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
     for await (const plan of plans) {
-      if (this.options.refusal() !== undefined) return;
+      if (this.work.refusal() !== undefined) return;
       yield plan;
     }
   }
 
-  async #refuse(plan: PartitionPlan, error: CryptodlError): Promise<void> {
-    for (const task of plan.tasks) {
-      if (task.action.kind === 'fetch') await this.work.onFailed(plan, task, error);
-      else await this.work.onSettled(plan, task);
-    }
-  }
-
   async #feed(plan: PartitionPlan, mayDefer: boolean): Promise<void> {
-    const refusal = this.options.refusal();
-    if (refusal !== undefined) return this.#refuse(plan, refusal);
+    const refusal = this.work.refusal();
     const needsFetch = plan.tasks.some((task) => task.action.kind === 'fetch');
-    const prepared = needsFetch ? await this.work.prepare(plan) : plan;
+    const prepared = needsFetch && refusal === undefined ? await this.work.prepare(plan) : plan;
     const downloads: Promise<Arrival<Received>[]>[] = [];
     for (const task of prepared.tasks)
       if (task.action.kind !== 'fetch') await this.work.onSettled(prepared, task);
-    const groups = this.#groups(prepared);
+      else if (refusal !== undefined) await this.work.onFailed(prepared, task, refusal);
+    const groups = refusal === undefined ? this.#groups(prepared) : [];
     if (groups.length === 0) return;
-    const begun = this.#places.beginPartition();
+    const begun = this.work.places.beginPartition();
     if (begun !== undefined) await begun;
     const end = this.work.begin?.(prepared);
     for (const group of groups) {
       for (const task of group) {
-        const wait = this.#places.take(this.work.bytesOf(task), this.#partitions);
+        const wait = this.work.places.take(this.work.bytesOf(task), this.#partitions);
         if (wait !== undefined) await wait;
       }
       // After an abort the remaining tasks end without a request.
       downloads.push(
-        this.#places.download(() => Promise.all(group.map((task) => this.#arrive(prepared, task)))),
+        this.work.places.download(() => Promise.all(group.map((task) => this.#arrive(prepared, task)))),
       );
     }
     const partition = this.#finish(prepared, downloads, mayDefer).catch(this.#stop);
@@ -228,9 +210,9 @@ export class RunQueue<Received> {
     void partition.finally(() => {
       this.#partitions.delete(partition);
       end?.();
-      this.#places.endPartition();
+      this.work.places.endPartition();
       for (const task of prepared.tasks)
-        if (task.action.kind === 'fetch') this.#places.giveBack(this.work.bytesOf(task));
+        if (task.action.kind === 'fetch') this.work.places.giveBack(this.work.bytesOf(task));
     });
   }
 
@@ -248,8 +230,8 @@ export class RunQueue<Received> {
 
   async #download(plan: PartitionPlan, task: Task): Promise<Arrival<Received>['end']> {
     try {
-      this.options.stop.signal.throwIfAborted();
-      const refusal = this.options.refusal();
+      this.work.stop.signal.throwIfAborted();
+      const refusal = this.work.refusal();
       if (refusal !== undefined) return { error: task.failure === undefined ? refusal : failureOf(task) };
       return await this.work.download(plan, task);
     } catch (error) {
@@ -280,9 +262,9 @@ export class RunQueue<Received> {
     // A run that is stopped or out of time does not replace a file by one with only a part of its objects.
     const isReplaced = plan.rebuild !== undefined || plan.isUnlisted === true;
     const isOutOfTime = [...failures.values()].some(({ code }) => code === 'time-over');
-    const isCutShort = isReplaced && (isOutOfTime || (this.options.stop.signal.aborted && failures.size > 0));
+    const isCutShort = isReplaced && (isOutOfTime || (this.work.stop.signal.aborted && failures.size > 0));
     if ((received.length > 0 || [...missing.values()].includes('absent')) && !isCutShort) {
-      const refused = await this.#places.write(() => this.work.write(plan, received, missing));
+      const refused = await this.work.places.write(() => this.work.write(plan, received, missing));
       for (const { task, end } of arrivals) {
         const why = refused.get(task.object.key);
         if (why === undefined) isWritten ||= 'received' in end;
@@ -297,10 +279,8 @@ export class RunQueue<Received> {
     const mayComplete = mayDefer && !isCutShort && [...failures.values()].some(({ rounds }) => rounds);
     // A further round fetches all objects of a file that was not rebuilt, so none of them has an outcome before.
     if (plan.rebuild !== undefined && !isWritten && mayComplete) {
-      const error = new CryptodlError(
-        'partition-incomplete',
-        'other objects of its file could not be fetched again',
-      );
+      const text = 'other objects of its file could not be fetched again';
+      const error = new CryptodlError('partition-incomplete', text);
       const others = [...settled.keys()].map((task) => [task, error] as const);
       return this.#deferrals.add(plan, new Map([...failures, ...others]));
     }
@@ -332,9 +312,7 @@ export class RunQueue<Received> {
     if (unanswered.size > 0) await this.#unanswered.add(plan, unanswered);
   }
 
-  readonly #stop = (error: unknown): void => {
-    this.options.stop.abort(toCryptodlError(error));
-  };
+  readonly #stop = (error: unknown): void => this.work.stop.abort(toCryptodlError(error));
 }
 
 interface Arrival<Received> {

@@ -86,12 +86,10 @@ export class Reporter implements Observer {
     this.options.log.logger.info(message);
   }
 
-  /** Prints a warning also with `--quiet`: a file that the user asked for is not there. */
-  warnOfOutput(text: string): void {
-    this.warn(text, false);
-  }
-
-  /** Prints a warning. With `--quiet`, it is kept and printed only with later `alarm` lines. */
+  /**
+   * Prints a warning. With `--quiet`, it is kept and printed only with later `alarm` lines. `isKept`: false for an output that the user asked
+   * for and does not get.
+   */
   warn(message: string, isKept = this.options.quiet): void {
     const line = `warning: ${message}`;
     if (!isKept) this.#print([line]);

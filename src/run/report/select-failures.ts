@@ -6,7 +6,7 @@ import { FLAG_NAMES, flagSpec } from '../../plan/options/flags.js';
 import type { RawValues } from '../../plan/options/resolve.js';
 import { MOST_SYMBOL_CHARACTERS } from '../../plan/options/symbols.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
-import type { Settings, Format, Period } from '../../model/task.js';
+import type { Settings, Format, Period, Series } from '../../model/task.js';
 import type { ReadReport } from './failure-report.js';
 import { cadencesOf, restKey } from '../../exchange/keys.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
@@ -59,8 +59,7 @@ function requestsOf(context: LakeContext, { path, entries, options }: PastFailur
   for (const entry of entries) {
     const period = parsePeriod(entry.cadence, entry.period);
     const spec = findDataset(context.exchange, entry.market, entry.dataset);
-    const interval = entry.interval === undefined ? {} : { interval: entry.interval };
-    const series = { market: entry.market, dataset: entry.dataset, ...interval, symbol: entry.symbol };
+    const series = seriesOf(entry);
     const rest = period !== undefined && entry.key === restKey(series, period);
     if (
       period === undefined ||
@@ -90,6 +89,10 @@ function requestsOf(context: LakeContext, { path, entries, options }: PastFailur
   }
   for (const request of requests.values()) request.ranges.sort((a, b) => a.from - b.from);
   return [...requests.values()];
+}
+
+function seriesOf({ market, dataset, interval, symbol }: ReadReport['entries'][number]): Series {
+  return { market, dataset, ...(interval === undefined ? {} : { interval }), symbol };
 }
 
 /** The part of the report's options that a retry uses: neither the selection nor the output of messages. */
@@ -123,12 +126,11 @@ export async function readLastFailures(
     if (path === undefined) return undefined;
     const bySeries = new Map<string, LastFailure[]>();
     for (const entry of (await readFailureReport(path)).entries) {
-      const { market, dataset, interval, symbol, settings, code } = entry;
       const period = parsePeriod(entry.cadence, entry.period);
       if (period === undefined) continue;
-      const series = seriesName({ market, dataset, ...(interval === undefined ? {} : { interval }), symbol });
+      const series = seriesName(seriesOf(entry));
       const failures = bySeries.get(series) ?? [];
-      failures.push({ format: settings.format, period, code: code as ErrorCode });
+      failures.push({ format: entry.settings.format, period, code: entry.code as ErrorCode });
       bySeries.set(series, failures);
     }
     return { path, bySeries };

@@ -22,29 +22,18 @@ export class Deadline {
   readonly #waitEnd = new AbortController();
   #timer: Timer | undefined;
   #isAtWork = false;
+  /** Aborts when the waits of requests end: soon after the deadline, or when the run stops. Undefined without a deadline. */
+  readonly waitSignal: AbortSignal | undefined;
   /** Whether the deadline stopped the run before its work began. */
   isEarly = false;
 
   constructor(private readonly options: DeadlineOptions) {
     const { clock, maxDurationMs, stop } = options;
     if (maxDurationMs === undefined) return;
+    this.waitSignal = AbortSignal.any([stop.signal, this.#waitEnd.signal]);
     // Each waiting request adds a listener.
-    setMaxListeners(0, this.#waitEnd.signal);
-    this.#timer = clock.timer(maxDurationMs, () => {
-      this.#end();
-    });
-    stop.signal.addEventListener(
-      'abort',
-      () => {
-        this.#waitEnd.abort(stop.signal.reason);
-      },
-      { once: true },
-    );
-  }
-
-  /** Aborts when the waits of requests end: soon after the deadline, or when the run stops. Undefined without a deadline. */
-  get waitSignal(): AbortSignal | undefined {
-    return this.options.maxDurationMs === undefined ? undefined : this.#waitEnd.signal;
+    setMaxListeners(0, this.waitSignal);
+    this.#timer = clock.timer(maxDurationMs, () => this.#end());
   }
 
   /** To be called when the plan is complete. From then on the deadline does not abort the run, but each task that has not begun fails. */

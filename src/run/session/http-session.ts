@@ -7,6 +7,7 @@ import { Copies } from '../../http/response-cache.js';
 import { Failover } from '../../http/retry/fallback-host.js';
 import type { RetryBudget } from '../../http/retry/budget.js';
 import { createStack } from '../../http/stack.js';
+import type { Stack } from '../../http/stack.js';
 import { egressGroupOf } from '../../http/throttle/group.js';
 import { usage } from '../../model/errors.js';
 import { openFiles } from '../../model/machine.js';
@@ -46,8 +47,8 @@ interface Signals {
 export function openHttp(request: HttpRequest, signals: Signals) {
   const { clock, observer, nowMs, exchange, surroundings } = request;
   const { options } = request.resolved;
-  const failover = new Failover(options.fill !== undefined || options.join !== undefined);
-  const { stack, bans, hasLanes, figures, close } = openStack(request, signals, failover);
+  warnOfMany(request.verb, options, observer);
+  const { stack, bans, hasLanes, failover, close, ...figures } = openStack(request, signals);
   const copies = new Copies({
     folder: join(stateFolder(options, surroundings), 'cache'),
     nowMs,
@@ -88,19 +89,12 @@ export function openHttp(request: HttpRequest, signals: Signals) {
 /** The first level of `--concurrency auto`. The archive answers 30 to 50 objects in flight well. */
 export const ARCHIVE_START = 30;
 
-function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
-  const { clock, observer, surroundings } = request;
+function openStack(request: HttpRequest, signals: Signals) {
+  const { clock, observer } = request;
   const { options } = request.resolved;
-  warnOfMany(request.verb, options, observer);
-  const folder = stateFolder(options, surroundings);
-  const proxies = proxiesOf(options.proxy, surroundings);
-  const hasLanes = proxies.several.length > 1;
-  // The programs of a group share one public address, and each proxy has another one.
-  if (options.egressGroup !== undefined && hasLanes)
-    throw usage(
-      '--egress-group is for one public address, and --proxy names several proxies',
-      'leave one of them out',
-    );
+  const folder = stateFolder(options, request.surroundings);
+  const { proxies, hasLanes } = lanesOf(request);
+  const failover = new Failover(options.fill !== undefined || options.join !== undefined);
   const warn = observer.warn.bind(observer);
   const figures = new Figures(request.live.counts);
   const costs = new Costs(clock);
@@ -109,20 +103,17 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
   const bans = new Bans({ folder, clock, warn, group });
   const budgets = new Map<string, RetryBudget>();
   const stack = createStack({
+    ...request,
+    ...signals,
     budgets,
     options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
-    clock,
     hosts: exchangeHosts(options, request.exchange),
-    observer,
     figures,
     followers: [request.live, costs],
     concurrency,
     bans,
     failover,
-    ...signals,
     proxies,
-    wire: request.wire,
-    common: request.common,
     stateFolder: folder,
     group,
     isLate: () => loopDelay.isLate(),
@@ -131,21 +122,14 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
   group?.enter();
   const loopDelay = new LoopDelay();
   loopDelay.start();
-  const hosts = (): HostStates => ({
-    buckets: stack.throttle.states,
-    breakers: figures.openBreakers,
-    deadProxies: stack.proxies().flatMap(({ proxy, isDead }) => (isDead ? [proxy] : [])),
-    retryBudgets: Object.fromEntries([...budgets].map(([host, { state }]) => [host, state])),
-  });
   return {
     stack,
     bans,
     hasLanes,
-    figures: {
-      concurrency,
-      network: networkFigures({ clock, stack, figures, costs, concurrency, loopDelay }),
-      hosts,
-    },
+    failover,
+    concurrency,
+    network: networkFigures({ clock, stack, figures, costs, concurrency, loopDelay }),
+    hosts: () => hostStates(stack, figures, budgets),
     close: async (): Promise<void> => {
       loopDelay.stop();
       await bans.written();
@@ -155,11 +139,30 @@ function openStack(request: HttpRequest, signals: Signals, failover: Failover) {
   };
 }
 
+function lanesOf({ resolved: { options }, surroundings }: HttpRequest) {
+  const proxies = proxiesOf(options.proxy, surroundings);
+  const hasLanes = proxies.several.length > 1;
+  // The programs of a group share one public address, and each proxy has another one.
+  if (options.egressGroup !== undefined && hasLanes)
+    throw usage(
+      '--egress-group is for one public address, and --proxy names several proxies',
+      'leave one of them out',
+    );
+  return { proxies, hasLanes };
+}
+
+function hostStates(stack: Stack, figures: Figures, budgets: ReadonlyMap<string, RetryBudget>): HostStates {
+  return {
+    buckets: stack.throttle.states,
+    breakers: figures.openBreakers,
+    deadProxies: stack.proxies().flatMap(({ proxy, isDead }) => (isDead ? [proxy] : [])),
+    retryBudgets: Object.fromEntries([...budgets].map(([host, { state }]) => [host, state])),
+  };
+}
+
 function concurrencyOf({ concurrency, observer, resolved: { options } }: HttpRequest): Concurrency {
   const found = concurrency ?? new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
-  found.onLevel = (change) => {
-    observer.event('concurrency', change);
-  };
+  found.onLevel = (change) => observer.event('concurrency', change);
   return found;
 }
 

@@ -129,13 +129,8 @@ export async function writable<T>(path: string, flag: string, act: () => Promise
   } catch (error) {
     if (!(error instanceof Error) || !('errno' in error)) throw error;
     if (toCryptodlError(error).code === 'disk-full') throw error;
-    throw new CryptodlError(
-      'disk',
-      `${flag} ${shownPath(path)} cannot be used (${reasonOf(errnoOf(error))})`,
-      {
-        cause: error,
-        hint: `choose another ${flag}, or make this one a writable folder`,
-      },
-    );
+    const text = `${flag} ${shownPath(path)} cannot be used (${reasonOf(errnoOf(error))})`;
+    const hint = `choose another ${flag}, or make this one a writable folder`;
+    throw new CryptodlError('disk', text, { cause: error, hint });
   }
 }

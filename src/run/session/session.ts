@@ -64,7 +64,7 @@ export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'live' | 'co
 }
 
 export function openSession(request: SessionRequest) {
-  const { clock, exchange, live = new LiveRun(clock), tell } = request;
+  const { clock, exchange, live = new LiveRun(clock), pipeline, zips, tell } = request;
   const timeline = new Timeline(clock);
   live.follow(timeline);
   const observer = joinObservers([request.observer, live.observer]);
@@ -74,25 +74,14 @@ export function openSession(request: SessionRequest) {
   const tempFolder = tempFolderOf(options.tempDir, home);
   const stop = stopWith(request.signal);
   const tally = new Tally(exchange);
-  const { maxDurationMs } = options;
-  const onOver = (): void => {
-    observer.event('time-over', {});
-  };
-  const deadline = new Deadline({ clock, maxDurationMs, stop, onOver });
+  const onOver = (): void => observer.event('time-over', {});
+  const deadline = new Deadline({ clock, maxDurationMs: options.maxDurationMs, stop, onOver });
   const nowMs = options.nowMs ?? clock.now();
   const openedAt = clock.monotonic();
-  const { pipeline } = request;
-  const wired = { ...request, observer, live, nowMs };
   const signals = { signal: stop.signal, waitSignal: deadline.waitSignal };
-  const { http, close } = pipeline?.http(wired, signals) ?? openHttp(wired, signals);
-  // The requests to the bucket of the lake since the last run of the command.
-  const lake = backingOf(paths.root)?.requests.follow(observer);
-  const network = lake === undefined ? http.network : () => ({ ...http.network(), lake: lake.figures() });
-  live.network = network;
-  live.hosts = http.hosts;
+  const { close, ...http } = openRequests({ ...request, observer, live, nowMs }, signals, paths.root);
   return {
     ...http,
-    network,
     options,
     exchange,
     clock,
@@ -109,7 +98,7 @@ export function openSession(request: SessionRequest) {
     stop,
     deadline,
     pipeline,
-    zips: request.zips,
+    zips,
     paths,
     manifests: new Manifests(exchange.archive),
     tempFolder,
@@ -118,10 +107,27 @@ export function openSession(request: SessionRequest) {
     close: async (): Promise<void> => {
       deadline.close();
       stop.abort(new CryptodlError('interrupted', 'the run is over'));
-      lake?.end();
       await close();
     },
   };
+}
+
+/** The requests of a run. Its figures have those to the bucket of the lake since the last run of the command, too. */
+function openRequests(
+  request: HttpRequest & Pick<SessionRequest, 'pipeline'>,
+  signals: Parameters<typeof openHttp>[1],
+  root: string,
+) {
+  const { http, close } = request.pipeline?.http(request, signals) ?? openHttp(request, signals);
+  const lake = backingOf(root)?.requests.follow(request.observer);
+  const network = lake === undefined ? http.network : () => ({ ...http.network(), lake: lake.figures() });
+  request.live.network = network;
+  request.live.hosts = http.hosts;
+  const end = (): Promise<void> => {
+    lake?.end();
+    return close();
+  };
+  return { ...http, network, close: end };
 }
 
 function counting(tally: Tally, tell: SessionRequest['tell']) {

@@ -30,9 +30,7 @@ export function openWorkshop(
     ? withinOpenFiles(WRITERS_TO_BUCKET)
     : withinOpenFiles(Math.min(WRITERS_PER_CORE * cores(), MOST_WRITERS));
   const places = new Places({ downloads: concurrency.places, writers, boundsUnwritten });
-  concurrency.onChange = (limit) => {
-    places.setDownloads(limit);
-  };
+  concurrency.onChange = (limit) => places.setDownloads(limit);
   const endDrain = drain(clock, stop, engine);
   return {
     engine,
@@ -52,9 +50,7 @@ const DRAIN_MS = 10_000;
 function drain(clock: Clock, stop: AbortController, engine: Engine): () => void {
   let timer: Timer | undefined;
   const begin = (): void => {
-    timer = clock.timer(DRAIN_MS, () => {
-      engine.interrupt();
-    });
+    timer = clock.timer(DRAIN_MS, () => engine.interrupt());
   };
   stop.signal.addEventListener('abort', begin, { once: true });
   return () => {

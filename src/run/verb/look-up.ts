@@ -29,9 +29,7 @@ export function requestOf({ exchange, resolved, io }: LookUp, signal: AbortSigna
     read: readLists(io),
     observer: {
       ...SILENT_OBSERVER,
-      warn: (message) => {
-        printLines(io.stderr, [`warning: ${message}`]);
-      },
+      warn: (message) => printLines(io.stderr, [`warning: ${message}`]),
     },
     clock: io.clock,
     signal,

@@ -54,30 +54,26 @@ export interface Caller {
 }
 
 export function callerOf({ clock, environment, stderr, onSignal }: Io): Caller {
-  const warn = (message: string): void => {
-    printLines(stderr, [`warning: ${message}`]);
-  };
+  const warn = (message: string): void => printLines(stderr, [`warning: ${message}`]);
   return { clock, environment, surroundings: surroundingsOf(environment), warn, onSignal };
 }
 
 /** The mirrors of a command. Each lake has one mirror. */
 export class Mirrors {
-  readonly #verb: VerbSpec;
-  readonly #caller: () => Caller;
   readonly #opened = new Map<string, Promise<OpenMirror>>();
 
-  constructor(verb: VerbSpec, caller: () => Caller) {
-    this.#verb = verb;
-    this.#caller = caller;
-  }
+  constructor(
+    private readonly verb: VerbSpec,
+    private readonly caller: () => Caller,
+  ) {}
 
   /** The same options with the folder of a mirror in place of the address of a lake in a bucket. */
   async resolve<R extends Resolved>(resolved: R): Promise<R> {
     const { options } = resolved;
     if (!isLakeAddress(options.out)) return resolved;
-    const { mirror } = await this.open(options, partsOf(this.#verb, resolved));
+    const { mirror } = await this.open(options, partsOf(this.verb, resolved));
     // The mirror lies in --temp-dir, and the temporary files of a run lie in the mirror.
-    const tempDir = this.#verb.isReader === true ? options.tempDir : undefined;
+    const tempDir = this.verb.isReader === true ? options.tempDir : undefined;
     return { ...resolved, options: Object.freeze({ ...options, out: mirror.root, tempDir }) };
   }
 
@@ -117,7 +113,7 @@ export class Mirrors {
   }
 
   async #make(address: string, options: Options, parts: readonly string[]): Promise<OpenMirror> {
-    const caller = this.#caller();
+    const caller = this.caller();
     const { clock, surroundings, warn } = caller;
     // Most commands have no bucket.
     const [{ LakeBucket: Bucket }, { Mirror: LakeMirror }] = await Promise.all([
@@ -132,12 +128,12 @@ export class Mirrors {
     const signals = graceAfterSignals(caller, stop);
     const bucket = new Bucket({ ...bucketOptions(options, caller), counts, address, signal });
     const root = await makeMirrorFolder(options, surroundings);
-    const isReader = this.#verb.isReader === true;
+    const isReader = this.verb.isReader === true;
     const copies = isReader ? copiesOf(address, options, surroundings) : undefined;
     const mirror = new LakeMirror({
       bucket,
       root,
-      isReadOnly: options.dryRun || isReader || !this.#isWritten(options),
+      isReadOnly: options.dryRun || isReader || (this.verb.name === 'verify' && !options.fix),
       comparesVersions: !isReader,
       copies,
       parts,
@@ -173,12 +169,8 @@ export class Mirrors {
     for (const folder of [...OF_RUNS, '.']) await mirror.publishFolder(join(root, folder), false);
     await mirror.publishFolder(join(root, ORDERS_FOLDER));
     // These verbs move files after they have published their manifest, or without a change of it.
-    if (['verify', 'repair'].includes(this.#verb.name))
+    if (['verify', 'repair'].includes(this.verb.name))
       for (const folder of await mirror.foldersInRoot()) await mirror.publishFolder(join(root, folder));
-  }
-
-  #isWritten(options: Options): boolean {
-    return this.#verb.name !== 'verify' || options.fix;
   }
 }
 

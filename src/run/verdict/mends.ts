@@ -1,7 +1,7 @@
 /** Which verbs may mend a gap, for the commands that `check` and `coverage` suggest. */
 import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
 import type { Gap } from '../../lake/catalogue/gap.js';
-import type { Format, Series } from '../../model/task.js';
+import type { Format, layerName } from '../../model/task.js';
 import { firstDayOfRest } from '../../plan/select/rest-offer.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { findDataset, hasLongBars, isArchived } from '../../exchange/exchange-spec.js';
@@ -12,15 +12,7 @@ export type Mend = 'run' | 'repair';
 export type MendSources = ReturnType<typeof mendSources>;
 
 export function mendSources(
-  {
-    market,
-    dataset,
-    interval,
-    format,
-  }: Pick<Series, 'market' | 'dataset'> & {
-    readonly interval?: string | undefined;
-    readonly format: Format | undefined;
-  },
+  { market, dataset, interval, format }: Parameters<typeof layerName>[0] & { format: Format | undefined },
   exchange: Exchange,
   nowMs: number,
 ) {

@@ -225,12 +225,8 @@ async function checkFile(
 }
 
 async function missing(path: string): Promise<FileCheck> {
-  const isLink = firstSymlink(dirname(path), basename(path)) !== undefined;
-  if (isLink)
-    return {
-      kind: 'missing',
-      text: 'a symbolic link stands in place of the file; links are not followed',
-    };
+  const text = 'a symbolic link stands in place of the file; links are not followed';
+  if (firstSymlink(dirname(path), basename(path)) !== undefined) return { kind: 'missing', text };
   // Only the user can move it away: repair writes no file in its place.
   if (isIrregular(await entryAt(path))) return { kind: 'unreadable', text: `${NOT_REGULAR}: move it away` };
   return { kind: 'missing', text: 'the file does not exist' };

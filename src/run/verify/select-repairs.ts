@@ -9,6 +9,8 @@ import type { HeldObjects } from '../../lake/held-objects.js';
 import { dayOf, dayPeriod, monthOf, parsePeriod } from '../../model/calendar.js';
 import { FORMATS, seriesName } from '../../model/task.js';
 import { REASON_FACTS } from '../../model/absence-reasons.js';
+import { Counters } from '../../model/counters.js';
+import type { Counts } from '../../model/counters.js';
 import type { Format, Period, Series } from '../../model/task.js';
 import { countText } from '../../model/units.js';
 import type { Resolved } from '../../plan/options/resolve.js';
@@ -24,7 +26,7 @@ import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { shellWord } from '../../text/printable.js';
 import { checkLake } from './check-lake.js';
 import type { SeriesCheck } from './check-series.js';
-import type { LakeFindingKind } from './lake-finding.js';
+import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
 
 /** A dry run changes nothing; any other run must hold the lake's lock. Throws usage errors. */
 export async function selectRepairs(
@@ -35,25 +37,16 @@ export async function selectRepairs(
   const { options, exchange } = session;
   const selection = await selectHeldSeries(session, resolved, read);
   const requests: SeriesRequest[] = [];
-  const found: Partial<Record<LakeFindingKind, number>> = {};
+  const found = new Counters<LakeFindingKind>();
   let seriesCount = 0;
   let hasEvidence = false;
   const fix = !options.dryRun;
-  for await (const checked of checkLake(session, { selection, fix })) {
-    for (const finding of checked.findings) {
-      found[finding.kind] = (found[finding.kind] ?? 0) + 1;
+  for await (const { check, findings } of checkLake(session, { selection, fix })) {
+    for (const finding of findings) {
+      found.add(finding.kind);
       hasEvidence ||= finding.done?.includes('kept in ') === true;
-      session.observer.event('finding', finding);
-      // After a fix, `fix` is left only for a file that was changed in the last minutes: another run may be writing it.
-      const isLeft = fix && finding.left === 'fix';
-      const remedy = isLeft ? 'wait for it' : SKIPPED[finding.kind];
-      if (remedy === undefined) continue;
-      session.tally.add('skippedPaths');
-      session.observer.warn(
-        `${finding.path} was not changed: ${finding.text}; ${remedy}, then run repair again`,
-      );
+      tellFinding(session, finding, fix);
     }
-    const { check } = checked;
     if (check === undefined) continue;
     seriesCount += 1;
     const { series } = check.folder;
@@ -70,10 +63,7 @@ export async function selectRepairs(
         requests.push(...requestOf(session, check, spec, format));
   }
   if (seriesCount === 0 && selection.names?.size !== 0) throw nothingHeld(options.out);
-  const days = requests.reduce(
-    (sum, { ranges }) => sum + ranges.reduce((total, { from, to }) => total + to - from, 0),
-    0,
-  );
+  const days = requests.flatMap(({ ranges }) => ranges).reduce((sum, { from, to }) => sum + to - from, 0);
   return {
     verb: 'repair',
     requests,
@@ -81,8 +71,19 @@ export async function selectRepairs(
     what: 'repair',
     idle: `nothing is missing in the ${seriesCount} series of the ${options.shard === undefined ? 'lake' : 'shard'}`,
     range: `${countText(days, 'day')}; the lake has ${countText(seriesCount, 'series')}`,
-    notes: foundNotes(found, hasEvidence),
+    notes: foundNotes(found.all, hasEvidence),
   };
+}
+
+/** Reports a finding. Counts and warns of one that the run leaves as it is. */
+function tellFinding({ observer, tally }: Session, finding: LakeFinding, fix: boolean): void {
+  observer.event('finding', finding);
+  // After a fix, `fix` is left only for a file that was changed in the last minutes: another run may be writing it.
+  const isLeft = fix && finding.left === 'fix';
+  const remedy = isLeft ? 'wait for it' : SKIPPED[finding.kind];
+  if (remedy === undefined) return;
+  tally.add('skippedPaths');
+  observer.warn(`${finding.path} was not changed: ${finding.text}; ${remedy}, then run repair again`);
 }
 
 /** No download has bars: they are made again from other rows of the lake. */
@@ -99,7 +100,7 @@ const SKIPPED: Readonly<Partial<Record<LakeFindingKind, string>>> = {
   'line-newer': 'use the newer cryptodl that wrote it',
 };
 
-function foundNotes(found: Partial<Record<LakeFindingKind, number>>, hasEvidence: boolean): string[] {
+function foundNotes(found: Counts, hasEvidence: boolean): string[] {
   const parts = Object.entries(found).map(([kind, number]) => `${number} ${kind}`);
   if (parts.length === 0) return [];
   return [`found      ${parts.join(', ')}${hasEvidence ? '; damaged files are kept in _quarantine/' : ''}`];

@@ -284,9 +284,8 @@ async function symbolsIn(
   const found = inKeyOrderOf(listed);
   const what = chosen.map(datasetName).join(', ');
   if (found.length === 0) throw usage(`the archive lists no symbol of ${what}`);
-  const selected = selectSymbols(patterns, quote, found, { what, skipUnknown });
-  for (const warning of selected.warnings) session.observer.warn(warning);
-  return selected.symbols;
+  const warn = session.observer.warn.bind(session.observer);
+  return selectSymbols(patterns, quote, found, { what, skipUnknown, warn });
 }
 
 function textOf(period: Period | undefined): string | null {

@@ -30,7 +30,7 @@ export async function seriesOfSymbol(
   const patterns = await readPatterns(given ?? parseSymbols('all', 'plot'), read);
   const known = [...new Set(held.map(({ symbol }) => symbol))].sort();
   const what = listText(new Set(held.map(layerName)), 3);
-  const { symbols } = selectSymbols(patterns, [], known, { what, owner: options.out });
+  const symbols = selectSymbols(patterns, [], known, { what, owner: options.out });
   if (symbols.length > 1)
     throw usage(`plot needs a symbol; ${options.out} holds ${listText(symbols, 12)}`, 'cryptodl plot SYMBOL');
   return held.filter(({ symbol }) => symbols.includes(symbol));

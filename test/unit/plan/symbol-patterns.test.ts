@@ -3,7 +3,7 @@ import { CryptodlError } from '../../../src/model/errors.js';
 import { readPatterns, symbols as parseSymbols } from '../../../src/plan/options/symbols.js';
 import type { ReadList, SymbolPatterns } from '../../../src/plan/options/symbols.js';
 import { meantNames, namesOnly, selectSymbols } from '../../../src/plan/select/select-symbols.js';
-import type { MatchedSymbols } from '../../../src/plan/select/select-symbols.js';
+import type { SymbolOwner } from '../../../src/plan/select/select-symbols.js';
 
 const AVAILABLE = [
   'BNBUSDT',
@@ -32,8 +32,12 @@ async function select(
   values: readonly string[],
   quotes: readonly string[] = [],
   read = noLists,
-): Promise<MatchedSymbols> {
-  return selectSymbols(await patternsOf(values, read), quotes, AVAILABLE, { what: 'um klines' });
+  skipUnknown = false,
+): Promise<{ symbols: readonly string[]; warnings: readonly string[] }> {
+  const warnings: string[] = [];
+  const warn = (message: string): void => void warnings.push(message);
+  const place: SymbolOwner = { what: 'um klines', skipUnknown, warn };
+  return { symbols: selectSymbols(await patternsOf(values, read), quotes, AVAILABLE, place), warnings };
 }
 
 async function symbols(
@@ -183,14 +187,11 @@ describe('--symbols', () => {
   });
 
   it('with --skip-unknown, unknown names are skipped with a warning, but not all names', async () => {
-    const place = { what: 'um klines', skipUnknown: true };
-    const some = selectSymbols(await patternsOf(['BTCUSDT', 'NOPE']), [], AVAILABLE, place);
-    expect(some).toEqual({
+    expect(await select(['BTCUSDT', 'NOPE'], [], noLists, true)).toEqual({
       symbols: ['BTCUSDT'],
       warnings: ['the archive has no NOPE in um klines: left out'],
     });
-    const none = await patternsOf(['NOPE', 'XX*']);
-    expect(() => selectSymbols(none, [], AVAILABLE, place)).toThrow(
+    await expect(select(['NOPE', 'XX*'], [], noLists, true)).rejects.toThrow(
       `--symbols NOPE, XX* matches none of the ${AVAILABLE.length} symbols of um klines`,
     );
   });
@@ -221,7 +222,7 @@ describe('--quote', () => {
     expect(
       selectSymbols(perpetual, ['USD'], ['BTCUSD_PERP', 'ETHUSD_240329', 'BTCUSDT'], {
         what: 'cm klines',
-      }).symbols,
+      }),
     ).toEqual(['BTCUSD_PERP', 'ETHUSD_240329']);
   });
 
@@ -238,12 +239,7 @@ describe('--quote', () => {
 
 it('without a listing exact names can be chosen, and nothing else', async () => {
   const names = await patternsOf(['BTCUSDT', 'NEWUSDT', '!NEW*']);
-  expect(namesOnly(names, ['USDT'])).toEqual({
-    symbols: ['BTCUSDT'],
-    warnings: [],
-  });
-  const others = await patternsOf(['BTCUSDT', '!OTHER']);
-  expect(namesOnly(others, [])?.warnings).toEqual([]);
+  expect(namesOnly(names, ['USDT'])).toEqual(['BTCUSDT']);
   expect(namesOnly(await patternsOf(['BTC*']), [])).toBeUndefined();
   expect(namesOnly(await patternsOf(['all']), [])).toBeUndefined();
 });

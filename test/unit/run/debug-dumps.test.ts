@@ -64,7 +64,7 @@ describe('SIGUSR2', () => {
     const run = new LiveRun(clock);
     dumps.follow({ verb: 'vision', job: undefined, options: {} }, run, {
       note: (line) => lines.push(line),
-      warnOfOutput: (line) => lines.push(line),
+      warn: (line) => lines.push(line),
     });
     const said = (from = 0): string => lines.slice(from).join('\n');
     return {
