@@ -1,10 +1,9 @@
 /** The ids of an object: missing ones, and ranges that overlap. */
 import { MAX_GAPS } from '../model/outcome.js';
-import type { IdFacts, IdRange } from '../model/outcome.js';
-import type { DatasetSpec } from '../exchange/exchange-spec.js';
-import type { DuckDbSession, Row } from './duckdb.js';
+import type { IdFacts } from '../model/outcome.js';
+import type { Row } from './duckdb.js';
 import { instantText } from './row-times.js';
-import { isJudgedByRate, missingIdsQueries, overlappingQuery, pausesQuery } from './statements.js';
+import { isJudgedByRate, missingIdsQuery, overlappingQuery, pausesQuery } from './statements.js';
 import { startOfDay } from '../model/calendar.js';
 import type { ArchiveObject } from '../model/task.js';
 import type { Conversion } from './conversion.js';
@@ -13,7 +12,7 @@ import type { Conversion } from './conversion.js';
  * The ids of the object of this row of `statsQuery`, and the times around missing ones. Rows are searched only where the first and the last id, the number of rows and their order
  * do not prove that no id is missing.
  */
-export async function sequenceOf(session: DuckDbSession, spec: DatasetSpec, stats: Row) {
+export async function sequenceOf({ session, spec }: Conversion, stats: Row) {
   const [first, last] = [Number(stats['first_id']), Number(stats['last_id'])];
   if (spec.sequence === undefined || !(first >= 0 && last <= Number.MAX_SAFE_INTEGER)) return { gaps: [] };
   const isOrdered = Number(stats['unordered']) === 0;
@@ -22,26 +21,22 @@ export async function sequenceOf(session: DuckDbSession, spec: DatasetSpec, stat
   const hasBreaks = range !== undefined && (!isOrdered || Number(stats['breaks']) > 0);
   const isWhole =
     isOrdered && last - first + 1 === Number(stats['rows']) && !(hasBreaks && isGapless === true);
-  const [total, places] = missingIdsQueries(spec, ordinal, MAX_GAPS);
-  const [counted] = isWhole ? [] : await session.rows(total);
-  const missing = Number(counted?.['missing'] ?? 0);
-  const found = missing === 0 ? [] : await session.rows(places);
+  const found = isWhole ? [] : await session.rows(missingIdsQuery(spec, ordinal, MAX_GAPS));
+  const missing = Number(found[0]?.['total'] ?? 0);
   const [ranges] = hasBreaks ? await session.rows(overlappingQuery(spec, ordinal)) : [];
   const overlapping = Number(ranges?.['overlapping'] ?? 0);
   return {
     ids: {
       first,
       last,
-      ...(range === undefined ? {} : { range: rangeOf(stats) }),
+      ...(range === undefined
+        ? {}
+        : { range: { first: Number(stats['range_first']), last: Number(stats['range_last']) } }),
       ...(missing === 0 ? {} : { missing }),
       ...(overlapping === 0 ? {} : { overlapping }),
     },
     gaps: found.map(({ since, until }) => gapOf(Number(since), Number(until))),
   };
-}
-
-function rangeOf(stats: Row): IdRange {
-  return { first: Number(stats['range_first']), last: Number(stats['range_last']) };
 }
 
 /** A gap is never empty: rows of one microsecond may have missing ids between them. */
@@ -107,8 +102,7 @@ interface Silences extends Pick<IdFacts, 'silent'> {
  * and after the last one: ids prove more between them.
  */
 export async function silencesOf(
-  session: DuckDbSession,
-  { spec }: Conversion,
+  { session, spec }: Conversion,
   { period, rest }: ArchiveObject,
   stats: Row,
 ): Promise<Silences> {

@@ -3,7 +3,7 @@ import type { Suspicious } from '../model/outcome.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { instantExpression, keepsText } from './columns.js';
 import type { Conversion } from './conversion.js';
-import type { DuckDbSession, Row } from './duckdb.js';
+import type { Row } from './duckdb.js';
 import { isoInstant } from './row-times.js';
 import { quoteName } from './sql.js';
 import { NUMBER, ORDINAL } from './statements.js';
@@ -55,9 +55,9 @@ const FEWEST_ROWS = 20;
 
 /** The suspicious rows of each object of the relation `rows`, by ordinal: their number, and the first one, for each kind. */
 export async function findSuspicious(
-  session: DuckDbSession,
-  context: Context,
+  context: Context & Pick<Conversion, 'session'>,
 ): Promise<ReadonlyMap<number, Suspicious[]>> {
+  const { session } = context;
   const rules = rulesOf(context);
   const found = new Map<number, Suspicious[]>();
   const add = (row: Row, kind: Suspicious['kind'], names: readonly string[]): void => {
