@@ -30,9 +30,7 @@ export function makeFolderSync(path: string, mode = 0o777): string[] {
 
 /** `makeFolderSync` that rejects. A few calls of the system are no reason to do it twice, in two ways. */
 export function makeFolder(path: string, mode?: number): Promise<string[]> {
-  return new Promise((resolve) => {
-    resolve(makeFolderSync(path, mode));
-  });
+  return new Promise((resolve) => resolve(makeFolderSync(path, mode)));
 }
 
 function isFolder(path: string): boolean {

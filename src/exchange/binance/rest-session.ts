@@ -31,9 +31,7 @@ export function binanceRest({ spot, spotPublic }: ExchangeSpec['hosts']): RestAp
         otherSpotUrl: options.spotUrl === spot ? spotPublic : undefined,
         priority: options.priority,
         signal,
-        warn: (message) => {
-          observer.warn(message);
-        },
+        warn: (message) => observer.warn(message),
       });
       return {
         pages: (route, series, span) => seriesPages(client, route, series, span),

@@ -63,9 +63,7 @@ class Breaker {
   enter(): (result: Result) => void {
     if (this.#state === 'stopped') throw stopped(this.#host);
     if (this.#state === 'closed') {
-      return (result) => {
-        this.#closedResult(result);
-      };
+      return (result) => this.#closedResult(result);
     }
     const waitMs = this.#openUntil - this.#options.clock.monotonic();
     if (waitMs > 0 || this.#probes >= PROBES) {

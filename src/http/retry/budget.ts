@@ -72,9 +72,7 @@ export class RetryBudget {
         if (delayMs === 0) this.#running += 1;
         return delayMs;
       },
-      giveBack: (gain: number) => {
-        rate.giveBack(gain);
-      },
+      giveBack: (gain: number) => rate.giveBack(gain),
     };
     this.#options = options;
     this.#rate = rate;

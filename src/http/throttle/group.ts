@@ -266,8 +266,6 @@ export function egressGroupOf(
 ): EgressGroup | undefined {
   if (name === undefined || address === undefined) return undefined;
   const resource = `egress group ${address} ${name}`;
-  const onLeft = (): void => {
-    common.forget(resource);
-  };
+  const onLeft = (): void => common.forget(resource);
   return common.once(resource, () => new EgressGroup({ ...options, address, name, onLeft }));
 }

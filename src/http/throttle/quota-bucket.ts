@@ -154,9 +154,7 @@ export class QuotaBucket implements LimiterTally {
           endWait = this.#reportWait(permit);
         },
         grant: end(resolve),
-        refuse: (error) => {
-          end(reject.bind(undefined, error))();
-        },
+        refuse: (error) => end(reject.bind(undefined, error))(),
       };
       const onAbort = (): void => {
         waiter.refuse(signal.reason);
@@ -229,9 +227,7 @@ export class QuotaBucket implements LimiterTally {
       // The next permit becomes free when one is given back.
       if (delayMs === Number.POSITIVE_INFINITY) return;
       // The computed wait can be shorter than the clock can measure. At least 1 ms, or the timer would fire again and again.
-      this.#wakeUp = clock.timer(Math.max(1, Math.ceil(delayMs)), () => {
-        this.wake();
-      });
+      this.#wakeUp = clock.timer(Math.max(1, Math.ceil(delayMs)), () => this.wake());
       return;
     }
   }

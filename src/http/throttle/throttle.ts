@@ -68,9 +68,7 @@ export class Throttle {
         sharedBucket(quota, { ...waits, name }, countOf, shared),
       ]),
     );
-    group?.onBan(({ place, until }) => {
-      this.pause(bucketOfPlace(place), until - clock.monotonic());
-    });
+    group?.onBan(({ place, until }) => this.pause(bucketOfPlace(place), until - clock.monotonic()));
   }
 
   get figures(): ThrottleFigures {
@@ -230,9 +228,7 @@ function countsOf({
   via,
 }: ThrottleSetup): (bucket: string) => WindowCount {
   const ofProxy = via === undefined ? '' : `-via-${via.replaceAll(/[^\w.-]/g, '_')}`;
-  const warn = (text: string): void => {
-    observer.warn(text);
-  };
+  const warn = (text: string): void => observer.warn(text);
   return (bucket) => {
     if (group !== undefined) return new GroupCount(group, bucket, clock);
     if (stateFolder === undefined) return new ProcessCount();
@@ -270,9 +266,7 @@ function sharedBucket(
     const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
     const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
     const bucket = new QuotaBucket({ ...waits, paces, meter: window });
-    count.onChange?.(() => {
-      bucket.wake();
-    });
+    count.onChange?.(() => bucket.wake());
     return { quota, time, window, bucket };
   });
 }

@@ -57,9 +57,7 @@ export class DnsCache {
         if (options.all === true) reply(null, [...addresses]);
         else reply(null, first?.address ?? '', first?.family);
       },
-      (error: unknown) => {
-        reply(error as NodeJS.ErrnoException, '');
-      },
+      (error: unknown) => reply(error as NodeJS.ErrnoException, ''),
     );
   };
 

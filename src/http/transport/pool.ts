@@ -63,9 +63,7 @@ export function createPools(options: PoolOptions): Pools {
     const connect =
       proxy === undefined ? { ...tls, lookup: dns.lookup } : socksConnector(proxy, options, dns);
     const pool = new Pool(origin, { ...shared, factory, connect });
-    pool.on('connectionError', () => {
-      dns.remove(new URL(origin).hostname);
-    });
+    pool.on('connectionError', () => dns.remove(new URL(origin).hostname));
     return pool;
   };
   const tunnels = (origin: string | URL, given: object): Pool =>

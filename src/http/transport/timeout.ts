@@ -35,9 +35,7 @@ export function timeout(clock: Clock, options: Deadlines): Layer {
     const expectedMs = (((request.expect?.bytes ?? 0) + sentBytes) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalTimeoutMs = options.totalTimeoutMs + expectedMs;
     const watch = new Watch(clock, { ...options, totalTimeoutMs }, expire);
-    const onActivity = (sign: Sign, value = 0): void => {
-      watch.see(sign, value);
-    };
+    const onActivity = (sign: Sign, value = 0): void => watch.see(sign, value);
     try {
       return await next(request, { ...context, expiry, onActivity });
     } finally {

@@ -99,9 +99,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (expiry === undefined || onActivity === undefined)
       throw new CryptodlError('bug', 'an attempt without the layer of timeouts has no end');
     this.#tell = onActivity;
-    expiry.onOver((reason) => {
-      this.#fail(reason);
-    });
+    expiry.onOver((reason) => this.#fail(reason));
   }
 
   upload(body: Buffer): Readable {
@@ -197,9 +195,7 @@ class Exchange implements Dispatcher.DispatchHandler {
         this.#tell('resumed');
         controller.resume();
       },
-      (error: unknown) => {
-        this.#fail(error);
-      },
+      (error: unknown) => this.#fail(error),
     );
   }
 
