@@ -1,5 +1,5 @@
 /** Reads received objects into the relation `rows`, checks every cell, and finds the first invalid line of each invalid object. */
-import { open, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { periodText } from '../model/calendar.js';
 import type { Row } from './duckdb.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
@@ -12,7 +12,7 @@ import { isWithinPeriod } from './columns.js';
 import { createRows, stageRows, statsQuery, viewStaged } from './statements.js';
 import type { CsvFile } from './statements.js';
 import { bodySize } from '../model/fetch.js';
-import { writeAllChunks } from '../files/disk.js';
+import { withFile, writeAllChunks } from '../files/disk.js';
 
 export interface ReadObjects {
   /** The valid objects. */
@@ -176,13 +176,8 @@ export async function gatherSmall(
     });
     if (inspected !== undefined) inputs.push({ received, inspected });
   }
-  const file = await open(conversion.csvPath, 'w');
-  try {
-    // One write for dozens of CSVs, because each write is a round trip to the thread pool.
-    await writeAllChunks(file, chunks, 0);
-  } finally {
-    await file.close();
-  }
+  // One write for dozens of CSVs, because each write is a round trip to the thread pool.
+  await withFile(conversion.csvPath, 'w', (file) => writeAllChunks(file, chunks, 0));
   return { inputs, csvs: [{ path: conversion.csvPath, headerLines: 0 }] };
 }
 
@@ -199,12 +194,10 @@ async function gatherLarge(conversion: Conversion, objects: readonly ReceivedObj
       continue;
     }
     const path = `${conversion.csvPath}-${index}`;
-    const file = await open(path, 'w');
-    try {
-      await inspectCsv(received, conversion.spec, conversion.series.symbol, (rows) => file.appendFile(rows));
-    } finally {
-      await file.close();
-    }
+    const { spec, series } = conversion;
+    await withFile(path, 'w', (file) =>
+      inspectCsv(received, spec, series.symbol, (rows) => file.appendFile(rows)),
+    );
     csvs.push({ path, headerLines: 0 });
   }
   return { inputs, csvs };
