@@ -7,7 +7,6 @@ import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { Clock } from '../../model/clock.js';
 
-type Resolver = typeof systemLookup;
 type Answer = readonly LookupAddress[];
 
 const KEEP_MS = 300_000;
@@ -24,8 +23,6 @@ export interface DnsFigures {
 }
 
 export class DnsCache {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #resolver: Resolver;
   /** `queriedAt`: time of the monotonic clock. */
   readonly #entries = new Map<string, { readonly answer: Promise<Answer>; readonly queriedAt: number }>();
   /** The last good answers, which are used if a query fails. */
@@ -37,13 +34,13 @@ export class DnsCache {
   #inFlightSince = 0;
   #queriedMs = 0;
 
-  constructor(clock: Pick<Clock, 'monotonic'>, resolver = systemLookup) {
-    this.#clock = clock;
-    this.#resolver = resolver;
-  }
+  constructor(
+    private readonly clock: Pick<Clock, 'monotonic'>,
+    private readonly resolver = systemLookup,
+  ) {}
 
   get figures(): DnsFigures {
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     const ms = this.#queriedMs + (this.#inFlight > 0 ? now - this.#inFlightSince : 0);
     const [hits, misses] = [this.#hits, this.#misses];
     return { lookups: hits + misses, hits, misses, failures: this.#failures, ms: Math.round(ms) };
@@ -68,7 +65,7 @@ export class DnsCache {
 
   addresses(hostname: string): Promise<Answer> {
     const known = this.#entries.get(hostname);
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     if (known !== undefined && now - known.queriedAt < KEEP_MS) {
       this.#hits += 1;
       return known.answer;
@@ -86,12 +83,12 @@ export class DnsCache {
 
   #query(hostname: string): Promise<Answer> {
     this.#misses += 1;
-    if (this.#inFlight === 0) this.#inFlightSince = this.#clock.monotonic();
+    if (this.#inFlight === 0) this.#inFlightSince = this.clock.monotonic();
     this.#inFlight += 1;
     return new Promise((resolve, reject) => {
-      this.#resolver(hostname, { all: true }, (error, addresses) => {
+      this.resolver(hostname, { all: true }, (error, addresses) => {
         this.#inFlight -= 1;
-        if (this.#inFlight === 0) this.#queriedMs += this.#clock.monotonic() - this.#inFlightSince;
+        if (this.#inFlight === 0) this.#queriedMs += this.clock.monotonic() - this.#inFlightSince;
         if (error !== null) {
           this.#failures += 1;
           reject(error);
