@@ -6,7 +6,6 @@ import type { Clock } from '../../model/clock.js';
 import { waitTooLong } from '../../model/errors.js';
 import { hostOf } from '../../model/fetch.js';
 import type { Layer, OnWait } from '../../model/fetch.js';
-import type { RetryBudgetState } from '../host-states.js';
 import { RateMeter } from '../throttle/meter.js';
 import { QuotaBucket } from '../throttle/quota-bucket.js';
 import { durationText } from '../../model/units.js';
@@ -77,7 +76,8 @@ export class RetryBudget {
     this.#bucket = new QuotaBucket({ clock, name: 'retries', meter, maxWaitMs: Number.POSITIVE_INFINITY });
   }
 
-  get state(): RetryBudgetState {
+  /** `retriesLeft`: those that the budget allows at once now. */
+  get state() {
     return {
       retriesLeft: Math.floor(this.#rate.permitsAt(this.options.clock.monotonic()) / RETRY_COST),
       runningRetries: this.#running,

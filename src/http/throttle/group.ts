@@ -9,7 +9,6 @@ import { countText } from '../../model/units.js';
 import { openRedis } from '../redis/connection.js';
 import type { RedisConnection } from '../redis/connection.js';
 import { redisProblem } from '../redis/redis-errors.js';
-import type { GroupState } from '../host-states.js';
 import { SharedResources } from '../../model/io.js';
 import { CALL, MISSING_MS } from './group-script.js';
 import type { GroupAnswer, ToldBan, ToldWindow } from './group-script.js';
@@ -97,7 +96,8 @@ export class EgressGroup {
     return this.#opened;
   }
 
-  get state(): GroupState {
+  /** `members`: the programs that were seen last, this one included. `isShared`: false while Redis cannot be used. */
+  get state() {
     return { name: this.options.name, members: this.size, isShared: this.isJoined };
   }
 

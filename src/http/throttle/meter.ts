@@ -1,6 +1,4 @@
 /** Meters count permits as a server does: a rate with a burst, or a budget per window of the server's clock. */
-import type { WindowState } from '../host-states.js';
-
 export interface Meter {
   /** Weight of the heaviest request that the meter can ever allow. */
   readonly most: number;
@@ -83,7 +81,8 @@ export class WindowMeter implements Meter {
     return this.count.isAsking === true;
   }
 
-  state(nowMs: number): WindowState {
+  /** `leftMs`: milliseconds until the window ends. */
+  state(nowMs: number) {
     const { window, leftMs } = this.#enter(nowMs);
     return { used: this.count.used(window), permits: this.budget.permits, leftMs: Math.round(leftMs) };
   }

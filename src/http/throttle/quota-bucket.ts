@@ -3,7 +3,6 @@ import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError, longPause, waitTooLong } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
 import type { OnWait } from '../../model/fetch.js';
-import type { BucketState } from '../host-states.js';
 import type { Meter } from './meter.js';
 import { PriorityQueue } from './priority-queue.js';
 import type { LongestWait, Permit } from './priority-queue.js';
@@ -61,7 +60,8 @@ export class QuotaBucket implements LimiterTally {
     this.#paces = new Paces(options.paces ?? []);
   }
 
-  get state(): Omit<BucketState, 'name' | 'window'> {
+  /** `waiting`: requests that wait. The milliseconds before the first of them can get its permit, and those left of a pause after a refusal (429, 418). */
+  get state() {
     const left = (at: number): number => Math.max(0, Math.round(at - this.options.clock.monotonic()));
     const { size: waiting } = this.#waiters;
     return { waiting, nextMs: waiting === 0 ? 0 : left(this.#nextAt), pausedMs: left(this.#pausedUntil) };

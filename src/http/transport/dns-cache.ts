@@ -11,17 +11,6 @@ type Answer = readonly LookupAddress[];
 
 const KEEP_MS = 300_000;
 
-export interface DnsFigures {
-  readonly lookups: number;
-  /** Look-ups that the cache or a query in flight answered. */
-  readonly hits: number;
-  /** Queries to the resolver. */
-  readonly misses: number;
-  readonly failures: number;
-  /** Milliseconds with at least one query in flight. */
-  readonly ms: number;
-}
-
 export class DnsCache {
   /** `queriedAt`: time of the monotonic clock. */
   readonly #entries = new Map<string, { readonly answer: Promise<Answer>; readonly queriedAt: number }>();
@@ -39,7 +28,8 @@ export class DnsCache {
     private readonly resolver = systemLookup,
   ) {}
 
-  get figures(): DnsFigures {
+  /** `hits`: look-ups that the cache or a query in flight answered. `misses`: queries. `ms`: milliseconds with at least one query in flight. */
+  get figures() {
     const now = this.clock.monotonic();
     const ms = this.#queriedMs + (this.#inFlight > 0 ? now - this.#inFlightSince : 0);
     const [hits, misses] = [this.#hits, this.#misses];

@@ -8,7 +8,6 @@ import type { Clock } from '../../model/clock.js';
 import { proxyOf } from '../proxies/no-proxy.js';
 import type { ProxyRules } from '../proxies/no-proxy.js';
 import { DnsCache } from './dns-cache.js';
-import type { DnsFigures } from './dns-cache.js';
 import { openTunnel, PROXY_HINT, TunnelError } from './socks.js';
 
 export interface PoolOptions {
@@ -44,7 +43,7 @@ export interface Pools {
   /** Use of connections that are direct or through SOCKS. undici does not report the connections of a proxy agent. */
   use(): PoolUse;
   /** DNS figures of direct connections. */
-  dns(): DnsFigures;
+  dns(): DnsCache['figures'];
   close(): Promise<void>;
 }
 
