@@ -1,6 +1,5 @@
 /** The ids of an object: missing ones, and ranges that overlap. */
 import { MAX_GAPS } from '../model/outcome.js';
-import type { IdFacts } from '../model/outcome.js';
 import type { Row } from './duckdb.js';
 import { instantText } from './row-times.js';
 import { isJudgedByRate, missingIdsQuery, overlappingQuery, pausesQuery } from './statements.js';
@@ -56,12 +55,6 @@ const MOST = 8;
 /** Microseconds since the epoch, `[from, to)`. */
 type Pause = readonly [from: number, to: number];
 
-interface Rows {
-  readonly rows: number;
-  /** A silence is at least this many microseconds long. */
-  readonly leastUs: number;
-}
-
 function lengthOf([from, to]: Pause): number {
   return to - from;
 }
@@ -69,9 +62,12 @@ function lengthOf([from, to]: Pause): number {
 /**
  * The pauses that are silences, in order of time. `pauses`: the times without rows that are at least a tenth of a silence long, also those before
  * the first and after the last row. Between two silences there are rows for at least the time of a short silence: single rows between long
- * pauses are a symbol that is rarely traded.
+ * pauses are a symbol that is rarely traded. A silence is at least `leastUs` microseconds long.
  */
-export function silencesAmong(pauses: readonly Pause[], { rows, leastUs }: Rows): Pause[] {
+export function silencesAmong(
+  pauses: readonly Pause[],
+  { rows, leastUs }: { readonly rows: number; readonly leastUs: number },
+): Pause[] {
   if (rows < FEWEST_ROWS) return [];
   const longest = pauses.toSorted((a, b) => lengthOf(b) - lengthOf(a));
   for (let count = Math.min(MOST, longest.length); count > 0; count -= 1) {
@@ -82,30 +78,17 @@ export function silencesAmong(pauses: readonly Pause[], { rows, leastUs }: Rows)
     const isFound =
       shortest >= leastUs &&
       shortest >= FACTOR * pause &&
-      activeBetween(silences).every((us) => us >= leastUs);
+      silences.slice(1).every(([start], index) => start - (silences[index]?.[1] ?? start) >= leastUs);
     if (isFound) return silences;
   }
   return [];
 }
 
-function activeBetween(silences: readonly Pause[]): number[] {
-  return silences.slice(1).map(([start], index) => start - (silences[index]?.[1] ?? start));
-}
-
-/** `gaps`: ISO instants `[from, to)`. `silent`: the sides of an object with ids. */
-interface Silences extends Pick<IdFacts, 'silent'> {
-  readonly gaps?: readonly (readonly [string, string])[];
-}
-
 /**
  * The silences of the object of this row of `statsQuery`. Of rows with ids that leave out none, only those before the first row
- * and after the last one: ids prove more between them.
+ * and after the last one: ids prove more between them. `gaps`: ISO instants `[from, to)`. `silent`: the sides of an object with ids.
  */
-export async function silencesOf(
-  { session, spec }: Conversion,
-  { period, rest }: ArchiveObject,
-  stats: Row,
-): Promise<Silences> {
+export async function silencesOf({ session, spec }: Conversion, { period, rest }: ArchiveObject, stats: Row) {
   const { rate } = spec;
   if (rate === undefined || rest?.open === true) return {};
   const [first, last] = [Number(stats['first_us']), Number(stats['last_us'])];

@@ -71,9 +71,11 @@ export async function findSuspicious(
     const [row = {}] = await session.rows(
       `SELECT *, ${instantExpression(context.spec)} AS ".instant" FROM rows WHERE ${NUMBER} = ${String(count['first'])}`,
     );
-    const broken = rules.filter(
-      ({ kind, columns: [name = ''] }) => kind === count['kind'] && isBroken(kind, row[name]),
-    );
+    const broken = rules.filter(({ kind, columns: [name = ''] }) => {
+      const isBroken =
+        kind === 'order' || Number(row[name]) < 0 || (kind === 'zero' && Number(row[name]) === 0);
+      return kind === count['kind'] && isBroken;
+    });
     const names = [...new Set(broken.flatMap(({ columns }) => columns))];
     add({ ...row, '.ord': count['ord'], '.rows': count['rows'] }, broken[0]?.kind ?? 'order', names);
   }
@@ -82,10 +84,6 @@ export async function findSuspicious(
     for (const row of await session.rows(constantQuery(context, constant)))
       add(row, 'constant', [...otherKeys(context.spec), ...constant]);
   return found;
-}
-
-function isBroken(kind: Rule['kind'], value: unknown): boolean {
-  return kind === 'order' || Number(value) < 0 || (kind === 'zero' && Number(value) === 0);
 }
 
 function countQuery(rules: readonly Rule[]): string {

@@ -155,15 +155,11 @@ export async function fileSizes(folder: string, files: readonly string[]): Promi
     const paths = files.slice(from, from + SIZES_AT_ONCE).map((file) => folder + sep + file);
     const started = performance.now();
     if (isSlow) sizes.push(...(await Promise.all(paths.map(sizeLater))));
-    else for (const path of paths) sizes.push(sizeNow(path));
+    else for (const path of paths) sizes.push(sizeOf(entryNow(path)));
     isSlow ||= performance.now() - started > SLOW_MS;
     if (from + SIZES_AT_ONCE < files.length) await nextTurn();
   }
   return sizes;
-}
-
-function sizeNow(path: string): number | undefined {
-  return sizeOf(entryNow(path));
 }
 
 async function sizeLater(path: string): Promise<number | undefined> {

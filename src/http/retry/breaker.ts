@@ -117,7 +117,10 @@ class Breaker {
 
   #onServed(): void {
     this.#successes += 1;
-    if (this.#successes >= this.options.breakerSuccesses) this.#close();
+    if (this.#successes < this.options.breakerSuccesses) return;
+    this.#failures = 0;
+    this.#recent = new SlidingCounts();
+    this.#become('closed');
   }
 
   #block(): void {
@@ -130,12 +133,6 @@ class Breaker {
     this.#openUntil = Math.max(this.#openUntil, this.options.clock.monotonic() + delayMs);
     this.#successes = 0;
     this.#become('open');
-  }
-
-  #close(): void {
-    this.#failures = 0;
-    this.#recent = new SlidingCounts();
-    this.#become('closed');
   }
 
   #become(state: BreakerState): void {
