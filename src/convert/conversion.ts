@@ -5,6 +5,7 @@ import type { RowFacts } from '../model/outcome.js';
 import type { Series, Settings } from '../model/task.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import type { ReceivedObject } from './csv-input.js';
+import type { DuckDbSession } from './duckdb.js';
 
 /** The key-value metadata in the footer of a Parquet file. */
 export interface FileMetadata {
@@ -29,6 +30,7 @@ interface ExistingRows {
 }
 
 export interface Conversion {
+  readonly session: DuckDbSession;
   readonly spec: DatasetSpec;
   readonly settings: Settings;
   readonly series: Series;
@@ -42,6 +44,8 @@ export interface Conversion {
   /** More CSV than this is parsed into a file instead of memory. */
   readonly memoryCsvBytes: number;
   readonly metadata: (written: readonly ReceivedObject[]) => FileMetadata;
+  /** Gets the errors of invalid objects, by key. */
+  readonly failed: Map<string, CryptodlError>;
 }
 
 export interface ObjectFacts extends RowFacts {

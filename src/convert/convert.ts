@@ -10,12 +10,12 @@ import type { ArchiveObject } from '../model/task.js';
 import { rowSeconds } from '../exchange/exchange-spec.js';
 import type { Conversion, ConversionResult, FileMetadata, ObjectFacts } from './conversion.js';
 import { copyDirectly } from './direct-copy.js';
-import type { DuckDbSession, Row } from './duckdb.js';
+import type { Row } from './duckdb.js';
 import { countText } from '../model/units.js';
 import { barSeconds, expectedRows, isoInstant, longestGaps, timeFacts } from './row-times.js';
 import type { TimeFacts } from './row-times.js';
 import { newColumnsOf, readObjects, removeScratch } from './read-objects.js';
-import type { Input, ReadObjects } from './read-objects.js';
+import type { Input, LoadedInput, ReadObjects } from './read-objects.js';
 import { compareOverlap, countChangedRows } from './overlap.js';
 import { sequenceOf, silencesOf } from './sequences.js';
 import {
@@ -37,70 +37,56 @@ import { rename, rm } from 'node:fs/promises';
  * the monthly object may not replace held days, no file is written and `rows` is 0. Rejects with `partition-incomplete`, and with
  * errors that do not concern the content of the objects (disk, memory, interruption, bugs).
  */
-export async function convert(session: DuckDbSession, conversion: Conversion): Promise<ConversionResult> {
+export async function convert(conversion: Conversion): Promise<ConversionResult> {
   try {
-    return (await copyDirectly(session, conversion)) ?? (await convertInSteps(session, conversion));
+    return (await copyDirectly(conversion)) ?? (await convertInSteps(conversion));
   } finally {
     await removeScratch(conversion);
   }
 }
 
 /** Converts with SQL statements, also what `copyDirectly` refuses. */
-export async function convertInSteps(
-  session: DuckDbSession,
-  conversion: Conversion,
-): Promise<ConversionResult> {
-  const failed = new Map<string, CryptodlError>();
-  const { kept = [], days = [] } = conversion.existing ?? {};
-  const read = await readObjects(session, conversion, failed, (inputs) => ordinalsOf(inputs, kept).received);
+export async function convertInSteps(conversion: Conversion): Promise<ConversionResult> {
+  const { failed, existing: { kept = [], days = [] } = {} } = conversion;
+  const read = await readObjects(conversion, (inputs) => ordinalsOf(inputs, kept).received);
   const nothing = { written: new Map(), failed, rows: 0, duplicatesAcross: 0, lacked: new Map() };
   if (read === undefined) return nothing;
-  const refusal = days.length === 0 ? undefined : await monthRefusal(session, conversion, days);
+  const refusal = days.length === 0 ? undefined : await monthRefusal(conversion, days);
   if (refusal !== undefined) {
     for (const { received } of read.inputs) failed.set(received.object.key, refusal);
     return nothing;
   }
-  const ordinals = ordinalsOf(read.inputs, kept).kept;
-  return { ...(await writeRows(session, conversion, read, ordinals)), failed };
+  return writeRows(conversion, read);
 }
 
 /** The error if the monthly object lacks rows of the held days or adds none; undefined if it may replace them. */
 async function monthRefusal(
-  session: DuckDbSession,
   conversion: Conversion,
   days: readonly ObjectLine[],
 ): Promise<CryptodlError | undefined> {
-  const { lost, gained } = await countChangedRows(session, conversion, days);
+  const { lost, gained } = await countChangedRows(conversion, days);
   // Rows of REST only stand in for those of the archive.
   if (lost === 0 && (gained > 0 || days.some(isFromRest))) return undefined;
   const why = lost > 0 ? `it lacks ${countText(lost, 'row')} of held days` : 'it has no additional rows';
   return new CryptodlError('month-incomplete', `${why}: the held days were not changed`);
 }
 
-async function writeRows(
-  session: DuckDbSession,
-  conversion: Conversion,
-  { inputs, stats, staged }: ReadObjects,
-  keptOrdinals: readonly number[],
-): Promise<Omit<ConversionResult, 'failed'>> {
+async function writeRows(conversion: Conversion, read: ReadObjects): Promise<ConversionResult> {
+  const { inputs } = read;
   const { kept = [], compared = [], revised = [] } = conversion.existing ?? {};
-  const overlap =
-    compared.length === 0 ? {} : { overlap: await compareOverlap(session, conversion, compared) };
+  const overlap = compared.length === 0 ? {} : { overlap: await compareOverlap(conversion, compared) };
   const lacked = new Map<string, number>();
-  for (const line of revised)
-    lacked.set(line.key, (await countChangedRows(session, conversion, [line])).lost);
-  if (kept.length > 0) await viewKept(session, conversion, keptOrdinals);
-  const described = await describeRows(session, conversion, inputs, stats);
-  const counts = await writeTarget(session, conversion, {
-    staged,
-    isOrdered: kept.length === 0 && stats.every((row) => Number(row['unordered']) === 0),
-    metadata: conversion.metadata(inputs.map(({ received }) => received)),
-  });
+  for (const line of revised) lacked.set(line.key, (await countChangedRows(conversion, [line])).lost);
+  if (kept.length > 0) await viewKept(conversion, ordinalsOf(inputs, kept).kept);
+  const described = await describeRows(conversion, inputs);
+  const counts = await writeTarget(conversion, read);
   const written = new Map<string, ObjectFacts>();
   for (const { key, ordinal, published, first, last, extraBars, more } of described) {
-    const rows = counts.rowsOf(ordinal) ?? published;
+    const rows = counts.ofObject?.get(ordinal) ?? published;
     const idConflicts =
-      barSeconds(conversion.spec, conversion.series) === undefined ? counts.conflictsOf(ordinal) : extraBars;
+      barSeconds(conversion.spec, conversion.series) === undefined
+        ? (counts.conflicts?.get(ordinal) ?? 0)
+        : extraBars;
     written.set(key, {
       rows,
       first,
@@ -111,26 +97,28 @@ async function writeRows(
     });
   }
   const own = [...written.values()].reduce((sum, facts) => sum + facts.rows, 0);
-  return { written, rows: counts.rows ?? own, duplicatesAcross: counts.across, lacked, ...overlap };
+  const { failed } = conversion;
+  return {
+    written,
+    failed,
+    rows: counts.rows ?? own,
+    duplicatesAcross: counts.across ?? 0,
+    lacked,
+    ...overlap,
+  };
 }
 
 /** What the relation `rows` tells of each object, in their order. `published`: its rows, of which the file may have fewer. */
-async function describeRows(
-  session: DuckDbSession,
-  conversion: Conversion,
-  inputs: readonly Input[],
-  stats: readonly Row[],
-) {
-  const irregular = await findIrregular(session, conversion, inputs, stats);
-  const suspicious = await findSuspicious(session, conversion);
+async function describeRows(conversion: Conversion, inputs: readonly LoadedInput[]) {
+  const irregular = await findIrregular(conversion, inputs);
+  const suspicious = await findSuspicious(conversion);
   const described = [];
-  for (const [index, { received, inspected }] of inputs.entries()) {
-    const row = stats[index] ?? {};
+  for (const { received, inspected, row } of inputs) {
     const ordinal = Number(row['ord']);
     const { gaps: times = [], extraBars = 0, expected, ids: scheduleMinutes } = irregular.get(ordinal) ?? {};
     // Rows of a schedule have minutes since 1970 in place of ids, see `IdFacts`.
-    const { ids = scheduleMinutes, gaps: places } = await sequenceOf(session, conversion.spec, row);
-    const { silent, gaps: silences = [] } = await silencesOf(session, conversion, received.object, row);
+    const { ids = scheduleMinutes, gaps: places } = await sequenceOf(conversion, row);
+    const { silent, gaps: silences = [] } = await silencesOf(conversion, received.object, row);
     const gaps = addPlaces(addPlaces(times, places), silences);
     const doubtful = suspicious.get(ordinal);
     described.push({
@@ -154,17 +142,14 @@ async function describeRows(
 
 /** Gaps and extra rows by ordinal: of objects with an unexpected row count, order or time grid, or rows outside of their period, of months of irregular times, and of scheduled rows. */
 async function findIrregular(
-  session: DuckDbSession,
   conversion: Conversion,
-  inputs: readonly Input[],
-  stats: readonly Row[],
+  inputs: readonly LoadedInput[],
 ): Promise<ReadonlyMap<number, TimeFacts>> {
   const { spec, series } = conversion;
   const isRegular = rowSeconds(spec, series.interval) !== undefined;
-  const isOrdered = stats.every((row) => Number(row['unordered']) === 0);
+  const isOrdered = areOrdered(inputs);
   const sought = new Map<number, ArchiveObject>();
-  for (const [index, { received }] of inputs.entries()) {
-    const row = stats[index] ?? {};
+  for (const { received, row } of inputs) {
     const rows = Number(row['rows']);
     const { from, to } = received.object.period;
     const isExpected =
@@ -181,7 +166,7 @@ async function findIrregular(
   const times = new Map(ordinals.map((ordinal) => [ordinal, new Array<number>()]));
   const hours = new Map(ordinals.map((ordinal) => [ordinal, new Array<number>()]));
   // In batches, because a month of seconds has millions of rows.
-  const found = await session.select(timesQuery(conversion, ordinals, isOrdered));
+  const found = await conversion.session.select(timesQuery(conversion, ordinals, isOrdered));
   for await (const rows of found?.batches ?? [])
     for (const [ordinal, us, sinceLast] of rows) {
       times.get(Number(ordinal))?.push(Number(us));
@@ -201,15 +186,11 @@ function addPlaces(gaps: TimeFacts['gaps'], places: TimeFacts['gaps']): TimeFact
 }
 
 /** Creates the relation `kept`. If objects are replaced and the number of its rows differs from the manifest, rejects with `partition-incomplete`. */
-async function viewKept(
-  session: DuckDbSession,
-  conversion: Conversion,
-  ordinals: readonly number[],
-): Promise<void> {
+async function viewKept(conversion: Conversion, ordinals: readonly number[]): Promise<void> {
   const { file = '', kept = [], replaced = [] } = conversion.existing ?? {};
-  await session.run(createKept(conversion, ordinals));
+  await conversion.session.run(createKept(conversion, ordinals));
   if (replaced.length === 0) return;
-  const [counted] = await session.rows('SELECT count(*) AS rows FROM kept');
+  const [counted] = await conversion.session.rows('SELECT count(*) AS rows FROM kept');
   const expected = kept.reduce((sum, line) => sum + (line.rows ?? 0), 0);
   if (Number(counted?.['rows']) === expected) return;
   throw new CryptodlError(
@@ -235,18 +216,17 @@ function ordinalsOf(
 
 // Writes the relations `rows` and `kept` to the target file: sorted and without exact duplicates within an object, except with `asPublished`.
 
+/** Numbers that were not counted are absent. */
 interface Counts {
-  /** Rows of an object by ordinal, without removed duplicates; undefined if the rows were not counted. */
-  readonly rowsOf: (ordinal: number) => number | undefined;
-  /** Rows of an object, by ordinal, that share the key of another row but differ in values; 0 for datasets without a key. */
-  readonly conflictsOf: (ordinal: number) => number;
-  /** Rows of the file; undefined if they were not counted. */
-  readonly rows: number | undefined;
+  /** Rows of an object by ordinal, without removed duplicates. */
+  readonly ofObject?: ReadonlyMap<number, number>;
+  /** Rows of an object, by ordinal, that share the key of another row but differ in values; none for datasets without a key. */
+  readonly conflicts?: ReadonlyMap<number, number>;
+  /** Rows of the file. */
+  readonly rows?: number;
   /** Exact duplicates across objects, which the file contains; 0 with `asPublished`. */
-  readonly across: number;
+  readonly across?: number;
 }
-
-const NOT_COUNTED: Counts = { rowsOf: () => undefined, conflictsOf: () => 0, rows: undefined, across: 0 };
 
 /** If rows are added to a larger file, sorting uses the disk. */
 const MEMORY_KEPT_BYTES = 16 * 1024 * 1024;
@@ -256,72 +236,62 @@ export function keptIsLarge(kept: readonly ObjectLine[]): boolean {
   return kept.some((line) => line.fileBytes > MEMORY_KEPT_BYTES);
 }
 
-/** Rows that are in order are written as they are, and not counted. `isOrdered`: every row is strictly after the previous one, and no rows are kept. */
-async function writeTarget(
-  session: DuckDbSession,
-  conversion: Conversion,
-  {
-    staged,
-    isOrdered,
-    metadata,
-  }: Pick<ReadObjects, 'staged'> & { isOrdered: boolean; metadata: FileMetadata },
-): Promise<Counts> {
-  const isLarge = staged !== undefined || keptIsLarge(conversion.existing?.kept ?? []);
-  if (isOrdered) {
-    if (staged !== undefined && conversion.settings.format === 'parquet')
-      await rename(staged, conversion.targetPath);
+/** Whether every row of an object is strictly after the previous one. */
+function areOrdered(inputs: readonly LoadedInput[]): boolean {
+  return inputs.every(({ row }) => Number(row['unordered']) === 0);
+}
+
+/** Rows that are in order are written as they are, and not counted. */
+async function writeTarget(conversion: Conversion, { inputs, staged }: ReadObjects): Promise<Counts> {
+  const { session, settings, targetPath, existing: { kept = [] } = {} } = conversion;
+  const metadata = conversion.metadata(inputs.map(({ received }) => received));
+  if (kept.length === 0 && areOrdered(inputs)) {
+    if (staged !== undefined && settings.format === 'parquet') await rename(staged, targetPath);
     else await session.run(copyTo(conversion, 'rows', metadata));
-    return NOT_COUNTED;
+    return {};
   }
-  if (isLarge) return sortThrough(`${conversion.csvPath}.sorted`, session, conversion, metadata);
+  if (staged !== undefined || keptIsLarge(kept))
+    return sortThrough(`${conversion.csvPath}.sorted`, conversion, metadata);
   // Usually days are added to a file, and there are no duplicates: this way takes two thirds of the time.
-  if (!conversion.settings.asPublished) {
+  if (!settings.asPublished) {
     const [counted] = await session.rows(keysQuery(conversion));
     const rows = Number(counted?.['rows']);
     if (Number(counted?.['keys']) === rows) {
       await session.run(copyByKey(conversion, metadata));
-      return { ...NOT_COUNTED, rows };
+      return { rows };
     }
   }
-  return sortThrough(undefined, session, conversion, metadata);
+  return sortThrough(undefined, conversion, metadata);
 }
 
 /** Sorts once, into a table or a file; the further steps read it sequentially. */
 async function sortThrough(
   path: string | undefined,
-  session: DuckDbSession,
   conversion: Conversion,
   metadata: FileMetadata,
 ): Promise<Counts> {
+  const {
+    session,
+    spec: { hasKey },
+    settings: { asPublished },
+  } = conversion;
   try {
     await session.run(sortRows(conversion, path));
     const counts = await session.rows(sortedCounts(conversion, path));
-    const { spec, settings } = conversion;
-    const isDisputed = !settings.asPublished && counts.some((row) => Number(row['disputed']) > 0);
-    const conflicts =
-      spec.hasKey && (isDisputed || settings.asPublished)
-        ? await session.rows(conflictsQuery(conversion, path))
-        : [];
+    const sum = (name: string): number => counts.reduce((total, row) => total + Number(row[name]), 0);
+    const isDisputed = !asPublished && sum('disputed') > 0;
+    const isSought = hasKey && (isDisputed || asPublished);
+    const conflicts = isSought ? await session.rows(conflictsQuery(conversion, path)) : [];
     await session.run(copySorted(conversion, path, { isDisputed, metadata }));
-    return countsOf(conversion, counts, byOrdinal(conflicts, 'conflicts'));
+    return {
+      ofObject: byOrdinal(counts, 'rows'),
+      conflicts: byOrdinal(conflicts, 'conflicts'),
+      rows: sum('rows'),
+      across: asPublished ? 0 : sum('across'),
+    };
   } finally {
     if (path !== undefined) await rm(path, { force: true });
   }
-}
-
-function countsOf(
-  { settings }: Conversion,
-  counts: readonly Row[],
-  conflicts: ReadonlyMap<number, number>,
-): Counts {
-  const rows = byOrdinal(counts, 'rows');
-  const sum = (name: string): number => counts.reduce((total, row) => total + Number(row[name]), 0);
-  return {
-    rowsOf: (ordinal) => rows.get(ordinal),
-    conflictsOf: (ordinal) => conflicts.get(ordinal) ?? 0,
-    rows: sum('rows'),
-    across: settings.asPublished ? 0 : sum('across'),
-  };
 }
 
 function byOrdinal(rows: readonly Row[], name: string): ReadonlyMap<number, number> {

@@ -130,17 +130,14 @@ export function knownCells(line: string, known: number, more: number): string {
 
 function hasStraySigns(
   counts: Pick<LineScan, 'rows' | 'underscores' | 'spaces'>,
-  spec: DatasetSpec,
+  { columns }: DatasetSpec,
   symbol: string,
 ): boolean {
-  const spaces = spec.columns.filter((column) => column.type === 'datetime').length;
-  const underscores = matchesInSymbols(spec, symbol, /_/g);
+  const [spaces = 0, symbols = 0] = ['datetime', 'symbol'].map(
+    (type) => columns.filter((column) => column.type === type).length,
+  );
+  const underscores = symbols * (symbol.split('_').length - 1);
   return counts.underscores !== counts.rows * underscores || counts.spaces !== counts.rows * spaces;
-}
-
-function matchesInSymbols(spec: DatasetSpec, symbol: string, pattern: RegExp): number {
-  const symbols = spec.columns.filter((column) => column.type === 'symbol').length;
-  return symbols * (symbol.match(pattern)?.length ?? 0);
 }
 
 /** Headers begin with a letter; rows begin with a digit, a sign or a blank cell. */

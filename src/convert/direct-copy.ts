@@ -3,11 +3,10 @@
  * one COPY checks the cells, sorts and writes. All other files take the way of convert.ts, whose results are the same.
  */
 import { rm } from 'node:fs/promises';
-import { CryptodlError, toCryptodlError } from '../model/errors.js';
+import { toCryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from '../exchange/facts.js';
 import { isWithinPeriod } from './columns.js';
 import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
-import type { DuckDbSession } from './duckdb.js';
 import { hasShorterBars, orderOf, readTimes, timeFacts } from './row-times.js';
 import type { RowTimes, TimeOrder } from './row-times.js';
 import { gatherSmall, isLarge, newColumnsOf } from './read-objects.js';
@@ -19,15 +18,12 @@ import { soundExpression } from './values.js';
  * Undefined if the file is not a usual one, or if a row is unusual or invalid: then no target file exists. Rejects with errors that do not concern
  * the content.
  */
-export async function copyDirectly(
-  session: DuckDbSession,
-  conversion: Conversion,
-): Promise<ConversionResult | undefined> {
+export async function copyDirectly(conversion: Conversion): Promise<ConversionResult | undefined> {
   const key = timeKey(conversion);
   if (key === undefined) return undefined;
-  const failed = new Map<string, CryptodlError>();
-  const gathered = await gatherSmall(conversion, conversion.received, failed);
-  if (failed.size > 0 || gathered.inputs.some(({ inspected }) => inspected.needsCheck)) return undefined;
+  const gathered = await gatherSmall(conversion, conversion.received);
+  if (conversion.failed.size > 0 || gathered.inputs.some(({ inspected }) => inspected.needsCheck))
+    return undefined;
   const times: RowTimes[] = [];
   for (const { received, inspected } of gathered.inputs) {
     if (received.csv.kind !== 'memory') return undefined;
@@ -43,8 +39,8 @@ export async function copyDirectly(
   const written = describeObjects(conversion, gathered.inputs, order);
   if (written === undefined) return undefined;
   const rows = times.reduce((sum, { length }) => sum + length, 0);
-  if (!(await copy(session, conversion, gathered, { key, isOrdered, rows }))) return undefined;
-  return { written, failed, rows, duplicatesAcross: 0, lacked: new Map() };
+  if (!(await copy(conversion, gathered, { key, isOrdered, rows }))) return undefined;
+  return { written, failed: conversion.failed, rows, duplicatesAcross: 0, lacked: new Map() };
 }
 
 /** The first column, if it is a time that alone sorts and identifies the rows; undefined for any other dataset, and for an unusual file. */
@@ -92,7 +88,6 @@ function describeObjects(
 
 /** Whether the statement accepted every cell and wrote as many rows as there are lines. */
 async function copy(
-  session: DuckDbSession,
   conversion: Conversion,
   { inputs, csvs }: Gathered,
   { key, isOrdered, rows }: { key: ColumnSpec; isOrdered: boolean; rows: number },
@@ -101,7 +96,7 @@ async function copy(
   const metadata = conversion.metadata(inputs.map(({ received }) => received));
   if (csv === undefined) return false;
   try {
-    const [copied] = await session.rows(
+    const [copied] = await conversion.session.rows(
       copyPublished(conversion, csv, {
         key,
         isOrdered,

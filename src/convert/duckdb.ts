@@ -135,19 +135,14 @@ export function createEngine(options: EngineOptions): Engine {
 /** Waits for a place. Resolves with the function that frees it. */
 function enter(places: PQueue, signal: AbortSignal): Promise<() => void> {
   return new Promise((resolve, reject) => {
-    const hold = (): Promise<void> =>
-      new Promise((leave) => {
-        resolve(leave);
-      });
+    const hold = (): Promise<void> => new Promise((leave) => resolve(leave));
     places.add(hold, { signal }).catch(reject);
   });
 }
 
 /** The version of DuckDB. Rejects when its native binary cannot be loaded. */
 export function duckdbVersion(): Promise<string> {
-  return new Promise((resolve) => {
-    resolve(loadDuckDb().version());
-  });
+  return new Promise((resolve) => resolve(loadDuckDb().version()));
 }
 
 /**

@@ -1,5 +1,5 @@
 /** Checks all rows of a file of the lake against its manifest lines. */
-import { open } from 'node:fs/promises';
+import { withFile } from '../files/disk.js';
 import { areDisjoint } from '../model/manifest-line.js';
 import type { ObjectLine } from '../model/manifest-line.js';
 import { parsePeriod } from '../model/calendar.js';
@@ -51,13 +51,9 @@ export async function inspectRows(session: DuckDbSession, file: InspectedFile): 
 
 /** The first line of a CSV file of the lake, without its end. */
 export async function readHeader(path: string): Promise<string> {
-  const file = await open(path);
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(4096), 0, 4096, 0);
-    return buffer.toString('utf8', 0, bytesRead).split('\n')[0] ?? '';
-  } finally {
-    await file.close();
-  }
+  const head = Buffer.alloc(4096);
+  const { bytesRead } = await withFile(path, 'r', (file) => file.read(head, 0, head.length, 0));
+  return head.toString('utf8', 0, bytesRead).split('\n')[0] ?? '';
 }
 
 /**

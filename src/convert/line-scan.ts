@@ -22,15 +22,13 @@ export class LineScan {
   longest = 0;
   /** Whether the last line has no line feed. */
   isOpen = false;
-  /** Whether the fast reader may accept invalid content. */
-  isSuspicious: boolean;
-  readonly #commas: number;
 
   /** `commas`: the number of commas in a valid line. */
-  constructor(commas: number, isSuspicious: boolean) {
-    this.#commas = commas;
-    this.isSuspicious = isSuspicious;
-  }
+  constructor(
+    private readonly commas: number,
+    /** Whether the fast reader may accept invalid content. */
+    public isSuspicious: boolean,
+  ) {}
 
   /** `chunk`: whole lines. Only the last line of the last chunk may have no line feed. */
   add(chunk: Buffer): void {
@@ -55,7 +53,7 @@ export class LineScan {
    */
   #addLine(chunk: Buffer, start: number, end: number): void {
     const last = chunk[end - 1];
-    if (last === COMMA) this.isSuspicious ||= commasWithin(chunk, start, end) !== this.#commas;
+    if (last === COMMA) this.isSuspicious ||= commasWithin(chunk, start, end) !== this.commas;
     else if (last === QUOTE) this.isSuspicious ||= chunk[end - 2] === QUOTE && chunk[end - 3] === COMMA;
     if (end - start > this.longest) this.longest = end - start;
     this.rows += 1;

@@ -8,7 +8,6 @@ import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { rowSeconds } from '../exchange/exchange-spec.js';
 import { identityOf, instantExpression, writtenColumns } from './columns.js';
 import type { Conversion, Overlap } from './conversion.js';
-import type { DuckDbSession } from './duckdb.js';
 import { quoteName } from './sql.js';
 import { isIn, readExisting, spansOf } from './statements.js';
 
@@ -17,13 +16,12 @@ const TOLERANCE = 0.001;
 
 /** Compares the relation `rows` with the rows of the existing file that it replaces. The replaced lines must all come from one source. */
 export async function compareOverlap(
-  session: DuckDbSession,
   conversion: Conversion,
   replaced: readonly ObjectLine[],
 ): Promise<Overlap> {
   const isRestHeld = replaced.some(isFromRest);
   const counts = async (shiftMs: number): Promise<Overlap> => {
-    const [row] = await session.rows(overlapQuery(conversion, replaced, shiftMs));
+    const [row] = await conversion.session.rows(overlapQuery(conversion, replaced, shiftMs));
     if (row === undefined) throw new CryptodlError('bug', 'a comparison has no result');
     const { compared, differing, onlyheld, onlynew } = row;
     const [onlyRest, onlyArchive] = isRestHeld ? [onlyheld, onlynew] : [onlynew, onlyheld];
@@ -54,7 +52,6 @@ function idColumnOf(spec: DatasetSpec): string | undefined {
 
 /** Compares rows of these objects in the existing file with `rows`, by id or time. `lost`: only in the file; `gained`: only in `rows`. */
 export async function countChangedRows(
-  session: DuckDbSession,
   conversion: Conversion,
   replaced: readonly ObjectLine[],
 ): Promise<{ readonly lost: number; readonly gained: number }> {
@@ -62,7 +59,7 @@ export async function countChangedRows(
   const id = idColumnOf(spec);
   const key = id === undefined ? identityOf(spec, instantExpression(spec)) : quoteName(id);
   const held = `SELECT ${instantExpression(spec)} AS instant, ${key} AS key FROM ${readExisting(conversion)}`;
-  const [row] = await session.rows(
+  const [row] = await conversion.session.rows(
     `SELECT count(*) FILTER (WHERE n.key IS NULL) AS lost, count(*) FILTER (WHERE h.key IS NULL) AS gained
      FROM (SELECT key FROM (${held}) WHERE ${isIn(spansOf(replaced))}) h
      FULL JOIN (SELECT ${key} AS key FROM rows) n ON h.key = n.key`,

@@ -1,7 +1,7 @@
 /** Reads received objects into the relation `rows`, checks every cell, and finds the first invalid line of each invalid object. */
-import { open, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { periodText } from '../model/calendar.js';
-import type { DuckDbSession, Row } from './duckdb.js';
+import type { Row } from './duckdb.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
 import { findFirstError } from './check-rows.js';
 import type { Conversion, ObjectFacts } from './conversion.js';
@@ -12,39 +12,34 @@ import { isWithinPeriod } from './columns.js';
 import { createRows, stageRows, statsQuery, viewStaged } from './statements.js';
 import type { CsvFile } from './statements.js';
 import { bodySize } from '../model/fetch.js';
-import { writeAllChunks } from '../files/disk.js';
+import { withFile, writeAllChunks } from '../files/disk.js';
 
 export interface ReadObjects {
   /** The valid objects. */
-  readonly inputs: readonly Input[];
-  /** The result of `statsQuery`: one row per object. */
-  readonly stats: readonly Row[];
+  readonly inputs: readonly LoadedInput[];
   /** Path of the file with the rows; undefined when they are in memory. */
   readonly staged: string | undefined;
 }
 
 /**
  * Reads the objects until all remaining ones are valid. Undefined when none is. Rejects with errors that do not concern the content.
- * `failed` gets the errors of invalid objects, by key. `ordinalsOf`: each row gets the ordinal of its object.
+ * `ordinalsOf`: each row gets the ordinal of its object.
  */
 export async function readObjects(
-  session: DuckDbSession,
   conversion: Conversion,
-  failed: Map<string, CryptodlError>,
   ordinalsOf: (inputs: readonly Input[]) => readonly number[],
 ): Promise<ReadObjects | undefined> {
   for (;;) {
-    const remaining = conversion.received.filter(({ object }) => !failed.has(object.key));
-    const large = isLarge(conversion, remaining);
-    const gathered = await (large ? gatherLarge : gatherSmall)(conversion, remaining, failed);
+    const remaining = conversion.received.filter(({ object }) => !conversion.failed.has(object.key));
+    const gather = isLarge(conversion, remaining) ? gatherLarge : gatherSmall;
+    const gathered = await gather(conversion, remaining);
     const { inputs } = gathered;
     const suspicious = inputs.filter(({ inspected }) => inspected.needsCheck);
-    const hasWrong = await findWrongLines(conversion, suspicious, failed);
+    const hasWrong = await findWrongLines(conversion, suspicious);
     if (inputs.length === 0) return undefined;
     if (hasWrong || inputs.length < remaining.length) continue;
-    const how = { ordinals: ordinalsOf(inputs), isLarge: large };
-    const rows = await readRows(session, conversion, gathered, how, failed);
-    if (rows !== undefined) return { inputs, ...rows };
+    const read = await readRows(conversion, gathered, ordinalsOf(inputs));
+    if (read !== undefined) return read;
   }
 }
 
@@ -56,46 +51,40 @@ export async function removeScratch(conversion: Conversion): Promise<void> {
 
 /** Undefined when some objects are invalid and were added to `failed`. */
 async function readRows(
-  session: DuckDbSession,
   conversion: Conversion,
   gathered: Gathered,
-  how: { ordinals: readonly number[]; isLarge: boolean },
-  failed: Map<string, CryptodlError>,
-): Promise<Omit<ReadObjects, 'inputs'> | undefined> {
+  ordinals: readonly number[],
+): Promise<ReadObjects | undefined> {
   const { inputs } = gathered;
   try {
-    const staged = await loadRows(session, conversion, gathered, how);
-    const stats = await session.rows(statsQuery(conversion));
+    const staged = await loadRows(conversion, gathered, ordinals);
+    const stats = await conversion.session.rows(statsQuery(conversion));
     assertStats(stats, inputs);
-    return rejectOutsidePeriod(conversion, inputs, stats, failed) ? undefined : { stats, staged };
+    const loaded = inputs.map((input, index) => ({ ...input, row: stats[index] ?? {} }));
+    return rejectOutsidePeriod(conversion, loaded) ? undefined : { inputs: loaded, staged };
   } catch (error) {
     const known = toCryptodlError(error);
     // Errors of DuckDB about content have no code of their own and become `bug`. Only `assertStats` throws `row-malformed`.
     // Errors with any other code do not concern the content.
     if (known.code !== 'bug' && known.code !== 'row-malformed') throw error;
-    if (await findWrongLines(conversion, inputs, failed)) return undefined;
+    if (await findWrongLines(conversion, inputs)) return undefined;
     // Every single line is valid, but the files cannot be read: all objects fail.
     const text = known.message.split('\n')[0] ?? '';
     for (const { received } of inputs) {
-      const refusal = new CryptodlError('row-malformed', `${received.name} cannot be read: ${text}`, {
-        cause: error,
-      });
-      failed.set(received.object.key, refusal);
+      const refusal = `${received.name} cannot be read: ${text}`;
+      conversion.failed.set(
+        received.object.key,
+        new CryptodlError('row-malformed', refusal, { cause: error }),
+      );
     }
     return undefined;
   }
 }
 
 /** Fails objects with rows outside their period, or with bars of a shorter interval. Returns whether there were any. */
-function rejectOutsidePeriod(
-  { spec, series }: Conversion,
-  inputs: readonly Input[],
-  stats: readonly Row[],
-  failed: Map<string, CryptodlError>,
-): boolean {
+function rejectOutsidePeriod({ spec, series, failed }: Conversion, inputs: readonly LoadedInput[]): boolean {
   let found = false;
-  for (const [index, { received }] of inputs.entries()) {
-    const row = stats[index] ?? {};
+  for (const { received, row } of inputs) {
     const [first, last] = [isoInstant(row, 'first'), isoInstant(row, 'last')];
     const { period, key } = received.object;
     const [rows, unordered] = [Number(row['rows']), Number(row['unordered'])];
@@ -116,11 +105,7 @@ function rejectOutsidePeriod(
 }
 
 /** Adds the first invalid line of each object to `failed`. Resolves to true if an object has one. */
-async function findWrongLines(
-  conversion: Conversion,
-  inputs: readonly Input[],
-  failed: Map<string, CryptodlError>,
-): Promise<boolean> {
+async function findWrongLines(conversion: Conversion, inputs: readonly Input[]): Promise<boolean> {
   let found = false;
   for (const { received, inspected } of inputs) {
     const { headerLines, newColumns } = inspected;
@@ -129,7 +114,7 @@ async function findWrongLines(
     const cut = (line: string): string => knownCells(line, columns.length, newColumns.length);
     const wrong = await findFirstError(columns, file, rowLines(received, headerLines, cut));
     if (wrong === undefined) continue;
-    failed.set(received.object.key, wrong);
+    conversion.failed.set(received.object.key, wrong);
     found = true;
   }
   return found;
@@ -151,6 +136,11 @@ function assertStats(stats: readonly Row[], inputs: readonly Input[]): void {
 export interface Input {
   readonly received: ReceivedObject;
   readonly inspected: Inspected;
+}
+
+/** `row`: that of the object in the result of `statsQuery`. */
+export interface LoadedInput extends Input {
+  readonly row: Row;
 }
 
 /** Readable objects, and the files that contain their rows in the same order. */
@@ -176,37 +166,27 @@ export function isLarge(
 export async function gatherSmall(
   conversion: Conversion,
   objects: readonly ReceivedObject[],
-  failed: Map<string, CryptodlError>,
 ): Promise<Gathered> {
   const inputs: Input[] = [];
   const chunks: Buffer[] = [];
   for (const received of objects) {
-    const inspected = await inspectOrFail(conversion, received, failed, (rows) => {
+    const inspected = await inspectOrFail(conversion, received, (rows) => {
       chunks.push(received.csv.kind === 'file' ? Buffer.from(rows) : rows);
       return Promise.resolve();
     });
     if (inspected !== undefined) inputs.push({ received, inspected });
   }
-  const file = await open(conversion.csvPath, 'w');
-  try {
-    // One write for dozens of CSVs, because each write is a round trip to the thread pool.
-    await writeAllChunks(file, chunks, 0);
-  } finally {
-    await file.close();
-  }
+  // One write for dozens of CSVs, because each write is a round trip to the thread pool.
+  await withFile(conversion.csvPath, 'w', (file) => writeAllChunks(file, chunks, 0));
   return { inputs, csvs: [{ path: conversion.csvPath, headerLines: 0 }] };
 }
 
 /** Plain CSVs in files are read directly; all others are written to new files first. */
-async function gatherLarge(
-  conversion: Conversion,
-  objects: readonly ReceivedObject[],
-  failed: Map<string, CryptodlError>,
-): Promise<Gathered> {
+async function gatherLarge(conversion: Conversion, objects: readonly ReceivedObject[]): Promise<Gathered> {
   const inputs: Input[] = [];
   const csvs: CsvFile[] = [];
   for (const [index, received] of objects.entries()) {
-    const inspected = await inspectOrFail(conversion, received, failed);
+    const inspected = await inspectOrFail(conversion, received);
     if (inspected === undefined) continue;
     inputs.push({ received, inspected });
     if (received.csv.kind === 'file' && inspected.isPlain) {
@@ -214,12 +194,10 @@ async function gatherLarge(
       continue;
     }
     const path = `${conversion.csvPath}-${index}`;
-    const file = await open(path, 'w');
-    try {
-      await inspectCsv(received, conversion.spec, conversion.series.symbol, (rows) => file.appendFile(rows));
-    } finally {
-      await file.close();
-    }
+    const { spec, series } = conversion;
+    await withFile(path, 'w', (file) =>
+      inspectCsv(received, spec, series.symbol, (rows) => file.appendFile(rows)),
+    );
     csvs.push({ path, headerLines: 0 });
   }
   return { inputs, csvs };
@@ -227,9 +205,8 @@ async function gatherLarge(
 
 /** Undefined for an invalid file, whose error is added to `failed`. */
 async function inspectOrFail(
-  { spec, series }: Conversion,
+  { spec, series, failed }: Conversion,
   received: ReceivedObject,
-  failed: Map<string, CryptodlError>,
   sink?: RowSink,
 ): Promise<Inspected | undefined> {
   try {
@@ -244,21 +221,21 @@ async function inspectOrFail(
 
 /** Creates the relation `rows`. Resolves with the path of its Parquet file, or undefined when it is in memory. */
 async function loadRows(
-  session: DuckDbSession,
   conversion: Conversion,
   { inputs, csvs }: Gathered,
-  how: { ordinals: readonly number[]; isLarge: boolean },
+  ordinals: readonly number[],
 ): Promise<string | undefined> {
-  const origin = { rowCounts: inputs.map(({ inspected }) => inspected.rows), ordinals: how.ordinals };
+  const origin = { rowCounts: inputs.map(({ inspected }) => inspected.rows), ordinals };
   const [csv] = csvs;
-  if (!how.isLarge && csv !== undefined) {
-    await session.run(createRows(conversion, csv, origin));
+  const received = inputs.map((input) => input.received);
+  if (!isLarge(conversion, received) && csv !== undefined) {
+    await conversion.session.run(createRows(conversion, csv, origin));
     return undefined;
   }
   const path = stagedPath(conversion);
-  const metadata = conversion.metadata(inputs.map(({ received }) => received));
-  await session.run(stageRows(conversion, csvs, { path, metadata }));
-  await session.run(viewStaged(conversion, path, origin));
+  const metadata = conversion.metadata(received);
+  await conversion.session.run(stageRows(conversion, csvs, { path, metadata }));
+  await conversion.session.run(viewStaged(conversion, path, origin));
   return path;
 }
 

@@ -1,10 +1,8 @@
 /** The ids of an object: missing ones, and ranges that overlap. */
 import { MAX_GAPS } from '../model/outcome.js';
-import type { IdFacts, IdRange } from '../model/outcome.js';
-import type { DatasetSpec } from '../exchange/exchange-spec.js';
-import type { DuckDbSession, Row } from './duckdb.js';
+import type { Row } from './duckdb.js';
 import { instantText } from './row-times.js';
-import { isJudgedByRate, missingIdsQueries, overlappingQuery, pausesQuery } from './statements.js';
+import { isJudgedByRate, missingIdsQuery, overlappingQuery, pausesQuery } from './statements.js';
 import { startOfDay } from '../model/calendar.js';
 import type { ArchiveObject } from '../model/task.js';
 import type { Conversion } from './conversion.js';
@@ -13,7 +11,7 @@ import type { Conversion } from './conversion.js';
  * The ids of the object of this row of `statsQuery`, and the times around missing ones. Rows are searched only where the first and the last id, the number of rows and their order
  * do not prove that no id is missing.
  */
-export async function sequenceOf(session: DuckDbSession, spec: DatasetSpec, stats: Row) {
+export async function sequenceOf({ session, spec }: Conversion, stats: Row) {
   const [first, last] = [Number(stats['first_id']), Number(stats['last_id'])];
   if (spec.sequence === undefined || !(first >= 0 && last <= Number.MAX_SAFE_INTEGER)) return { gaps: [] };
   const isOrdered = Number(stats['unordered']) === 0;
@@ -22,26 +20,22 @@ export async function sequenceOf(session: DuckDbSession, spec: DatasetSpec, stat
   const hasBreaks = range !== undefined && (!isOrdered || Number(stats['breaks']) > 0);
   const isWhole =
     isOrdered && last - first + 1 === Number(stats['rows']) && !(hasBreaks && isGapless === true);
-  const [total, places] = missingIdsQueries(spec, ordinal, MAX_GAPS);
-  const [counted] = isWhole ? [] : await session.rows(total);
-  const missing = Number(counted?.['missing'] ?? 0);
-  const found = missing === 0 ? [] : await session.rows(places);
+  const found = isWhole ? [] : await session.rows(missingIdsQuery(spec, ordinal, MAX_GAPS));
+  const missing = Number(found[0]?.['total'] ?? 0);
   const [ranges] = hasBreaks ? await session.rows(overlappingQuery(spec, ordinal)) : [];
   const overlapping = Number(ranges?.['overlapping'] ?? 0);
   return {
     ids: {
       first,
       last,
-      ...(range === undefined ? {} : { range: rangeOf(stats) }),
+      ...(range === undefined
+        ? {}
+        : { range: { first: Number(stats['range_first']), last: Number(stats['range_last']) } }),
       ...(missing === 0 ? {} : { missing }),
       ...(overlapping === 0 ? {} : { overlapping }),
     },
     gaps: found.map(({ since, until }) => gapOf(Number(since), Number(until))),
   };
-}
-
-function rangeOf(stats: Row): IdRange {
-  return { first: Number(stats['range_first']), last: Number(stats['range_last']) };
 }
 
 /** A gap is never empty: rows of one microsecond may have missing ids between them. */
@@ -61,12 +55,6 @@ const MOST = 8;
 /** Microseconds since the epoch, `[from, to)`. */
 type Pause = readonly [from: number, to: number];
 
-interface Rows {
-  readonly rows: number;
-  /** A silence is at least this many microseconds long. */
-  readonly leastUs: number;
-}
-
 function lengthOf([from, to]: Pause): number {
   return to - from;
 }
@@ -74,9 +62,12 @@ function lengthOf([from, to]: Pause): number {
 /**
  * The pauses that are silences, in order of time. `pauses`: the times without rows that are at least a tenth of a silence long, also those before
  * the first and after the last row. Between two silences there are rows for at least the time of a short silence: single rows between long
- * pauses are a symbol that is rarely traded.
+ * pauses are a symbol that is rarely traded. A silence is at least `leastUs` microseconds long.
  */
-export function silencesAmong(pauses: readonly Pause[], { rows, leastUs }: Rows): Pause[] {
+export function silencesAmong(
+  pauses: readonly Pause[],
+  { rows, leastUs }: { readonly rows: number; readonly leastUs: number },
+): Pause[] {
   if (rows < FEWEST_ROWS) return [];
   const longest = pauses.toSorted((a, b) => lengthOf(b) - lengthOf(a));
   for (let count = Math.min(MOST, longest.length); count > 0; count -= 1) {
@@ -87,31 +78,17 @@ export function silencesAmong(pauses: readonly Pause[], { rows, leastUs }: Rows)
     const isFound =
       shortest >= leastUs &&
       shortest >= FACTOR * pause &&
-      activeBetween(silences).every((us) => us >= leastUs);
+      silences.slice(1).every(([start], index) => start - (silences[index]?.[1] ?? start) >= leastUs);
     if (isFound) return silences;
   }
   return [];
 }
 
-function activeBetween(silences: readonly Pause[]): number[] {
-  return silences.slice(1).map(([start], index) => start - (silences[index]?.[1] ?? start));
-}
-
-/** `gaps`: ISO instants `[from, to)`. `silent`: the sides of an object with ids. */
-interface Silences extends Pick<IdFacts, 'silent'> {
-  readonly gaps?: readonly (readonly [string, string])[];
-}
-
 /**
  * The silences of the object of this row of `statsQuery`. Of rows with ids that leave out none, only those before the first row
- * and after the last one: ids prove more between them.
+ * and after the last one: ids prove more between them. `gaps`: ISO instants `[from, to)`. `silent`: the sides of an object with ids.
  */
-export async function silencesOf(
-  session: DuckDbSession,
-  { spec }: Conversion,
-  { period, rest }: ArchiveObject,
-  stats: Row,
-): Promise<Silences> {
+export async function silencesOf({ session, spec }: Conversion, { period, rest }: ArchiveObject, stats: Row) {
   const { rate } = spec;
   if (rate === undefined || rest?.open === true) return {};
   const [first, last] = [Number(stats['first_us']), Number(stats['last_us'])];

@@ -205,16 +205,9 @@ function seamsOf(spec: DatasetSpec, ordinal: number, of: 'ids' | 'ranges'): stri
 }
 
 /** Missing ids of an object (of ranges without gaps: ids within them), and the times of at most `most` places where they are missing. */
-export function missingIdsQueries(
-  spec: DatasetSpec,
-  ordinal: number,
-  most: number,
-): readonly [total: string, places: string] {
+export function missingIdsQuery(spec: DatasetSpec, ordinal: number, most: number): string {
   const seams = seamsOf(spec, ordinal, spec.sequence?.isGapless === true ? 'ranges' : 'ids');
-  return [
-    `SELECT coalesce(sum(missing) FILTER (WHERE missing > 0), 0) AS missing FROM ${seams}`,
-    `SELECT since, until FROM ${seams} WHERE missing > 0 ORDER BY low LIMIT ${most}`,
-  ];
+  return `SELECT since, until, total FROM (SELECT *, sum(missing) OVER () AS total FROM ${seams} WHERE missing > 0) ORDER BY low LIMIT ${most}`;
 }
 
 export function overlappingQuery(spec: DatasetSpec, ordinal: number): string {

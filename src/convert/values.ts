@@ -3,7 +3,7 @@ import type { Suspicious } from '../model/outcome.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { instantExpression, keepsText } from './columns.js';
 import type { Conversion } from './conversion.js';
-import type { DuckDbSession, Row } from './duckdb.js';
+import type { Row } from './duckdb.js';
 import { isoInstant } from './row-times.js';
 import { quoteName } from './sql.js';
 import { NUMBER, ORDINAL } from './statements.js';
@@ -55,9 +55,9 @@ const FEWEST_ROWS = 20;
 
 /** The suspicious rows of each object of the relation `rows`, by ordinal: their number, and the first one, for each kind. */
 export async function findSuspicious(
-  session: DuckDbSession,
-  context: Context,
+  context: Context & Pick<Conversion, 'session'>,
 ): Promise<ReadonlyMap<number, Suspicious[]>> {
+  const { session } = context;
   const rules = rulesOf(context);
   const found = new Map<number, Suspicious[]>();
   const add = (row: Row, kind: Suspicious['kind'], names: readonly string[]): void => {
@@ -71,9 +71,11 @@ export async function findSuspicious(
     const [row = {}] = await session.rows(
       `SELECT *, ${instantExpression(context.spec)} AS ".instant" FROM rows WHERE ${NUMBER} = ${String(count['first'])}`,
     );
-    const broken = rules.filter(
-      ({ kind, columns: [name = ''] }) => kind === count['kind'] && isBroken(kind, row[name]),
-    );
+    const broken = rules.filter(({ kind, columns: [name = ''] }) => {
+      const isBroken =
+        kind === 'order' || Number(row[name]) < 0 || (kind === 'zero' && Number(row[name]) === 0);
+      return kind === count['kind'] && isBroken;
+    });
     const names = [...new Set(broken.flatMap(({ columns }) => columns))];
     add({ ...row, '.ord': count['ord'], '.rows': count['rows'] }, broken[0]?.kind ?? 'order', names);
   }
@@ -82,10 +84,6 @@ export async function findSuspicious(
     for (const row of await session.rows(constantQuery(context, constant)))
       add(row, 'constant', [...otherKeys(context.spec), ...constant]);
   return found;
-}
-
-function isBroken(kind: Rule['kind'], value: unknown): boolean {
-  return kind === 'order' || Number(value) < 0 || (kind === 'zero' && Number(value) === 0);
 }
 
 function countQuery(rules: readonly Rule[]): string {

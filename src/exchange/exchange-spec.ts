@@ -7,8 +7,8 @@ import type { ColumnSpec, DatasetFacts, OfferFacts, ExchangeFacts } from './fact
 
 /** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */
 export interface Span {
-  readonly first?: Period;
-  readonly last?: Period;
+  readonly first?: Period | undefined;
+  readonly last?: Period | undefined;
 }
 
 export interface DatasetSpec
@@ -92,9 +92,7 @@ function columnsOf(facts: DatasetFacts, offer: OfferFacts): ColumnSpec[] {
 
 function spanOf(offer: OfferFacts, cadence: Cadence): Span {
   const { first, last } = offer.cadences[cadence] ?? {};
-  const from = first === undefined ? undefined : parsePeriod(cadence, first);
-  const to = last === undefined ? undefined : parsePeriod(cadence, last);
-  return { ...(from === undefined ? {} : { first: from }), ...(to === undefined ? {} : { last: to }) };
+  return { first: parsePeriod(cadence, first ?? ''), last: parsePeriod(cadence, last ?? '') };
 }
 
 /** The markets of an exchange, in the order of its facts. */

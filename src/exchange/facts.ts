@@ -217,7 +217,6 @@ const RetryPreset = v.strictObject({
   factor: v.number(),
   maxDelayMs: v.number(),
 });
-const RetryPresets = v.strictObject(v.entriesFromList(PRESETS, RetryPreset));
 
 const Instant = v.pipe(
   v.string(),
@@ -247,41 +246,20 @@ export type ColumnSpec = v.InferOutput<typeof Column>;
 export type DatasetFacts = v.InferOutput<typeof Dataset>;
 export type OfferFacts = v.InferOutput<typeof Offer>;
 export type ExchangeFacts = v.InferOutput<typeof ExchangeFacts>;
+export type RetryPreset = v.InferOutput<typeof RetryPreset>;
 
 /** The schema of each file of `config/` with facts. `npm run docs` writes a JSON schema beside each file. */
 export const FACTS = {
   'binance.json': ExchangeFacts,
   'binance-datasets.json': v.record(v.string(), Dataset),
   'halts.json': v.array(Halt),
-  'retry-presets.json': RetryPresets,
+  'retry-presets.json': v.strictObject(v.entriesFromList(PRESETS, RetryPreset)),
 } as const;
 
-/** Throws with the file and the place of the first wrong value. In the shipped files, that is a bug of the package. */
-export function parseFacts<Name extends keyof typeof FACTS>(name: Name, content: unknown) {
+/** The facts of a file, by default of the shipped one. Throws with the file and the place of the first wrong value, which is a bug of the package. */
+export function readFacts<Name extends keyof typeof FACTS>(name: Name, content = readConfig(name)) {
   const schema: (typeof FACTS)[Name] = FACTS[name];
   const { success, output, issues } = v.safeParse(schema, content);
   if (success) return output;
   throw new Error(`config/${name}: ${v.getDotPath(issues[0]) ?? 'the file'}: ${issues[0].message}`);
-}
-
-function readFacts<Name extends keyof typeof FACTS>(name: Name) {
-  return parseFacts(name, readConfig(name));
-}
-
-export function readExchangeFacts(): ExchangeFacts {
-  return readFacts('binance.json');
-}
-
-export function readDatasetFacts(): Readonly<Record<string, DatasetFacts>> {
-  return readFacts('binance-datasets.json');
-}
-
-export function readHalts(): HaltFacts[] {
-  return readFacts('halts.json');
-}
-
-export type RetryPreset = v.InferOutput<typeof RetryPreset>;
-
-export function loadRetryPresets(): v.InferOutput<typeof RetryPresets> {
-  return readFacts('retry-presets.json');
 }

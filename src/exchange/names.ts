@@ -39,17 +39,6 @@ export type MarketAlias = (typeof MARKET_ALIASES)[keyof typeof MARKET_ALIASES][n
 export const STRATEGIES = ['fixed', 'linear', 'exponential', 'full'] as const;
 export const PRESETS = ['vision', 'metrics', 'realtime', 'history', 'supplementary'] as const;
 
-interface ExchangeWordLists {
-  readonly defaultMarket: Market;
-  readonly hosts: Readonly<
-    Record<'archive' | 'origin' | 'listing' | 'fapi' | 'dapi' | 'spot' | 'spotPublic', string>
-  >;
-  readonly datasets: readonly string[];
-  readonly intervals: readonly string[];
-  /** Permits per window, by bucket. */
-  readonly limits: Readonly<Record<string, BucketLimit>>;
-}
-
 export interface BucketLimit {
   readonly permits: number;
   readonly windowMs: number;
@@ -63,10 +52,10 @@ export function readConfig(name: string): unknown {
   return JSON.parse(readFileSync(packageFile(`config/${name}`), 'utf8')) as unknown;
 }
 
-/** Hosts and limits, and the datasets and intervals of all markets, each once. */
-export function readExchangeWords(): ExchangeWordLists {
+/** Hosts, limits by bucket, and the datasets and intervals of all markets, each once. */
+export function readExchangeWords() {
   const { hosts, buckets, defaultMarket, intervals, markets } = readConfig('binance.json') as {
-    hosts: ExchangeWordLists['hosts'];
+    hosts: Record<'archive' | 'origin' | 'listing' | 'fapi' | 'dapi' | 'spot' | 'spotPublic', string>;
     defaultMarket: Market;
     buckets: Record<string, { permitsPerSecond: number } | { permits: number; windowSeconds: number }>;
     intervals: Record<string, string[]>;
@@ -90,13 +79,8 @@ export function readExchangeWords(): ExchangeWordLists {
 }
 
 /** The datasets with their names in other tools. */
-export function readDatasetWords(): readonly {
-  readonly name: string;
-  readonly aliases: readonly string[];
-}[] {
-  const specs = readConfig('binance-datasets.json') as Readonly<
-    Record<string, { readonly aliases?: readonly string[] }>
-  >;
+export function readDatasetWords() {
+  const specs = readConfig('binance-datasets.json') as Record<string, { aliases?: readonly string[] }>;
   return Object.entries(specs).map(([name, { aliases = [] }]) => ({ name, aliases }));
 }
 

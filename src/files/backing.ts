@@ -65,9 +65,7 @@ const backings = new Map<string, Backing>();
 /** Connects a mirror until the returned function is called. */
 export function connectBacking(backing: Backing): () => void {
   backings.set(backing.root, backing);
-  return () => {
-    backings.delete(backing.root);
-  };
+  return () => backings.delete(backing.root);
 }
 
 /** The other side of the lake at this path or around it; undefined for a lake without one. */

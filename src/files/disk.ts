@@ -1,7 +1,8 @@
 /** Creates folders without the recursive `mkdir`, which can loop forever, and writes chunks, also if a write stops early. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 
 /**
@@ -30,14 +31,26 @@ export function makeFolderSync(path: string, mode = 0o777): string[] {
 
 /** `makeFolderSync` that rejects. A few calls of the system are no reason to do it twice, in two ways. */
 export function makeFolder(path: string, mode?: number): Promise<string[]> {
-  return new Promise((resolve) => {
-    resolve(makeFolderSync(path, mode));
-  });
+  return new Promise((resolve) => resolve(makeFolderSync(path, mode)));
 }
 
 function isFolder(path: string): boolean {
   // `existsSync` does not throw where a parent cannot be entered.
   return existsSync(path) && statSync(path).isDirectory();
+}
+
+/** Opens a file, and closes it when `act` has ended. */
+export async function withFile<T>(
+  path: string,
+  flags: string,
+  act: (file: FileHandle) => Promise<T>,
+): Promise<T> {
+  const file = await open(path, flags);
+  try {
+    return await act(file);
+  } finally {
+    await file.close();
+  }
 }
 
 /** Writes all chunks from byte `from` on, in one system call if possible. Rejects with the error of the system. */

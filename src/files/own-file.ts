@@ -3,12 +3,12 @@
  * complete.
  */
 import type { Stats } from 'node:fs';
-import { chmod, lstat, open, rename, rm, stat } from 'node:fs/promises';
+import { chmod, lstat, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CryptodlError, errnoOf, usage } from '../model/errors.js';
 import { reasonOf } from '../text/path-faults.js';
 import { shownPath } from '../text/printable.js';
-import { makeFolder } from './disk.js';
+import { makeFolder, withFile } from './disk.js';
 import { stagedBeside } from './temp-files.js';
 
 export interface OwnFile {
@@ -31,13 +31,8 @@ export interface OwnFile {
 export function beginsWith(start: string): OwnFile['isOwn'] {
   return async (path) => {
     const head = Buffer.alloc(Buffer.byteLength(start));
-    const file = await open(path, 'r');
-    try {
-      const { bytesRead } = await file.read(head, 0, head.length, 0);
-      return bytesRead === 0 || head.toString('utf8', 0, bytesRead) === start;
-    } finally {
-      await file.close();
-    }
+    const { bytesRead } = await withFile(path, 'r', (file) => file.read(head, 0, head.length, 0));
+    return bytesRead === 0 || head.toString('utf8', 0, bytesRead) === start;
   };
 }
 
@@ -89,10 +84,13 @@ export async function writeOwnFile(
     await makeFolder(dirname(path));
     staged = await stagedBeside(path);
     // The system gives the reason of a failure; DuckDB gives only a text.
-    await (await open(staged, 'wx')).close();
+    await writeFile(staged, '', { flag: 'wx' });
     await write(staged);
     if (mode !== undefined) await chmod(staged, mode);
-    const size = await syncedSize(staged);
+    const size = await withFile(staged, 'r+', async (file) => {
+      await file.sync();
+      return (await file.stat()).size;
+    });
     await refuseForeignFile(own);
     await rename(staged, path);
     return size;
@@ -107,15 +105,5 @@ export async function writeOwnFile(
         hint: `choose another place with --${flag}`,
       },
     );
-  }
-}
-
-async function syncedSize(path: string): Promise<number> {
-  const file = await open(path, 'r+');
-  try {
-    await file.sync();
-    return (await file.stat()).size;
-  } finally {
-    await file.close();
   }
 }

@@ -37,9 +37,7 @@ export function firstSymlink(root: string, path: string): string | undefined {
  * round trip to the thread pool takes many times as long.
  */
 export function entryAt(path: string): Promise<Stats | undefined> {
-  return new Promise((resolve) => {
-    resolve(entryNow(path));
-  });
+  return new Promise((resolve) => resolve(entryNow(path)));
 }
 
 /** The same without a promise. */

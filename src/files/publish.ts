@@ -1,12 +1,13 @@
 /** Publication of staged files: a file appears under its final name complete and synced, or not at all. */
 import { backingOf } from './backing.js';
-import { makeFolder } from './disk.js';
+import { makeFolder, withFile } from './disk.js';
 import { stagedBeside } from './temp-files.js';
 import { errnoOf, withPath } from '../model/errors.js';
 import { createHash, randomUUID } from 'node:crypto';
 import { constants, fstatSync } from 'node:fs';
 import type { Stats } from 'node:fs';
-import { copyFile, lstat, open, rename, rm, writeFile } from 'node:fs/promises';
+import { copyFile, lstat, rename, rm, writeFile } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { entryAt, entryNow, openRegularFile } from './path-checks.js';
@@ -87,26 +88,18 @@ export async function removeStaged(publications: readonly Publication[]): Promis
 }
 
 async function syncFile(path: string): Promise<void> {
-  const file = await open(path, 'r+');
-  try {
-    await file.sync();
-  } catch (error) {
-    throw withPath(error, path);
-  } finally {
-    await file.close();
-  }
+  await withFile(path, 'r+', (file) => synced(file, path));
 }
 
 /** Syncs a directory. Ignores EINVAL, ENOTSUP and EISDIR: some file systems (network mounts) cannot sync directories. */
 export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(path, 'r');
-  try {
-    await directory.sync();
-  } catch (error) {
-    if (!['EINVAL', 'ENOTSUP', 'EISDIR'].includes(errnoOf(error))) throw withPath(error, path);
-  } finally {
-    await directory.close();
-  }
+  await withFile(path, 'r', (directory) => synced(directory, path, ['EINVAL', 'ENOTSUP', 'EISDIR']));
+}
+
+async function synced(file: FileHandle, path: string, ignored: readonly string[] = []): Promise<void> {
+  await file.sync().catch((error: unknown) => {
+    if (!ignored.includes(errnoOf(error))) throw withPath(error, path);
+  });
 }
 
 export interface FileFacts {
@@ -162,15 +155,11 @@ export async function fileSizes(folder: string, files: readonly string[]): Promi
     const paths = files.slice(from, from + SIZES_AT_ONCE).map((file) => folder + sep + file);
     const started = performance.now();
     if (isSlow) sizes.push(...(await Promise.all(paths.map(sizeLater))));
-    else for (const path of paths) sizes.push(sizeNow(path));
+    else for (const path of paths) sizes.push(sizeOf(entryNow(path)));
     isSlow ||= performance.now() - started > SLOW_MS;
     if (from + SIZES_AT_ONCE < files.length) await nextTurn();
   }
   return sizes;
-}
-
-function sizeNow(path: string): number | undefined {
-  return sizeOf(entryNow(path));
 }
 
 async function sizeLater(path: string): Promise<number | undefined> {

@@ -38,25 +38,19 @@ interface BansOptions {
 /** A place is a bucket and a host, see `placeOf`. */
 export class Bans {
   readonly #folder: string;
-  readonly #clock: Clock;
-  readonly #warn: (message: string) => void;
-  readonly #group: EgressGroup | undefined;
   #hasWarned = false;
   /** Ends after the last recorded ban. */
   #written: Promise<unknown> = Promise.resolve();
   #known: { readonly at: number; readonly bans: Promise<BansByPlace> } | undefined;
 
-  constructor({ folder, clock, warn, group }: BansOptions) {
-    this.#folder = join(folder, 'bans');
-    this.#clock = clock;
-    this.#warn = warn;
-    this.#group = group;
+  constructor(private readonly options: BansOptions) {
+    this.#folder = join(options.folder, 'bans');
   }
 
   /** Rejects with `wait-too-long` (exit code 7) while one of these places is banned. */
   async refuse(places: readonly string[]): Promise<void> {
     const bans = await this.#all();
-    const now = this.#clock.now();
+    const now = this.options.clock.now();
     for (const place of places) {
       const ban = bans[place];
       if (ban === undefined || ban.until <= now) continue;
@@ -64,7 +58,7 @@ export class Bans {
         'wait-too-long',
         `${ban.why}: no request is sent before ${instantText(ban.until)} UTC`,
         {
-          hint: `try again after that; if the ban is a mistake, remove it with cryptodl doctor --clear-bans ${hostOfPlace(place)}${this.#group === undefined ? '' : ` --egress-group ${this.#group.state.name} and your --redis`}`,
+          hint: `try again after that; if the ban is a mistake, remove it with cryptodl doctor --clear-bans ${hostOfPlace(place)}${this.options.group === undefined ? '' : ` --egress-group ${this.options.group.state.name} and your --redis`}`,
         },
       );
     }
@@ -72,33 +66,34 @@ export class Bans {
 
   /** All current bans, by place. */
   async current(): Promise<ReadonlyMap<string, Ban>> {
-    const now = this.#clock.now();
+    const now = this.options.clock.now();
     return new Map(Object.entries(await this.#all()).filter(([, { until }]) => until > now));
   }
 
   /** Milliseconds that are left of the ban of a place, also of a ban that another run has recorded meanwhile; 0 without a ban. */
   async leftMs(place: string): Promise<number> {
-    const now = this.#clock.monotonic();
+    const { clock, group } = this.options;
+    const now = clock.monotonic();
     if (this.#known === undefined || now - this.#known.at >= READ_EVERY_MS)
       this.#known = { at: now, bans: this.#ofMachine() };
     const { until = 0 } = (await this.#known.bans)[place] ?? {};
-    await this.#group?.opened();
-    return Math.max(0, until - this.#clock.now(), (this.#ofGroup()[place]?.until ?? 0) - this.#clock.now());
+    await group?.opened();
+    return Math.max(0, Math.max(until, this.#ofGroup()[place]?.until ?? 0) - clock.now());
   }
 
   /** Records a ban. A shorter ban does not end a longer one. The file is written in the background; see `written`. */
   record(place: string, ban: Ban): void {
-    const told = this.#group?.ban(place, ban.until - this.#clock.now(), ban.why);
+    const told = this.options.group?.ban(place, ban.until - this.options.clock.now(), ban.why);
     this.#written = this.#written.then(() => this.#write(place, ban)).then(() => told);
   }
 
   /** Removes all bans of a host. Resolves with the places of the removed bans. */
   async clear(host: string): Promise<string[]> {
-    await this.#group?.opened();
+    await this.options.group?.opened();
     // The group refuses a bucket as a whole, because the hosts of a bucket are banned together.
     const ofHost = Object.keys(this.#ofGroup()).filter((place) => hostOfPlace(place) === host);
     const buckets = new Set(ofHost.map(bucketOfPlace));
-    const places = (await this.#group?.clearBans((place) => buckets.has(bucketOfPlace(place)))) ?? [];
+    const places = (await this.options.group?.clearBans((place) => buckets.has(bucketOfPlace(place)))) ?? [];
     const stored = (await this.#stored()).filter(({ place }) => hostOfPlace(place) === host);
     await this.#change(() => Promise.all(stored.map(({ file }) => rm(file, { force: true }))));
     places.push(...stored.map(({ place }) => place));
@@ -111,7 +106,7 @@ export class Bans {
   }
 
   async #all(): Promise<BansByPlace> {
-    await this.#group?.opened();
+    await this.options.group?.opened();
     const bans: Record<string, Ban> = { ...(await this.#ofMachine()) };
     for (const [place, ban] of Object.entries(this.#ofGroup()))
       if (ban.until > (bans[place]?.until ?? 0)) bans[place] = ban;
@@ -119,8 +114,8 @@ export class Bans {
   }
 
   #ofGroup(): BansByPlace {
-    const offsetMs = this.#clock.now() - this.#clock.monotonic();
-    const bans = this.#group?.bans ?? [];
+    const offsetMs = this.options.clock.now() - this.options.clock.monotonic();
+    const bans = this.options.group?.bans ?? [];
     return Object.fromEntries(bans.map(({ place, until, why }) => [place, { until: until + offsetMs, why }]));
   }
 
@@ -168,7 +163,7 @@ export class Bans {
       const staged = await stagedBeside(path);
       await writeFile(staged, JSON.stringify({ place, ...ban }));
       await rename(staged, path);
-      const over = stored.filter((other) => other.ban.until <= this.#clock.now());
+      const over = stored.filter((other) => other.ban.until <= this.options.clock.now());
       await Promise.all([...over, ...ofPlace].map(({ file }) => rm(file, { force: true })));
     });
   }
@@ -185,7 +180,7 @@ export class Bans {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     const reason = error === undefined ? '' : ` (${reasonOf(errnoOf(error))}); another --state-dir works`;
-    this.#warn(what + reason);
+    this.options.warn(what + reason);
   }
 }
 

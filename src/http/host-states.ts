@@ -1,32 +1,15 @@
 /** The state of the hosts of a run at a moment: permits of the buckets, and breakers. */
 import type { BreakerState } from './retry/breaker.js';
+import type { RetryBudget } from './retry/budget.js';
+import type { EgressGroup } from './throttle/group.js';
+import type { WindowMeter } from './throttle/meter.js';
+import type { QuotaBucket } from './throttle/quota-bucket.js';
 
-export interface BucketState {
+export interface BucketState extends Readonly<QuotaBucket['state']> {
   readonly name: string;
-  /** Requests that wait for a permit. */
-  readonly waiting: number;
-  /** Milliseconds before the first of them can get its permit; 0 if no request waits. */
-  readonly nextMs: number;
-  /** Milliseconds of a pause that are left, after a refusal (429, 418). */
-  readonly pausedMs: number;
   /** Undefined for a rate. */
-  readonly window: WindowState | undefined;
-  readonly group?: GroupState;
-}
-
-export interface GroupState {
-  readonly name: string;
-  /** Programs that were seen last, this one included. */
-  readonly members: number;
-  /** False while Redis cannot be used. */
-  readonly isShared: boolean;
-}
-
-export interface WindowState {
-  readonly used: number;
-  readonly permits: number;
-  /** Milliseconds until the window ends. */
-  readonly leftMs: number;
+  readonly window: ReturnType<WindowMeter['state']> | undefined;
+  readonly group?: EgressGroup['state'];
 }
 
 export interface OpenBreaker {
@@ -43,14 +26,6 @@ export interface Settled {
   readonly why: 'refused' | 'troubled' | 'no-faster-with-more';
 }
 
-export interface RetryBudgetState {
-  /** Retries that the budget allows at once now. */
-  readonly retriesLeft: number;
-  readonly runningRetries: number;
-  readonly mostRunningRetries: number;
-  readonly waitingRetries: number;
-}
-
 export interface HostStates {
   /** The buckets that the run has used. */
   readonly buckets: readonly BucketState[];
@@ -59,5 +34,5 @@ export interface HostStates {
   /** The proxies that do not work, of several. */
   readonly deadProxies?: readonly string[];
   /** By host. */
-  readonly retryBudgets: Readonly<Record<string, RetryBudgetState>>;
+  readonly retryBudgets: Readonly<Record<string, RetryBudget['state']>>;
 }

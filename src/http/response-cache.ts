@@ -41,16 +41,13 @@ const PRUNE_EVERY_MS = 86_400_000;
 const packed = promisify(gzip);
 
 export class Copies {
-  readonly #options: CopiesOptions;
   /** Created with the first copy. */
   #folder: Promise<unknown> | undefined;
   #hasWritten = false;
   #isBroken = false;
   #hasWarned = false;
 
-  constructor(options: CopiesOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: CopiesOptions) {}
 
   /** Undefined without a copy, or if its file is too old, too large or damaged: `parse` returns undefined. */
   async read<T>(name: string, parse: (value: unknown) => T | undefined): Promise<Copy<T> | undefined> {
@@ -64,15 +61,15 @@ export class Copies {
     const copy = bytes === undefined ? undefined : contentOf(bytes, name, parse);
     if (copy === undefined) {
       this.#warn(`the copy ${path} is damaged and not used`);
-      if (!this.#options.isReadOnly) await rm(path, { force: true }).catch(() => undefined);
+      if (!this.options.isReadOnly) await rm(path, { force: true }).catch(() => undefined);
       return undefined;
     }
-    return this.#options.nowMs - copy.at > MAX_AGE_MS ? undefined : copy;
+    return this.options.nowMs - copy.at > MAX_AGE_MS ? undefined : copy;
   }
 
-  async keep(name: string, value: unknown, at = this.#options.nowMs): Promise<void> {
-    if (this.#options.isReadOnly || this.#isBroken) return;
-    const { folder } = this.#options;
+  async keep(name: string, value: unknown, at = this.options.nowMs): Promise<void> {
+    if (this.options.isReadOnly || this.#isBroken) return;
+    const { folder } = this.options;
     const staged = tempPath(folder, 'copy');
     try {
       await (this.#folder ??= makeFolder(folder));
@@ -92,13 +89,13 @@ export class Copies {
   }
 
   async #isPruneDue(): Promise<boolean> {
-    const pruned = await lstat(join(this.#options.folder, PRUNED)).catch(() => undefined);
+    const pruned = await lstat(join(this.options.folder, PRUNED)).catch(() => undefined);
     // The absolute difference, because a clock that was wrong once must not stop the cleaning for years.
-    return pruned === undefined || Math.abs(this.#options.clock.now() - pruned.mtimeMs) > PRUNE_EVERY_MS;
+    return pruned === undefined || Math.abs(this.options.clock.now() - pruned.mtimeMs) > PRUNE_EVERY_MS;
   }
 
   async #prune(): Promise<void> {
-    const { folder, clock } = this.#options;
+    const { folder, clock } = this.options;
     const now = clock.now();
     // A folder that is a link is not cleaned, because the link may lead to foreign files.
     if ((await realpath(folder)) !== join(await realpath(dirname(folder)), basename(folder))) return;
@@ -117,13 +114,13 @@ export class Copies {
 
   #pathOf(name: string): string {
     const digest = createHash('sha256').update(name).digest('hex').slice(0, 40);
-    return join(this.#options.folder, `${digest}.json.gz`);
+    return join(this.options.folder, `${digest}.json.gz`);
   }
 
   #warn(message: string): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    this.#options.warn(message);
+    this.options.warn(message);
   }
 }
 

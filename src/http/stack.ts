@@ -222,9 +222,7 @@ function around(lanes: Fetch, stack: StackOptions): Fetch {
       clock,
       maxWaitMs: options.maxWaitMs,
       mostAtOnce: () => Math.max(LEAST_RETRIES_AT_ONCE, Math.floor((concurrency?.limit ?? 0) / 10)),
-      onWaiting: (change) => {
-        concurrency?.onWaiting(change);
-      },
+      onWaiting: (change) => concurrency?.onWaiting(change),
     },
     stack.budgets,
   );
@@ -245,9 +243,7 @@ function retryLayer(stack: StackOptions): Layer {
       if (isBadContent(event.error)) concurrency?.onBadContent(clock.monotonic());
       observer.retry(event);
     },
-    onEnd: (retries, error) => {
-      figures.onRequestEnd?.(retries, error);
-    },
+    onEnd: (retries, error) => figures.onRequestEnd?.(retries, error),
   });
 }
 

@@ -1,4 +1,5 @@
 /** Time, randomness and sleeping of a run; the real clock of the process. */
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** Every module gets it as a parameter, so that tests control the time. */
 export interface Clock {
@@ -87,23 +88,9 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   random: () => Math.random(),
   timer: (delayMs, callback, options) => lateTimer(Math.min(delayMs, LONGEST_MS), callback, options),
-  sleep: (delayMs, signal) =>
-    new Promise((resolve, reject) => {
-      if (signal?.aborted === true) {
-        reject(signal.reason as Error);
-        return;
-      }
-      const onAbort = (): void => {
-        clearTimeout(timer);
-        reject(signal?.reason as Error);
-      };
-      const timer = setTimeout(
-        () => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve();
-        },
-        Math.min(delayMs, LONGEST_MS),
-      );
-      signal?.addEventListener('abort', onAbort, { once: true });
-    }),
+  sleep: async (delayMs, signal) => {
+    // Its own error has the reason of the signal only as its cause.
+    await delay(Math.min(delayMs, LONGEST_MS), undefined, { signal }).catch(() => undefined);
+    signal?.throwIfAborted();
+  },
 };

@@ -100,11 +100,8 @@ type Action =
     };
 
 /** The bytes that a download of the object takes: listed or estimated, undefined if neither is known. */
-export function bytesToFetch({
-  bytes,
-  heldBytes,
-}: Pick<ArchiveObject, 'bytes' | 'heldBytes'>): number | undefined {
-  return bytes ?? heldBytes;
+export function bytesToFetch(object: Pick<ArchiveObject, 'bytes' | 'heldBytes'>): number | undefined {
+  return object.bytes ?? object.heldBytes;
 }
 
 interface Refusal {
@@ -183,12 +180,11 @@ export interface PlanTotals {
 }
 
 /** The name of a series without its symbol, for people: `um klines 1m`. */
-export function layerName(series: {
-  readonly market: string;
-  readonly dataset: string;
-  readonly interval?: string | undefined;
-}): string {
-  const { market, dataset, interval } = series;
+export function layerName({
+  market,
+  dataset,
+  interval,
+}: Omit<Series, 'symbol' | 'interval'> & { readonly interval?: string | undefined }): string {
   return [market, dataset, interval].filter((part) => part !== undefined).join(' ');
 }
 

@@ -9,9 +9,7 @@ const addresses = new Map<string, string>();
 /** Shows `address` in place of the folder `root`, until the returned function is called. */
 export function showAs(root: string, address: string): () => void {
   addresses.set(root, address);
-  return () => {
-    addresses.delete(root);
-  };
+  return () => addresses.delete(root);
 }
 
 export function withAddresses(text: string): string {

@@ -118,7 +118,9 @@ export class Converter {
             : rows.map((row) => ({ ...row, Count: copiedRows(Number(row['Count'])) }));
         },
       };
-      const result = await way(counted, {
+      const result = await way({
+        session: counted,
+        failed: new Map(),
         spec: {
           ...specOf(request.series.market, request.series.dataset),
           edgeSeconds: request.edgeSeconds ?? Number.POSITIVE_INFINITY,

@@ -2,7 +2,7 @@
 import { ZIP } from '../zip/unzip.js';
 import { parsePeriod, periodText } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
-import { readDatasetFacts, readHalts, readExchangeFacts } from '../facts.js';
+import { readFacts } from '../facts.js';
 import type { HaltFacts } from '../facts.js';
 import { fileOfKey } from '../keys.js';
 import { S3_LISTING } from '../s3-listing.js';
@@ -18,15 +18,15 @@ import { fieldsOf, parseJson } from '../../text/json.js';
 
 /** Throws if the files of config/ contradict each other, which is a bug of the package. */
 export function loadBinance(): Exchange {
-  const facts = readExchangeFacts();
-  const exchange = exchangeSpecOf(facts, readDatasetFacts());
+  const facts = readFacts('binance.json');
+  const exchange = exchangeSpecOf(facts, readFacts('binance-datasets.json'));
   let halts: readonly HaltFacts[] | undefined;
   return {
     ...exchange,
     archive: binanceArchive(exchange.markets),
     answers: BINANCE_ANSWERS,
     rest: binanceRest(facts.hosts),
-    halts: () => (halts ??= readHalts()),
+    halts: () => (halts ??= readFacts('halts.json')),
   };
 }
 

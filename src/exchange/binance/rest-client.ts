@@ -31,13 +31,11 @@ type Read<T> = (content: unknown, servedAt: number) => T;
 const MAX_BYTES = 64 * 1024 * 1024;
 
 export class RestClient {
-  readonly #options: RestOptions;
   readonly #urls: Record<RestHost, string>;
   /** Hosts that do not serve this location, with their error. They get no further request. */
   readonly #restricted = new Map<string, CryptodlError>();
 
-  constructor(options: RestOptions) {
-    this.#options = options;
+  constructor(private readonly options: RestOptions) {
     this.#urls = { ...options.urls };
   }
 
@@ -50,14 +48,14 @@ export class RestClient {
       return await this.#request(base, request, read);
     } catch (error) {
       if (!(error instanceof CryptodlError) || error.code !== 'location-restricted') throw error;
-      const { otherSpotUrl } = this.#options;
+      const { otherSpotUrl } = this.options;
       if (request.host !== 'spot' || otherSpotUrl === undefined || base === otherSpotUrl) {
         const hinted = error.with({ hint: RESTRICTED_HINT });
         this.#restricted.set(base, hinted);
         throw hinted;
       }
       if (this.#urls.spot === base)
-        this.#options.warn(`${error.message}: requests go to ${otherSpotUrl} instead`);
+        this.options.warn(`${error.message}: requests go to ${otherSpotUrl} instead`);
       this.#urls.spot = otherSpotUrl;
       return this.get(request, read);
     }
@@ -70,8 +68,8 @@ export class RestClient {
     const url = `${base}${request.path}${query.length === 0 ? '' : `?${query.join('&')}`}`;
     const { bucket, weight } = request;
     return fetchDocument(
-      this.#options,
-      { url, bucket, weight, priority: this.#options.priority, maxBytes: MAX_BYTES },
+      this.options,
+      { url, bucket, weight, priority: this.options.priority, maxBytes: MAX_BYTES },
       (bytes, headers) => read(parsed(bytes, request.path), Date.parse(headers['date'] ?? '')),
       () =>
         new CryptodlError('http-refused', `${new URL(base).host} has no ${request.path}`, {

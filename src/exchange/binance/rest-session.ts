@@ -18,7 +18,11 @@ import { RestClient } from './rest-client.js';
 
 export function binanceRest({ spot, spotPublic }: ExchangeSpec['hosts']): RestApi {
   return {
-    urls: restUrls,
+    urls: ({ fapiUrl, dapiUrl, spotUrl }) => ({
+      'fapi-url': fapiUrl,
+      'dapi-url': dapiUrl,
+      'spot-url': spotUrl,
+    }),
     places: restPlaces,
     bannedWith,
     isPerpetual,
@@ -31,9 +35,7 @@ export function binanceRest({ spot, spotPublic }: ExchangeSpec['hosts']): RestAp
         otherSpotUrl: options.spotUrl === spot ? spotPublic : undefined,
         priority: options.priority,
         signal,
-        warn: (message) => {
-          observer.warn(message);
-        },
+        warn: (message) => observer.warn(message),
       });
       return {
         pages: (route, series, span) => seriesPages(client, route, series, span),
@@ -45,14 +47,6 @@ export function binanceRest({ spot, spotPublic }: ExchangeSpec['hosts']): RestAp
         },
       };
     },
-  };
-}
-
-function restUrls(options: Addresses): Record<string, string> {
-  return {
-    'fapi-url': options.fapiUrl,
-    'dapi-url': options.dapiUrl,
-    'spot-url': options.spotUrl,
   };
 }
 

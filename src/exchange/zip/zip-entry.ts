@@ -44,11 +44,8 @@ export async function findMember(
 
 /** The readers of yauzl itself throw outside of the caller's reach for a position beyond 2^53. */
 class BodyReader extends yauzl.RandomAccessReader {
-  readonly #body: Body;
-
-  constructor(body: Body) {
+  constructor(private readonly body: Body) {
     super();
-    this.#body = body;
   }
 
   override read(
@@ -59,7 +56,7 @@ class BodyReader extends yauzl.RandomAccessReader {
     callback: (error: Error | null) => void,
   ): void {
     const copy = async (): Promise<void> => {
-      (await bytesAt(this.#body, position, length)).copy(target, offset);
+      (await bytesAt(this.body, position, length)).copy(target, offset);
     };
     callbackify(copy)(callback);
   }

@@ -124,16 +124,14 @@ function reasonOf({ message }: CryptodlError): string {
 }
 
 export class Spread {
-  readonly #options: SpreadOptions;
   readonly #lanes: readonly ProxyLane[];
 
-  constructor(options: SpreadOptions) {
-    this.#options = options;
+  constructor(private readonly options: SpreadOptions) {
     this.#lanes = options.lanes.map((lane) => new ProxyLane(lane, options));
   }
 
   get figures(): ProxyFigures[] {
-    const now = this.#options.clock.monotonic();
+    const now = this.options.clock.monotonic();
     return this.#lanes.map(({ lane, requests, failures, refusals, error, pausedUntil }) => ({
       proxy: lane.label,
       requests,
@@ -146,7 +144,7 @@ export class Spread {
 
   /** A request that one proxy cannot send goes through another one at once. Rejects with the error of the last proxy, or with one for all. */
   readonly fetch: Fetch = async (request, context) => {
-    if (this.#options.isDirect(request.url)) return this.#options.direct(request, context);
+    if (this.options.isDirect(request.url)) return this.options.direct(request, context);
     const tried = new Set<ProxyLane>();
     let refusal: CryptodlError | undefined;
     for (;;) {

@@ -71,9 +71,7 @@ export async function openRedis(address: string, use: RedisUse): Promise<RedisCo
     client,
     opened,
     problem,
-    close: () => {
-      client.disconnect();
-    },
+    close: () => client.disconnect(),
   };
 }
 

@@ -39,8 +39,6 @@ type Result = 'success' | 'failure' | 'blocked' | 'neutral';
 
 /** The state of one host: closed, open until a time, half-open with a few probes, or stopped until the end of the run. */
 class Breaker {
-  readonly #host: string;
-  readonly #options: BreakerOptions;
   #state: BreakerState = 'closed';
   #failures = 0;
   /** Successes since the breaker opened, or since the last failure. */
@@ -52,27 +50,25 @@ class Breaker {
   /** Aborts when the breaker becomes `closed` or `stopped`, and so ends the waits for the breaker. */
   #over = new AbortController();
 
-  constructor(host: string, options: BreakerOptions) {
-    this.#host = host;
-    this.#options = options;
-  }
+  constructor(
+    private readonly host: string,
+    private readonly options: BreakerOptions,
+  ) {}
 
-  readonly #leftMs = (): number => Math.max(0, this.#openUntil - this.#options.clock.monotonic());
+  readonly #leftMs = (): number => Math.max(0, this.#openUntil - this.options.clock.monotonic());
 
   /** Returns the function that takes the result of the request. Throws `breaker-open`, or `wait-too-long` for a stopped host. */
   enter(): (result: Result) => void {
-    if (this.#state === 'stopped') throw stopped(this.#host);
+    if (this.#state === 'stopped') throw stopped(this.host);
     if (this.#state === 'closed') {
-      return (result) => {
-        this.#closedResult(result);
-      };
+      return (result) => this.#closedResult(result);
     }
-    const waitMs = this.#openUntil - this.#options.clock.monotonic();
+    const waitMs = this.#openUntil - this.options.clock.monotonic();
     if (waitMs > 0 || this.#probes >= PROBES) {
-      const state = `${this.#host} ${this.#isBlocked ? 'refuses this address' : 'keeps failing'}`;
+      const state = `${this.host} ${this.#isBlocked ? 'refuses this address' : 'keeps failing'}`;
       throw new CryptodlError('breaker-open', `${state}: the host gets no requests for now`, {
         ...(this.#isBlocked ? { cause: new CryptodlError('address-blocked', state) } : {}),
-        retryAfterMs: Math.max(waitMs, this.#options.breakerOpenMs / 10),
+        retryAfterMs: Math.max(waitMs, this.options.breakerOpenMs / 10),
         over: this.#over.signal,
       });
     }
@@ -95,12 +91,12 @@ class Breaker {
       return;
     }
     this.#failures = result === 'success' ? 0 : this.#failures + 1;
-    const recent = this.#recent.add(this.#options.clock.monotonic(), result === 'failure');
+    const recent = this.#recent.add(this.options.clock.monotonic(), result === 'failure');
     const failsTooOften =
       recent.results >= LEAST_RESULTS && recent.failures >= recent.results * SHARE_TO_OPEN;
     if (result === 'blocked') this.#block();
-    else if (this.#failures >= this.#options.breakerFailures || failsTooOften)
-      this.#open(this.#options.breakerOpenMs);
+    else if (this.#failures >= this.options.breakerFailures || failsTooOften)
+      this.#open(this.options.breakerOpenMs);
   }
 
   /**
@@ -110,7 +106,7 @@ class Breaker {
    */
   #probeResult(result: Result, isAfterBlock: boolean): void {
     if (this.#state === 'closed' || this.#state === 'stopped' || result === 'neutral') return;
-    if (result === 'failure') this.#open(this.#options.breakerOpenMs);
+    if (result === 'failure') this.#open(this.options.breakerOpenMs);
     else if (result === 'blocked' && isAfterBlock && this.#isBlocked) this.#become('stopped');
     else if (result === 'blocked') this.#block();
     else if (this.#state === 'half-open') {
@@ -121,25 +117,22 @@ class Breaker {
 
   #onServed(): void {
     this.#successes += 1;
-    if (this.#successes >= this.#options.breakerSuccesses) this.#close();
+    if (this.#successes < this.options.breakerSuccesses) return;
+    this.#failures = 0;
+    this.#recent = new SlidingCounts();
+    this.#become('closed');
   }
 
   #block(): void {
     this.#isBlocked = true;
-    this.#open(Math.max(this.#options.breakerOpenMs, this.#options.blockedWaitMs));
+    this.#open(Math.max(this.options.breakerOpenMs, this.options.blockedWaitMs));
   }
 
   #open(delayMs: number): void {
     // A late failure does not shorten the wait after a refusal of this address.
-    this.#openUntil = Math.max(this.#openUntil, this.#options.clock.monotonic() + delayMs);
+    this.#openUntil = Math.max(this.#openUntil, this.options.clock.monotonic() + delayMs);
     this.#successes = 0;
     this.#become('open');
-  }
-
-  #close(): void {
-    this.#failures = 0;
-    this.#recent = new SlidingCounts();
-    this.#become('closed');
   }
 
   #become(state: BreakerState): void {
@@ -149,7 +142,7 @@ class Breaker {
       this.#over.abort();
       this.#over = new AbortController();
     }
-    this.#options.onChange?.(this.#host, state, this.#leftMs);
+    this.options.onChange?.(this.host, state, this.#leftMs);
   }
 }
 
@@ -163,18 +156,15 @@ function stopped(host: string): CryptodlError {
 const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([...NO_CONNECTION, 'interrupted', 'wait-too-long']);
 
 class Hosts {
-  readonly #options: BreakerOptions;
   readonly #breakers = new Map<string, Breaker>();
   readonly #answered = new Set<string>();
   /** The last errors of hosts that never answered. */
   readonly #silent = new Map<string, CryptodlError>();
 
-  constructor(options: BreakerOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: BreakerOptions) {}
 
   enter(host: string): (result: Result) => void {
-    const known = this.#breakers.get(host) ?? new Breaker(host, this.#options);
+    const known = this.#breakers.get(host) ?? new Breaker(host, this.options);
     this.#breakers.set(host, known);
     try {
       return known.enter();
@@ -183,7 +173,7 @@ class Hosts {
       // If no host has ever answered, the network of this machine is down. Waiting for it would look like a hang.
       const isHopeless = this.#answered.size === 0 || last?.code === 'host-unknown';
       // The other source (REST or the archive) may still have the data.
-      if (!isHopeless || this.#options.failover?.isPossible === true) throw error;
+      if (!isHopeless || this.options.failover?.isPossible === true) throw error;
       if (last?.code === 'proxy-unreachable')
         throw new CryptodlError('unreachable', last.message, { cause: error, hint: last.hint });
       const message =
@@ -192,7 +182,7 @@ class Hosts {
           : `there is no host ${host}`;
       const {
         hint = 'check the network, and the address of this host: --archive-url, --listing-url, --fallback-url, --fapi-url, --dapi-url or --spot-url',
-      } = this.#options;
+      } = this.options;
       throw new CryptodlError('unreachable', message, { cause: error, hint });
     }
   }

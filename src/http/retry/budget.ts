@@ -6,7 +6,6 @@ import type { Clock } from '../../model/clock.js';
 import { waitTooLong } from '../../model/errors.js';
 import { hostOf } from '../../model/fetch.js';
 import type { Layer, OnWait } from '../../model/fetch.js';
-import type { RetryBudgetState } from '../host-states.js';
 import { RateMeter } from '../throttle/meter.js';
 import { QuotaBucket } from '../throttle/quota-bucket.js';
 import { durationText } from '../../model/units.js';
@@ -54,12 +53,11 @@ export function retryBudget(options: BudgetOptions, budgets = new Map<string, Re
 
 /** The budget of one host. Retries wait in a bucket. Attempts without cost do not wait behind them. */
 export class RetryBudget {
-  readonly #options: BudgetOptions;
   readonly #rate: RateMeter;
   readonly #bucket: QuotaBucket;
   #running = 0;
 
-  constructor(options: BudgetOptions) {
+  constructor(private readonly options: BudgetOptions) {
     const { clock } = options;
     const permitsPerSecond = (RETRY_COST * 1000) / GAIN_MS;
     const rate = new RateMeter({ permitsPerSecond, burst: CAPACITY }, clock.monotonic());
@@ -72,20 +70,18 @@ export class RetryBudget {
         if (delayMs === 0) this.#running += 1;
         return delayMs;
       },
-      giveBack: (gain: number) => {
-        rate.giveBack(gain);
-      },
+      giveBack: (gain: number) => rate.giveBack(gain),
     };
-    this.#options = options;
     this.#rate = rate;
     this.#bucket = new QuotaBucket({ clock, name: 'retries', meter, maxWaitMs: Number.POSITIVE_INFINITY });
   }
 
-  get state(): RetryBudgetState {
+  /** `retriesLeft`: those that the budget allows at once now. */
+  get state() {
     return {
-      retriesLeft: Math.floor(this.#rate.permitsAt(this.#options.clock.monotonic()) / RETRY_COST),
+      retriesLeft: Math.floor(this.#rate.permitsAt(this.options.clock.monotonic()) / RETRY_COST),
       runningRetries: this.#running,
-      mostRunningRetries: this.#options.mostAtOnce(),
+      mostRunningRetries: this.options.mostAtOnce(),
       waitingRetries: this.#bucket.state.waiting,
     };
   }
@@ -104,7 +100,7 @@ export class RetryBudget {
     cost = RETRY_COST,
     onWait?: () => ReturnType<OnWait> | undefined,
   ): Promise<() => void> {
-    const { clock, maxWaitMs, onWaiting } = this.#options;
+    const { clock, maxWaitMs, onWaiting } = this.options;
     const end = new AbortController();
     const tooLong = clock.timer(maxWaitMs, () => {
       const most = durationText(maxWaitMs);

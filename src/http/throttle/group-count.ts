@@ -16,9 +16,6 @@ const SOON_MS = 100;
  * and a permit that no request of the bucket then wants is given back at once. So no permit lies unused in a program.
  */
 export class GroupCount implements WindowCount {
-  readonly #group: EgressGroup;
-  readonly #bucket: string;
-  readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #listeners = new Set<() => void>();
   #window = { key: '', window: Number.NaN, windowMs: 0 };
   /** The last attempt to take permits in the window. A bucket without requests tells no window that has ended. */
@@ -32,15 +29,16 @@ export class GroupCount implements WindowCount {
   isAsking = false;
   #refused: { readonly until: number; readonly weight: number; readonly isFull: boolean } | undefined;
 
-  constructor(group: EgressGroup, bucket: string, clock: Pick<Clock, 'monotonic'>) {
-    this.#group = group;
-    this.#bucket = bucket;
-    this.#clock = clock;
+  constructor(
+    private readonly group: EgressGroup,
+    private readonly bucket: string,
+    private readonly clock: Pick<Clock, 'monotonic'>,
+  ) {
     group.watch(this);
   }
 
   get offsetMs(): number | undefined {
-    return this.#group.offsetMs;
+    return this.group.offsetMs;
   }
 
   onChange(listener: () => void): void {
@@ -58,14 +56,14 @@ export class GroupCount implements WindowCount {
 
   take(window: number, weight: number, { permits, windowMs }: Budget, at: number): number {
     this.#enter(window, windowMs);
-    const now = this.#clock.monotonic();
-    const { aloneFrom } = this.#group;
+    const now = this.clock.monotonic();
+    const { aloneFrom } = this.group;
     if (aloneFrom !== undefined) return this.#takeAlone(weight, permits, now - at >= aloneFrom);
     if (this.#held >= weight) {
       this.#held -= weight;
       return 0;
     }
-    if (this.isAsking || !this.#group.isJoined) return ANSWER_MS;
+    if (this.isAsking || !this.group.isJoined) return ANSWER_MS;
     const refused = this.#refused;
     if (refused !== undefined && now < refused.until && weight >= refused.weight)
       return refused.isFull ? Infinity : refused.until - now;
@@ -80,17 +78,17 @@ export class GroupCount implements WindowCount {
 
   giveBack(window: number, weight: number): void {
     if (window !== this.#window.window) return;
-    if (!this.#group.isJoined) {
+    if (!this.group.isJoined) {
       this.#alone = Math.max(0, this.#alone - weight);
       return;
     }
     this.#known -= weight;
-    this.#group.call({ key: this.#window.key, weight: -weight }).catch(() => undefined);
+    this.group.call({ key: this.#window.key, weight: -weight }).catch(() => undefined);
   }
 
   tell(): ToldWindow | undefined {
     const { key, windowMs } = this.#window;
-    if (this.#clock.monotonic() >= this.#triedAt + windowMs) return undefined;
+    if (this.clock.monotonic() >= this.#triedAt + windowMs) return undefined;
     return { key, windowMs, used: this.#known, alone: this.#alone };
   }
 
@@ -109,7 +107,7 @@ export class GroupCount implements WindowCount {
 
   /** Without Redis: at most the share of this program, only in windows that began after the others noticed, and never above the count of the exchange. */
   #takeAlone(weight: number, permits: number, isNewWindow: boolean): number {
-    const share = Math.floor(permits / this.#group.size);
+    const share = Math.floor(permits / this.group.size);
     if (!isNewWindow || this.#alone + weight > share || this.#known + weight > permits) return Infinity;
     this.#alone += weight;
     return 0;
@@ -120,13 +118,13 @@ export class GroupCount implements WindowCount {
     const window = this.#window;
     const asked = weight - this.#held;
     try {
-      const result = await this.#group.call({ key: window.key, weight: asked, limit });
+      const result = await this.group.call({ key: window.key, weight: asked, limit });
       // Permits of a window that has ended are of no use, also not for others.
       if (window === this.#window) {
         if (result === 'taken') this.#held += asked;
         else {
           const isFull = result === 'full';
-          this.#refused = { until: this.#clock.monotonic() + (isFull ? FULL_MS : SOON_MS), weight, isFull };
+          this.#refused = { until: this.clock.monotonic() + (isFull ? FULL_MS : SOON_MS), weight, isFull };
         }
       }
     } catch {
@@ -138,9 +136,9 @@ export class GroupCount implements WindowCount {
   }
 
   #enter(window: number, windowMs: number): void {
-    this.#triedAt = this.#clock.monotonic();
+    this.#triedAt = this.clock.monotonic();
     if (window === this.#window.window && windowMs === this.#window.windowMs) return;
-    this.#window = { key: `${this.#bucket}:${windowMs}:${window}`, window, windowMs };
+    this.#window = { key: `${this.bucket}:${windowMs}:${window}`, window, windowMs };
     this.#held = this.#known = this.#alone = 0;
     this.#refused = undefined;
   }

@@ -9,7 +9,6 @@ import { countText } from '../../model/units.js';
 import { openRedis } from '../redis/connection.js';
 import type { RedisConnection } from '../redis/connection.js';
 import { redisProblem } from '../redis/redis-errors.js';
-import type { GroupState } from '../host-states.js';
 import { SharedResources } from '../../model/io.js';
 import { CALL, MISSING_MS } from './group-script.js';
 import type { GroupAnswer, ToldBan, ToldWindow } from './group-script.js';
@@ -51,7 +50,6 @@ const UNKNOWN_MEMBERS = 10;
 export class EgressGroup {
   /** Names the member, also within its process. */
   readonly id = randomUUID().slice(0, 13);
-  readonly #options: GroupOptions;
   readonly #counters = new Set<GroupCounter>();
   readonly #banListeners = new Set<(ban: GroupBan) => void>();
   #connection: RedisConnection | undefined;
@@ -70,9 +68,7 @@ export class EgressGroup {
   #refusal: CryptodlError | undefined;
   #beat: Timer | undefined;
 
-  constructor(options: GroupOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: GroupOptions) {}
 
   /** The first run begins to connect. Each run that enters must leave. */
   enter(): void {
@@ -88,7 +84,7 @@ export class EgressGroup {
     if (this.#users > 0) return;
     const { isJoined } = this;
     this.#hasLeft = true;
-    this.#options.onLeft?.();
+    this.options.onLeft?.();
     this.#beat?.cancel();
     if (isJoined)
       await this.#connection?.client.hdel(this.#redisKey, `member ${this.id}`).catch(() => undefined);
@@ -100,8 +96,9 @@ export class EgressGroup {
     return this.#opened;
   }
 
-  get state(): GroupState {
-    return { name: this.#options.name, members: this.size, isShared: this.isJoined };
+  /** `members`: the programs that were seen last, this one included. `isShared`: false while Redis cannot be used. */
+  get state() {
+    return { name: this.options.name, members: this.size, isShared: this.isJoined };
   }
 
   get isJoined(): boolean {
@@ -132,7 +129,7 @@ export class EgressGroup {
   }
 
   get bans(): readonly GroupBan[] {
-    const now = this.#options.clock.monotonic();
+    const now = this.options.clock.monotonic();
     return this.#bans.filter(({ until }) => until > now);
   }
 
@@ -147,7 +144,7 @@ export class EgressGroup {
     });
     const windows = counters.map(({ window }) => (window.key === ask?.key ? { ...window, ...ask } : window));
     const untold = this.#untold;
-    const now = this.#options.clock.monotonic();
+    const now = this.options.clock.monotonic();
     const bans = untold.map(({ place, until, why }): ToldBan => [place, Math.ceil(until - now), why]);
     try {
       const { client } = this.#connected();
@@ -168,7 +165,7 @@ export class EgressGroup {
   async ban(place: string, leftMs: number, why: string): Promise<void> {
     // Redis refuses JSON with a half of a character.
     const text = Buffer.from(why).toString();
-    const until = this.#options.clock.monotonic() + leftMs;
+    const until = this.options.clock.monotonic() + leftMs;
     this.#untold = [...this.#untold, { place, until, why: text }];
     await this.call().catch(() => undefined);
   }
@@ -185,7 +182,7 @@ export class EgressGroup {
   }
 
   async #open(): Promise<void> {
-    const connection = await openRedis(this.#options.address, 'limit');
+    const connection = await openRedis(this.options.address, 'limit');
     this.#connection = connection;
     // All runs may have left the group meanwhile.
     if (this.#hasLeft) {
@@ -205,17 +202,17 @@ export class EgressGroup {
   async #live(): Promise<void> {
     await this.call().catch(() => undefined);
     if (this.#hasLeft) return;
-    this.#beat = this.#options.clock.timer(BEAT_MS, () => void this.#live(), { keepsAlive: false });
+    this.#beat = this.options.clock.timer(BEAT_MS, () => void this.#live(), { keepsAlive: false });
   }
 
   #learnBans(bans: readonly ToldBan[]): void {
-    const now = this.#options.clock.monotonic();
+    const now = this.options.clock.monotonic();
     this.#bans = bans.map(([place, leftMs, why]) => ({ place, until: now + leftMs, why }));
     for (const ban of this.#bans) for (const listener of this.#banListeners) listener(ban);
   }
 
   #onJoined(time: number, members: number): void {
-    const { clock, warn, name } = this.#options;
+    const { clock, warn, name } = this.options;
     const wasJoined = this.isJoined;
     this.offsetMs = time - clock.monotonic();
     this.#members = members;
@@ -233,12 +230,12 @@ export class EgressGroup {
 
   /** The keys of the group begin with it. */
   get #redisKey(): string {
-    return `cryptodl:{${this.#options.name}}`;
+    return `cryptodl:{${this.options.name}}`;
   }
 
   #onLost(error: unknown): void {
     if (this.#connection === undefined || this.#hasLeft || this.#lost !== undefined) return;
-    const { clock, warn, name, address } = this.#options;
+    const { clock, warn, name, address } = this.options;
     // ioredis names the reason of a lost connection only in its events.
     const isVague = /writeable|closed/.test(String(error));
     const problem = isVague ? this.#connection.problem() : redisProblem(address, error);
@@ -266,8 +263,6 @@ export function egressGroupOf(
 ): EgressGroup | undefined {
   if (name === undefined || address === undefined) return undefined;
   const resource = `egress group ${address} ${name}`;
-  const onLeft = (): void => {
-    common.forget(resource);
-  };
+  const onLeft = (): void => common.forget(resource);
   return common.once(resource, () => new EgressGroup({ ...options, address, name, onLeft }));
 }

@@ -1,6 +1,4 @@
 /** Meters count permits as a server does: a rate with a burst, or a budget per window of the server's clock. */
-import type { WindowState } from '../host-states.js';
-
 export interface Meter {
   /** Weight of the heaviest request that the meter can ever allow. */
   readonly most: number;
@@ -21,24 +19,25 @@ export interface Rate {
 /** Allows at most `permitsPerSecond · t + burst` permits in any t seconds. */
 export class RateMeter implements Meter {
   readonly most: number;
-  readonly #rate: Rate;
   #permits: number;
   #filledAt: number;
 
-  constructor(rate: Rate, nowMs: number) {
-    this.#rate = rate;
+  constructor(
+    private readonly rate: Rate,
+    nowMs: number,
+  ) {
     this.most = rate.burst;
     this.#permits = rate.burst;
     this.#filledAt = nowMs;
   }
 
   permitsAt(nowMs: number): number {
-    const { permitsPerSecond, burst } = this.#rate;
+    const { permitsPerSecond, burst } = this.rate;
     return Math.min(burst, this.#permits + ((nowMs - this.#filledAt) / 1000) * permitsPerSecond);
   }
 
   take(weight: number, nowMs: number): number {
-    const { permitsPerSecond } = this.#rate;
+    const { permitsPerSecond } = this.rate;
     this.#permits = this.permitsAt(nowMs);
     this.#filledAt = nowMs;
     if (this.#permits < weight) return ((weight - this.#permits) / permitsPerSecond) * 1000;
@@ -47,7 +46,7 @@ export class RateMeter implements Meter {
   }
 
   giveBack(weight: number): void {
-    this.#permits = Math.min(this.#rate.burst, this.#permits + weight);
+    this.#permits = Math.min(this.rate.burst, this.#permits + weight);
   }
 }
 
@@ -64,30 +63,28 @@ const SLOW_FROM = 0.8;
  * address, and the shared count includes other processes of this machine.
  */
 export class WindowMeter implements Meter {
-  readonly #serverTime: (nowMs: number) => ServerTime;
-  readonly #count: WindowCount;
-  /** The exchange may tell a new one. */
-  budget: Budget;
   #window = Number.NaN;
   #slowFrom: number | undefined;
 
-  constructor(budget: Budget, serverTime: (nowMs: number) => ServerTime, count: WindowCount) {
-    this.budget = budget;
-    this.#serverTime = serverTime;
-    this.#count = count;
-  }
+  constructor(
+    /** The exchange may tell a new one. */
+    public budget: Budget,
+    private readonly serverTime: (nowMs: number) => ServerTime,
+    private readonly count: WindowCount,
+  ) {}
 
   get most(): number {
     return this.budget.permits;
   }
 
   get isAsking(): boolean {
-    return this.#count.isAsking === true;
+    return this.count.isAsking === true;
   }
 
-  state(nowMs: number): WindowState {
+  /** `leftMs`: milliseconds until the window ends. */
+  state(nowMs: number) {
     const { window, leftMs } = this.#enter(nowMs);
-    return { used: this.#count.used(window), permits: this.budget.permits, leftMs: Math.round(leftMs) };
+    return { used: this.count.used(window), permits: this.budget.permits, leftMs: Math.round(leftMs) };
   }
 
   take(weight: number, nowMs: number): number {
@@ -95,9 +92,9 @@ export class WindowMeter implements Meter {
     const { window, at, leftMs, isSure } = this.#enter(nowMs);
     // Near the boundary of a window, it is unknown in which window the server will count the request.
     if (!isSure) return leftMs;
-    const used = this.#count.used(window);
+    const used = this.count.used(window);
     const slow = permits * SLOW_FROM;
-    const isSlow = used + weight > slow && used + weight <= permits && !this.#count.holds?.(window, weight);
+    const isSlow = used + weight > slow && used + weight <= permits && !this.count.holds?.(window, weight);
     // The first request of a window never waits here. Otherwise a heavy request would never be sent.
     if (isSlow && used > 0) {
       this.#slowFrom ??= at;
@@ -105,12 +102,12 @@ export class WindowMeter implements Meter {
       const dueAt = this.#slowFrom + share * (windowMs - this.#slowFrom);
       if (dueAt > at && dueAt < windowMs) return dueAt - at;
     }
-    const delayMs = this.#count.take(window, weight, this.budget, at);
+    const delayMs = this.count.take(window, weight, this.budget, at);
     return Math.min(delayMs, leftMs);
   }
 
   giveBack(weight: number, nowMs: number): void {
-    this.#count.giveBack(this.#enter(nowMs).window, weight);
+    this.count.giveBack(this.#enter(nowMs).window, weight);
   }
 
   /** Takes the server's count for its window at `dateMs` (NaN: unknown). It can only raise the count of this meter. */
@@ -119,12 +116,12 @@ export class WindowMeter implements Meter {
     // A count of the previous window is not valid for this one. A `Date` header has whole seconds; so have the windows.
     const isOfThis = Number.isNaN(dateMs) ? isSure : Math.floor(dateMs / this.budget.windowMs) === window;
     // A count beyond the budget has no further meaning.
-    if (isOfThis) this.#count.raise(window, Math.min(used, this.budget.permits));
+    if (isOfThis) this.count.raise(window, Math.min(used, this.budget.permits));
   }
 
   onExhausted(nowMs: number): number {
     const { window, leftMs } = this.#enter(nowMs);
-    this.#count.raise(window, this.budget.permits);
+    this.count.raise(window, this.budget.permits);
     return leftMs;
   }
 
@@ -134,7 +131,7 @@ export class WindowMeter implements Meter {
    */
   #enter(nowMs: number): { window: number; at: number; leftMs: number; isSure: boolean } {
     const { windowMs } = this.budget;
-    const { from, to } = this.#serverTime(nowMs);
+    const { from, to } = this.serverTime(nowMs);
     const window = Math.floor(from / windowMs);
     if (window !== this.#window) {
       this.#window = window;
@@ -215,14 +212,11 @@ const SLOWEST_MS = 10_000;
  * request was sent and before the answer arrived. Before the first answer, the clock of the machine or of Redis is used.
  */
 export class ServerClock {
-  readonly #localOffsetMs: () => number;
   #leastMs = Number.NEGATIVE_INFINITY;
   #mostMs = Number.POSITIVE_INFINITY;
 
   /** `localOffsetMs`: wall clock minus monotonic clock of this machine. */
-  constructor(localOffsetMs: () => number) {
-    this.#localOffsetMs = localOffsetMs;
-  }
+  constructor(private readonly localOffsetMs: () => number) {}
 
   /** `dateMs`: the `Date` header; the other two are times of the monotonic clock. */
   onAnswer(dateMs: number, sentAt: number, receivedAt: number): void {
@@ -241,7 +235,7 @@ export class ServerClock {
   /** `nowMs`: time of the monotonic clock. */
   at(nowMs: number): ServerTime {
     if (this.#leastMs === Number.NEGATIVE_INFINITY) {
-      const local = nowMs + this.#localOffsetMs();
+      const local = nowMs + this.localOffsetMs();
       return { from: local, to: local };
     }
     return { from: nowMs + this.#leastMs, to: nowMs + this.#mostMs };

@@ -38,9 +38,7 @@ export class PriorityQueue<T extends Permit> {
   add(item: T): () => void {
     const queue = this.#queues[item.priority];
     queue.add(item);
-    return () => {
-      queue.delete(item);
-    };
+    return () => queue.delete(item);
   }
 
   /** The request to serve next: of the lowest priority whose turn has come, else of the highest. */

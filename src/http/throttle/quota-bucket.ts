@@ -3,7 +3,6 @@ import type { Clock, Timer } from '../../model/clock.js';
 import { CryptodlError, longPause, waitTooLong } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
 import type { OnWait } from '../../model/fetch.js';
-import type { BucketState } from '../host-states.js';
 import type { Meter } from './meter.js';
 import { PriorityQueue } from './priority-queue.js';
 import type { LongestWait, Permit } from './priority-queue.js';
@@ -45,7 +44,6 @@ export class QuotaBucket implements LimiterTally {
   waits = 0;
   waitedMs = 0;
   refusals = 0;
-  readonly #options: QuotaBucketOptions;
   readonly #waiters = new PriorityQueue<Waiter>();
   readonly #paces: Paces;
   /** Milliseconds of waits for the paces and for the meter. */
@@ -58,13 +56,13 @@ export class QuotaBucket implements LimiterTally {
   /** The moment at which the first waiting request can get its permit. */
   #nextAt = 0;
 
-  constructor(options: QuotaBucketOptions) {
-    this.#options = options;
+  constructor(private readonly options: QuotaBucketOptions) {
     this.#paces = new Paces(options.paces ?? []);
   }
 
-  get state(): Omit<BucketState, 'name' | 'window'> {
-    const left = (at: number): number => Math.max(0, Math.round(at - this.#options.clock.monotonic()));
+  /** `waiting`: requests that wait. The milliseconds before the first of them can get its permit, and those left of a pause after a refusal (429, 418). */
+  get state() {
+    const left = (at: number): number => Math.max(0, Math.round(at - this.options.clock.monotonic()));
     const { size: waiting } = this.#waiters;
     return { waiting, nextMs: waiting === 0 ? 0 : left(this.#nextAt), pausedMs: left(this.#pausedUntil) };
   }
@@ -84,7 +82,7 @@ export class QuotaBucket implements LimiterTally {
     waitSignal = signal,
     tally: LimiterTally = this,
   ): Promise<void> {
-    const { clock, meter, name } = this.#options;
+    const { clock, meter, name } = this.options;
     signal.throwIfAborted();
     if (permit.weight > meter.most) {
       throw new CryptodlError(
@@ -108,7 +106,7 @@ export class QuotaBucket implements LimiterTally {
   }
 
   giveBack(weight: number): void {
-    this.#options.meter.giveBack(weight, this.#options.clock.monotonic());
+    this.options.meter.giveBack(weight, this.options.clock.monotonic());
     this.#paces.giveBack();
     this.wake();
   }
@@ -125,7 +123,7 @@ export class QuotaBucket implements LimiterTally {
     tally: LimiterTally = this,
     longestWaitMs?: LongestWait,
   ): void {
-    const { clock, meter } = this.#options;
+    const { clock, meter } = this.options;
     const now = clock.monotonic();
     const isNew = sentAt > this.#refusedAt;
     if (isNew) {
@@ -154,9 +152,7 @@ export class QuotaBucket implements LimiterTally {
           endWait = this.#reportWait(permit);
         },
         grant: end(resolve),
-        refuse: (error) => {
-          end(reject.bind(undefined, error))();
-        },
+        refuse: (error) => end(reject.bind(undefined, error))(),
       };
       const onAbort = (): void => {
         waiter.refuse(signal.reason);
@@ -174,7 +170,7 @@ export class QuotaBucket implements LimiterTally {
    * and refuses each waiting request for which the pause is too long.
    */
   pause(delayMs: number, longestWaitMs?: LongestWait): void {
-    this.#pausedUntil = Math.max(this.#pausedUntil, this.#options.clock.monotonic() + delayMs);
+    this.#pausedUntil = Math.max(this.#pausedUntil, this.options.clock.monotonic() + delayMs);
     for (const waiter of this.#waiters) {
       const tooLong = this.#longPause(waiter.longestWaitMs);
       if (tooLong !== undefined) waiter.refuse(tooLong);
@@ -185,7 +181,7 @@ export class QuotaBucket implements LimiterTally {
 
   /** The error for a request that does not wait for the rest of the pause. Runs that share the bucket may wait for different times. */
   #longPause(longestWaitMs: LongestWait): CryptodlError | undefined {
-    const { clock, maxWaitMs } = this.#options;
+    const { clock, maxWaitMs } = this.options;
     const leftMs = this.#pausedUntil - clock.monotonic();
     const asks = `the host asks for a wait of ${durationText(leftMs)}`;
     if (leftMs > (longestWaitMs?.() ?? Infinity)) return longPause(asks);
@@ -199,7 +195,7 @@ export class QuotaBucket implements LimiterTally {
   }
 
   get #isPaused(): boolean {
-    return this.#options.clock.monotonic() < this.#pausedUntil;
+    return this.options.clock.monotonic() < this.#pausedUntil;
   }
 
   #reportWait({ onWait }: Permit): ReturnType<OnWait> | undefined {
@@ -219,7 +215,7 @@ export class QuotaBucket implements LimiterTally {
     this.#reportWaitsAgain();
     this.#wakeUp?.cancel();
     this.#wakeUp = undefined;
-    const { clock } = this.#options;
+    const { clock } = this.options;
     while (this.#waiters.size > 0) {
       const now = clock.monotonic();
       const pausedMs = this.#pausedUntil - now;
@@ -229,9 +225,7 @@ export class QuotaBucket implements LimiterTally {
       // The next permit becomes free when one is given back.
       if (delayMs === Number.POSITIVE_INFINITY) return;
       // The computed wait can be shorter than the clock can measure. At least 1 ms, or the timer would fire again and again.
-      this.#wakeUp = clock.timer(Math.max(1, Math.ceil(delayMs)), () => {
-        this.wake();
-      });
+      this.#wakeUp = clock.timer(Math.max(1, Math.ceil(delayMs)), () => this.wake());
       return;
     }
   }
@@ -250,7 +244,7 @@ export class QuotaBucket implements LimiterTally {
   /** Takes the permits and returns 0, or returns the milliseconds before the next attempt can succeed. */
   #take(weight: number, now: number): number {
     const paceMs = this.#paces.delayMs(now);
-    const delayMs = paceMs > 0 ? paceMs : this.#options.meter.take(weight, now);
+    const delayMs = paceMs > 0 ? paceMs : this.options.meter.take(weight, now);
     this.#heldMs[paceMs > 0 ? 'byPaces' : 'byMeter'] += delayMs;
     if (delayMs === 0) this.#paces.take(now);
     return delayMs;

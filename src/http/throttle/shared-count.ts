@@ -21,15 +21,13 @@ const APPEND =
   constants.O_APPEND | constants.O_CREAT | constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 export class SharedCount implements WindowCount {
-  readonly #options: SharedCountOptions;
   readonly #folder: string;
   /** The count of this process. It decides alone if the folder cannot be used. */
   readonly #ofProcess = new ProcessCount();
   #isAlone = false;
   #preparedWindow = Number.NaN;
 
-  constructor(options: SharedCountOptions) {
-    this.#options = options;
+  constructor(private readonly options: SharedCountOptions) {
     this.#folder = join(options.folder, 'budgets', encodeURIComponent(options.name));
   }
 
@@ -90,7 +88,7 @@ export class SharedCount implements WindowCount {
       return act();
     } catch (error) {
       this.#isAlone = true;
-      this.#options.warn(
+      this.options.warn(
         `the shared budget in ${this.#folder} cannot be used (${errnoOf(error)}): permits of other runs on this machine are not counted`,
       );
       return undefined;

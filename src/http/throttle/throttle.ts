@@ -9,7 +9,7 @@ import type { Bans } from '../bans.js';
 import { limitedBuckets } from '../exchange-hosts.js';
 import type { ExchangeHosts, LimitOptions, Quota } from '../exchange-hosts.js';
 import type { FetchRequest, Layer } from '../../model/fetch.js';
-import type { BucketState, GroupState } from '../host-states.js';
+import type { BucketState } from '../host-states.js';
 import type { Failover } from '../retry/fallback-host.js';
 import type { EgressGroup } from './group.js';
 import { GroupCount } from './group-count.js';
@@ -42,7 +42,7 @@ export interface ThrottleFigures {
   readonly refusals: number;
   /** The same per bucket, for buckets with waits or refusals. */
   readonly buckets: Readonly<Record<string, BucketFigures>>;
-  readonly group?: GroupState;
+  readonly group?: EgressGroup['state'];
 }
 
 interface BucketFigures extends Readonly<LimiterTally> {
@@ -68,9 +68,7 @@ export class Throttle {
         sharedBucket(quota, { ...waits, name }, countOf, shared),
       ]),
     );
-    group?.onBan(({ place, until }) => {
-      this.pause(bucketOfPlace(place), until - clock.monotonic());
-    });
+    group?.onBan(({ place, until }) => this.pause(bucketOfPlace(place), until - clock.monotonic()));
   }
 
   get figures(): ThrottleFigures {
@@ -100,7 +98,7 @@ export class Throttle {
     });
   }
 
-  get #group(): { readonly group?: GroupState } {
+  get #group(): Pick<ThrottleFigures, 'group'> {
     const { group } = this.#setup;
     return group === undefined ? {} : { group: group.state };
   }
@@ -222,17 +220,10 @@ interface ServerBucket {
 }
 
 /** An egress group counts its windows in Redis, other runs of a machine count them in the state folder. */
-function countsOf({
-  observer,
-  stateFolder,
-  clock,
-  group,
-  via,
-}: ThrottleSetup): (bucket: string) => WindowCount {
+function countsOf(setup: ThrottleSetup): (bucket: string) => WindowCount {
+  const { observer, stateFolder, clock, group, via } = setup;
   const ofProxy = via === undefined ? '' : `-via-${via.replaceAll(/[^\w.-]/g, '_')}`;
-  const warn = (text: string): void => {
-    observer.warn(text);
-  };
+  const warn = (text: string): void => observer.warn(text);
   return (bucket) => {
     if (group !== undefined) return new GroupCount(group, bucket, clock);
     if (stateFolder === undefined) return new ProcessCount();
@@ -270,9 +261,7 @@ function sharedBucket(
     const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
     const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
     const bucket = new QuotaBucket({ ...waits, paces, meter: window });
-    count.onChange?.(() => {
-      bucket.wake();
-    });
+    count.onChange?.(() => bucket.wake());
     return { quota, time, window, bucket };
   });
 }

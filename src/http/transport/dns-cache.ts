@@ -7,25 +7,11 @@ import type { LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { Clock } from '../../model/clock.js';
 
-type Resolver = typeof systemLookup;
 type Answer = readonly LookupAddress[];
 
 const KEEP_MS = 300_000;
 
-export interface DnsFigures {
-  readonly lookups: number;
-  /** Look-ups that the cache or a query in flight answered. */
-  readonly hits: number;
-  /** Queries to the resolver. */
-  readonly misses: number;
-  readonly failures: number;
-  /** Milliseconds with at least one query in flight. */
-  readonly ms: number;
-}
-
 export class DnsCache {
-  readonly #clock: Pick<Clock, 'monotonic'>;
-  readonly #resolver: Resolver;
   /** `queriedAt`: time of the monotonic clock. */
   readonly #entries = new Map<string, { readonly answer: Promise<Answer>; readonly queriedAt: number }>();
   /** The last good answers, which are used if a query fails. */
@@ -37,13 +23,14 @@ export class DnsCache {
   #inFlightSince = 0;
   #queriedMs = 0;
 
-  constructor(clock: Pick<Clock, 'monotonic'>, resolver = systemLookup) {
-    this.#clock = clock;
-    this.#resolver = resolver;
-  }
+  constructor(
+    private readonly clock: Pick<Clock, 'monotonic'>,
+    private readonly resolver = systemLookup,
+  ) {}
 
-  get figures(): DnsFigures {
-    const now = this.#clock.monotonic();
+  /** `hits`: look-ups that the cache or a query in flight answered. `misses`: queries. `ms`: milliseconds with at least one query in flight. */
+  get figures() {
+    const now = this.clock.monotonic();
     const ms = this.#queriedMs + (this.#inFlight > 0 ? now - this.#inFlightSince : 0);
     const [hits, misses] = [this.#hits, this.#misses];
     return { lookups: hits + misses, hits, misses, failures: this.#failures, ms: Math.round(ms) };
@@ -57,9 +44,7 @@ export class DnsCache {
         if (options.all === true) reply(null, [...addresses]);
         else reply(null, first?.address ?? '', first?.family);
       },
-      (error: unknown) => {
-        reply(error as NodeJS.ErrnoException, '');
-      },
+      (error: unknown) => reply(error as NodeJS.ErrnoException, ''),
     );
   };
 
@@ -70,7 +55,7 @@ export class DnsCache {
 
   addresses(hostname: string): Promise<Answer> {
     const known = this.#entries.get(hostname);
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     if (known !== undefined && now - known.queriedAt < KEEP_MS) {
       this.#hits += 1;
       return known.answer;
@@ -88,12 +73,12 @@ export class DnsCache {
 
   #query(hostname: string): Promise<Answer> {
     this.#misses += 1;
-    if (this.#inFlight === 0) this.#inFlightSince = this.#clock.monotonic();
+    if (this.#inFlight === 0) this.#inFlightSince = this.clock.monotonic();
     this.#inFlight += 1;
     return new Promise((resolve, reject) => {
-      this.#resolver(hostname, { all: true }, (error, addresses) => {
+      this.resolver(hostname, { all: true }, (error, addresses) => {
         this.#inFlight -= 1;
-        if (this.#inFlight === 0) this.#queriedMs += this.#clock.monotonic() - this.#inFlightSince;
+        if (this.#inFlight === 0) this.#queriedMs += this.clock.monotonic() - this.#inFlightSince;
         if (error !== null) {
           this.#failures += 1;
           reject(error);

@@ -8,7 +8,6 @@ import type { Clock } from '../../model/clock.js';
 import { proxyOf } from '../proxies/no-proxy.js';
 import type { ProxyRules } from '../proxies/no-proxy.js';
 import { DnsCache } from './dns-cache.js';
-import type { DnsFigures } from './dns-cache.js';
 import { openTunnel, PROXY_HINT, TunnelError } from './socks.js';
 
 export interface PoolOptions {
@@ -44,7 +43,7 @@ export interface Pools {
   /** Use of connections that are direct or through SOCKS. undici does not report the connections of a proxy agent. */
   use(): PoolUse;
   /** DNS figures of direct connections. */
-  dns(): DnsFigures;
+  dns(): DnsCache['figures'];
   close(): Promise<void>;
 }
 
@@ -63,9 +62,7 @@ export function createPools(options: PoolOptions): Pools {
     const connect =
       proxy === undefined ? { ...tls, lookup: dns.lookup } : socksConnector(proxy, options, dns);
     const pool = new Pool(origin, { ...shared, factory, connect });
-    pool.on('connectionError', () => {
-      dns.remove(new URL(origin).hostname);
-    });
+    pool.on('connectionError', () => dns.remove(new URL(origin).hostname));
     return pool;
   };
   const tunnels = (origin: string | URL, given: object): Pool =>

@@ -40,9 +40,7 @@ export async function openTunnel(
   proxy: URL,
   { host, port, timeoutMs }: { readonly host: string; readonly port: number; readonly timeoutMs: number },
 ): Promise<void> {
-  const stop = (): void => {
-    socket.destroy(new Error(NO_ANSWER));
-  };
+  const stop = () => socket.destroy(new Error(NO_ANSWER));
   socket.setTimeout(timeoutMs, stop);
   socket.once('end', stop);
   try {

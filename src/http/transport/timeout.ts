@@ -35,9 +35,7 @@ export function timeout(clock: Clock, options: Deadlines): Layer {
     const expectedMs = (((request.expect?.bytes ?? 0) + sentBytes) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalTimeoutMs = options.totalTimeoutMs + expectedMs;
     const watch = new Watch(clock, { ...options, totalTimeoutMs }, expire);
-    const onActivity = (sign: Sign, value = 0): void => {
-      watch.see(sign, value);
-    };
+    const onActivity = (sign: Sign, value = 0): void => watch.see(sign, value);
     try {
       return await next(request, { ...context, expiry, onActivity });
     } finally {
@@ -49,9 +47,6 @@ export function timeout(clock: Clock, options: Deadlines): Layer {
 
 /** The deadlines of one attempt on the monotonic clock. `see` moves them when the attempt makes progress. */
 class Watch {
-  readonly #clock: Clock;
-  readonly #options: Deadlines;
-  readonly #expire: (code: ErrorCode, text: string) => void;
   #totalAt: number;
   #headersAt = NEVER;
   #idleAt = NEVER;
@@ -65,10 +60,11 @@ class Watch {
   /** When the timer ends, on the monotonic clock. */
   #wakesAt = NEVER;
 
-  constructor(clock: Clock, options: Deadlines, expire: (code: ErrorCode, text: string) => void) {
-    this.#clock = clock;
-    this.#options = options;
-    this.#expire = expire;
+  constructor(
+    private readonly clock: Clock,
+    private readonly options: Deadlines,
+    private readonly expire: (code: ErrorCode, text: string) => void,
+  ) {
     this.#totalAt = clock.monotonic() + options.totalTimeoutMs;
     this.#wakeAt(this.#totalAt);
   }
@@ -84,7 +80,7 @@ class Watch {
     if (atMs >= this.#wakesAt) return;
     this.#timer?.cancel();
     this.#wakesAt = atMs;
-    const clock = this.#clock;
+    const clock = this.clock;
     this.#timer = clock.timer(Math.max(0, atMs - clock.monotonic()), () => {
       this.#wakesAt = NEVER;
       this.#check(clock.monotonic());
@@ -94,7 +90,7 @@ class Watch {
 
   /** Ends the attempt if one of its deadlines has passed. */
   #check(now: number): void {
-    const { headersTimeoutMs, idleTimeoutMs, totalTimeoutMs } = this.#options;
+    const { headersTimeoutMs, idleTimeoutMs, totalTimeoutMs } = this.options;
     if (now >= this.#headersAt)
       this.#end('headers-timeout', `no headers within ${durationText(headersTimeoutMs)}`);
     else if (now >= this.#idleAt)
@@ -127,18 +123,18 @@ class Watch {
         this.#bytes += value;
         // Bytes may arrive in a pause: not every body can be held back.
         if (this.#pausedSince === undefined)
-          this.#idleAt = this.#clock.monotonic() + this.#options.idleTimeoutMs;
+          this.#idleAt = this.clock.monotonic() + this.options.idleTimeoutMs;
         return;
       case 'paused':
         // The disk is slow or `--bwlimit` applies, which is not the fault of the host.
-        this.#pausedSince ??= this.#clock.monotonic();
+        this.#pausedSince ??= this.clock.monotonic();
         this.#headersAt = this.#idleAt = this.#floorAt = NEVER;
     }
   }
 
   #end(code: ErrorCode, text: string): void {
     this.#totalAt = this.#headersAt = this.#idleAt = this.#floorAt = NEVER;
-    this.#expire(code, text);
+    this.expire(code, text);
   }
 
   #checkFloor(now: number): void {
@@ -156,20 +152,20 @@ class Watch {
   }
 
   #endPause(): void {
-    this.#pausedMs = this.#pausedUntil(this.#clock.monotonic());
+    this.#pausedMs = this.#pausedUntil(this.clock.monotonic());
     this.#pausedSince = undefined;
   }
 
   #waitForHeaders(): void {
-    this.#headersAt = this.#clock.monotonic() + this.#options.headersTimeoutMs;
+    this.#headersAt = this.clock.monotonic() + this.options.headersTimeoutMs;
     this.#idleAt = this.#floorAt = NEVER;
     this.#wakeAt(this.#headersAt);
   }
 
   #watchBody(): void {
-    const now = this.#clock.monotonic();
+    const now = this.clock.monotonic();
     this.#headersAt = NEVER;
-    this.#idleAt = now + this.#options.idleTimeoutMs;
+    this.#idleAt = now + this.options.idleTimeoutMs;
     this.#floorAt = now + FLOOR_MS;
     this.#bytes = 0;
     this.#wakeAt(Math.min(this.#idleAt, this.#floorAt));

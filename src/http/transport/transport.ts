@@ -64,10 +64,7 @@ interface Held {
 
 /** The state of one attempt: an undici DispatchHandler that settles exactly once. */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #options: TransportOptions;
-  readonly #request: FetchRequest;
   readonly #tell: NonNullable<FetchContext['onActivity']>;
-  #held: Held | undefined;
   #sink: Sink;
   #controller: Dispatcher.DispatchController | undefined;
   #status = 0;
@@ -79,33 +76,24 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** Waits after chunks that did not pause the parser. The body is complete after them. */
   #lastWait: Waiting;
   #waits = 0;
-  readonly #resolve: (response: FetchResponse) => void;
-  readonly #reject: (error: unknown) => void;
 
   constructor(
-    options: TransportOptions,
-    request: FetchRequest,
+    private readonly options: TransportOptions,
+    private readonly request: FetchRequest,
     { expiry, onActivity }: FetchContext,
-    held: Held | undefined,
-    resolve: (response: FetchResponse) => void,
-    reject: (error: unknown) => void,
+    private held: Held | undefined,
+    private readonly resolve: (response: FetchResponse) => void,
+    private readonly reject: (error: unknown) => void,
   ) {
-    this.#options = options;
-    this.#request = request;
-    this.#resolve = resolve;
-    this.#reject = reject;
-    this.#held = held;
     this.#sink = new Sink(request);
     if (expiry === undefined || onActivity === undefined)
       throw new CryptodlError('bug', 'an attempt without the layer of timeouts has no end');
     this.#tell = onActivity;
-    expiry.onOver((reason) => {
-      this.#fail(reason);
-    });
+    expiry.onOver((reason) => this.#fail(reason));
   }
 
   upload(body: Buffer): Readable {
-    return Readable.from(sentChunks(body, this.#options.bandwidth, this.#tell), { objectMode: false });
+    return Readable.from(sentChunks(body, this.options.bandwidth, this.#tell), { objectMode: false });
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -140,27 +128,27 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#status === 200 && Number(this.#headers['content-length']) > this.#maxBytes)
       return this.#tooLong();
     if (this.#status !== 206) return undefined;
-    if (this.#held === undefined)
+    if (this.held === undefined)
       return new CryptodlError(
         'http-protocol',
         `${this.#host()} answered 206 to a request for the whole body`,
       );
-    const refusal = refuseRange(this.#request.url, this.#held.partial, this.#headers);
+    const refusal = refuseRange(this.request.url, this.held.partial, this.#headers);
     if (refusal !== undefined) return refusal;
-    this.#sink = this.#held.sink;
-    this.#held = undefined;
+    this.#sink = this.held.sink;
+    this.held = undefined;
     return undefined;
   }
 
   get #maxBytes(): number {
-    const { method, maxBytes = Number.POSITIVE_INFINITY } = this.#request;
+    const { method, maxBytes = Number.POSITIVE_INFINITY } = this.request;
     // The length in an answer to HEAD is that of a body that does not come.
     return method === 'HEAD' ? Number.POSITIVE_INFINITY : maxBytes;
   }
 
   #tooLong(): CryptodlError {
     this.#isTooLong = true;
-    const listed = this.#request.expect?.bytes;
+    const listed = this.request.expect?.bytes;
     const expected = listed === undefined ? '' : `, the listing says ${listed}`;
     return new CryptodlError(
       'length-mismatch',
@@ -183,7 +171,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     // `take` must follow the return above. Otherwise its promise has no handler, and is an unhandled rejection when the run ends.
-    const mayContinue = bothOf(isWritten, this.#options.bandwidth.take(chunk.length));
+    const mayContinue = bothOf(isWritten, this.options.bandwidth.take(chunk.length));
     if (mayContinue === undefined) return;
     if (this.#mayPause()) controller.pause();
     else this.#lastWait = bothOf(this.#lastWait, mayContinue);
@@ -197,9 +185,7 @@ class Exchange implements Dispatcher.DispatchHandler {
         this.#tell('resumed');
         controller.resume();
       },
-      (error: unknown) => {
-        this.#fail(error);
-      },
+      (error: unknown) => this.#fail(error),
     );
   }
 
@@ -226,8 +212,8 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     // Errors of the disk reject the promises of the sink, so an EACCES here is that of a socket.
-    const { url } = this.#request;
-    this.#fail(mapWireError(error, url, this.#options.pools.proxyOf(url)));
+    const { url } = this.request;
+    this.#fail(mapWireError(error, url, this.options.pools.proxyOf(url)));
   }
 
   #finish(received: ReceivedBody): void {
@@ -236,24 +222,24 @@ class Exchange implements Dispatcher.DispatchHandler {
       status: this.#status,
       headers: this.#headers,
       head: this.#hasObject() ? '' : this.#sink.text,
-      receivedAt: this.#options.clock.now(),
+      receivedAt: this.options.clock.now(),
     };
     const known = this.#knownStatus();
     const status = known ?? (this.#status === 404 ? 404 : 200);
     const refusal =
-      known === undefined ? statusError(answer, this.#request.url, this.#options.readRefusal) : undefined;
+      known === undefined ? statusError(answer, this.request.url, this.options.readRefusal) : undefined;
     if (refusal !== undefined) {
       this.#fail(refusal);
       return;
     }
     this.#settled = true;
-    void this.#held?.sink.discard();
-    this.#resolve({ status, headers: this.#headers, ...received });
+    void this.held?.sink.discard();
+    this.resolve({ status, headers: this.#headers, ...received });
   }
 
   /** The status of an answer to another method than GET; undefined for all others. */
   #knownStatus(): FetchResponse['status'] | undefined {
-    if ((this.#request.method ?? 'GET') === 'GET') return undefined;
+    if ((this.request.method ?? 'GET') === 'GET') return undefined;
     if (this.#status < 300) return 200;
     return WRITE_ANSWERS.find((status) => status === this.#status);
   }
@@ -262,12 +248,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#settled) return;
     this.#settled = true;
     this.#controller?.abort(error instanceof Error ? error : new Error('aborted'));
-    void this.#keep(error).then(this.#reject, this.#reject);
+    void this.#keep(error).then(this.reject, this.reject);
   }
 
   /** Adds the number of bytes of a large body on disk to the error, so that the next attempt continues there. */
   async #keep(error: unknown): Promise<unknown> {
-    await this.#held?.sink.discard();
+    await this.held?.sink.discard();
     const bytes = await this.#sink.discard();
     if (!(error instanceof CryptodlError) || !error.retryable) return error;
     // Too many bytes are not the beginning of the object, so the next attempt starts again.
@@ -275,12 +261,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     const etag = strongEtag(this.#headers);
     // After another status than 416, the kept part is still valid, because the status says nothing about the object.
     if (!this.#hasObject())
-      return error.with({ partial: this.#status === 416 ? undefined : this.#request.partial });
+      return error.with({ partial: this.#status === 416 ? undefined : this.request.partial });
     return bytes > 0 && etag !== undefined ? error.with({ partial: { bytes, etag } }) : error;
   }
 
   #host(): string {
-    return hostOf(this.#request.url);
+    return hostOf(this.request.url);
   }
 }
 

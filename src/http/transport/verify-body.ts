@@ -1,7 +1,7 @@
 /** A layer that checks the format, digest and length of a body, on every attempt. */
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { withFile } from '../../files/disk.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { bodySize } from '../../model/fetch.js';
@@ -124,14 +124,11 @@ async function ends(body: Body, tailBytes: number): Promise<[Buffer, Buffer]> {
     const { bytes } = body;
     return [bytes.subarray(0, HEAD_BYTES), bytes.subarray(Math.max(0, bytes.length - tailBytes))];
   }
-  const file = await open(body.path, 'r');
-  try {
-    const head = Buffer.alloc(Math.min(HEAD_BYTES, body.size));
-    const tail = Buffer.alloc(Math.min(tailBytes, body.size));
+  const head = Buffer.alloc(Math.min(HEAD_BYTES, body.size));
+  const tail = Buffer.alloc(Math.min(tailBytes, body.size));
+  await withFile(body.path, 'r', async (file) => {
     await file.read(head, 0, head.length, 0);
     await file.read(tail, 0, tail.length, body.size - tail.length);
-    return [head, tail];
-  } finally {
-    await file.close();
-  }
+  });
+  return [head, tail];
 }

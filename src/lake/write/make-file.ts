@@ -98,7 +98,8 @@ async function convertPart(
   const spec = datasetSpec(context, plan);
   if (kept.length + replaced.length > 0) await bringIn(path);
   const isRead = [kept, compared, revised, days].some((lines) => lines.length > 0);
-  return convert(session, {
+  return convert({
+    session,
     spec,
     settings: plan.settings,
     series: plan.series,
@@ -107,6 +108,7 @@ async function convertPart(
     csvPath: inputs.csvPath,
     targetPath: inputs.staged,
     memoryCsvBytes: MEMORY_CSV_BYTES,
+    failed: new Map(),
     metadata: (written) => metadataOf(context, plan, spec, inputs.label, kept, written),
   });
 }

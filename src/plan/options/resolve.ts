@@ -6,7 +6,7 @@ import { flagFor, flagsOf } from './verb-spec.js';
 import type { VerbSpec } from './verb-spec.js';
 import { text as parseText } from './parsers.js';
 import type { ExchangeNames } from './parsers.js';
-import { loadRetryPresets } from '../../exchange/facts.js';
+import { readFacts } from '../../exchange/facts.js';
 import { readExchangeWords } from '../../exchange/names.js';
 import { datasetsOf, intervalsOf, marketNames } from '../../exchange/exchange-spec.js';
 import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
@@ -106,7 +106,7 @@ export function resolveOptions(
   // Without an exchange, the hosts are those of the default exchange.
   const { hosts } = exchange ?? readExchangeWords();
   const { retryPreset, archiveUrl } = options as Options;
-  const from = { preset: loadRetryPresets()[retryPreset], archiveUrl, hosts };
+  const from = { preset: readFacts('retry-presets.json')[retryPreset], archiveUrl, hosts };
   for (const name of FLAG_NAMES) options[optionName(name)] ??= flagSpec(name).derive?.(from);
   // Files and variables are shared with commands that have a server, so a group from there is left unused.
   const isGroupMeant = ['flag', 'job'].includes(origins['egress-group'] ?? '');

@@ -168,11 +168,9 @@ export const AUDITED: Settings = {
 /** About six months of 1m bars. */
 const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
-export interface AuditedObjects extends Pick<Conversion, 'spec' | 'series' | 'received'> {
+export interface AuditedObjects extends Pick<Conversion, 'spec' | 'series' | 'received' | 'failed'> {
   /** For temporary files. */
   readonly folder: string;
-  /** Gets the errors of objects that cannot be read, by key. */
-  readonly failed: Map<string, CryptodlError>;
 }
 
 /**
@@ -181,13 +179,14 @@ export interface AuditedObjects extends Pick<Conversion, 'spec' | 'series' | 're
  */
 export async function withRows<T>(
   session: DuckDbSession,
-  { folder, failed, ...objects }: AuditedObjects,
+  { folder, ...objects }: AuditedObjects,
   act: (read: ReadObjects) => Promise<T>,
   ordinalOf: (object: ArchiveObject) => number = () => 0,
 ): Promise<T | undefined> {
   const targetPath = join(folder, randomUUID());
   const conversion: Conversion = {
     ...objects,
+    session,
     settings: AUDITED,
     csvPath: `${targetPath}.csv`,
     targetPath,
@@ -195,7 +194,7 @@ export async function withRows<T>(
     metadata: () => ({ cryptodl: '{}' }),
   };
   try {
-    const read = await readObjects(session, conversion, failed, (inputs) =>
+    const read = await readObjects(conversion, (inputs) =>
       inputs.map(({ received }) => ordinalOf(received.object)),
     );
     return read === undefined ? undefined : await act(read);

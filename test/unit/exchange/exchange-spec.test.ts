@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadRetryPresets, readDatasetFacts, readExchangeFacts } from '../../../src/exchange/facts.js';
+import { readFacts } from '../../../src/exchange/facts.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import {
   archivedColumns,
@@ -56,11 +56,11 @@ describe.each(DATASETS)('$market $name', ({ spec }) => {
   });
 });
 
-it.each(Object.entries(readExchangeFacts().markets))(
+it.each(Object.entries(readFacts('binance.json').markets))(
   '%s changes and omits only columns of its datasets',
   (_, market) => {
     for (const [name, { omit, columns }] of Object.entries(market.datasets)) {
-      const known = readDatasetFacts()[name]?.columns.map((column) => column.name) ?? [];
+      const known = readFacts('binance-datasets.json')[name]?.columns.map((column) => column.name) ?? [];
       for (const column of [...omit, ...Object.keys(columns)]) expect(known).toContain(column);
     }
   },
@@ -122,7 +122,7 @@ it('a name that is no dataset of a market is not found', () => {
 
 it('hosts and retry presets are usable', () => {
   for (const host of Object.values(exchange.hosts)) expect(new URL(host).protocol).toBe('https:');
-  const { vision } = loadRetryPresets();
+  const { vision } = readFacts('retry-presets.json');
   expect(vision.retries).toBeGreaterThanOrEqual(1);
   expect(vision.maxDelayMs).toBeGreaterThanOrEqual(vision.baseDelayMs);
 });

@@ -7,7 +7,7 @@ import { applyLine, emptyManifest } from '../../../src/lake/manifest.js';
 import type { ManifestLine } from '../../../src/model/manifest-line.js';
 import { dayText } from '../../../src/model/calendar.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
-import { parseFacts, readHalts } from '../../../src/exchange/facts.js';
+import { readFacts } from '../../../src/exchange/facts.js';
 import { findDataset } from '../../../src/exchange/exchange-spec.js';
 
 const DAY = 86_400;
@@ -108,13 +108,13 @@ describe('config/halts.json', () => {
   const line = { market: 'spot', from: '2024-01-01T03:00:00Z', to: '2024-01-01T04:00:00Z', source: 'a page' };
 
   it('is read', () => {
-    expect(parseFacts('halts.json', [line])).toEqual([
+    expect(readFacts('halts.json', [line])).toEqual([
       { ...line, datasets: ['klines', 'trades', 'aggTrades'] },
     ]);
   });
 
   it('has the maintenance of the spot market with sources, in order', () => {
-    const halts = readHalts();
+    const halts = readFacts('halts.json');
     expect(halts.length).toBeGreaterThan(20);
     expect(halts.every(({ source }) => source.startsWith('https://'))).toBe(true);
     const times = halts.flatMap(({ from, to }) => [Date.parse(from), Date.parse(to)]);
@@ -136,7 +136,7 @@ describe('config/halts.json', () => {
     ['a time that is not UTC', { ...line, from: '2024-01-01T03:00:00+09:00' }],
     ['a key too many', { ...line, symbol: 'BTCUSDT' }],
   ])('is refused when it has %s', (_, wrong) => {
-    expect(() => parseFacts('halts.json', [wrong])).toThrow(
+    expect(() => readFacts('halts.json', [wrong])).toThrow(
       /^config\/halts\.json: 0.*(?:Invalid|not UTC|ends before)/,
     );
   });
