@@ -2,7 +2,7 @@
 import { backingOf } from './backing.js';
 import { makeFolder } from './disk.js';
 import { stagedBeside } from './temp-files.js';
-import { errnoOf, withPath } from '../model/errors.js';
+import { errnoOf, unlessMissing, withPath } from '../model/errors.js';
 import { createHash, randomUUID } from 'node:crypto';
 import { constants, fstatSync } from 'node:fs';
 import type { Stats } from 'node:fs';
@@ -162,24 +162,15 @@ export async function fileSizes(folder: string, files: readonly string[]): Promi
     const paths = files.slice(from, from + SIZES_AT_ONCE).map((file) => folder + sep + file);
     const started = performance.now();
     if (isSlow) sizes.push(...(await Promise.all(paths.map(sizeLater))));
-    else for (const path of paths) sizes.push(sizeNow(path));
+    else for (const path of paths) sizes.push(sizeOf(entryNow(path)));
     isSlow ||= performance.now() - started > SLOW_MS;
     if (from + SIZES_AT_ONCE < files.length) await nextTurn();
   }
   return sizes;
 }
 
-function sizeNow(path: string): number | undefined {
-  return sizeOf(entryNow(path));
-}
-
 async function sizeLater(path: string): Promise<number | undefined> {
-  try {
-    return sizeOf(await lstat(path));
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return undefined;
-    throw error;
-  }
+  return sizeOf(await unlessMissing(lstat(path), 'ENOTDIR'));
 }
 
 function sizeOf(facts: Stats | undefined): number | undefined {

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
-import { CryptodlError, errnoOf } from '../model/errors.js';
+import { CryptodlError, unlessMissing } from '../model/errors.js';
 import { completeLinesOf } from './complete-lines.js';
 import { createLineReader } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
@@ -149,9 +149,7 @@ async function moveJournals(
   const kept = join(internal, `set-aside-${randomUUID()}`);
   await mkdir(kept);
   // The staged files are moved first: a journal that is still in place is found again after a crash.
-  await rename(staging, join(kept, 'tmp')).catch((error: unknown) => {
-    if (errnoOf(error) !== 'ENOENT') throw error;
-  });
+  await unlessMissing(rename(staging, join(kept, 'tmp')));
   for (const name of refused.keys()) await rename(join(internal, name), join(kept, name));
   return [...refused].map(([name, why]) => ({ name, why, kept }));
 }

@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { CryptodlError, errnoOf, withPath } from '../model/errors.js';
+import { CryptodlError, unlessMissing, withPath } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
 import { openForReading } from '../files/path-checks.js';
 
@@ -10,14 +10,8 @@ const CHUNK_BYTES = 256 * 1024;
 
 /** Lines that end with a newline, in batches. A missing file has none; an incomplete last line is left out. */
 export async function* completeLines(path: string): AsyncGenerator<string[]> {
-  let file;
-  try {
-    file = await openForReading(path);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return;
-    throw error;
-  }
-  yield* completeLinesOf(file, path);
+  const file = await unlessMissing(openForReading(path));
+  if (file !== undefined) yield* completeLinesOf(file, path);
 }
 
 /** No line of the program is as long. Without a limit, a damaged file could take all memory. */

@@ -5,10 +5,9 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, rm, stat, writeFile, lstat } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock, Timer } from '../model/clock.js';
-import { CryptodlError, errnoOf } from '../model/errors.js';
+import { CryptodlError, unlessMissing } from '../model/errors.js';
 import { thisProcess } from '../files/running-process.js';
 import type { RunningProcess } from '../files/running-process.js';
 import { fieldsOf, parseJson } from '../text/json.js';
@@ -94,13 +93,8 @@ export class Lease {
 
 /** Renews the lock file if its holder has this `nonce`; else resolves with its holder, `none` for a missing or damaged file. */
 async function touch(path: string, nonce: string): Promise<LockHolder | 'none' | undefined> {
-  let file: FileHandle;
-  try {
-    file = await open(path, constants.O_RDWR | constants.O_NOFOLLOW);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return 'none';
-    throw error;
-  }
+  const file = await unlessMissing(open(path, constants.O_RDWR | constants.O_NOFOLLOW));
+  if (file === undefined) return 'none';
   try {
     const text = await file.readFile('utf8');
     const holder = parseHolder(text);
@@ -155,20 +149,17 @@ export interface HolderFile {
 
 /** Reads a lock file; undefined when it does not exist. Does not wait for a pipe or follow a symbolic link. */
 export async function readHolderFile(path: string): Promise<HolderFile | undefined> {
+  const there = await unlessMissing(lstat(path));
+  if (there?.isFile() === false) return { holder: undefined, mtimeMs: there.mtimeMs };
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const file = there && (await unlessMissing(open(path, flags)));
+  if (file === undefined) return undefined;
   try {
-    const there = await lstat(path);
-    if (!there.isFile()) return { holder: undefined, mtimeMs: there.mtimeMs };
-    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      // The open file is used because NFS answers lstat(2) from a cache, but requests attributes from the server on open.
-      const { mtimeMs } = await file.stat();
-      return { holder: parseHolder(await file.readFile('utf8')), mtimeMs };
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
+    // The open file is used because NFS answers lstat(2) from a cache, but requests attributes from the server on open.
+    const { mtimeMs } = await file.stat();
+    return { holder: parseHolder(await file.readFile('utf8')), mtimeMs };
+  } finally {
+    await file.close();
   }
 }
 

@@ -8,7 +8,7 @@ import { makeFolder, makeFolderSync } from '../../files/disk.js';
 import { FOLDERS } from '../layout.js';
 import { manifestPlace } from '../manifest-place.js';
 import { entryNow, isPartitionFile } from '../../files/path-checks.js';
-import { CryptodlError, errnoOf } from '../../model/errors.js';
+import { CryptodlError, errnoOf, unlessMissing } from '../../model/errors.js';
 import type { BucketObject } from '../s3/bucket.js';
 
 export interface KnownFile {
@@ -269,10 +269,5 @@ function openNew(path: string): number {
 }
 
 async function entriesOf(path: string): Promise<Dirent[]> {
-  try {
-    return await readdir(path, { withFileTypes: true });
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return [];
-    throw error;
-  }
+  return (await unlessMissing(readdir(path, { withFileTypes: true }), 'ENOTDIR')) ?? [];
 }
