@@ -59,7 +59,6 @@ export class Mirror implements Backing {
   readonly #listed = new Set<string>();
   /** Folders that must be listed again, because another writer has changed them. */
   readonly #stale = new Set<string>();
-  readonly #timesForgotten = new Map<string, number>();
   /** Uses of each series that have begun. */
   readonly #uses = new Map<string, Set<Promise<unknown>>>();
   /** The beginnings of uses, and the changes that wait for the end of all uses, take turns. */
@@ -104,8 +103,8 @@ export class Mirror implements Backing {
     });
   }
 
-  timesForgotten(seriesFolder: string): number {
-    return this.#timesForgotten.get(this.#known.keyOf(seriesFolder)) ?? 0;
+  timesChanged(seriesFolder: string): number {
+    return this.#publisher.timesChanged(this.#known.keyOf(seriesFolder));
   }
 
   async using<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
@@ -227,7 +226,7 @@ export class Mirror implements Backing {
     return result;
   }
 
-  published(seriesFolder: string): Promise<boolean> {
+  published(seriesFolder: string): Promise<void> {
     return this.#publisher.done(this.#known.keyOf(seriesFolder));
   }
 
@@ -327,7 +326,7 @@ export class Mirror implements Backing {
     }
     this.#once.forget(`series ${folder}`);
     this.#stale.add(folder);
-    this.#timesForgotten.set(folder, (this.#timesForgotten.get(folder) ?? 0) + 1);
+    this.#publisher.countChange(folder);
   }
 
   #drop(key: string): void {

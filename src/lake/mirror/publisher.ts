@@ -43,8 +43,7 @@ export class Publisher {
   readonly #last = new Map<string, Promise<void>>();
   /** Series whose last publication has not begun. */
   readonly #waiting = new Set<string>();
-  /** Series whose manifest has got lines of another writer. */
-  readonly #joined = new Set<string>();
+  readonly #timesChanged = new Map<string, number>();
 
   /** `forget`: drops what is known about a series, also the files in conflict, of which the last one is the manifest. */
   constructor(
@@ -79,15 +78,22 @@ export class Publisher {
     await this.#publishSeries(folder);
   }
 
-  /** Resolves when the changes before this call are published; with true if the manifest has got lines of another writer since the last call. */
-  async done(folder: string): Promise<boolean> {
+  timesChanged(folder: string): number {
+    return this.#timesChanged.get(folder) ?? 0;
+  }
+
+  countChange(folder: string): void {
+    this.#timesChanged.set(folder, this.timesChanged(folder) + 1);
+  }
+
+  /** Resolves when the changes before this call are published. */
+  async done(folder: string): Promise<void> {
     const last = this.#last.get(folder);
     try {
       await last;
     } finally {
       if (this.#last.get(folder) === last) this.#last.delete(folder);
     }
-    return this.#joined.delete(folder);
   }
 
   /** Resolves when the publications of a series so far have ended, with or without an error. */
@@ -123,7 +129,6 @@ export class Publisher {
         try {
           if (await this.#publishSnapshot(series, snapshot, attempt)) break;
           await this.#joinLines(series, [...published, ...snapshot.gone]);
-          this.#joined.add(folder);
         } finally {
           await rm(snapshot.staged, { force: true });
         }
@@ -230,6 +235,7 @@ export class Publisher {
         await rename(staged, this.#known.pathOf(manifest));
         // The stamp is that of no file: the joined manifest counts as changed.
         this.#known.set(manifest, { etag: found.etag, bytes: found.bytes, stamp: '', isStub: false });
+        this.countChange(folder);
       });
     } finally {
       await rm(staged, { force: true });

@@ -40,7 +40,7 @@ export function createPartitionWriter(context: WriterContext): PartitionWriter {
     prepare: (plan) =>
       withoutConflict(
         () => completePlan(context, plan),
-        () => context.manifests.reopen(folderOf(context, plan)),
+        () => reopen(folderOf(context, plan)),
       ),
     // Serialized per file, because its content is read first and then replaced completely.
     write: (plan, received, missing) =>
@@ -347,14 +347,18 @@ export async function publishedOrFailed(
   const folder = folderOf(context, plan);
   try {
     const result = await (backingOf(folder)?.using(folder, write) ?? write());
-    await context.timed('commit', { plan }, () => context.manifests.published(folder));
+    await context.timed('commit', { plan }, async () => backingOf(folder)?.published(folder));
     return result;
   } catch (error) {
     const known = toCryptodlError(error);
     if (known.code !== 'lake-conflict') throw error;
-    await context.manifests.reopen(folder);
+    await reopen(folder);
     return failAll(received, known);
   }
+}
+
+async function reopen(folder: string): Promise<void> {
+  await backingOf(folder)?.reopenSeries(folder);
 }
 
 function folderOf({ paths, exchange }: WriterContext, { series }: PartitionPlan): string {
