@@ -28,14 +28,12 @@ export interface LeaseOptions {
 }
 
 export class Lease {
-  readonly #options: LeaseOptions;
   readonly #timer: Timer;
   #renewedAt: { readonly wall: number; readonly monotonic: number };
   #lost: CryptodlError | undefined;
 
   /** Begins the lease of a lock file that was just written. */
-  constructor(options: LeaseOptions) {
-    this.#options = options;
+  constructor(private readonly options: LeaseOptions) {
     this.#renewedAt = this.#time();
     this.#timer = options.clock.timer(HEARTBEAT_MS, () => void this.#beat(), { keepsAlive: false });
   }
@@ -65,7 +63,7 @@ export class Lease {
   async #renew(): Promise<void> {
     if (this.#lost !== undefined) return;
     const time = this.#time();
-    const holder = await touch(this.#options.path, this.#options.nonce);
+    const holder = await touch(this.options.path, this.options.nonce);
     if (holder === undefined) this.#renewedAt = time;
     else this.#lose(holder);
   }
@@ -74,7 +72,7 @@ export class Lease {
     // Two renewals may run at the same time.
     if (this.#lost !== undefined) return;
     this.end();
-    const { path, onLost } = this.#options;
+    const { path, onLost } = this.options;
     const why =
       holder === 'none'
         ? `${path} is gone or damaged`
@@ -86,7 +84,7 @@ export class Lease {
   }
 
   #time(): { wall: number; monotonic: number } {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     return { wall: clock.now(), monotonic: clock.monotonic() };
   }
 }

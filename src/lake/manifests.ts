@@ -25,16 +25,14 @@ interface Known {
  * manifest that was removed from memory is read again at most once per phase (plan, download).
  */
 export class Manifests {
-  readonly #archive: ObjectKeys;
-  readonly #mostLines: number;
   /** By folder, in the order of their last use. */
   readonly #known = new Map<string, Known>();
   #lines = 0;
 
-  constructor(archive: ObjectKeys, mostLines = MOST_LINES) {
-    this.#archive = archive;
-    this.#mostLines = mostLines;
-  }
+  constructor(
+    private readonly archive: ObjectKeys,
+    private readonly mostLines = MOST_LINES,
+  ) {}
 
   /** The manifest of a series; `append` changes the returned object. Rejects like `readManifest`. */
   of(seriesFolder: string): Promise<Manifest> {
@@ -66,7 +64,7 @@ export class Manifests {
   }
 
   #read(seriesFolder: string): Known {
-    const manifest = readManifest(seriesFolder, this.#archive);
+    const manifest = readManifest(seriesFolder, this.archive);
     const known: Known = { manifest, timesChanged: timesChanged(seriesFolder), lines: 0 };
     manifest.then(
       (read) => {
@@ -86,7 +84,7 @@ export class Manifests {
     this.#lines += lines - known.lines;
     known.lines = lines;
     for (const folder of this.#known.keys()) {
-      if (this.#lines <= this.#mostLines || this.#known.size === 1) break;
+      if (this.#lines <= this.mostLines || this.#known.size === 1) break;
       this.#evict(folder);
     }
   }
