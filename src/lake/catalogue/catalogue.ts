@@ -3,6 +3,7 @@ import { legalTimeRange } from '../../convert/columns.js';
 import { bringIn } from '../../files/backing.js';
 import { dayOf, startOfDay } from '../../model/calendar.js';
 import { CryptodlError, toCryptodlError } from '../../model/errors.js';
+import { mapOrdered } from '../../model/in-order.js';
 import { seriesName } from '../../model/task.js';
 import type { Format, Series } from '../../model/task.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
@@ -78,11 +79,8 @@ export function openCatalogue(root: string, exchange: Exchange, signal: AbortSig
   return {
     root,
     series: async function* (selected) {
-      const all = [...selected];
-      for (let at = 0; at < all.length; at += AT_ONCE) {
-        const some = all.slice(at, at + AT_ONCE);
-        yield* (await Promise.all(some.map((one) => heldSeriesOf(root, exchange, one)))).flat();
-      }
+      const read = (one: Series): Promise<HeldSeries[]> => heldSeriesOf(root, exchange, one);
+      for await (const held of mapOrdered(selected, AT_ONCE, read)) yield* held;
     },
     states: async function* (selected, terms) {
       const ofDataset = new Map<string, DatasetTerms>();

@@ -3,6 +3,7 @@ import { isFileError } from '../../convert/duckdb.js';
 import { fileFacts } from '../../files/publish.js';
 import { memoized } from '../../model/by-name.js';
 import { CryptodlError, errnoOf } from '../../model/errors.js';
+import { mapOrdered } from '../../model/in-order.js';
 import { listText } from '../../model/units.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { lakeFlag, shownPath } from '../../text/printable.js';
@@ -68,10 +69,7 @@ export function createDigestCheck(
     }
   };
   return async (files) => {
-    for (let at = 0; at < files.length; at += AT_ONCE) {
-      const faults = await Promise.all(files.slice(at, at + AT_ONCE).map(faultOf));
-      const fault = faults.find((text) => text !== undefined);
+    for await (const fault of mapOrdered(files, AT_ONCE, faultOf))
       if (fault !== undefined) throw new UnreadableFile(fault);
-    }
   };
 }
