@@ -48,20 +48,12 @@ export function createLineReader(seriesFolder: string, archive: ObjectKeys): (te
     const problem = plain && objectProblem(plain, keys);
     if (problem !== undefined) throw new TypeError(problem);
     if (plain !== undefined) return plain;
-    const line = parsed(text);
-    const wrong = lineProblem(line, keys);
+    const parsed = parseJson(text);
+    const wrong = parsed === undefined ? 'the line is not JSON' : lineProblem(parsed, keys);
     if (wrong !== undefined) throw new TypeError(wrong);
+    const line = parsed as ManifestLine;
     return line.kind === 'object' ? Object.assign(line, { settings: shared(line.settings) }) : line;
   };
-}
-
-/** Not checked yet. */
-function parsed(text: string): ManifestLine {
-  try {
-    return JSON.parse(text) as ManifestLine;
-  } catch (error) {
-    throw new TypeError('the line is not JSON', { cause: error });
-  }
 }
 
 function lineProblem(line: unknown, keys: KeyCheck): string | undefined {

@@ -32,7 +32,10 @@ export async function* completeLinesOf(
     /** Bytes of a line whose end was not read yet. */
     let kept = 0;
     for (;;) {
-      if (kept > LONGEST_LINE) throw tooLong(path);
+      if (kept > LONGEST_LINE)
+        throw new CryptodlError('manifest-damaged', `${shownPath(path)} has a line of more than 64 MiB`, {
+          hint: 'restore the file from a copy; or move it away, and run the download again',
+        });
       if (kept === buffer.length) buffer = Buffer.concat([buffer], 2 * kept);
       // The call blocks, because it takes microseconds, and a round trip to the thread pool takes many times as long. Other work gets a turn before it.
       await nextTurn();
@@ -52,12 +55,6 @@ export async function* completeLinesOf(
   } finally {
     closeSync(file);
   }
-}
-
-function tooLong(path: string): CryptodlError {
-  return new CryptodlError('manifest-damaged', `${shownPath(path)} has a line of more than 64 MiB`, {
-    hint: 'restore the file from a copy; or move it away, and run the download again',
-  });
 }
 
 /** Each line is a text of its own: a kept part of one text with all lines would keep all of them in memory. */

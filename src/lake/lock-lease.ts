@@ -166,18 +166,12 @@ export function describeThisProcess(command: string, now: number): LockHolder {
   return { ...thisProcess(), command, startedAt: new Date(now).toISOString(), nonce: randomUUID() };
 }
 
-/** Undefined for invalid content. */
-function parseHolder(text: string): LockHolder | undefined {
-  const value = parseJson(text);
-  return isHolder(value) ? value : undefined;
-}
-
 const TEXTS = ['host', 'command', 'startedAt', 'bootId', 'processStart', 'pidNamespace', 'nonce'] as const;
 
-function isHolder(value: unknown): value is LockHolder {
-  const fields = fieldsOf(value);
-  const { pid } = fields;
-  return (
-    Number.isSafeInteger(pid) && Number(pid) > 0 && TEXTS.every((name) => typeof fields[name] === 'string')
-  );
+/** Undefined for invalid content. */
+function parseHolder(text: string): LockHolder | undefined {
+  const fields = fieldsOf(parseJson(text));
+  const isProcess = Number.isSafeInteger(fields['pid']) && Number(fields['pid']) > 0;
+  const isHolder = isProcess && TEXTS.every((name) => typeof fields[name] === 'string');
+  return isHolder ? (fields as unknown as LockHolder) : undefined;
 }

@@ -79,8 +79,8 @@ export function openCatalogue(root: string, exchange: Exchange, signal: AbortSig
   return {
     root,
     series: async function* (selected) {
-      const read = (one: Series): Promise<HeldSeries[]> => heldSeriesOf(root, exchange, one);
-      for await (const held of mapOrdered(selected, AT_ONCE, read)) yield* held;
+      for await (const held of mapOrdered(selected, AT_ONCE, (one) => heldSeriesOf(root, exchange, one)))
+        yield* held;
     },
     states: async function* (selected, terms) {
       const ofDataset = new Map<string, DatasetTerms>();

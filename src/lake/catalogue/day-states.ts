@@ -391,20 +391,16 @@ function stateOf(reason: GapReason): LackState {
   return reason.startsWith('failed:') ? 'failed' : 'absent';
 }
 
+/** Neighbouring gaps are joined if these are equal. */
+const EQUAL = ['reason', 'evidence', 'isRestAsked', 'isOfMonth'] as const;
+
 function joined(gaps: readonly Gap[]): Gap[] {
   const all: Gap[] = [];
   for (const gap of gaps) {
     const last = all.at(-1);
-    const goesOn =
-      last !== undefined &&
-      last.to === gap.from &&
-      last.reason === gap.reason &&
-      last.evidence === gap.evidence &&
-      last.isRestAsked === gap.isRestAsked &&
-      last.isOfMonth === gap.isOfMonth &&
-      last.isLoose === undefined &&
-      gap.isLoose === undefined;
-    if (goesOn) all[all.length - 1] = { ...last, to: gap.to, amount: last.amount + gap.amount };
+    const isSame = last?.to === gap.from && EQUAL.every((name) => last[name] === gap[name]);
+    if (isSame && last.isLoose === undefined && gap.isLoose === undefined)
+      all[all.length - 1] = { ...last, to: gap.to, amount: last.amount + gap.amount };
     else all.push(gap);
   }
   return all;

@@ -9,12 +9,6 @@ import type { LakeBucket } from '../s3/bucket.js';
 import { sha256Of } from '../s3/bucket.js';
 import { isLabel } from '../../text/label.js';
 
-export interface ListedObject {
-  readonly key: string;
-  readonly etag?: string | undefined;
-  readonly bytes?: number | undefined;
-}
-
 const Digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
 const Label = v.pipe(v.string(), v.check(isLabel));
 
@@ -30,6 +24,7 @@ const ZipRecord = v.object({
 export type ZipRecord = Readonly<v.InferOutput<typeof ZipRecord>>;
 
 const Listed = v.object({ key: v.string(), etag: v.optional(v.string()), bytes: v.optional(v.number()) });
+export type ListedObject = Readonly<v.InferOutput<typeof Listed>>;
 const Document = v.union([
   v.object({ listed: Listed, absent: v.literal(true) }),
   v.object({ listed: Listed, ...ZipRecord.entries }),
