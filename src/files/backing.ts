@@ -14,8 +14,8 @@ export interface Backing {
   openSeries(seriesFolder: string): Promise<void>;
   /** Forgets what is known about a series, because another writer has changed it. The next call opens it again. */
   reopenSeries(seriesFolder: string): Promise<void>;
-  /** How often the files of a series were forgotten: its manifest must be read again after that. */
-  timesForgotten(seriesFolder: string): number;
+  /** How often the manifest of a series has got changes of another writer, or was forgotten: it must be read again after that. */
+  timesChanged(seriesFolder: string): number;
   /** Calls `act`. Until it has ended, the files of the series are neither forgotten nor dropped. It must wait for no publication. */
   using<T>(seriesFolder: string, act: () => Promise<T>): Promise<T>;
   /** Makes all files below these folders known. Call before they are listed. Rejects with `disk` for a lost file in one of them. */
@@ -35,10 +35,10 @@ export interface Backing {
   /** Changes the manifest of a series by `act`, one call at a time, and begins to publish the series. */
   changeManifest<T>(seriesFolder: string, act: () => Promise<T>): Promise<T>;
   /**
-   * Resolves when the changes of a series so far are published; with true if the manifest has got lines of another writer since the last
-   * call. Rejects with `lake-conflict` if another writer has changed a file of the series, and with the error of the other side.
+   * Resolves when the changes of a series so far are published. Rejects with `lake-conflict` if another writer has changed a file of the
+   * series, and with the error of the other side.
    */
-  published(seriesFolder: string): Promise<boolean>;
+  published(seriesFolder: string): Promise<void>;
   /** Tells that a file has got its name here. */
   wrote(path: string): void;
   /** Call before a file is removed or moved away on purpose. Any other file that is missing here is lost, and the other side keeps it. */

@@ -2,7 +2,7 @@
 import { backingOf } from './backing.js';
 import { makeFolder, withFile } from './disk.js';
 import { stagedBeside } from './temp-files.js';
-import { errnoOf, withPath } from '../model/errors.js';
+import { errnoOf, unlessMissing, withPath } from '../model/errors.js';
 import { createHash, randomUUID } from 'node:crypto';
 import { constants, fstatSync } from 'node:fs';
 import type { Stats } from 'node:fs';
@@ -163,12 +163,7 @@ export async function fileSizes(folder: string, files: readonly string[]): Promi
 }
 
 async function sizeLater(path: string): Promise<number | undefined> {
-  try {
-    return sizeOf(await lstat(path));
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return undefined;
-    throw error;
-  }
+  return sizeOf(await unlessMissing(lstat(path), 'ENOTDIR'));
 }
 
 function sizeOf(facts: Stats | undefined): number | undefined {

@@ -48,20 +48,12 @@ export function createLineReader(seriesFolder: string, archive: ObjectKeys): (te
     const problem = plain && objectProblem(plain, keys);
     if (problem !== undefined) throw new TypeError(problem);
     if (plain !== undefined) return plain;
-    const line = parsed(text);
-    const wrong = lineProblem(line, keys);
+    const parsed = parseJson(text);
+    const wrong = parsed === undefined ? 'the line is not JSON' : lineProblem(parsed, keys);
     if (wrong !== undefined) throw new TypeError(wrong);
+    const line = parsed as ManifestLine;
     return line.kind === 'object' ? Object.assign(line, { settings: shared(line.settings) }) : line;
   };
-}
-
-/** Not checked yet. */
-function parsed(text: string): ManifestLine {
-  try {
-    return JSON.parse(text) as ManifestLine;
-  } catch (error) {
-    throw new TypeError('the line is not JSON', { cause: error });
-  }
 }
 
 function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
@@ -69,14 +61,11 @@ function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
   const { v: version, kind } = line;
   if (Number.isSafeInteger(version) && (version as number) > 1) throw new NewerVersion(String(version));
   if (version !== 1) return 'unknown version';
-  if (kind === 'absent') return fieldProblem(line, ABSENT, OF_SOME_ABSENCES);
-  if (kind === 'dropped')
-    return (
-      fieldProblem(line, DROPPED, { settings: areSettings }) ??
-      (keys.isOfSeries(line['key'] as string) ? undefined : OTHER_KEY)
-    );
-  if (kind !== 'object') return '"kind" is unknown';
-  return fieldProblem(line, OBJECT, OF_SOME_OBJECTS) ?? objectProblem(line as unknown as ObjectLine, keys);
+  if (kind !== 'absent' && kind !== 'dropped' && kind !== 'object') return '"kind" is unknown';
+  const problem = fieldProblem(line, ...FIELDS[kind]);
+  if (problem !== undefined || kind === 'absent') return problem;
+  if (kind === 'object') return objectProblem(line as unknown as ObjectLine, keys);
+  return keys.isOfSeries(line['key'] as string) ? undefined : OTHER_KEY;
 }
 
 type Check = (value: unknown) => boolean;
@@ -155,8 +144,6 @@ const OF_SOME_OBJECTS: Checks = {
   insteadOf: fields({ ...SHORTER, gaps: areGaps }, TAGS),
 };
 
-const DROPPED: Checks = { key: isText, format: isFormat };
-
 const ABSENT: Checks = {
   cadence: isCadence,
   first: isSupportedPeriod,
@@ -167,6 +154,13 @@ const OF_SOME_ABSENCES: Checks = {
   failed: isText,
   refused: fields({ format: isFormat }),
   rest: fields({ asked: isCount, at: isInstant }, { isEmpty: (value) => value === true, lacksToo: isDigest }),
+};
+
+/** The needed and the optional fields of each kind of line. */
+const FIELDS: Readonly<Record<ManifestLine['kind'], readonly [Checks, Checks]>> = {
+  object: [OBJECT, OF_SOME_OBJECTS],
+  absent: [ABSENT, OF_SOME_ABSENCES],
+  dropped: [{ key: isText, format: isFormat }, { settings: areSettings }],
 };
 
 const OTHER_KEY = '"key" is not an object of this series';
@@ -235,25 +229,22 @@ export interface ObjectKeys {
   periodOf(series: Series, cadence: Cadence): (key: string) => Period | undefined;
 }
 
-interface KeyCheck extends Pick<ObjectKeys, 'topFolder'> {
-  /** Whether a key belongs to the object of this period. `text`: the period as it is written. */
-  isOfPeriod(key: string, period: Period, text: string): boolean;
-  isOfSeries(key: string): boolean;
-}
+type KeyCheck = ReturnType<typeof createKeyCheck>;
 
 /** Checks that a key belongs to an object of the series in this folder, to rows of it from REST, or to rows that the program made. */
-function createKeyCheck(seriesFolder: string, archive: ObjectKeys): KeyCheck {
+function createKeyCheck(seriesFolder: string, archive: ObjectKeys) {
   const { topFolder } = archive;
   const series = seriesOfFolder(seriesFolder);
   // The folder is not in a lake, so there is no series to compare with.
   if (series === undefined) return { topFolder, isOfPeriod: () => true, isOfSeries: () => true };
   const { market, dataset, interval, symbol } = series;
-  const rest = ['rest', market, dataset, ...(interval === undefined ? [] : [interval]), symbol, ''].join('/');
-  const made = `made${rest.slice('rest'.length)}`;
+  const layers = [market, dataset, ...(interval === undefined ? [] : [interval]), symbol, ''].join('/');
+  const [rest, made] = [`rest/${layers}`, `made/${layers}`];
   const periodOf = {
     daily: archive.periodOf(series, 'daily'),
     monthly: archive.periodOf(series, 'monthly'),
   };
+  /** Whether a key belongs to the object of this period. `text`: the period as it is written. */
   const isOfPeriod = (key: string, { cadence, from }: Period, text: string): boolean => {
     const period = periodOf[cadence](key);
     if (period !== undefined) return period.from === from;
@@ -261,9 +252,8 @@ function createKeyCheck(seriesFolder: string, archive: ObjectKeys): KeyCheck {
   };
   const isOfSeries = (key: string): boolean =>
     CADENCES.some((cadence) => {
-      const start = [rest, made].find((prefix) => key.startsWith(prefix));
-      const own = start === undefined ? undefined : parsePeriod(cadence, key.slice(start.length));
-      return own !== undefined || periodOf[cadence](key) !== undefined;
+      const start = [rest, made].find((prefix) => key.startsWith(prefix)) ?? key;
+      return (parsePeriod(cadence, key.slice(start.length)) ?? periodOf[cadence](key)) !== undefined;
     });
   return { topFolder, isOfPeriod, isOfSeries };
 }

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { lstat, mkdir, readdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
-import { CryptodlError, errnoOf } from '../model/errors.js';
+import { CryptodlError, unlessMissing } from '../model/errors.js';
 import { completeLinesOf } from './complete-lines.js';
 import { createLineReader } from './check-manifest-line.js';
 import type { ObjectKeys } from './check-manifest-line.js';
@@ -40,16 +40,12 @@ interface CommitContext {
  * journal needs it for the next run. Rejects with the error of the disk.
  */
 export async function commitFiles(context: CommitContext, commit: FileCommit): Promise<void> {
-  const { seriesFolder, publications, lines } = commit;
-  if (commit.dead.length > 0) {
-    await commitWithJournal(context, commit);
-    return;
-  }
+  if (commit.dead.length > 0) return commitWithJournal(context, commit);
   try {
-    await syncAll(publications);
-    await publishWithLines(context.manifests, publications, { seriesFolder, lines });
+    await syncAll(commit.publications);
+    await apply(commit, context.manifests);
   } finally {
-    await removeStaged(publications);
+    await removeStaged(commit.publications);
   }
 }
 
@@ -70,7 +66,7 @@ async function commitWithJournal({ paths, manifests }: CommitContext, commit: Fi
     await removeStaged(commit.publications);
     throw error;
   }
-  await apply(commit, commit.lines, manifests);
+  await apply(commit, manifests);
   await removeFile(journal);
 }
 
@@ -103,7 +99,8 @@ export async function finishCommits(paths: LakePaths, exchange: JournalExchange)
       if (name.endsWith('.json')) {
         const commit = await readJournal(paths, exchange, journal);
         await checkNewFiles(commit);
-        await apply(commit, await missingLines(commit), { append: appendManifest });
+        const lines = await missingLines(commit);
+        await apply({ ...commit, lines }, { append: appendManifest });
       }
       await removeFile(journal);
     } catch (error) {
@@ -130,10 +127,7 @@ async function isFileOf({ fileBytes, fileSha256 }: ObjectLine, path: string): Pr
 }
 
 /** A run that was killed during or after its append has left some or all of the lines. */
-async function missingLines({
-  seriesFolder,
-  lines,
-}: Pick<FileCommit, 'seriesFolder' | 'lines'>): Promise<ManifestLine[]> {
+async function missingLines({ seriesFolder, lines }: FileCommit): Promise<ManifestLine[]> {
   const missing = new Map(lines.map((line) => [JSON.stringify(line), line]));
   const opened = await openManifest(seriesFolder);
   if (opened !== undefined)
@@ -149,48 +143,37 @@ async function moveJournals(
   const kept = join(internal, `set-aside-${randomUUID()}`);
   await mkdir(kept);
   // The staged files are moved first: a journal that is still in place is found again after a crash.
-  await rename(staging, join(kept, 'tmp')).catch((error: unknown) => {
-    if (errnoOf(error) !== 'ENOENT') throw error;
-  });
+  await unlessMissing(rename(staging, join(kept, 'tmp')));
   for (const name of refused.keys()) await rename(join(internal, name), join(kept, name));
   return [...refused].map(([name, why]) => ({ name, why, kept }));
 }
 
-/** The superseded files are removed last: until then, readers of the manifest need them. */
+/**
+ * No line names a file that was never there, and no file is replaced before its lines tell it. The superseded files are removed last: until then,
+ * readers of the manifest need them.
+ */
 async function apply(
-  { seriesFolder, publications, dead }: FileCommit,
-  lines: readonly ManifestLine[],
+  { seriesFolder, publications, dead, lines }: FileCommit,
   manifests: Pick<Manifests, 'append'>,
-): Promise<void> {
-  await publishWithLines(manifests, await stillStaged(publications), { seriesFolder, lines }, async () => {
-    const published = new Set(publications.map(({ target }) => target));
-    for (const file of dead) if (!published.has(file)) await removeFile(file);
-    await syncDirectory(seriesFolder);
-  });
-}
-
-/** No line names a file that was never there, and no file is replaced before its lines tell it. */
-async function publishWithLines(
-  manifests: Pick<Manifests, 'append'>,
-  publications: readonly Publication[],
-  { seriesFolder, lines }: Pick<FileCommit, 'seriesFolder' | 'lines'>,
-  end?: () => Promise<void>,
 ): Promise<void> {
   const before = filesBefore(lines);
-  const sizes = await Promise.all(publications.map(({ target }) => fileSize(target)));
-  // A missing or damaged file hides no rows when it is replaced.
-  const isReplaced = ({ target }: Publication, at: number): boolean =>
-    sizes[at] !== undefined && sizes[at] === before.get(basename(target));
-  await renameAll(publications.filter((each, at) => !isReplaced(each, at)));
+  const first: Publication[] = [];
+  const afterLines: Publication[] = [];
+  for (const each of publications) {
+    const size = await fileSize(each.target);
+    // A killed run has given the file its name.
+    if (size !== undefined && (await fileSize(each.staged)) === undefined) continue;
+    // A missing or damaged file hides no rows when it is replaced.
+    const isReplaced = size !== undefined && size === before.get(basename(each.target));
+    (isReplaced ? afterLines : first).push(each);
+  }
+  await renameAll(first);
   await manifests.append(seriesFolder, lines, async () => {
-    await renameAll(publications.filter(isReplaced));
-    await end?.();
+    await renameAll(afterLines);
+    const published = new Set(publications.map(({ target }) => target));
+    for (const file of dead) if (!published.has(file)) await removeFile(file);
+    if (dead.length > 0) await syncDirectory(seriesFolder);
   });
-}
-
-async function stillStaged(publications: readonly Publication[]): Promise<Publication[]> {
-  const sizes = await Promise.all(publications.map(({ staged }) => fileSize(staged)));
-  return publications.filter((_, index) => sizes[index] !== undefined);
 }
 
 /** One commit, with absolute paths. */

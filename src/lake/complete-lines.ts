@@ -2,7 +2,7 @@
 import { closeSync, fstatSync, readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { CryptodlError, errnoOf, withPath } from '../model/errors.js';
+import { CryptodlError, unlessMissing, withPath } from '../model/errors.js';
 import { shownPath } from '../text/printable.js';
 import { openForReading } from '../files/path-checks.js';
 
@@ -10,14 +10,8 @@ const CHUNK_BYTES = 256 * 1024;
 
 /** Lines that end with a newline, in batches. A missing file has none; an incomplete last line is left out. */
 export async function* completeLines(path: string): AsyncGenerator<string[]> {
-  let file;
-  try {
-    file = await openForReading(path);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return;
-    throw error;
-  }
-  yield* completeLinesOf(file, path);
+  const file = await unlessMissing(openForReading(path));
+  if (file !== undefined) yield* completeLinesOf(file, path);
 }
 
 /** No line of the program is as long. Without a limit, a damaged file could take all memory. */
@@ -38,7 +32,10 @@ export async function* completeLinesOf(
     /** Bytes of a line whose end was not read yet. */
     let kept = 0;
     for (;;) {
-      if (kept > LONGEST_LINE) throw tooLong(path);
+      if (kept > LONGEST_LINE)
+        throw new CryptodlError('manifest-damaged', `${shownPath(path)} has a line of more than 64 MiB`, {
+          hint: 'restore the file from a copy; or move it away, and run the download again',
+        });
       if (kept === buffer.length) buffer = Buffer.concat([buffer], 2 * kept);
       // The call blocks, because it takes microseconds, and a round trip to the thread pool takes many times as long. Other work gets a turn before it.
       await nextTurn();
@@ -58,12 +55,6 @@ export async function* completeLinesOf(
   } finally {
     closeSync(file);
   }
-}
-
-function tooLong(path: string): CryptodlError {
-  return new CryptodlError('manifest-damaged', `${shownPath(path)} has a line of more than 64 MiB`, {
-    hint: 'restore the file from a copy; or move it away, and run the download again',
-  });
 }
 
 /** Each line is a text of its own: a kept part of one text with all lines would keep all of them in memory. */

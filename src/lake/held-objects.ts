@@ -162,7 +162,7 @@ export class HeldObjects {
   }
 
   /** The objects of each file, in period order. */
-  linesByFile(): Map<string, ObjectLine[]> {
+  linesByFile(): Map<string, [ObjectLine, ...ObjectLine[]]> {
     return grouped(this.lines(), ({ file }) => file);
   }
 

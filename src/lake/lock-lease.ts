@@ -5,10 +5,9 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, rm, stat, writeFile, lstat } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock, Timer } from '../model/clock.js';
-import { CryptodlError, errnoOf } from '../model/errors.js';
+import { CryptodlError, unlessMissing } from '../model/errors.js';
 import { thisProcess } from '../files/running-process.js';
 import type { RunningProcess } from '../files/running-process.js';
 import { fieldsOf, parseJson } from '../text/json.js';
@@ -29,14 +28,12 @@ export interface LeaseOptions {
 }
 
 export class Lease {
-  readonly #options: LeaseOptions;
   readonly #timer: Timer;
   #renewedAt: { readonly wall: number; readonly monotonic: number };
   #lost: CryptodlError | undefined;
 
   /** Begins the lease of a lock file that was just written. */
-  constructor(options: LeaseOptions) {
-    this.#options = options;
+  constructor(private readonly options: LeaseOptions) {
     this.#renewedAt = this.#time();
     this.#timer = options.clock.timer(HEARTBEAT_MS, () => void this.#beat(), { keepsAlive: false });
   }
@@ -66,7 +63,7 @@ export class Lease {
   async #renew(): Promise<void> {
     if (this.#lost !== undefined) return;
     const time = this.#time();
-    const holder = await touch(this.#options.path, this.#options.nonce);
+    const holder = await touch(this.options.path, this.options.nonce);
     if (holder === undefined) this.#renewedAt = time;
     else this.#lose(holder);
   }
@@ -75,7 +72,7 @@ export class Lease {
     // Two renewals may run at the same time.
     if (this.#lost !== undefined) return;
     this.end();
-    const { path, onLost } = this.#options;
+    const { path, onLost } = this.options;
     const why =
       holder === 'none'
         ? `${path} is gone or damaged`
@@ -87,20 +84,15 @@ export class Lease {
   }
 
   #time(): { wall: number; monotonic: number } {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     return { wall: clock.now(), monotonic: clock.monotonic() };
   }
 }
 
 /** Renews the lock file if its holder has this `nonce`; else resolves with its holder, `none` for a missing or damaged file. */
 async function touch(path: string, nonce: string): Promise<LockHolder | 'none' | undefined> {
-  let file: FileHandle;
-  try {
-    file = await open(path, constants.O_RDWR | constants.O_NOFOLLOW);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return 'none';
-    throw error;
-  }
+  const file = await unlessMissing(open(path, constants.O_RDWR | constants.O_NOFOLLOW));
+  if (file === undefined) return 'none';
   try {
     const text = await file.readFile('utf8');
     const holder = parseHolder(text);
@@ -155,20 +147,17 @@ export interface HolderFile {
 
 /** Reads a lock file; undefined when it does not exist. Does not wait for a pipe or follow a symbolic link. */
 export async function readHolderFile(path: string): Promise<HolderFile | undefined> {
+  const there = await unlessMissing(lstat(path));
+  if (there?.isFile() === false) return { holder: undefined, mtimeMs: there.mtimeMs };
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const file = there && (await unlessMissing(open(path, flags)));
+  if (file === undefined) return undefined;
   try {
-    const there = await lstat(path);
-    if (!there.isFile()) return { holder: undefined, mtimeMs: there.mtimeMs };
-    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-    try {
-      // The open file is used because NFS answers lstat(2) from a cache, but requests attributes from the server on open.
-      const { mtimeMs } = await file.stat();
-      return { holder: parseHolder(await file.readFile('utf8')), mtimeMs };
-    } finally {
-      await file.close();
-    }
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
+    // The open file is used because NFS answers lstat(2) from a cache, but requests attributes from the server on open.
+    const { mtimeMs } = await file.stat();
+    return { holder: parseHolder(await file.readFile('utf8')), mtimeMs };
+  } finally {
+    await file.close();
   }
 }
 
@@ -177,18 +166,12 @@ export function describeThisProcess(command: string, now: number): LockHolder {
   return { ...thisProcess(), command, startedAt: new Date(now).toISOString(), nonce: randomUUID() };
 }
 
-/** Undefined for invalid content. */
-function parseHolder(text: string): LockHolder | undefined {
-  const value = parseJson(text);
-  return isHolder(value) ? value : undefined;
-}
-
 const TEXTS = ['host', 'command', 'startedAt', 'bootId', 'processStart', 'pidNamespace', 'nonce'] as const;
 
-function isHolder(value: unknown): value is LockHolder {
-  const fields = fieldsOf(value);
-  const { pid } = fields;
-  return (
-    Number.isSafeInteger(pid) && Number(pid) > 0 && TEXTS.every((name) => typeof fields[name] === 'string')
-  );
+/** Undefined for invalid content. */
+function parseHolder(text: string): LockHolder | undefined {
+  const fields = fieldsOf(parseJson(text));
+  const isProcess = Number.isSafeInteger(fields['pid']) && Number(fields['pid']) > 0;
+  const isHolder = isProcess && TEXTS.every((name) => typeof fields[name] === 'string');
+  return isHolder ? (fields as unknown as LockHolder) : undefined;
 }

@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net';
 import { makeFolder } from '../files/disk.js';
 import { processState } from '../files/running-process.js';
 import type { Clock } from '../model/clock.js';
-import { CryptodlError, errnoOf } from '../model/errors.js';
+import { CryptodlError, unlessMissing } from '../model/errors.js';
 import { withClaim } from './lock-claim.js';
 import type { HolderFile, LockHolder } from './lock-lease.js';
 import {
@@ -86,12 +86,8 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
  */
 export async function refuseIfLocked(directory: string): Promise<void> {
   const path = join(directory, 'lock.json');
-  try {
-    if (await isSocketTaken(directory)) throw await socketHeldError(directory, path);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return;
-    throw error;
-  }
+  const isTaken = await unlessMissing(isSocketTaken(directory));
+  if (isTaken === true) throw await socketHeldError(directory, path);
   const file = await readHolderFile(path);
   if (file === undefined) return;
   await expiredHolder(file, describeThisProcess('', 0), () => fileSystemNow(directory));

@@ -1,7 +1,7 @@
 /** The place of the manifest of a series: `OUT/_manifests/<folder of the series>.jsonl`. */
 import { lstatSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { errnoOf } from '../model/errors.js';
+import { unlessMissing } from '../model/errors.js';
 import { backingOf } from '../files/backing.js';
 import { FOLDERS, seriesOfFolder } from './layout.js';
 import { checkedFolder, entryAt, openForReading } from '../files/path-checks.js';
@@ -33,12 +33,8 @@ export async function openManifest(
   await refuseLinks(root, path);
   // The facts of an entry need no descriptor, of which the process may have none left.
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
-  try {
-    return { file: await openForReading(path), path };
-  } catch (error) {
-    if (errnoOf(error) !== 'ENOENT') throw error;
-    return undefined;
-  }
+  const file = await unlessMissing(openForReading(path));
+  return file === undefined ? undefined : { file, path };
 }
 
 export async function hasManifest(seriesFolder: string): Promise<boolean> {

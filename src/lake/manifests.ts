@@ -14,7 +14,7 @@ const ABSENCES_PER_LINE = 16;
 
 interface Known {
   readonly manifest: Promise<Manifest>;
-  readonly timesForgotten: number | undefined;
+  readonly timesChanged: number | undefined;
   /** Its memory, in lines; 0 until it is read. */
   lines: number;
 }
@@ -25,21 +25,18 @@ interface Known {
  * manifest that was removed from memory is read again at most once per phase (plan, download).
  */
 export class Manifests {
-  readonly #archive: ObjectKeys;
-  readonly #mostLines: number;
   /** By folder, in the order of their last use. */
   readonly #known = new Map<string, Known>();
   #lines = 0;
 
-  constructor(archive: ObjectKeys, mostLines = MOST_LINES) {
-    this.#archive = archive;
-    this.#mostLines = mostLines;
-  }
+  constructor(
+    private readonly archive: ObjectKeys,
+    private readonly mostLines = MOST_LINES,
+  ) {}
 
   /** The manifest of a series; `append` changes the returned object. Rejects like `readManifest`. */
   of(seriesFolder: string): Promise<Manifest> {
-    if (this.#known.get(seriesFolder)?.timesForgotten !== timesForgotten(seriesFolder))
-      this.#evict(seriesFolder);
+    if (this.#known.get(seriesFolder)?.timesChanged !== timesChanged(seriesFolder)) this.#evict(seriesFolder);
     const known = this.#known.get(seriesFolder) ?? this.#read(seriesFolder);
     this.#known.delete(seriesFolder);
     this.#known.set(seriesFolder, known);
@@ -66,28 +63,9 @@ export class Manifests {
     this.#updateSize(seriesFolder, known, manifest);
   }
 
-  /**
-   * Call before the appended lines of a series are told: a lake in a bucket has them then. Rejects with `lake-conflict` if another writer
-   * has changed the series, and with the error of the bucket.
-   */
-  async published(seriesFolder: string): Promise<void> {
-    try {
-      if ((await backingOf(seriesFolder)?.published(seriesFolder)) === true) this.#evict(seriesFolder);
-    } catch (error) {
-      this.#evict(seriesFolder);
-      throw error;
-    }
-  }
-
-  /** Call after a `lake-conflict`: the manifest is read again. */
-  async reopen(seriesFolder: string): Promise<void> {
-    await backingOf(seriesFolder)?.reopenSeries(seriesFolder);
-    this.#evict(seriesFolder);
-  }
-
   #read(seriesFolder: string): Known {
-    const manifest = readManifest(seriesFolder, this.#archive);
-    const known: Known = { manifest, timesForgotten: timesForgotten(seriesFolder), lines: 0 };
+    const manifest = readManifest(seriesFolder, this.archive);
+    const known: Known = { manifest, timesChanged: timesChanged(seriesFolder), lines: 0 };
     manifest.then(
       (read) => {
         this.#updateSize(seriesFolder, known, read);
@@ -106,7 +84,7 @@ export class Manifests {
     this.#lines += lines - known.lines;
     known.lines = lines;
     for (const folder of this.#known.keys()) {
-      if (this.#lines <= this.#mostLines || this.#known.size === 1) break;
+      if (this.#lines <= this.mostLines || this.#known.size === 1) break;
       this.#evict(folder);
     }
   }
@@ -118,8 +96,8 @@ export class Manifests {
 }
 
 /** Undefined for a lake that is in no bucket. */
-function timesForgotten(seriesFolder: string): number | undefined {
-  return backingOf(seriesFolder)?.timesForgotten(seriesFolder);
+function timesChanged(seriesFolder: string): number | undefined {
+  return backingOf(seriesFolder)?.timesChanged(seriesFolder);
 }
 
 function sizeOf({ parquet, csv, zip, absences }: Manifest): number {

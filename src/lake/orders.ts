@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import * as v from 'valibot';
 import { readStateNow } from '../files/state-file.js';
 import { DAY_MS, dayOf, dayText, parseDay, UTC } from '../model/calendar.js';
-import { errnoOf, toCryptodlError } from '../model/errors.js';
+import { toCryptodlError, unlessMissing } from '../model/errors.js';
 import { SettingsSchema } from '../model/settings-schema.js';
 import type { Series } from '../model/task.js';
 import { parseJson } from '../text/json.js';
@@ -78,7 +78,8 @@ export async function readOrders(paths: Pick<LakePaths, 'folder'>): Promise<Foun
   const folder = await paths.folder(ORDERS_FOLDER);
   const names = await withoutOtherWriter(folder, async () => {
     await backingOf(folder)?.openFolders([folder]);
-    const found = (await entriesOf(folder)).filter((name) => name.endsWith('.json')).slice(0, MOST_ORDERS);
+    const entries = (await unlessMissing(readdir(folder))) ?? [];
+    const found = entries.filter((name) => name.endsWith('.json')).slice(0, MOST_ORDERS);
     await bringIn(...found.map((name) => join(folder, name)));
     return found;
   });
@@ -97,15 +98,6 @@ export async function readOrders(paths: Pick<LakePaths, 'folder'>): Promise<Foun
 /** Calls `act` again with the orders in the bucket after another writer has changed one. */
 function withoutOtherWriter<T>(folder: string, act: () => Promise<T>): Promise<T> {
   return withoutConflict(act, () => backingOf(folder)?.reopenFolder(folder));
-}
-
-async function entriesOf(folder: string): Promise<string[]> {
-  try {
-    return await readdir(folder);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return [];
-    throw error;
-  }
 }
 
 /** Undefined for anything but an order in a regular file. */

@@ -3,7 +3,7 @@
  * between leaves lines whose file is still the one before. Such lines do not count; the rows that were committed before stay readable.
  */
 import { join } from 'node:path';
-import { errnoOf } from '../model/errors.js';
+import { unlessMissing } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 import type { Format } from '../model/task.js';
 import { manifestPlace } from './manifest-place.js';
@@ -129,10 +129,5 @@ function pathOf(seriesFolder: string, { file, settings }: ObjectLine): string {
 }
 
 async function digestOf(path: string): Promise<string | undefined> {
-  try {
-    return (await fileFacts(path)).sha256;
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+  return (await unlessMissing(fileFacts(path)))?.sha256;
 }

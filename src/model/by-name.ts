@@ -1,8 +1,11 @@
 /** Values by a name: lists of items, and promises that are made once. */
 
 /** The items of each name, in their order. */
-export function grouped<Name, Item>(items: Iterable<Item>, nameOf: (item: Item) => Name): Map<Name, Item[]> {
-  const groups = new Map<Name, Item[]>();
+export function grouped<Name, Item>(
+  items: Iterable<Item>,
+  nameOf: (item: Item) => Name,
+): Map<Name, [Item, ...Item[]]> {
+  const groups = new Map<Name, [Item, ...Item[]]>();
   for (const item of items) {
     const name = nameOf(item);
     const group = groups.get(name);

@@ -180,6 +180,14 @@ export function errnoOf(error: unknown): string {
   return typeof code === 'string' ? code : 'unknown error';
 }
 
+/** Resolves with undefined if a call of the file system finds no file or folder. `codes`: further errors that mean the same to the caller. */
+export function unlessMissing<T>(call: Promise<T>, ...codes: readonly string[]): Promise<T | undefined> {
+  return call.catch((error: unknown) => {
+    if (!['ENOENT', ...codes].includes(errnoOf(error))) throw error;
+    return undefined;
+  });
+}
+
 /** Appends the path to the message of a system error. Errors on an open file do not name it. */
 export function withPath(error: unknown, path: string): unknown {
   if (error instanceof Error && 'errno' in error) error.message += ` '${path}'`;

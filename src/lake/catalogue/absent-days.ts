@@ -40,23 +40,23 @@ export interface SeriesFacts {
   readonly absences: Absences;
   /** First day of the dataset, and the day after its last. */
   readonly first?: number;
-  readonly end?: number;
+  readonly end?: number | undefined;
   /** The days of the first row, and after the last row, of the held objects. */
   readonly rows?: { readonly first: number; readonly end: number };
   /** The time of the first held row of the series, in seconds; NaN without one. */
   readonly firstRow?: number;
   /** First day of the current month, for datasets that are published by month. */
-  readonly currentMonth?: number;
+  readonly currentMonth?: number | undefined;
   /** The error codes of days that the last failure report names. */
   readonly reported?: ReadonlyMap<number, ErrorCode>;
   /** REST has the rows of all times, so its empty answers are evidence. */
-  readonly isWholeInRest?: true;
+  readonly isWholeInRest?: boolean;
   /** An order asks REST. What REST no longer keeps was there when it was ordered. */
-  readonly asksRest?: true;
+  readonly asksRest?: boolean;
   /** An order asks REST, or some held rows are from it: a late month of the archive says nothing about its days. */
-  readonly hasRest?: true;
+  readonly hasRest?: boolean;
   /** The first held rows are from REST. */
-  readonly isOfRest?: true;
+  readonly isOfRest?: boolean;
   /** Today as a day number. `not-published-yet` applies to a day only for a limited time. */
   readonly today?: number;
 }

@@ -3,6 +3,7 @@ import { legalTimeRange } from '../../convert/columns.js';
 import { bringIn } from '../../files/backing.js';
 import { dayOf, startOfDay } from '../../model/calendar.js';
 import { CryptodlError, toCryptodlError } from '../../model/errors.js';
+import { mapOrdered } from '../../model/in-order.js';
 import { seriesName } from '../../model/task.js';
 import type { Format, Series } from '../../model/task.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
@@ -10,7 +11,7 @@ import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { statesOf } from './day-states.js';
 import type { OrderedFormats, ReportedFailure, SeriesStates, StateTerms } from './day-states.js';
-import { faultOfSeries, FileDigests } from './file-digests.js';
+import { createDigestCheck, faultOfSeries } from './file-digests.js';
 import type { OrderedDays } from './ordered-series.js';
 import { readSeries, readSeriesFiles } from './read-series.js';
 import type { LakeFile, LeftOut } from './read-series.js';
@@ -74,15 +75,12 @@ const AT_ONCE = 32;
 
 /** Reads nothing yet. `root`: the absolute path of the lake. */
 export function openCatalogue(root: string, exchange: Exchange, signal: AbortSignal): Catalogue {
-  const digests = new FileDigests(root, signal);
+  const refuseDamaged = createDigestCheck(root, signal);
   return {
     root,
     series: async function* (selected) {
-      const all = [...selected];
-      for (let at = 0; at < all.length; at += AT_ONCE) {
-        const some = all.slice(at, at + AT_ONCE);
-        yield* (await Promise.all(some.map((one) => heldSeriesOf(root, exchange, one)))).flat();
-      }
+      for await (const held of mapOrdered(selected, AT_ONCE, (one) => heldSeriesOf(root, exchange, one)))
+        yield* held;
     },
     states: async function* (selected, terms) {
       const ofDataset = new Map<string, DatasetTerms>();
@@ -98,15 +96,14 @@ export function openCatalogue(root: string, exchange: Exchange, signal: AbortSig
     },
     relation: async (parts, range = {}) => {
       const [first] = parts;
-      const { market, dataset, interval } = first?.series ?? {};
-      const spec =
-        market === undefined || dataset === undefined ? undefined : findDataset(exchange, market, dataset);
-      if (market === undefined || dataset === undefined) return undefined;
+      if (first === undefined) return undefined;
+      const { market, dataset, interval } = first.series;
+      const spec = findDataset(exchange, market, dataset);
       if (spec === undefined) throw new RangeError(`${market} has no dataset ${dataset}`);
       const files = parts.flatMap((part) => filesOfRange(part, spec, range));
       if (files.length === 0) return undefined;
       await bringIn(...files.map(({ path }) => path));
-      await digests.refuseDamaged(files);
+      await refuseDamaged(files);
       const table = { market, dataset, hasInterval: interval !== undefined, files, spec };
       return { sql: withinRange(await uniqueRowsQuery(table, spec), files, spec, range), files };
     },

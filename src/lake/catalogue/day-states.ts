@@ -215,8 +215,7 @@ function factsOf(
   ordered?: OrderedDays,
 ): Omit<SeriesFacts, 'absences'> {
   if (spec === undefined) return {};
-  const firsts = spec.cadences.flatMap((cadence) => spec.spans[cadence]?.first?.from ?? -Infinity);
-  const first = Math.min(...firsts);
+  const firsts = spec.cadences.map((cadence) => spec.spans[cadence]?.first?.from ?? -Infinity);
   const cadences = cadencesOf(spec, interval, held.at(-1)?.facts.settings.cadence);
   const asksRest = (range?.hasRest ?? ordered?.hasRest) === true;
   const isInRest = asksRest || held.some(({ facts }) => isFromRest(facts));
@@ -225,15 +224,15 @@ function factsOf(
     : (endOfDataset(spec, cadences) ?? (spec.removed ? held.at(-1)?.to : undefined));
   const isMonthlyOnly = !isInRest && spec.cadences.length > 0 && !spec.cadences.includes('daily');
   return {
-    ...(Number.isFinite(first) ? { first } : {}),
-    ...(end === undefined ? {} : { end }),
+    first: firsts.length === 0 ? -Infinity : Math.min(...firsts),
+    end,
     today,
     ...rowsOf(held, spec),
-    ...(hasWholeHistory(spec) ? { isWholeInRest: true } : {}),
-    ...(isInRest ? { hasRest: isInRest } : {}),
-    ...(asksRest ? { asksRest } : {}),
-    ...(held[0] !== undefined && isFromRest(held[0].facts) ? { isOfRest: true } : {}),
-    ...(isMonthlyOnly ? { currentMonth: monthStart(monthOf(today)) } : {}),
+    isWholeInRest: hasWholeHistory(spec),
+    hasRest: isInRest,
+    asksRest,
+    isOfRest: held[0] !== undefined && isFromRest(held[0].facts),
+    currentMonth: isMonthlyOnly ? monthStart(monthOf(today)) : undefined,
   };
 }
 
@@ -392,20 +391,16 @@ function stateOf(reason: GapReason): LackState {
   return reason.startsWith('failed:') ? 'failed' : 'absent';
 }
 
+/** Neighbouring gaps are joined if these are equal. */
+const EQUAL = ['reason', 'evidence', 'isRestAsked', 'isOfMonth'] as const;
+
 function joined(gaps: readonly Gap[]): Gap[] {
   const all: Gap[] = [];
   for (const gap of gaps) {
     const last = all.at(-1);
-    const goesOn =
-      last !== undefined &&
-      last.to === gap.from &&
-      last.reason === gap.reason &&
-      last.evidence === gap.evidence &&
-      last.isRestAsked === gap.isRestAsked &&
-      last.isOfMonth === gap.isOfMonth &&
-      last.isLoose === undefined &&
-      gap.isLoose === undefined;
-    if (goesOn) all[all.length - 1] = { ...last, to: gap.to, amount: last.amount + gap.amount };
+    const isSame = last?.to === gap.from && EQUAL.every((name) => last[name] === gap[name]);
+    if (isSame && last.isLoose === undefined && gap.isLoose === undefined)
+      all[all.length - 1] = { ...last, to: gap.to, amount: last.amount + gap.amount };
     else all.push(gap);
   }
   return all;

@@ -3,6 +3,7 @@ import { isFileError } from '../../convert/duckdb.js';
 import { fileFacts } from '../../files/publish.js';
 import { memoized } from '../../model/by-name.js';
 import { CryptodlError, errnoOf } from '../../model/errors.js';
+import { mapOrdered } from '../../model/in-order.js';
 import { listText } from '../../model/units.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { lakeFlag, shownPath } from '../../text/printable.js';
@@ -46,31 +47,18 @@ const AT_ONCE = 16;
 /** Errors of one file. Others, for example too many open files, concern the run. */
 const FILE_ERRORS: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EIO']);
 
-/** The checks of one run. Each file is read once. */
-export class FileDigests {
-  readonly #root: string;
-  readonly #signal: AbortSignal;
-  readonly #once = memoized<boolean>();
-
-  constructor(root: string, signal: AbortSignal) {
-    this.#root = root;
-    this.#signal = signal;
-  }
-
-  /** Rejects with `UnreadableFile` if a file is missing, has other content or cannot be read, and when interrupted. */
-  async refuseDamaged(files: readonly LakeFile[]): Promise<void> {
-    for (let at = 0; at < files.length; at += AT_ONCE) {
-      const faults = await Promise.all(files.slice(at, at + AT_ONCE).map((file) => this.#faultOf(file)));
-      const fault = faults.find((text) => text !== undefined);
-      if (fault !== undefined) throw new UnreadableFile(fault);
-    }
-  }
-
-  async #faultOf(file: LakeFile): Promise<string | undefined> {
-    const name = shownPath(file.path);
-    const damaged = `${name} does not have the content that was committed; ${fetchAgainText(this.#root)}`;
+/** Returns the check of one run, which reads each file once. It rejects with `UnreadableFile` if a file is missing, has other content or cannot be read, and when interrupted. */
+export function createDigestCheck(
+  root: string,
+  signal: AbortSignal,
+): (files: readonly LakeFile[]) => Promise<void> {
+  const once = memoized<string>();
+  const faultOf = async ({ path, sha256 }: LakeFile): Promise<string | undefined> => {
+    const name = shownPath(path);
+    const damaged = `${name} does not have the content that was committed; ${fetchAgainText(root)}`;
     try {
-      return (await this.#isSound(file)) ? undefined : damaged;
+      const found = await once(`${path}\n${sha256}`, async () => (await fileFacts(path, signal)).sha256);
+      return found === sha256 ? undefined : damaged;
     } catch (error) {
       // A symbolic link, or an entry that is not a file.
       if (error instanceof CryptodlError && error.code === 'disk')
@@ -79,12 +67,9 @@ export class FileDigests {
       if (!FILE_ERRORS.has(code)) throw error;
       return code === 'ENOENT' ? damaged : `${name} cannot be read: ${reasonOf(code)}`;
     }
-  }
-
-  #isSound({ path, sha256 }: LakeFile): Promise<boolean> {
-    return this.#once(
-      `${path}\n${sha256}`,
-      async () => (await fileFacts(path, this.#signal)).sha256 === sha256,
-    );
-  }
+  };
+  return async (files) => {
+    for await (const fault of mapOrdered(files, AT_ONCE, faultOf))
+      if (fault !== undefined) throw new UnreadableFile(fault);
+  };
 }

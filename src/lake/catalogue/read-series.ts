@@ -108,68 +108,57 @@ export async function readSeriesFiles(
 }
 
 async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFiles> {
-  const { chosen, overlapping } = chooseFiles(manifest);
-  const sizes = await Promise.all(chosen.map(({ committed }) => fileSize(join(folder, committed.file))));
-  const isSound = ({ committed }: ChosenFile, at: number): boolean => sizes[at] === committed.fileBytes;
-  const files = chosen.filter(isSound).map(({ committed, ...facts }) => ({
-    ...facts,
-    path: join(folder, committed.file),
-    settings: committed.settings,
-    bytes: committed.fileBytes,
-    sha256: committed.fileSha256,
-  }));
+  const { chosen, overlapping } = chooseFiles(folder, manifest);
+  const sizes = await Promise.all(chosen.map(({ path }) => fileSize(path)));
+  const isSound = ({ bytes }: LakeFile, at: number): boolean => sizes[at] === bytes;
   const isEmpty = FORMATS.every((format) => manifest[format].size + manifest[format].dropped().length === 0);
   return {
     isEmpty,
-    files: files.sort((a, b) => a.days.from - b.days.from),
-    unsound: chosen
-      .filter((file, at) => !isSound(file, at))
-      .map(({ committed }) => join(folder, committed.file)),
-    overlapping: overlapping.map((file) => join(folder, file)),
+    files: chosen.filter(isSound).sort((a, b) => a.days.from - b.days.from),
+    unsound: chosen.filter((file, at) => !isSound(file, at)).map(({ path }) => path),
+    overlapping,
   };
 }
 
-interface ChosenFile extends Omit<LakeFile, 'path' | 'settings' | 'bytes' | 'sha256'> {
-  /** The line of the last commit. */
-  readonly committed: ObjectLine;
-}
-
 /** All Parquet files, then CSV files whose days no Parquet file has. */
-function chooseFiles({ parquet, csv }: Manifest): { chosen: ChosenFile[]; overlapping: string[] } {
-  const chosen = [...parquet.linesByFile()].flatMap(([file, lines]) => chosenFile(parquet, file, lines));
+function chooseFiles(folder: string, { parquet, csv }: Manifest) {
+  const chosen = [...parquet.linesByFile().values()].map((lines) => lakeFile(folder, parquet, lines));
   const days = new Set(parquet.lines().flatMap(daysOf));
   const overlapping: string[] = [];
   for (const [file, lines] of csv.linesByFile()) {
     const own = lines.flatMap(daysOf);
     const both = own.filter((day) => days.has(day)).length;
-    if (both === 0) chosen.push(...chosenFile(csv, file, lines));
-    else if (both < own.length) overlapping.push(file);
+    if (both === 0) chosen.push(lakeFile(folder, csv, lines));
+    else if (both < own.length) overlapping.push(join(folder, file));
   }
   return { chosen, overlapping };
 }
 
-function chosenFile(held: HeldObjects, file: string, lines: readonly ObjectLine[]): ChosenFile[] {
-  const committed = held.lastOfFile(file);
-  if (committed === undefined) return [];
+function lakeFile(
+  folder: string,
+  held: HeldObjects,
+  lines: readonly [ObjectLine, ...ObjectLine[]],
+): LakeFile {
+  const committed = held.lastOfFile(lines[0].file) ?? lines[0];
   const own = new Set(lines.flatMap(daysOf));
   const [from, to] = [Math.min(...own), Math.max(...own) + 1];
-  const missing = eachDay({ from, to }).filter((day) => !own.has(day));
-  return [
-    {
-      committed,
-      days: { from, to },
-      missing,
-      open: lines.filter((line) => line.open === true).flatMap(daysOf),
-      hasRest: lines.some(isFromRest),
-      rows: lines.reduce((sum, line) => sum + (line.rows ?? 0), 0),
-      mayRepeat: lines.some(({ idConflicts = 0, settings }) => idConflicts > 0 || settings.asPublished),
-      first: lines.flatMap((line) => line.first ?? []).sort()[0],
-      last: lines
-        .flatMap((line) => line.last ?? [])
-        .sort()
-        .at(-1),
-    },
-  ];
+  return {
+    path: join(folder, committed.file),
+    settings: committed.settings,
+    bytes: committed.fileBytes,
+    sha256: committed.fileSha256,
+    days: { from, to },
+    missing: eachDay({ from, to }).filter((day) => !own.has(day)),
+    open: lines.filter((line) => line.open === true).flatMap(daysOf),
+    hasRest: lines.some(isFromRest),
+    rows: lines.reduce((sum, line) => sum + (line.rows ?? 0), 0),
+    mayRepeat: lines.some(({ idConflicts = 0, settings }) => idConflicts > 0 || settings.asPublished),
+    first: lines.flatMap((line) => line.first ?? []).sort()[0],
+    last: lines
+      .flatMap((line) => line.last ?? [])
+      .sort()
+      .at(-1),
+  };
 }
 
 function daysOf({ cadence, period }: ObjectLine): number[] {

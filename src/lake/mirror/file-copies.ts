@@ -16,17 +16,14 @@ const MOST_BYTES = 10 * 1024 ** 3;
 const NAME = /^[0-9a-f]{64}$/;
 
 export class FileCopies {
-  readonly #folder: string;
-  readonly #address: string;
-  readonly #mostBytes: number;
   #addedBytes = 0;
 
   /** `address`: that of the lake. Several lakes may share a folder. */
-  constructor(folder: string, address: string, mostBytes = MOST_BYTES) {
-    this.#folder = folder;
-    this.#address = address;
-    this.#mostBytes = mostBytes;
-  }
+  constructor(
+    private readonly folder: string,
+    private readonly address: string,
+    private readonly mostBytes = MOST_BYTES,
+  ) {}
 
   /** Makes a link to the copy, or a copy of it, at a free path. Resolves with false without a copy. */
   async take(version: Version, path: string): Promise<boolean> {
@@ -46,11 +43,11 @@ export class FileCopies {
 
   /** Keeps a file. A failure is no error: the next command fetches the file again. */
   async keep(version: Version, path: string): Promise<void> {
-    if (this.#addedBytes + version.bytes > this.#mostBytes) return;
+    if (this.#addedBytes + version.bytes > this.mostBytes) return;
     this.#addedBytes += version.bytes;
-    const staged = tempPath(this.#folder, 'copy');
+    const staged = tempPath(this.folder, 'copy');
     try {
-      await makeTempFolder(this.#folder);
+      await makeTempFolder(this.folder);
       await linkOrCopy(path, staged);
       await rename(staged, this.#pathOf(version));
     } catch {
@@ -61,11 +58,11 @@ export class FileCopies {
   /** Removes the longest unused copies beyond the limit, if there is a new one. */
   async prune(): Promise<void> {
     if (this.#addedBytes === 0) return;
-    await removeLeftovers(this.#folder);
-    const names = (await readdir(this.#folder).catch(() => [])).filter((name) => NAME.test(name));
+    await removeLeftovers(this.folder);
+    const names = (await readdir(this.folder).catch(() => [])).filter((name) => NAME.test(name));
     const copies = await Promise.all(
       names.map(async (name) => {
-        const path = join(this.#folder, name);
+        const path = join(this.folder, name);
         const facts = await stat(path).catch(() => undefined);
         return { path, size: facts?.size ?? 0, used: facts?.atimeMs ?? 0 };
       }),
@@ -73,13 +70,13 @@ export class FileCopies {
     let bytes = 0;
     for (const { path, size } of copies.sort((one, other) => other.used - one.used)) {
       bytes += size;
-      if (bytes > this.#mostBytes) await rm(path).catch(() => undefined);
+      if (bytes > this.mostBytes) await rm(path).catch(() => undefined);
     }
   }
 
   #pathOf({ key, etag, bytes }: Version): string {
-    const text = JSON.stringify([this.#address, key, etag, bytes]);
-    return join(this.#folder, createHash('sha256').update(text).digest('hex'));
+    const text = JSON.stringify([this.address, key, etag, bytes]);
+    return join(this.folder, createHash('sha256').update(text).digest('hex'));
   }
 }
 

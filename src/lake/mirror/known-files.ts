@@ -8,7 +8,7 @@ import { makeFolder, makeFolderSync } from '../../files/disk.js';
 import { FOLDERS } from '../layout.js';
 import { manifestPlace } from '../manifest-place.js';
 import { entryNow, isPartitionFile } from '../../files/path-checks.js';
-import { CryptodlError, errnoOf } from '../../model/errors.js';
+import { CryptodlError, errnoOf, unlessMissing } from '../../model/errors.js';
 import type { BucketObject } from '../s3/bucket.js';
 
 export interface KnownFile {
@@ -34,8 +34,6 @@ const OF_KEY: ReadonlySet<string> = new Set([
 ]);
 
 export class KnownFiles {
-  readonly #root: string;
-  readonly #onLeftOut: (key: string) => void;
   readonly #folders = new Map<string, Map<string, KnownFile>>();
   /** Keys of files that were written here and are not published yet. */
   readonly #written = new Set<string>();
@@ -43,10 +41,10 @@ export class KnownFiles {
   readonly #removed = new Set<string>();
 
   /** `onLeftOut`: called with the key of an object that cannot be a file beside the other files of a lake. */
-  constructor(root: string, onLeftOut: (key: string) => void) {
-    this.#root = root;
-    this.#onLeftOut = onLeftOut;
-  }
+  constructor(
+    private readonly root: string,
+    private readonly onLeftOut: (key: string) => void,
+  ) {}
 
   get(key: string): KnownFile | undefined {
     return this.#folders.get(posix.dirname(key))?.get(posix.basename(key));
@@ -82,7 +80,7 @@ export class KnownFiles {
     if (!isExpected || this.#removed.has(key) || isTemporary(key) || this.#has(key)) return;
     throw new CryptodlError(
       'disk',
-      `another program has removed files of the mirror of the lake from ${dirname(this.#root)}, for example ${key}`,
+      `another program has removed files of the mirror of the lake from ${dirname(this.root)}, for example ${key}`,
       {
         hint: 'choose another --temp-dir, in which no program cleans up, and run the command again; the bucket keeps these files',
       },
@@ -103,11 +101,11 @@ export class KnownFiles {
   }
 
   keyOf(path: string): string {
-    return relative(this.#root, path).replaceAll(sep, '/');
+    return relative(this.root, path).replaceAll(sep, '/');
   }
 
   pathOf(key: string): string {
-    return join(this.#root, key);
+    return join(this.root, key);
   }
 
   manifestOf(folder: string): string {
@@ -225,7 +223,7 @@ export class KnownFiles {
   #leaveOut(key: string): void {
     if (this.get(key) !== undefined) rmSync(this.pathOf(key), { force: true });
     this.delete(key);
-    this.#onLeftOut(key);
+    this.onLeftOut(key);
   }
 }
 
@@ -269,10 +267,5 @@ function openNew(path: string): number {
 }
 
 async function entriesOf(path: string): Promise<Dirent[]> {
-  try {
-    return await readdir(path, { withFileTypes: true });
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) return [];
-    throw error;
-  }
+  return (await unlessMissing(readdir(path, { withFileTypes: true }), 'ENOTDIR')) ?? [];
 }

@@ -1,7 +1,7 @@
 /** Manifests as text: the folders of the zips that they name, and the union of two writers' lines. */
 import { readFile } from 'node:fs/promises';
 import { posix } from 'node:path';
-import { errnoOf } from '../../model/errors.js';
+import { unlessMissing } from '../../model/errors.js';
 import { isPlainKey } from '../../model/lake-address.js';
 import { fieldsOf, parseJson } from '../../text/json.js';
 
@@ -16,11 +16,8 @@ export async function zipFolders(manifestPath: string): Promise<string[]> {
 
 /** The files of the lines after the first `bytes` that have a text, as the lines name them. Empty without a manifest. */
 export async function filesOfLines(manifestPath: string, part: string, bytes = 0): Promise<string[]> {
-  const content = await readFile(manifestPath).catch((error: unknown) => {
-    if (['ENOENT', 'ENOTDIR', 'EISDIR'].includes(errnoOf(error))) return Buffer.alloc(0);
-    throw error;
-  });
-  const text = content.toString('utf8', bytes);
+  const content = await unlessMissing(readFile(manifestPath), 'ENOTDIR', 'EISDIR');
+  const text = content?.toString('utf8', bytes) ?? '';
   const lines = text.includes(part) ? text.split('\n').filter((line) => line.includes(part)) : [];
   return lines.flatMap((line) => {
     const { file } = fieldsOf(parseJson(line));

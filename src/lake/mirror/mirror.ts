@@ -49,7 +49,6 @@ const DOCUMENT_MAX_BYTES = 512 * 1024 * 1024;
 export class Mirror implements Backing {
   readonly root: string;
   readonly requests: FollowedRequests;
-  readonly #options: MirrorOptions;
   readonly #bucket: LakeBucket;
   readonly #known: KnownFiles;
   readonly #publisher: Publisher;
@@ -59,7 +58,6 @@ export class Mirror implements Backing {
   readonly #listed = new Set<string>();
   /** Folders that must be listed again, because another writer has changed them. */
   readonly #stale = new Set<string>();
-  readonly #timesForgotten = new Map<string, number>();
   /** Uses of each series that have begun. */
   readonly #uses = new Map<string, Set<Promise<unknown>>>();
   /** The beginnings of uses, and the changes that wait for the end of all uses, take turns. */
@@ -67,8 +65,7 @@ export class Mirror implements Backing {
   /** The manifests of a listed lake, in order. */
   #manifests: readonly string[] = [];
 
-  constructor(options: MirrorOptions) {
-    this.#options = options;
+  constructor(private readonly options: MirrorOptions) {
     this.#bucket = options.bucket;
     this.root = options.root;
     this.requests = options.requests;
@@ -104,8 +101,8 @@ export class Mirror implements Backing {
     });
   }
 
-  timesForgotten(seriesFolder: string): number {
-    return this.#timesForgotten.get(this.#known.keyOf(seriesFolder)) ?? 0;
+  timesChanged(seriesFolder: string): number {
+    return this.#publisher.timesChanged(this.#known.keyOf(seriesFolder));
   }
 
   async using<T>(seriesFolder: string, act: () => Promise<T>): Promise<T> {
@@ -143,7 +140,7 @@ export class Mirror implements Backing {
   }
 
   async openLake(folders: readonly string[]): Promise<void> {
-    const parts = (this.#options.parts ?? []).flatMap((part) => folders.map((folder) => join(folder, part)));
+    const parts = (this.options.parts ?? []).flatMap((part) => folders.map((folder) => join(folder, part)));
     await this.openFolders(parts);
     // A selection of nothing is explained by what the lake has.
     const isEmpty = parts.every((part) => this.#known.foldersBelow(this.#known.keyOf(part)).length === 0);
@@ -171,7 +168,7 @@ export class Mirror implements Backing {
     this.#known.refuseLost(key);
     if (known?.isStub !== true || !this.#known.isAsKnown(key)) return;
     // The newest version of a manifest is always right.
-    const isCompared = this.#options.comparesVersions && !key.startsWith(`${FOLDERS.manifests}/`);
+    const isCompared = this.options.comparesVersions && !key.startsWith(`${FOLDERS.manifests}/`);
     await this.#fetch(key, isCompared ? known.etag : undefined);
   }
 
@@ -198,7 +195,7 @@ export class Mirror implements Backing {
 
   /** Puts a small file, tries to replace it against each condition of a publication, and removes it in any case. */
   async tryOut(): Promise<BackingTrial> {
-    const { clock } = this.#options;
+    const { clock } = this.options;
     const bucket = this.#bucket;
     const key = `${FOLDERS.internal}/trial-${randomUUID()}`;
     const staged = this.#known.stagedPath();
@@ -220,14 +217,14 @@ export class Mirror implements Backing {
     await this.openSeries(seriesFolder);
     const folder = this.#known.keyOf(seriesFolder);
     const result = await this.#publisher.inTurn(folder, act);
-    if (!this.#options.isReadOnly) {
-      this.#options.onPublication?.();
+    if (!this.options.isReadOnly) {
+      this.options.onPublication?.();
       this.#publisher.begin(folder);
     }
     return result;
   }
 
-  published(seriesFolder: string): Promise<boolean> {
+  published(seriesFolder: string): Promise<void> {
     return this.#publisher.done(this.#known.keyOf(seriesFolder));
   }
 
@@ -238,8 +235,8 @@ export class Mirror implements Backing {
 
   /** Publishes like `Publisher.publishFolder`. `folder`: an absolute path. */
   async publishFolder(folder: string, isConditional = true): Promise<void> {
-    if (this.#options.isReadOnly) return;
-    this.#options.onPublication?.();
+    if (this.options.isReadOnly) return;
+    this.options.onPublication?.();
     await this.#publisher.publishFolder(this.#known.keyOf(folder) || '.', isConditional);
   }
 
@@ -284,7 +281,7 @@ export class Mirror implements Backing {
   async #fetch(key: string, etag?: string): Promise<void> {
     await this.#once.once(`fetch ${key}`, async () => {
       const staged = this.#known.stagedPath();
-      const copies = isDocument(key) ? undefined : this.#options.copies;
+      const copies = isDocument(key) ? undefined : this.options.copies;
       const listed = this.#known.get(key);
       if (listed !== undefined && (await copies?.take({ ...listed, key }, staged)) === true)
         return this.#known.place(staged, key, listed);
@@ -327,7 +324,7 @@ export class Mirror implements Backing {
     }
     this.#once.forget(`series ${folder}`);
     this.#stale.add(folder);
-    this.#timesForgotten.set(folder, (this.#timesForgotten.get(folder) ?? 0) + 1);
+    this.#publisher.countChange(folder);
   }
 
   #drop(key: string): void {

@@ -34,28 +34,20 @@ interface Snapshot {
 }
 
 export class Publisher {
-  readonly #bucket: LakeBucket;
-  readonly #known: KnownFiles;
-  readonly #forget: (folder: string, conflicts: readonly string[]) => Promise<void>;
   /** The changes of each manifest take turns. The name is the folder of the series. */
   readonly inTurn = createSerializer();
   /** The last publication of each series. */
   readonly #last = new Map<string, Promise<void>>();
   /** Series whose last publication has not begun. */
   readonly #waiting = new Set<string>();
-  /** Series whose manifest has got lines of another writer. */
-  readonly #joined = new Set<string>();
+  readonly #timesChanged = new Map<string, number>();
 
   /** `forget`: drops what is known about a series, also the files in conflict, of which the last one is the manifest. */
   constructor(
-    bucket: LakeBucket,
-    known: KnownFiles,
-    forget: (folder: string, conflicts: readonly string[]) => Promise<void>,
-  ) {
-    this.#bucket = bucket;
-    this.#known = known;
-    this.#forget = forget;
-  }
+    private readonly bucket: LakeBucket,
+    private readonly known: KnownFiles,
+    private readonly forget: (folder: string, conflicts: readonly string[]) => Promise<void>,
+  ) {}
 
   /** Publishes a series, after the publication that runs. Changes that come before it begins are published together. */
   begin(folder: string): void {
@@ -79,15 +71,22 @@ export class Publisher {
     await this.#publishSeries(folder);
   }
 
-  /** Resolves when the changes before this call are published; with true if the manifest has got lines of another writer since the last call. */
-  async done(folder: string): Promise<boolean> {
+  timesChanged(folder: string): number {
+    return this.#timesChanged.get(folder) ?? 0;
+  }
+
+  countChange(folder: string): void {
+    this.#timesChanged.set(folder, this.timesChanged(folder) + 1);
+  }
+
+  /** Resolves when the changes before this call are published. */
+  async done(folder: string): Promise<void> {
     const last = this.#last.get(folder);
     try {
       await last;
     } finally {
       if (this.#last.get(folder) === last) this.#last.delete(folder);
     }
-    return this.#joined.delete(folder);
   }
 
   /** Resolves when the publications of a series so far have ended, with or without an error. */
@@ -114,7 +113,7 @@ export class Publisher {
    * the manifest.
    */
   async #publishSeries(folder: string): Promise<void> {
-    const series: PublishedSeries = { folder, manifest: this.#known.manifestOf(folder), conflicts: [] };
+    const series: PublishedSeries = { folder, manifest: this.known.manifestOf(folder), conflicts: [] };
     const published = new Set<string>();
     try {
       for (let attempt = 1; ; attempt += 1) {
@@ -123,16 +122,15 @@ export class Publisher {
         try {
           if (await this.#publishSnapshot(series, snapshot, attempt)) break;
           await this.#joinLines(series, [...published, ...snapshot.gone]);
-          this.#joined.add(folder);
         } finally {
           await rm(snapshot.staged, { force: true });
         }
       }
     } catch (error) {
-      if (isConflict(error)) await this.#forget(folder, [...series.conflicts, series.manifest]);
+      if (isConflict(error)) await this.forget(folder, [...series.conflicts, series.manifest]);
       throw error;
     }
-    for (const key of published) this.#known.toStub(key);
+    for (const key of published) this.known.toStub(key);
   }
 
   /** Resolves with false if another writer has changed the manifest; at the last attempt, rejects with `lake-conflict`. */
@@ -144,7 +142,7 @@ export class Publisher {
     // Some commit of the manifest replaces them.
     const replaced = new Set(await filesOfLines(staged, '"fileBefore"'));
     const isReplaced = (key: string): boolean =>
-      this.#known.get(key) !== undefined && replaced.has(nameInLines(key, folder));
+      this.known.get(key) !== undefined && replaced.has(nameInLines(key, folder));
     // Chosen before the puts, because they make files known.
     const replacing = new Set(changed.filter((key) => withZip(key).some(isReplaced)));
     const put = (key: string): Promise<void> =>
@@ -157,7 +155,7 @@ export class Publisher {
       AT_ONCE,
       put,
     );
-    const isChanged = stamp !== undefined && stamp !== this.#known.get(manifest)?.stamp;
+    const isChanged = stamp !== undefined && stamp !== this.known.get(manifest)?.stamp;
     try {
       if (isChanged) await this.#putFile(manifest, staged, stamp);
     } catch (error) {
@@ -170,13 +168,13 @@ export class Publisher {
   }
 
   async #snapshot({ manifest, folder }: PublishedSeries): Promise<Snapshot> {
-    const staged = this.#known.stagedPath();
-    this.#known.refuseLost(manifest);
-    const stamp = this.#known.stampOf(manifest);
-    if (stamp !== undefined) await copyFile(this.#known.pathOf(manifest), staged);
+    const staged = this.known.stagedPath();
+    this.known.refuseLost(manifest);
+    const stamp = this.known.stampOf(manifest);
+    if (stamp !== undefined) await copyFile(this.known.pathOf(manifest), staged);
     const folders = [folder, ...(await zipFolders(staged))];
-    const changed = await this.#known.changedIn(folders);
-    return { staged, stamp, folders, changed, gone: await this.#known.goneIn(folders) };
+    const changed = await this.known.changedIn(folders);
+    return { staged, stamp, folders, changed, gone: await this.known.goneIn(folders) };
   }
 
   /**
@@ -184,26 +182,26 @@ export class Publisher {
    * writer has changed one of these files; otherwise they are replaced. Rejects with `disk`, and changes nothing, if a file is lost.
    */
   async publishFolder(folder: string, isConditional = true): Promise<void> {
-    const folders = folder === '.' ? ['.'] : await this.#known.allFoldersBelow(folder);
-    const changed = await this.#known.changedIn(folders);
-    const gone = await this.#known.goneIn(folders);
+    const folders = folder === '.' ? ['.'] : await this.known.allFoldersBelow(folder);
+    const changed = await this.known.changedIn(folders);
+    const gone = await this.known.goneIn(folders);
     await inParallel(changed, AT_ONCE, (key) => this.#put(key, isConditional));
     await inParallel(gone, AT_ONCE, (key) => this.#remove(key));
   }
 
   /** Does nothing for a file that was removed on purpose. `isConditional`: puts it only in place of the known version. */
   async #put(key: string, isConditional = true): Promise<void> {
-    this.#known.refuseLost(key);
-    const stamp = this.#known.stampOf(key);
-    if (stamp !== undefined) await this.#putFile(key, this.#known.pathOf(key), stamp, isConditional);
+    this.known.refuseLost(key);
+    const stamp = this.known.stampOf(key);
+    if (stamp !== undefined) await this.#putFile(key, this.known.pathOf(key), stamp, isConditional);
   }
 
   /** Puts the file at `path`, which has the bytes that the file of the key had with this stamp. */
   async #putFile(key: string, path: string, stamp: string, isConditional = true): Promise<void> {
-    const replaces = this.#known.get(key)?.etag ?? null;
-    const { etag } = await this.#bucket.put(key, path, isConditional ? replaces : undefined);
+    const replaces = this.known.get(key)?.etag ?? null;
+    const { etag } = await this.bucket.put(key, path, isConditional ? replaces : undefined);
     const { size } = await stat(path);
-    this.#known.set(key, { etag, bytes: size, stamp, isStub: false });
+    this.known.set(key, { etag, bytes: size, stamp, isStub: false });
   }
 
   /**
@@ -212,24 +210,25 @@ export class Publisher {
    */
   async #joinLines({ manifest, folder }: PublishedSeries, keys: readonly string[]): Promise<void> {
     const changed = new Set(keys.map((key) => nameInLines(key, folder)));
-    const staged = this.#known.stagedPath();
+    const staged = this.known.stagedPath();
     try {
-      const found = await this.#bucket.get(manifest, staged);
+      const found = await this.bucket.get(manifest, staged);
       await this.inTurn(folder, async () => {
         const remote = found === undefined ? undefined : await readFile(staged);
-        const local = await readFile(this.#known.pathOf(manifest));
-        const { bytes = 0 } = this.#known.get(manifest) ?? {};
+        const local = await readFile(this.known.pathOf(manifest));
+        const { bytes = 0 } = this.known.get(manifest) ?? {};
         const joined = remote === undefined ? undefined : joinManifests(local, remote, bytes, changed);
         if (joined === undefined || found === undefined)
           throw new CryptodlError(
             'lake-conflict',
-            `${this.#bucket.address}/${manifest} has other lines of another writer about the same data`,
+            `${this.bucket.address}/${manifest} has other lines of another writer about the same data`,
             { hint: 'try again; let only one run at a time write a series' },
           );
         await writeFile(staged, joined);
-        await rename(staged, this.#known.pathOf(manifest));
+        await rename(staged, this.known.pathOf(manifest));
         // The stamp is that of no file: the joined manifest counts as changed.
-        this.#known.set(manifest, { etag: found.etag, bytes: found.bytes, stamp: '', isStub: false });
+        this.known.set(manifest, { etag: found.etag, bytes: found.bytes, stamp: '', isStub: false });
+        this.countChange(folder);
       });
     } finally {
       await rm(staged, { force: true });
@@ -245,17 +244,17 @@ export class Publisher {
 
   /** Removes the known version of a file. Not all servers have a condition for this, so the versions are compared first. */
   async #remove(key: string): Promise<void> {
-    const etag = this.#known.get(key)?.etag;
-    if (await this.#compare(key)) await this.#bucket.remove(key, etag);
-    this.#known.delete(key);
+    const etag = this.known.get(key)?.etag;
+    if (await this.#compare(key)) await this.bucket.remove(key, etag);
+    this.known.delete(key);
   }
 
   /** Resolves with false if the bucket does not have the file. Rejects with `lake-conflict` if it has another version than the known one. */
   async #compare(key: string): Promise<boolean> {
-    const there = await this.#bucket.head(key);
+    const there = await this.bucket.head(key);
     if (there === undefined) return false;
-    if (there.etag === this.#known.get(key)?.etag) return true;
-    throw changedElsewhere(`${this.#bucket.address}/${key}`, there);
+    if (there.etag === this.known.get(key)?.etag) return true;
+    throw changedElsewhere(`${this.bucket.address}/${key}`, there);
   }
 }
 

@@ -9,12 +9,6 @@ import type { LakeBucket } from '../s3/bucket.js';
 import { sha256Of } from '../s3/bucket.js';
 import { isLabel } from '../../text/label.js';
 
-export interface ListedObject {
-  readonly key: string;
-  readonly etag?: string | undefined;
-  readonly bytes?: number | undefined;
-}
-
 const Digest = v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/));
 const Label = v.pipe(v.string(), v.check(isLabel));
 
@@ -30,6 +24,7 @@ const ZipRecord = v.object({
 export type ZipRecord = Readonly<v.InferOutput<typeof ZipRecord>>;
 
 const Listed = v.object({ key: v.string(), etag: v.optional(v.string()), bytes: v.optional(v.number()) });
+export type ListedObject = Readonly<v.InferOutput<typeof Listed>>;
 const Document = v.union([
   v.object({ listed: Listed, absent: v.literal(true) }),
   v.object({ listed: Listed, ...ZipRecord.entries }),
@@ -39,33 +34,31 @@ const Document = v.union([
 const NAME = /\/[0-9a-f]{32}\.zip$/;
 
 export class StagedZips {
-  readonly #bucket: LakeBucket;
-  readonly #folder: string;
   readonly #keys = new Set<string>();
 
-  private constructor(bucket: LakeBucket, folder: string) {
-    this.#bucket = bucket;
-    this.#folder = folder;
-  }
+  private constructor(
+    private readonly bucket: LakeBucket,
+    private readonly folder: string,
+  ) {}
 
   /** Sends one request for a usual job. `job`: its name. */
   static async open(bucket: LakeBucket, job: string): Promise<StagedZips> {
     const staged = new StagedZips(bucket, `${STAGED_ZIPS}/${digest(job)}`);
-    for await (const { key } of bucket.list(`${staged.#folder}/`)) if (NAME.test(key)) staged.#keys.add(key);
+    for await (const { key } of bucket.list(`${staged.folder}/`)) if (NAME.test(key)) staged.#keys.add(key);
     return staged;
   }
 
   /** The record of a zip that is there for this version of the object; `absent` if the archive did not have it. The bytes of the zip are not compared yet. */
   async find(object: ListedObject): Promise<ZipRecord | 'absent' | undefined> {
     const key = this.#keyOf(object);
-    const found = this.#keys.has(key) ? await this.#bucket.head(key) : undefined;
+    const found = this.#keys.has(key) ? await this.bucket.head(key) : undefined;
     const record = recordIn(found?.note, object);
     return record === 'absent' || record?.bytes === found?.bytes ? record : undefined;
   }
 
   /** Writes a zip to a file. False: the bucket does not have it, or has other bytes. */
   async take(object: ListedObject, { bytes, sha256 }: ZipRecord, path: string): Promise<boolean> {
-    const found = await this.#bucket.get(this.#keyOf(object), path, { compares: true });
+    const found = await this.bucket.get(this.#keyOf(object), path, { compares: true });
     if (found?.bytes !== bytes) return false;
     return (await sha256Of(path)) === sha256;
   }
@@ -78,7 +71,7 @@ export class StagedZips {
   ): Promise<void> {
     const staged = this.#keyOf({ key });
     const note = JSON.stringify({ listed: { key, etag, bytes }, ...record });
-    await this.#bucket.put(staged, path, undefined, note);
+    await this.bucket.put(staged, path, undefined, note);
     this.#keys.add(staged);
   }
 
@@ -86,13 +79,13 @@ export class StagedZips {
   async remove(objects?: readonly string[]): Promise<void> {
     const keys = objects?.map((key) => this.#keyOf({ key })) ?? [...this.#keys].toSorted();
     for (const key of keys) {
-      if (this.#keys.has(key)) await this.#bucket.remove(key);
+      if (this.#keys.has(key)) await this.bucket.remove(key);
       this.#keys.delete(key);
     }
   }
 
   #keyOf({ key }: ListedObject): string {
-    return `${this.#folder}/${digest(key)}.zip`;
+    return `${this.folder}/${digest(key)}.zip`;
   }
 }
 

@@ -11,7 +11,7 @@ import { byKey } from '../../exchange/keys.js';
 import { parseListing } from '../../exchange/s3-listing.js';
 import type { ListingPage } from '../../exchange/exchange.js';
 import { refuseError, S3Access, statusOf } from './client.js';
-import type { Client, ClientOptions, Sdk, Transfer } from './client.js';
+import type { Client, ClientOptions, Transfer } from './client.js';
 
 export interface BucketObject {
   /** Relative to the folder of the lake, with `/`. */
@@ -141,14 +141,13 @@ export class LakeBucket {
     };
     const transfer = { spoolPath: path, check, ...(maxBytes === undefined ? {} : { maxBytes }) };
     const target = this.#target(key);
-    const answer = await this.#answer(
-      (client, { GetObjectCommand }, options) => client.send(new GetObjectCommand(target), options),
-      transfer,
-    ).catch((error: unknown) => {
-      if (error instanceof CryptodlError && error.code === 'length-mismatch')
-        throw error.with({ message: `${this.address}/${key}: ${error.message}` });
-      throw error;
-    });
+    const answer = await this.#answer((client, options) => client.getObject(target, options), transfer).catch(
+      (error: unknown) => {
+        if (error instanceof CryptodlError && error.code === 'length-mismatch')
+          throw error.with({ message: `${this.address}/${key}: ${error.message}` });
+        throw error;
+      },
+    );
     const { status, body } = answer;
     if (status !== 200) await rm(path, { force: true });
     else if (body.kind === 'memory') await writeFile(path, body.bytes);
@@ -157,9 +156,7 @@ export class LakeBucket {
 
   async head(key: string): Promise<BucketObject | undefined> {
     const target = this.#target(key);
-    const answer = await this.#answer((client, { HeadObjectCommand }, options) =>
-      client.send(new HeadObjectCommand(target), options),
-    );
+    const answer = await this.#answer((client, options) => client.headObject(target, options));
     if (answer.status !== 200) return undefined;
     const length = answer.headers['content-length'] ?? '';
     if (!/^\d{1,15}$/.test(length))
@@ -184,10 +181,7 @@ export class LakeBucket {
 
   async #remove(key: string, condition: { readonly IfMatch?: string }): Promise<number> {
     const target = { ...this.#target(key), ...condition };
-    const { status } = await this.#answer((client, { DeleteObjectCommand }, options) =>
-      client.send(new DeleteObjectCommand(target), options),
-    );
-    return status;
+    return (await this.#answer((client, options) => client.deleteObject(target, options))).status;
   }
 
   /**
@@ -309,15 +303,16 @@ export class LakeBucket {
       EncodingType: 'url',
       ...(token === '' ? {} : { ContinuationToken: token }),
     } as const;
-    const { headers, status } = await this.#answer(
-      (client, { ListObjectsV2Command }, options) => client.send(new ListObjectsV2Command(target), options),
-      {
-        // The SDK takes a cut document for a complete one.
-        check: (answer) => {
-          refuseError(answer);
-          if (answer.status === 200 && answer.body.kind === 'memory') page = this.#listed(answer.body.bytes);
-        },
+    const transfer: Transfer = {
+      // The SDK takes a cut document for a complete one.
+      check: (answer) => {
+        refuseError(answer);
+        if (answer.status === 200 && answer.body.kind === 'memory') page = this.#listed(answer.body.bytes);
       },
+    };
+    const { headers, status } = await this.#answer(
+      (client, options) => client.listObjectsV2(target, options),
+      transfer,
     );
     if (page !== undefined) return { page, date: headers['date'] };
     throw new CryptodlError(
@@ -329,7 +324,7 @@ export class LakeBucket {
 
   /** The answer to a command, also with 404, 412 or 501. */
   async #answer(
-    act: (client: Client, sdk: Sdk, transfer: Transfer) => Promise<unknown>,
+    act: (client: Client, transfer: Transfer) => Promise<unknown>,
     transfer: Transfer = {},
   ): Promise<FetchResponse> {
     let answer: FetchResponse | undefined;
@@ -337,7 +332,7 @@ export class LakeBucket {
       answer = given;
     };
     await this.#client
-      .call((client, sdk) => act(client, sdk, { ...transfer, onAnswer }))
+      .call((client) => act(client, { ...transfer, onAnswer }))
       .catch((error: unknown) => {
         if (statusOf(error) === undefined) throw error;
       });

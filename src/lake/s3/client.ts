@@ -1,7 +1,7 @@
 /** The owner of the SDK of AWS, two optional packages: loads them on first use, and makes the client for one bucket, with its server, region and credentials. */
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { S3Client } from '@aws-sdk/client-s3';
+import type { S3 } from '@aws-sdk/client-s3';
 import type { FetchRequest, FetchResponse, Layer } from '../../model/fetch.js';
 import type { RequestCounts } from '../../http/request-counts.js';
 import { createStack } from '../../http/stack.js';
@@ -14,8 +14,8 @@ import { loadOptional } from '../../model/optional-package.js';
 import { durationText } from '../../model/units.js';
 import { CREDENTIALS, errorName, hideIn, HINTS, readRefusals } from './refusals.js';
 
-export type Sdk = Awaited<ReturnType<typeof loadSdk>>;
-export type Client = S3Client;
+type Sdk = Awaited<ReturnType<typeof loadSdk>>;
+export type Client = S3;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -135,7 +135,7 @@ export class S3Access {
     const config = {
       ...endpoint,
       ...(credentials === undefined ? {} : { credentials }),
-      region: (this.#region ??= await new sdk.S3Client({}).config.region().catch(() => DEFAULT_REGION)),
+      region: (this.#region ??= await new sdk.S3({}).config.region().catch(() => DEFAULT_REGION)),
       requestHandler: { handle: this.#handle.bind(this) },
       // The layers repeat requests.
       maxAttempts: 1,
@@ -146,7 +146,7 @@ export class S3Access {
       // Other programs renew the keys in the files of AWS.
       ignoreCache: true,
     } as const;
-    const client = new sdk.S3Client(config);
+    const client = new sdk.S3(config);
     // The SDK reads the endpoint of a profile at the first request. Few servers but AWS have the bucket in the name of the host.
     Object.defineProperty(client.config, 'forcePathStyle', { get: () => client.config.isCustomEndpoint });
     await this.#checkCredentials(client);

@@ -127,6 +127,7 @@ function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: 
   const at = new Date(context.clock.now()).toISOString();
   const { existing, dead, lost } = commitment;
   const removed = new Set([...dead, ...lost.map(({ file }) => file)]);
+  const spec = findDataset(context.exchange, plan.series.market, plan.series.dataset);
   const lines: ManifestLine[] = [
     ...linesOfRemoved(existing.objects, removed, at),
     ...lost.map((line) => droppedLine(line, plan.settings.format, at)),
@@ -139,10 +140,14 @@ function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: 
       const { expectedRows: _, ...ofObject } = written;
       const inFile = { file, fileBytes: facts.bytes, fileSha256: facts.sha256, fileRows: result.rows };
       const replaces = replacedRevision(existing.objects, received);
+      // Daily objects may have days that the monthly object lacks. A later run then requests these days.
+      const mayHaveMoreDays =
+        hasDays(spec, plan, received.object) &&
+        daysWithin(received.object.period, written.gaps, context.exchange).length > 0;
       lines.push({
         ...objectLine(received, plan, at, context.tool),
         ...(replaces === undefined ? {} : { replaces }),
-        ...(mayHaveMoreDays(context, plan, received, written.gaps) ? { daysPending: true } : {}),
+        ...(mayHaveMoreDays ? { daysPending: true } : {}),
         ...ofObject,
         ...inFile,
         ...(fileBefore === undefined ? {} : { fileBefore }),
@@ -150,19 +155,6 @@ function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: 
     }
   }
   return lines;
-}
-
-/** Whether daily objects may have days that the monthly object lacks. A later run then requests these days. */
-function mayHaveMoreDays(
-  context: WriterContext,
-  plan: PartitionPlan,
-  { object }: ReceivedObject,
-  gaps: ObjectLine['gaps'],
-): boolean {
-  return (
-    hasDays(findDataset(context.exchange, plan.series.market, plan.series.dataset), plan, object) &&
-    daysWithin(object.period, gaps, context.exchange).length > 0
-  );
 }
 
 export function droppedLine({ key }: ObjectLine, format: Format, at: string): DroppedLine {

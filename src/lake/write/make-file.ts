@@ -109,7 +109,7 @@ async function convertPart(
     targetPath: inputs.staged,
     memoryCsvBytes: MEMORY_CSV_BYTES,
     failed: new Map(),
-    metadata: (written) => metadataOf(context, plan, spec, inputs.label, kept, written),
+    metadata: (written) => metadataOf(context, plan, inputs, written),
   });
 }
 
@@ -137,15 +137,14 @@ async function readBack(plan: PartitionPlan, staged: string, result: ConversionR
 }
 
 function metadataOf(
-  { tool, exchange }: Pick<WriterContext, 'tool' | 'exchange'>,
-  { series, settings }: PartitionPlan,
-  spec: DatasetSpec,
-  label: string,
-  kept: readonly ObjectLine[],
+  context: WriterContext,
+  plan: PartitionPlan,
+  { label, existing }: Inputs,
   written: readonly ReceivedObject[],
 ): FileMetadata {
+  const { series, settings } = plan;
   const facts = [
-    ...kept,
+    ...existing.kept,
     ...written.map(({ object, zipBytes, ...received }) => ({
       ...received,
       key: object.key,
@@ -158,7 +157,7 @@ function metadataOf(
   });
   const isRest = objects.map(isFromRest);
   return fileMetadata(
-    { exchange, tool, series, spec, settings, label },
+    { ...context, series, spec: datasetSpec(context, plan), settings, label },
     {
       entry: { objects: objects.sort((a, b) => (a.key < b.key ? -1 : 1)) },
       hasArchive: isRest.includes(false),

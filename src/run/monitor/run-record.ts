@@ -10,7 +10,7 @@ import { backingOf, bringIn } from '../../files/backing.js';
 import { FOLDERS } from '../../lake/layout.js';
 import type { LakePaths } from '../../lake/layout.js';
 import { publishText, removeFile } from '../../files/publish.js';
-import { CryptodlError, errnoOf } from '../../model/errors.js';
+import { CryptodlError, unlessMissing } from '../../model/errors.js';
 import { OUTCOME_KINDS } from '../../model/outcome.js';
 import { listText } from '../../model/units.js';
 import type { RunSummary } from '../report/run-summary.js';
@@ -185,12 +185,8 @@ async function prune(folder: string): Promise<void> {
 
 /** Oldest first. */
 async function namesOf(folder: string, form: RegExp): Promise<string[]> {
-  try {
-    return (await readdir(folder)).filter((name) => form.test(name)).sort();
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return [];
-    throw error;
-  }
+  const names = (await unlessMissing(readdir(folder))) ?? [];
+  return names.filter((name) => form.test(name)).sort();
 }
 
 /** Reads the newest records, oldest first. `warning`: a text about the files that are no records. Rejects with `disk` for a link in the path of their folder, and with errors of the system. */

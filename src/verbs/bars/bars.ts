@@ -300,7 +300,7 @@ async function makeMonths(
     made.push(month.label);
     addAmounts(sums, { days: month.days.length, ...figures });
   }
-  await lake.manifests.published(target.folder);
+  await backingOf(target.folder)?.published(target.folder);
   const read = join(paths.root, seriesFolder(exchange.name, series));
   backingOf(read)?.release([read, target.folder]);
   const result = { ...sums, months: made };

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { FileDigests, UnreadableFile } from '../../../src/lake/catalogue/file-digests.js';
+import { createDigestCheck, UnreadableFile } from '../../../src/lake/catalogue/file-digests.js';
 import type { LakeFile } from '../../../src/lake/catalogue/read-series.js';
 import { SETTINGS } from '../../helpers/conversion.js';
 import { scratchFolder } from '../../helpers/folders.js';
@@ -33,10 +33,9 @@ describe('a file of the lake', () => {
   writeFileSync(join(scratch, 'other'), 'rowz');
   symlinkSync(join(scratch, 'sound'), join(scratch, 'link'));
   mkdirSync(join(scratch, 'folder'));
+  const refuseDamaged = createDigestCheck(scratch, new AbortController().signal);
   const refused = (...names: readonly string[]): Promise<unknown> =>
-    new FileDigests(scratch, new AbortController().signal)
-      .refuseDamaged(names.map((name) => fileOf(name, 'rows')))
-      .catch((error: unknown) => error);
+    refuseDamaged(names.map((name) => fileOf(name, 'rows'))).catch((error: unknown) => error);
 
   it('with its committed content is read', async () => {
     expect(await refused('sound', 'sound')).toBeUndefined();

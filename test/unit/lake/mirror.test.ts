@@ -235,10 +235,10 @@ describe('a mirror', () => {
       return nothing();
     });
     await systemClock.sleep(20);
-    expect([mirror.timesForgotten(folder), readFileSync(path, 'utf8')]).toEqual([0, 'from the bucket']);
+    expect([mirror.timesChanged(folder), readFileSync(path, 'utf8')]).toEqual([0, 'from the bucket']);
     await end();
     await Promise.all([first, forgotten, next]);
-    expect([mirror.timesForgotten(folder), ...read]).toEqual([1, 'from the bucket', 'forgotten']);
+    expect([mirror.timesChanged(folder), ...read]).toEqual([1, 'from the bucket', 'forgotten']);
   });
 
   it('leaves out objects that cannot be files, with one warning', async () => {
