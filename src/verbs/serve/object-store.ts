@@ -139,9 +139,8 @@ export async function etagOf(object: StoredObject, digests: DigestCache): Promis
     return `"${createHash('md5').update(identity).digest('hex')}-${parts}"`;
   }
   if (!object.virtual) return `"${await digests.digest('md5', object)}"`;
-  return `"${createHash('md5')
-    .update(await sidecarText(object, digests))
-    .digest('hex')}"`;
+  const sidecar = createHash('md5').update(await sidecarText(object, digests));
+  return `"${sidecar.digest('hex')}"`;
 }
 
 /** Content of the sidecar of a file, in the text format of `sha256sum`. */
