@@ -167,9 +167,6 @@ const LONG_FUNCTIONS: readonly string[] = [
   'run/session/http-session.ts openStack',
   'run/session/session.ts openSession',
   'run/verify/select-repairs.ts selectRepairs',
-  'verbs/queue/process-job.ts processJob',
-  'verbs/queue/worker.ts work',
-  'verbs/report/report.ts report',
 ];
 const LONGEST_FUNCTION = 50;
 
