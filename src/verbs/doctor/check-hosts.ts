@@ -39,10 +39,8 @@ interface Probe {
 
 /** The archive, the listing and each REST host that the exchange has, in this order. */
 export function checkHosts(context: HostChecks): Promise<CheckResult>[] {
-  const {
-    exchange,
-    resolved: { options },
-  } = context;
+  const { exchange, resolved } = context;
+  const { options } = resolved;
   const keys: string[] = [];
   const listing = probe(context, listingProbe(exchange, options.listingUrl, keys));
   const archive = listing.then(() => probe(context, archiveProbe(context, keys)));
