@@ -22,7 +22,7 @@ import { countText, listText } from '../../model/units.js';
 import { MEASURES } from '../../plan/options/periods.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake, refuseInLake } from '../../plan/select/held-series.js';
-import { fieldsOf } from '../../text/json.js';
+import { fieldsOf, parseJson } from '../../text/json.js';
 import { absolutePath, printLines, shownPath } from '../../text/printable.js';
 import {
   DATASET,
@@ -209,21 +209,13 @@ function pairName({ base, quote, settle, expiry }: Pair): string {
  */
 function pairlistText(pairs: readonly string[]): string {
   const digest = createHash('sha256').update(JSON.stringify(pairs)).digest('hex');
-  const content = {
-    made_by: MARK,
-    digest,
-    exchange: { pair_whitelist: pairs },
-    pairlists: [{ method: 'StaticPairList' }],
-  };
+  const exchange = { pair_whitelist: pairs };
+  const content = { made_by: MARK, digest, exchange, pairlists: [{ method: 'StaticPairList' }] };
   return `${JSON.stringify(content, undefined, 2)}\n`;
 }
 
 async function isOwnPairlist(path: string): Promise<boolean> {
-  try {
-    const text = await readFile(path, 'utf8');
-    const { pair_whitelist: pairs } = fieldsOf(fieldsOf(JSON.parse(text))['exchange']);
-    return Array.isArray(pairs) && text === pairlistText(pairs.map(String));
-  } catch {
-    return false;
-  }
+  const text = await readFile(path, 'utf8').catch(() => '');
+  const { pair_whitelist: pairs } = fieldsOf(fieldsOf(parseJson(text))['exchange']);
+  return Array.isArray(pairs) && text === pairlistText(pairs.map(String));
 }
