@@ -12,7 +12,7 @@ import { ERROR_TRAITS } from '../../model/error-codes.js';
 import { CryptodlError } from '../../model/errors.js';
 import { exitCode } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
-import type { Io, Signalled } from '../../model/io.js';
+import type { Io } from '../../model/io.js';
 import { countText, numberText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';
 import { closingBlock } from '../../run/report/closing-block.js';
@@ -22,7 +22,7 @@ import { printLines } from '../../text/printable.js';
 import { PREFIX } from './bullmq.js';
 import type { JobEvents, JobQueue } from './bullmq.js';
 import { countsIn, countsOfFailure, failureOf } from './job-data.js';
-import type { OpenQueue } from './open-queue.js';
+import type { CommandQueue, OpenQueue } from './open-queue.js';
 
 /** The keys of a command that was killed while it waited vanish after this time. */
 const KEPT_SECONDS = 3600;
@@ -97,13 +97,11 @@ export class Wait {
   }
 }
 
-export interface Waiting {
-  readonly open: OpenQueue;
+export interface Waiting extends Pick<CommandQueue, 'open' | 'signals'> {
   readonly wait: Wait;
   readonly jobs: number;
   readonly options: Options;
   readonly io: Io;
-  readonly signals: { readonly signal: AbortSignal; readonly signalled: () => Signalled };
 }
 
 const POLL_MS = 1000;
