@@ -132,8 +132,6 @@ function readVerb(line: readonly string[], verbs: VerbSpecs) {
   );
 }
 
-// The words that belong to no flag: the operand of the verb, and values of flags.
-
 /** The operand, and the words that are values of flags. Throws a usage error for a word without a meaning. */
 function readOperands(verb: VerbSpec, words: readonly string[]) {
   const { operand, examples } = verb;

@@ -179,8 +179,6 @@ function errorResult({ code, message, hint }: CryptodlError, request: Probe, hos
   return checkResult(check, isElsewhere ? 'warn' : 'fail', `${cause} (${code})`, { of, next });
 }
 
-// The clock, compared with the `Date` headers of the hosts.
-
 /** A `Date` header has whole seconds (RFC 9110, section 5.6.7). */
 const SECOND_MS = 1000;
 const FAIL_MS = 60_000;
@@ -210,8 +208,6 @@ function differenceOf({ dateMs, sentAt, receivedAt }: ServerDate): number {
   if (least > 0) return least;
   return Math.min(most, 0);
 }
-
-// The bans that earlier runs on this machine have recorded.
 
 /** Fails while a ban is in force. */
 export async function checkBans(bans: Pick<Bans, 'current'>): Promise<CheckResult> {

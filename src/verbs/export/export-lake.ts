@@ -247,8 +247,6 @@ function faultOf(error: unknown, root: string): Pick<ExportedFile, 'outcome' | '
   return unreadable && { outcome: 'unreadable', text: unreadable.message };
 }
 
-// The series of an export, its range, its settings, and the folder of its files.
-
 export type Export = Readonly<Awaited<ReturnType<typeof selectExport>>>;
 
 /** The series that flags select and that the engine has files for. Throws usage errors, also if there is none. */

@@ -69,8 +69,6 @@ function aligned(rows: readonly ListItem['cells'][], width: number): string[] {
   return table(columns, texts, { width }).lines;
 }
 
-// The items of `cryptodl list`: markets, datasets, symbols and periods.
-
 /** One item: cells for text, fields for programs. */
 export interface ListItem<Fields = object> {
   readonly cells: readonly (string | number)[];
@@ -169,18 +167,10 @@ function* datasets({ exchange, resolved }: VerbRequest): KnownItems<DatasetItem>
         const { first, last } = spec.spans[cadence] ?? {};
         return [cadence, { first: textOf(first), last: textOf(last) }];
       });
+      const where = { dataset: name, market, title, cadences: Object.fromEntries(ends), rest };
       yield {
         cells: [name, market, sources, span, intervals.join(',') || '-', title],
-        fields: {
-          dataset: name,
-          market,
-          title,
-          cadences: Object.fromEntries(ends),
-          rest,
-          intervals,
-          partition,
-          removed,
-        },
+        fields: { ...where, intervals, partition, removed },
       };
     }
   }
@@ -245,10 +235,8 @@ function periods(request: VerbRequest): Items<PeriodItem> {
           first = Math.min(first, period.from);
           last = Math.max(last, period.to);
           const text = periodText(period);
-          yield {
-            cells: [text, cadence, bytes, key],
-            fields: { ...series, cadence, ...object, period: text },
-          };
+          const fields = { ...series, cadence, ...object, period: text };
+          yield { cells: [text, cadence, bytes, key], fields };
         }
     }
     const ends = chosen.flatMap(({ market, spec }) => endedText(session.exchange, market, spec.name) ?? []);
@@ -258,8 +246,6 @@ function periods(request: VerbRequest): Items<PeriodItem> {
     ];
   });
 }
-
-// Symbols and objects from the listing of the archive.
 
 /** No limit in time. */
 const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER };

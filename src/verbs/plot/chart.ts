@@ -93,8 +93,6 @@ export function chartHtml(chart: Chart): string[] {
   return [shell.before, data.before, embedded({ ...shown, bars }), data.after, shell.after];
 }
 
-// The value axis of a chart: its range, its round numbers, and numbers as short text.
-
 /**
  * A scale for values from `low` to `high` with at most `most` ticks: round numbers within the range, ascending, and the text of a tick. Equal
  * values get a range around them.

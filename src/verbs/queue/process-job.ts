@@ -276,8 +276,6 @@ async function fail(
   throw new CryptodlError(error.code, failure.message, { retryAfterMs: error.retryAfterMs });
 }
 
-// The run of a job.
-
 /** What a job does if its zips are staged between two workers. */
 interface JobPart {
   readonly name: string;

@@ -272,8 +272,6 @@ async function closeWorker(jobs: JobWorker, clock: Clock): Promise<void> {
   }
 }
 
-// The end of a worker: after a stop, or when its queues are empty.
-
 const DRAIN_POLL_MS = 500;
 
 /** Resolves after a stop; with `left`, also when the queues have no jobs but those that this worker leaves to others. */

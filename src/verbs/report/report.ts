@@ -154,8 +154,6 @@ function publications(runs: readonly RunRecord[]) {
   });
 }
 
-// The failures of a run in the page, from its failure report.
-
 /** Failures in the page, at most. The page counts the others by code. */
 const MOST_ENTRIES = 2000;
 

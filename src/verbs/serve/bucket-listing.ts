@@ -161,8 +161,6 @@ export function listingXml(query: ListingQuery, page: ListingPage): string {
   ].join('');
 }
 
-// S3 error responses, and helpers that write XML.
-
 /** Status and message of each error code of S3 that the server sends. */
 const REFUSALS = {
   InternalError: [500, 'We encountered an internal error. Please try again.'],

@@ -92,8 +92,6 @@ export async function missingAsUndefined<T>(call: () => Promise<T>): Promise<T |
   }
 }
 
-// ETags, sidecars and sizes, with a cache of digests.
-
 type Algorithm = 'md5' | 'sha256';
 
 /** S3 clients upload larger files in parts; their ETag is not the MD5 of the content. */

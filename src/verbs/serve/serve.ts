@@ -45,8 +45,6 @@ export async function serve(directory: string, options: Options, io: Io): Promis
 const SERVED = `name the --out of a run with --format zip, for example:
 cryptodl vision --symbols BTCUSDT --days 7 --format zip --out ./raw`;
 
-// The HTTP server.
-
 const KEEP_ALIVE_MS = 60_000;
 /** A connection without activity for this long is closed, because its data waits in memory. */
 const STALLED_MS = 30_000;
@@ -135,8 +133,6 @@ async function answer(
   }
 }
 
-// Parses the target of a request: an object or a page of the listing.
-
 const BUCKET = '/data.binance.vision';
 
 const LISTING_PARAMETERS = ['prefix', 'delimiter', 'marker', 'max-keys'];
@@ -159,8 +155,6 @@ export function readTarget(url: string): URLSearchParams | string | undefined {
     return undefined;
   }
 }
-
-// Sends an object: whole or in part.
 
 /** Responds to GET and HEAD with 200, 206 or 416. */
 async function sendObject(
