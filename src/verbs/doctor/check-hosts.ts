@@ -10,18 +10,16 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { checkResult } from './check-machine.js';
 import type { CheckResult } from './check-machine.js';
 
-/** An answer, and the time in its `Date` header. Epoch milliseconds of the local clock, except for `dateMs`. */
-export interface ServerDate {
+/** The clock of a host minus the local one, in milliseconds. */
+interface ClockDifference {
   readonly host: string;
-  readonly dateMs: number;
-  readonly sentAt: number;
-  readonly receivedAt: number;
+  readonly ms: number;
 }
 
 export interface HostChecks extends Pick<VerbRequest, 'exchange' | 'resolved' | 'clock' | 'signal'> {
   readonly fetch: Fetch;
-  /** Gets the time of each host that answers. */
-  readonly dates: ServerDate[];
+  /** Gets the difference of each host that answers. */
+  readonly clocks: ClockDifference[];
 }
 
 interface Probe {
@@ -121,7 +119,7 @@ export const LONGEST_WAIT_MS = 3000;
 
 async function probe(context: HostChecks, request: Probe): Promise<CheckResult> {
   const { check, address, path, flag, bucket, read } = request;
-  const { clock, fetch, signal, dates } = context;
+  const { clock, fetch, signal, clocks } = context;
   const { host } = new URL(address);
   const of = request.of ?? host;
   let sentAt = clock.now();
@@ -147,7 +145,7 @@ async function probe(context: HostChecks, request: Probe): Promise<CheckResult> 
     );
     const receivedAt = clock.now();
     const dateMs = Date.parse(response.headers['date'] ?? '');
-    if (!Number.isNaN(dateMs)) dates.push({ host, dateMs, sentAt, receivedAt });
+    if (!Number.isNaN(dateMs)) clocks.push({ host, ms: differenceOf(dateMs, sentAt, receivedAt) });
     if (response.status === 404)
       throw new CryptodlError('http-refused', `the host has no ${path} (404)`, {
         hint: `check ${flag}: it must be the address above data/`,
@@ -184,10 +182,8 @@ const SECOND_MS = 1000;
 const FAIL_MS = 60_000;
 
 /** Warns when the clock differs by more than a second from every host; fails from a minute on. */
-export function checkClock(dates: readonly ServerDate[]): CheckResult {
-  const [nearest] = dates
-    .map((date) => ({ host: date.host, ms: differenceOf(date) }))
-    .sort((a, b) => Math.abs(a.ms) - Math.abs(b.ms));
+export function checkClock(clocks: readonly ClockDifference[]): CheckResult {
+  const [nearest] = clocks.toSorted((a, b) => Math.abs(a.ms) - Math.abs(b.ms));
   if (nearest === undefined)
     return checkResult('clock', 'warn', 'unknown: no host sent a Date header', {
       next: 'see the lines above',
@@ -202,7 +198,7 @@ export function checkClock(dates: readonly ServerDate[]): CheckResult {
 }
 
 /** The least difference (host minus local, in ms) that explains the answer; 0 when the clocks may be equal. */
-function differenceOf({ dateMs, sentAt, receivedAt }: ServerDate): number {
+function differenceOf(dateMs: number, sentAt: number, receivedAt: number): number {
   const least = dateMs - receivedAt;
   const most = dateMs + SECOND_MS - sentAt;
   if (least > 0) return least;

@@ -149,7 +149,7 @@ async function checkNetwork(
   request: VerbRequest,
   requests: readonly Requests[],
 ): Promise<readonly CheckResult[]> {
-  const contextOf = ({ stack }: Requests): HostChecks => ({ ...request, fetch: stack.fetch, dates: [] });
+  const contextOf = ({ stack }: Requests): HostChecks => ({ ...request, fetch: stack.fetch, clocks: [] });
   const several = requests.filter(({ via }) => via !== undefined);
   const proxies = await Promise.all(several.map((each) => checkProxy(contextOf(each), each.via ?? '')));
   const working = proxies.findIndex(({ status }) => status !== 'fail');
@@ -162,7 +162,7 @@ async function checkNetwork(
       found.status === 'fail' && working >= 0 ? { ...found, status: 'warn' as const } : found,
     ),
     ...hosts,
-    checkClock(context.dates),
+    checkClock(context.clocks),
   ];
 }
 
