@@ -129,7 +129,7 @@ const LINES: Readonly<Record<string, number>> = {
   'verbs/list': 400,
   'verbs/metrics': 100,
   'verbs/plot': 900,
-  'verbs/queue': 2300,
+  'verbs/queue': 2200,
   'verbs/remove': 350,
   'verbs/repair': 50,
   'verbs/report': 350,
