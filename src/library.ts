@@ -10,7 +10,7 @@ import { startRun } from './run/run.js';
 import type { RunRequest } from './run/run.js';
 import { summaryOf } from './run/report/run-summary.js';
 import type { RunSummary } from './run/report/run-summary.js';
-import { CryptodlError, inLibraryErrors, libraryError, itemsOf, mapItems } from './library/items.js';
+import { CryptodlError, inLibraryErrors, libraryError, itemsOf } from './library/items.js';
 import { checkHooks, observerOf, callOf, LIBRARY_VERBS, rawValues } from './library/options.js';
 import type { Hooks, RunHooks, LibraryVerb, OptionsOf } from './library/options.js';
 import type { S3Credentials } from './model/lake-address.js';
@@ -30,6 +30,7 @@ import { readSymbolFile } from './plan/options/symbols.js';
 import type { VerbRequest } from './plan/options/verb-request.js';
 import type { RunVerb } from './plan/select/selection.js';
 import { loadBinance } from './exchange/binance/binance.js';
+import { forEachItem } from './run/verb/look-up.js';
 import type { LakeFinding } from './run/verify/lake-finding.js';
 import type { VerifySummary } from './run/verify/verify-lake.js';
 
@@ -142,9 +143,8 @@ export function audit(
     if (request.resolved.options.prefer !== 'daily') return tally.summary();
     if (tally.rebuilds.length === 0) return tally.summary(0);
     const rebuild = runItems({ ...request, verb: 'vision', select: selectRebuilds(tally.rebuilds) });
-    let last = await rebuild.next();
-    while (last.done !== true) last = await rebuild.next();
-    return tally.summary(last.value.exitCode);
+    const { exitCode } = await forEachItem(rebuild, () => undefined);
+    return tally.summary(exitCode);
   });
 }
 
@@ -196,15 +196,10 @@ function run(verb: RunVerb, options: object, hooks: RunHooks): Run {
   return lakeCall(verb, options, hooks, (request) => runItems({ ...request, verb }));
 }
 
-function runItems(request: RunRequest): AsyncGenerator<TaskOutcome, RunSummary> {
-  return mapItems(
-    startRun(request),
-    (outcome) => outcome,
-    (end) => {
-      if (end.ended !== undefined) throw end.ended;
-      return summaryOf(end);
-    },
-  );
+async function* runItems(request: RunRequest): AsyncGenerator<TaskOutcome, RunSummary> {
+  const end = yield* startRun(request);
+  if (end.ended !== undefined) throw end.ended;
+  return summaryOf(end);
 }
 
 function lakeCall<Item, Summary>(

@@ -65,19 +65,15 @@ function processIo(isRead: () => boolean): Io {
       process.removeAllListeners(signal);
       process.kill(process.pid, signal);
     },
-    onSignal: (act) => {
-      process.on('SIGINT', act);
-      process.on('SIGTERM', act);
-      return () => {
-        process.off('SIGINT', act);
-        process.off('SIGTERM', act);
-      };
-    },
-    onDebugSignal: (act) => {
-      process.on('SIGUSR2', act);
-      return () => {
-        process.off('SIGUSR2', act);
-      };
-    },
+    onSignal: (act) => listen(['SIGINT', 'SIGTERM'], act as NodeJS.SignalsListener),
+    onDebugSignal: (act) => listen(['SIGUSR2'], act),
+  };
+}
+
+/** Calls `act` at each of these signals, until the returned function is called. */
+function listen(signals: readonly NodeJS.Signals[], act: NodeJS.SignalsListener): () => void {
+  for (const signal of signals) process.on(signal, act);
+  return () => {
+    for (const signal of signals) process.off(signal, act);
   };
 }

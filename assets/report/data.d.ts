@@ -114,7 +114,7 @@ interface Report {
   notes: string[];
   moreNotes: number;
 }
-/** `s` symbol, `p` percentage, `e` expected, `m` missing, `o` objects, `v` revisions, `f` first, `l` last, `d` first day, `r` runs of days: letters of a state, and the number of days. */
+/** `s` symbol, `p` percentage, `e` expected, `m` missing, `o` objects, `v` revisions, `f` first, `l` last, `d` first day, `r` runs of days: the character of a state, and the number of days. */
 interface SeriesRow {
   s: string;
   p: string;

@@ -40,10 +40,8 @@ function runsOf(row) {
   /** @type {number[]} */
   const states = [];
   let day = row.d;
-  for (const [, prefix = '', letter = '', count] of row.r.matchAll(/([a-z]*)([A-Z])(\d*)/g)) {
-    let number = 0;
-    for (let at = 0; at < prefix.length; at += 1) number = number * 26 + prefix.charCodeAt(at) - 96;
-    states.push(number * 26 + letter.charCodeAt(0) - 65);
+  for (const [, state = '', count] of row.r.matchAll(/(\D)(\d*)/g)) {
+    states.push(state.charCodeAt(0) - 65);
     ends.push((day += Number(count || '1')));
   }
   const runs = { ends: Int32Array.from(ends), states: Int32Array.from(states) };

@@ -151,8 +151,6 @@ function filled(text: string, width: number): string {
   return wrap(text, width).join('\n');
 }
 
-// `cryptodl man`: the man page cryptodl(1).
-
 export async function man({ verbs, io }: Pick<OfflineCommand, 'verbs' | 'io'>): Promise<ExitCode> {
   await writeText(io, manPage(verbs));
   return 0;

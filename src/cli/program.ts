@@ -82,14 +82,9 @@ function needsValue(verb: VerbSpec, typed: string): Error {
   return usage(`${typed} needs a value`, `see cryptodl ${verb.name} --help`);
 }
 
-/** A name of a flag. `fixed`: the value of a name without one, as of a switch. */
-interface NamedFlag {
-  readonly flag: FlagName;
-  readonly fixed?: string | undefined;
-}
-
-function namedFlags(verb: VerbSpec): ReadonlyMap<string, NamedFlag> {
-  const named = new Map<string, NamedFlag>();
+/** The names of all flags. `fixed`: the value of a name without one, as of a switch. */
+function namedFlags(verb: VerbSpec) {
+  const named = new Map<string, { readonly flag: FlagName; readonly fixed: string | undefined }>();
   const add = (name: string, flag: FlagName, fixed = isSwitch(flag) ? 'true' : undefined): void => {
     if (!named.has(name)) named.set(name, { flag, fixed });
   };
@@ -121,13 +116,7 @@ function unknownFlag(verb: VerbSpec, typed: string): Error {
 }
 
 /** The verb of a line, and the words for it. Throws a usage error for an unknown command. */
-function readVerb(
-  line: readonly string[],
-  verbs: VerbSpecs,
-): {
-  readonly verb: VerbSpec;
-  readonly words: readonly string[];
-} {
+function readVerb(line: readonly string[], verbs: VerbSpecs) {
   const all = Object.values(verbs);
   const [first = ''] = line;
   for (const count of [2, 1]) {
@@ -136,22 +125,15 @@ function readVerb(
     if (verb !== undefined) return { verb, words: line.slice(count) };
   }
   if (first === '') throw usage('no command given', 'for example: cryptodl vision -s BTCUSDT -d 1');
+  const names = all.map(({ name }) => name);
   throw usage(
     `"${first}" is not a command`,
-    didYouMean(
-      first,
-      all.map((known) => known.name),
-    ) ?? 'cryptodl --help shows the commands',
+    didYouMean(first, names) ?? 'cryptodl --help shows the commands',
   );
 }
 
-// The words that belong to no flag: the operand of the verb, and values of flags.
-
 /** The operand, and the words that are values of flags. Throws a usage error for a word without a meaning. */
-function readOperands(
-  verb: VerbSpec,
-  words: readonly string[],
-): { operand: string | undefined; values: Given[] } {
+function readOperands(verb: VerbSpec, words: readonly string[]) {
   const { operand, examples } = verb;
   const hasOperand = operand !== undefined;
   const values = words.slice(hasOperand ? 1 : 0).map((word) => {

@@ -98,22 +98,6 @@ async function drop(items: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of items);
 }
 
-export async function* mapItems<Item, Summary, NewItem, NewSummary>(
-  items: AsyncGenerator<Item, Summary>,
-  newItem: (item: Item) => NewItem,
-  newSummary: (summary: Summary) => NewSummary,
-): AsyncGenerator<NewItem, NewSummary> {
-  try {
-    for (;;) {
-      const { done, value } = await items.next();
-      if (done === true) return newSummary(value);
-      yield newItem(value);
-    }
-  } finally {
-    await items.return(undefined as never);
-  }
-}
-
 // The error of the library: a code, an exit code, and messages that name options.
 
 /** Errors that end a call, but not the same call at a later time. */

@@ -4,7 +4,7 @@ import { isLakeAddress } from '../model/lake-address.js';
 import type { VerbSpec } from '../plan/options/verb-spec.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
 import { withAddresses } from '../text/mirror-roots.js';
-import { libraryError, mapItems } from './items.js';
+import { libraryError } from './items.js';
 import type { Hooks } from './options.js';
 import { isRecord } from '../text/json.js';
 
@@ -29,19 +29,30 @@ export async function* onLake<Item, Summary, Request extends LakeRequest>(
     warn: observer.warn.bind(observer),
     ...(s3Credentials === undefined ? {} : { credentials: s3Credentials }),
   }));
-  let isClosed = false;
   try {
     const resolved = await mirrors.resolve(request.resolved);
-    const shown = <T>(value: T): T => inAddresses(value) as T;
-    return yield* mapItems(act({ ...request, resolved }), shown, shown);
+    return yield* withShownPaths(act({ ...request, resolved }));
   } catch (error) {
     // The error is converted while the mirror is open, because it may name files in it. It is more important than that of the end.
     const known = libraryError(error);
-    isClosed = true;
     await mirrors.close().catch(() => undefined);
     throw known;
   } finally {
-    if (!isClosed) await mirrors.close();
+    await mirrors.close();
+  }
+}
+
+async function* withShownPaths<Item, Summary>(
+  items: AsyncGenerator<Item, Summary>,
+): AsyncGenerator<Item, Summary> {
+  try {
+    for (;;) {
+      const { done, value } = await items.next();
+      if (done === true) return inAddresses(value) as Summary;
+      yield inAddresses(value) as Item;
+    }
+  } finally {
+    await items.return(undefined as never);
   }
 }
 

@@ -111,8 +111,6 @@ function textOf(name: FlagName, value: unknown): string {
   throw usage(`${camelCase(name)} is not a text, a number, a Date, true or false`);
 }
 
-// The hooks of a call: its signal, and functions that are called while it runs.
-
 export interface Hooks {
   /** Ends the call. Committed data stays, and the call rejects with the code `interrupted`. */
   readonly signal?: AbortSignal | undefined;

@@ -1,4 +1,5 @@
 /** The memory of `enqueue`: what it keeps of each job that it adds. Measured with a million jobs by bench/million-jobs.js. */
+import { Writable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -64,12 +65,10 @@ describe.skipIf(!HAS_REDIS)(`the memory of enqueue${NEEDS_REDIS}`, { timeout: 12
       const { jobs: added } = await addJobs(watched(jobs), {
         open,
         wait,
-        options: { priority: 'normal', maxWaiting: SYMBOLS * MONTHS },
-        clock: systemClock,
-        signal: new AbortController().signal,
-        say: (line) => {
-          throw new Error(line);
-        },
+        options: { priority: 'normal', maxWaiting: SYMBOLS * MONTHS, quiet: false },
+        // The queue is never full, so nothing is printed.
+        io: { clock: systemClock, stderr: new Writable() },
+        signals: new AbortController(),
       });
       await wait?.close();
       expect([added, (await open.queue.getJobCounts('prioritized'))['prioritized']]).toEqual([

@@ -129,7 +129,7 @@ const LINES: Readonly<Record<string, number>> = {
   'verbs/list': 400,
   'verbs/metrics': 100,
   'verbs/plot': 900,
-  'verbs/queue': 2300,
+  'verbs/queue': 2200,
   'verbs/remove': 350,
   'verbs/repair': 50,
   'verbs/report': 350,
@@ -160,11 +160,7 @@ const LINES_STEP = 50;
 const LINES_SLACK = 100;
 
 /** Functions of more than fifty lines. The list may only become shorter. */
-const LONG_FUNCTIONS: readonly string[] = [
-  'verbs/queue/process-job.ts processJob',
-  'verbs/queue/worker.ts work',
-  'verbs/report/report.ts report',
-];
+const LONG_FUNCTIONS: readonly string[] = [];
 const LONGEST_FUNCTION = 50;
 
 /** What `import 'cryptodl'` gives. */

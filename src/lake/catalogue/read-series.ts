@@ -78,6 +78,12 @@ export interface LakeFile {
   readonly last: string | undefined;
 }
 
+/** The days of a file whose objects were complete when they were fetched. */
+export function completeDays({ days, missing, open }: LakeFile): number[] {
+  const without = new Set([...missing, ...open]);
+  return eachDay(days).filter((day) => !without.has(day));
+}
+
 /** Committed files that are not queried. */
 export interface LeftOut {
   /** Missing, or of another size than committed. */

@@ -66,6 +66,17 @@ export function progressPrinter({ quiet }: Pick<Options, 'quiet'>, io: Io): (tex
   };
 }
 
+/** The same items. Calls `act` with each of them before it is passed on. */
+export async function* tapped<Item>(
+  items: AsyncIterable<Item>,
+  act: (item: Item) => void,
+): AsyncGenerator<Item> {
+  for await (const item of items) {
+    act(item);
+    yield item;
+  }
+}
+
 /**
  * Calls `act` for each item until it resolves with false. Resolves with the summary of the items; with undefined if `act` ended the
  * iteration.

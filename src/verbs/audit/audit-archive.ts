@@ -86,13 +86,8 @@ async function monthsOf(
     const monthly = listings.get('monthly')?.objects.get(begin);
     const ofMonth = [monthly ?? [], ...days.map((day) => listed?.objects.get(day) ?? [])].flat();
     if (ofMonth.length === 0) continue;
-    const listedMonth = {
-      text: monthText(month),
-      days,
-      holes: new Set(days.filter(isHole)),
-      objects: ofMonth,
-    };
-    months.push({ spec, series, ...listedMonth, received: [], failed: new Map(), folder });
+    const about = { spec, series, text: monthText(month), days, holes: new Set(days.filter(isHole)) };
+    months.push({ ...about, objects: ofMonth, received: [], failed: new Map(), folder });
   }
   return months;
 }
@@ -203,8 +198,6 @@ async function missingIds(
     return { kind: 'ids-missing', key: keys.get(Number(row['ord'])) ?? '', rows: Number(row['n']), example };
   });
 }
-
-// Selects the series and months of an audit: those of the flags, or those that the lake holds.
 
 export interface AuditedSeries {
   readonly series: Series;

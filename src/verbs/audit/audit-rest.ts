@@ -7,7 +7,9 @@ import type { DuckDbSession, VerbEngine } from '../../convert/duckdb.js';
 import { quoteName } from '../../convert/sql.js';
 import { RestDownloads } from '../../run/objects/download-rest.js';
 import type { Session } from '../../run/session/session.js';
-import { dayPeriod, monthOf, monthPeriod, periodText } from '../../model/calendar.js';
+import { completeDays } from '../../lake/catalogue/read-series.js';
+import { grouped } from '../../model/by-name.js';
+import { periodAt, periodText } from '../../model/calendar.js';
 import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import type { Period } from '../../model/task.js';
@@ -75,23 +77,12 @@ function heldPeriods({ exchange, nowMs, options }: Session, held: HeldSeries): H
   const range = givenRange(options, nowMs, exchange);
   const from = Math.max(offer.from, range?.from ?? 0);
   const to = Math.min(offer.to, offer.settledTo, range?.to ?? Infinity);
-  const byLabel = new Map<string, { readonly period: Period; readonly days: number[] }>();
-  for (const { days, missing, open } of files) {
-    const without = new Set([...missing, ...open]);
-    for (let day = Math.max(from, days.from); day < Math.min(to, days.to); day += 1) {
-      if (without.has(day)) continue;
-      const period = seconds < DAY_BELOW_SECONDS ? dayPeriod(day) : monthPeriod(monthOf(day));
-      const known = byLabel.get(periodText(period)) ?? { period, days: [] };
-      byLabel.set(periodText(period), known);
-      known.days.push(day);
-    }
-  }
-  return [...byLabel.values()].map(({ period, days }) => ({
-    held,
-    spec,
-    days,
-    period: { ...period, from: days[0] ?? period.from, to: (days.at(-1) ?? period.to) + 1 },
-  }));
+  const cadence = seconds < DAY_BELOW_SECONDS ? 'daily' : 'monthly';
+  const asked = files.flatMap(completeDays).filter((day) => day >= from && day < to);
+  return [...grouped(asked, (day) => periodAt(cadence, day).from).values()].map((days) => {
+    const period = { cadence, from: days[0] ?? 0, to: (days.at(-1) ?? 0) + 1 } as const;
+    return { held, spec, days, period };
+  });
 }
 
 /** The periods of the sample in order of time: those with the lowest digests, so that the draw of a series does not depend on other series. */

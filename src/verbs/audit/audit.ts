@@ -7,7 +7,6 @@ import { openLogOf } from '../../run/report/log.js';
 import { exitCode as exitCodeOfRun, exitCodeOfJobs } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { seriesName, FORMATS } from '../../model/task.js';
-import type { Settings } from '../../model/task.js';
 import { countText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
@@ -235,8 +234,9 @@ async function rebuildOf({ paths, exchange }: Session, month: AuditedMonth): Pro
   const manifest = await readHeld(paths.root, exchange, series);
   const lines = FORMATS.flatMap((format) => manifest[format].ofMonth(monthOf(period.from)) ?? []);
   const held = lines.filter((line) => !isFromRest(line)).map(({ settings }) => settings);
+  const isWhole = month.failed.size === 0 && month.rowsWithoutDay === 0;
   const requests = held
-    .filter((settings) => canRebuild(month, settings))
+    .filter(({ format, cadence }) => isWhole && format !== 'zip' && cadence !== 'monthly')
     .map((settings): SeriesRequest => ({
       series,
       settings,
@@ -255,10 +255,6 @@ async function rebuildOf({ paths, exchange }: Session, month: AuditedMonth): Pro
   // A lake that holds the days instead of the month is free of them without a request.
   const holdsDays = FORMATS.some((format) => days.some((day) => manifest[format].hasDay(day)));
   return { requests, mended: requests.length > 0 || holdsDays ? mended : 0 };
-}
-
-function canRebuild({ failed, rowsWithoutDay }: AuditedMonth, { format, cadence }: Settings): boolean {
-  return format !== 'zip' && cadence !== 'monthly' && failed.size === 0 && rowsWithoutDay === 0;
 }
 
 /** Joins the months of one series and format into one request. */

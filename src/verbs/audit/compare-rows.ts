@@ -14,8 +14,6 @@ import type { CryptodlError, ErrorCode } from '../../model/errors.js';
 import type { ArchiveObject, Series, Settings } from '../../model/task.js';
 import { listText, numberText } from '../../model/units.js';
 
-// The result of an audit as data, and the texts of its findings.
-
 export interface AuditFinding {
   /**
    * - `rows-missing`: rows that only the daily objects have. `rows-extra`: rows that only the monthly object has.

@@ -137,8 +137,6 @@ function closing(
   ];
 }
 
-// Builds bars into the lake, symbol by symbol and month by month.
-
 interface Build extends Pick<BarTools, 'catalogue'> {
   readonly rule: BarRule;
   readonly session: Session;

@@ -200,8 +200,6 @@ function bucketOf({ lengthMs, originMs }: BarRule): string {
   return `(t - ${origin}) // ${length} * ${length} + ${origin}`;
 }
 
-// Writes the file of one month of bars with its manifest lines.
-
 export interface BarTarget extends Recipe {
   readonly series: Series;
   readonly spec: DatasetSpec;

@@ -1,5 +1,6 @@
 /** The symbols whose bars are made, and their sources: series of klines, aggTrades or trades. */
 import type { HeldSeries } from '../../lake/catalogue/catalogue.js';
+import { completeDays } from '../../lake/catalogue/read-series.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { hasTextNumbers, hasZonedTimes } from '../../lake/catalogue/views.js';
 import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } from '../../model/calendar.js';
@@ -75,10 +76,7 @@ export type BarSource = Readonly<ReturnType<typeof sourceOf>[number]>;
 
 /** Nothing for a series without days, unless it has a fault. */
 export function sourceOf({ series, spec, files, fault }: HeldSeries) {
-  // A day that was not over when it was fetched is not held.
-  const days = files.flatMap((file) =>
-    eachDay(file.days).filter((day) => !file.missing.includes(day) && !file.open.includes(day)),
-  );
+  const days = files.flatMap(completeDays);
   if (spec === undefined || (days.length === 0 && fault === undefined)) return [];
   // Whether all numbers are text with every digit.
   const isText = hasTextNumbers(files);

@@ -92,17 +92,8 @@ function recordOf({ summary: { state, exitCode, next }, orders, run }: LakeVerdi
       const layer = { market, dataset, interval, format: settings.format };
       const judged = { from: first, to: dayText(to - 1) };
       const asked = { id, verb, ...layer, symbols, quote, first, last };
-      return {
-        ...asked,
-        judged,
-        series,
-        lacking,
-        missing: { rows, days },
-        percent: percent ?? null,
-        behindDays: behind,
-        mend: [...mends],
-        ...doubts.sums,
-      };
+      const found = { series, lacking, missing: { rows, days }, percent: percent ?? null };
+      return { ...asked, judged, ...found, behindDays: behind, mend: [...mends], ...doubts.sums };
     }),
     lastRun: run ?? null,
     next,

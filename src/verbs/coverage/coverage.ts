@@ -10,7 +10,7 @@ import type { VerbName } from '../../plan/options/verb-spec.js';
 import { findDataset, isArchived, isMade } from '../../exchange/exchange-spec.js';
 import { mendsOf, mendSources } from '../../run/verdict/mends.js';
 import { listText } from '../../model/units.js';
-import { withSignals } from '../../run/verb/look-up.js';
+import { tapped, withSignals } from '../../run/verb/look-up.js';
 import type { LookUp } from '../../run/verb/look-up.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData, writeExact, writeText } from '../../terminal/write-data.js';
@@ -43,24 +43,18 @@ async function write(
   next: NextStep,
 ): Promise<void> {
   const { options } = resolved;
-  const toNext = async function* (): AsyncGenerator<SeriesStates> {
-    for await (const one of covered) {
-      next.add(one);
-      yield one;
-    }
-  };
+  const all = tapped(covered, (one) => next.add(one));
   if (options.summary || options.json) {
-    for await (const one of toNext()) {
+    for await (const one of all) {
       if (options.summary) continue;
       if (!(await writeData(io, [{ event: 'series', ...seriesRecord(one, periodOf(one)) }]))) return;
     }
     await writeData(io, [options.json ? { event: 'summary', ...found.record() } : found.line()]);
   } else if (options.csv) {
     if (!(await writeExact(io, CSV_HEAD))) return;
-    for await (const one of toNext())
-      if (!(await writeExact(io, csvLines(one, periodOf(one)).join('')))) return;
+    for await (const one of all) if (!(await writeExact(io, csvLines(one, periodOf(one)).join('')))) return;
   } else {
-    for await (const text of coverageTexts(toNext(), io, { by, isAll: options.all }))
+    for await (const text of coverageTexts(all, io, { by, isAll: options.all }))
       if (!(await writeText(io, text))) return;
   }
 }

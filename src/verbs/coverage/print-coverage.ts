@@ -30,9 +30,7 @@ import { grouped } from '../../model/by-name.js';
 const USUAL_WIDTH = 100;
 
 /** The width is Infinity for a pipe. */
-interface Style extends Omit<HeatStyle, 'by'> {
-  readonly by: CoveragePeriod | undefined;
-}
+type Style = Omit<HeatStyle, 'by'> & { readonly by: CoveragePeriod | undefined };
 
 /** The series of one dataset and interval. */
 interface Group {
@@ -216,8 +214,6 @@ export function csvLines(states: SeriesStates, by: CoveragePeriod): string[] {
   });
 }
 
-// Draws the heat-map: one line per series, one cell per period, or per several periods on a narrow terminal.
-
 export interface HeatRow {
   readonly label: string;
   /** Day of the first period. */
@@ -265,7 +261,8 @@ export function heatMap(rows: readonly HeatRow[], style: HeatStyle): string[] {
     ...rows.map(({ label, from, periods, percent }) => {
       const places = { offset: indexOf(from, by) - first, perCell, cells };
       const line = painted(periods, places, style.hasColour);
-      return `${inWidth(label, labelWidth)}  ${line}  ${percent.padStart(percentWidth)}`;
+      const name = label.length > labelWidth ? `${label.slice(0, labelWidth - 1)}…` : label;
+      return `${name.padEnd(labelWidth)}  ${line}  ${percent.padStart(percentWidth)}`;
     }),
     ...(perCell === 1 ? [] : [`${' '.repeat(labelWidth + 2)}a cell is ${perCell} ${by}s`]),
   ];
@@ -310,8 +307,4 @@ function painted(
 
 function inColour(text: string, colour: number, isColoured: boolean): string {
   return isColoured ? `\u001b[${colour}m${text}\u001b[0m` : text;
-}
-
-function inWidth(label: string, width: number): string {
-  return label.length > width ? `${label.slice(0, width - 1)}…` : label.padEnd(width);
 }

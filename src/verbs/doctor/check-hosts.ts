@@ -10,18 +10,16 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { checkResult } from './check-machine.js';
 import type { CheckResult } from './check-machine.js';
 
-/** An answer, and the time in its `Date` header. Epoch milliseconds of the local clock, except for `dateMs`. */
-export interface ServerDate {
+/** The clock of a host minus the local one, in milliseconds. */
+interface ClockDifference {
   readonly host: string;
-  readonly dateMs: number;
-  readonly sentAt: number;
-  readonly receivedAt: number;
+  readonly ms: number;
 }
 
 export interface HostChecks extends Pick<VerbRequest, 'exchange' | 'resolved' | 'clock' | 'signal'> {
   readonly fetch: Fetch;
-  /** Gets the time of each host that answers. */
-  readonly dates: ServerDate[];
+  /** Gets the difference of each host that answers. */
+  readonly clocks: ClockDifference[];
 }
 
 interface Probe {
@@ -39,10 +37,8 @@ interface Probe {
 
 /** The archive, the listing and each REST host that the exchange has, in this order. */
 export function checkHosts(context: HostChecks): Promise<CheckResult>[] {
-  const {
-    exchange,
-    resolved: { options },
-  } = context;
+  const { exchange, resolved } = context;
+  const { options } = resolved;
   const keys: string[] = [];
   const listing = probe(context, listingProbe(exchange, options.listingUrl, keys));
   const archive = listing.then(() => probe(context, archiveProbe(context, keys)));
@@ -123,7 +119,7 @@ export const LONGEST_WAIT_MS = 3000;
 
 async function probe(context: HostChecks, request: Probe): Promise<CheckResult> {
   const { check, address, path, flag, bucket, read } = request;
-  const { clock, fetch, signal, dates } = context;
+  const { clock, fetch, signal, clocks } = context;
   const { host } = new URL(address);
   const of = request.of ?? host;
   let sentAt = clock.now();
@@ -149,7 +145,7 @@ async function probe(context: HostChecks, request: Probe): Promise<CheckResult> 
     );
     const receivedAt = clock.now();
     const dateMs = Date.parse(response.headers['date'] ?? '');
-    if (!Number.isNaN(dateMs)) dates.push({ host, dateMs, sentAt, receivedAt });
+    if (!Number.isNaN(dateMs)) clocks.push({ host, ms: differenceOf(dateMs, sentAt, receivedAt) });
     if (response.status === 404)
       throw new CryptodlError('http-refused', `the host has no ${path} (404)`, {
         hint: `check ${flag}: it must be the address above data/`,
@@ -181,17 +177,13 @@ function errorResult({ code, message, hint }: CryptodlError, request: Probe, hos
   return checkResult(check, isElsewhere ? 'warn' : 'fail', `${cause} (${code})`, { of, next });
 }
 
-// The clock, compared with the `Date` headers of the hosts.
-
 /** A `Date` header has whole seconds (RFC 9110, section 5.6.7). */
 const SECOND_MS = 1000;
 const FAIL_MS = 60_000;
 
 /** Warns when the clock differs by more than a second from every host; fails from a minute on. */
-export function checkClock(dates: readonly ServerDate[]): CheckResult {
-  const [nearest] = dates
-    .map((date) => ({ host: date.host, ms: differenceOf(date) }))
-    .sort((a, b) => Math.abs(a.ms) - Math.abs(b.ms));
+export function checkClock(clocks: readonly ClockDifference[]): CheckResult {
+  const [nearest] = clocks.toSorted((a, b) => Math.abs(a.ms) - Math.abs(b.ms));
   if (nearest === undefined)
     return checkResult('clock', 'warn', 'unknown: no host sent a Date header', {
       next: 'see the lines above',
@@ -206,14 +198,12 @@ export function checkClock(dates: readonly ServerDate[]): CheckResult {
 }
 
 /** The least difference (host minus local, in ms) that explains the answer; 0 when the clocks may be equal. */
-function differenceOf({ dateMs, sentAt, receivedAt }: ServerDate): number {
+function differenceOf(dateMs: number, sentAt: number, receivedAt: number): number {
   const least = dateMs - receivedAt;
   const most = dateMs + SECOND_MS - sentAt;
   if (least > 0) return least;
   return Math.min(most, 0);
 }
-
-// The bans that earlier runs on this machine have recorded.
 
 /** Fails while a ban is in force. */
 export async function checkBans(bans: Pick<Bans, 'current'>): Promise<CheckResult> {

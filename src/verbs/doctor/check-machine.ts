@@ -59,8 +59,6 @@ export async function checkRedis(
   }
 }
 
-// The folders of a lake, and its lock.
-
 const LITTLE_ROOM_BYTES = 1e9;
 
 /** Warns when the folder has less than 1 GB free, and when a state folder cannot be written; fails for others. `within`: for the probe file. */
@@ -136,8 +134,6 @@ export async function checkLock({ internal }: LakePaths): Promise<CheckResult> {
     return checkResult('lock', 'warn', message, { next: hint });
   }
 }
-
-// The result of one check of `cryptodl doctor`; each is printed as one line.
 
 /** `fail`: runs that need the checked part do not work now. `warn`: runs work, but something should be changed. */
 export type Status = 'ok' | 'warn' | 'fail';

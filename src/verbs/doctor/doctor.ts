@@ -21,7 +21,7 @@ import { duckdbVersion } from '../../convert/duckdb.js';
 import { Bans } from '../../http/bans.js';
 import { proxyLabels } from '../../http/proxies/no-proxy.js';
 import { createAttempt } from '../../http/stack.js';
-import type { AttemptOptions, Stack } from '../../http/stack.js';
+import type { AttemptOptions } from '../../http/stack.js';
 import { egressGroupOf } from '../../http/throttle/group.js';
 import type { EgressGroup } from '../../http/throttle/group.js';
 import { backingOf } from '../../files/backing.js';
@@ -40,9 +40,7 @@ export async function doctor(run: LookUp): Promise<ExitCode> {
   return withSignals(run, async (request) => {
     const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
     const shown: CheckResult[] = [];
-    const host = options.clearBans;
-    const results = host === undefined ? runChecks(request) : runClearBans(request, host);
-    for await (const result of results) {
+    for await (const result of results(request)) {
       counts[result.status] += 1;
       if (!options.quiet || result.status !== 'ok') shown.push(result);
     }
@@ -61,14 +59,32 @@ function tableOf(results: readonly CheckResult[], width: number): string[] {
   return table([{}, {}, {}], rows, { width }).lines;
 }
 
-/** Yields each result as soon as it and all earlier ones are known. Throws usage errors before the first result. */
-async function* runChecks(request: VerbRequest): AsyncGenerator<CheckResult> {
+/** With `--clear-bans HOST`, runs no check and sends no request. Throws usage errors before the first result. */
+async function* results(request: VerbRequest): AsyncGenerator<CheckResult> {
+  const { resolved, surroundings, clock, observer } = request;
+  const { options } = resolved;
+  const warn = observer.warn.bind(observer);
+  const group = egressGroupOf(options, { clock, warn });
+  const bans = new Bans({ folder: stateFolder(options, surroundings), clock, warn, group });
+  group?.enter();
+  try {
+    if (options.clearBans !== undefined) yield await clearBans(bans, options.clearBans);
+    else yield* runChecks(request, bans, group);
+  } finally {
+    await group?.leave();
+  }
+}
+
+/** Yields each result as soon as it and all earlier ones are known. */
+async function* runChecks(
+  request: VerbRequest,
+  bans: Bans,
+  group: EgressGroup | undefined,
+): AsyncGenerator<CheckResult> {
   const { resolved, clock, signal } = request;
   // All checks listen for the abort; Node warns of more than 10 listeners.
   setMaxListeners(0, signal);
-  const { bans, group } = bansOf(request);
   const requests = openRequests(request, bans, group);
-  group?.enter();
   try {
     const { redis } = resolved.options;
     const checks = [
@@ -84,29 +100,7 @@ async function* runChecks(request: VerbRequest): AsyncGenerator<CheckResult> {
   } finally {
     await bans.written();
     await Promise.all(requests.map(({ stack }) => stack.close()));
-    await group?.leave();
   }
-}
-
-/** `doctor --clear-bans HOST`: runs no check and sends no request. */
-async function* runClearBans(request: VerbRequest, host: string): AsyncGenerator<CheckResult> {
-  const { bans, group } = bansOf(request);
-  group?.enter();
-  try {
-    yield await clearBans(bans, host);
-  } finally {
-    await group?.leave();
-  }
-}
-
-function bansOf({ resolved, surroundings, clock, observer }: VerbRequest): {
-  bans: Bans;
-  group: EgressGroup | undefined;
-} {
-  const { options } = resolved;
-  const warn = observer.warn.bind(observer);
-  const group = egressGroupOf(options, { clock, warn });
-  return { bans: new Bans({ folder: stateFolder(options, surroundings), clock, warn, group }), group };
 }
 
 /** Rejects on abort, and never resolves. */
@@ -115,14 +109,10 @@ async function whenAborted(signal: AbortSignal): Promise<never> {
   throw signal.reason as Error;
 }
 
-interface Requests {
-  readonly stack: Stack;
-  /** The proxy of these requests, if there are several. */
-  readonly via: string | undefined;
-}
+type Requests = ReturnType<typeof openRequests>[number];
 
-/** The requests of the checks: once for each of several proxies, else once. */
-function openRequests(request: VerbRequest, bans: Bans, group: EgressGroup | undefined): Requests[] {
+/** The requests of the checks: once for each of several proxies, which `via` names, else once. */
+function openRequests(request: VerbRequest, bans: Bans, group: EgressGroup | undefined) {
   const { resolved, surroundings, clock, signal, observer, exchange } = request;
   const { options } = resolved;
   const folder = stateFolder(options, surroundings);
@@ -159,11 +149,7 @@ async function checkNetwork(
   request: VerbRequest,
   requests: readonly Requests[],
 ): Promise<readonly CheckResult[]> {
-  const contextOf = ({ stack }: Requests): HostChecks => ({
-    ...request,
-    fetch: stack.fetch,
-    dates: [],
-  });
+  const contextOf = ({ stack }: Requests): HostChecks => ({ ...request, fetch: stack.fetch, clocks: [] });
   const several = requests.filter(({ via }) => via !== undefined);
   const proxies = await Promise.all(several.map((each) => checkProxy(contextOf(each), each.via ?? '')));
   const working = proxies.findIndex(({ status }) => status !== 'fail');
@@ -176,7 +162,7 @@ async function checkNetwork(
       found.status === 'fail' && working >= 0 ? { ...found, status: 'warn' as const } : found,
     ),
     ...hosts,
-    checkClock(context.dates),
+    checkClock(context.clocks),
   ];
 }
 

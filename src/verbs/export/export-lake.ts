@@ -11,6 +11,7 @@ import type { VerbEngine } from '../../convert/duckdb.js';
 import { backingOf, bringIn } from '../../files/backing.js';
 import { seriesFolder, refuseFile } from '../../lake/layout.js';
 import type { Lock } from '../../lake/lock.js';
+import { grouped } from '../../model/by-name.js';
 import { CryptodlError, errnoOf, usage } from '../../model/errors.js';
 import { cores, memoryLimitBytes, withinOpenFiles } from '../../model/machine.js';
 import { layerName, seriesName } from '../../model/task.js';
@@ -18,14 +19,13 @@ import type { Series } from '../../model/task.js';
 import { listText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { mapOrdered } from '../../model/in-order.js';
-import { refuseInLake } from '../../plan/select/held-series.js';
 import { filesOf, oneForEachPath } from './export-file.js';
 import type { ExportFile, Refused, RowSource, Engine, EngineInput } from './export-file.js';
 import { MACROS, Output, lockTarget, writeRows } from './write-rows.js';
 import type { Origin } from './write-rows.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
-import { filterHeldSeries, readVerbLake, selectGiven } from '../../plan/select/held-series.js';
+import { filterHeldSeries, readVerbLake, refuseInLake, selectGiven } from '../../plan/select/held-series.js';
 import { isAll } from '../../plan/select/select-datasets.js';
 import { parseAssets } from '../../exchange/binance/exchange-info.js';
 import { reasonOf } from '../../text/path-faults.js';
@@ -60,10 +60,9 @@ export async function* exportGroups(
   const nameOf = (series: Series): string =>
     engine.groupBy === 'pair' ? pairName(series) : layerName(series);
   const taken = new Set<string>();
-  // Bars come last.
-  const ordered = selected.toSorted((a, b) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
-  for (const name of new Set(selected.map(nameOf))) {
-    const series = ordered.filter((one) => nameOf(one) === name);
+  for (const group of grouped(selected, nameOf).values()) {
+    // Bars come last.
+    const series = group.toSorted((a, b) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
     const sources: RowSource[] = [];
     const refused: Refused[] = [];
     for await (const { series: one, spec, files, fault } of catalogue.series(series)) {
@@ -247,8 +246,6 @@ function faultOf(error: unknown, root: string): Pick<ExportedFile, 'outcome' | '
   const unreadable = unreadableFile(error, root);
   return unreadable && { outcome: 'unreadable', text: unreadable.message };
 }
-
-// The series of an export, its range, its settings, and the folder of its files.
 
 export type Export = Readonly<Awaited<ReturnType<typeof selectExport>>>;
 

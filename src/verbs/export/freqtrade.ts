@@ -3,8 +3,7 @@
  * low, close and volume, funding rates, and trades.
  */
 import type { Series } from '../../model/task.js';
-import { isSettled, pairOf } from '../../exchange/pairs.js';
-import type { Pair } from '../../exchange/pairs.js';
+import { isSettled, pairName, pairOf } from '../../exchange/pairs.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
 import type { Engine, EngineInput, ExportFile, Refused, RowSource } from './export-file.js';
 
@@ -59,7 +58,8 @@ function filesOf(source: RowSource, { exchange, options, assets }: EngineInput):
   const tradesQuery = TRADES[dataset];
   if (tradesQuery !== undefined && market === 'cm')
     return refuse('freqtrade has no trades of coin-margined contracts');
-  const place = placeOf(pair, market);
+  // `futures/BTC_USDT_USDT-240329`. Of the characters that freqtrade replaces in names, only `/` and `:` occur.
+  const place = `${market === 'spot' ? '' : 'futures/'}${pairName(pair).replaceAll(/[/ .@$+:]/g, '_')}`;
   const copy = 'FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1';
   if (tradesQuery !== undefined)
     return [{ path: `${place}-trades.parquet`, sources: [source], form: { copy }, select: tradesQuery }];
@@ -82,13 +82,6 @@ function filesOf(source: RowSource, { exchange, options, assets }: EngineInput):
       .filter((each) => intervalMs(each) > length && intervalMs(each) % length === 0)
       .map((each) => dated(each, type, longerCandles(candles, length * 1e6, intervalMs(each) * 1e6))),
   ];
-}
-
-/** `futures/BTC_USDT_USDT`. Of the characters that freqtrade replaces in names, only `/` and `:` occur. */
-function placeOf({ base, quote, settle, expiry }: Pair, market: Series['market']): string {
-  const name = [base, quote, settle].filter(Boolean).join('_');
-  const ends = expiry === undefined ? '' : `-${expiry}`;
-  return `${market === 'spot' ? '' : 'futures/'}${name.replaceAll(/[/ .@$+:]/g, '_')}${ends}`;
 }
 
 /**

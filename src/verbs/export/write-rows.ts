@@ -131,7 +131,7 @@ interface OutputState extends Origin {
   readonly bytes: number;
   readonly sha256: string;
   /** The digest of the file that was there before: after a kill it may still be there. */
-  readonly replaces?: string;
+  readonly replaces?: string | undefined;
   /** Epoch milliseconds. */
   readonly modifiedAt: number;
 }
@@ -215,15 +215,7 @@ export class Output {
     const bytes = rows === 0 ? 0 : size;
     const modifiedAt = (await stat(path)).mtimeMs;
     const replaces = await this.#digest();
-    const state: OutputState = {
-      v: 1,
-      ...origin,
-      rows,
-      bytes,
-      sha256,
-      modifiedAt,
-      ...(replaces === undefined ? {} : { replaces }),
-    };
+    const state: OutputState = { v: 1, ...origin, rows, bytes, sha256, modifiedAt, replaces };
     const stagedState = join(dirname(path), 'state');
     await writeFile(stagedState, `${JSON.stringify(state)}\n`, { flag: 'wx' });
     await publish(stagedState, this.statePath);

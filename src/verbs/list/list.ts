@@ -69,50 +69,16 @@ function aligned(rows: readonly ListItem['cells'][], width: number): string[] {
   return table(columns, texts, { width }).lines;
 }
 
-// The items of `cryptodl list`: markets, datasets, symbols and periods.
-
 /** One item: cells for text, fields for programs. */
 export interface ListItem<Fields = object> {
   readonly cells: readonly (string | number)[];
   readonly fields: Fields;
 }
 
-export interface ListFields {
-  readonly markets: MarketItem;
-  readonly datasets: DatasetItem;
-  readonly symbols: SymbolItem;
-  readonly periods: PeriodItem;
-}
-
-interface MarketItem {
-  readonly market: Market;
-  readonly title: string;
-  readonly datasets: readonly string[];
-}
-
 /** `2024-01-15` or `2024-01`; null if it is open or not known. */
 interface Ends {
   readonly first: string | null;
   readonly last: string | null;
-}
-
-interface DatasetItem {
-  readonly dataset: string;
-  readonly market: Market;
-  readonly title: string;
-  /** First and last period of the archive in each cadence. */
-  readonly cadences: Readonly<Partial<Record<Cadence, Ends>>>;
-  readonly rest: boolean;
-  readonly intervals: readonly string[];
-  /** The period of one file with `--partition auto`. */
-  readonly partition: DatasetSpec['partition'];
-  /** The exchange has stopped publishing it. */
-  readonly removed: boolean;
-}
-
-/** The fields after `symbol` are present with `--long`. */
-interface SymbolItem extends Partial<Extent> {
-  readonly symbol: string;
 }
 
 /** First and last period, number and size of all objects of a symbol in the selected datasets. */
@@ -122,32 +88,49 @@ interface Extent extends Ends {
   readonly bytes: number;
 }
 
-interface PeriodItem
-  extends Series, Pick<ArchiveObject, 'key' | 'bytes' | 'etag' | 'lastModified' | 'sidecarEtag'> {
-  readonly cadence: Cadence;
-  /** `2024-01-15` or `2024-01`. */
-  readonly period: string;
+export interface ListFields {
+  readonly markets: {
+    readonly market: Market;
+    readonly title: string;
+    readonly datasets: readonly string[];
+  };
+  readonly datasets: {
+    readonly dataset: string;
+    readonly market: Market;
+    readonly title: string;
+    /** First and last period of the archive in each cadence. */
+    readonly cadences: Readonly<Partial<Record<Cadence, Ends>>>;
+    readonly rest: boolean;
+    readonly intervals: readonly string[];
+    /** The period of one file with `--partition auto`. */
+    readonly partition: DatasetSpec['partition'];
+    /** The exchange has stopped publishing it. */
+    readonly removed: boolean;
+  };
+  /** The fields after `symbol` are present with `--long`. */
+  readonly symbols: { readonly symbol: string } & Partial<Extent>;
+  /** `period`: `2024-01-15` or `2024-01`. */
+  readonly periods: Series &
+    Pick<ArchiveObject, 'key' | 'bytes' | 'etag' | 'lastModified' | 'sidecarEtag'> & {
+      readonly cadence: Cadence;
+      readonly period: string;
+    };
 }
 
 /** Returns further texts about the items. */
-type Items<Fields> = AsyncGenerator<ListItem<Fields>, readonly string[]>;
-type KnownItems<Fields> = Generator<ListItem<Fields>, readonly string[]>;
+type Items<Name extends ListName> = AsyncGenerator<ListItem<ListFields[Name]>, readonly string[]>;
+type KnownItems<Name extends ListName> = Generator<ListItem<ListFields[Name]>, readonly string[]>;
 
 const LISTERS: {
-  readonly [Name in ListName]: (
-    request: VerbRequest,
-  ) => Items<ListFields[Name]> | KnownItems<ListFields[Name]>;
+  readonly [Name in ListName]: (request: VerbRequest) => Items<Name> | KnownItems<Name>;
 } = { markets, datasets, symbols, periods };
 
 /** Yields the items of a list. Throws usage errors, and `unreachable` if the listing of the archive is not available. */
-export async function* listItems<Name extends ListName>(
-  name: Name,
-  request: VerbRequest,
-): Items<ListFields[Name]> {
+export async function* listItems<Name extends ListName>(name: Name, request: VerbRequest): Items<Name> {
   return yield* LISTERS[name](request);
 }
 
-function* markets({ exchange }: VerbRequest): KnownItems<MarketItem> {
+function* markets({ exchange }: VerbRequest): KnownItems<'markets'> {
   for (const [market, { title, datasets: has }] of Object.entries(exchange.markets)) {
     const names = Object.keys(has);
     yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
@@ -156,7 +139,7 @@ function* markets({ exchange }: VerbRequest): KnownItems<MarketItem> {
 }
 
 /** Datasets of the markets of `--market`, else of all markets. */
-function* datasets({ exchange, resolved }: VerbRequest): KnownItems<DatasetItem> {
+function* datasets({ exchange, resolved }: VerbRequest): KnownItems<'datasets'> {
   const { options, origins } = resolved;
   for (const market of origins.market === 'default' ? marketNames(exchange) : marketsOf(exchange, options)) {
     for (const spec of datasetsOf(exchange, market)) {
@@ -169,18 +152,10 @@ function* datasets({ exchange, resolved }: VerbRequest): KnownItems<DatasetItem>
         const { first, last } = spec.spans[cadence] ?? {};
         return [cadence, { first: textOf(first), last: textOf(last) }];
       });
+      const where = { dataset: name, market, title, cadences: Object.fromEntries(ends), rest };
       yield {
         cells: [name, market, sources, span, intervals.join(',') || '-', title],
-        fields: {
-          dataset: name,
-          market,
-          title,
-          cadences: Object.fromEntries(ends),
-          rest,
-          intervals,
-          partition,
-          removed,
-        },
+        fields: { ...where, intervals, partition, removed },
       };
     }
   }
@@ -196,10 +171,10 @@ function spanText(exchange: ExchangeSpec, market: Market, spec: DatasetSpec): st
 }
 
 /** The items of `act`, with a session for the listing of the archive, and the selected symbols. */
-async function* inArchive<Fields>(
+async function* inArchive<Name extends ListName>(
   request: VerbRequest,
-  act: (session: Session, chosen: readonly ChosenDataset[], names: readonly string[]) => Items<Fields>,
-): Items<Fields> {
+  act: (session: Session, chosen: readonly ChosenDataset[], names: readonly string[]) => Items<Name>,
+): Items<Name> {
   const chosen = chooseDatasets(request.exchange, request.resolved.options);
   const session = openSession(request);
   try {
@@ -212,7 +187,7 @@ async function* inArchive<Fields>(
   }
 }
 
-function symbols(request: VerbRequest): Items<SymbolItem> {
+function symbols(request: VerbRequest): Items<'symbols'> {
   const { long } = request.resolved.options;
   return inArchive(request, async function* (session, chosen, names) {
     yield* mapOrdered(names, SERIES_AT_ONCE, async (symbol) => {
@@ -226,7 +201,7 @@ function symbols(request: VerbRequest): Items<SymbolItem> {
 }
 
 /** Returns their range and size, and which of the datasets have ended. */
-function periods(request: VerbRequest): Items<PeriodItem> {
+function periods(request: VerbRequest): Items<'periods'> {
   const { options } = request.resolved;
   if (options.symbols === undefined)
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");
@@ -245,10 +220,8 @@ function periods(request: VerbRequest): Items<PeriodItem> {
           first = Math.min(first, period.from);
           last = Math.max(last, period.to);
           const text = periodText(period);
-          yield {
-            cells: [text, cadence, bytes, key],
-            fields: { ...series, cadence, ...object, period: text },
-          };
+          const fields = { ...series, cadence, ...object, period: text };
+          yield { cells: [text, cadence, bytes, key], fields };
         }
     }
     const ends = chosen.flatMap(({ market, spec }) => endedText(session.exchange, market, spec.name) ?? []);
@@ -258,8 +231,6 @@ function periods(request: VerbRequest): Items<PeriodItem> {
     ];
   });
 }
-
-// Symbols and objects from the listing of the archive.
 
 /** No limit in time. */
 const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER };

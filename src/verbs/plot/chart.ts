@@ -1,17 +1,12 @@
 /** A chart: what every picture of it shows, on a terminal or in a file. */
-import type { Series } from '../../model/task.js';
-import type { ChartColumns } from './choose-series.js';
-import type { Bar } from './read-bars.js';
-import type { TimeGrid, TimeRange } from './time-grid.js';
+import type { Bar, BarRequest } from './read-bars.js';
+import type { TimeRange } from './time-grid.js';
 import { instantText } from '../../model/units.js';
 import { dataElement, embedded, pageShell } from '../../terminal/page-shell.js';
 
-export interface ChartParts {
-  readonly series: Series;
-  readonly columns: ChartColumns;
+export interface ChartParts extends Pick<BarRequest, 'series' | 'columns' | 'grid'> {
   /** In the order of their steps; at least one. */
   readonly bars: readonly Bar[];
-  readonly grid: TimeGrid;
   /** Times without rows, ascending. */
   readonly breaks: readonly TimeRange[];
   /** Lines below the picture. */
@@ -97,8 +92,6 @@ export function chartHtml(chart: Chart): string[] {
   // `assets/plot/data.d.ts` has the type of the data for the script.
   return [shell.before, data.before, embedded({ ...shown, bars }), data.after, shell.after];
 }
-
-// The value axis of a chart: its range, its round numbers, and numbers as short text.
 
 /**
  * A scale for values from `low` to `high` with at most `most` ticks: round numbers within the range, ascending, and the text of a tick. Equal

@@ -122,12 +122,13 @@ async function chartOf(operand: string | undefined, request: VerbRequest, most: 
   const { series, gaps } = states;
   const { interval = '' } = series;
   const grid = timeGrid(range, { most, interval, dayStartMs: spec.dayStartMs });
-  const bars = await readBars({ series, spec, columns, grid, range }, request);
+  const shown = { series, spec, columns, grid, range };
+  const bars = await readBars(shown, request);
   const column = columns.kind === 'line' ? ` in ${columns.column.name}` : '';
   if (bars.length === 0) throw usage(`${series.symbol} has no numbers${column} in this range`);
   const notes = request.resolved.options.quiet ? [] : missingLines(states, range, root);
   const breaks = gaps.filter(({ isLoose }) => isLoose !== true).map((gap) => timesOf(gap, states));
-  return makeChart({ series, columns, bars, grid, breaks, notes });
+  return makeChart({ ...shown, bars, breaks, notes });
 }
 
 /** In epoch milliseconds. */

@@ -1,22 +1,20 @@
 /** Adds jobs to a queue in batches, and waits while the queue is full. */
-import type { Clock } from '../../model/clock.js';
+import type { Io } from '../../model/io.js';
 import { numberText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';
 import { redisProblem } from '../../http/redis/redis-errors.js';
+import { printLines } from '../../text/printable.js';
 import type { NewJob } from './bullmq.js';
 import { jobId } from './job-data.js';
 import type { JobData } from './job-data.js';
-import type { OpenQueue } from './open-queue.js';
+import type { CommandQueue } from './open-queue.js';
 import type { Wait } from './wait-for-jobs.js';
 
-export interface Adding {
-  readonly open: OpenQueue;
+export interface Adding extends Pick<CommandQueue, 'open'> {
+  readonly signals: Pick<CommandQueue['signals'], 'signal'>;
   readonly wait: Wait | undefined;
-  readonly options: Pick<Options, 'priority' | 'maxWaiting'>;
-  readonly clock: Clock;
-  readonly signal: AbortSignal;
-  /** Takes one line for people, the first time that the queue is full. */
-  readonly say: (line: string) => void;
+  readonly options: Pick<Options, 'priority' | 'maxWaiting' | 'quiet'>;
+  readonly io: Pick<Io, 'clock' | 'stderr'>;
 }
 
 type Level = Options['priority'];
@@ -42,7 +40,7 @@ export async function addJobs(
     batch = [];
   };
   for (const data of jobs) {
-    batch.push(newJob(data, priorityOf(adding.options.priority, adding.clock.now())));
+    batch.push(newJob(data, priorityOf(adding.options.priority, adding.io.clock.now())));
     if (batch.length >= Math.min(BATCH, adding.options.maxWaiting)) await flush();
   }
   await flush();
@@ -80,7 +78,7 @@ const FULL_POLL_MS = 1000;
 
 /** Back-pressure. Resolves with whether the queue was full, now or before. */
 async function untilRoom(
-  { open, options, clock, signal, say }: Adding,
+  { open, options, io, signals: { signal } }: Adding,
   batch: number,
   wasFull: boolean,
 ): Promise<boolean> {
@@ -89,9 +87,11 @@ async function untilRoom(
     const counts = await open.queue.getJobCounts('waiting', 'prioritized');
     const waiting = Object.values(counts).reduce((sum, count) => sum + count, 0);
     if (waiting + batch <= Math.max(options.maxWaiting, batch)) return isTold;
-    if (!isTold)
-      say(`${numberText(waiting)} jobs wait in the queue: adding more as workers take them (--max-waiting)`);
-    await clock.sleep(FULL_POLL_MS, signal);
+    if (!isTold && !options.quiet)
+      printLines(io.stderr, [
+        `${numberText(waiting)} jobs wait in the queue: adding more as workers take them (--max-waiting)`,
+      ]);
+    await io.clock.sleep(FULL_POLL_MS, signal);
   }
 }
 

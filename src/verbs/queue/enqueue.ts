@@ -90,26 +90,16 @@ async function addAll(
 ): Promise<ExitCode> {
   const { io, resolved } = command;
   const { options } = resolved;
-  const say = (line: string): void => {
-    if (!options.quiet) printLines(io.stderr, [line]);
-  };
   const wait = options.wait ? new Wait(open) : undefined;
   await wait?.begin();
   try {
-    const { jobs: added, fresh } = await addJobs(jobs, {
-      open,
-      wait,
-      options,
-      clock: io.clock,
-      signal: signals.signal,
-      say,
-    });
+    const { jobs: added, fresh } = await addJobs(jobs, { open, signals, wait, options, io });
+    const known = added === fresh ? '' : `, ${numberText(added - fresh)} of them since an earlier command`;
+    const where = `in the queue ${open.name} at ${shownRedis(open.address)}${known}`;
     if (options.json)
       printLines(io.stdout, [{ event: 'enqueued', queue: open.name, series, jobs: added, new: fresh }]);
-    else
-      say(
-        `${countText(added, 'job')} for ${countText(series, 'series')} in the queue ${open.name} at ${shownRedis(open.address)}${added === fresh ? '' : `, ${numberText(added - fresh)} of them since an earlier command`}`,
-      );
+    else if (!options.quiet)
+      printLines(io.stderr, [`${countText(added, 'job')} for ${countText(series, 'series')} ${where}`]);
     if (wait === undefined) return 0;
     return await waitForJobs({ open, wait, jobs: added, options, io, signals });
   } finally {

@@ -7,10 +7,10 @@ import type { Counts } from '../../model/counters.js';
 import { CryptodlError, usage } from '../../model/errors.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import type { FlagName } from '../../plan/options/flags.js';
-import type { ExchangeWords, RawLayer, RawValues, Resolved } from '../../plan/options/resolve.js';
+import type { RawLayer, RawValues, Resolved } from '../../plan/options/resolve.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
-import type { VerbSpecs } from '../../plan/options/verb-spec.js';
 import { isExactName } from '../../plan/options/symbols.js';
+import type { Command } from '../../run/verb/verb.js';
 import { fieldsOf, isRecord } from '../../text/json.js';
 import { absolutePath } from '../../text/printable.js';
 
@@ -113,15 +113,11 @@ function isTexts(value: unknown): value is string[] {
   );
 }
 
-interface WorkerTerms {
-  /** The options of the worker. */
-  readonly layers: readonly RawLayer[];
-  readonly verbs: VerbSpecs;
-  readonly exchange: ExchangeWords;
-}
-
 /** The options of a job, with those of its worker for everything that the job does not decide. Throws usage errors. */
-export function resolveJob({ verb, options }: JobData, { layers, verbs, exchange }: WorkerTerms): Resolved {
+export function resolveJob(
+  { verb, options }: JobData,
+  { layers, verbs, exchange }: Pick<Command, 'layers' | 'verbs' | 'exchange'>,
+): Resolved {
   const layer: RawLayer = { origin: 'job', values: options, nameOf: (name) => `--${name} of the job` };
   const others = layers.map((own) => {
     const values: RawValues = { ...own.values };

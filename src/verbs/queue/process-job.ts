@@ -7,18 +7,18 @@ import { Counters } from '../../model/counters.js';
 import type { Counts } from '../../model/counters.js';
 import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';
 import type { Serialize } from '../../model/in-order.js';
-import type { Io, SharedResources } from '../../model/io.js';
+import type { SharedResources } from '../../model/io.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
 import type { Observer } from '../../model/observer.js';
-import type { RawLayer, Resolved } from '../../plan/options/resolve.js';
+import type { Resolved } from '../../plan/options/resolve.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
-import type { VerbSpecs } from '../../plan/options/verb-spec.js';
 import { parseDownload, requestsOf } from '../../plan/select/select-series.js';
 import { describeDatasets, givenFlags, givenSettings } from '../../plan/select/selection.js';
 import type { DownloadVerb, RunSelection, SymbolContext } from '../../plan/select/selection.js';
 import { forEachItem } from '../../run/verb/look-up.js';
 import { callerOf, Mirrors } from '../../run/verb/open-mirrors.js';
+import type { Command } from '../../run/verb/verb.js';
 import type { Pipeline } from '../../run/session/pipeline.js';
 import type { FailureReport } from '../../run/report/failure-report.js';
 import { startRun } from '../../run/run.js';
@@ -36,25 +36,21 @@ import {
   resolveJob,
 } from './job-data.js';
 import type { JobData, JobFailure } from './job-data.js';
-import type { OpenQueue } from './open-queue.js';
+import type { CommandQueue } from './open-queue.js';
 
 /** A job that this worker may not do waits this long for another worker. */
 const PUT_BACK_MS = 30_000;
 
-export interface OwnLake {
+/** The `layers` are the options of the worker, for everything that a job does not decide. */
+export interface ProcessContext
+  extends
+    Pick<Command, 'exchange' | 'io' | 'layers' | 'verbs'>,
+    Pick<CommandQueue, 'open' | 'warn'>,
+    Pick<VerbRequest, 'surroundings' | 'clock' | 'signal'> {
+  /** The lake of the worker, and whether its `--out` was given. */
   readonly lake: string;
   readonly isLakeGiven: boolean;
-}
-
-export interface ProcessContext
-  extends OwnLake, Pick<VerbRequest, 'exchange' | 'surroundings' | 'clock' | 'signal'> {
   readonly pipeline: Pipeline;
-  /** Options of the worker, for everything that a job does not decide. */
-  readonly layers: readonly RawLayer[];
-  readonly verbs: VerbSpecs;
-  readonly io: Io;
-  readonly warn: (message: string) => void;
-  readonly open: OpenQueue;
   readonly serialize: Serialize;
   /** The lakes in buckets that were tried: whether several workers may write them. */
   readonly common: SharedResources;
@@ -87,7 +83,6 @@ export async function processJob(
   work: Work,
   leaseSignal: AbortSignal = new AbortController().signal,
 ): Promise<{ readonly counts: Counts } | undefined> {
-  const { signal } = context;
   const { bullmq } = context.open;
   let data: JobData;
   try {
@@ -102,40 +97,42 @@ export async function processJob(
     await job.moveToDelayed(context.clock.now() + PUT_BACK_MS, token);
     throw new bullmq.DelayedError();
   }
-  let failed: AttemptEnd;
-  try {
-    const jobContext = {
-      ...context,
-      // A machine whose clock is behind would leave out the last days.
-      clock: notBefore(context.clock, job.timestamp),
-      signal: AbortSignal.any([signal, leaseSignal]),
-    };
-    const end = await doPart(data, jobContext, job, work);
-    if (end === undefined) return undefined;
-    if (end.failed.length === 0) {
-      context.onEnd({ id: idOf(job), written: end.written });
-      return { counts: countsUntil(job, context, end.counts) };
-    }
-    failed = end;
-  } catch (thrown) {
+  const jobContext = {
+    ...context,
+    // A machine whose clock is behind would leave out the last days.
+    clock: notBefore(context.clock, job.timestamp),
+    signal: AbortSignal.any([context.signal, leaseSignal]),
+  };
+  const end = await doPart(data, jobContext, job, work).catch(async (thrown: unknown) => {
     // Without the lease, BullMQ accepts no end.
     if (leaseSignal.aborted) throw thrown;
-    const error = signal.aborted ? toCryptodlError(thrown) : thrown;
-    if (!(error instanceof CryptodlError)) throw error;
-    const isOfJob = OF_JOB.has(error.code) || (isRefused(error) && !context.isLakeGiven);
-    if (signal.aborted || (error.fatal && !isOfJob)) {
-      if (!signal.aborted) context.onFatal(error);
-      // The job waits for another worker at once, and loses no attempt.
-      await job.moveToWait(token);
-      throw new bullmq.WaitingError();
-    }
-    failed = endBy(error);
-  }
-  return fail(context, job, failed);
+    const error = errorOfJob(thrown, context);
+    if (error !== undefined) return endBy(error);
+    // The job waits for another worker at once, and loses no attempt.
+    await job.moveToWait(token);
+    throw new bullmq.WaitingError();
+  });
+  if (end === undefined) return undefined;
+  if (end.failed.length > 0) return fail(context, job, end);
+  context.onEnd({ id: idOf(job), written: end.written });
+  return { counts: countsUntil(job, context, end.counts) };
+}
+
+/** The error that fails a job; undefined if the worker or its machine is the cause. Throws bugs. */
+function errorOfJob(
+  thrown: unknown,
+  { signal, isLakeGiven, onFatal }: ProcessContext,
+): CryptodlError | undefined {
+  if (signal.aborted) return undefined;
+  if (!(thrown instanceof CryptodlError)) throw thrown;
+  const isOfJob = OF_JOB.has(thrown.code) || (isRefused(thrown) && !isLakeGiven);
+  if (!thrown.fatal || isOfJob) return thrown;
+  onFatal(thrown);
+  return undefined;
 }
 
 /** Why this worker leaves a job with this lake to others; undefined if it does the job. */
-function lakeOfOthers(lake: string, own: OwnLake, work: Work): string | undefined {
+function lakeOfOthers(lake: string, own: ProcessContext, work: Work): string | undefined {
   const wrongLake = lakeProblem(lake, own.lake, own.isLakeGiven);
   // The zips pass from one part to the other through the bucket of the lake.
   const needsBucket = work !== 'whole' && !isLakeAddress(lake);
@@ -166,14 +163,11 @@ function doPart(
   return data.orders === undefined ? inTurn() : serialize(`orders ${lake}`, inTurn);
 }
 
-interface JobEnd {
+/** The end of an attempt. `own`: the failures because of which a further attempt may help; by default all. */
+interface AttemptEnd {
   readonly counts: Counts;
   readonly failed: readonly FailedObject[];
   readonly written: number;
-}
-
-/** The end of an attempt. `own`: the failures because of which a further attempt may help; by default all. */
-interface AttemptEnd extends JobEnd {
   readonly own?: readonly FailedObject[];
 }
 
@@ -194,7 +188,7 @@ const ACTS: Readonly<Record<Work, Act>> = {
   },
   convert: async (data, context, job) => {
     const failures = failuresIn(job.data);
-    const ownOf = ({ failed }: JobEnd): FailedObject[] => failed.filter(({ key }) => !failures.has(key));
+    const ownOf = ({ failed }: AttemptEnd): FailedObject[] => failed.filter(({ key }) => !failures.has(key));
     const part: JobPart = {
       name: idOf(job),
       zips: (staged) => converting(staged, failures),
@@ -240,7 +234,7 @@ function isRefused({ code }: CryptodlError): boolean {
   return code === 'lake-refused';
 }
 
-function endBy(error: CryptodlError): JobEnd {
+function endBy(error: CryptodlError): AttemptEnd {
   return { counts: {}, failed: [{ key: '', error }], written: 0 };
 }
 
@@ -282,23 +276,17 @@ async function fail(
   throw new CryptodlError(error.code, failure.message, { retryAfterMs: error.retryAfterMs });
 }
 
-// The run of a job.
-
 /** What a job does if its zips are staged between two workers. */
 interface JobPart {
   readonly name: string;
   readonly zips: (staged: StagedZips) => ZipStore;
   /** Called when the run has ended by itself. */
-  readonly end: (end: JobEnd, staged: StagedZips) => Promise<void>;
+  readonly end: (end: AttemptEnd, staged: StagedZips) => Promise<void>;
 }
 
 /** Rejects with the error that ended the run early: of the machine, of the options, or of a stop. */
-async function runJob(data: JobData, context: ProcessContext, part?: JobPart): Promise<JobEnd> {
-  const { pipeline } = context;
-  const given = resolveJob(data, context);
-  // A mirror for each job: it knows what other workers have published before the job began.
-  const mirrors = mirrorsOf(context);
-  try {
+function runJob(data: JobData, context: ProcessContext, part?: JobPart): Promise<AttemptEnd> {
+  return withMirrors(data, context, async (mirrors, given) => {
     const resolved = await mirrors.resolve(given);
     try {
       if (part === undefined) return await runIn(resolved, data, context);
@@ -307,31 +295,38 @@ async function runJob(data: JobData, context: ProcessContext, part?: JobPart): P
       await part.end(end, staged);
       return end;
     } finally {
-      if (resolved !== given) await pipeline.closeLake(resolved.options.out);
+      if (resolved !== given) await context.pipeline.closeLake(resolved.options.out);
     }
-  } finally {
-    await mirrors.close();
-  }
+  });
 }
 
 /** Rejects with `lake-refused` for a lake in a bucket without conditional writes: two jobs of a series would lose each other's lines. */
-async function refuseWithoutConditions(data: JobData, context: ProcessContext): Promise<void> {
-  const mirrors = mirrorsOf(context);
-  try {
-    const { mirror } = await mirrors.open(resolveJob(data, context).options);
+function refuseWithoutConditions(data: JobData, context: ProcessContext): Promise<void> {
+  return withMirrors(data, context, async (mirrors, { options }) => {
+    const { mirror } = await mirrors.open(options);
     if ((await mirror.tryOut()).isAtomic) return;
     throw new CryptodlError(
       'lake-refused',
       `${lakeOf(data)}: the server has no conditional writes, which several workers of a lake need`,
       { hint: 'run cryptodl vision with --shard on each machine' },
     );
+  });
+}
+
+/** Each job has mirrors of its own: they know what other workers have published before the job began. */
+async function withMirrors<T>(
+  data: JobData,
+  context: ProcessContext,
+  act: (mirrors: Mirrors, given: Resolved) => Promise<T>,
+): Promise<T> {
+  const given = resolveJob(data, context);
+  const { io, warn, verbs } = context;
+  const mirrors = new Mirrors(verbs.worker, () => ({ ...callerOf(io), warn }));
+  try {
+    return await act(mirrors, given);
   } finally {
     await mirrors.close();
   }
-}
-
-function mirrorsOf({ io, warn, verbs }: ProcessContext): Mirrors {
-  return new Mirrors(verbs.worker, () => ({ ...callerOf(io), warn }));
 }
 
 async function runIn(
@@ -339,7 +334,7 @@ async function runIn(
   data: JobData,
   { exchange, surroundings, clock, signal, pipeline, warn }: ProcessContext,
   zips?: ZipStore,
-): Promise<JobEnd> {
+): Promise<AttemptEnd> {
   const failed: FailedObject[] = [];
   const observer: Observer = { ...SILENT_OBSERVER, warn };
   const run = startRun({

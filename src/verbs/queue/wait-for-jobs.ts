@@ -12,7 +12,7 @@ import { ERROR_TRAITS } from '../../model/error-codes.js';
 import { CryptodlError } from '../../model/errors.js';
 import { exitCode } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
-import type { Io, Signalled } from '../../model/io.js';
+import type { Io } from '../../model/io.js';
 import { countText, numberText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';
 import { closingBlock } from '../../run/report/closing-block.js';
@@ -22,7 +22,7 @@ import { printLines } from '../../text/printable.js';
 import { PREFIX } from './bullmq.js';
 import type { JobEvents, JobQueue } from './bullmq.js';
 import { countsIn, countsOfFailure, failureOf } from './job-data.js';
-import type { OpenQueue } from './open-queue.js';
+import type { CommandQueue, OpenQueue } from './open-queue.js';
 
 /** The keys of a command that was killed while it waited vanish after this time. */
 const KEPT_SECONDS = 3600;
@@ -30,30 +30,25 @@ const KEPT_SECONDS = 3600;
 const KEPT_WHILE_ADDING_SECONDS = 30 * 24 * 3600;
 
 export class Wait {
-  readonly #counts = new Counters();
-  readonly #open: OpenQueue;
+  /** Of the jobs that have ended. */
+  readonly counts = new Counters();
   readonly #events: JobEvents[] = [];
   /** A set of the jobs that have not ended. An empty name shows that the server has kept its data. */
   readonly #key: string;
 
-  constructor(open: OpenQueue) {
-    this.#open = open;
+  constructor(private readonly open: OpenQueue) {
     this.#key = `${PREFIX}:${open.name}:cryptodl:wait:${randomUUID()}`;
-  }
-
-  get counts(): Counts {
-    return this.#counts.all;
   }
 
   /** To be called before the first `add`. */
   async begin(): Promise<void> {
-    const { bullmq, connection, converting } = this.#open;
+    const { bullmq, connection, converting } = this.open;
     // An earlier end of a job that is enqueued again is not its end.
     const [seconds = 0, microseconds = 0] = await connection.client.time();
     const since = seconds * 1000 + Math.floor(microseconds / 1000);
     await this.add(['']);
     await connection.client.expire(this.#key, KEPT_WHILE_ADDING_SECONDS);
-    for (const queue of [this.#open.queue, converting]) {
+    for (const queue of [this.open.queue, converting]) {
       const events = bullmq.openEvents(queue.name, connection, String(since));
       events.on('completed', ({ jobId, returnvalue }) => {
         // Another worker converts what a job without counts has fetched.
@@ -66,12 +61,12 @@ export class Wait {
 
   /** To be called before the jobs are added to the queue, because a worker may be fast. */
   async add(jobs: readonly string[]): Promise<void> {
-    await this.#open.connection.client.sadd(this.#key, ...jobs);
+    await this.open.connection.client.sadd(this.#key, ...jobs);
   }
 
   /** The number of the jobs that have not ended. Undefined if the server has lost them. */
   async pending(): Promise<number | undefined> {
-    const { client } = this.#open.connection;
+    const { client } = this.open.connection;
     await client.expire(this.#key, KEPT_SECONDS);
     const members = await client.scard(this.#key);
     return members === 0 ? undefined : members - 1;
@@ -79,13 +74,13 @@ export class Wait {
 
   /** Some of the jobs that have not ended. */
   async sample(most: number): Promise<string[]> {
-    const jobs = await this.#open.connection.client.srandmember(this.#key, most);
+    const jobs = await this.open.connection.client.srandmember(this.#key, most);
     return jobs.filter((job) => job !== '');
   }
 
   async end(job: string, counts: Counts): Promise<void> {
-    if ((await this.#open.connection.client.srem(this.#key, job)) !== 1) return;
-    for (const [name, count = 0] of Object.entries(counts)) this.#counts.add(name, count);
+    if ((await this.open.connection.client.srem(this.#key, job)) !== 1) return;
+    for (const [name, count = 0] of Object.entries(counts)) this.counts.add(name, count);
   }
 
   async endFailed(id: string, queue: JobQueue): Promise<void> {
@@ -98,17 +93,15 @@ export class Wait {
 
   async close(): Promise<void> {
     await Promise.all(this.#events.map((events) => events.close()));
-    await this.#open.connection.client.del(this.#key);
+    await this.open.connection.client.del(this.#key);
   }
 }
 
-export interface Waiting {
-  readonly open: OpenQueue;
+export interface Waiting extends Pick<CommandQueue, 'open' | 'signals'> {
   readonly wait: Wait;
   readonly jobs: number;
   readonly options: Options;
   readonly io: Io;
-  readonly signals: { readonly signal: AbortSignal; readonly signalled: () => Signalled };
 }
 
 const POLL_MS = 1000;
@@ -153,7 +146,7 @@ export async function waitForJobs(waiting: Waiting): Promise<ExitCode> {
 }
 
 function tell({ jobs, options, io, wait }: Waiting, pending: number): void {
-  const tally = tallyOf(wait.counts);
+  const tally = tallyOf(wait.counts.all);
   const done = jobs - pending;
   const { outcomes } = tally;
   if (options.json)
@@ -197,15 +190,11 @@ async function lookUp({ queue, converting }: OpenQueue, wait: Wait): Promise<voi
 
 function conclude(waiting: Waiting, pending: number): ExitCode {
   const { jobs, options, io, signals, open } = waiting;
-  const { counts } = waiting.wait;
+  const counts = waiting.wait.counts.all;
   const tally = tallyOf(counts);
   const elapsedMs = io.clock.monotonic() - io.startedAt;
   const failedJobs = numberOf(counts['failedJobs']);
-  const code = exitCode({
-    signal: signals.signalled(),
-    ...tally.status,
-    strict: options.strict,
-  });
+  const code = exitCode({ signal: signals.signalled(), ...tally.status, strict: options.strict });
   if (options.json) {
     printLines(io.stdout, [
       {

@@ -21,7 +21,7 @@ import { namedLake, stalledFailure } from './job-data.js';
 import { withQueue } from './open-queue.js';
 import type { CommandQueue, OpenQueue } from './open-queue.js';
 import { processJob } from './process-job.js';
-import type { OwnLake, ProcessContext, Work } from './process-job.js';
+import type { ProcessContext, Work } from './process-job.js';
 import type { Counts } from '../../model/counters.js';
 
 /** The queues of a role, and what it does with their jobs. */
@@ -54,44 +54,13 @@ export async function worker(command: Command): Promise<ExitCode> {
   return withQueue(options, 'worker', io, (queue) => work(command, queue));
 }
 
-async function work(
-  { exchange, resolved, layers, verbs, io }: Command,
-  { open, warn, signals }: CommandQueue,
-): Promise<ExitCode> {
+async function work(command: Command, queue: CommandQueue): Promise<ExitCode> {
+  const { resolved, io } = command;
   const { options } = resolved;
-  const { clock } = io;
-  const surroundings = surroundingsOf(io.environment);
+  const { open, signals } = queue;
   const stop = new AbortController();
-  const isLakeGiven = resolved.origins.out !== 'default';
-  const own: OwnLake = { lake: namedLake(options.out, surroundings.home), isLakeGiven };
-  await refuseSecond(open, own);
-  // Before the first job, whose lease may be shorter than the loading takes.
-  await import('../../lake/mirror/mirror.js');
-  const common = new SharedResources();
-  const isToBucket = isLakeAddress(options.out) || !isLakeGiven;
-  const pipeline = new Pipeline({ exchange, resolved, surroundings, clock, stop, isToBucket, common });
   const ends = new JobEnds(options, io);
-  const context: ProcessContext = {
-    exchange,
-    surroundings,
-    clock,
-    io,
-    layers,
-    verbs,
-    warn,
-    open,
-    pipeline,
-    common,
-    ...own,
-    signal: stop.signal,
-    serialize: createSerializer(),
-    newRequests: requestCounter(pipeline),
-    onEnd: ends.add,
-    left: new Set<string>(),
-    onFatal: (error) => {
-      stop.abort(error);
-    },
-  };
+  const context = await contextOf(command, queue, { stop, onEnd: ends.add });
   const workers = await Promise.all(
     WORK_OF[options.role].map(({ of, act }) => readyWorker(open[of].name, act, options, context)),
   );
@@ -107,8 +76,8 @@ async function work(
   // Another worker may still fetch for the queue of the conversions.
   const drained = options.role === 'fetch' ? [open.queue] : [open.queue, open.converting];
   await untilEnd(drained, context, options.drain ? context.left : undefined);
-  await Promise.all(workers.map((jobs) => closeWorker(jobs, clock)));
-  await pipeline.close();
+  await Promise.all(workers.map((jobs) => closeWorker(jobs, io.clock)));
+  await context.pipeline.close();
   const signal = signals.signalled();
   const error = signal === undefined && stop.signal.aborted ? toCryptodlError(stop.signal.reason) : undefined;
   const code = ends.conclude(signal, error);
@@ -116,20 +85,54 @@ async function work(
   return code;
 }
 
+/** What all jobs of the worker share. Rejects with `locked` if another worker has the folder. */
+async function contextOf(
+  { exchange, resolved, layers, verbs, io }: Command,
+  { open, warn }: CommandQueue,
+  { stop, onEnd }: Pick<ProcessContext, 'onEnd'> & { readonly stop: AbortController },
+): Promise<ProcessContext> {
+  const { clock } = io;
+  const { out } = resolved.options;
+  const surroundings = surroundingsOf(io.environment);
+  const isLakeGiven = resolved.origins.out !== 'default';
+  const lake = namedLake(out, surroundings.home);
+  await refuseSecond(open, lake);
+  // Before the first job, whose lease may be shorter than the loading takes.
+  await import('../../lake/mirror/mirror.js');
+  const parts = { exchange, surroundings, clock, common: new SharedResources() };
+  const isToBucket = isLakeAddress(out) || !isLakeGiven;
+  const pipeline = new Pipeline({ ...parts, resolved, stop, isToBucket });
+  return {
+    ...parts,
+    layers,
+    verbs,
+    io,
+    open,
+    warn,
+    lake,
+    isLakeGiven,
+    pipeline,
+    signal: stop.signal,
+    serialize: createSerializer(),
+    newRequests: requestCounter(pipeline),
+    onEnd,
+    left: new Set(),
+    onFatal: (error) => stop.abort(error),
+  };
+}
+
 /** The jobs that this worker has ended: one line each, and the summary. */
 class JobEnds {
   readonly #ended = { jobs: 0, failed: 0, written: 0 };
   #retryable = 0;
-  readonly #options: Options;
-  readonly #io: Io;
 
-  constructor(options: Options, io: Io) {
-    this.#options = options;
-    this.#io = io;
-  }
+  constructor(
+    private readonly options: Options,
+    private readonly io: Io,
+  ) {}
 
   readonly add: ProcessContext['onEnd'] = ({ id, written, failure, isPutOff = false }) => {
-    const { json, logLevel } = this.#options;
+    const { json, logLevel } = this.options;
     this.#ended.written += written;
     if (failure === undefined) this.#ended.jobs += 1;
     else if (!isPutOff) {
@@ -143,7 +146,7 @@ class JobEnds {
   };
 
   say(line: string): void {
-    if (!this.#options.quiet) printLines(this.#io.stderr, [line]);
+    if (!this.options.quiet) printLines(this.io.stderr, [line]);
   }
 
   /** Prints the summary. Returns the exit code. */
@@ -158,18 +161,13 @@ class JobEnds {
     this.say(
       `${countText(jobs, 'job')} done, ${numberText(failed)} failed, ${countText(written, 'object')} written`,
     );
-    if (this.#options.json)
-      this.#print({
-        event: 'summary',
-        ...this.#ended,
-        peakMemoryBytes: peakMemoryBytes(),
-        exitCode: code,
-      });
+    if (this.options.json)
+      this.#print({ event: 'summary', ...this.#ended, peakMemoryBytes: peakMemoryBytes(), exitCode: code });
     return code;
   }
 
   #print(event: object): void {
-    printLines(this.#io.stdout, [event]);
+    printLines(this.io.stdout, [event]);
   }
 }
 
@@ -179,14 +177,16 @@ function openWorker(
   { jobs: concurrency, leaseMs, retryDelayMs }: Options,
   context: ProcessContext,
 ): JobWorker {
-  const { open } = context;
+  const { open, lake, isLakeGiven } = context;
+  // Workers of the same folder, also on different machines, have the same end of the name.
+  const end = isLakeGiven && !isLakeAddress(lake) ? endOf(lake) : '';
   const jobs = open.bullmq.openWorker(
     queue,
     open.connection,
     // BullMQ makes the signal for a function with three parameters.
     (job, token, leaseSignal) => processJob(context, job, token ?? '', act, leaseSignal),
     {
-      name: workerName(`${hostname()}:${process.pid}`, context),
+      name: `${hostname()}:${process.pid}${end}`,
       concurrency,
       lockDuration: leaseMs,
       stalledInterval: leaseMs / 2,
@@ -272,8 +272,6 @@ async function closeWorker(jobs: JobWorker, clock: Clock): Promise<void> {
   }
 }
 
-// The end of a worker: after a stop, or when its queues are empty.
-
 const DRAIN_POLL_MS = 500;
 
 /** Resolves after a stop; with `left`, also when the queues have no jobs but those that this worker leaves to others. */
@@ -313,18 +311,13 @@ async function openJobs(queues: readonly JobQueue[], left: ReadonlySet<string>):
 
 // The names of workers on the Redis server: a lake in a folder has one worker.
 
-/** The name of a worker on the Redis server. Workers of the same folder, also on different machines, have the same end of the name. */
-function workerName(process: string, { lake, isLakeGiven }: OwnLake): string {
-  return `${process}${isLakeGiven && !isLakeAddress(lake) ? endOf(lake) : ''}`;
-}
-
 /** A name on the Redis server has no blanks. */
 function endOf(folder: string): string {
   return `:${encodeURIComponent(folder)}`;
 }
 
 /** To be called before the worker begins. Rejects with `locked`. */
-async function refuseSecond(open: OpenQueue, { lake }: OwnLake): Promise<void> {
+async function refuseSecond(open: OpenQueue, lake: string): Promise<void> {
   // A user of an ACL may not be allowed to see the clients.
   const workers = await open.queue.getWorkers().catch(() => []);
   const other = workers.find(({ rawname = '' }) => rawname.endsWith(endOf(lake)));

@@ -75,7 +75,7 @@ function linesOf({ orders, series }: RemovalPlan): string[] {
     ),
     ...series.map(({ series: one, data, manifest }) => {
       const bytes = data.reduce((sum, file) => sum + file.bytes, 0);
-      const own = manifest === undefined ? 'no manifest' : 'its manifest';
+      const own = manifest.length === 0 ? 'no manifest' : 'its manifest';
       return tabbed([
         'series',
         seriesName(one),
@@ -90,10 +90,7 @@ function linesOf({ orders, series }: RemovalPlan): string[] {
 
 function closing({ orders, series }: RemovalPlan, { resolved, verb }: Command): string[] {
   const { yes, order } = resolved.options;
-  const files = series.flatMap(({ data, manifest }) => [
-    ...data,
-    ...(manifest === undefined ? [] : [manifest]),
-  ]);
+  const files = series.flatMap(({ data, manifest }) => [...data, ...manifest]);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
   const counts = `${countText(orders.length, 'order')}, ${countText(series.length, 'series')}, ${countText(files.length, 'file')}, ${bytesText(bytes)}`;
   const selection = givenWords(resolved, verb, ['out', ...SELECTION, 'order']);
@@ -110,15 +107,9 @@ function closing({ orders, series }: RemovalPlan, { resolved, verb }: Command): 
 export const SELECTION = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
 
 /** What a command removes: orders without their data, or series with their symbols in the orders. */
-export type Removed =
-  | { readonly kind: 'orders'; readonly ids: readonly string[] }
-  | { readonly kind: 'series'; readonly series: readonly Series[] };
-
-interface OrderChange {
-  readonly order: Order;
-  /** The order without the symbols; undefined if none is left. */
-  readonly left: Order | undefined;
-  readonly symbols: readonly string[];
+interface Removed {
+  readonly ids: readonly string[];
+  readonly series: readonly Series[];
 }
 
 /** A path relative to the root of the lake. */
@@ -128,21 +119,21 @@ export interface RemovedFile {
 }
 
 export interface RemovalPlan {
-  readonly orders: readonly OrderChange[];
+  readonly orders: readonly ReturnType<typeof withoutSymbols>[];
   readonly series: readonly Awaited<ReturnType<typeof planSeries>>[];
 }
 
 /** The selection of a command line, from the series of the lake and those of its orders. Rejects with usage errors. */
 export async function selectRemoved(request: VerbRequest): Promise<Removed> {
   const { resolved, exchange } = request;
-  const ids = resolved.options.order;
+  const { order: ids = [] } = resolved.options;
   const isNarrowed = SELECTION.some((name) => givenFlags(resolved).has(name));
-  if (ids !== undefined && isNarrowed)
+  if (ids.length > 0 && isNarrowed)
     throw usage(
       '--order drops whole orders and keeps their data, so it takes no selection of series',
       'leave --order out: the selected series are taken out of their orders too',
     );
-  if (ids !== undefined) return { kind: 'orders', ids };
+  if (ids.length > 0) return { ids, series: [] };
   if (!isNarrowed)
     throw usage(
       'remove needs a selection',
@@ -153,7 +144,7 @@ export async function selectRemoved(request: VerbRequest): Promise<Removed> {
   // A removal that did not end may have left data without an order. A run that failed may have left an order without data.
   const ordered = orders.filter((order) => order.exchange === exchange.name).flatMap(seriesOf);
   const known = new Map([...held, ...ordered].map((series) => [seriesName(series), series]));
-  return { kind: 'series', series: await selectGiven([...known.values()], request) };
+  return { ids, series: await selectGiven([...known.values()], request) };
 }
 
 /**
@@ -166,44 +157,32 @@ export async function planRemoval(
   removed: Removed,
 ): Promise<RemovalPlan> {
   const { orders } = await readOrders(paths);
-  if (removed.kind === 'orders') {
-    const dropped = removed.ids.map((id) => orders.find((order) => order.id === id) ?? refuseId(id));
-    return { orders: dropped.map((order) => withoutSymbols(order, order.symbols)), series: [] };
-  }
+  const unknown = removed.ids.find((id) => !orders.some((order) => order.id === id));
+  if (unknown !== undefined)
+    throw usage(`--order ${unknown}: the lake has no such order`, 'cryptodl check --json shows the ids');
   const changes = orders.flatMap((order) => {
-    if (order.exchange !== exchange.name) return [];
-    const own = removed.series.filter(isOrderedBy(order));
-    return own.length === 0
-      ? []
-      : withoutSymbols(
-          order,
-          own.map(({ symbol }) => symbol),
-        );
+    if (removed.ids.includes(order.id)) return withoutSymbols(order, order.symbols);
+    const own = order.exchange === exchange.name ? removed.series.filter(isOrderedBy(order)) : [];
+    const symbols = own.map(({ symbol }) => symbol);
+    return symbols.length === 0 ? [] : withoutSymbols(order, symbols);
   });
   const series = [];
   for (const one of removed.series) series.push(await planSeries(paths, exchange, one));
   return { orders: changes, series };
 }
 
-function refuseId(id: string): never {
-  throw usage(`--order ${id}: the lake has no such order`, 'cryptodl check --json shows the ids');
-}
-
-/** Drops words that mean a removed symbol. Words that mean other symbols stay, and globs that select it too: it is excluded from them. */
-function withoutSymbols(order: Order, symbols: readonly string[]): OrderChange {
+/** `left`: the order without the symbols; undefined if it has no others. Drops words that mean a removed symbol. Words that mean other symbols stay, and globs that select it too: it is excluded from them. */
+function withoutSymbols(order: Order, symbols: readonly string[]) {
   const gone = new Set(symbols);
   const rest = order.symbols.filter((symbol) => !gone.has(symbol));
   const words = order.words.filter((word) => !meantNames([word], symbols).every((name) => gone.has(name)));
   const excluded = symbols.filter((symbol) => isOfGlobs(words, symbol)).map((symbol) => `!${symbol}`);
-  const left = {
-    ...order,
-    words: words.length === 0 ? order.words : [...words, ...excluded],
-    symbols: rest,
-  };
-  return { order, left: rest.length === 0 ? undefined : left, symbols };
+  if (rest.length === 0) return { order, left: undefined, symbols };
+  const left = words.length === 0 ? order.words : [...words, ...excluded];
+  return { order, left: { ...order, words: left, symbols: rest }, symbols };
 }
 
-/** `manifest` is undefined for an ordered series without one. `kept`: entries in the folder that no manifest line names, and names of files that are no files. They stay. */
+/** `manifest` is empty for an ordered series without one. `kept`: entries in the folder that no manifest line names, and names of files that are no files. They stay. */
 async function planSeries(paths: LakePaths, exchange: Exchange, series: Series) {
   const folder = seriesFolder(exchange.name, series);
   const path = await paths.folder(folder);
@@ -220,7 +199,7 @@ async function planSeries(paths: LakePaths, exchange: Exchange, series: Series) 
   const own = new Set(names.own);
   for (const name of [...files, ...folders, ...links]) if (!own.has(name)) kept.push(`${folder}/${name}`);
   const manifest = await fileOf(paths, manifestPath);
-  return { series, data, kept, manifest: manifest === 'other' ? undefined : manifest };
+  return { series, data, kept, manifest: typeof manifest === 'object' ? [manifest] : [] };
 }
 
 /** The files that manifest lines name, which were checked to be those of the series: in its folder, and from the root of the lake. */
@@ -263,7 +242,7 @@ export async function removePlanned(
     signal.throwIfAborted();
     await lock.confirm();
     await removeFiles(paths, data);
-    if (manifest !== undefined) await removeFiles(paths, [manifest]);
+    await removeFiles(paths, manifest);
   }
 }
 

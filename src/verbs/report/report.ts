@@ -1,6 +1,6 @@
 /** `cryptodl report`: writes one HTML file about a lake and one of its runs. */
 import { lstat, writeFile } from 'node:fs/promises';
-import { progressPrinter, withSignals } from '../../run/verb/look-up.js';
+import { progressPrinter, tapped, withSignals } from '../../run/verb/look-up.js';
 import type { LookUp } from '../../run/verb/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
@@ -43,8 +43,8 @@ const MOST_NOTES = 50;
 
 /** Resolves with 1 when a manifest or one of its lines cannot be read. */
 export async function report(command: LookUp): Promise<ExitCode> {
-  const { io, resolved } = command;
-  const { options } = resolved;
+  const { io } = command;
+  const { options } = command.resolved;
   return withSignals(command, async (request) => {
     const { home } = request.surroundings;
     const path = absolutePath(options.html ?? USUAL_FILE, home);
@@ -65,14 +65,11 @@ export async function report(command: LookUp): Promise<ExitCode> {
     const run = chosenRun(found.runs, options.run);
     const say = progressPrinter(options, io);
     let series = 0;
-    const counted = async function* (): AsyncGenerator<SeriesStates> {
-      for await (const one of lake.covered) {
-        request.signal.throwIfAborted();
-        series += 1;
-        say(() => countText(series, 'series'));
-        yield one;
-      }
-    };
+    const counted = tapped(lake.covered, () => {
+      request.signal.throwIfAborted();
+      series += 1;
+      say(() => countText(series, 'series'));
+    });
     const judged = await judgeLake(noted);
     const head = {
       verdict: judged?.summary ?? null,
@@ -82,15 +79,14 @@ export async function report(command: LookUp): Promise<ExitCode> {
       ...runData(run, found.runs),
       failures: await failureData(run, paths, warn),
     };
-    const parts = pageParts(head, counted(), { lake, notes });
+    const parts = pageParts(head, counted, { lake, notes });
     const bytes = await writeOwnFile(page, (staged) => writeFile(staged, parts));
     for (const { message } of lake.found.refused.slice(0, MOST_NOTES))
       printLines(io.stderr, [`cryptodl: ${message}`]);
+    const ofRun = run === undefined ? 'no run' : `run ${run.id}`;
+    const wrote = `wrote ${shownPath(path)}: ${countText(series, 'series')}, ${ofRun}, ${bytesText(bytes)}`;
     if (options.json) await writeData(io, [{ event: 'report', path, bytes, run: run?.id ?? null, series }]);
-    else if (!options.quiet)
-      await writeData(io, [
-        `wrote ${shownPath(path)}: ${countText(series, 'series')}, ${run === undefined ? 'no run' : `run ${run.id}`}, ${bytesText(bytes)}`,
-      ]);
+    else if (!options.quiet) await writeData(io, [wrote]);
     return lake.found.exitCode;
   });
 }
@@ -157,8 +153,6 @@ function publications(runs: readonly RunRecord[]) {
     };
   });
 }
-
-// The failures of a run in the page, from its failure report.
 
 /** Failures in the page, at most. The page counts the others by code. */
 const MOST_ENTRIES = 2000;
@@ -268,7 +262,7 @@ export class DayStates {
 }
 
 /**
- * The days from the first one of the series on, as text: for each run of days with one state, its letters and, beyond one day, the
+ * The days from the first one of the series on, as text: for each run of days with one state, its character and, beyond one day, the
  * number of days: `A30B` is 30 days of the first state and one of the second. In the worst case each day is a run of its own, and
  * a lake of 2,000 series and 3,000 days has six million of them.
  */
@@ -281,18 +275,13 @@ export function dayRuns(series: Parameters<typeof periodsOf>[0], states: DayStat
     if (last?.state === state) last.days += 1;
     else runs.push({ state, days: 1 });
   }
-  return runs.map(({ state, days }) => lettersOf(state) + (days > 1 ? String(days) : '')).join('');
+  return runs
+    .map(({ state, days }) => String.fromCharCode(FIRST_STATE + state) + (days > 1 ? String(days) : ''))
+    .join('');
 }
 
-const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
-
-/** `A` to `Z`, `aA` to `zZ`, `aaA` and so on: the upper-case letter is the last one. */
-function lettersOf(number: number): string {
-  let text = LETTERS[number % 26] ?? '';
-  for (let rest = Math.floor(number / 26); rest > 0; rest = Math.floor((rest - 1) / 26))
-    text = (LETTERS[(rest - 1) % 26] ?? '').toLowerCase() + text;
-  return text;
-}
+/** `A`: no digit, and none of the characters that a page escapes. */
+const FIRST_STATE = 65;
 
 /** The reason of the gap that takes most of the day. Gaps in which data is expected come first if the day lacks data. */
 function reasonOf({ start, end, missing, gaps }: ReturnType<typeof periodsOf>[number]): GapReason | null {

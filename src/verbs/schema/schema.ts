@@ -7,9 +7,8 @@ import { namesOf } from '../../plan/options/resolve.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import { describeDataset, marketWith } from '../../exchange/describe.js';
 import { oneMarket } from '../../plan/select/select-datasets.js';
-import type { Market } from '../../model/task.js';
 import { datasetsOf, findDataset, marketNames } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
+import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { writeData } from '../../terminal/write-data.js';
 import { table } from '../../text/table.js';
@@ -27,25 +26,18 @@ export async function schema({ exchange, resolved, io, operand }: Command): Prom
  * The dataset in the given market; if no market is given, in the default market or else in the first market that has it. Throws a usage
  * error, which names a market with the dataset if there is one.
  */
-function choose(
-  exchange: ExchangeSpec,
-  word: string | undefined,
-  { options, origins }: Resolved,
-): { market: Market; spec: DatasetSpec } {
+function choose(exchange: ExchangeSpec, word: string | undefined, { options, origins }: Resolved) {
   const market = oneMarket(exchange, options, 'schema');
   const hint = 'cryptodl list datasets shows all';
   if (word === undefined) throw usage('schema needs a dataset', hint);
   const name = parseDataset('any')(word, 'schema', namesOf(exchange));
   const owner = findDataset(exchange, market, name) === undefined ? marketWith(exchange, name) : market;
   const spec = owner === undefined ? undefined : findDataset(exchange, owner, name);
-  if (owner === undefined || spec === undefined)
-    throw usage(
-      `no market has a dataset "${word}"`,
-      didYouMean(
-        word,
-        marketNames(exchange).flatMap((one) => datasetsOf(exchange, one).map((dataset) => dataset.name)),
-      ) ?? hint,
-    );
+  if (owner === undefined || spec === undefined) {
+    const all = marketNames(exchange).flatMap((one) => datasetsOf(exchange, one));
+    const names = all.map((dataset) => dataset.name);
+    throw usage(`no market has a dataset "${word}"`, didYouMean(word, names) ?? hint);
+  }
   if (owner === market || origins.market === 'default') return { market: owner, spec };
   throw usage(`${market} has no ${name}`, `${owner} has it: --market ${owner}`);
 }

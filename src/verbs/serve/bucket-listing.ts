@@ -13,6 +13,7 @@ import {
 } from './object-store.js';
 import type { DigestCache } from './object-store.js';
 import type { ServerResponse } from 'node:http';
+import { mapOrdered } from '../../model/in-order.js';
 
 /** A listing request, validated. */
 export interface ListingQuery {
@@ -57,10 +58,8 @@ export async function readPage(root: string, query: ListingQuery, digests: Diges
   }
   const commonPrefixes = entries.filter(isFolder).map(({ key }) => key);
   const objects = [];
-  for (let i = 0; i < entries.length; i += CONCURRENCY) {
-    const described = entries.slice(i, i + CONCURRENCY).map((entry) => describe(entry, digests));
-    for (const object of await Promise.all(described)) if (object !== undefined) objects.push(object);
-  }
+  for await (const object of mapOrdered(entries, CONCURRENCY, (entry) => describe(entry, digests)))
+    if (object !== undefined) objects.push(object);
   return { objects, commonPrefixes, resumeAfter };
 }
 
@@ -161,8 +160,6 @@ export function listingXml(query: ListingQuery, page: ListingPage): string {
     '</ListBucketResult>',
   ].join('');
 }
-
-// S3 error responses, and helpers that write XML.
 
 /** Status and message of each error code of S3 that the server sends. */
 const REFUSALS = {

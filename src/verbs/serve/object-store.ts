@@ -92,8 +92,6 @@ export async function missingAsUndefined<T>(call: () => Promise<T>): Promise<T |
   }
 }
 
-// ETags, sidecars and sizes, with a cache of digests.
-
 type Algorithm = 'md5' | 'sha256';
 
 /** S3 clients upload larger files in parts; their ETag is not the MD5 of the content. */
@@ -139,9 +137,8 @@ export async function etagOf(object: StoredObject, digests: DigestCache): Promis
     return `"${createHash('md5').update(identity).digest('hex')}-${parts}"`;
   }
   if (!object.virtual) return `"${await digests.digest('md5', object)}"`;
-  return `"${createHash('md5')
-    .update(await sidecarText(object, digests))
-    .digest('hex')}"`;
+  const sidecar = createHash('md5').update(await sidecarText(object, digests));
+  return `"${sidecar.digest('hex')}"`;
 }
 
 /** Content of the sidecar of a file, in the text format of `sha256sum`. */

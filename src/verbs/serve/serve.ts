@@ -2,7 +2,8 @@
 import { join } from 'node:path';
 import { existsSync, realpathSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { IncomingMessage, ServerResponse, IncomingHttpHeaders } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { errnoOf, usage } from '../../model/errors.js';
 import { exitCodeOfSignal } from '../../model/exit-code.js';
@@ -44,8 +45,6 @@ export async function serve(directory: string, options: Options, io: Io): Promis
 const SERVED = `name the --out of a run with --format zip, for example:
 cryptodl vision --symbols BTCUSDT --days 7 --format zip --out ./raw`;
 
-// The HTTP server.
-
 const KEEP_ALIVE_MS = 60_000;
 /** A connection without activity for this long is closed, because its data waits in memory. */
 const STALLED_MS = 30_000;
@@ -73,40 +72,43 @@ export function archiveHandler(
 }
 
 /** Starts a server for `archiveHandler`; port 0 takes a free one. `close` also ends open connections. */
-export async function serveArchive(options: {
+export async function serveArchive({
+  directory,
+  host,
+  port,
+  stalledMs = STALLED_MS,
+  requestMs = REQUEST_MS,
+}: {
   directory: string;
   host: string;
   port: number;
   stalledMs?: number;
   requestMs?: number;
 }): Promise<{ url: string; close(): Promise<void> }> {
-  const requestMs = options.requestMs ?? REQUEST_MS;
   const limits = {
     headersTimeout: requestMs,
     requestTimeout: requestMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: 1000,
   };
-  const server = createServer(limits, archiveHandler(options.directory));
-  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  const server = createServer(limits, archiveHandler(directory));
   server.maxConnections = MOST_CONNECTIONS;
-  server.timeout = options.stalledMs ?? STALLED_MS;
-  server.listen(options.port, options.host);
+  server.timeout = stalledMs;
+  server.listen(port, host);
   await once(server, 'listening').catch((error: unknown) => {
     throw usage(
-      `cannot listen on ${options.host} port ${options.port} (${errnoOf(error)})`,
+      `cannot listen on ${host} port ${port} (${errnoOf(error)})`,
       'choose another --host or --port; --port 0 chooses a free port',
     );
   });
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : options.port;
-  const host = options.host.includes(':') ? `[${options.host}]` : options.host;
-  const close = async (): Promise<void> => {
-    const closed = once(server, 'close');
-    server.close();
-    server.closeAllConnections();
-    await closed;
+  const { port: opened } = server.address() as AddressInfo;
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${opened}`,
+    close: async () => {
+      server.closeAllConnections();
+      await server[Symbol.asyncDispose]();
+    },
   };
-  return { url: `http://${host}:${port}`, close };
 }
 
 async function answer(
@@ -131,8 +133,6 @@ async function answer(
   }
 }
 
-// Parses the target of a request: an object or a page of the listing.
-
 const BUCKET = '/data.binance.vision';
 
 const LISTING_PARAMETERS = ['prefix', 'delimiter', 'marker', 'max-keys'];
@@ -156,10 +156,8 @@ export function readTarget(url: string): URLSearchParams | string | undefined {
   }
 }
 
-// Sends an object: whole or in part.
-
 /** Responds to GET and HEAD with 200, 206 or 416. */
-export async function sendObject(
+async function sendObject(
   request: IncomingMessage,
   response: ServerResponse,
   object: StoredObject,
@@ -170,9 +168,10 @@ export async function sendObject(
     ETag: await etagOf(object, digests),
     'Last-Modified': object.stats.mtime.toUTCString(),
   };
+  const { range: asked, 'if-range': revision = validators.ETag } = request.headers;
+  const isCurrent = revision === validators.ETag || revision === validators['Last-Modified'];
   // The CDN of the archive ignores a range on HEAD (observed).
-  const mayRange = request.method === 'GET' && rangeApplies(request.headers, validators);
-  const range = mayRange ? readRange(request.headers.range, size) : undefined;
+  const range = request.method === 'GET' && isCurrent ? readRange(asked, size) : undefined;
   if (range === 'unsatisfiable') {
     sendRefusal(response, 'InvalidRange', { headers: { 'Content-Range': `bytes */${size}` } });
     return;
@@ -226,13 +225,4 @@ function readRange(header: string | undefined, size: number): ByteRange | 'unsat
   if (to !== '' && Number(to) < first) return undefined;
   if (first >= size) return 'unsatisfiable';
   return { first, last: to === '' ? size - 1 : Math.min(Number(to), size - 1) };
-}
-
-/** True when `Range` applies: the request has no `If-Range`, or one that names this revision. */
-function rangeApplies(
-  headers: IncomingHttpHeaders,
-  validators: Readonly<Record<'ETag' | 'Last-Modified', string>>,
-): boolean {
-  const ifRange = headers['if-range'];
-  return ifRange === undefined || ifRange === validators.ETag || ifRange === validators['Last-Modified'];
 }

@@ -9,32 +9,24 @@ import { grouped } from '../../model/by-name.js';
 import { DAY_MS, dayOf, dayText, eachDay } from '../../model/calendar.js';
 import type { DayStart } from '../../model/calendar.js';
 import { countText, listText } from '../../model/units.js';
+import { MEASURES } from '../../plan/options/periods.js';
 import type { Measure } from '../../plan/options/periods.js';
 import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { CryptodlError, usage } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import type { Market, Series } from '../../model/task.js';
-import type { Options } from '../../plan/options/flags.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
-import { selectGiven } from '../../plan/select/held-series.js';
+import { refuseInLake, selectGiven } from '../../plan/select/held-series.js';
 import { oneMarket } from '../../plan/select/select-datasets.js';
 import { pairOf } from '../../exchange/pairs.js';
-import { lakeFlag } from '../../text/printable.js';
+import { absolutePath, lakeFlag } from '../../text/printable.js';
 import type { LakeFile } from '../../lake/catalogue/read-series.js';
 
-export interface Ranking {
-  readonly market: Market;
-  /** Of its klines. */
-  readonly spec: DatasetSpec;
-  readonly by: Measure;
+export type Checked = Awaited<ReturnType<typeof check>>;
+
+export interface Ranking extends Checked {
   /** First days of the periods, in order. */
   readonly starts: readonly number[];
-  /** Days before a period whose sums are ranked. */
-  readonly window: number;
-  readonly top: number | undefined;
-  /** Days between the first day of a symbol and the period. */
-  readonly minAge: number;
   /** The symbols that can be members. */
   readonly symbols: readonly HeldSymbol[];
   /** The days on which any symbol of the market has rows, ascending. */
@@ -169,13 +161,11 @@ SEMI JOIN used USING (day) ANTI JOIN daily USING (symbol, day) ORDER BY symbol`)
   return texts;
 }
 
-// Chooses the market of a universe, and its series and symbols from the klines of the lake.
-
 export const DATASET = 'klines';
 
-/** Throws usage errors for several markets, for a market without klines, and for a column that is not comparable. */
-export function universeMarket(options: Options, exchange: ExchangeSpec): Pick<Ranking, 'market' | 'spec'> {
-  const { by } = options;
+/** Everything that is known before the lake is read. Throws usage errors, also for a market without klines or a column that is not comparable. */
+export async function check({ resolved: { options }, exchange, clock, surroundings: { home } }: VerbRequest) {
+  const { as, by, every, from, minAgeMs = 0, nowMs, to, top, windowMs } = options;
   const market = oneMarket(exchange, options, 'universe');
   const spec = findDataset(exchange, market, DATASET);
   if (spec === undefined) throw usage(`--market ${market} has no ${DATASET}`, 'choose another market');
@@ -187,7 +177,30 @@ export function universeMarket(options: Options, exchange: ExchangeSpec): Pick<R
       `--by ${by} is in ${unitOf(by) ?? 'another unit'} for ${market}, so it does not compare symbols`,
       '--by count ranks by the number of trades',
     );
-  return { market, spec };
+  if (options.target === undefined && as === 'freqtrade')
+    throw usage('--as freqtrade needs --target', 'for example --as freqtrade --target universe');
+  const target = options.target === undefined ? '' : absolutePath(options.target, home);
+  if (target !== '') await refuseInLake(target, exchange.name);
+  const today = dayOf(nowMs ?? clock.now(), spec);
+  return {
+    market,
+    // Of its klines.
+    spec,
+    options,
+    exchange,
+    by: MEASURES.find((measure) => measure === by) ?? MEASURES[0],
+    top,
+    every: every?.kind === 'calendar' ? every.period : ('month' as const),
+    // Days before a period whose sums are ranked.
+    window: windowMs / DAY_MS,
+    // Days between the first day of a symbol and the period.
+    minAge: minAgeMs / DAY_MS,
+    // Days of the first and the last period.
+    from: from?.kind === 'word' ? today - from.daysAgo : from?.first,
+    to: to?.kind === 'word' ? today - Math.max(1, to.daysAgo) : to?.last,
+    // Absolute; empty for the forms that are printed.
+    target,
+  };
 }
 
 /** The error for a lake without files that universe reads. `root`: the lake; `out`: as the user named it. */
@@ -218,15 +231,6 @@ export async function selectedSymbols(
   if (chosen.length === 0)
     throw usage(`--contract ${contract} leaves none of the selected symbols`, '--contract all');
   return new Set(chosen.map(({ symbol }) => symbol));
-}
-
-/** Text about sums that are in different units for different symbols; empty without any. */
-export function unitWarning({ by, market, symbols }: Ranking, exchange: ExchangeSpec): string[] {
-  const quotes = new Set(symbols.flatMap(({ symbol }) => pairOf(exchange, market, symbol)?.quote ?? []));
-  if (by !== 'quote_volume' || quotes.size < 2) return [];
-  return [
-    `quote_volume is in the quote asset of each symbol, and the symbols have ${listText([...quotes].sort())}; --quote USDT selects symbols with one unit`,
-  ];
 }
 
 // The klines of a lake by symbol: their files, and the days on which the symbol was listed. Only manifests are read.

@@ -11,20 +11,19 @@ import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { verbEngine } from '../../convert/duckdb.js';
 import type { DuckDbSession } from '../../convert/duckdb.js';
 import { quoteName } from '../../convert/sql.js';
-import { pairOf } from '../../exchange/pairs.js';
-import type { Pair } from '../../exchange/pairs.js';
+import { pairName, pairOf } from '../../exchange/pairs.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
-import { DAY_MS, calendarStart, dayOf, dayText, nextCalendarStart } from '../../model/calendar.js';
+import { calendarStart, dayText, nextCalendarStart } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import { countText, listText } from '../../model/units.js';
-import { MEASURES } from '../../plan/options/periods.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
-import { readVerbLake, refuseInLake } from '../../plan/select/held-series.js';
-import { fieldsOf } from '../../text/json.js';
-import { absolutePath, printLines, shownPath } from '../../text/printable.js';
+import { readVerbLake } from '../../plan/select/held-series.js';
+import { fieldsOf, parseJson } from '../../text/json.js';
+import { printLines, shownPath } from '../../text/printable.js';
 import {
+  check,
   DATASET,
   isUsable,
   loadDailySums,
@@ -33,42 +32,11 @@ import {
   rankSymbols,
   readHeldSymbols,
   selectedSymbols,
-  unitWarning,
-  universeMarket,
 } from './members.js';
-import type { Ranking } from './members.js';
+import type { Checked, Ranking } from './members.js';
 
-type Checked = Awaited<ReturnType<typeof check>>;
-
-/** Throws usage errors. */
 export async function universe(command: Command): Promise<ExitCode> {
   return withSignals(command, async (request) => rankAndPrint(command, request, await check(request)));
-}
-
-/** Everything that is known before the lake is read. */
-async function check({ resolved: { options }, exchange, clock, surroundings: { home } }: VerbRequest) {
-  const { as, by, every, from, minAgeMs = 0, nowMs, to, windowMs } = options;
-  const chosen = universeMarket(options, exchange);
-  if (options.target === undefined && as === 'freqtrade')
-    throw usage('--as freqtrade needs --target', 'for example --as freqtrade --target universe');
-  const target = options.target === undefined ? '' : absolutePath(options.target, home);
-  if (target !== '') await refuseInLake(target, exchange.name);
-  const today = dayOf(nowMs ?? clock.now(), chosen.spec);
-  return {
-    ...chosen,
-    options,
-    exchange,
-    by: MEASURES.find((measure) => measure === by) ?? MEASURES[0],
-    top: options.top,
-    every: every?.kind === 'calendar' ? every.period : ('month' as const),
-    window: windowMs / DAY_MS,
-    minAge: minAgeMs / DAY_MS,
-    // Days of the first and the last period.
-    from: from?.kind === 'word' ? today - from.daysAgo : from?.first,
-    to: to?.kind === 'word' ? today - Math.max(1, to.daysAgo) : to?.last,
-    // Absolute; empty for the forms that are printed.
-    target,
-  };
 }
 
 /** Sums that exceed the memory limit go to the temporary folder. */
@@ -93,7 +61,7 @@ async function rankAndPrint({ io }: Command, request: VerbRequest, checked: Chec
     await session.run("SET TimeZone = 'UTC'; SET enable_external_file_cache = false");
     await loadDailySums(session, catalogue, ranking);
     await rankSymbols(session, ranking);
-    for (const text of unitWarning(ranking, exchange)) ranking.warn(text);
+    for (const text of unitWarning(ranking)) ranking.warn(text);
     for (const text of await missingTexts(session, ranking)) ranking.warn(text);
     const more = await printMembers(session, io, ranking);
     const counts = await countsOf(session, starts);
@@ -104,6 +72,15 @@ async function rankAndPrint({ io }: Command, request: VerbRequest, checked: Chec
   } finally {
     await engine.end();
   }
+}
+
+/** Text about sums that are in different units for different symbols; empty without any. */
+function unitWarning({ by, market, symbols, exchange }: Ranking): string[] {
+  const quotes = new Set(symbols.flatMap(({ symbol }) => pairOf(exchange, market, symbol)?.quote ?? []));
+  if (by !== 'quote_volume' || quotes.size < 2) return [];
+  return [
+    `quote_volume is in the quote asset of each symbol, and the symbols have ${listText([...quotes].sort())}; --quote USDT selects symbols with one unit`,
+  ];
 }
 
 async function countsOf(session: DuckDbSession, starts: readonly number[]): Promise<string> {
@@ -140,11 +117,9 @@ function periodStarts(
   return starts;
 }
 
-// Prints or writes the members in the form of `--as`: CSV, NDJSON, a list, lists of pairs.
-
 const MARK = 'cryptodl universe';
 
-type Printed = Checked & Ranking & { readonly warn: (text: string) => void };
+type Printed = Ranking & { readonly warn: (text: string) => void };
 
 /** Resolves with further texts for the summary. */
 async function printMembers(session: DuckDbSession, io: Io, ranking: Printed): Promise<string[]> {
@@ -198,32 +173,19 @@ async function writePairlists(
   return [`wrote ${countText(starts.length, 'file')} in ${shownPath(target)}`];
 }
 
-/** `BTC/USDT`, `BTC/USDT:USDT`, `BTC/USD:BTC`, `BTC/USDT:USDT-240329` */
-function pairName({ base, quote, settle, expiry }: Pair): string {
-  return `${base}/${quote}${settle === undefined ? '' : `:${settle}`}${expiry === undefined ? '' : `-${expiry}`}`;
-}
-
 /**
  * A fragment of a configuration of freqtrade: its StaticPairList reads the pairs of `exchange.pair_whitelist`. The mark and the digest tell later runs that the file may be replaced. freqtrade
  * ignores both.
  */
 function pairlistText(pairs: readonly string[]): string {
   const digest = createHash('sha256').update(JSON.stringify(pairs)).digest('hex');
-  const content = {
-    made_by: MARK,
-    digest,
-    exchange: { pair_whitelist: pairs },
-    pairlists: [{ method: 'StaticPairList' }],
-  };
+  const exchange = { pair_whitelist: pairs };
+  const content = { made_by: MARK, digest, exchange, pairlists: [{ method: 'StaticPairList' }] };
   return `${JSON.stringify(content, undefined, 2)}\n`;
 }
 
 async function isOwnPairlist(path: string): Promise<boolean> {
-  try {
-    const text = await readFile(path, 'utf8');
-    const { pair_whitelist: pairs } = fieldsOf(fieldsOf(JSON.parse(text))['exchange']);
-    return Array.isArray(pairs) && text === pairlistText(pairs.map(String));
-  } catch {
-    return false;
-  }
+  const text = await readFile(path, 'utf8').catch(() => '');
+  const { pair_whitelist: pairs } = fieldsOf(fieldsOf(parseJson(text))['exchange']);
+  return Array.isArray(pairs) && text === pairlistText(pairs.map(String));
 }

@@ -4,7 +4,7 @@ import type { LookUp } from '../../run/verb/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import { withLog } from '../../run/download.js';
 import type { ExitCode } from '../../model/exit-code.js';
-import { bytesText, numberText } from '../../model/units.js';
+import { bytesText, countText } from '../../model/units.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { absolutePath, printLines, shellWord, shownPath, tabbed } from '../../text/printable.js';
 import type { LakeFinding } from '../../run/verify/lake-finding.js';
@@ -39,8 +39,7 @@ function lineOf({ kind, path, line, text, done }: LakeFinding): string {
 }
 
 function countsText({ series, files, bytes }: Progress): string {
-  const number = numberText(files);
-  return `${numberText(series)} series, ${number} file${files === 1 ? '' : 's'}, ${bytesText(bytes)}`;
+  return `${countText(series, 'series')}, ${countText(files, 'file')}, ${bytesText(bytes)}`;
 }
 
 const MISSING =
