@@ -51,7 +51,7 @@ function findLineError(
 ): { text: string; isOfOtherSymbol?: true } | undefined {
   if (line === '') return { text: 'the line is blank' };
   if (line.length > LONGEST_LINE) return { text: `the line is longer than ${LONGEST_LINE} characters` };
-  const cells = line.split(',').map((cell) => cell.replace(/^"(.*)"$/s, '$1'));
+  const cells = line.split(',').map(unquoted);
   if (cells.length !== columns.length) return { text: `${cells.length} columns, expected ${columns.length}` };
   for (const [index, column] of columns.entries()) {
     const cell = cells[index] ?? '';
@@ -65,6 +65,11 @@ function findLineError(
     if (!isLegalCell(column.type, cell)) return { text: `${shown}, not ${EXPECTED[column.type]}` };
   }
   return undefined;
+}
+
+function unquoted(cell: string): string {
+  const isQuoted = cell.length >= 2 && cell.startsWith('"') && cell.endsWith('"');
+  return isQuoted ? cell.slice(1, -1) : cell;
 }
 
 const EXPECTED: Readonly<Record<ColumnSpec['type'], string>> = {

@@ -15,16 +15,6 @@ interface ColumnDescription {
   readonly nullable: boolean;
 }
 
-export interface DatasetDescription {
-  readonly market: Market;
-  readonly dataset: string;
-  readonly title: string;
-  /** In the order of the written file. */
-  readonly columns: readonly ColumnDescription[];
-  readonly facts: readonly (readonly [label: string, text: string])[];
-  readonly notes: readonly string[];
-}
-
 const TYPES: Readonly<Record<Exclude<ColumnSpec['type'], 'symbol'>, string>> = {
   time: 'TIMESTAMP',
   datetime: 'TIMESTAMP',
@@ -53,11 +43,8 @@ function unitText(type: ColumnSpec['type'], unit: string | undefined): string {
   return type === 'time' || type === 'datetime' ? `UTC (published: ${unit})` : unit;
 }
 
-export function describeDataset(
-  exchange: ExchangeSpec,
-  market: Market,
-  spec: DatasetSpec,
-): DatasetDescription {
+/** Columns are in the order of the written file. */
+export function describeDataset(exchange: ExchangeSpec, market: Market, spec: DatasetSpec) {
   const intervals = intervalsOf(spec);
   const byDay = spec.dayPartitionIntervals.filter((interval) => intervals?.includes(interval) === true);
   const exception = byDay.length === 0 ? '' : ` (one per day for ${byDay.join(', ')})`;

@@ -103,13 +103,6 @@ export type OutcomeKind = Outcome['kind'];
 
 export const OUTCOME_KINDS: readonly OutcomeKind[] = ['ok', 'partial', 'skipped', 'absent', 'failed'];
 
-interface Failure {
-  readonly code: ErrorCode;
-  readonly retryable: boolean;
-  readonly attempts: number;
-  readonly message: string;
-}
-
 interface TaskIdentity {
   readonly market: Market;
   readonly dataset: string;
@@ -128,7 +121,9 @@ export type TaskOutcome = TaskIdentity &
     | ({ readonly outcome: 'ok' | 'partial' } & Written)
     | Skipped<'outcome'>
     | { readonly outcome: 'absent'; readonly reason: AbsenceReason }
-    | ({ readonly outcome: 'failed' } & Failure)
+    | ({ readonly outcome: 'failed' } & Readonly<
+        Pick<CryptodlError, 'code' | 'retryable' | 'attempts' | 'message'>
+      >)
   );
 
 export function taskOutcome(series: Series, object: ArchiveObject, outcome: Outcome): TaskOutcome {

@@ -81,12 +81,12 @@ type Action =
   | { readonly kind: 'fetch' }
   /**
    * `isWithdrawn`: the archive no longer has the object, and its held rows stay. `refused`: an earlier run fetched the listed
-   * revision and rejected it. `archiveFailed`: the request to the archive failed, and rows from REST are held.
+   * revision and rejected it, at this ISO time. `archiveFailed`: the request to the archive failed, and rows from REST are held.
    */
   | {
       readonly kind: 'skip';
       readonly isWithdrawn?: true;
-      readonly refused?: Refusal;
+      readonly refused?: { readonly code: ErrorCode; readonly at: string };
       readonly archiveFailed?: ErrorCode;
       readonly isRestEmpty?: true;
     }
@@ -102,12 +102,6 @@ type Action =
 /** The bytes that a download of the object takes: listed or estimated, undefined if neither is known. */
 export function bytesToFetch(object: Pick<ArchiveObject, 'bytes' | 'heldBytes'>): number | undefined {
   return object.bytes ?? object.heldBytes;
-}
-
-interface Refusal {
-  readonly code: ErrorCode;
-  /** ISO. */
-  readonly at: string;
 }
 
 /** The planned action for one object of one series. */

@@ -9,12 +9,6 @@ export interface TableColumn {
   readonly rank?: number;
 }
 
-interface Table {
-  readonly lines: string[];
-  /** The number of columns that were left out. */
-  readonly hidden: number;
-}
-
 interface Sized extends TableColumn {
   readonly at: number;
   /** The column is not made narrower than this: the width of its longest word, and at least NARROWEST. */
@@ -26,12 +20,15 @@ const GAP = '  ';
 /** A text is broken into lines of at least this width. */
 const NARROWEST = 12;
 
-/** `width`: of the terminal, in characters; without it, as for a pipe, no column is left out and no line broken. `hasRule`: a line below the head. */
+/**
+ * `width`: of the terminal, in characters; without it, as for a pipe, no column is left out and no line broken. `hasRule`: a line below the head.
+ * `hidden`: the number of columns that were left out.
+ */
 export function table(
   columns: readonly TableColumn[],
   rows: readonly (readonly string[])[],
   { width = Infinity, hasRule = false }: { readonly width?: number; readonly hasRule?: boolean } = {},
-): Table {
+) {
   const hasHead = columns.some(({ title }) => title !== undefined);
   const all = hasHead ? [columns.map(({ title = '' }) => title), ...rows] : rows;
   const shown = fitting(sized(columns, all), width);

@@ -193,14 +193,12 @@ class Expiry {
   }
 }
 
-interface Running {
-  readonly attempts: Set<Expiry>;
-  readonly onAbort: () => void;
-}
-
 /** Ends attempts when the signal of their request aborts. All attempts share one listener, because Node searches the listeners of a signal one by one. */
 export class Expiries {
-  readonly #running = new Map<AbortSignal, Running>();
+  readonly #running = new Map<
+    AbortSignal,
+    { readonly attempts: Set<Expiry>; readonly onAbort: () => void }
+  >();
 
   /** `outer` has not aborted. `release` must follow, because `outer` outlives the attempt. */
   begin(outer: AbortSignal): Expiry {
@@ -217,7 +215,7 @@ export class Expiries {
     this.#running.delete(outer);
   }
 
-  #listen(outer: AbortSignal): Running {
+  #listen(outer: AbortSignal) {
     const attempts = new Set<Expiry>();
     const onAbort = (): void => {
       for (const expiry of attempts) expiry.end(outer.reason);
