@@ -13,14 +13,11 @@ import type { RunSummary } from './run/report/run-summary.js';
 import { CryptodlError, inLibraryErrors, libraryError, itemsOf } from './library/items.js';
 import { checkHooks, observerOf, callOf, LIBRARY_VERBS, rawValues } from './library/options.js';
 import type { Hooks, RunHooks, LibraryVerb, OptionsOf } from './library/options.js';
-import type { S3Credentials } from './model/lake-address.js';
 import type { Begun, Items, ItemsWithSummary } from './library/items.js';
 import { onLake } from './library/lake-in-bucket.js';
 import { systemClock } from './model/clock.js';
 import { usage } from './model/errors.js';
-import type { ErrorCode } from './model/errors.js';
 import type { ExitCode } from './model/exit-code.js';
-import type { Announcement } from './model/observer.js';
 import type { TaskOutcome } from './model/outcome.js';
 import { NO_PROXIES, folderOf } from './files/environment.js';
 import { camelCase } from './plan/options/flags.js';
@@ -34,12 +31,13 @@ import { forEachItem } from './run/verb/look-up.js';
 import type { LakeFinding } from './run/verify/lake-finding.js';
 import type { VerifySummary } from './run/verify/verify-lake.js';
 
+export type { Announcement } from './model/observer.js';
+export type { ErrorCode } from './model/errors.js';
+export type { S3Credentials } from './model/lake-address.js';
 export { CryptodlError };
 export type {
-  Announcement,
   AuditItem,
   AuditSummary,
-  ErrorCode,
   ExitCode,
   Hooks,
   Items,
@@ -49,7 +47,6 @@ export type {
   ListName,
   RunHooks,
   RunSummary,
-  S3Credentials,
   TaskOutcome,
   VerifySummary,
 };

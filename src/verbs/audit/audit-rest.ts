@@ -92,11 +92,9 @@ function drawn(periods: readonly HeldPeriod[], sample: Sample | undefined): read
     createHash('sha256')
       .update(JSON.stringify([sample.seed, seriesName(series), periodText(period)]))
       .digest('hex');
-  const ranked = periods
-    .map((one) => ({ one, rank: rankOf(one) }))
-    .sort((a, b) => (a.rank < b.rank ? -1 : 1));
-  const chosen = new Set(ranked.slice(0, sample.count).map(({ one }) => one));
-  return periods.filter((one) => chosen.has(one));
+  const ranks = periods.map(rankOf);
+  const highest = ranks.toSorted()[sample.count - 1];
+  return periods.filter((_, at) => highest === undefined || (ranks[at] ?? '') <= highest);
 }
 
 /** `none`: REST answered that it has no rows. `refused`: REST does not have the symbol, or not any more. */

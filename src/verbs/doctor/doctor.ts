@@ -40,7 +40,7 @@ export async function doctor(run: LookUp): Promise<ExitCode> {
   return withSignals(run, async (request) => {
     const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
     const shown: CheckResult[] = [];
-    for await (const result of results(request)) {
+    for await (const result of checkAll(request)) {
       counts[result.status] += 1;
       if (!options.quiet || result.status !== 'ok') shown.push(result);
     }
@@ -60,7 +60,7 @@ function tableOf(results: readonly CheckResult[], width: number): string[] {
 }
 
 /** With `--clear-bans HOST`, runs no check and sends no request. Throws usage errors before the first result. */
-async function* results(request: VerbRequest): AsyncGenerator<CheckResult> {
+async function* checkAll(request: VerbRequest): AsyncGenerator<CheckResult> {
   const { resolved, surroundings, clock, observer } = request;
   const { options } = resolved;
   const warn = observer.warn.bind(observer);

@@ -129,18 +129,17 @@ interface SplitOptions {
  */
 export function* splitSeries(requests: readonly SeriesRequest[], options: SplitOptions): Generator<JobData> {
   let { orders } = options;
-  const pending = requests.map((request) => ({ request, chunks: chunksOf(request, options) }));
-  for (let some = pending; some.length > 0;) {
-    const next: typeof pending = [];
-    for (const each of some) {
-      const { done, value } = each.chunks.next();
-      if (done === true) continue;
-      const own = { ...options.shared, ...seriesOptions(each.request.series), ...value };
-      yield jobData(options.verb, own, orders);
-      orders = [];
-      next.push(each);
-    }
-    some = next;
+  const pending = new Set(
+    requests.map((request) => ({ series: request.series, chunks: chunksOf(request, options) })),
+  );
+  for (const each of pending) {
+    const { done, value } = each.chunks.next();
+    pending.delete(each);
+    if (done === true) continue;
+    // Its next job comes after those of the other series.
+    pending.add(each);
+    yield jobData(options.verb, { ...options.shared, ...seriesOptions(each.series), ...value }, orders);
+    orders = [];
   }
 }
 
