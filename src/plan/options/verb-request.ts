@@ -4,12 +4,13 @@ import type { SharedResources } from '../../model/io.js';
 import type { Observer } from '../../model/observer.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { Surroundings } from '../../files/environment.js';
+import type { FlagName } from './flags.js';
 import type { Resolved } from './resolve.js';
 import type { ReadList } from './symbols.js';
 
-export interface VerbRequest {
+export interface VerbRequest<Names extends FlagName = FlagName> {
   readonly exchange: Exchange;
-  readonly resolved: Resolved;
+  readonly resolved: Resolved<Names>;
   readonly surroundings: Surroundings;
   readonly read: ReadList;
   readonly observer: Observer;
