@@ -12,7 +12,11 @@ export const SERIES_FLAGS = [
   'quote',
 ] as const satisfies readonly FlagName[];
 
+/** Flags of a selection among the series of a lake. */
+export type HeldFlag = (typeof SERIES_FLAGS)[number] | 'out' | 'skip-unknown';
+
 export const RANGE_FLAGS = ['days', 'months', 'from', 'to'] as const satisfies readonly FlagName[];
+export type RangeFlag = (typeof RANGE_FLAGS)[number];
 
 export const SOCKET_FLAGS = [
   'connect-timeout',

@@ -7,6 +7,7 @@ import { walkLake } from '../../lake/walk-lake.js';
 import { usage } from '../../model/errors.js';
 import { FORMATS, layerName, seriesName } from '../../model/task.js';
 import type { Format, Series } from '../../model/task.js';
+import type { HeldFlag } from '../options/flag-sets.js';
 import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readPatterns } from '../options/symbols.js';
@@ -67,7 +68,7 @@ export async function selectHeldSeries(
  */
 export function filterHeldSeries(
   held: readonly Series[],
-  { options, origins }: Pick<Resolved, 'options' | 'origins'>,
+  { options, origins }: Pick<Resolved<HeldFlag>, 'options' | 'origins'>,
   patterns: SymbolPatterns | undefined,
   warn: (message: string) => void,
   anyInterval: readonly string[] = [],
@@ -119,7 +120,7 @@ export interface VerbLake {
 
 /** Reads the names of the series. `warn` is called for symbolic links. */
 export async function readVerbLake(
-  { exchange, resolved, surroundings, observer }: VerbRequest,
+  { exchange, resolved, surroundings, observer }: VerbRequest<'out'>,
   warn = observer.warn.bind(observer),
 ): Promise<VerbLake> {
   const root = absolutePath(resolved.options.out, surroundings.home);
@@ -130,7 +131,7 @@ export async function readVerbLake(
 
 export async function selectGiven(
   held: readonly Series[],
-  { resolved, read, observer }: VerbRequest,
+  { resolved, read, observer }: VerbRequest<HeldFlag>,
   anyInterval: readonly string[] = [],
 ): Promise<Series[]> {
   const { symbols } = resolved.options;
@@ -184,7 +185,7 @@ export async function* heldSeries(
 export async function readableStates(
   root: string,
   selected: readonly Series[],
-  { exchange, resolved, clock, observer, signal }: Omit<VerbRequest, 'read' | 'surroundings'>,
+  { exchange, resolved, clock, observer, signal }: VerbRequest<'now'>,
   range: Partial<DayRange> = {},
 ): Promise<Map<Series, SeriesStates>> {
   const found = new Map<Series, SeriesStates>();

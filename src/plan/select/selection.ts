@@ -100,7 +100,7 @@ export function settingsOf(
 
 // The description for the plan block, the closing block and the failure report.
 
-export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
+export function givenFlags({ origins }: Pick<Resolved, 'origins'>): ReadonlySet<string> {
   return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
 }
 

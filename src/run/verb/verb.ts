@@ -16,13 +16,19 @@ type Acts<Names extends FlagName> =
 
 export type VerbCommand = VerbSpec & Acts<FlagName>;
 
-/** A verb gets the options of its flags, and no others. */
+/** A verb gets the options of the flags that it lists, and no others. */
 export function verbCommand<
   const Verb extends Omit<VerbSpec, 'flags' | 'moreFlags'>,
   const Flag extends FlagName,
   const More extends FlagName = never,
+  const Also extends FlagName = never,
 >(
-  verb: Verb & { readonly flags: readonly Flag[]; readonly moreFlags?: readonly More[] } & Acts<Flag | More>,
+  verb: Verb & {
+    readonly flags: readonly Flag[];
+    readonly moreFlags?: readonly More[];
+    /** Flags that code shared with other verbs reads: their defaults, where the command line does not take them. */
+    readonly alsoReads?: readonly Also[];
+  } & Acts<Flag | More | Also>,
 ) {
   return verb;
 }

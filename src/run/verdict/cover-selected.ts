@@ -9,6 +9,7 @@ import { firstSymlink } from '../../files/path-checks.js';
 import { seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import { emptyShardText, isInShard } from '../../plan/options/shard.js';
+import type { HeldFlag, RangeFlag } from '../../plan/options/flag-sets.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, refuseFormat, selectGiven } from '../../plan/select/held-series.js';
@@ -20,10 +21,12 @@ import { CoverageCounts } from '../../lake/catalogue/coverage-counts.js';
 import { MOST_DAYS } from '../../lake/catalogue/series-table.js';
 import type { CoveragePeriod } from '../../lake/catalogue/series-table.js';
 
+export type CoverageFlag = HeldFlag | RangeFlag | 'by' | 'format' | 'min' | 'now' | 'shard';
+
 export type LakeCoverage = Awaited<ReturnType<typeof coverSelected>>;
 
 /** Rejects with usage errors, also for a lake without series, unless it `mayBeEmpty`. */
-export async function coverSelected(request: VerbRequest, { mayBeEmpty = false } = {}) {
+export async function coverSelected(request: VerbRequest<CoverageFlag>, { mayBeEmpty = false } = {}) {
   const { exchange, resolved, observer, clock } = request;
   const { options, origins } = resolved;
   const nowMs = options.nowMs ?? clock.now();

@@ -11,21 +11,22 @@ import { findDataset, isArchived, isMade } from '../../exchange/exchange-spec.js
 import { mendsOf, mendSources } from '../../run/verdict/mends.js';
 import { listText } from '../../model/units.js';
 import { withSignals } from '../../run/verb/look-up.js';
-import type { LookUp } from '../../run/verb/look-up.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData, writeExact, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { commandLine, printLines, shownPath } from '../../text/printable.js';
 import { coverSelected } from '../../run/verdict/cover-selected.js';
-import type { LakeCoverage } from '../../run/verdict/cover-selected.js';
+import type { CoverageFlag, LakeCoverage } from '../../run/verdict/cover-selected.js';
 import type { CoverageCounts } from '../../lake/catalogue/coverage-counts.js';
 import { coverageTexts, CSV_HEAD, csvLines, seriesRecord } from './print-coverage.js';
 
 const MOST_REFUSED = 10;
 
+type CoverageCommand = Command<CoverageFlag | 'all' | 'csv' | 'json' | 'quiet' | 'summary'>;
+
 /** Resolves with 1 when a manifest or one of its lines cannot be read, else with 4 when a series is below `--min`. */
-export async function coverage(run: Command): Promise<ExitCode> {
+export async function coverage(run: CoverageCommand): Promise<ExitCode> {
   const { options } = run.resolved;
   if (options.json && options.csv) throw usage('--json and --csv cannot be used together', 'keep one');
   if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
@@ -38,7 +39,7 @@ export async function coverage(run: Command): Promise<ExitCode> {
 }
 
 async function write(
-  { io, resolved }: LookUp,
+  { io, resolved }: CoverageCommand,
   { covered, found, by, periodOf }: LakeCoverage,
   next: NextStep,
 ): Promise<void> {
@@ -66,7 +67,7 @@ async function write(
 }
 
 function conclude(
-  { io, resolved }: LookUp,
+  { io, resolved }: CoverageCommand,
   { refused, below, exitCode }: CoverageCounts,
   next: NextStep,
 ): ExitCode {
@@ -96,7 +97,7 @@ class NextStep {
   #isReported = false;
 
   constructor(
-    private readonly command: Command,
+    private readonly command: Command<never>,
     private readonly nowMs: number,
     private readonly failures: LastFailures | undefined,
   ) {}

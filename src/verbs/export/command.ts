@@ -7,12 +7,12 @@ import {
   SERIES_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
 /** The programs of export. */
 const EXPORTS = ['freqtrade', 'tardis', 'lean', 'csv', 'nautilus-loader'] as const;
 
-export const exportVerb = {
+export const exportVerb = verbCommand({
   name: 'export',
   operand: '[program]',
   choices: EXPORTS,
@@ -60,4 +60,4 @@ export const exportVerb = {
   isReader: true,
   lakePart: 'selected',
   act: async (command) => (await import('./export.js')).exportFor(command),
-} as const satisfies VerbCommand;
+});

@@ -3,6 +3,7 @@ import { listText } from '../../model/units.js';
 import { usage } from '../../model/errors.js';
 import { layerName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
+import type { HeldFlag } from '../../plan/options/flag-sets.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import { readPatterns, symbols as parseSymbols } from '../../plan/options/symbols.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
@@ -23,7 +24,7 @@ export type ChosenDataset = ReturnType<typeof chooseDataset>;
 export async function seriesOfSymbol(
   held: readonly Series[],
   operand: string | undefined,
-  { resolved: { options }, read }: VerbRequest,
+  { resolved: { options }, read }: VerbRequest<'out' | 'symbols'>,
 ): Promise<Series[]> {
   if (held.length === 0) throw nothingHeld(options.out);
   const given = operand === undefined ? options.symbols : parseSymbols(operand, 'plot');
@@ -39,7 +40,7 @@ export async function seriesOfSymbol(
 /** `own`: the series of one symbol. Throws usage errors for names that they do not have. */
 export function chooseDataset(
   own: readonly Series[],
-  { options, origins }: Pick<Resolved, 'options' | 'origins'>,
+  { options, origins }: Pick<Resolved<HeldFlag | 'column'>, 'options' | 'origins'>,
   exchange: Exchange,
 ) {
   const out = `${own[0]?.symbol ?? ''} in ${options.out}`;

@@ -10,6 +10,7 @@ import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import type { Series } from '../../model/task.js';
+import type { RangeFlag } from '../../plan/options/flag-sets.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, readableStates } from '../../plan/select/held-series.js';
@@ -24,13 +25,16 @@ import { chooseDataset, seriesOfSymbol } from './choose-series.js';
 import type { ChosenDataset } from './choose-series.js';
 import { chartText, plotColumns } from './draw-text.js';
 import type { TextStyle } from './draw-text.js';
+import type { QueryFlag } from '../../run/verb/query-lake.js';
 import { readBars } from './read-bars.js';
 import { timeGrid } from './time-grid.js';
 import type { TimeRange } from './time-grid.js';
 import { gapText } from '../../lake/catalogue/series-table.js';
 
+type PlotFlag = QueryFlag | 'column' | 'quiet';
+
 /** The operand is the symbol; it can be left out for a lake with one symbol. */
-export async function plot(command: Command): Promise<ExitCode> {
+export async function plot(command: Command<PlotFlag | 'force' | 'html'>): Promise<ExitCode> {
   const { io, operand } = command;
   return withSignals(command, async (request) => {
     const { html, quiet, force } = command.resolved.options;
@@ -74,7 +78,7 @@ const ENOUGH_BARS = 100;
  */
 function chooseInterval(
   found: Iterable<SeriesStates>,
-  { exchange, resolved, clock }: VerbRequest,
+  { exchange, resolved, clock }: VerbRequest<RangeFlag | 'now' | 'out'>,
   { series: [one], spec }: ChosenDataset,
 ): { readonly states: SeriesStates; readonly range: TimeRange } {
   const { options } = resolved;
@@ -111,7 +115,11 @@ function lengthOf({ interval = '1s' }: Series): number {
 }
 
 /** The chart of the chosen series. `most`: its largest number of steps. */
-async function chartOf(operand: string | undefined, request: VerbRequest, most: number): Promise<Chart> {
+async function chartOf(
+  operand: string | undefined,
+  request: VerbRequest<PlotFlag>,
+  most: number,
+): Promise<Chart> {
   const { root, held } = await readVerbLake(request);
   const own = await seriesOfSymbol(held, operand, request);
   const chosen = chooseDataset(own, request.resolved, request.exchange);

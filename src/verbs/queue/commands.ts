@@ -10,6 +10,7 @@ import {
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, REDIS_EXIT } from '../../plan/options/verb-spec.js';
 import type { ExitTexts } from '../../plan/options/verb-spec.js';
+import { verbCommand } from '../../run/verb/verb.js';
 import type { VerbCommand } from '../../run/verb/verb.js';
 
 /** With `--wait`, `enqueue` ends with the code of the download. */
@@ -108,7 +109,7 @@ export const workerVerb = {
   act: async (command) => (await import('./worker.js')).worker(command),
 } as const satisfies VerbCommand;
 
-export const statusVerb = {
+export const statusVerb = verbCommand({
   name: 'status',
   doc: 'print the state of a queue; with waiting, active and failed jobs, jobs per minute, workers, failures by code',
   exits: { ...BASE_EXITS, 3: REDIS_EXIT },
@@ -120,4 +121,4 @@ export const statusVerb = {
   aka: ['backlog', 'queue', 'queue status'],
   flags: ['queue', 'redis', 'json', 'config', 'print-options'],
   actOffline: async (command) => (await import('./status.js')).status(command),
-} as const satisfies VerbCommand;
+});

@@ -16,7 +16,10 @@ const PAGE = 1000;
 const RATE_MINUTES = 10;
 
 /** Resolves with 0. */
-export async function status({ resolved: { options }, io }: OfflineCommand): Promise<ExitCode> {
+export async function status({
+  resolved: { options },
+  io,
+}: OfflineCommand<'json' | 'queue' | 'redis'>): Promise<ExitCode> {
   return withQueue(options, 'status', io, async ({ open }) => {
     const state = await queueState(open, io.clock.now());
     await writeData(

@@ -6,7 +6,7 @@ import { writeData } from '../../terminal/write-data.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { judgeLake } from '../../run/verdict/judge-lake.js';
 import { coverSelected } from '../../run/verdict/cover-selected.js';
-import type { LakeCoverage } from '../../run/verdict/cover-selected.js';
+import type { CoverageFlag, LakeCoverage } from '../../run/verdict/cover-selected.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import { FOLDERS, lakePaths, refuseFile } from '../../lake/layout.js';
 import type { LakePaths } from '../../lake/layout.js';
@@ -42,7 +42,9 @@ const USUAL_FILE = 'cryptodl-report.html';
 const MOST_NOTES = 50;
 
 /** Resolves with 1 when a manifest or one of its lines cannot be read. */
-export async function report(command: LookUp): Promise<ExitCode> {
+export async function report(
+  command: LookUp<CoverageFlag | 'force' | 'html' | 'json' | 'quiet' | 'run'>,
+): Promise<ExitCode> {
   const { io, resolved } = command;
   const { options } = resolved;
   return withSignals(command, async (request) => {

@@ -16,7 +16,12 @@ import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
 
 /** The operand is the name of a dataset. Rejects with usage errors. */
-export async function schema({ exchange, resolved, io, operand }: Command): Promise<ExitCode> {
+export async function schema({
+  exchange,
+  resolved,
+  io,
+  operand,
+}: Command<'market' | 'json'>): Promise<ExitCode> {
   const { market, spec } = choose(exchange, operand, resolved);
   const description = describeDataset(exchange, market, spec);
   await writeData(io, resolved.options.json ? [description] : textOf(description, widthOf(io.stdout)));
@@ -30,7 +35,7 @@ export async function schema({ exchange, resolved, io, operand }: Command): Prom
 function choose(
   exchange: ExchangeSpec,
   word: string | undefined,
-  { options, origins }: Resolved,
+  { options, origins }: Resolved<'market'>,
 ): { market: Market; spec: DatasetSpec } {
   const market = oneMarket(exchange, options, 'schema');
   const hint = 'cryptodl list datasets shows all';

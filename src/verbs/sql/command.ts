@@ -7,9 +7,9 @@ import {
   SERIES_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const sqlVerb = {
+export const sqlVerb = verbCommand({
   name: 'sql',
   operand: '[query]',
   doc: 'query the lake in SQL; a query is one SELECT over views like um_klines, given as text, as @FILE, or as - for stdin',
@@ -32,7 +32,8 @@ export const sqlVerb = {
     'config',
     'print-options',
   ],
+  alsoReads: ['now'],
   meanings: { ...OF_HELD_SERIES, ...IN_SYSTEM_FOLDER },
   isReader: true,
   act: async (command) => (await import('./sql.js')).sql(command),
-} as const satisfies VerbCommand;
+});

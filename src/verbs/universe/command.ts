@@ -9,9 +9,9 @@ import {
   rankedMarket,
 } from '../../plan/options/periods.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const universeVerb = {
+export const universeVerb = verbCommand({
   name: 'universe',
   doc: 'print the most traded symbols of each period; it ranks them by the klines of the lake, and a period has only what was known before it began',
   exits: { ...BASE_EXITS, 2: 'usage; for example a lake without klines' },
@@ -49,6 +49,7 @@ export const universeVerb = {
     'config',
     'print-options',
   ],
+  alsoReads: ['dataset', 'interval'],
   meanings: {
     ...IN_SYSTEM_FOLDER,
     market: { doc: 'spot, um or cm; one market', parse: rankedMarket, choices: RANKED_MARKETS },
@@ -75,4 +76,4 @@ export const universeVerb = {
   isReader: true,
   lakePart: 'klines of the markets',
   act: async (command) => (await import('./universe.js')).universe(command),
-} as const satisfies VerbCommand;
+});

@@ -15,6 +15,7 @@ import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js'
 import { CryptodlError, usage } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import type { Market, Series } from '../../model/task.js';
+import type { HeldFlag } from '../../plan/options/flag-sets.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { selectGiven } from '../../plan/select/held-series.js';
@@ -174,7 +175,10 @@ SEMI JOIN used USING (day) ANTI JOIN daily USING (symbol, day) ORDER BY symbol`)
 export const DATASET = 'klines';
 
 /** Throws usage errors for several markets, for a market without klines, and for a column that is not comparable. */
-export function universeMarket(options: Options, exchange: ExchangeSpec): Pick<Ranking, 'market' | 'spec'> {
+export function universeMarket(
+  options: Options<'by' | 'market'>,
+  exchange: ExchangeSpec,
+): Pick<Ranking, 'market' | 'spec'> {
   const { by } = options;
   const market = oneMarket(exchange, options, 'universe');
   const spec = findDataset(exchange, market, DATASET);
@@ -206,7 +210,7 @@ export function isUsable({ market, dataset, interval = '' }: Series, of: Pick<Ra
 /** The symbols that --symbols, --quote and --contract select. Throws usage errors for names that the lake does not have, and if none is left. */
 export async function selectedSymbols(
   usable: readonly Series[],
-  request: VerbRequest,
+  request: VerbRequest<HeldFlag | 'contract'>,
 ): Promise<ReadonlySet<string>> {
   const { resolved, exchange } = request;
   const { contract } = resolved.options;

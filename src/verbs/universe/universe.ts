@@ -20,6 +20,8 @@ import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import { countText, listText } from '../../model/units.js';
 import { MEASURES } from '../../plan/options/periods.js';
+import type { HeldFlag } from '../../plan/options/flag-sets.js';
+import type { UNIVERSE_FLAGS } from '../../plan/options/output-flags.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake, refuseInLake } from '../../plan/select/held-series.js';
 import { fieldsOf } from '../../text/json.js';
@@ -38,15 +40,28 @@ import {
 } from './members.js';
 import type { Ranking } from './members.js';
 
+type Flag =
+  | HeldFlag
+  | keyof typeof UNIVERSE_FLAGS
+  | 'every'
+  | 'force'
+  | 'from'
+  | 'json'
+  | 'now'
+  | 'quiet'
+  | 'target'
+  | 'temp-dir'
+  | 'to';
+
 type Checked = Awaited<ReturnType<typeof check>>;
 
 /** Throws usage errors. */
-export async function universe(command: Command): Promise<ExitCode> {
+export async function universe(command: Command<Flag>): Promise<ExitCode> {
   return withSignals(command, async (request) => rankAndPrint(command, request, await check(request)));
 }
 
 /** Everything that is known before the lake is read. */
-async function check({ resolved: { options }, exchange, clock, surroundings: { home } }: VerbRequest) {
+async function check({ resolved: { options }, exchange, clock, surroundings: { home } }: VerbRequest<Flag>) {
   const { as, by, every, from, minAgeMs = 0, nowMs, to, windowMs } = options;
   const chosen = universeMarket(options, exchange);
   if (options.target === undefined && as === 'freqtrade')
@@ -74,7 +89,11 @@ async function check({ resolved: { options }, exchange, clock, surroundings: { h
 /** Sums that exceed the memory limit go to the temporary folder. */
 const MOST_MEMORY = 2e9;
 
-async function rankAndPrint({ io }: Command, request: VerbRequest, checked: Checked): Promise<ExitCode> {
+async function rankAndPrint(
+  { io }: Pick<Command, 'io'>,
+  request: VerbRequest<Flag>,
+  checked: Checked,
+): Promise<ExitCode> {
   const { exchange, observer } = request;
   const { market, options, spec } = checked;
   const { root, held } = await readVerbLake(request);
