@@ -110,6 +110,42 @@ export const OBJECT_FLAGS = [
 
 export const BUCKET_FLAGS = ['s3-endpoint', 's3-region'] as const satisfies readonly FlagName[];
 
+/** The flags that a session reads: its requests, and the lake of a run. */
+export const SESSION_FLAGS = [
+  ...REQUEST_FLAGS,
+  ...REST_FLAGS,
+  'market',
+  'join',
+  'fill',
+  'max-duration',
+  'out',
+  'temp-dir',
+  'dry-run',
+  'wait-lock',
+  'concurrency',
+] as const satisfies readonly FlagName[];
+export type SessionFlag = (typeof SESSION_FLAGS)[number];
+
+/** The flags that a run reads, from whichever verb it is. */
+export const PLAN_FLAGS = [
+  ...SESSION_FLAGS,
+  ...DOWNLOAD_FLAGS,
+  ...SERIES_FLAGS,
+  ...RANGE_FLAGS,
+  ...OBJECT_FLAGS,
+  ...FORM_FLAGS,
+  'skip-unknown',
+  'shard',
+  'include-today',
+  'exact',
+  'format',
+  'force',
+  'deep',
+  'json',
+  'quiet',
+] as const satisfies readonly FlagName[];
+export type RunFlag = (typeof PLAN_FLAGS)[number];
+
 /** Statistics that only REST has. `metrics` downloads them by default. */
 export const STATISTICS = [
   'openInterestHist',

@@ -8,7 +8,7 @@ import { usage } from '../../model/errors.js';
 import { FORMATS, layerName, seriesName } from '../../model/task.js';
 import type { Format, Series } from '../../model/task.js';
 import type { HeldFlag } from '../options/flag-sets.js';
-import type { FlagName } from '../options/flags.js';
+import type { FlagName, Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readPatterns } from '../options/symbols.js';
 import type { ReadList, SymbolPatterns } from '../options/symbols.js';
@@ -40,11 +40,18 @@ const FILTERS = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
 
 /** Only given flags restrict the selection. Throws usage errors for values that the lake does not have. */
 export async function selectHeldSeries(
-  { options, paths, exchange, observer }: LakeContext,
-  resolved: Resolved,
+  {
+    options,
+    paths,
+    exchange,
+    observer,
+  }: Pick<LakeContext, 'paths' | 'exchange' | 'observer'> & {
+    readonly options: Options<HeldFlag | 'format' | 'shard'>;
+  },
+  { origins }: Pick<Resolved, 'origins'>,
   read: ReadList,
 ): Promise<HeldSelection> {
-  const given = givenFlags(resolved);
+  const given = givenFlags({ origins });
   const format = given.has('format') ? options.format : undefined;
   const isNarrowed = FILTERS.some((name) => given.has(name)) || options.shard !== undefined;
   const all = { names: undefined, format, isWhole: !isNarrowed && format === undefined };
@@ -53,7 +60,7 @@ export async function selectHeldSeries(
   const held: Series[] = [];
   for await (const found of walkLake(paths.root, exchange))
     if (found.kind === 'series') held.push(found.series);
-  const chosen = filterHeldSeries(held, resolved, patterns, observer.warn.bind(observer));
+  const chosen = filterHeldSeries(held, { options, origins }, patterns, observer.warn.bind(observer));
   if (format !== undefined)
     await refuseFormat(format, chosen, { root: paths.root, exchange, out: options.out });
   if (!isNarrowed) return all;

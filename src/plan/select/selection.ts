@@ -5,6 +5,7 @@ import type { OrderChange, OrderTerms } from '../../lake/orders.js';
 import type { Observer } from '../../model/observer.js';
 import type { Settings } from '../../model/task.js';
 import { durationText, listText, numberText } from '../../model/units.js';
+import type { RunFlag } from '../options/flag-sets.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
@@ -19,7 +20,7 @@ import type { ChosenDataset } from './select-datasets.js';
 
 /** For checks of options, without archive and lake. */
 export interface SelectionContext {
-  readonly options: Options;
+  readonly options: Options<RunFlag>;
   readonly exchange: Exchange;
   /** The time of --now, or of the clock. */
   readonly nowMs: number;

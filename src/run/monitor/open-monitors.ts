@@ -9,7 +9,7 @@ import type { Reporter } from '../report/reporter.js';
 import type { LiveRun } from '../report/live-run.js';
 import { absolutePath } from '../../text/printable.js';
 
-interface Followed extends VerbRequest {
+interface Followed extends VerbRequest<'out'> {
   readonly observer: Reporter;
   readonly live: LiveRun;
 }
@@ -21,7 +21,10 @@ export interface Monitors {
 }
 
 /** Rejects with a usage error if a port or a file cannot be used. */
-export async function openMonitors(options: Options, command: Command): Promise<Monitors> {
+export async function openMonitors(
+  options: Options<'debug-dump' | 'dry-run' | 'prometheus-port' | 'prometheus-textfile' | 'state-dir'>,
+  command: Command,
+): Promise<Monitors> {
   const debug = await openDebugDumps(options, command);
   const prometheus = await openPrometheus(options, command);
   return {
@@ -39,7 +42,11 @@ export async function openMonitors(options: Options, command: Command): Promise<
 
 /** The metrics of all runs of a command. Undefined without one of the flags. Rejects with a usage error if the port cannot be used. */
 async function openPrometheus(
-  { prometheusPort, prometheusTextfile, dryRun }: Options,
+  {
+    prometheusPort,
+    prometheusTextfile,
+    dryRun,
+  }: Options<'dry-run' | 'prometheus-port' | 'prometheus-textfile'>,
   { clock, startedAt, surroundings: { home } }: Command,
 ): Promise<Monitors | undefined> {
   if (dryRun || (prometheusPort === undefined && prometheusTextfile === undefined)) return undefined;

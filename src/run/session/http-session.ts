@@ -13,6 +13,7 @@ import { openFiles } from '../../model/machine.js';
 import type { Observer } from '../../model/observer.js';
 import { proxiesOf, stateFolder } from '../../files/environment.js';
 import type { VerbName } from '../../plan/options/verb-spec.js';
+import type { SessionFlag } from '../../plan/options/flag-sets.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { Probe } from '../../plan/series-listing.js';
@@ -25,7 +26,7 @@ import { archiveAnswers, probeSidecar } from '../../exchange/archive-client.js';
 import { openListing } from '../../exchange/listing.js';
 import { exchangeHosts, refuseBanned } from '../../exchange/routes.js';
 
-export interface HttpRequest extends Omit<VerbRequest, 'read' | 'signal'> {
+export interface HttpRequest extends Omit<VerbRequest<SessionFlag>, 'read' | 'signal'> {
   /** Undefined for verbs that run no plan. */
   readonly verb?: VerbName | undefined;
   /** Sends one attempt of a request. Default: over sockets. */
@@ -170,7 +171,7 @@ const REST_MOST = 20;
 
 function warnOfMany(
   verb: VerbName | undefined,
-  { concurrency, join: joined }: Pick<Options, 'concurrency' | 'join'>,
+  { concurrency, join: joined }: Options<'concurrency' | 'join'>,
   observer: Pick<Observer, 'warn'>,
 ): void {
   const [allowed, fits] = [allowedInFlight(concurrency), mostInFlight(concurrency)];

@@ -3,15 +3,16 @@ import {
   ARCHIVED,
   BUCKET_FLAGS,
   IN_SYSTEM_FOLDER,
+  PLAN_FLAGS,
   RANGE_FLAGS,
   REQUEST_FLAGS,
   REST_FLAGS,
   SERIES_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const auditVerb = {
+export const auditVerb = verbCommand({
   name: 'audit',
   doc: 'compare monthly and daily objects of the same days; also checks the ids and columns of both; with --against rest, compare the bars of the lake with REST',
   exits: {
@@ -54,6 +55,7 @@ export const auditVerb = {
     'retry-preset',
     'print-options',
   ],
+  alsoReads: PLAN_FLAGS,
   meanings: { ...ARCHIVED, ...IN_SYSTEM_FOLDER },
   act: async (command) => (await import('./audit.js')).audit(command),
-} as const satisfies VerbCommand;
+});

@@ -4,6 +4,7 @@ import type { Fetch } from '../../model/fetch.js';
 import { CryptodlError, toCryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { durationText, instantText } from '../../model/units.js';
+import type { REST_FLAGS } from '../../plan/options/flag-sets.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { keyPath } from '../../exchange/keys.js';
 import type { Exchange } from '../../exchange/exchange.js';
@@ -18,7 +19,10 @@ export interface ServerDate {
   readonly receivedAt: number;
 }
 
-export interface HostChecks extends Pick<VerbRequest, 'exchange' | 'resolved' | 'clock' | 'signal'> {
+export interface HostChecks extends Pick<
+  VerbRequest<(typeof REST_FLAGS)[number] | 'archive-url' | 'listing-url'>,
+  'exchange' | 'resolved' | 'clock' | 'signal'
+> {
   readonly fetch: Fetch;
   /** Gets the time of each host that answers. */
   readonly dates: ServerDate[];

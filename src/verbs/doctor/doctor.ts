@@ -27,14 +27,28 @@ import type { EgressGroup } from '../../http/throttle/group.js';
 import { backingOf } from '../../files/backing.js';
 import { lakePaths, refuseLinkedFolders } from '../../lake/layout.js';
 import { proxiesOf, stateFolder } from '../../files/environment.js';
+import type { ATTEMPT_FLAGS, REST_FLAGS, SOCKET_FLAGS } from '../../plan/options/flag-sets.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { mostInFlight } from '../../run/queue/concurrency.js';
 import { exchangeHosts } from '../../exchange/routes.js';
 import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
 import type { HostChecks } from './check-hosts.js';
 
+type DoctorFlag =
+  | (typeof ATTEMPT_FLAGS | typeof REST_FLAGS | typeof SOCKET_FLAGS)[number]
+  | 'bwlimit'
+  | 'clear-bans'
+  | 'concurrency'
+  | 'fallback-url'
+  | 'json'
+  | 'out'
+  | 'proxy'
+  | 'quiet'
+  | 'state-dir'
+  | 'temp-dir';
+
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
-export async function doctor(run: LookUp): Promise<ExitCode> {
+export async function doctor(run: LookUp<DoctorFlag>): Promise<ExitCode> {
   const { resolved, io } = run;
   const { options } = resolved;
   return withSignals(run, async (request) => {
@@ -62,7 +76,7 @@ function tableOf(results: readonly CheckResult[], width: number): string[] {
 }
 
 /** Yields each result as soon as it and all earlier ones are known. Throws usage errors before the first result. */
-async function* runChecks(request: VerbRequest): AsyncGenerator<CheckResult> {
+async function* runChecks(request: VerbRequest<DoctorFlag>): AsyncGenerator<CheckResult> {
   const { resolved, clock, signal } = request;
   // All checks listen for the abort; Node warns of more than 10 listeners.
   setMaxListeners(0, signal);
@@ -89,7 +103,7 @@ async function* runChecks(request: VerbRequest): AsyncGenerator<CheckResult> {
 }
 
 /** `doctor --clear-bans HOST`: runs no check and sends no request. */
-async function* runClearBans(request: VerbRequest, host: string): AsyncGenerator<CheckResult> {
+async function* runClearBans(request: VerbRequest<DoctorFlag>, host: string): AsyncGenerator<CheckResult> {
   const { bans, group } = bansOf(request);
   group?.enter();
   try {
@@ -99,7 +113,7 @@ async function* runClearBans(request: VerbRequest, host: string): AsyncGenerator
   }
 }
 
-function bansOf({ resolved, surroundings, clock, observer }: VerbRequest): {
+function bansOf({ resolved, surroundings, clock, observer }: VerbRequest<DoctorFlag>): {
   bans: Bans;
   group: EgressGroup | undefined;
 } {
@@ -122,7 +136,11 @@ interface Requests {
 }
 
 /** The requests of the checks: once for each of several proxies, else once. */
-function openRequests(request: VerbRequest, bans: Bans, group: EgressGroup | undefined): Requests[] {
+function openRequests(
+  request: VerbRequest<DoctorFlag>,
+  bans: Bans,
+  group: EgressGroup | undefined,
+): Requests[] {
   const { resolved, surroundings, clock, signal, observer, exchange } = request;
   const { options } = resolved;
   const folder = stateFolder(options, surroundings);
@@ -156,7 +174,7 @@ function openRequests(request: VerbRequest, bans: Bans, group: EgressGroup | und
 
 /** Checks the hosts through the first of several proxies that works. A run leaves out those that do not work. */
 async function checkNetwork(
-  request: VerbRequest,
+  request: VerbRequest<DoctorFlag>,
   requests: readonly Requests[],
 ): Promise<readonly CheckResult[]> {
   const contextOf = ({ stack }: Requests): HostChecks => ({
@@ -181,7 +199,7 @@ async function checkNetwork(
 }
 
 /** The folders of a run, then the lock. */
-async function checkDisks(request: VerbRequest): Promise<readonly CheckResult[]> {
+async function checkDisks(request: VerbRequest<DoctorFlag>): Promise<readonly CheckResult[]> {
   const { resolved, surroundings, signal } = request;
   const { options } = resolved;
   const { home } = surroundings;

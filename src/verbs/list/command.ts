@@ -1,10 +1,16 @@
 /** The command object of `list`: flags, help and what it does. */
-import { ARCHIVED, RANGE_FLAGS, REQUEST_FLAGS, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
+import {
+  ARCHIVED,
+  RANGE_FLAGS,
+  REQUEST_FLAGS,
+  SERIES_FLAGS,
+  SESSION_FLAGS,
+} from '../../plan/options/flag-sets.js';
 import { LISTS } from '../../plan/options/periods.js';
 import { BASE_EXITS, LIMIT_EXIT } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const listVerb = {
+export const listVerb = verbCommand({
   name: 'list',
   operand: '[what]',
   choices: LISTS,
@@ -29,6 +35,7 @@ export const listVerb = {
     'config',
   ],
   moreFlags: [...REQUEST_FLAGS, 'skip-unknown', 'retry-preset', 'print-options'],
+  alsoReads: SESSION_FLAGS,
   meanings: ARCHIVED,
   act: async (command) => (await import('./list.js')).list(command),
-} as const satisfies VerbCommand;
+});

@@ -18,6 +18,7 @@ import { usage } from '../../model/errors.js';
 import type { ArchiveObject, Cadence, Market, Series, Period } from '../../model/task.js';
 import { readPatterns } from '../../plan/options/symbols.js';
 import type { ReadList } from '../../plan/options/symbols.js';
+import type { HeldFlag, RangeFlag, SessionFlag } from '../../plan/options/flag-sets.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { listSeries } from '../../plan/series-listing.js';
 import { mapOrdered } from '../../model/in-order.js';
@@ -31,8 +32,10 @@ import { asUnreachable } from '../../exchange/listing.js';
 import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 
+type ListFlag = SessionFlag | HeldFlag | RangeFlag | 'cadence' | 'long';
+
 /** `operand`: `markets`, `datasets`, `symbols` or `periods`. Throws usage errors. */
-export async function list(run: Command): Promise<ExitCode> {
+export async function list(run: Command<ListFlag | 'json' | 'quiet'>): Promise<ExitCode> {
   const name = listName(run.operand);
   return withSignals(run, async (request) => {
     await withLog(request, run.io, (logged) => print(run, name, listItems(name, logged)));
@@ -42,7 +45,7 @@ export async function list(run: Command): Promise<ExitCode> {
 
 /** Prints the items to stdout (markets and datasets on a terminal in aligned columns). Prints their number and further texts to stderr. */
 async function print(
-  { io, resolved }: LookUp,
+  { io, resolved }: LookUp<'json' | 'quiet'>,
   name: ListName,
   items: AsyncGenerator<ListItem, readonly string[]>,
 ): Promise<void> {
@@ -135,19 +138,19 @@ type KnownItems<Fields> = Generator<ListItem<Fields>, readonly string[]>;
 
 const LISTERS: {
   readonly [Name in ListName]: (
-    request: VerbRequest,
+    request: VerbRequest<ListFlag>,
   ) => Items<ListFields[Name]> | KnownItems<ListFields[Name]>;
 } = { markets, datasets, symbols, periods };
 
 /** Yields the items of a list. Throws usage errors, and `unreachable` if the listing of the archive is not available. */
 export async function* listItems<Name extends ListName>(
   name: Name,
-  request: VerbRequest,
+  request: VerbRequest<ListFlag>,
 ): Items<ListFields[Name]> {
   return yield* LISTERS[name](request);
 }
 
-function* markets({ exchange }: VerbRequest): KnownItems<MarketItem> {
+function* markets({ exchange }: Pick<VerbRequest, 'exchange'>): KnownItems<MarketItem> {
   for (const [market, { title, datasets: has }] of Object.entries(exchange.markets)) {
     const names = Object.keys(has);
     yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
@@ -156,7 +159,7 @@ function* markets({ exchange }: VerbRequest): KnownItems<MarketItem> {
 }
 
 /** Datasets of the markets of `--market`, else of all markets. */
-function* datasets({ exchange, resolved }: VerbRequest): KnownItems<DatasetItem> {
+function* datasets({ exchange, resolved }: VerbRequest<'market'>): KnownItems<DatasetItem> {
   const { options, origins } = resolved;
   for (const market of origins.market === 'default' ? marketNames(exchange) : marketsOf(exchange, options)) {
     for (const spec of datasetsOf(exchange, market)) {
@@ -197,7 +200,7 @@ function spanText(exchange: ExchangeSpec, market: Market, spec: DatasetSpec): st
 
 /** The items of `act`, with a session for the listing of the archive, and the selected symbols. */
 async function* inArchive<Fields>(
-  request: VerbRequest,
+  request: VerbRequest<ListFlag>,
   act: (session: Session, chosen: readonly ChosenDataset[], names: readonly string[]) => Items<Fields>,
 ): Items<Fields> {
   const chosen = chooseDatasets(request.exchange, request.resolved.options);
@@ -212,7 +215,7 @@ async function* inArchive<Fields>(
   }
 }
 
-function symbols(request: VerbRequest): Items<SymbolItem> {
+function symbols(request: VerbRequest<ListFlag>): Items<SymbolItem> {
   const { long } = request.resolved.options;
   return inArchive(request, async function* (session, chosen, names) {
     yield* mapOrdered(names, SERIES_AT_ONCE, async (symbol) => {
@@ -226,7 +229,7 @@ function symbols(request: VerbRequest): Items<SymbolItem> {
 }
 
 /** Returns their range and size, and which of the datasets have ended. */
-function periods(request: VerbRequest): Items<PeriodItem> {
+function periods(request: VerbRequest<ListFlag>): Items<PeriodItem> {
   const { options } = request.resolved;
   if (options.symbols === undefined)
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");
@@ -271,7 +274,7 @@ const SERIES_AT_ONCE = 16;
  * datasets together; for unknown symbols, unless `skipUnknown`; and if the patterns select nothing.
  */
 async function symbolsIn(
-  session: Session,
+  session: Session<'quote' | 'skip-unknown' | 'symbols'>,
   chosen: readonly ChosenDataset[],
   read: ReadList,
 ): Promise<readonly string[]> {

@@ -5,14 +5,15 @@ import {
   BUCKET_FLAGS,
   DOWNLOAD_FLAGS,
   FORM_FLAGS,
+  PLAN_FLAGS,
   RANGE_FLAGS,
   SERIES_FLAGS,
   STATISTICS,
 } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const metricsVerb = {
+export const metricsVerb = verbCommand({
   name: 'metrics',
   doc: 'download funding rates, open interest, ratios and basis over REST into the lake; REST has them for USD-margined and coin-margined futures',
   exits: RUN_EXITS,
@@ -39,6 +40,7 @@ export const metricsVerb = {
     'config',
   ],
   moreFlags: [...DOWNLOAD_FLAGS, ...FORM_FLAGS, ...BUCKET_FLAGS, 'skip-unknown', 'exact', 'retry-preset'],
+  alsoReads: PLAN_FLAGS,
   meanings: {
     market: { doc: 'um (USD-margined futures) or cm (coin-margined futures)', choices: ['um', 'cm'] },
     dataset: {
@@ -52,4 +54,4 @@ export const metricsVerb = {
     'retry-preset': { default: 'metrics' },
   },
   act: async (command) => (await import('../../run/download.js')).download({ ...command, verb: 'metrics' }),
-} as const satisfies VerbCommand;
+});

@@ -12,14 +12,14 @@ import type { Wait } from './wait-for-jobs.js';
 export interface Adding {
   readonly open: OpenQueue;
   readonly wait: Wait | undefined;
-  readonly options: Pick<Options, 'priority' | 'maxWaiting'>;
+  readonly options: Options<'priority' | 'max-waiting'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Takes one line for people, the first time that the queue is full. */
   readonly say: (line: string) => void;
 }
 
-type Level = Options['priority'];
+type Level = Options<'priority'>['priority'];
 
 const BATCH = 1000;
 /** The first attempt and two further ones, each with the retries of its requests. */

@@ -7,11 +7,11 @@ import {
   REQUEST_FLAGS,
   REST_FLAGS,
   SERIES_FLAGS,
+  SESSION_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, REDIS_EXIT } from '../../plan/options/verb-spec.js';
 import type { ExitTexts } from '../../plan/options/verb-spec.js';
 import { verbCommand } from '../../run/verb/verb.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
 
 /** With `--wait`, `enqueue` ends with the code of the download. */
 const QUEUE_EXITS = {
@@ -21,7 +21,7 @@ const QUEUE_EXITS = {
   7: LIMIT_EXIT,
 } as const satisfies ExitTexts;
 
-export const enqueueVerb = {
+export const enqueueVerb = verbCommand({
   name: 'enqueue',
   operand: '<verb>',
   choices: ['vision', 'metrics'],
@@ -65,9 +65,9 @@ export const enqueueVerb = {
   ],
   isOfQueue: true,
   act: async (command) => (await import('./enqueue.js')).enqueue(command),
-} as const satisfies VerbCommand;
+});
 
-export const workerVerb = {
+export const workerVerb = verbCommand({
   name: 'worker',
   doc: 'do the jobs of a queue, on as many machines as you like; a job of a worker that was killed goes to another worker',
   exits: { ...BASE_EXITS, 3: REDIS_EXIT, 6: LOCK_EXIT },
@@ -105,9 +105,10 @@ export const workerVerb = {
     },
     jobs: { default: '8' },
   },
+  alsoReads: SESSION_FLAGS,
   isOfQueue: true,
   act: async (command) => (await import('./worker.js')).worker(command),
-} as const satisfies VerbCommand;
+});
 
 export const statusVerb = verbCommand({
   name: 'status',

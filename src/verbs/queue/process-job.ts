@@ -11,6 +11,7 @@ import type { Io, SharedResources } from '../../model/io.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
 import type { Observer } from '../../model/observer.js';
+import type { RunFlag } from '../../plan/options/flag-sets.js';
 import type { RawLayer, Resolved } from '../../plan/options/resolve.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { VerbSpecs } from '../../plan/options/verb-spec.js';
@@ -335,7 +336,7 @@ function mirrorsOf({ io, warn, verbs }: ProcessContext): Mirrors {
 }
 
 async function runIn(
-  resolved: Resolved,
+  resolved: Resolved<RunFlag>,
   data: JobData,
   { exchange, surroundings, clock, signal, pipeline, warn }: ProcessContext,
   zips?: ZipStore,
@@ -378,7 +379,11 @@ function reportInto(failed: FailedObject[]): FailureReport {
 }
 
 /** The series of a job. Its symbol was chosen when the job was made, so no listing of symbols is read. Throws usage errors. */
-function selectJob(context: SymbolContext, resolved: Resolved, verb: DownloadVerb): RunSelection {
+function selectJob(
+  context: SymbolContext,
+  resolved: Pick<Resolved, 'origins'>,
+  verb: DownloadVerb,
+): RunSelection {
   const { options } = context;
   const { range, datasets } = parseDownload(context, verb);
   const given = givenSettings(givenFlags(resolved));

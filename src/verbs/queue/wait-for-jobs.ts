@@ -102,11 +102,13 @@ export class Wait {
   }
 }
 
+export type WaitFlag = 'json' | 'out' | 'quiet' | 'strict';
+
 export interface Waiting {
   readonly open: OpenQueue;
   readonly wait: Wait;
   readonly jobs: number;
-  readonly options: Options;
+  readonly options: Options<WaitFlag>;
   readonly io: Io;
   readonly signals: { readonly signal: AbortSignal; readonly signalled: () => Signalled };
 }

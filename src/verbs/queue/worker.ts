@@ -11,6 +11,7 @@ import type { Io, Signalled } from '../../model/io.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import { countText, numberText } from '../../model/units.js';
 import { surroundingsOf } from '../../files/environment.js';
+import type { SessionFlag } from '../../plan/options/flag-sets.js';
 import type { Options } from '../../plan/options/flags.js';
 import { createSerializer } from '../../model/in-order.js';
 import { peakMemoryBytes } from '../../run/report/run-summary.js';
@@ -24,9 +25,11 @@ import { processJob } from './process-job.js';
 import type { OwnLake, ProcessContext, Work } from './process-job.js';
 import type { Counts } from '../../model/counters.js';
 
+type WorkerFlag = SessionFlag | 'drain' | 'jobs' | 'json' | 'lease' | 'queue' | 'quiet' | 'role';
+
 /** The queues of a role, and what it does with their jobs. */
 const WORK_OF: Readonly<
-  Record<Options['role'], readonly { readonly of: 'queue' | 'converting'; readonly act: Work }[]>
+  Record<Options<'role'>['role'], readonly { readonly of: 'queue' | 'converting'; readonly act: Work }[]>
 > = {
   fetch: [{ of: 'queue', act: 'fetch' }],
   convert: [{ of: 'converting', act: 'convert' }],
@@ -42,7 +45,7 @@ const KEPT_MINUTES = 24 * 60;
 const LONGEST_BACKOFF_MS = 300_000;
 
 /** Resolves with the exit code: with --drain, that of a download of the jobs that this worker did; that of the signal; or that of the error that ended the worker. */
-export async function worker(command: Command): Promise<ExitCode> {
+export async function worker(command: Command<WorkerFlag>): Promise<ExitCode> {
   const { resolved, io } = command;
   const { options } = resolved;
   const { role } = options;
@@ -55,7 +58,7 @@ export async function worker(command: Command): Promise<ExitCode> {
 }
 
 async function work(
-  { exchange, resolved, layers, verbs, io }: Command,
+  { exchange, resolved, layers, verbs, io }: Command<WorkerFlag>,
   { open, warn, signals }: CommandQueue,
 ): Promise<ExitCode> {
   const { options } = resolved;
@@ -120,10 +123,10 @@ async function work(
 class JobEnds {
   readonly #ended = { jobs: 0, failed: 0, written: 0 };
   #retryable = 0;
-  readonly #options: Options;
+  readonly #options: Options<'json' | 'log-level' | 'quiet'>;
   readonly #io: Io;
 
-  constructor(options: Options, io: Io) {
+  constructor(options: Options<'json' | 'log-level' | 'quiet'>, io: Io) {
     this.#options = options;
     this.#io = io;
   }
@@ -176,7 +179,7 @@ class JobEnds {
 function openWorker(
   queue: string,
   act: Work,
-  { jobs: concurrency, leaseMs, retryDelayMs }: Options,
+  { jobs: concurrency, leaseMs, retryDelayMs }: Options<'jobs' | 'lease' | 'retry-delay'>,
   context: ProcessContext,
 ): JobWorker {
   const { open } = context;

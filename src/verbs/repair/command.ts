@@ -1,9 +1,15 @@
 /** The command object of `repair`: flags, help and what it does. */
-import { BUCKET_FLAGS, DOWNLOAD_FLAGS, OF_HELD_FILES, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
+import {
+  BUCKET_FLAGS,
+  DOWNLOAD_FLAGS,
+  OF_HELD_FILES,
+  PLAN_FLAGS,
+  SERIES_FLAGS,
+} from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const repairVerb = {
+export const repairVerb = verbCommand({
   name: 'repair',
   doc: 'fetch damaged and missing data again; covers the first to the last day of each series in the lake',
   exits: RUN_EXITS,
@@ -36,7 +42,8 @@ export const repairVerb = {
     'stale-checksum',
     'retry-preset',
   ],
+  alsoReads: PLAN_FLAGS,
   meanings: OF_HELD_FILES,
   lakePart: 'selected',
   act: async (command) => (await import('../../run/download.js')).download({ ...command, verb: 'repair' }),
-} as const satisfies VerbCommand;
+});

@@ -1,9 +1,15 @@
 /** The command object of `verify`: flags, help and what it does. */
-import { BUCKET_FLAGS, OF_HELD_FILES, REQUEST_FLAGS, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
+import {
+  BUCKET_FLAGS,
+  OF_HELD_FILES,
+  REQUEST_FLAGS,
+  SERIES_FLAGS,
+  SESSION_FLAGS,
+} from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const verifyVerb = {
+export const verifyVerb = verbCommand({
   name: 'verify',
   doc: 'compare the files of the lake with its manifests; also finds foreign files and leftovers of killed runs',
   exits: { ...BASE_EXITS, 0: 'no finding', 4: 'findings', 6: LOCK_EXIT, 7: LIMIT_EXIT },
@@ -26,7 +32,8 @@ export const verifyVerb = {
     'print-options',
   ],
   moreFlags: [...REQUEST_FLAGS, ...BUCKET_FLAGS, 'skip-unknown', 'shard', 'retry-preset'],
+  alsoReads: SESSION_FLAGS,
   meanings: OF_HELD_FILES,
   lakePart: 'selected',
   act: async (command) => (await import('./verify.js')).verify(command),
-} as const satisfies VerbCommand;
+});

@@ -5,13 +5,14 @@ import {
   DOWNLOAD_FLAGS,
   FORM_FLAGS,
   OBJECT_FLAGS,
+  PLAN_FLAGS,
   RANGE_FLAGS,
   SERIES_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const visionVerb = {
+export const visionVerb = verbCommand({
   name: 'vision',
   doc: 'download from the Binance Vision archive into the lake',
   exits: RUN_EXITS,
@@ -49,6 +50,7 @@ export const visionVerb = {
     'exact',
     'retry-preset',
   ],
+  alsoReads: PLAN_FLAGS,
   meanings: ARCHIVED,
   act: async (command) => (await import('../../run/download.js')).download({ ...command, verb: 'vision' }),
-} as const satisfies VerbCommand;
+});
