@@ -5,9 +5,8 @@ import { refuseFile, refuseInnerFolder, removeRunFolder } from '../lake/layout.j
 import { noticePath, writeNotice } from '../lake/notice.js';
 import { errnoOf, toCryptodlError, usage } from '../model/errors.js';
 import type { Announcement } from '../model/observer.js';
-import type { RunFlag } from '../plan/options/flag-sets.js';
 import type { Options } from '../plan/options/flags.js';
-import type { VerbRequest } from '../plan/options/verb-request.js';
+import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';

@@ -12,11 +12,12 @@ export const SERIES_FLAGS = [
   'quote',
 ] as const satisfies readonly FlagName[];
 
-/** Flags of a selection among the series of a lake. */
-export type HeldFlag = (typeof SERIES_FLAGS)[number] | 'out' | 'skip-unknown';
-
 export const RANGE_FLAGS = ['days', 'months', 'from', 'to'] as const satisfies readonly FlagName[];
-export type RangeFlag = (typeof RANGE_FLAGS)[number];
+
+export const SELECT_FLAGS = [...SERIES_FLAGS, ...RANGE_FLAGS] as const satisfies readonly FlagName[];
+
+/** Flags of `--help` of verbs that send many requests. */
+export const CALL_FLAGS = ['concurrency', 'json', 'quiet', 'config'] as const satisfies readonly FlagName[];
 
 export const SOCKET_FLAGS = [
   'connect-timeout',
@@ -93,6 +94,32 @@ export const DOWNLOAD_FLAGS = [
   'print-options',
 ] as const satisfies readonly FlagName[];
 
+/** Flags of `--help` of verbs that select what they download. */
+export const SAVE_FLAGS = [
+  ...SELECT_FLAGS,
+  ...CALL_FLAGS,
+  'shard',
+  'out',
+  'format',
+  'force',
+  'dry-run',
+  'log-level',
+] as const satisfies readonly FlagName[];
+
+/** Flags of `--help` of verbs that download what an earlier run lacks. */
+export const MEND_FLAGS = [
+  ...CALL_FLAGS,
+  'max-duration',
+  'out',
+  'failures',
+  'dry-run',
+  'max-bytes',
+  'wait-lock',
+  'retries',
+  'bwlimit',
+  'log-level',
+] as const satisfies readonly FlagName[];
+
 export const FORM_FLAGS = [
   'partition',
   'numbers',
@@ -110,41 +137,35 @@ export const OBJECT_FLAGS = [
 
 export const BUCKET_FLAGS = ['s3-endpoint', 's3-region'] as const satisfies readonly FlagName[];
 
-/** The flags that a session reads: its requests, and the lake of a run. */
-export const SESSION_FLAGS = [
-  ...REQUEST_FLAGS,
-  ...REST_FLAGS,
+/** Flags of `--help` of `universe`. */
+export const RANKING_FLAGS = [
+  'symbols',
   'market',
-  'join',
-  'fill',
-  'max-duration',
+  'quote',
+  'from',
+  'to',
+  'target',
+  'top',
+  'contract',
+  'by',
+  'window',
+  'min-age',
+  'as',
   'out',
-  'temp-dir',
-  'dry-run',
-  'wait-lock',
-  'concurrency',
-] as const satisfies readonly FlagName[];
-export type SessionFlag = (typeof SESSION_FLAGS)[number];
-
-/** The flags that a run reads, from whichever verb it is. */
-export const PLAN_FLAGS = [
-  ...SESSION_FLAGS,
-  ...DOWNLOAD_FLAGS,
-  ...SERIES_FLAGS,
-  ...RANGE_FLAGS,
-  ...OBJECT_FLAGS,
-  ...FORM_FLAGS,
-  'skip-unknown',
-  'shard',
-  'include-today',
-  'exact',
-  'format',
   'force',
-  'deep',
+  'every',
   'json',
-  'quiet',
 ] as const satisfies readonly FlagName[];
-export type RunFlag = (typeof PLAN_FLAGS)[number];
+
+/** Further flags of verbs that keep nothing in the lake. */
+export const READER_FLAGS = [
+  ...BUCKET_FLAGS,
+  'temp-dir',
+  'state-dir',
+  'quiet',
+  'config',
+  'print-options',
+] as const satisfies readonly FlagName[];
 
 /** Statistics that only REST has. `metrics` downloads them by default. */
 export const STATISTICS = [

@@ -2,7 +2,7 @@
 import { dayOf, dayText, monthOf, monthStart, parseDay } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { DateOption } from '../options/dates.js';
-import type { RangeFlag } from '../options/flag-sets.js';
+import type { RangeFlag } from '../options/verb-request.js';
 import type { Options } from '../options/flags.js';
 import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 

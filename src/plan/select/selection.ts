@@ -5,7 +5,7 @@ import type { OrderChange, OrderTerms } from '../../lake/orders.js';
 import type { Observer } from '../../model/observer.js';
 import type { Settings } from '../../model/task.js';
 import { durationText, listText, numberText } from '../../model/units.js';
-import type { RunFlag } from '../options/flag-sets.js';
+import type { RunFlag } from '../options/verb-request.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { emptyShardText, isInShard } from '../options/shard.js';

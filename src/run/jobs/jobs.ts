@@ -6,7 +6,7 @@ import type { Io } from '../../model/io.js';
 import { readConfigFile } from '../../plan/options/config-file.js';
 import { JOBS_HINT, jobsFile } from '../../plan/options/jobs-file.js';
 import type { JobEntry } from '../../plan/options/jobs-file.js';
-import type { RunFlag } from '../../plan/options/flag-sets.js';
+import type { RunFlag } from '../../plan/options/verb-request.js';
 import { environmentLayer, resolveOptions } from '../../plan/options/resolve.js';
 import type { Invocation, RawLayer, Resolved } from '../../plan/options/resolve.js';
 import type { VerbSpec, VerbSpecs } from '../../plan/options/verb-spec.js';

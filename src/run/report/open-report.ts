@@ -7,7 +7,7 @@ import type { RawValues, Resolved } from '../../plan/options/resolve.js';
 import { SECRET_ADDRESSES } from '../../plan/options/option-layers.js';
 import type { FailureReport, RunHeader, ReportFileOptions } from './failure-report.js';
 import type { PastFailures } from './select-failures.js';
-import type { RunFlag } from '../../plan/options/flag-sets.js';
+import type { RunFlag } from '../../plan/options/verb-request.js';
 import type { RunSession } from '../session/session.js';
 
 /** The path of the report, and what becomes of an earlier one. A retry replaces the report that it repeats, unless --failures names another. */

@@ -14,7 +14,7 @@ import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
 import { Timeline } from '../monitor/timeline.js';
 import { LiveRun } from '../report/live-run.js';
 import { Tally } from '../report/tally.js';
-import type { RunFlag, SessionFlag } from '../../plan/options/flag-sets.js';
+import type { RunFlag, SessionFlag } from '../../plan/options/verb-request.js';
 import type { FlagName, Options } from '../../plan/options/flags.js';
 import { absolutePath } from '../../text/printable.js';
 import { Deadline } from './deadline.js';

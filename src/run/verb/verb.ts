@@ -3,6 +3,7 @@ import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import type { FlagName } from '../../plan/options/flags.js';
 import type { Invocation, RawLayer, Resolved } from '../../plan/options/resolve.js';
+import type { RunFlag, SessionFlag } from '../../plan/options/verb-request.js';
 import type { VerbSpec, VerbSpecs } from '../../plan/options/verb-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
 
@@ -16,22 +17,23 @@ type Acts<Names extends FlagName> =
 
 export type VerbCommand = VerbSpec & Acts<FlagName>;
 
-/** A verb gets the options of the flags that it lists, and no others. */
-export function verbCommand<
-  const Verb extends Omit<VerbSpec, 'flags' | 'moreFlags'>,
-  const Flag extends FlagName,
-  const More extends FlagName = never,
-  const Also extends FlagName = never,
->(
-  verb: Verb & {
-    readonly flags: readonly Flag[];
-    readonly moreFlags?: readonly More[];
-    /** Flags that code shared with other verbs reads: their defaults, where the command line does not take them. */
-    readonly alsoReads?: readonly Also[];
-  } & Acts<Flag | More | Also>,
-) {
-  return verb;
+/**
+ * Types a verb: it gets the options of the flags that it lists, and of `Shared`. These are flags that it may not take; the code that it
+ * shares with other verbs then reads their defaults.
+ */
+export function commandWith<Shared extends FlagName>() {
+  return <const Verb extends Omit<VerbSpec, 'flags' | 'moreFlags'>, const Flag extends FlagName>(
+    verb: Verb & { readonly flags: readonly Flag[]; readonly moreFlags?: readonly Flag[] } & Acts<
+        Flag | Shared
+      >,
+  ) => verb;
 }
+
+export const verbCommand = commandWith<never>();
+/** Of a verb that opens a session. */
+export const sessionCommand = commandWith<SessionFlag>();
+/** Of a verb that makes runs. */
+export const runCommand = commandWith<RunFlag>();
 
 /** Parses another command line of the program. Undefined after help was printed. */
 export type ParseLine = (argv: readonly string[], io: Io) => Invocation | undefined;

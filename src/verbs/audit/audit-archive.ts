@@ -18,8 +18,7 @@ import { downloadObject, releaseBodies } from '../../run/objects/download-object
 import type { RunSession } from '../../run/session/session.js';
 import { quoteName } from '../../convert/sql.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';
-import type { HeldFlag } from '../../plan/options/flag-sets.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange, isRangeGiven } from '../../plan/select/date-range.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { selectSeries } from '../../plan/select/select-series.js';

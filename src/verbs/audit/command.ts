@@ -2,17 +2,16 @@
 import {
   ARCHIVED,
   BUCKET_FLAGS,
+  CALL_FLAGS,
   IN_SYSTEM_FOLDER,
-  PLAN_FLAGS,
-  RANGE_FLAGS,
   REQUEST_FLAGS,
   REST_FLAGS,
-  SERIES_FLAGS,
+  SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { runCommand } from '../../run/verb/verb.js';
 
-export const auditVerb = verbCommand({
+export const auditVerb = runCommand({
   name: 'audit',
   doc: 'compare monthly and daily objects of the same days; also checks the ids and columns of both; with --against rest, compare the bars of the lake with REST',
   exits: {
@@ -31,19 +30,15 @@ export const auditVerb = verbCommand({
   ],
   aka: ['check-archive'],
   flags: [
-    ...SERIES_FLAGS,
-    ...RANGE_FLAGS,
+    ...SELECT_FLAGS,
+    ...CALL_FLAGS,
     'out',
     'prefer',
     'against',
     'sample',
     'verify',
-    'concurrency',
     'retries',
     'bwlimit',
-    'json',
-    'quiet',
-    'config',
   ],
   moreFlags: [
     ...REQUEST_FLAGS,
@@ -55,7 +50,6 @@ export const auditVerb = verbCommand({
     'retry-preset',
     'print-options',
   ],
-  alsoReads: PLAN_FLAGS,
   meanings: { ...ARCHIVED, ...IN_SYSTEM_FOLDER },
   act: async (command) => (await import('./audit.js')).audit(command),
 });

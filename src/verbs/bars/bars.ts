@@ -6,8 +6,7 @@ import type { ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import { bytesText, countText, durationText, listText, numberText } from '../../model/units.js';
-import type { HeldFlag, RangeFlag, SessionFlag } from '../../plan/options/flag-sets.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, RangeFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { printLines, tabbed } from '../../text/printable.js';
 import {
   canMake,

@@ -6,8 +6,7 @@ import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } fr
 import { usage } from '../../model/errors.js';
 import type { Series, Settings } from '../../model/task.js';
 import { emptyShardText, isInShard } from '../../plan/options/shard.js';
-import type { HeldFlag, RangeFlag } from '../../plan/options/flag-sets.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';

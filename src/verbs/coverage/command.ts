@@ -1,6 +1,6 @@
 /** The command object of `coverage`: flags, help and what it does. */
 import * as parse from '../../plan/options/parsers.js';
-import { BUCKET_FLAGS, OF_HELD_FILES, RANGE_FLAGS, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
+import { BUCKET_FLAGS, OF_HELD_FILES, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { GRAINS } from '../../plan/options/periods.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
 import { verbCommand } from '../../run/verb/verb.js';
@@ -16,8 +16,7 @@ export const coverageVerb = verbCommand({
   ],
   aka: ['gaps', 'missing', 'holes', 'completeness'],
   flags: [
-    ...SERIES_FLAGS,
-    ...RANGE_FLAGS,
+    ...SELECT_FLAGS,
     'all',
     'summary',
     'csv',

@@ -4,8 +4,7 @@ import type { Fetch } from '../../model/fetch.js';
 import { CryptodlError, toCryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { durationText, instantText } from '../../model/units.js';
-import type { REST_FLAGS } from '../../plan/options/flag-sets.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { keyPath } from '../../exchange/keys.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { checkResult } from './check-machine.js';
@@ -20,7 +19,7 @@ export interface ServerDate {
 }
 
 export interface HostChecks extends Pick<
-  VerbRequest<(typeof REST_FLAGS)[number] | 'archive-url' | 'listing-url'>,
+  VerbRequest<SessionFlag>,
   'exchange' | 'resolved' | 'clock' | 'signal'
 > {
   readonly fetch: Fetch;

@@ -1,9 +1,15 @@
 /** The command object of `doctor`: flags, help and what it does. */
-import { BUCKET_FLAGS, REST_FLAGS, ATTEMPT_FLAGS, SOCKET_FLAGS } from '../../plan/options/flag-sets.js';
+import {
+  ATTEMPT_FLAGS,
+  BUCKET_FLAGS,
+  CALL_FLAGS,
+  REST_FLAGS,
+  SOCKET_FLAGS,
+} from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { sessionCommand } from '../../run/verb/verb.js';
 
-export const doctorVerb = verbCommand({
+export const doctorVerb = sessionCommand({
   name: 'doctor',
   doc: 'check this machine, the network and the lake; prints one line each for versions, hosts, clock, disks, lock and bans',
   exits: { 0: 'no problem', 1: 'a check failed', 2: BASE_EXITS[2] },
@@ -16,19 +22,15 @@ export const doctorVerb = verbCommand({
   aka: ['diagnose', 'diagnostics', 'health', 'healthcheck', 'selftest'],
   flags: [
     ...SOCKET_FLAGS,
+    ...CALL_FLAGS,
     'out',
     'temp-dir',
     'state-dir',
-    'concurrency',
     'proxy',
     'clear-bans',
-    'json',
-    'quiet',
-    'config',
     'print-options',
   ],
   moreFlags: [...ATTEMPT_FLAGS, ...REST_FLAGS, ...BUCKET_FLAGS, 'retry-preset'],
-  alsoReads: ['bwlimit', 'fallback-url'],
   meanings: {
     'headers-timeout': { default: '5s' },
     'idle-timeout': { default: '5s' },

@@ -27,25 +27,13 @@ import type { EgressGroup } from '../../http/throttle/group.js';
 import { backingOf } from '../../files/backing.js';
 import { lakePaths, refuseLinkedFolders } from '../../lake/layout.js';
 import { proxiesOf, stateFolder } from '../../files/environment.js';
-import type { ATTEMPT_FLAGS, REST_FLAGS, SOCKET_FLAGS } from '../../plan/options/flag-sets.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { mostInFlight } from '../../run/queue/concurrency.js';
 import { exchangeHosts } from '../../exchange/routes.js';
 import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
 import type { HostChecks } from './check-hosts.js';
 
-type DoctorFlag =
-  | (typeof ATTEMPT_FLAGS | typeof REST_FLAGS | typeof SOCKET_FLAGS)[number]
-  | 'bwlimit'
-  | 'clear-bans'
-  | 'concurrency'
-  | 'fallback-url'
-  | 'json'
-  | 'out'
-  | 'proxy'
-  | 'quiet'
-  | 'state-dir'
-  | 'temp-dir';
+type DoctorFlag = SessionFlag | 'clear-bans' | 'json' | 'quiet';
 
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
 export async function doctor(run: LookUp<DoctorFlag>): Promise<ExitCode> {

@@ -1,10 +1,9 @@
 /** The command object of `export`: flags, help and what it does. */
 import {
-  BUCKET_FLAGS,
   IN_SYSTEM_FOLDER,
   OF_HELD_SERIES,
-  RANGE_FLAGS,
-  SERIES_FLAGS,
+  READER_FLAGS,
+  SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
 import { verbCommand } from '../../run/verb/verb.js';
@@ -30,19 +29,9 @@ export const exportVerb = verbCommand({
     'cryptodl export nautilus-loader -m um -i 1m -s BTCUSDT > load_nautilus.py',
   ],
   aka: ['convert'],
-  flags: [
-    ...SERIES_FLAGS,
-    ...RANGE_FLAGS,
-    'mark-interval',
-    'target',
-    'require-complete',
-    'out',
-    'force',
-    'dry-run',
-    'json',
-  ],
+  flags: [...SELECT_FLAGS, 'mark-interval', 'target', 'require-complete', 'out', 'force', 'dry-run', 'json'],
   moreFlags: [
-    ...BUCKET_FLAGS,
+    ...READER_FLAGS,
     'skip-unknown',
     'now',
     'exchange-info',
@@ -50,11 +39,6 @@ export const exportVerb = verbCommand({
     'delimiter',
     'time-format',
     'one-file',
-    'temp-dir',
-    'state-dir',
-    'quiet',
-    'config',
-    'print-options',
   ],
   meanings: { ...OF_HELD_SERIES, ...IN_SYSTEM_FOLDER },
   isReader: true,

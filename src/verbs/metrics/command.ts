@@ -5,15 +5,13 @@ import {
   BUCKET_FLAGS,
   DOWNLOAD_FLAGS,
   FORM_FLAGS,
-  PLAN_FLAGS,
-  RANGE_FLAGS,
-  SERIES_FLAGS,
+  SAVE_FLAGS,
   STATISTICS,
 } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { runCommand } from '../../run/verb/verb.js';
 
-export const metricsVerb = verbCommand({
+export const metricsVerb = runCommand({
   name: 'metrics',
   doc: 'download funding rates, open interest, ratios and basis over REST into the lake; REST has them for USD-margined and coin-margined futures',
   exits: RUN_EXITS,
@@ -23,24 +21,8 @@ export const metricsVerb = verbCommand({
     "cryptodl metrics -s '*USDT' --dataset fundingRate -d 365 --priority high",
   ],
   aka: ['rest'],
-  flags: [
-    ...SERIES_FLAGS,
-    ...RANGE_FLAGS,
-    'shard',
-    'join',
-    'include-today',
-    'out',
-    'format',
-    'force',
-    'dry-run',
-    'concurrency',
-    'json',
-    'quiet',
-    'log-level',
-    'config',
-  ],
+  flags: [...SAVE_FLAGS, 'join', 'include-today'],
   moreFlags: [...DOWNLOAD_FLAGS, ...FORM_FLAGS, ...BUCKET_FLAGS, 'skip-unknown', 'exact', 'retry-preset'],
-  alsoReads: PLAN_FLAGS,
   meanings: {
     market: { doc: 'um (USD-margined futures) or cm (coin-margined futures)', choices: ['um', 'cm'] },
     dataset: {

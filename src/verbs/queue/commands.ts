@@ -1,17 +1,16 @@
 /** The command objects of `enqueue`, `worker`, `status`: flags, help and what they do. */
 import {
   BUCKET_FLAGS,
+  CALL_FLAGS,
   FORM_FLAGS,
   OBJECT_FLAGS,
-  RANGE_FLAGS,
   REQUEST_FLAGS,
   REST_FLAGS,
-  SERIES_FLAGS,
-  SESSION_FLAGS,
+  SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, REDIS_EXIT } from '../../plan/options/verb-spec.js';
 import type { ExitTexts } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { sessionCommand, verbCommand } from '../../run/verb/verb.js';
 
 /** With `--wait`, `enqueue` ends with the code of the download. */
 const QUEUE_EXITS = {
@@ -34,19 +33,15 @@ export const enqueueVerb = verbCommand({
   ],
   aka: ['submit', 'queue add'],
   flags: [
-    ...SERIES_FLAGS,
-    ...RANGE_FLAGS,
+    ...SELECT_FLAGS,
+    ...CALL_FLAGS,
     'out',
     'format',
     'dry-run',
     'queue',
     'max-waiting',
     'wait',
-    'concurrency',
     'redis',
-    'json',
-    'quiet',
-    'config',
   ],
   moreFlags: [
     ...REQUEST_FLAGS,
@@ -67,7 +62,7 @@ export const enqueueVerb = verbCommand({
   act: async (command) => (await import('./enqueue.js')).enqueue(command),
 });
 
-export const workerVerb = verbCommand({
+export const workerVerb = sessionCommand({
   name: 'worker',
   doc: 'do the jobs of a queue, on as many machines as you like; a job of a worker that was killed goes to another worker',
   exits: { ...BASE_EXITS, 3: REDIS_EXIT, 6: LOCK_EXIT },
@@ -77,19 +72,7 @@ export const workerVerb = verbCommand({
     'cryptodl worker --redis redis://queue -o /srv/lake',
   ],
   aka: ['workers', 'queue work'],
-  flags: [
-    'out',
-    'queue',
-    'drain',
-    'role',
-    'lease',
-    'concurrency',
-    'jobs',
-    'redis',
-    'json',
-    'quiet',
-    'config',
-  ],
+  flags: [...CALL_FLAGS, 'out', 'queue', 'drain', 'role', 'lease', 'jobs', 'redis'],
   moreFlags: [
     ...REQUEST_FLAGS,
     ...REST_FLAGS,
@@ -105,7 +88,6 @@ export const workerVerb = verbCommand({
     },
     jobs: { default: '8' },
   },
-  alsoReads: SESSION_FLAGS,
   isOfQueue: true,
   act: async (command) => (await import('./worker.js')).worker(command),
 });

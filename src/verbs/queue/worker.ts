@@ -11,7 +11,7 @@ import type { Io, Signalled } from '../../model/io.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import { countText, numberText } from '../../model/units.js';
 import { surroundingsOf } from '../../files/environment.js';
-import type { SessionFlag } from '../../plan/options/flag-sets.js';
+import type { SessionFlag } from '../../plan/options/verb-request.js';
 import type { Options } from '../../plan/options/flags.js';
 import { createSerializer } from '../../model/in-order.js';
 import { peakMemoryBytes } from '../../run/report/run-summary.js';

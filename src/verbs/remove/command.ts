@@ -1,10 +1,10 @@
 /** The command object of `remove`: flags, help and what it does. */
 import { localFolder } from '../../plan/options/addresses.js';
-import { BUCKET_FLAGS, OF_HELD_SERIES, SERIES_FLAGS, SESSION_FLAGS } from '../../plan/options/flag-sets.js';
+import { BUCKET_FLAGS, OF_HELD_SERIES, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { sessionCommand } from '../../run/verb/verb.js';
 
-export const removeVerb = verbCommand({
+export const removeVerb = sessionCommand({
   name: 'remove',
   doc: 'drop series with their data, or orders; series leave their orders too; without --yes, print what would go',
   exits: { ...BASE_EXITS, 6: LOCK_EXIT },
@@ -15,7 +15,6 @@ export const removeVerb = verbCommand({
   ],
   aka: ['rm', 'delete', 'drop', 'forget', 'purge'],
   flags: [...SERIES_FLAGS, ...BUCKET_FLAGS, 'order', 'skip-unknown', 'out', 'yes', 'wait-lock'],
-  alsoReads: SESSION_FLAGS,
   meanings: { ...OF_HELD_SERIES, out: { parse: localFolder } },
   act: async (command) => (await import('./remove.js')).remove(command),
 });

@@ -2,37 +2,20 @@
 import {
   BUCKET_FLAGS,
   DOWNLOAD_FLAGS,
+  MEND_FLAGS,
   OF_HELD_FILES,
-  PLAN_FLAGS,
   SERIES_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { runCommand } from '../../run/verb/verb.js';
 
-export const repairVerb = verbCommand({
+export const repairVerb = runCommand({
   name: 'repair',
   doc: 'fetch damaged and missing data again; covers the first to the last day of each series in the lake',
   exits: RUN_EXITS,
   examples: ['cryptodl repair', 'cryptodl repair -n', 'cryptodl repair --dataset klines -s BTCUSDT --deep'],
   aka: ['fix', 'heal'],
-  flags: [
-    ...SERIES_FLAGS,
-    'max-duration',
-    'out',
-    'format',
-    'failures',
-    'dry-run',
-    'deep',
-    'max-bytes',
-    'wait-lock',
-    'concurrency',
-    'retries',
-    'bwlimit',
-    'json',
-    'quiet',
-    'log-level',
-    'config',
-  ],
+  flags: [...SERIES_FLAGS, ...MEND_FLAGS, 'format', 'deep'],
   moreFlags: [
     ...DOWNLOAD_FLAGS,
     ...BUCKET_FLAGS,
@@ -42,7 +25,6 @@ export const repairVerb = verbCommand({
     'stale-checksum',
     'retry-preset',
   ],
-  alsoReads: PLAN_FLAGS,
   meanings: OF_HELD_FILES,
   lakePart: 'selected',
   act: async (command) => (await import('../../run/download.js')).download({ ...command, verb: 'repair' }),

@@ -1,5 +1,5 @@
 /** The command object of `retry`: flags, help and what it does. */
-import { BUCKET_FLAGS, DOWNLOAD_FLAGS } from '../../plan/options/flag-sets.js';
+import { BUCKET_FLAGS, DOWNLOAD_FLAGS, MEND_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
 import { verbCommand } from '../../run/verb/verb.js';
 import type { Started } from '../../run/verb/verb.js';
@@ -19,24 +19,7 @@ export const retryVerb = (retryJobs: RetryJobs) =>
       'cryptodl retry --redis redis://queue --codes http-server-error',
     ],
     aka: ['repeat', 'queue retry'],
-    flags: [
-      'max-duration',
-      'out',
-      'failures',
-      'dry-run',
-      'max-bytes',
-      'strict',
-      'wait-lock',
-      'concurrency',
-      'retries',
-      'max-wait',
-      'bwlimit',
-      'proxy',
-      'json',
-      'quiet',
-      'log-level',
-      'config',
-    ],
+    flags: [...MEND_FLAGS, 'strict', 'max-wait', 'proxy'],
     moreFlags: [
       ...DOWNLOAD_FLAGS,
       ...BUCKET_FLAGS,

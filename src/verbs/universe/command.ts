@@ -1,5 +1,5 @@
 /** The command object of `universe`: flags, help and what it does. */
-import { BUCKET_FLAGS, IN_SYSTEM_FOLDER } from '../../plan/options/flag-sets.js';
+import { IN_SYSTEM_FOLDER, RANKING_FLAGS, READER_FLAGS } from '../../plan/options/flag-sets.js';
 import {
   CALENDAR_PERIODS,
   MEASURES,
@@ -9,9 +9,9 @@ import {
   rankedMarket,
 } from '../../plan/options/periods.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { commandWith } from '../../run/verb/verb.js';
 
-export const universeVerb = verbCommand({
+export const universeVerb = commandWith<'dataset' | 'interval'>()({
   name: 'universe',
   doc: 'print the most traded symbols of each period; it ranks them by the klines of the lake, and a period has only what was known before it began',
   exits: { ...BASE_EXITS, 2: 'usage; for example a lake without klines' },
@@ -21,35 +21,8 @@ export const universeVerb = verbCommand({
     'cryptodl universe --top 9 --from 2023-01 --as freqtrade --target lists',
   ],
   aka: ['constituents', 'members', 'pairlist', 'pairlists'],
-  flags: [
-    'symbols',
-    'market',
-    'quote',
-    'from',
-    'to',
-    'target',
-    'top',
-    'contract',
-    'by',
-    'window',
-    'min-age',
-    'as',
-    'out',
-    'force',
-    'every',
-    'json',
-  ],
-  moreFlags: [
-    ...BUCKET_FLAGS,
-    'skip-unknown',
-    'now',
-    'temp-dir',
-    'state-dir',
-    'quiet',
-    'config',
-    'print-options',
-  ],
-  alsoReads: ['dataset', 'interval'],
+  flags: RANKING_FLAGS,
+  moreFlags: [...READER_FLAGS, 'skip-unknown', 'now'],
   meanings: {
     ...IN_SYSTEM_FOLDER,
     market: { doc: 'spot, um or cm; one market', parse: rankedMarket, choices: RANKED_MARKETS },

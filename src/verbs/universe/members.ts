@@ -15,9 +15,8 @@ import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js'
 import { CryptodlError, usage } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import type { Market, Series } from '../../model/task.js';
-import type { HeldFlag } from '../../plan/options/flag-sets.js';
 import type { Options } from '../../plan/options/flags.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { selectGiven } from '../../plan/select/held-series.js';
 import { oneMarket } from '../../plan/select/select-datasets.js';
 import { pairOf } from '../../exchange/pairs.js';

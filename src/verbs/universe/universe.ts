@@ -20,9 +20,8 @@ import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import { countText, listText } from '../../model/units.js';
 import { MEASURES } from '../../plan/options/periods.js';
-import type { HeldFlag } from '../../plan/options/flag-sets.js';
-import type { UNIVERSE_FLAGS } from '../../plan/options/output-flags.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { RANKING_FLAGS } from '../../plan/options/flag-sets.js';
+import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake, refuseInLake } from '../../plan/select/held-series.js';
 import { fieldsOf } from '../../text/json.js';
 import { absolutePath, printLines, shownPath } from '../../text/printable.js';
@@ -40,18 +39,7 @@ import {
 } from './members.js';
 import type { Ranking } from './members.js';
 
-type Flag =
-  | HeldFlag
-  | keyof typeof UNIVERSE_FLAGS
-  | 'every'
-  | 'force'
-  | 'from'
-  | 'json'
-  | 'now'
-  | 'quiet'
-  | 'target'
-  | 'temp-dir'
-  | 'to';
+type Flag = HeldFlag | (typeof RANKING_FLAGS)[number] | 'now' | 'quiet' | 'temp-dir';
 
 type Checked = Awaited<ReturnType<typeof check>>;
 
