@@ -7,7 +7,7 @@ import { walkLake } from '../../lake/walk-lake.js';
 import { usage } from '../../model/errors.js';
 import { FORMATS, layerName, seriesName } from '../../model/task.js';
 import type { Format, Series } from '../../model/task.js';
-import type { FlagName, Options } from '../options/flags.js';
+import type { FlagName } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readPatterns } from '../options/symbols.js';
 import type { ReadList, SymbolPatterns } from '../options/symbols.js';
@@ -39,18 +39,11 @@ const FILTERS = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
 
 /** Only given flags restrict the selection. Throws usage errors for values that the lake does not have. */
 export async function selectHeldSeries(
-  {
-    options,
-    paths,
-    exchange,
-    observer,
-  }: Pick<LakeContext, 'paths' | 'exchange' | 'observer'> & {
-    readonly options: Options<HeldFlag | 'format' | 'shard'>;
-  },
-  { origins }: Pick<Resolved, 'origins'>,
+  { options, paths, exchange, observer }: LakeContext<HeldFlag | 'format' | 'shard'>,
+  resolved: Resolved<never>,
   read: ReadList,
 ): Promise<HeldSelection> {
-  const given = givenFlags({ origins });
+  const given = givenFlags(resolved);
   const format = given.has('format') ? options.format : undefined;
   const isNarrowed = FILTERS.some((name) => given.has(name)) || options.shard !== undefined;
   const all = { names: undefined, format, isWhole: !isNarrowed && format === undefined };
@@ -59,7 +52,7 @@ export async function selectHeldSeries(
   const held: Series[] = [];
   for await (const found of walkLake(paths.root, exchange))
     if (found.kind === 'series') held.push(found.series);
-  const chosen = filterHeldSeries(held, { options, origins }, patterns, observer.warn.bind(observer));
+  const chosen = filterHeldSeries(held, { ...resolved, options }, patterns, observer.warn.bind(observer));
   if (format !== undefined)
     await refuseFormat(format, chosen, { root: paths.root, exchange, out: options.out });
   if (!isNarrowed) return all;
@@ -74,7 +67,7 @@ export async function selectHeldSeries(
  */
 export function filterHeldSeries(
   held: readonly Series[],
-  { options, origins }: Pick<Resolved<HeldFlag>, 'options' | 'origins'>,
+  { options, origins }: Resolved<HeldFlag>,
   patterns: SymbolPatterns | undefined,
   warn: (message: string) => void,
   anyInterval: readonly string[] = [],

@@ -29,7 +29,7 @@ import type {
 /** Without --symbols, the series of the lake are continued. Throws usage errors. */
 export async function selectSeries(
   context: SymbolContext,
-  resolved: Pick<Resolved, 'origins'>,
+  resolved: Resolved<never>,
   read: ReadList,
   verb: DownloadVerb,
 ): Promise<RunSelection> {

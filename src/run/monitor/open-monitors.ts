@@ -20,11 +20,10 @@ export interface Monitors {
   close(): Promise<string | undefined>;
 }
 
+type MonitorFlag = 'debug-dump' | 'dry-run' | 'prometheus-port' | 'prometheus-textfile' | 'state-dir';
+
 /** Rejects with a usage error if a port or a file cannot be used. */
-export async function openMonitors(
-  options: Options<'debug-dump' | 'dry-run' | 'prometheus-port' | 'prometheus-textfile' | 'state-dir'>,
-  command: Command,
-): Promise<Monitors> {
+export async function openMonitors(options: Options<MonitorFlag>, command: Command): Promise<Monitors> {
   const debug = await openDebugDumps(options, command);
   const prometheus = await openPrometheus(options, command);
   return {
@@ -42,11 +41,7 @@ export async function openMonitors(
 
 /** The metrics of all runs of a command. Undefined without one of the flags. Rejects with a usage error if the port cannot be used. */
 async function openPrometheus(
-  {
-    prometheusPort,
-    prometheusTextfile,
-    dryRun,
-  }: Options<'dry-run' | 'prometheus-port' | 'prometheus-textfile'>,
+  { prometheusPort, prometheusTextfile, dryRun }: Options<MonitorFlag>,
   { clock, startedAt, surroundings: { home } }: Command,
 ): Promise<Monitors | undefined> {
   if (dryRun || (prometheusPort === undefined && prometheusTextfile === undefined)) return undefined;

@@ -12,16 +12,13 @@ import type { ExitCode } from '../../model/exit-code.js';
 import { durationText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { proxiesOf } from '../../files/environment.js';
-import type { SOCKET_FLAGS } from '../../plan/options/flag-sets.js';
 import type { Options } from '../../plan/options/flags.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import type { RunSummary, VerdictSummary } from '../report/run-summary.js';
 import { absolutePath, lakeFlag } from '../../text/printable.js';
 
 export interface NoticesOptions extends Pick<VerbRequest, 'surroundings' | 'clock' | 'observer'> {
-  readonly options: Options<
-    (typeof SOCKET_FLAGS)[number] | 'alert-webhook' | 'keep-alive' | 'out' | 'ping' | 'proxy'
-  >;
+  readonly options: Options<SessionFlag | 'alert-webhook' | 'ping'>;
   readonly verb: string;
   readonly job: string | undefined;
 }

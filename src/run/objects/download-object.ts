@@ -15,14 +15,11 @@ import { publishedDigest } from '../../exchange/archive-client.js';
 import { keyPath } from '../../exchange/keys.js';
 import { beginsWithHeader } from '../../convert/csv-input.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import type { ReceivedZip, RunSession } from '../session/session.js';
+import type { ReceivedZip, Session } from '../session/session.js';
 import { isLabel } from '../../text/label.js';
 
 /** The session of a run. Temporary files are made in `runFolder`. */
-export interface DownloadContext extends Pick<
-  RunSession,
-  'fetch' | 'runFolder' | 'live' | 'exchange' | 'zips'
-> {
+export interface DownloadContext extends Pick<Session, 'fetch' | 'runFolder' | 'live' | 'exchange' | 'zips'> {
   readonly options: Options<'archive-url' | 'priority' | 'stale-checksum' | 'verify'>;
   readonly stop: Pick<AbortController, 'signal'>;
 }

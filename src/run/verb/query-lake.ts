@@ -89,7 +89,7 @@ async function shownBy(request: VerbRequest<QueryFlag>): Promise<ShownRows> {
 /** The tables with at least one readable file, ordered by name, with the files that may have shown rows. Rejects for a damaged manifest. */
 async function tablesOf(
   root: string,
-  { exchange, observer, signal }: Pick<VerbRequest, 'exchange' | 'observer' | 'signal'>,
+  { exchange, observer, signal }: VerbRequest<never>,
   { series: selected, range }: ShownRows,
 ): Promise<LakeTable[]> {
   const tables = new Map<string, LakeTable>();

@@ -1,7 +1,7 @@
 /** `cryptodl repair`: fixes the lake, then plans the lost objects and the missing days like any other run. */
 import { heldCuts } from '../../lake/catalogue/day-states.js';
 import { rangesOf, spansOf } from '../../lake/catalogue/spans.js';
-import type { RunSession } from '../session/session.js';
+import type { RunSession, Session } from '../session/session.js';
 import type { Absences } from '../../lake/absences.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
@@ -29,7 +29,7 @@ import type { LakeFindingKind } from './lake-finding.js';
 /** A dry run changes nothing; any other run must hold the lake's lock. Throws usage errors. */
 export async function selectRepairs(
   session: RunSession,
-  resolved: Pick<Resolved, 'origins'>,
+  resolved: Resolved<never>,
   read: ReadList,
 ): Promise<RunSelection> {
   const { options, exchange } = session;
@@ -106,12 +106,7 @@ function foundNotes(found: Partial<Record<LakeFindingKind, number>>, hasEvidence
 }
 
 /** Empty when there is nothing to repair, or when the settings of the files are not known. */
-function requestOf(
-  session: RunSession,
-  check: SeriesCheck,
-  spec: DatasetSpec,
-  format: Format,
-): SeriesRequest[] {
+function requestOf(session: Session, check: SeriesCheck, spec: DatasetSpec, format: Format): SeriesRequest[] {
   const { exchange, nowMs } = session;
   const { series } = check.folder;
   const { manifest } = check.inspected;
@@ -149,7 +144,7 @@ function requestOf(
 
 /** REST repairs series that came only from REST. For other series, it fills gaps of the archive. */
 function restOf(
-  { exchange, nowMs }: RunSession,
+  { exchange, nowMs }: Session,
   series: Series,
   spec: DatasetSpec,
   held: HeldObjects,

@@ -31,13 +31,13 @@ import { eachDay, monthOf, parsePeriod } from '../../model/calendar.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { RunSelection } from '../../plan/select/selection.js';
 
-type AuditFlag = RunFlag | 'against' | 'prefer' | 'sample';
+type Flag = RunFlag | 'against' | 'prefer' | 'sample';
 
 /**
  * Resolves with 7 or 3 if a later audit may read the failed objects, else with 4 for findings and permanent failures, else with 0.
  * The rebuild counts as a further job (`exitCodeOfJobs`). An error or a signal that ends the audit has its own code.
  */
-export async function audit(run: LookUp<AuditFlag>): Promise<ExitCode> {
+export async function audit(run: LookUp<Flag>): Promise<ExitCode> {
   return withSignals(run, async (request, signals) => {
     const tally = await withLog(request, run.io, (logged) => printItems(run, logged));
     const { io, resolved } = run;
@@ -51,10 +51,7 @@ export async function audit(run: LookUp<AuditFlag>): Promise<ExitCode> {
   });
 }
 
-async function printItems(
-  { io, resolved }: LookUp<AuditFlag>,
-  request: VerbRequest<AuditFlag>,
-): Promise<AuditTally> {
+async function printItems({ io, resolved }: LookUp<Flag>, request: VerbRequest<Flag>): Promise<AuditTally> {
   const { options } = resolved;
   const printProgress = progressPrinter(options, io);
   const onProgress = (tally: AuditTally): void => printProgress(() => textOf(tally.summary(), options));
@@ -172,7 +169,7 @@ export class AuditTally {
  * that stay although their daily objects are better. Rejects with usage errors and fatal errors.
  */
 export async function* auditSelected(
-  request: VerbRequest<AuditFlag>,
+  request: VerbRequest<Flag>,
   onProgress: (tally: AuditTally) => void = () => undefined,
 ): AsyncGenerator<AuditItem, AuditTally> {
   const { options } = request.resolved;

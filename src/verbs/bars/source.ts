@@ -48,12 +48,9 @@ export async function selectSymbols(
 }
 
 /** Whether a month has days in the range of the command; true for all months without a range. */
-export function chosenMonths({
-  resolved,
-  clock,
-  exchange,
-}: VerbRequest<RangeFlag | 'now'>): (month: number) => boolean {
-  const { options } = resolved;
+export function chosenMonths(request: VerbRequest<RangeFlag | 'now'>): (month: number) => boolean {
+  const { exchange, clock } = request;
+  const { options } = request.resolved;
   const { from, to } = givenRange(options, options.nowMs ?? clock.now(), exchange) ?? {};
   return (month) =>
     (from === undefined || month >= monthOf(from)) && (to === undefined || month <= monthOf(to - 1));

@@ -18,10 +18,7 @@ export interface ServerDate {
   readonly receivedAt: number;
 }
 
-export interface HostChecks extends Pick<
-  VerbRequest<SessionFlag>,
-  'exchange' | 'resolved' | 'clock' | 'signal'
-> {
+export interface HostChecks extends VerbRequest<SessionFlag> {
   readonly fetch: Fetch;
   /** Gets the time of each host that answers. */
   readonly dates: ServerDate[];

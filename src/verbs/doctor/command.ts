@@ -1,11 +1,5 @@
 /** The command object of `doctor`: flags, help and what it does. */
-import {
-  ATTEMPT_FLAGS,
-  BUCKET_FLAGS,
-  CALL_FLAGS,
-  REST_FLAGS,
-  SOCKET_FLAGS,
-} from '../../plan/options/flag-sets.js';
+import { BUCKET_FLAGS, REST_FLAGS, ATTEMPT_FLAGS, SOCKET_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
 import { sessionCommand } from '../../run/verb/verb.js';
 
@@ -22,12 +16,15 @@ export const doctorVerb = sessionCommand({
   aka: ['diagnose', 'diagnostics', 'health', 'healthcheck', 'selftest'],
   flags: [
     ...SOCKET_FLAGS,
-    ...CALL_FLAGS,
     'out',
     'temp-dir',
     'state-dir',
+    'concurrency',
     'proxy',
     'clear-bans',
+    'json',
+    'quiet',
+    'config',
     'print-options',
   ],
   moreFlags: [...ATTEMPT_FLAGS, ...REST_FLAGS, ...BUCKET_FLAGS, 'retry-preset'],

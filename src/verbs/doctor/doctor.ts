@@ -33,10 +33,10 @@ import { exchangeHosts } from '../../exchange/routes.js';
 import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
 import type { HostChecks } from './check-hosts.js';
 
-type DoctorFlag = SessionFlag | 'clear-bans' | 'json' | 'quiet';
+type Flag = SessionFlag | 'clear-bans' | 'json' | 'quiet';
 
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
-export async function doctor(run: LookUp<DoctorFlag>): Promise<ExitCode> {
+export async function doctor(run: LookUp<Flag>): Promise<ExitCode> {
   const { resolved, io } = run;
   const { options } = resolved;
   return withSignals(run, async (request) => {
@@ -64,7 +64,7 @@ function tableOf(results: readonly CheckResult[], width: number): string[] {
 }
 
 /** Yields each result as soon as it and all earlier ones are known. Throws usage errors before the first result. */
-async function* runChecks(request: VerbRequest<DoctorFlag>): AsyncGenerator<CheckResult> {
+async function* runChecks(request: VerbRequest<Flag>): AsyncGenerator<CheckResult> {
   const { resolved, clock, signal } = request;
   // All checks listen for the abort; Node warns of more than 10 listeners.
   setMaxListeners(0, signal);
@@ -91,7 +91,7 @@ async function* runChecks(request: VerbRequest<DoctorFlag>): AsyncGenerator<Chec
 }
 
 /** `doctor --clear-bans HOST`: runs no check and sends no request. */
-async function* runClearBans(request: VerbRequest<DoctorFlag>, host: string): AsyncGenerator<CheckResult> {
+async function* runClearBans(request: VerbRequest<Flag>, host: string): AsyncGenerator<CheckResult> {
   const { bans, group } = bansOf(request);
   group?.enter();
   try {
@@ -101,7 +101,7 @@ async function* runClearBans(request: VerbRequest<DoctorFlag>, host: string): As
   }
 }
 
-function bansOf({ resolved, surroundings, clock, observer }: VerbRequest<DoctorFlag>): {
+function bansOf({ resolved, surroundings, clock, observer }: VerbRequest<Flag>): {
   bans: Bans;
   group: EgressGroup | undefined;
 } {
@@ -124,11 +124,7 @@ interface Requests {
 }
 
 /** The requests of the checks: once for each of several proxies, else once. */
-function openRequests(
-  request: VerbRequest<DoctorFlag>,
-  bans: Bans,
-  group: EgressGroup | undefined,
-): Requests[] {
+function openRequests(request: VerbRequest<Flag>, bans: Bans, group: EgressGroup | undefined): Requests[] {
   const { resolved, surroundings, clock, signal, observer, exchange } = request;
   const { options } = resolved;
   const folder = stateFolder(options, surroundings);
@@ -162,7 +158,7 @@ function openRequests(
 
 /** Checks the hosts through the first of several proxies that works. A run leaves out those that do not work. */
 async function checkNetwork(
-  request: VerbRequest<DoctorFlag>,
+  request: VerbRequest<Flag>,
   requests: readonly Requests[],
 ): Promise<readonly CheckResult[]> {
   const contextOf = ({ stack }: Requests): HostChecks => ({
@@ -187,7 +183,7 @@ async function checkNetwork(
 }
 
 /** The folders of a run, then the lock. */
-async function checkDisks(request: VerbRequest<DoctorFlag>): Promise<readonly CheckResult[]> {
+async function checkDisks(request: VerbRequest<Flag>): Promise<readonly CheckResult[]> {
   const { resolved, surroundings, signal } = request;
   const { options } = resolved;
   const { home } = surroundings;

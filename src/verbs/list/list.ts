@@ -149,7 +149,7 @@ export async function* listItems<Name extends ListName>(
   return yield* LISTERS[name](request);
 }
 
-function* markets({ exchange }: Pick<VerbRequest, 'exchange'>): KnownItems<MarketItem> {
+function* markets({ exchange }: VerbRequest<never>): KnownItems<MarketItem> {
   for (const [market, { title, datasets: has }] of Object.entries(exchange.markets)) {
     const names = Object.keys(has);
     yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };

@@ -39,11 +39,12 @@ export async function seriesOfSymbol(
 /** `own`: the series of one symbol. Throws usage errors for names that they do not have. */
 export function chooseDataset(
   own: readonly Series[],
-  { options, origins }: Pick<Resolved<HeldFlag | 'column'>, 'options' | 'origins'>,
+  resolved: Resolved<HeldFlag | 'column'>,
   exchange: Exchange,
 ) {
+  const { options } = resolved;
   const out = `${own[0]?.symbol ?? ''} in ${options.out}`;
-  const where = { origins, options: { ...options, quote: undefined, out } };
+  const where = { ...resolved, options: { ...options, quote: undefined, out } };
   const allowed = filterHeldSeries(own, where, undefined, () => undefined);
   const ranked = rankedDatasets(allowed, exchange);
   const [chosen] = ranked.flatMap((first) => {

@@ -30,10 +30,10 @@ import { timeGrid } from './time-grid.js';
 import type { TimeRange } from './time-grid.js';
 import { gapText } from '../../lake/catalogue/series-table.js';
 
-type PlotFlag = QueryFlag | 'column' | 'quiet';
+type Flag = QueryFlag | 'column' | 'quiet';
 
 /** The operand is the symbol; it can be left out for a lake with one symbol. */
-export async function plot(command: Command<PlotFlag | 'force' | 'html'>): Promise<ExitCode> {
+export async function plot(command: Command<Flag | 'force' | 'html'>): Promise<ExitCode> {
   const { io, operand } = command;
   return withSignals(command, async (request) => {
     const { html, quiet, force } = command.resolved.options;
@@ -116,7 +116,7 @@ function lengthOf({ interval = '1s' }: Series): number {
 /** The chart of the chosen series. `most`: its largest number of steps. */
 async function chartOf(
   operand: string | undefined,
-  request: VerbRequest<PlotFlag>,
+  request: VerbRequest<Flag>,
   most: number,
 ): Promise<Chart> {
   const { root, held } = await readVerbLake(request);

@@ -378,11 +378,7 @@ function reportInto(failed: FailedObject[]): FailureReport {
 }
 
 /** The series of a job. Its symbol was chosen when the job was made, so no listing of symbols is read. Throws usage errors. */
-function selectJob(
-  context: SymbolContext,
-  resolved: Pick<Resolved, 'origins'>,
-  verb: DownloadVerb,
-): RunSelection {
+function selectJob(context: SymbolContext, resolved: Resolved<never>, verb: DownloadVerb): RunSelection {
   const { options } = context;
   const { range, datasets } = parseDownload(context, verb);
   const given = givenSettings(givenFlags(resolved));

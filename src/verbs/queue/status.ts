@@ -17,14 +17,14 @@ const RATE_MINUTES = 10;
 
 /** Resolves with 0. */
 export async function status({
-  resolved: { options },
+  resolved,
   io,
 }: OfflineCommand<'json' | 'queue' | 'redis'>): Promise<ExitCode> {
-  return withQueue(options, 'status', io, async ({ open }) => {
+  return withQueue(resolved.options, 'status', io, async ({ open }) => {
     const state = await queueState(open, io.clock.now());
     await writeData(
       io,
-      options.json ? [{ event: 'status', queue: open.name, ...state }] : stateLines(open, state),
+      resolved.options.json ? [{ event: 'status', queue: open.name, ...state }] : stateLines(open, state),
     );
     return 0;
   });

@@ -46,7 +46,7 @@ export async function schedule(command: Command<'at' | 'every' | 'kind'>): Promi
 /** Resolves the options of the command. Throws the usage errors that the command gives before its first request. */
 async function checkCommand(
   invocation: Invocation,
-  { io, exchange, verbs }: Pick<Command, 'io' | 'exchange' | 'verbs'>,
+  { io, exchange, verbs }: Command<never>,
 ): Promise<Resolved> {
   const { verb, operand = '' } = invocation;
   if (verb.name === 'run') return (await readJobs(invocation, { io, verbs }, exchange)).resolved;

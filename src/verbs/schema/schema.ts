@@ -16,12 +16,8 @@ import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
 
 /** The operand is the name of a dataset. Rejects with usage errors. */
-export async function schema({
-  exchange,
-  resolved,
-  io,
-  operand,
-}: Command<'market' | 'json'>): Promise<ExitCode> {
+export async function schema(command: Command<'market' | 'json'>): Promise<ExitCode> {
+  const { exchange, resolved, io, operand } = command;
   const { market, spec } = choose(exchange, operand, resolved);
   const description = describeDataset(exchange, market, spec);
   await writeData(io, resolved.options.json ? [description] : textOf(description, widthOf(io.stdout)));

@@ -45,7 +45,7 @@ type Checked = Awaited<ReturnType<typeof check>>;
 
 /** Throws usage errors. */
 export async function universe(command: Command<Flag>): Promise<ExitCode> {
-  return withSignals(command, async (request) => rankAndPrint(command, request, await check(request)));
+  return withSignals(command, async (request) => rankAndPrint(command.io, request, await check(request)));
 }
 
 /** Everything that is known before the lake is read. */
@@ -77,11 +77,7 @@ async function check({ resolved: { options }, exchange, clock, surroundings: { h
 /** Sums that exceed the memory limit go to the temporary folder. */
 const MOST_MEMORY = 2e9;
 
-async function rankAndPrint(
-  { io }: Pick<Command, 'io'>,
-  request: VerbRequest<Flag>,
-  checked: Checked,
-): Promise<ExitCode> {
+async function rankAndPrint(io: Io, request: VerbRequest<Flag>, checked: Checked): Promise<ExitCode> {
   const { exchange, observer } = request;
   const { market, options, spec } = checked;
   const { root, held } = await readVerbLake(request);
