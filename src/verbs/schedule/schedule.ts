@@ -63,7 +63,7 @@ async function checkCommand(
 function scheduledCommand(
   typed: readonly string[],
   verb: VerbSpec,
-  { options, origins, texts }: Resolved,
+  { options, origins, texts }: Resolved<'json' | 'proxy' | 'quiet'>,
   io: Io,
 ): ScheduledCommand {
   const flags = flagsOf(verb);
