@@ -15,11 +15,6 @@ type Acts<Names extends FlagName> =
   /** Resolves its options itself. */
   | { readonly start: (started: Started) => Promise<ExitCode> };
 
-interface Listed<Flag extends FlagName> {
-  readonly flags: readonly Flag[];
-  readonly moreFlags?: readonly Flag[];
-}
-
 export type VerbCommand = VerbSpec & Acts<FlagName>;
 
 /**
@@ -28,7 +23,7 @@ export type VerbCommand = VerbSpec & Acts<FlagName>;
  */
 export function commandWith<Shared extends FlagName>() {
   return <const Verb extends Omit<VerbSpec, 'flags' | 'moreFlags'>, const Flag extends FlagName>(
-    verb: Verb & Listed<Flag> & Acts<NoInfer<Flag | Shared>>,
+    verb: Verb & Pick<VerbSpec<Flag>, 'flags' | 'moreFlags'> & Acts<NoInfer<Flag | Shared>>,
   ) => verb;
 }
 
