@@ -104,7 +104,7 @@ const LINES: Readonly<Record<string, number>> = {
   main: 100,
   model: 2000,
   plan: 2600,
-  'plan/options': 2500,
+  'plan/options': 2550,
   'plan/select': 1800,
   process: 100,
   run: 950,

@@ -29,6 +29,9 @@ export type RangeFlag = In<typeof sets.RANGE_FLAGS>;
 /** The selection among the series of a lake. */
 export type HeldFlag = In<typeof sets.SERIES_FLAGS> | 'out' | 'skip-unknown';
 
+/** A query on the lake. */
+export type QueryFlag = HeldFlag | RangeFlag | 'now' | 'temp-dir';
+
 /** The requests of a session, and its lake. */
 export type SessionFlag =
   | In<typeof sets.REQUEST_FLAGS | typeof sets.REST_FLAGS>

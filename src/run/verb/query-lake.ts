@@ -7,7 +7,7 @@ import { quotePath, quoteText } from '../../convert/sql.js';
 import { bringIn } from '../../files/backing.js';
 import { CryptodlError, usage } from '../../model/errors.js';
 import type { Series } from '../../model/task.js';
-import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { absolutePath, shellWord, shownPath } from '../../text/printable.js';
@@ -26,8 +26,6 @@ export interface ShownRows {
   readonly series: readonly Series[];
   readonly range: Partial<DayRange>;
 }
-
-export type QueryFlag = HeldFlag | RangeFlag | 'now' | 'temp-dir';
 
 /** Runs a query. Rejects with usage errors for its faults, also while the caller reads the rows. Without `shown`, the flags of the request decide. */
 export async function queryLake(

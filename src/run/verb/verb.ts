@@ -18,8 +18,8 @@ type Acts<Names extends FlagName> =
 export type VerbCommand = VerbSpec & Acts<FlagName>;
 
 /**
- * Types a verb: it gets the options of the flags that it lists, and of `Shared`. These are flags that it may not take; the code that it
- * shares with other verbs then reads their defaults.
+ * A verb gets the options of the flags that it lists, and of `Shared`: flags that code of several verbs reads. Their values are the
+ * defaults if the verb does not take them.
  */
 export function commandWith<Shared extends FlagName>() {
   return <const Verb extends Omit<VerbSpec, 'flags' | 'moreFlags'>, const Flag extends FlagName>(

@@ -10,7 +10,7 @@ import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import type { Series } from '../../model/task.js';
-import type { RangeFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, readableStates } from '../../plan/select/held-series.js';
 import { bytesText, listText } from '../../model/units.js';
@@ -24,7 +24,6 @@ import { chooseDataset, seriesOfSymbol } from './choose-series.js';
 import type { ChosenDataset } from './choose-series.js';
 import { chartText, plotColumns } from './draw-text.js';
 import type { TextStyle } from './draw-text.js';
-import type { QueryFlag } from '../../run/verb/query-lake.js';
 import { readBars } from './read-bars.js';
 import { timeGrid } from './time-grid.js';
 import type { TimeRange } from './time-grid.js';
@@ -77,7 +76,7 @@ const ENOUGH_BARS = 100;
  */
 function chooseInterval(
   found: Iterable<SeriesStates>,
-  { exchange, resolved, clock }: VerbRequest<RangeFlag | 'now' | 'out'>,
+  { exchange, resolved, clock }: VerbRequest<Flag>,
   { series: [one], spec }: ChosenDataset,
 ): { readonly states: SeriesStates; readonly range: TimeRange } {
   const { options } = resolved;

@@ -12,7 +12,7 @@ import { printLines } from '../../text/printable.js';
 import { readText } from '../../text/read-text.js';
 import { printRows, printTable } from '../../run/verb/print-table.js';
 import { lakeViews, queryLake } from '../../run/verb/query-lake.js';
-import type { QueryFlag } from '../../run/verb/query-lake.js';
+import type { QueryFlag } from '../../plan/options/verb-request.js';
 
 /** The operand is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
 type SqlCommand = Command<QueryFlag | 'csv' | 'json' | 'quiet' | 'views'>;
