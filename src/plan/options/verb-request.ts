@@ -32,6 +32,9 @@ export type HeldFlag = In<typeof sets.SERIES_FLAGS> | 'out' | 'skip-unknown';
 /** A query on the lake. */
 export type QueryFlag = HeldFlag | RangeFlag | 'now' | 'temp-dir';
 
+/** The coverage of the lake. */
+export type CoverageFlag = HeldFlag | RangeFlag | 'by' | 'format' | 'min' | 'now' | 'shard';
+
 /** The requests of a session, and its lake. */
 export type SessionFlag =
   | In<typeof sets.REQUEST_FLAGS | typeof sets.REST_FLAGS>

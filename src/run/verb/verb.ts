@@ -3,7 +3,7 @@ import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import type { FlagName } from '../../plan/options/flags.js';
 import type { Invocation, RawLayer, Resolved } from '../../plan/options/resolve.js';
-import type { RunFlag, SessionFlag } from '../../plan/options/verb-request.js';
+import type { CoverageFlag, QueryFlag, RunFlag, SessionFlag } from '../../plan/options/verb-request.js';
 import type { VerbSpec, VerbSpecs } from '../../plan/options/verb-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
 
@@ -21,17 +21,20 @@ export type VerbCommand = VerbSpec & Acts<FlagName>;
  * A verb gets the options of the flags that it lists, and of `Shared`: flags that code of several verbs reads. Their values are the
  * defaults if the verb does not take them.
  */
-export function commandWith<Shared extends FlagName>() {
-  return <const Verb extends Omit<VerbSpec, 'flags' | 'moreFlags'>, const Flag extends FlagName>(
-    verb: Verb & Pick<VerbSpec<Flag>, 'flags' | 'moreFlags'> & Acts<NoInfer<Flag | Shared>>,
-  ) => verb;
-}
+type CommandOf<Shared extends FlagName> = <
+  const Verb extends Omit<VerbSpec, 'flags' | 'moreFlags'>,
+  const Flag extends FlagName,
+>(
+  verb: Verb & Pick<VerbSpec<Flag>, 'flags' | 'moreFlags'> & Acts<NoInfer<Flag | Shared>>,
+) => typeof verb;
 
-export const verbCommand = commandWith<never>();
+export const verbCommand: CommandOf<never> = (verb) => verb;
+/** Of a verb that reads the lake. */
+export const readerCommand: CommandOf<QueryFlag | CoverageFlag> = (verb) => verb;
 /** Of a verb that opens a session. */
-export const sessionCommand = commandWith<SessionFlag>();
+export const sessionCommand: CommandOf<SessionFlag> = (verb) => verb;
 /** Of a verb that makes runs. */
-export const runCommand = commandWith<RunFlag>();
+export const runCommand: CommandOf<RunFlag> = (verb) => verb;
 
 /** Parses another command line of the program. Undefined after help was printed. */
 export type ParseLine = (argv: readonly string[], io: Io) => Invocation | undefined;

@@ -9,7 +9,7 @@ import { firstSymlink } from '../../files/path-checks.js';
 import { seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import { emptyShardText, isInShard } from '../../plan/options/shard.js';
-import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import type { CoverageFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, refuseFormat, selectGiven } from '../../plan/select/held-series.js';
 import { readLastFailures } from '../report/select-failures.js';
@@ -19,8 +19,6 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { CoverageCounts } from '../../lake/catalogue/coverage-counts.js';
 import { MOST_DAYS } from '../../lake/catalogue/series-table.js';
 import type { CoveragePeriod } from '../../lake/catalogue/series-table.js';
-
-export type CoverageFlag = HeldFlag | RangeFlag | 'by' | 'format' | 'min' | 'now' | 'shard';
 
 export type LakeCoverage = Awaited<ReturnType<typeof coverSelected>>;
 

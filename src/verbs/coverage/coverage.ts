@@ -10,6 +10,7 @@ import type { VerbName } from '../../plan/options/verb-spec.js';
 import { findDataset, isArchived, isMade } from '../../exchange/exchange-spec.js';
 import { mendsOf, mendSources } from '../../run/verdict/mends.js';
 import { listText } from '../../model/units.js';
+import type { CoverageFlag } from '../../plan/options/verb-request.js';
 import { withSignals } from '../../run/verb/look-up.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData, writeExact, writeText } from '../../terminal/write-data.js';
@@ -17,7 +18,7 @@ import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { commandLine, printLines, shownPath } from '../../text/printable.js';
 import { coverSelected } from '../../run/verdict/cover-selected.js';
-import type { CoverageFlag, LakeCoverage } from '../../run/verdict/cover-selected.js';
+import type { LakeCoverage } from '../../run/verdict/cover-selected.js';
 import type { CoverageCounts } from '../../lake/catalogue/coverage-counts.js';
 import { coverageTexts, CSV_HEAD, csvLines, seriesRecord } from './print-coverage.js';
 

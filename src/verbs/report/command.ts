@@ -1,9 +1,9 @@
 /** The command object of `report`: flags, help and what it does. */
 import { BUCKET_FLAGS, OF_HELD_FILES, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { commandWith } from '../../run/verb/verb.js';
+import { readerCommand } from '../../run/verb/verb.js';
 
-export const reportVerb = commandWith<'by' | 'min' | 'shard'>()({
+export const reportVerb = readerCommand({
   name: 'report',
   doc: 'write one HTML file about the lake and its last run; it has charts, failures, gaps and a heat-map, and needs no network',
   exits: BASE_EXITS,

@@ -1,12 +1,13 @@
 /** `cryptodl report`: writes one HTML file about a lake and one of its runs. */
 import { lstat, writeFile } from 'node:fs/promises';
+import type { CoverageFlag } from '../../plan/options/verb-request.js';
 import { progressPrinter, withSignals } from '../../run/verb/look-up.js';
 import type { LookUp } from '../../run/verb/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { judgeLake } from '../../run/verdict/judge-lake.js';
 import { coverSelected } from '../../run/verdict/cover-selected.js';
-import type { CoverageFlag, LakeCoverage } from '../../run/verdict/cover-selected.js';
+import type { LakeCoverage } from '../../run/verdict/cover-selected.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import { FOLDERS, lakePaths, refuseFile } from '../../lake/layout.js';
 import type { LakePaths } from '../../lake/layout.js';

@@ -6,9 +6,9 @@ import {
   SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { commandWith } from '../../run/verb/verb.js';
+import { readerCommand } from '../../run/verb/verb.js';
 
-export const sqlVerb = commandWith<'now'>()({
+export const sqlVerb = readerCommand({
   name: 'sql',
   operand: '[query]',
   doc: 'query the lake in SQL; a query is one SELECT over views like um_klines, given as text, as @FILE, or as - for stdin',
