@@ -1,8 +1,8 @@
 /** The command objects of `completion`, `man`: flags, help and what they do. */
 import { BASE_EXITS } from '../plan/options/verb-spec.js';
-import type { VerbCommand } from '../run/verb/verb.js';
+import { verbCommand } from '../run/verb/verb.js';
 
-export const completionVerb = {
+export const completionVerb = verbCommand({
   name: 'completion',
   operand: '[shell]',
   choices: ['bash', 'zsh', 'fish'],
@@ -16,9 +16,9 @@ export const completionVerb = {
   aka: ['completions'],
   flags: [],
   actOffline: async (command) => (await import('./completion.js')).completion(command),
-} as const satisfies VerbCommand;
+});
 
-export const manVerb = {
+export const manVerb = verbCommand({
   name: 'man',
   doc: 'print the man page cryptodl(1); it has all commands and flags',
   exits: { 0: 'done', 2: BASE_EXITS[2] },
@@ -30,4 +30,4 @@ export const manVerb = {
   aka: ['manual', 'manpage'],
   flags: [],
   actOffline: async (command) => (await import('./help.js')).man(command),
-} as const satisfies VerbCommand;
+});

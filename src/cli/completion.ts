@@ -66,7 +66,7 @@ complete -c cryptodl -f -a '(__cryptodl_complete)'
 const SCRIPTS: Readonly<Record<string, string>> = { bash: BASH, zsh: ZSH, fish: FISH };
 
 /** Throws a usage error for a missing or unknown shell. */
-export async function completion({ operand = '', io }: OfflineCommand): Promise<ExitCode> {
+export async function completion({ operand = '', io }: OfflineCommand<never>): Promise<ExitCode> {
   await writeText(io, SCRIPTS[choice(Object.keys(SCRIPTS))(operand, 'completion')] ?? '');
   return 0;
 }

@@ -2,13 +2,14 @@
 import { removeLeftovers, tempFolderOf } from '../files/temp-files.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import type { VerbSpec } from '../plan/options/verb-spec.js';
+import type { MirrorFlag } from '../run/verb/open-mirrors.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import { libraryError } from './items.js';
 import type { Hooks } from './options.js';
 import { isRecord } from '../text/json.js';
 
-type LakeRequest = Pick<VerbRequest, 'clock' | 'observer' | 'resolved' | 'surroundings'>;
+type LakeRequest = Pick<VerbRequest<MirrorFlag>, 'clock' | 'observer' | 'resolved' | 'surroundings'>;
 
 /** The items and the summary of `act`, with the address of the lake in place of the folder of its mirror. */
 export async function* onLake<Item, Summary, Request extends LakeRequest>(

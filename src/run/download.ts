@@ -13,7 +13,7 @@ import type { Observer } from '../model/observer.js';
 import { bytesToFetch } from '../model/task.js';
 import type { Task } from '../model/task.js';
 import type { Resolved } from '../plan/options/resolve.js';
-import type { VerbRequest } from '../plan/options/verb-request.js';
+import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
 import { closingBlock } from './report/closing-block.js';
 import { diagnosisLines, firstAttemptWarning } from './report/diagnosis.js';
 import { logAttempt, logRetry, openLogOf } from './report/log.js';
@@ -35,9 +35,9 @@ import type { Monitors } from './monitor/open-monitors.js';
 import { planOnly, startRun } from './run.js';
 import type { RunRequest } from './run.js';
 import { judgeLake } from './verdict/judge-lake.js';
-import type { Options } from '../plan/options/flags.js';
+import type { FlagName, Options } from '../plan/options/flags.js';
 
-interface Download extends LookUp {
+interface Download extends LookUp<RunFlag> {
   readonly verb: RunRequest['verb'];
   readonly failures?: PastFailures | undefined;
 }
@@ -218,10 +218,10 @@ function refuse({ reporter, io, signalled }: ReporterOutput, known: CryptodlErro
 }
 
 /** Calls `act` with the request of a verb that runs no plan. The requests that it sends are logged. */
-export async function withLog<Result>(
-  request: VerbRequest,
+export async function withLog<Names extends FlagName, Result>(
+  request: VerbRequest<Names> & VerbRequest<'log-file' | 'log-level'>,
   io: Io,
-  act: (logged: VerbRequest) => Promise<Result>,
+  act: (logged: VerbRequest<Names>) => Promise<Result>,
 ): Promise<Result> {
   const log = openLogOf(request.resolved.options, io);
   const observer: Observer = {
@@ -238,7 +238,7 @@ export async function withLog<Result>(
 
 /** `isBeside`: other jobs print at the same time. */
 export function openReporter(
-  { options }: Resolved,
+  { options }: Resolved<'json' | 'log-file' | 'log-level' | 'progress' | 'quiet'>,
   io: Io,
   log: Log,
   job?: string,
@@ -256,13 +256,15 @@ export function openReporter(
 }
 
 /** Whether an output of the run shows the verdict, which takes a reading of all manifests. */
-function wantsVerdict(options: Options): boolean {
+function wantsVerdict(
+  options: Options<'alert-webhook' | 'dry-run' | 'ping' | 'prometheus-port' | 'prometheus-textfile'>,
+): boolean {
   const { ping, alertWebhook, prometheusPort, prometheusTextfile, dryRun } = options;
   return !dryRun && [ping, alertWebhook, prometheusPort, prometheusTextfile].some((one) => one !== undefined);
 }
 
 /** Undefined for a lake without orders, and after a warning for one that cannot be read. */
-async function verdictAfter(request: VerbRequest): Promise<VerdictSummary | undefined> {
+async function verdictAfter(request: VerbRequest<'out' | 'now'>): Promise<VerdictSummary | undefined> {
   try {
     // Also after a signal: the message about the run needs it.
     const judged = await judgeLake({ ...request, signal: new AbortController().signal });

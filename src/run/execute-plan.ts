@@ -28,7 +28,7 @@ import type { DownloadContext } from './objects/download-object.js';
 import { memoryOfRest, RestDownloads } from './objects/download-rest.js';
 import type { MonthsFromDays } from './partitions/months-from-days.js';
 import { writable } from './session/open-lake.js';
-import type { Session } from './session/session.js';
+import type { RunSession } from './session/session.js';
 import { openWorkshop } from './session/workshop.js';
 import type { Workshop } from './session/workshop.js';
 import { Outcomes } from './partitions/write-objects.js';
@@ -41,7 +41,7 @@ export interface PlannedRun {
 }
 
 /** Runs the plan to its end. An error that ends the run early is part of the result. */
-export async function executePlan(session: Session, run: PlannedRun): Promise<RunEnd> {
+export async function executePlan(session: RunSession, run: PlannedRun): Promise<RunEnd> {
   let ended: CryptodlError | undefined;
   try {
     try {
@@ -62,7 +62,7 @@ export async function executePlan(session: Session, run: PlannedRun): Promise<Ru
   return concludeRun(session, run, ended, reportPath);
 }
 
-async function runAll(session: Session, run: PlannedRun): Promise<void> {
+async function runAll(session: RunSession, run: PlannedRun): Promise<void> {
   const workshop =
     session.pipeline?.workshop ??
     openWorkshop(
@@ -103,7 +103,7 @@ async function runAll(session: Session, run: PlannedRun): Promise<void> {
 }
 
 /** `takeFromArchive`: from now on, objects are requested from the archive, and not taken from the zips of another worker. */
-function openQueue(session: Session, workshop: Workshop, outcomes: Outcomes) {
+function openQueue(session: RunSession, workshop: Workshop, outcomes: Outcomes) {
   const { live, zips } = session;
   const writerOf = writersOf(session, workshop);
   const restDownloads = new RestDownloads(session);
@@ -145,7 +145,7 @@ function openQueue(session: Session, workshop: Workshop, outcomes: Outcomes) {
 
 /** The objects of a run that only fetches have no outcome of their own. */
 async function leftInStore(
-  { tell }: Session,
+  { tell }: RunSession,
   plan: PartitionPlan,
   received: readonly ReceivedObject[],
 ): Promise<ReadonlyMap<string, CryptodlError>> {
@@ -173,7 +173,7 @@ async function takeDays(
 const FIGURES_EVERY_MS = 10_000;
 
 /** Reports the figures of the network at intervals, for programs. */
-function tellFigures({ clock, observer, network }: Session): Timer {
+function tellFigures({ clock, observer, network }: RunSession): Timer {
   const timer = clock.timer(FIGURES_EVERY_MS, () => {
     observer.event('network', network());
     timer.restart();
@@ -182,7 +182,7 @@ function tellFigures({ clock, observer, network }: Session): Timer {
 }
 
 function writersOf(
-  session: Session,
+  session: RunSession,
   { engine, serialize }: Workshop,
 ): (plan: PartitionPlan) => PartitionWriter {
   const context: WriterContext = {
@@ -201,7 +201,7 @@ function writersOf(
 }
 
 /** Waits before a further round, longer each time, so that a host can recover. */
-async function beforeRound(session: Session, round: number): Promise<void> {
+async function beforeRound(session: RunSession, round: number): Promise<void> {
   const { retryDelayMs } = session.options;
   session.observer.event('round', { round, of: FURTHER_ROUNDS });
   // No other source has the data of the remaining tasks, so requests now wait for their host instead of failing at once.
@@ -212,7 +212,7 @@ async function beforeRound(session: Session, round: number): Promise<void> {
 
 /** The plan with REST in place of the archive. Undefined if the archive answers again and another round follows. */
 async function substituted(
-  { failover, archiveAnswers }: Session,
+  { failover, archiveAnswers }: RunSession,
   plan: PartitionPlan,
   hasRounds: boolean,
 ): Promise<PartitionPlan | undefined> {
@@ -230,7 +230,7 @@ const CSV_GROWTH = 4;
 const SPOOL_GROWTH = 8;
 
 /** Rejects with `disk-full` if the plan needs more space than is free. */
-async function refuseFullDisk(session: Session, totals: PlanTotals): Promise<void> {
+async function refuseFullDisk(session: RunSession, totals: PlanTotals): Promise<void> {
   if (totals.fetch === 0) return;
   await writable(session.runFolder, '--temp-dir', () => makeTempFolder(session.runFolder));
   const lakeBytes = totals.fetchBytes * (totals.formats.includes('csv') ? CSV_GROWTH : 1);
@@ -252,7 +252,7 @@ async function refuseFull(folder: string, neededBytes: number, flag: string): Pr
 // The end of a run: its status, its numbers, and the paths that its last lines name.
 
 function concludeRun(
-  session: Session,
+  session: RunSession,
   { plan: { totals }, isCut }: PlannedRun,
   ended: CryptodlError | undefined,
   reportPath: string | undefined,
@@ -282,7 +282,7 @@ function concludeRun(
   };
 }
 
-function dataPath({ paths: { root }, exchange }: Session, { formats, fetchBy }: PlanTotals): string {
+function dataPath({ paths: { root }, exchange }: RunSession, { formats, fetchBy }: PlanTotals): string {
   if (formats.length === 1 && formats[0] === 'zip') return join(root, exchange.archive.topFolder);
   const [first = [], ...others] = Object.keys(fetchBy).map((name) => name.split(' '));
   const same = first.filter((_, at) =>

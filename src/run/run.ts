@@ -5,7 +5,8 @@ import { refuseFile, refuseInnerFolder, removeRunFolder } from '../lake/layout.j
 import { noticePath, writeNotice } from '../lake/notice.js';
 import { errnoOf, toCryptodlError, usage } from '../model/errors.js';
 import type { Announcement } from '../model/observer.js';
-import type { VerbRequest } from '../plan/options/verb-request.js';
+import type { Options } from '../plan/options/flags.js';
+import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
@@ -26,16 +27,16 @@ import { continueOrders } from '../plan/select/continue-orders.js';
 import { addOrders, noteStarts, withOrders } from '../lake/orders.js';
 import type { AskedOrder, OrderChange } from '../lake/orders.js';
 import { refuseEnded } from '../plan/select/select-datasets.js';
-import type { openSession, Session, SessionRequest } from './session/session.js';
+import type { openSession, RunSession, SessionRequest } from './session/session.js';
 import { selectFailures } from './report/select-failures.js';
 import type { RunSelection } from '../plan/select/selection.js';
 import { findDataset } from '../exchange/exchange-spec.js';
 
 /** When the signal aborts, committed files stay, and the result counts the tasks without an outcome as undone. */
 export interface RunRequest
-  extends VerbRequest, ReportedRun, Pick<SessionRequest, 'live' | 'pipeline' | 'wire' | 'zips'> {
+  extends VerbRequest<RunFlag>, ReportedRun, Pick<SessionRequest, 'live' | 'pipeline' | 'wire' | 'zips'> {
   /** Selects the objects in place of the options. */
-  readonly select?: (session: Session) => RunSelection;
+  readonly select?: (session: RunSession) => RunSelection;
   /** Orders of a command whose jobs do the work: the run of the first job leaves them in the lake. */
   readonly asked?: readonly AskedOrder[];
 }
@@ -108,7 +109,7 @@ interface BegunRun extends RunRequest {
   readonly recorder: Recorder;
 }
 
-async function workIn(session: Session, request: BegunRun): Promise<RunEnd> {
+async function workIn(session: RunSession, request: BegunRun): Promise<RunEnd> {
   await refuseBadReport(reportPlace(session, request));
   if (request.verb === 'repair' && request.failures === undefined) {
     // A lake can be checked only while no other run writes to it.
@@ -131,9 +132,9 @@ async function workIn(session: Session, request: BegunRun): Promise<RunEnd> {
 }
 
 async function locked(
-  session: Session,
+  session: RunSession,
   verb: RunSelection['verb'],
-  act: (session: Session) => Promise<RunEnd>,
+  act: (session: RunSession) => Promise<RunEnd>,
 ): Promise<RunEnd> {
   session.live.enter('opening-lake');
   const lake = await (session.pipeline?.lake(session, 'cryptodl worker') ??
@@ -147,7 +148,7 @@ async function locked(
 }
 
 async function execute(
-  session: Session,
+  session: RunSession,
   request: BegunRun,
   selection: RunSelection,
   orders: OrderChange = () => [],
@@ -179,14 +180,14 @@ async function execute(
 }
 
 /** The end of a run with the holes of all its series, in place of those of its objects. Jobs of a queue have other runs beside them. */
-async function judgedStrictly(session: Session, selection: RunSelection, end: RunEnd): Promise<RunEnd> {
+async function judgedStrictly(session: RunSession, selection: RunSelection, end: RunEnd): Promise<RunEnd> {
   if (end.ended !== undefined || session.pipeline !== undefined) return end;
   const { countLacking } = await import('./verdict/lacking-series.js');
   const holes = await countLacking(session, selection);
   return { ...end, status: { ...end.status, holes, partial: 0 } };
 }
 
-async function acceptedPlan(session: Session, selection: RunSelection): Promise<Plan> {
+async function acceptedPlan(session: RunSession, selection: RunSelection): Promise<Plan> {
   const plan = await makePlan(session, selection);
   try {
     refuseAllEnded(session, selection, plan);
@@ -200,7 +201,7 @@ async function acceptedPlan(session: Session, selection: RunSelection): Promise<
 
 /** Throws a usage error if all objects of a download with symbols are absent because their dataset has ended. */
 function refuseAllEnded(
-  { exchange }: Session,
+  { exchange }: RunSession,
   { order, requests: [first] }: RunSelection,
   { totals }: Plan,
 ): void {
@@ -212,7 +213,7 @@ function refuseAllEnded(
 }
 
 /** Throws a usage error if the plan downloads more than --max-bytes. */
-function refuseLargePlan(session: Session, plan: Plan): void {
+function refuseLargePlan(session: RunSession, plan: Plan): void {
   const limit = session.options.maxBytes;
   if (limit === undefined || plan.totals.fetchBytes <= limit) return;
   throw usage(
@@ -222,7 +223,7 @@ function refuseLargePlan(session: Session, plan: Plan): void {
 }
 
 function announcement(
-  session: Session,
+  session: RunSession,
   { what, requests, range, idle, notes, order }: RunSelection,
   { totals }: Plan,
 ): Announcement {
@@ -240,7 +241,7 @@ function announcement(
 }
 
 /** Writes the notice of the terms into a lake without one, and then resolves with the terms. A failed write is only a warning. */
-async function noteTerms({ exchange, paths, observer }: Session): Promise<Announcement['terms']> {
+async function noteTerms({ exchange, paths, observer }: RunSession): Promise<Announcement['terms']> {
   const { terms } = exchange;
   if (terms === undefined) return undefined;
   const notice = shownPath(noticePath(paths));
@@ -255,7 +256,7 @@ async function noteTerms({ exchange, paths, observer }: Session): Promise<Announ
 
 /** Loads only the modules of the verb: the start is faster and opens fewer files. */
 async function selectionOf(
-  session: Session,
+  session: RunSession,
   { resolved, read, verb, failures, select }: RunRequest,
 ): Promise<RunSelection> {
   if (select !== undefined) return select(session);
@@ -268,7 +269,7 @@ async function selectionOf(
 }
 
 /** Loads the session late: Node opens all statically imported files at once, and the process may have a low limit of open files. */
-async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Session> {
+async function sessionOf(request: Parameters<typeof openSession<Options<RunFlag>>>[0]): Promise<RunSession> {
   const { openSession } = await import('./session/session.js');
   const session = openSession(request);
   session.live.enter('selecting');
@@ -284,7 +285,7 @@ async function sessionOf(request: Parameters<typeof openSession>[0]): Promise<Se
   return session;
 }
 
-async function waitUntilPublished(session: Session, selection: RunSelection): Promise<void> {
+async function waitUntilPublished(session: RunSession, selection: RunSelection): Promise<void> {
   if (session.options.waitForPublication === undefined) return;
   session.live.enter('waiting-for-publication');
   const { waitForPublication } = await import('./objects/wait-for-publication.js');

@@ -4,11 +4,16 @@ import { flagSpec } from './flags.js';
 import type { FlagName } from './flags.js';
 import type { FlagMeanings } from './verb-spec.js';
 
-const names = <const Name extends FlagName>(...given: readonly Name[]): readonly Name[] => given;
+const names = <const Names extends readonly FlagName[]>(...given: Names): Names => given;
 
 export const SERIES_FLAGS = names('symbols', 'market', 'dataset', 'interval', 'quote');
 
 export const RANGE_FLAGS = names('days', 'months', 'from', 'to');
+
+export const SELECT_FLAGS = names(...SERIES_FLAGS, ...RANGE_FLAGS);
+
+/** Flags of `--help` of verbs that send many requests. */
+export const CALL_FLAGS = names('concurrency', 'json', 'quiet', 'config');
 
 export const SOCKET_FLAGS = names('connect-timeout', 'pool-limit', 'http2', 'ca-file', 'archive-url');
 
@@ -79,11 +84,67 @@ export const DOWNLOAD_FLAGS = names(
   'print-options',
 );
 
+/** Flags of `--help` of verbs that select what they download. */
+export const SAVE_FLAGS = names(
+  ...SELECT_FLAGS,
+  ...CALL_FLAGS,
+  'shard',
+  'out',
+  'format',
+  'force',
+  'dry-run',
+  'log-level',
+);
+
+/** Flags of `--help` of verbs that download what an earlier run lacks. */
+export const MEND_FLAGS = names(
+  ...CALL_FLAGS,
+  'max-duration',
+  'out',
+  'failures',
+  'dry-run',
+  'max-bytes',
+  'wait-lock',
+  'retries',
+  'bwlimit',
+  'log-level',
+);
+
 export const FORM_FLAGS = names('partition', 'numbers', 'timestamps', 'as-published');
 
 export const OBJECT_FLAGS = names('cadence', 'verify', 'revisions', 'recheck-days', 'stale-checksum');
 
 export const BUCKET_FLAGS = names('s3-endpoint', 's3-region');
+
+/** Flags of `--help` of `universe`. */
+export const RANKING_FLAGS = names(
+  'symbols',
+  'market',
+  'quote',
+  'from',
+  'to',
+  'target',
+  'top',
+  'contract',
+  'by',
+  'window',
+  'min-age',
+  'as',
+  'out',
+  'force',
+  'every',
+  'json',
+);
+
+/** Further flags of verbs that keep nothing in the lake. */
+export const READER_FLAGS = names(
+  ...BUCKET_FLAGS,
+  'temp-dir',
+  'state-dir',
+  'quiet',
+  'config',
+  'print-options',
+);
 
 /** Statistics that only REST has. `metrics` downloads them by default. */
 export const STATISTICS = [

@@ -50,9 +50,9 @@ export type FlagValue<Name extends FlagName> = Flags[Name] extends { readonly li
   ? readonly ReturnType<Flags[Name]['parse']>[]
   : ReturnType<Flags[Name]['parse']>;
 
-/** Final values, frozen: undefined only where there is no default. */
-export type Options = {
-  readonly [Name in FlagName as OptionName<Name>]: Flags[Name] extends
+/** The final values of these flags, frozen: undefined only where there is no default. */
+export type Options<Names extends FlagName = FlagName> = {
+  readonly [Name in Names as OptionName<Name>]: Flags[Name] extends
     { readonly default: string } | { readonly parse: Parse<boolean> }
     ? FlagValue<Name>
     : FlagValue<Name> | Derived<Name>;

@@ -73,7 +73,7 @@ function givenText(name: FlagName, values: readonly string[]): string {
 
 /** The given flags of these names that the verb takes, without those of the environment: the next command has them from there. */
 export function givenWords(
-  { texts, origins }: Resolved,
+  { texts, origins }: Resolved<never>,
   verb: VerbSpec,
   names: readonly FlagName[],
 ): string[] {

@@ -43,8 +43,8 @@ function sourcesOf(verb: VerbSpec, layers: readonly RawLayer[]): (name: FlagName
   };
 }
 
-export interface Resolved {
-  readonly options: Options;
+export interface Resolved<Names extends FlagName = FlagName> {
+  readonly options: Options<Names>;
   readonly origins: Readonly<Record<FlagName, Origin>>;
   /** The given texts, without defaults. A failure report records them. */
   readonly texts: RawValues;

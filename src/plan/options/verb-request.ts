@@ -4,12 +4,14 @@ import type { SharedResources } from '../../model/io.js';
 import type { Observer } from '../../model/observer.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { Surroundings } from '../../files/environment.js';
+import type * as sets from './flag-sets.js';
+import type { FlagName } from './flags.js';
 import type { Resolved } from './resolve.js';
 import type { ReadList } from './symbols.js';
 
-export interface VerbRequest {
+export interface VerbRequest<Names extends FlagName = FlagName> {
   readonly exchange: Exchange;
-  readonly resolved: Resolved;
+  readonly resolved: Resolved<Names>;
   readonly surroundings: Surroundings;
   readonly read: ReadList;
   readonly observer: Observer;
@@ -17,3 +19,42 @@ export interface VerbRequest {
   readonly signal: AbortSignal;
   readonly common?: SharedResources | undefined;
 }
+
+// The flags that code reads for several verbs.
+
+type In<Flags extends readonly FlagName[]> = Flags[number];
+
+export type RangeFlag = In<typeof sets.RANGE_FLAGS>;
+
+/** The selection among the series of a lake. */
+export type HeldFlag = In<typeof sets.SERIES_FLAGS> | 'out' | 'skip-unknown';
+
+/** A query on the lake. */
+export type QueryFlag = HeldFlag | RangeFlag | 'now' | 'temp-dir';
+
+/** The coverage of the lake. */
+export type CoverageFlag = HeldFlag | RangeFlag | 'by' | 'format' | 'min' | 'now' | 'shard';
+
+/** The requests of a session, and its lake. */
+export type SessionFlag =
+  | In<typeof sets.REQUEST_FLAGS | typeof sets.REST_FLAGS>
+  | 'concurrency'
+  | 'dry-run'
+  | 'fill'
+  | 'join'
+  | 'market'
+  | 'max-duration'
+  | 'out'
+  | 'temp-dir'
+  | 'wait-lock';
+
+/** Everything that runs read, of whichever verb. */
+export type RunFlag =
+  | SessionFlag
+  | In<
+      typeof sets.DOWNLOAD_FLAGS | typeof sets.SAVE_FLAGS | typeof sets.FORM_FLAGS | typeof sets.OBJECT_FLAGS
+    >
+  | 'deep'
+  | 'exact'
+  | 'include-today'
+  | 'skip-unknown';

@@ -33,7 +33,7 @@ export type VerbName =
   | 'completion'
   | 'man';
 
-export interface VerbSpec {
+export interface VerbSpec<Names extends FlagName = FlagName> {
   readonly name: VerbName;
   /** The operand as help shows it; in brackets if optional. */
   readonly operand?: string;
@@ -49,9 +49,9 @@ export interface VerbSpec {
   /** Other names that work, of one word or two. Help does not show them. */
   readonly aka: readonly string[];
   /** The flags of `--help`. */
-  readonly flags: readonly FlagName[];
+  readonly flags: readonly Names[];
   /** The flags that only `--help-all` shows. */
-  readonly moreFlags?: readonly FlagName[];
+  readonly moreFlags?: readonly Names[];
   /** Flags whose meaning differs from that of the flag table. */
   readonly meanings?: FlagMeanings;
   readonly isReader?: boolean;

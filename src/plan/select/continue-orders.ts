@@ -21,7 +21,7 @@ import type { LakeContext, RunSelection } from './selection.js';
 /** A range that ends at a date is closed. One that moves with the current day is open. */
 export function orderTerms(
   { names, globs, exclusions }: SymbolPatterns,
-  { to, months }: Pick<Options, 'to' | 'months'>,
+  { to, months }: Options<'to' | 'months'>,
   range: Range,
 ): OrderTerms {
   return {

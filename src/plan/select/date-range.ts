@@ -2,6 +2,7 @@
 import { dayOf, dayText, monthOf, monthStart, parseDay } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { DateOption } from '../options/dates.js';
+import type { RangeFlag } from '../options/verb-request.js';
 import type { Options } from '../options/flags.js';
 import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 
@@ -12,7 +13,7 @@ export interface Range {
   readonly text: string;
 }
 
-export type RangeOptions = Pick<Options, 'days' | 'months' | 'from' | 'to'>;
+export type RangeOptions = Options<RangeFlag>;
 
 export function isRangeGiven(options: RangeOptions): boolean {
   return [options.days, options.months, options.from, options.to].some((value) => value !== undefined);

@@ -12,7 +12,7 @@ import type { Resolved } from '../options/resolve.js';
 import { readPatterns } from '../options/symbols.js';
 import type { ReadList, SymbolPatterns } from '../options/symbols.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
-import type { VerbRequest } from '../options/verb-request.js';
+import type { HeldFlag, VerbRequest } from '../options/verb-request.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { listText } from '../../model/units.js';
@@ -39,8 +39,8 @@ const FILTERS = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
 
 /** Only given flags restrict the selection. Throws usage errors for values that the lake does not have. */
 export async function selectHeldSeries(
-  { options, paths, exchange, observer }: LakeContext,
-  resolved: Resolved,
+  { options, paths, exchange, observer }: LakeContext<HeldFlag | 'format' | 'shard'>,
+  resolved: Resolved<never>,
   read: ReadList,
 ): Promise<HeldSelection> {
   const given = givenFlags(resolved);
@@ -52,7 +52,7 @@ export async function selectHeldSeries(
   const held: Series[] = [];
   for await (const found of walkLake(paths.root, exchange))
     if (found.kind === 'series') held.push(found.series);
-  const chosen = filterHeldSeries(held, resolved, patterns, observer.warn.bind(observer));
+  const chosen = filterHeldSeries(held, { ...resolved, options }, patterns, observer.warn.bind(observer));
   if (format !== undefined)
     await refuseFormat(format, chosen, { root: paths.root, exchange, out: options.out });
   if (!isNarrowed) return all;
@@ -67,7 +67,7 @@ export async function selectHeldSeries(
  */
 export function filterHeldSeries(
   held: readonly Series[],
-  { options, origins }: Pick<Resolved, 'options' | 'origins'>,
+  { options, origins }: Resolved<HeldFlag>,
   patterns: SymbolPatterns | undefined,
   warn: (message: string) => void,
   anyInterval: readonly string[] = [],
@@ -119,7 +119,7 @@ export interface VerbLake {
 
 /** Reads the names of the series. `warn` is called for symbolic links. */
 export async function readVerbLake(
-  { exchange, resolved, surroundings, observer }: VerbRequest,
+  { exchange, resolved, surroundings, observer }: VerbRequest<'out'>,
   warn = observer.warn.bind(observer),
 ): Promise<VerbLake> {
   const root = absolutePath(resolved.options.out, surroundings.home);
@@ -130,7 +130,7 @@ export async function readVerbLake(
 
 export async function selectGiven(
   held: readonly Series[],
-  { resolved, read, observer }: VerbRequest,
+  { resolved, read, observer }: VerbRequest<HeldFlag>,
   anyInterval: readonly string[] = [],
 ): Promise<Series[]> {
   const { symbols } = resolved.options;
@@ -184,7 +184,7 @@ export async function* heldSeries(
 export async function readableStates(
   root: string,
   selected: readonly Series[],
-  { exchange, resolved, clock, observer, signal }: Omit<VerbRequest, 'read' | 'surroundings'>,
+  { exchange, resolved, clock, observer, signal }: VerbRequest<'now'>,
   range: Partial<DayRange> = {},
 ): Promise<Map<Series, SeriesStates>> {
   const found = new Map<Series, SeriesStates>();

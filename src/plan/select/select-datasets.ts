@@ -21,7 +21,7 @@ export interface ChosenDataset {
   readonly cadences: readonly Cadence[];
 }
 
-type Flags = Pick<Options, 'market' | 'dataset' | 'interval' | 'cadence'>;
+type Flags = Options<'market' | 'dataset' | 'interval' | 'cadence'>;
 
 type Provider = 'archive' | 'rest';
 
@@ -31,7 +31,7 @@ export function isAll(values: readonly string[]): boolean {
 
 export function marketsOf(
   exchange: Pick<ExchangeSpec, 'markets'>,
-  { market }: Pick<Options, 'market'>,
+  { market }: Options<'market'>,
 ): readonly Market[] {
   return marketNames(exchange).filter((name) => isAll(market) || market.includes(name));
 }
@@ -39,7 +39,7 @@ export function marketsOf(
 /** The market of `--market`, for verbs that take one. Throws a usage error for several. */
 export function oneMarket(
   exchange: Pick<ExchangeSpec, 'markets' | 'defaultMarket'>,
-  options: Pick<Options, 'market'>,
+  options: Options<'market'>,
   verb: VerbName,
 ): Market {
   const [first, second] = marketsOf(exchange, options);

@@ -29,7 +29,7 @@ import type {
 /** Without --symbols, the series of the lake are continued. Throws usage errors. */
 export async function selectSeries(
   context: SymbolContext,
-  resolved: Resolved,
+  resolved: Resolved<never>,
   read: ReadList,
   verb: DownloadVerb,
 ): Promise<RunSelection> {
@@ -120,7 +120,7 @@ async function selectTraded(
 }
 
 /** Whether combinations of dataset and symbol that do not exist are left out without a note. */
-function canLackSymbols({ market, dataset }: Options): boolean {
+function canLackSymbols({ market, dataset }: Options<'market' | 'dataset'>): boolean {
   return isAll(market) || isAll(dataset);
 }
 
@@ -147,7 +147,10 @@ export function parseDownload(context: SelectionContext, verb: DownloadVerb): Pa
 }
 
 /** With --fill: throws a usage error if REST has none of the datasets, or for --format zip. */
-function refuseFill(options: Options, datasets: readonly ChosenDataset[]): void {
+function refuseFill(
+  options: Options<'dataset' | 'fill' | 'format'>,
+  datasets: readonly ChosenDataset[],
+): void {
   if (options.fill === undefined) return;
   const what =
     options.format === 'zip'

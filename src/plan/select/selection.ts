@@ -5,7 +5,8 @@ import type { OrderChange, OrderTerms } from '../../lake/orders.js';
 import type { Observer } from '../../model/observer.js';
 import type { Settings } from '../../model/task.js';
 import { durationText, listText, numberText } from '../../model/units.js';
-import type { Options } from '../options/flags.js';
+import type { RunFlag } from '../options/verb-request.js';
+import type { FlagName, Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
 import type { SeriesRequest } from '../series-request.js';
@@ -18,14 +19,14 @@ import type { Range } from './date-range.js';
 import type { ChosenDataset } from './select-datasets.js';
 
 /** For checks of options, without archive and lake. */
-export interface SelectionContext {
-  readonly options: Options;
+export interface SelectionContext<Names extends FlagName = RunFlag> {
+  readonly options: Options<Names>;
   readonly exchange: Exchange;
   /** The time of --now, or of the clock. */
   readonly nowMs: number;
 }
 
-export interface LakeContext extends SelectionContext {
+export interface LakeContext<Names extends FlagName = RunFlag> extends SelectionContext<Names> {
   readonly paths: Pick<LakePaths, 'root' | 'folder'>;
   readonly observer: Pick<Observer, 'warn'>;
 }
@@ -100,7 +101,7 @@ export function settingsOf(
 
 // The description for the plan block, the closing block and the failure report.
 
-export function givenFlags({ origins }: Resolved): ReadonlySet<string> {
+export function givenFlags({ origins }: Resolved<never>): ReadonlySet<string> {
   return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
 }
 

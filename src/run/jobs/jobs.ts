@@ -6,6 +6,7 @@ import type { Io } from '../../model/io.js';
 import { readConfigFile } from '../../plan/options/config-file.js';
 import { JOBS_HINT, jobsFile } from '../../plan/options/jobs-file.js';
 import type { JobEntry } from '../../plan/options/jobs-file.js';
+import type { RunFlag } from '../../plan/options/verb-request.js';
 import { environmentLayer, resolveOptions } from '../../plan/options/resolve.js';
 import type { Invocation, RawLayer, Resolved } from '../../plan/options/resolve.js';
 import type { VerbSpec, VerbSpecs } from '../../plan/options/verb-spec.js';
@@ -57,7 +58,7 @@ async function checked(
 
 function chosen(
   entries: readonly JobEntry[],
-  { options: { only } }: Resolved,
+  { options: { only } }: Resolved<'only'>,
   path: string,
 ): readonly JobEntry[] {
   if (only === undefined) return entries;
@@ -76,7 +77,7 @@ export interface Job extends Omit<JobEntry, 'layer'> {
 /** Throws the usage errors that the options and symbol files of a run cause. Sends no request and does not read the lake. */
 export async function checkRequest(
   verb: 'vision' | 'metrics',
-  { options }: Resolved,
+  { options }: Resolved<RunFlag>,
   { exchange, clock, read }: { readonly exchange: Exchange; readonly clock: Clock; readonly read: ReadList },
 ): Promise<void> {
   const asking = { options, exchange, nowMs: options.nowMs ?? clock.now() };

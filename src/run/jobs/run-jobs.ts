@@ -19,11 +19,12 @@ import { absolutePath } from '../../text/printable.js';
 import { CONTINUE, openReporter, runAndPrint } from '../download.js';
 import type { PrintedRun } from '../download.js';
 import type { Job } from './jobs.js';
-import type { Mirrors } from '../verb/open-mirrors.js';
+import type { RunFlag } from '../../plan/options/verb-request.js';
+import type { MirrorFlag, Mirrors } from '../verb/open-mirrors.js';
 import { openMonitors } from '../monitor/open-monitors.js';
 
 /** Its options are those of the command as a whole. */
-export interface JobsRun extends LookUp {
+export interface JobsRun extends LookUp<RunFlag | MirrorFlag | 'jobs'> {
   readonly jobs: readonly Job[];
 }
 

@@ -36,7 +36,7 @@ const DUMP_START = '{\n  "cryptodlDebugDump": 1,';
 
 /** Rejects with a usage error if --debug-dump would replace a file of another kind. */
 export async function openDebugDumps(
-  options: Pick<Options, 'debugDump' | 'stateDir'>,
+  options: Options<'debug-dump' | 'state-dir'>,
   command: Command,
 ): Promise<DebugDumps> {
   const { debugDump } = options;

@@ -10,7 +10,7 @@ import type { RunEnd } from '../report/run-summary.js';
 import { lakeFlag } from '../../text/printable.js';
 import { runHeader } from '../report/open-report.js';
 import type { ReportedRun } from '../report/open-report.js';
-import type { Session } from '../session/session.js';
+import type { RunSession } from '../session/session.js';
 
 /**
  * The record of a run from its start on: a run that is killed, or cannot begin, leaves one too. A failed write is only a warning: the data
@@ -20,7 +20,7 @@ export class Recorder {
   #start: RunStart | undefined;
 
   constructor(
-    private readonly session: Session,
+    private readonly session: RunSession,
     private readonly run: ReportedRun,
   ) {}
 

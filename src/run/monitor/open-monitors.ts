@@ -9,15 +9,17 @@ import type { Reporter } from '../report/reporter.js';
 import type { LiveRun } from '../report/live-run.js';
 import { absolutePath } from '../../text/printable.js';
 
-interface Followed extends VerbRequest {
+interface Followed extends VerbRequest<'out'> {
   readonly observer: Reporter;
   readonly live: LiveRun;
 }
 
 export type Monitors = Awaited<ReturnType<typeof openMonitors>>;
 
+type MonitorFlag = 'debug-dump' | 'dry-run' | 'prometheus-port' | 'prometheus-textfile' | 'state-dir';
+
 /** Rejects with a usage error if a port or a file cannot be used. */
-export async function openMonitors(options: Options, command: Command) {
+export async function openMonitors(options: Options<MonitorFlag>, command: Command) {
   const debug = await openDebugDumps(options, command);
   const prometheus = await openPrometheus(options, command);
   return {
@@ -36,7 +38,7 @@ export async function openMonitors(options: Options, command: Command) {
 
 /** The metrics of all runs of a command. Undefined without one of the flags. Rejects with a usage error if the port cannot be used. */
 async function openPrometheus(
-  { prometheusPort, prometheusTextfile, dryRun }: Options,
+  { prometheusPort, prometheusTextfile, dryRun }: Options<MonitorFlag>,
   { clock, startedAt, surroundings: { home } }: Command,
 ) {
   if (dryRun || (prometheusPort === undefined && prometheusTextfile === undefined)) return undefined;

@@ -13,12 +13,12 @@ import { durationText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { proxiesOf } from '../../files/environment.js';
 import type { Options } from '../../plan/options/flags.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import type { RunSummary, VerdictSummary } from '../report/run-summary.js';
 import { absolutePath, lakeFlag } from '../../text/printable.js';
 
 export interface NoticesOptions extends Pick<VerbRequest, 'surroundings' | 'clock' | 'observer'> {
-  readonly options: Options;
+  readonly options: Options<SessionFlag | 'alert-webhook' | 'ping'>;
   readonly verb: string;
   readonly job: string | undefined;
 }

@@ -20,7 +20,7 @@ import { isLabel } from '../../text/label.js';
 
 /** The session of a run. Temporary files are made in `runFolder`. */
 export interface DownloadContext extends Pick<Session, 'fetch' | 'runFolder' | 'live' | 'exchange' | 'zips'> {
-  readonly options: Pick<Options, 'archiveUrl' | 'priority' | 'staleChecksum' | 'verify'>;
+  readonly options: Options<'archive-url' | 'priority' | 'stale-checksum' | 'verify'>;
   readonly stop: Pick<AbortController, 'signal'>;
 }
 

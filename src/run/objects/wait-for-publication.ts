@@ -11,7 +11,7 @@ import { absenceReason, LONGEST_DELAY_DAYS } from '../../plan/series-listing.js'
 import { mapOrdered } from '../../model/in-order.js';
 import type { RunSelection } from '../../plan/select/selection.js';
 import { findDataset, hasLongBars } from '../../exchange/exchange-spec.js';
-import type { Session } from '../session/session.js';
+import type { RunSession } from '../session/session.js';
 
 const FIRST_DELAY_MS = 60_000;
 const LONGEST_DELAY_MS = 600_000;
@@ -19,7 +19,7 @@ const LONGEST_DELAY_MS = 600_000;
 const LAST_MS = 8.64e15;
 
 export type Waiting = Pick<
-  Session,
+  RunSession,
   'options' | 'clock' | 'observer' | 'stop' | 'nowMs' | 'currentMs' | 'exchange' | 'listing' | 'probe'
 >;
 

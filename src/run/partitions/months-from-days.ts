@@ -15,7 +15,7 @@ import { countText } from '../../model/units.js';
 import { hasDays } from '../../exchange/keys.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import { repeatLine } from '../../lake/undone-commits.js';
-import type { Session } from '../session/session.js';
+import type { RunSession } from '../session/session.js';
 
 /** A monthly object whose outcome is not reported yet, because its daily objects may have more rows. */
 export interface DoubtfulMonth {
@@ -44,7 +44,7 @@ export class MonthsFromDays {
 
   /** `onRefused`: called for short months whose days the deadline left out. */
   constructor(
-    private readonly session: Session,
+    private readonly session: RunSession,
     private readonly onRefused: Refused,
   ) {}
 

@@ -7,7 +7,7 @@ import { ERROR_TRAITS } from '../../model/error-codes.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { WrittenOutcome } from '../../model/outcome.js';
 import { MonthsFromDays } from './months-from-days.js';
-import type { Session } from '../session/session.js';
+import type { RunSession } from '../session/session.js';
 import type { ArchiveObject, PartitionPlan, Series, Task } from '../../model/task.js';
 import type { FailureReport } from '../report/failure-report.js';
 import { AbsenceNotes } from './remember-absences.js';
@@ -27,7 +27,7 @@ export class Outcomes {
   readonly cutDays: CutDays;
 
   constructor(
-    private readonly session: Session,
+    private readonly session: RunSession,
     private readonly report: FailureReport,
   ) {
     this.absences = new AbsenceNotes(session);
@@ -170,7 +170,7 @@ export class Outcomes {
 }
 
 function tellNewColumns(
-  { tally, observer }: Session,
+  { tally, observer }: RunSession,
   { market, dataset }: Series,
   names: readonly string[],
 ): void {
@@ -183,7 +183,7 @@ function tellNewColumns(
 }
 
 /** Reports how the held rows of REST differ from the rows that the archive published later. */
-function tellOverlaps({ tally, observer }: Session, plan: PartitionPlan, { overlaps }: WriteResult): void {
+function tellOverlaps({ tally, observer }: RunSession, plan: PartitionPlan, { overlaps }: WriteResult): void {
   for (const found of overlaps) {
     for (const name of ['compared', 'differing', 'onlyRest', 'onlyArchive'] as const)
       tally.add(`overlap.${name}`, found[name]);

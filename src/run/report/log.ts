@@ -19,7 +19,7 @@ export interface Log {
 
 /** The log of `--log-file` and `--log-level`; without a file, a level other than info goes to stderr. Its warnings go to stderr. */
 export function openLogOf(
-  { logFile, logLevel: level }: Pick<Options, 'logFile' | 'logLevel'>,
+  { logFile, logLevel: level }: Options<'log-file' | 'log-level'>,
   { stderr }: Pick<Io, 'stderr'>,
 ): Log {
   if (logFile === undefined && level === 'info')

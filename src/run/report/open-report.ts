@@ -7,11 +7,12 @@ import type { RawValues, Resolved } from '../../plan/options/resolve.js';
 import { SECRET_ADDRESSES } from '../../plan/options/option-layers.js';
 import type { FailureReport, RunHeader, ReportFileOptions } from './failure-report.js';
 import type { PastFailures } from './select-failures.js';
-import type { Session } from '../session/session.js';
+import type { RunFlag } from '../../plan/options/verb-request.js';
+import type { RunSession } from '../session/session.js';
 
 /** The path of the report, and what becomes of an earlier one. A retry replaces the report that it repeats, unless --failures names another. */
 export function reportPlace(
-  { options: { failures }, paths, clock }: Pick<Session, 'clock' | 'options' | 'paths'>,
+  { options: { failures }, paths, clock }: Pick<RunSession, 'clock' | 'options' | 'paths'>,
   { verb, failures: past }: Pick<ReportedRun, 'verb' | 'failures'>,
 ): Pick<ReportFileOptions, 'path' | 'mode'> {
   const earlier = past?.file;
@@ -22,7 +23,7 @@ export function reportPlace(
 }
 
 export interface ReportedRun {
-  readonly resolved: Resolved;
+  readonly resolved: Resolved<RunFlag>;
   /** The verb of the options; for a failure report, the verb of its run. */
   readonly verb: RunHeader['verb'];
   readonly job?: string | undefined;
@@ -49,7 +50,7 @@ export function recordedOptions({
 
 /** The verb, the options and the time of a run, without private addresses. */
 export function runHeader(
-  session: Pick<Session, 'clock' | 'options' | 'paths' | 'runFolder'>,
+  session: Pick<RunSession, 'clock' | 'options' | 'paths' | 'runFolder'>,
   run: ReportedRun,
 ): RunHeader {
   const options = recordedOptions(run);

@@ -17,7 +17,7 @@ export interface ProgressOptions {
 
 /** `isBeside`: other jobs print at the same time. */
 export function progressMode(
-  { progress, json, logFile, logLevel }: Pick<Options, 'progress' | 'json' | 'logFile' | 'logLevel'>,
+  { progress, json, logFile, logLevel }: Options<'progress' | 'json' | 'log-file' | 'log-level'>,
   { stderr, environment }: Pick<Io, 'stderr' | 'environment'>,
   isBeside: boolean,
 ): ProgressOptions['mode'] {

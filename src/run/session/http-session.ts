@@ -15,7 +15,7 @@ import type { Observer } from '../../model/observer.js';
 import { proxiesOf, stateFolder } from '../../files/environment.js';
 import type { VerbName } from '../../plan/options/verb-spec.js';
 import type { Options } from '../../plan/options/flags.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import type { Probe } from '../../plan/series-listing.js';
 import { Concurrency, allowedInFlight, mostInFlight } from '../queue/concurrency.js';
 import { Costs, LoopDelay } from '../report/costs.js';
@@ -26,7 +26,7 @@ import { archiveAnswers, probeSidecar } from '../../exchange/archive-client.js';
 import { openListing } from '../../exchange/listing.js';
 import { exchangeHosts, refuseBanned } from '../../exchange/routes.js';
 
-export interface HttpRequest extends Omit<VerbRequest, 'read' | 'signal'> {
+export interface HttpRequest extends Omit<VerbRequest<SessionFlag>, 'read' | 'signal'> {
   /** Undefined for verbs that run no plan. */
   readonly verb?: VerbName | undefined;
   /** Sends one attempt of a request. Default: over sockets. */
@@ -173,7 +173,7 @@ const REST_MOST = 20;
 
 function warnOfMany(
   verb: VerbName | undefined,
-  { concurrency, join: joined }: Pick<Options, 'concurrency' | 'join'>,
+  { concurrency, join: joined }: Options<'concurrency' | 'join'>,
   observer: Pick<Observer, 'warn'>,
 ): void {
   const [allowed, fits] = [allowedInFlight(concurrency), mostInFlight(concurrency)];

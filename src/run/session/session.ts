@@ -14,16 +14,24 @@ import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
 import { Timeline } from '../monitor/timeline.js';
 import { LiveRun } from '../report/live-run.js';
 import { Tally } from '../report/tally.js';
+import type { RunFlag, SessionFlag } from '../../plan/options/verb-request.js';
+import type { FlagName, Options } from '../../plan/options/flags.js';
 import { absolutePath } from '../../text/printable.js';
 import { Deadline } from './deadline.js';
 import { openHttp } from './http-session.js';
 import type { HttpRequest } from './http-session.js';
 import type { Workshop } from './workshop.js';
 
-export type Session = Readonly<ReturnType<typeof openSession>> & {
+/** `More`: flags that its verb reads beside those of all sessions. */
+export type Session<More extends FlagName = never> = Readonly<
+  ReturnType<typeof openSession<Options<SessionFlag | More>>>
+> & {
   /** Absent while the lake is only read. */
   readonly lock?: Lock;
 };
+
+/** The session of a run. */
+export type RunSession = Session<RunFlag>;
 
 /** An object without its rows. */
 export type ReceivedZip = Omit<ReceivedObject, 'object' | 'csv' | 'name'>;
@@ -63,7 +71,9 @@ export interface SessionRequest extends Omit<HttpRequest, 'nowMs' | 'live' | 'co
   readonly live?: LiveRun | undefined;
 }
 
-export function openSession(request: SessionRequest) {
+export function openSession<Own extends Options<SessionFlag>>(
+  request: SessionRequest & { readonly resolved: { readonly options: Own } },
+) {
   const { clock, exchange, live = new LiveRun(clock), pipeline, zips, tell } = request;
   const timeline = new Timeline(clock);
   live.follow(timeline);

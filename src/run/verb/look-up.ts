@@ -5,23 +5,26 @@ import { watchSignals } from '../../model/io.js';
 import type { Io } from '../../model/io.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
 import { surroundingsOf } from '../../files/environment.js';
-import type { Options } from '../../plan/options/flags.js';
+import type { FlagName, Options } from '../../plan/options/flags.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import { readLists } from '../../plan/options/symbols.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { printLines } from '../../text/printable.js';
 
-export interface LookUp {
+export interface LookUp<Names extends FlagName = FlagName> {
   readonly exchange: Exchange;
-  readonly resolved: Resolved;
+  readonly resolved: Resolved<Names>;
   readonly io: Io;
 }
 
 export type Signals = ReturnType<typeof watchSignals>;
 
 /** The request of a verb on the command line. Warnings are printed on stderr. */
-export function requestOf({ exchange, resolved, io }: LookUp, signal: AbortSignal): VerbRequest {
+export function requestOf<Names extends FlagName>(
+  { exchange, resolved, io }: LookUp<Names>,
+  signal: AbortSignal,
+): VerbRequest<Names> {
   return {
     exchange,
     resolved,
@@ -37,9 +40,9 @@ export function requestOf({ exchange, resolved, io }: LookUp, signal: AbortSigna
 }
 
 /** Calls `act`, which SIGINT and SIGTERM abort. Resolves with the exit code; after a signal, with that of the signal instead of an error. */
-export async function withSignals(
-  command: LookUp,
-  act: (request: VerbRequest, signals: Signals) => Promise<ExitCode>,
+export async function withSignals<Names extends FlagName>(
+  command: LookUp<Names>,
+  act: (request: VerbRequest<Names>, signals: Signals) => Promise<ExitCode>,
 ): Promise<ExitCode> {
   const signals = watchSignals(command.io);
   try {
@@ -56,7 +59,7 @@ export async function withSignals(
 const PROGRESS_MS = 10_000;
 
 /** Returns a function that prints the progress of long work, at most every ten seconds and never with `--quiet`. */
-export function progressPrinter({ quiet }: Pick<Options, 'quiet'>, io: Io): (text: () => string) => void {
+export function progressPrinter({ quiet }: Options<'quiet'>, io: Io): (text: () => string) => void {
   let printedAt = io.clock.monotonic();
   return (text) => {
     const now = io.clock.monotonic();

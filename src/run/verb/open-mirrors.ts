@@ -17,6 +17,7 @@ import type { Surroundings } from '../../files/environment.js';
 import type { VerbSpec } from '../../plan/options/verb-spec.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { Resolved } from '../../plan/options/resolve.js';
+import type { SessionFlag } from '../../plan/options/verb-request.js';
 import { isLakeAddress, parseLakeAddress } from '../../model/lake-address.js';
 import type { LakeBucket } from '../../lake/s3/bucket.js';
 import type { S3Credentials } from '../../model/lake-address.js';
@@ -26,6 +27,9 @@ import { reasonOf } from '../../text/path-faults.js';
 import { printLines } from '../../text/printable.js';
 import { FileCopies } from '../../lake/mirror/file-copies.js';
 import type { Mirror } from '../../lake/mirror/mirror.js';
+
+/** Of every verb: a flag that it does not take has its default. */
+export type MirrorFlag = SessionFlag | 'dataset' | 'fix' | 's3-endpoint' | 's3-region';
 
 interface OpenMirror {
   readonly bucket: LakeBucket;
@@ -68,7 +72,7 @@ export class Mirrors {
   ) {}
 
   /** The same options with the folder of a mirror in place of the address of a lake in a bucket. */
-  async resolve<R extends Resolved>(resolved: R): Promise<R> {
+  async resolve<R extends Resolved<MirrorFlag>>(resolved: R): Promise<R> {
     const { options } = resolved;
     if (!isLakeAddress(options.out)) return resolved;
     const { mirror } = await this.open(options, partsOf(this.verb, resolved));
@@ -78,7 +82,7 @@ export class Mirrors {
   }
 
   /** The local path of a file that is named by its address in a bucket, and that is brought in. Other paths stay as they are. */
-  async fileAt(path: string, options: Options): Promise<string> {
+  async fileAt(path: string, options: Options<MirrorFlag>): Promise<string> {
     if (!isLakeAddress(path)) return path;
     const { text } = parseLakeAddress(path, path);
     const at = text.search(/\/_failures\/[^/]+$/);
@@ -105,14 +109,14 @@ export class Mirrors {
   }
 
   /** The mirror of a lake and its bucket. `parts`: the folders of the selected series; none: all. */
-  open(options: Options, parts: readonly string[] = []): Promise<OpenMirror> {
+  open(options: Options<MirrorFlag>, parts: readonly string[] = []): Promise<OpenMirror> {
     const { text } = parseLakeAddress(options.out, '--out');
     const opened = this.#opened.get(text) ?? this.#make(text, options, parts);
     this.#opened.set(text, opened);
     return opened;
   }
 
-  async #make(address: string, options: Options, parts: readonly string[]): Promise<OpenMirror> {
+  async #make(address: string, options: Options<MirrorFlag>, parts: readonly string[]): Promise<OpenMirror> {
     const caller = this.caller();
     const { clock, surroundings, warn } = caller;
     // Most commands have no bucket.
@@ -175,7 +179,7 @@ export class Mirrors {
 }
 
 /** The options of a bucket, with the server and the region that the environment names. */
-function bucketOptions(options: Options, caller: Caller) {
+function bucketOptions(options: Options<MirrorFlag>, caller: Caller) {
   const { environment, surroundings, warn } = caller;
   return {
     ...caller,
@@ -186,7 +190,7 @@ function bucketOptions(options: Options, caller: Caller) {
 }
 
 /** The folder of a mirror, for one command. Rejects with `disk` if the folder for temporary files cannot be used. */
-async function makeMirrorFolder({ tempDir }: Options, { home }: Surroundings): Promise<string> {
+async function makeMirrorFolder({ tempDir }: Options<'temp-dir'>, { home }: Surroundings): Promise<string> {
   const parent = tempFolderOf(tempDir, home);
   const root = tempPath(parent, 'mirror');
   try {
@@ -205,7 +209,11 @@ async function makeMirrorFolder({ tempDir }: Options, { home }: Surroundings): P
 }
 
 /** Undefined if this user has no folder for them. */
-function copiesOf(address: string, options: Options, surroundings: Surroundings): FileCopies | undefined {
+function copiesOf(
+  address: string,
+  options: Options<'state-dir'>,
+  surroundings: Surroundings,
+): FileCopies | undefined {
   try {
     return new FileCopies(join(stateFolder(options, surroundings), 'buckets'), address);
   } catch {
@@ -214,7 +222,7 @@ function copiesOf(address: string, options: Options, surroundings: Surroundings)
 }
 
 /** The folders of the selected series, relative to the folder of the exchange; none: all. */
-function partsOf({ lakePart }: VerbSpec, { options, origins }: Resolved): string[] {
+function partsOf({ lakePart }: VerbSpec, { options, origins }: Resolved<'dataset' | 'market'>): string[] {
   const given = (name: 'market' | 'dataset'): readonly string[] =>
     origins[name] === 'default' || options[name].includes(ALL) ? [] : options[name];
   if (lakePart === 'klines of the markets') return options.market.map((market) => `${market}/klines`);

@@ -7,7 +7,7 @@ import { quotePath, quoteText } from '../../convert/sql.js';
 import { bringIn } from '../../files/backing.js';
 import { CryptodlError, usage } from '../../model/errors.js';
 import type { Series } from '../../model/task.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { absolutePath, shellWord, shownPath } from '../../text/printable.js';
@@ -28,7 +28,11 @@ export interface ShownRows {
 }
 
 /** Runs a query. Rejects with usage errors for its faults, also while the caller reads the rows. Without `shown`, the flags of the request decide. */
-export async function queryLake(text: string, request: VerbRequest, shown?: ShownRows): Promise<LakeResult> {
+export async function queryLake(
+  text: string,
+  request: VerbRequest<QueryFlag>,
+  shown?: ShownRows,
+): Promise<LakeResult> {
   const engine = verbEngine('sql', request, Number.POSITIVE_INFINITY);
   let session: DuckDbSession | undefined;
   const close = async (): Promise<void> => {
@@ -64,7 +68,7 @@ export async function queryLake(text: string, request: VerbRequest, shown?: Show
 const LISTS_OF_VIEWS = ['"tables"', '__show_tables_expanded'];
 
 /** The CREATE VIEW statements, each with a semicolon. Throws a usage error for an empty lake. */
-export async function* lakeViews(request: VerbRequest): AsyncGenerator<string> {
+export async function* lakeViews(request: VerbRequest<QueryFlag>): AsyncGenerator<string> {
   const root = absolutePath(request.resolved.options.out, request.surroundings.home);
   const shown = await shownBy(request);
   const tables = await tablesOf(root, request, shown);
@@ -73,7 +77,7 @@ export async function* lakeViews(request: VerbRequest): AsyncGenerator<string> {
 }
 
 /** The series and days that the flags select; without flags, the whole lake. */
-async function shownBy(request: VerbRequest): Promise<ShownRows> {
+async function shownBy(request: VerbRequest<QueryFlag>): Promise<ShownRows> {
   const { resolved, exchange, clock } = request;
   const range = givenRange(resolved.options, resolved.options.nowMs ?? clock.now(), exchange) ?? {};
   const { held } = await readVerbLake(request);
@@ -83,7 +87,7 @@ async function shownBy(request: VerbRequest): Promise<ShownRows> {
 /** The tables with at least one readable file, ordered by name, with the files that may have shown rows. Rejects for a damaged manifest. */
 async function tablesOf(
   root: string,
-  { exchange, observer, signal }: VerbRequest,
+  { exchange, observer, signal }: VerbRequest<never>,
   { series: selected, range }: ShownRows,
 ): Promise<LakeTable[]> {
   const tables = new Map<string, LakeTable>();

@@ -57,7 +57,7 @@ export async function printingErrors(io: Io, work: () => Promise<ExitCode>): Pro
 }
 
 /** Removes what killed commands have left in the folder for temporary files. */
-export async function removeTempFiles({ options }: Resolved, { environment }: Io): Promise<void> {
+export async function removeTempFiles({ options }: Resolved<'temp-dir'>, { environment }: Io): Promise<void> {
   const { removeLeftovers, tempFolderOf } = await import('../../files/temp-files.js');
   const { homeOf } = await import('../../files/environment.js');
   await removeLeftovers(tempFolderOf(options.tempDir, homeOf(environment)));

@@ -1,19 +1,40 @@
 /** What a verb is: its flags and help, and what it does. Each folder of `verbs/` exports one. */
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
+import type { FlagName } from '../../plan/options/flags.js';
 import type { Invocation, RawLayer, Resolved } from '../../plan/options/resolve.js';
+import type { CoverageFlag, QueryFlag, RunFlag, SessionFlag } from '../../plan/options/verb-request.js';
 import type { VerbSpec, VerbSpecs } from '../../plan/options/verb-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
 
-/** Each verb loads its own modules when it acts. */
-export type VerbCommand = VerbSpec &
-  (
-    | { readonly act: (command: Command) => Promise<ExitCode> }
-    /** Needs no facts of an exchange. */
-    | { readonly actOffline: (command: OfflineCommand) => Promise<ExitCode> }
-    /** Resolves its options itself. */
-    | { readonly start: (started: Started) => Promise<ExitCode> }
-  );
+/** What a verb does with the options of these flags. Each verb loads its own modules when it acts. */
+type Acts<Names extends FlagName> =
+  | { readonly act: (command: Command<Names>) => Promise<ExitCode> }
+  /** Needs no facts of an exchange. */
+  | { readonly actOffline: (command: OfflineCommand<Names>) => Promise<ExitCode> }
+  /** Resolves its options itself. */
+  | { readonly start: (started: Started) => Promise<ExitCode> };
+
+export type VerbCommand = VerbSpec & Acts<FlagName>;
+
+/**
+ * A verb gets the options of the flags that it lists, and of `Shared`: flags that code of several verbs reads. Their values are the
+ * defaults if the verb does not take them.
+ */
+type CommandOf<Shared extends FlagName> = <
+  const Verb extends Omit<VerbSpec, 'flags' | 'moreFlags'>,
+  const Flag extends FlagName,
+>(
+  verb: Verb & Pick<VerbSpec<Flag>, 'flags' | 'moreFlags'> & Acts<NoInfer<Flag | Shared>>,
+) => typeof verb;
+
+export const verbCommand: CommandOf<never> = (verb) => verb;
+/** Of a verb that reads the lake. */
+export const readerCommand: CommandOf<QueryFlag | CoverageFlag> = (verb) => verb;
+/** Of a verb that opens a session. */
+export const sessionCommand: CommandOf<SessionFlag> = (verb) => verb;
+/** Of a verb that makes runs. */
+export const runCommand: CommandOf<RunFlag> = (verb) => verb;
 
 /** Parses another command line of the program. Undefined after help was printed. */
 export type ParseLine = (argv: readonly string[], io: Io) => Invocation | undefined;
@@ -30,10 +51,10 @@ export interface Started extends Invocation {
   readonly loadExchange: LoadExchange;
 }
 
-export interface OfflineCommand extends Omit<Started, 'loadExchange'> {
-  readonly resolved: Resolved;
+export interface OfflineCommand<Names extends FlagName = FlagName> extends Omit<Started, 'loadExchange'> {
+  readonly resolved: Resolved<Names>;
 }
 
-export interface Command extends OfflineCommand {
+export interface Command<Names extends FlagName = FlagName> extends OfflineCommand<Names> {
   readonly exchange: Exchange;
 }

@@ -9,7 +9,7 @@ import { firstSymlink } from '../../files/path-checks.js';
 import { seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import { emptyShardText, isInShard } from '../../plan/options/shard.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { CoverageFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, refuseFormat, selectGiven } from '../../plan/select/held-series.js';
 import { readLastFailures } from '../report/select-failures.js';
@@ -23,7 +23,7 @@ import type { CoveragePeriod } from '../../lake/catalogue/series-table.js';
 export type LakeCoverage = Awaited<ReturnType<typeof coverSelected>>;
 
 /** Rejects with usage errors, also for a lake without series, unless it `mayBeEmpty`. */
-export async function coverSelected(request: VerbRequest, { mayBeEmpty = false } = {}) {
+export async function coverSelected(request: VerbRequest<CoverageFlag>, { mayBeEmpty = false } = {}) {
   const { exchange, resolved, observer, clock } = request;
   const { options, origins } = resolved;
   const nowMs = options.nowMs ?? clock.now();

@@ -26,7 +26,7 @@ export interface LakeVerdict {
 }
 
 /** Undefined for a lake without orders. Rejects with `disk` for a link in the path of a folder, and with errors of the system. */
-export async function judgeLake(request: VerbRequest): Promise<LakeVerdict | undefined> {
+export async function judgeLake(request: VerbRequest<'out' | 'now'>): Promise<LakeVerdict | undefined> {
   const { exchange, resolved, surroundings, observer } = request;
   const paths = lakePaths(absolutePath(resolved.options.out, surroundings.home));
   const { orders: all, unreadable } = await readOrders(paths);

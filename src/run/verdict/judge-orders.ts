@@ -26,7 +26,7 @@ export type JudgedOrder = Readonly<ReturnType<typeof summed>>;
 
 /** Judges by the series that the lake holds, and by its last failure report. */
 export async function judgeOrders(
-  request: VerbRequest,
+  request: VerbRequest<'out' | 'now'>,
   orders: readonly Order[],
   onRefused: (error: CryptodlError) => void,
 ): Promise<readonly JudgedOrder[]> {

@@ -35,7 +35,7 @@ const SERIES_AT_ONCE = 4;
  * writes the lake; with `fix`, if another run has taken over the lake.
  */
 export async function* checkLake(
-  session: Session,
+  session: Session<'deep'>,
   { selection, fix }: { readonly selection: HeldSelection; readonly fix: boolean },
 ): AsyncGenerator<LakeCheck> {
   const { paths, exchange, stop } = session;

@@ -1,7 +1,7 @@
 /** `cryptodl repair`: fixes the lake, then plans the lost objects and the missing days like any other run. */
 import { heldCuts } from '../../lake/catalogue/day-states.js';
 import { rangesOf, spansOf } from '../../lake/catalogue/spans.js';
-import type { Session } from '../session/session.js';
+import type { RunSession, Session } from '../session/session.js';
 import type { Absences } from '../../lake/absences.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
@@ -30,8 +30,8 @@ import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
 
 /** A dry run changes nothing; any other run must hold the lake's lock. Throws usage errors. */
 export async function selectRepairs(
-  session: Session,
-  resolved: Resolved,
+  session: RunSession,
+  resolved: Resolved<never>,
   read: ReadList,
 ): Promise<RunSelection> {
   const { options, exchange } = session;

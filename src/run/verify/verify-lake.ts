@@ -11,7 +11,7 @@ import { listLeftovers } from '../../lake/walk-lake.js';
 import { Counters } from '../../model/counters.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { exitCode } from '../../model/exit-code.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { selectHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
 import type { HeldSelection } from '../../plan/select/held-series.js';
 import { checkLake } from './check-lake.js';
@@ -27,6 +27,8 @@ export interface VerifySummary {
   readonly exitCode: ExitCode;
 }
 
+export type VerifyFlag = SessionFlag | HeldFlag | 'deep' | 'fix' | 'format' | 'shard';
+
 /** Counts so far, after each series. */
 export type Progress = Pick<VerifySummary, 'series' | 'files' | 'bytes'>;
 
@@ -35,7 +37,7 @@ export type Progress = Pick<VerifySummary, 'series' | 'files' | 'bytes'>;
  * with usage errors.
  */
 export async function* verifyLake(
-  request: VerbRequest,
+  request: VerbRequest<VerifyFlag>,
   onProgress: (progress: Progress) => void = () => undefined,
 ): AsyncGenerator<LakeFinding, VerifySummary> {
   const session = openSession(request);
@@ -59,7 +61,7 @@ export async function* verifyLake(
 }
 
 async function* verifyIn(
-  session: Session,
+  session: Session<'deep' | 'fix'>,
   { selection, left }: { readonly selection: HeldSelection; readonly left: readonly LakeFinding[] },
   onProgress: (progress: Progress) => void,
 ): AsyncGenerator<LakeFinding, VerifySummary> {

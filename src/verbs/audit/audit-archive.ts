@@ -15,10 +15,10 @@ import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { ReadObjects } from '../../convert/read-objects.js';
 import { downloadObject, releaseBodies } from '../../run/objects/download-object.js';
-import type { Session } from '../../run/session/session.js';
+import type { RunSession } from '../../run/session/session.js';
 import { quoteName } from '../../convert/sql.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange, isRangeGiven } from '../../plan/select/date-range.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { selectSeries } from '../../plan/select/select-series.js';
@@ -28,7 +28,7 @@ const MONTHS_AT_ONCE = 2;
 
 /** Yields months in the order of the series, then of time. Rejects with fatal errors, and when the listing is unavailable. */
 export async function* auditArchive(
-  session: Session,
+  session: RunSession,
   audited: readonly AuditedSeries[],
   engine: VerbEngine,
 ): AsyncGenerator<AuditedMonth> {
@@ -61,7 +61,7 @@ interface Month extends AuditedObjects {
 
 /** The months for which the archive has an object. Nothing is received yet. */
 async function monthsOf(
-  { listing, nowMs, exchange }: Session,
+  { listing, nowMs, exchange }: RunSession,
   { series, from, to }: AuditedSeries,
   folder: string,
 ): Promise<Month[]> {
@@ -93,7 +93,7 @@ async function monthsOf(
 }
 
 /** The month with its objects. Rejects with fatal errors. */
-async function download(session: Session, month: Month): Promise<Month> {
+async function download(session: RunSession, month: Month): Promise<Month> {
   const { series, text, objects, failed, folder } = month;
   const plan: PartitionPlan = { series, settings: AUDITED, label: text, tasks: [] };
   const context = { ...session, runFolder: folder };
@@ -207,12 +207,15 @@ export interface AuditedSeries {
 }
 
 /** Throws usage errors, also for a lake without matching series. */
-export async function selectAudit(session: Session, request: VerbRequest): Promise<AuditedSeries[]> {
+export async function selectAudit(
+  session: RunSession,
+  request: VerbRequest<HeldFlag>,
+): Promise<AuditedSeries[]> {
   const { resolved, read } = request;
   if (session.options.symbols === undefined) return heldMonths(session, request);
   // By default, the last complete month.
   const options = isRangeGiven(session.options) ? session.options : { ...session.options, months: 1 };
-  const { requests } = await selectSeries({ ...session, options }, { ...resolved, options }, read, 'vision');
+  const { requests } = await selectSeries({ ...session, options }, resolved, read, 'vision');
   return requests.map(({ series, ranges }) => ({
     series,
     from: ranges[0]?.from,
@@ -220,7 +223,7 @@ export async function selectAudit(session: Session, request: VerbRequest): Promi
   }));
 }
 
-async function heldMonths(session: Session, request: VerbRequest): Promise<AuditedSeries[]> {
+async function heldMonths(session: RunSession, request: VerbRequest<HeldFlag>): Promise<AuditedSeries[]> {
   const { options, exchange, nowMs } = session;
   const range = givenRange(options, nowMs, exchange);
   const { root, held } = await readVerbLake(request);

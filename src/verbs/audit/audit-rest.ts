@@ -6,7 +6,7 @@ import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { DuckDbSession, VerbEngine } from '../../convert/duckdb.js';
 import { quoteName } from '../../convert/sql.js';
 import { RestDownloads } from '../../run/objects/download-rest.js';
-import type { Session } from '../../run/session/session.js';
+import type { RunSession } from '../../run/session/session.js';
 import { completeDays } from '../../lake/catalogue/read-series.js';
 import { grouped } from '../../model/by-name.js';
 import { periodAt, periodText } from '../../model/calendar.js';
@@ -14,7 +14,7 @@ import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import type { Period } from '../../model/task.js';
 import type { Sample } from '../../plan/options/parsers.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
@@ -41,8 +41,8 @@ interface HeldPeriod {
 
 /** Yields periods in the order of the series, then of time. Rejects with usage errors and fatal errors. */
 export async function* auditRest(
-  session: Session,
-  request: VerbRequest,
+  session: RunSession,
+  request: VerbRequest<HeldFlag>,
   { engine, sample }: { readonly engine: VerbEngine; readonly sample: Sample | undefined },
 ): AsyncGenerator<AuditedMonth> {
   const { paths, exchange, stop, options } = session;
@@ -68,7 +68,7 @@ export async function* auditRest(
 }
 
 /** The held periods in the range that are over and that REST has; undefined for a series that REST does not have. */
-function heldPeriods({ exchange, nowMs, options }: Session, held: HeldSeries): HeldPeriod[] | undefined {
+function heldPeriods({ exchange, nowMs, options }: RunSession, held: HeldSeries): HeldPeriod[] | undefined {
   const { series, spec, files } = held;
   const offer = restOffer(series, { exchange, nowMs, mode: 'fill', includeToday: false });
   const seconds = spec === undefined ? undefined : rowSeconds(spec, series.interval);
@@ -101,7 +101,7 @@ function drawn(periods: readonly HeldPeriod[], sample: Sample | undefined): read
 type Answer = ReceivedObject | CryptodlError | 'none' | 'refused';
 
 async function* auditSeries(
-  session: Session,
+  session: RunSession,
   catalogue: Catalogue,
   periods: readonly HeldPeriod[],
   engine: VerbEngine,

@@ -9,11 +9,11 @@ import type { ExitCode } from '../../model/exit-code.js';
 import { seriesName, FORMATS } from '../../model/task.js';
 import { countText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { RunFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { printLines } from '../../text/printable.js';
 import { verbEngine } from '../../convert/duckdb.js';
 import { openSession } from '../../run/session/session.js';
-import type { Session } from '../../run/session/session.js';
+import type { RunSession } from '../../run/session/session.js';
 import { makeTempFolder } from '../../files/temp-files.js';
 import { refuseFile } from '../../lake/layout.js';
 import { usage } from '../../model/errors.js';
@@ -30,11 +30,13 @@ import { eachDay, monthOf, parsePeriod } from '../../model/calendar.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { RunSelection } from '../../plan/select/selection.js';
 
+type Flag = RunFlag | 'against' | 'prefer' | 'sample';
+
 /**
  * Resolves with 7 or 3 if a later audit may read the failed objects, else with 4 for findings and permanent failures, else with 0.
  * The rebuild counts as a further job (`exitCodeOfJobs`). An error or a signal that ends the audit has its own code.
  */
-export async function audit(run: LookUp): Promise<ExitCode> {
+export async function audit(run: LookUp<Flag>): Promise<ExitCode> {
   return withSignals(run, async (request, signals) => {
     const tally = await withLog(request, run.io, (logged) => printItems(run, logged));
     const { io, resolved } = run;
@@ -48,7 +50,7 @@ export async function audit(run: LookUp): Promise<ExitCode> {
   });
 }
 
-async function printItems({ io, resolved }: LookUp, request: VerbRequest): Promise<AuditTally> {
+async function printItems({ io, resolved }: LookUp<Flag>, request: VerbRequest<Flag>): Promise<AuditTally> {
   const { options } = resolved;
   const printProgress = progressPrinter(options, io);
   const onProgress = (tally: AuditTally): void => printProgress(() => textOf(tally.summary(), options));
@@ -61,7 +63,7 @@ async function printItems({ io, resolved }: LookUp, request: VerbRequest): Promi
 }
 
 async function conclude(
-  { io, resolved }: LookUp,
+  { io, resolved }: LookUp<'against' | 'json' | 'quiet'>,
   tally: AuditTally,
   rebuilt: ExitCode | undefined,
 ): Promise<ExitCode> {
@@ -81,7 +83,7 @@ async function conclude(
 
 function textOf(
   { series, months, compared, rows, findings, failed, sample }: AuditSummary,
-  { against }: Pick<Options, 'against'>,
+  { against }: Options<'against'>,
 ): string {
   const found = Object.values(findings).reduce((sum, number) => sum + number, 0);
   const what =
@@ -166,7 +168,7 @@ export class AuditTally {
  * that stay although their daily objects are better. Rejects with usage errors and fatal errors.
  */
 export async function* auditSelected(
-  request: VerbRequest,
+  request: VerbRequest<Flag>,
   onProgress: (tally: AuditTally) => void = () => undefined,
 ): AsyncGenerator<AuditItem, AuditTally> {
   const { options } = request.resolved;
@@ -223,7 +225,7 @@ export interface Rebuild {
 }
 
 /** Requests that rebuild the month from daily objects if these have all rows of the monthly object, and more rows or other values. */
-async function rebuildOf({ paths, exchange }: Session, month: AuditedMonth): Promise<Rebuild> {
+async function rebuildOf({ paths, exchange }: RunSession, month: AuditedMonth): Promise<Rebuild> {
   const { series, findings } = month;
   const mended = findings.filter(({ kind }) => MENDED_BY_DAYS.has(kind)).length;
   const period = parsePeriod('monthly', month.month);
@@ -258,7 +260,7 @@ async function rebuildOf({ paths, exchange }: Session, month: AuditedMonth): Pro
 }
 
 /** Joins the months of one series and format into one request. */
-export function selectRebuilds(requests: readonly SeriesRequest[]): (session: Session) => RunSelection {
+export function selectRebuilds(requests: readonly SeriesRequest[]): (session: RunSession) => RunSelection {
   const together = new Map<string, SeriesRequest>();
   for (const request of requests) {
     const id = JSON.stringify([request.series, request.settings.format]);

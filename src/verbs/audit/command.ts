@@ -2,16 +2,16 @@
 import {
   ARCHIVED,
   BUCKET_FLAGS,
+  CALL_FLAGS,
   IN_SYSTEM_FOLDER,
-  RANGE_FLAGS,
   REQUEST_FLAGS,
   REST_FLAGS,
-  SERIES_FLAGS,
+  SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { runCommand } from '../../run/verb/verb.js';
 
-export const auditVerb = {
+export const auditVerb = runCommand({
   name: 'audit',
   doc: 'compare monthly and daily objects of the same days; also checks the ids and columns of both; with --against rest, compare the bars of the lake with REST',
   exits: {
@@ -30,19 +30,15 @@ export const auditVerb = {
   ],
   aka: ['check-archive'],
   flags: [
-    ...SERIES_FLAGS,
-    ...RANGE_FLAGS,
+    ...SELECT_FLAGS,
+    ...CALL_FLAGS,
     'out',
     'prefer',
     'against',
     'sample',
     'verify',
-    'concurrency',
     'retries',
     'bwlimit',
-    'json',
-    'quiet',
-    'config',
   ],
   moreFlags: [
     ...REQUEST_FLAGS,
@@ -56,4 +52,4 @@ export const auditVerb = {
   ],
   meanings: { ...ARCHIVED, ...IN_SYSTEM_FOLDER },
   act: async (command) => (await import('./audit.js')).audit(command),
-} as const satisfies VerbCommand;
+});

@@ -6,7 +6,7 @@ import type { ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import { bytesText, countText, durationText, listText, numberText } from '../../model/units.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, RangeFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { printLines, tabbed } from '../../text/printable.js';
 import {
   canMake,
@@ -65,8 +65,10 @@ function addAmounts(sums: Record<keyof Amounts, number>, more: Partial<Amounts>)
   for (const name of Object.keys(NOTHING) as (keyof Amounts)[]) sums[name] += more[name] ?? 0;
 }
 
+type BarsFlag = SessionFlag | HeldFlag | RangeFlag | 'fill-empty' | 'force' | 'shard';
+
 /** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
-export async function bars(command: Command): Promise<ExitCode> {
+export async function bars(command: Command<BarsFlag | 'json' | 'quiet'>): Promise<ExitCode> {
   const { io, operand = '', resolved } = command;
   const { dryRun, json, quiet } = resolved.options;
   return withSignals(command, async (request) => {
@@ -139,7 +141,7 @@ function closing(
 
 interface Build extends Pick<BarTools, 'catalogue'> {
   readonly rule: BarRule;
-  readonly session: Session;
+  readonly session: Session<'fill-empty' | 'force'>;
   /** Whether a month is in the range of the command. */
   readonly isChosen: (month: number) => boolean;
   /** Undefined with --dry-run. */
@@ -153,7 +155,7 @@ interface Build extends Pick<BarTools, 'catalogue'> {
  */
 async function* buildBars(
   rule: BarRule,
-  request: VerbRequest,
+  request: VerbRequest<BarsFlag>,
   onMonth: () => void,
 ): AsyncGenerator<BuiltSeries, void> {
   const session = openSession(request);

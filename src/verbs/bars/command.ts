@@ -1,9 +1,9 @@
 /** The command object of `bars`: flags, help and what it does. */
-import { BUCKET_FLAGS, OF_HELD_SERIES, RANGE_FLAGS, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
+import { BUCKET_FLAGS, OF_HELD_SERIES, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { sessionCommand } from '../../run/verb/verb.js';
 
-export const barsVerb = {
+export const barsVerb = sessionCommand({
   name: 'bars',
   operand: '<bar>',
   doc: 'make bars of any length from rows of the lake; of klines, aggTrades or trades, into the lake; for example 15m, 7m, 2h, 3d or 1w',
@@ -18,7 +18,7 @@ export const barsVerb = {
     'cryptodl bars 7m --dataset aggTrades -s BTCUSDT',
   ],
   aka: ['resample', 'aggregate'],
-  flags: [...SERIES_FLAGS, ...RANGE_FLAGS, 'fill-empty', 'out', 'force', 'dry-run', 'json'],
+  flags: [...SELECT_FLAGS, 'fill-empty', 'out', 'force', 'dry-run', 'json'],
   moreFlags: [...BUCKET_FLAGS, 'skip-unknown', 'shard', 'now', 'temp-dir', 'wait-lock', 'quiet'],
   meanings: {
     ...OF_HELD_SERIES,
@@ -28,4 +28,4 @@ export const barsVerb = {
     },
   },
   act: async (command) => (await import('./bars.js')).bars(command),
-} as const satisfies VerbCommand;
+});

@@ -7,7 +7,7 @@ import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } fr
 import { usage } from '../../model/errors.js';
 import type { Series, Settings } from '../../model/task.js';
 import { emptyShardText, isInShard } from '../../plan/options/shard.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
@@ -26,7 +26,10 @@ export interface SymbolSeries {
 }
 
 /** The selected symbols of the lake. Rejects with usage errors for a lake without sources, and for values of flags that it does not have. */
-export async function selectSymbols(rule: BarRule, request: VerbRequest): Promise<SymbolSeries[]> {
+export async function selectSymbols(
+  rule: BarRule,
+  request: VerbRequest<HeldFlag | 'shard'>,
+): Promise<SymbolSeries[]> {
   const { exchange, resolved, observer } = request;
   const { out, shard } = resolved.options;
   const held = (await readVerbLake(request)).held.filter(({ dataset }) => DATASETS.includes(dataset));
@@ -46,8 +49,9 @@ export async function selectSymbols(rule: BarRule, request: VerbRequest): Promis
 }
 
 /** Whether a month has days in the range of the command; true for all months without a range. */
-export function chosenMonths({ resolved, clock, exchange }: VerbRequest): (month: number) => boolean {
-  const { options } = resolved;
+export function chosenMonths(request: VerbRequest<RangeFlag | 'now'>): (month: number) => boolean {
+  const { exchange, clock } = request;
+  const { options } = request.resolved;
   const { from, to } = givenRange(options, options.nowMs ?? clock.now(), exchange) ?? {};
   return (month) =>
     (from === undefined || month >= monthOf(from)) && (to === undefined || month <= monthOf(to - 1));

@@ -22,7 +22,7 @@ import type { JudgedOrder } from '../../run/verdict/judge-orders.js';
  * Resolves with 0 if nothing is missing, 3 if a run may mend what is missing, and 4 if it cannot be had. Rejects with a usage error for a
  * lake without orders.
  */
-export async function check(command: LookUp): Promise<ExitCode> {
+export async function check(command: LookUp<'out' | 'json' | 'quiet' | 'now'>): Promise<ExitCode> {
   const { io, resolved } = command;
   const { out, json, quiet, nowMs = io.clock.now() } = resolved.options;
   return withSignals(command, async (request) => {

@@ -1,11 +1,11 @@
 /** The command object of `coverage`: flags, help and what it does. */
 import * as parse from '../../plan/options/parsers.js';
-import { BUCKET_FLAGS, OF_HELD_FILES, RANGE_FLAGS, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
+import { BUCKET_FLAGS, OF_HELD_FILES, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { GRAINS } from '../../plan/options/periods.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const coverageVerb = {
+export const coverageVerb = verbCommand({
   name: 'coverage',
   doc: 'compare the rows of the lake with the expected rows; prints a heat-map, a table, and each gap with its reason',
   exits: { ...BASE_EXITS, 4: 'below --min; at least one series has less' },
@@ -16,8 +16,7 @@ export const coverageVerb = {
   ],
   aka: ['gaps', 'missing', 'holes', 'completeness'],
   flags: [
-    ...SERIES_FLAGS,
-    ...RANGE_FLAGS,
+    ...SELECT_FLAGS,
     'all',
     'summary',
     'csv',
@@ -34,4 +33,4 @@ export const coverageVerb = {
   isReader: true,
   lakePart: 'selected',
   act: async (command) => (await import('./coverage.js')).coverage(command),
-} as const satisfies VerbCommand;
+});

@@ -10,8 +10,8 @@ import type { VerbName } from '../../plan/options/verb-spec.js';
 import { findDataset, isArchived, isMade } from '../../exchange/exchange-spec.js';
 import { mendsOf, mendSources } from '../../run/verdict/mends.js';
 import { listText } from '../../model/units.js';
+import type { CoverageFlag } from '../../plan/options/verb-request.js';
 import { tapped, withSignals } from '../../run/verb/look-up.js';
-import type { LookUp } from '../../run/verb/look-up.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData, writeExact, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';
@@ -24,8 +24,10 @@ import { coverageTexts, CSV_HEAD, csvLines, seriesRecord } from './print-coverag
 
 const MOST_REFUSED = 10;
 
+type CoverageCommand = Command<CoverageFlag | 'all' | 'csv' | 'json' | 'quiet' | 'summary'>;
+
 /** Resolves with 1 when a manifest or one of its lines cannot be read, else with 4 when a series is below `--min`. */
-export async function coverage(run: Command): Promise<ExitCode> {
+export async function coverage(run: CoverageCommand): Promise<ExitCode> {
   const { options } = run.resolved;
   if (options.json && options.csv) throw usage('--json and --csv cannot be used together', 'keep one');
   if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
@@ -38,7 +40,7 @@ export async function coverage(run: Command): Promise<ExitCode> {
 }
 
 async function write(
-  { io, resolved }: LookUp,
+  { io, resolved }: CoverageCommand,
   { covered, found, by, periodOf }: LakeCoverage,
   next: NextStep,
 ): Promise<void> {
@@ -60,7 +62,7 @@ async function write(
 }
 
 function conclude(
-  { io, resolved }: LookUp,
+  { io, resolved }: CoverageCommand,
   { refused, below, exitCode }: CoverageCounts,
   next: NextStep,
 ): ExitCode {
@@ -90,7 +92,7 @@ class NextStep {
   #isReported = false;
 
   constructor(
-    private readonly command: Command,
+    private readonly command: Command<never>,
     private readonly nowMs: number,
     private readonly failures: LastFailures | undefined,
   ) {}

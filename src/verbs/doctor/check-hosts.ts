@@ -4,7 +4,7 @@ import type { Fetch } from '../../model/fetch.js';
 import { CryptodlError, toCryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { durationText, instantText } from '../../model/units.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { keyPath } from '../../exchange/keys.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { checkResult } from './check-machine.js';
@@ -16,7 +16,7 @@ interface ClockDifference {
   readonly ms: number;
 }
 
-export interface HostChecks extends Pick<VerbRequest, 'exchange' | 'resolved' | 'clock' | 'signal'> {
+export interface HostChecks extends VerbRequest<SessionFlag> {
   readonly fetch: Fetch;
   /** Gets the difference of each host that answers. */
   readonly clocks: ClockDifference[];

@@ -27,14 +27,16 @@ import type { EgressGroup } from '../../http/throttle/group.js';
 import { backingOf } from '../../files/backing.js';
 import { lakePaths, refuseLinkedFolders } from '../../lake/layout.js';
 import { proxiesOf, stateFolder } from '../../files/environment.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { mostInFlight } from '../../run/queue/concurrency.js';
 import { exchangeHosts } from '../../exchange/routes.js';
 import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
 import type { HostChecks } from './check-hosts.js';
 
+type Flag = SessionFlag | 'clear-bans' | 'json' | 'quiet';
+
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
-export async function doctor(run: LookUp): Promise<ExitCode> {
+export async function doctor(run: LookUp<Flag>): Promise<ExitCode> {
   const { resolved, io } = run;
   const { options } = resolved;
   return withSignals(run, async (request) => {
@@ -60,7 +62,7 @@ function tableOf(results: readonly CheckResult[], width: number): string[] {
 }
 
 /** With `--clear-bans HOST`, runs no check and sends no request. Throws usage errors before the first result. */
-async function* checkAll(request: VerbRequest): AsyncGenerator<CheckResult> {
+async function* checkAll(request: VerbRequest<Flag>): AsyncGenerator<CheckResult> {
   const { resolved, surroundings, clock, observer } = request;
   const { options } = resolved;
   const warn = observer.warn.bind(observer);
@@ -77,7 +79,7 @@ async function* checkAll(request: VerbRequest): AsyncGenerator<CheckResult> {
 
 /** Yields each result as soon as it and all earlier ones are known. */
 async function* runChecks(
-  request: VerbRequest,
+  request: VerbRequest<Flag>,
   bans: Bans,
   group: EgressGroup | undefined,
 ): AsyncGenerator<CheckResult> {
@@ -112,7 +114,7 @@ async function whenAborted(signal: AbortSignal): Promise<never> {
 type Requests = ReturnType<typeof openRequests>[number];
 
 /** The requests of the checks: once for each of several proxies, which `via` names, else once. */
-function openRequests(request: VerbRequest, bans: Bans, group: EgressGroup | undefined) {
+function openRequests(request: VerbRequest<Flag>, bans: Bans, group: EgressGroup | undefined) {
   const { resolved, surroundings, clock, signal, observer, exchange } = request;
   const { options } = resolved;
   const folder = stateFolder(options, surroundings);
@@ -146,7 +148,7 @@ function openRequests(request: VerbRequest, bans: Bans, group: EgressGroup | und
 
 /** Checks the hosts through the first of several proxies that works. A run leaves out those that do not work. */
 async function checkNetwork(
-  request: VerbRequest,
+  request: VerbRequest<Flag>,
   requests: readonly Requests[],
 ): Promise<readonly CheckResult[]> {
   const contextOf = ({ stack }: Requests): HostChecks => ({ ...request, fetch: stack.fetch, clocks: [] });
@@ -167,7 +169,7 @@ async function checkNetwork(
 }
 
 /** The folders of a run, then the lock. */
-async function checkDisks(request: VerbRequest): Promise<readonly CheckResult[]> {
+async function checkDisks(request: VerbRequest<Flag>): Promise<readonly CheckResult[]> {
   const { resolved, surroundings, signal } = request;
   const { options } = resolved;
   const { home } = surroundings;

@@ -1,18 +1,17 @@
 /** The command object of `export`: flags, help and what it does. */
 import {
-  BUCKET_FLAGS,
   IN_SYSTEM_FOLDER,
   OF_HELD_SERIES,
-  RANGE_FLAGS,
-  SERIES_FLAGS,
+  READER_FLAGS,
+  SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
 /** The programs of export. */
 const EXPORTS = ['freqtrade', 'tardis', 'lean', 'csv', 'nautilus-loader'] as const;
 
-export const exportVerb = {
+export const exportVerb = verbCommand({
   name: 'export',
   operand: '[program]',
   choices: EXPORTS,
@@ -30,19 +29,9 @@ export const exportVerb = {
     'cryptodl export nautilus-loader -m um -i 1m -s BTCUSDT > load_nautilus.py',
   ],
   aka: ['convert'],
-  flags: [
-    ...SERIES_FLAGS,
-    ...RANGE_FLAGS,
-    'mark-interval',
-    'target',
-    'require-complete',
-    'out',
-    'force',
-    'dry-run',
-    'json',
-  ],
+  flags: [...SELECT_FLAGS, 'mark-interval', 'target', 'require-complete', 'out', 'force', 'dry-run', 'json'],
   moreFlags: [
-    ...BUCKET_FLAGS,
+    ...READER_FLAGS,
     'skip-unknown',
     'now',
     'exchange-info',
@@ -50,14 +39,9 @@ export const exportVerb = {
     'delimiter',
     'time-format',
     'one-file',
-    'temp-dir',
-    'state-dir',
-    'quiet',
-    'config',
-    'print-options',
   ],
   meanings: { ...OF_HELD_SERIES, ...IN_SYSTEM_FOLDER },
   isReader: true,
   lakePart: 'selected',
   act: async (command) => (await import('./export.js')).exportFor(command),
-} as const satisfies VerbCommand;
+});

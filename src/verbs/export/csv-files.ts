@@ -4,7 +4,6 @@ import { safeName } from '../../lake/layout.js';
 import { usage } from '../../model/errors.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
-import type { Options } from '../../plan/options/flags.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { csvForm, rowOrder } from './export-file.js';
 import type { Engine, EngineInput, ExportFile } from './export-file.js';
@@ -43,7 +42,7 @@ function filesOf({ sources, options }: EngineInput): ExportFile[] {
 }
 
 /** SQL. `symbol`: that of a file of one symbol. Throws usage errors for unknown columns. */
-function columnsOf(spec: DatasetSpec, options: Options, symbol: string): string {
+function columnsOf(spec: DatasetSpec, options: EngineInput['options'], symbol: string): string {
   const { oneFile } = options;
   const known = new Map(
     spec.columns
@@ -74,7 +73,7 @@ function columnsOf(spec: DatasetSpec, options: Options, symbol: string): string 
 }
 
 /** All times of a column have equally many digits. */
-function valueOf({ name, type }: ColumnSpec, { timeFormat }: Options): string {
+function valueOf({ name, type }: ColumnSpec, { timeFormat }: EngineInput['options']): string {
   const column = quoteName(name);
   if (type !== 'time' && type !== 'datetime') return type === 'number' ? `num(${column})` : column;
   const us = `epoch_us(${column})`;

@@ -45,11 +45,13 @@ export interface Refused {
   readonly isFault?: true;
 }
 
+export type EngineFlag = 'columns' | 'delimiter' | 'mark-interval' | 'one-file' | 'time-format';
+
 export interface EngineInput {
   readonly exchange: Exchange;
   /** Series of one pair, or of one dataset; bars come last. */
   readonly sources: readonly RowSource[];
-  readonly options: Options;
+  readonly options: Options<EngineFlag>;
   /** Assets of symbols, from a saved answer of exchangeInfo. */
   readonly assets: ReadonlyMap<string, Assets>;
 }

@@ -20,10 +20,10 @@ import { listText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { filesOf, oneForEachPath } from './export-file.js';
-import type { ExportFile, Refused, RowSource, Engine, EngineInput } from './export-file.js';
+import type { ExportFile, Refused, RowSource, Engine, EngineFlag, EngineInput } from './export-file.js';
 import { MACROS, Output, lockTarget, writeRows } from './write-rows.js';
 import type { Origin } from './write-rows.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { filterHeldSeries, readVerbLake, refuseInLake, selectGiven } from '../../plan/select/held-series.js';
 import { isAll } from '../../plan/select/select-datasets.js';
@@ -247,10 +247,13 @@ function faultOf(error: unknown, root: string): Pick<ExportedFile, 'outcome' | '
   return unreadable && { outcome: 'unreadable', text: unreadable.message };
 }
 
+export type ExportFlag =
+  HeldFlag | RangeFlag | EngineFlag | 'dry-run' | 'exchange-info' | 'force' | 'now' | 'target' | 'temp-dir';
+
 export type Export = Readonly<Awaited<ReturnType<typeof selectExport>>>;
 
 /** The series that flags select and that the engine has files for. Throws usage errors, also if there is none. */
-export async function selectExport(request: VerbRequest, engine: Engine) {
+export async function selectExport(request: VerbRequest<ExportFlag>, engine: Engine) {
   const { resolved, observer, exchange, clock } = request;
   const { options, origins } = resolved;
   const { name, datasets, onlyNamed = [], anyInterval } = engine;
@@ -289,7 +292,7 @@ const INDEX = 'indexPriceKlines';
 function indexesOf(
   chosen: readonly Series[],
   held: readonly Series[],
-  { resolved }: VerbRequest,
+  { resolved }: VerbRequest<HeldFlag>,
 ): readonly Series[] {
   const pairs = new Set(chosen.map(pairName));
   const isOther = (series: Series): boolean =>
@@ -323,7 +326,7 @@ export async function targetFolder({ request, engine }: Export): Promise<string>
 async function assetsOf({
   resolved: { options },
   surroundings,
-}: VerbRequest): Promise<EngineInput['assets']> {
+}: VerbRequest<'exchange-info'>): Promise<EngineInput['assets']> {
   if (options.exchangeInfo === undefined) return new Map();
   const path = absolutePath(options.exchangeInfo, surroundings.home);
   const text = await readFile(path, 'utf8').catch((error: unknown) => {

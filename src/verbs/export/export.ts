@@ -14,7 +14,7 @@ import { absolutePath, lakeFlag, printLines, shownPath, tabbed } from '../../tex
 import { CSV } from './csv-files.js';
 import type { Engine, Refused, RowSource } from './export-file.js';
 import { exportGroups, exportLake, selectExport, targetFolder } from './export-lake.js';
-import type { ExportedFile, FileOutcome, Export } from './export-lake.js';
+import type { ExportFlag, ExportedFile, FileOutcome, Export } from './export-lake.js';
 import { FREQTRADE } from './freqtrade.js';
 import { LEAN } from './lean.js';
 import { NAUTILUS } from './nautilus-script.js';
@@ -26,8 +26,10 @@ import { gapText } from '../../lake/catalogue/series-table.js';
 
 const ENGINES: readonly Engine[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTILUS];
 
+type ExportCommand = Command<ExportFlag | 'json' | 'quiet' | 'require-complete'>;
+
 /** The operand is the engine. */
-export async function exportFor(run: Command): Promise<ExitCode> {
+export async function exportFor(run: ExportCommand): Promise<ExitCode> {
   return withSignals(run, async (request) => {
     const engine = engineOf(run.operand);
     refuseFlags(engine, request);
@@ -49,7 +51,10 @@ function engineOf(operand: string | undefined): Engine {
 }
 
 /** Throws usage errors for flags that the engine does not read, and for a script about a lake in a bucket. */
-function refuseFlags(engine: Engine, { resolved: { options, origins }, surroundings }: VerbRequest): void {
+function refuseFlags(
+  engine: Engine,
+  { resolved: { options, origins }, surroundings }: VerbRequest<'out'>,
+): void {
   for (const { name, flags = [] } of ENGINES)
     for (const flag of flags)
       if (origins[flag] === 'flag' && engine.flags?.includes(flag) !== true)
@@ -62,7 +67,7 @@ function refuseFlags(engine: Engine, { resolved: { options, origins }, surroundi
     );
 }
 
-async function writeFiles({ io, resolved }: Command, given: Export, target: string): Promise<ExitCode> {
+async function writeFiles({ io, resolved }: ExportCommand, given: Export, target: string): Promise<ExitCode> {
   const { json, quiet, dryRun, requireComplete } = resolved.options;
   const tally = new Tally();
   const progress = progressPrinter(resolved.options, io);
@@ -94,7 +99,7 @@ async function writeFiles({ io, resolved }: Command, given: Export, target: stri
 }
 
 /** Prints the program that loads the committed files. Exit code 4 if a series cannot be read, or if there is no program because all are left out. */
-async function printScript({ io, resolved }: Command, given: Export): Promise<ExitCode> {
+async function printScript({ io, resolved }: ExportCommand, given: Export): Promise<ExitCode> {
   const { request, root, engine } = given;
   const catalogue = openCatalogue(root, request.exchange, request.signal);
   const tally = new Tally();
@@ -216,7 +221,7 @@ const NOTHING_EXPORTED = 'nothing is exported, because --require-complete is giv
 const MOST_LINES = 3;
 
 /** Prints the data that the lake lacks, with --json also as events, except for a script. Resolves with false if --require-complete forbids the export. */
-async function tellLacking({ io, resolved }: Command, given: Export): Promise<boolean> {
+async function tellLacking({ io, resolved }: ExportCommand, given: Export): Promise<boolean> {
   const { requireComplete, quiet, json } = resolved.options;
   const { request, root, engine, selected, range, unread } = given;
   const covered = await readableStates(root, selected, request, range);

@@ -1,10 +1,10 @@
 /** The command object of `list`: flags, help and what it does. */
-import { ARCHIVED, RANGE_FLAGS, REQUEST_FLAGS, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
+import { ARCHIVED, CALL_FLAGS, REQUEST_FLAGS, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { LISTS } from '../../plan/options/periods.js';
 import { BASE_EXITS, LIMIT_EXIT } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { sessionCommand } from '../../run/verb/verb.js';
 
-export const listVerb = {
+export const listVerb = sessionCommand({
   name: 'list',
   operand: '[what]',
   choices: LISTS,
@@ -16,19 +16,8 @@ export const listVerb = {
     'cryptodl list periods -m um --dataset bookTicker -s BTCUSDT',
   ],
   aka: ['ls', 'show'],
-  flags: [
-    ...SERIES_FLAGS,
-    ...RANGE_FLAGS,
-    'cadence',
-    'long',
-    'concurrency',
-    'retries',
-    'proxy',
-    'json',
-    'quiet',
-    'config',
-  ],
+  flags: [...SELECT_FLAGS, ...CALL_FLAGS, 'cadence', 'long', 'retries', 'proxy'],
   moreFlags: [...REQUEST_FLAGS, 'skip-unknown', 'retry-preset', 'print-options'],
   meanings: ARCHIVED,
   act: async (command) => (await import('./list.js')).list(command),
-} as const satisfies VerbCommand;
+});

@@ -18,7 +18,7 @@ import { usage } from '../../model/errors.js';
 import type { ArchiveObject, Cadence, Market, Series, Period } from '../../model/task.js';
 import { readPatterns } from '../../plan/options/symbols.js';
 import type { ReadList } from '../../plan/options/symbols.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, RangeFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { listSeries } from '../../plan/series-listing.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { givenRange } from '../../plan/select/date-range.js';
@@ -31,8 +31,10 @@ import { asUnreachable } from '../../exchange/listing.js';
 import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 
+type ListFlag = SessionFlag | HeldFlag | RangeFlag | 'cadence' | 'long';
+
 /** `operand`: `markets`, `datasets`, `symbols` or `periods`. Throws usage errors. */
-export async function list(run: Command): Promise<ExitCode> {
+export async function list(run: Command<ListFlag | 'json' | 'quiet'>): Promise<ExitCode> {
   const name = listName(run.operand);
   return withSignals(run, async (request) => {
     await withLog(request, run.io, (logged) => print(run, name, listItems(name, logged)));
@@ -42,7 +44,7 @@ export async function list(run: Command): Promise<ExitCode> {
 
 /** Prints the items to stdout (markets and datasets on a terminal in aligned columns). Prints their number and further texts to stderr. */
 async function print(
-  { io, resolved }: LookUp,
+  { io, resolved }: LookUp<'json' | 'quiet'>,
   name: ListName,
   items: AsyncGenerator<ListItem, readonly string[]>,
 ): Promise<void> {
@@ -122,15 +124,18 @@ type Items<Name extends ListName> = AsyncGenerator<ListItem<ListFields[Name]>, r
 type KnownItems<Name extends ListName> = Generator<ListItem<ListFields[Name]>, readonly string[]>;
 
 const LISTERS: {
-  readonly [Name in ListName]: (request: VerbRequest) => Items<Name> | KnownItems<Name>;
+  readonly [Name in ListName]: (request: VerbRequest<ListFlag>) => Items<Name> | KnownItems<Name>;
 } = { markets, datasets, symbols, periods };
 
 /** Yields the items of a list. Throws usage errors, and `unreachable` if the listing of the archive is not available. */
-export async function* listItems<Name extends ListName>(name: Name, request: VerbRequest): Items<Name> {
+export async function* listItems<Name extends ListName>(
+  name: Name,
+  request: VerbRequest<ListFlag>,
+): Items<Name> {
   return yield* LISTERS[name](request);
 }
 
-function* markets({ exchange }: VerbRequest): KnownItems<'markets'> {
+function* markets({ exchange }: VerbRequest<never>): KnownItems<'markets'> {
   for (const [market, { title, datasets: has }] of Object.entries(exchange.markets)) {
     const names = Object.keys(has);
     yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
@@ -139,7 +144,7 @@ function* markets({ exchange }: VerbRequest): KnownItems<'markets'> {
 }
 
 /** Datasets of the markets of `--market`, else of all markets. */
-function* datasets({ exchange, resolved }: VerbRequest): KnownItems<'datasets'> {
+function* datasets({ exchange, resolved }: VerbRequest<'market'>): KnownItems<'datasets'> {
   const { options, origins } = resolved;
   for (const market of origins.market === 'default' ? marketNames(exchange) : marketsOf(exchange, options)) {
     for (const spec of datasetsOf(exchange, market)) {
@@ -172,7 +177,7 @@ function spanText(exchange: ExchangeSpec, market: Market, spec: DatasetSpec): st
 
 /** The items of `act`, with a session for the listing of the archive, and the selected symbols. */
 async function* inArchive<Name extends ListName>(
-  request: VerbRequest,
+  request: VerbRequest<ListFlag>,
   act: (session: Session, chosen: readonly ChosenDataset[], names: readonly string[]) => Items<Name>,
 ): Items<Name> {
   const chosen = chooseDatasets(request.exchange, request.resolved.options);
@@ -187,7 +192,7 @@ async function* inArchive<Name extends ListName>(
   }
 }
 
-function symbols(request: VerbRequest): Items<'symbols'> {
+function symbols(request: VerbRequest<ListFlag>): Items<'symbols'> {
   const { long } = request.resolved.options;
   return inArchive(request, async function* (session, chosen, names) {
     yield* mapOrdered(names, SERIES_AT_ONCE, async (symbol) => {
@@ -201,7 +206,7 @@ function symbols(request: VerbRequest): Items<'symbols'> {
 }
 
 /** Returns their range and size, and which of the datasets have ended. */
-function periods(request: VerbRequest): Items<'periods'> {
+function periods(request: VerbRequest<ListFlag>): Items<'periods'> {
   const { options } = request.resolved;
   if (options.symbols === undefined)
     throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");
@@ -242,7 +247,7 @@ const SERIES_AT_ONCE = 16;
  * datasets together; for unknown symbols, unless `skipUnknown`; and if the patterns select nothing.
  */
 async function symbolsIn(
-  session: Session,
+  session: Session<'quote' | 'skip-unknown' | 'symbols'>,
   chosen: readonly ChosenDataset[],
   read: ReadList,
 ): Promise<readonly string[]> {

@@ -5,14 +5,13 @@ import {
   BUCKET_FLAGS,
   DOWNLOAD_FLAGS,
   FORM_FLAGS,
-  RANGE_FLAGS,
-  SERIES_FLAGS,
+  SAVE_FLAGS,
   STATISTICS,
 } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { runCommand } from '../../run/verb/verb.js';
 
-export const metricsVerb = {
+export const metricsVerb = runCommand({
   name: 'metrics',
   doc: 'download funding rates, open interest, ratios and basis over REST into the lake; REST has them for USD-margined and coin-margined futures',
   exits: RUN_EXITS,
@@ -22,22 +21,7 @@ export const metricsVerb = {
     "cryptodl metrics -s '*USDT' --dataset fundingRate -d 365 --priority high",
   ],
   aka: ['rest'],
-  flags: [
-    ...SERIES_FLAGS,
-    ...RANGE_FLAGS,
-    'shard',
-    'join',
-    'include-today',
-    'out',
-    'format',
-    'force',
-    'dry-run',
-    'concurrency',
-    'json',
-    'quiet',
-    'log-level',
-    'config',
-  ],
+  flags: [...SAVE_FLAGS, 'join', 'include-today'],
   moreFlags: [...DOWNLOAD_FLAGS, ...FORM_FLAGS, ...BUCKET_FLAGS, 'skip-unknown', 'exact', 'retry-preset'],
   meanings: {
     market: { doc: 'um (USD-margined futures) or cm (coin-margined futures)', choices: ['um', 'cm'] },
@@ -52,4 +36,4 @@ export const metricsVerb = {
     'retry-preset': { default: 'metrics' },
   },
   act: async (command) => (await import('../../run/download.js')).download({ ...command, verb: 'metrics' }),
-} as const satisfies VerbCommand;
+});

@@ -5,7 +5,7 @@ import { layerName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import { readPatterns, symbols as parseSymbols } from '../../plan/options/symbols.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { filterHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
 import { selectSymbols } from '../../plan/select/select-symbols.js';
 import type { Exchange } from '../../exchange/exchange.js';
@@ -23,7 +23,7 @@ export type ChosenDataset = ReturnType<typeof chooseDataset>;
 export async function seriesOfSymbol(
   held: readonly Series[],
   operand: string | undefined,
-  { resolved: { options }, read }: VerbRequest,
+  { resolved: { options }, read }: VerbRequest<'out' | 'symbols'>,
 ): Promise<Series[]> {
   if (held.length === 0) throw nothingHeld(options.out);
   const given = operand === undefined ? options.symbols : parseSymbols(operand, 'plot');
@@ -39,11 +39,12 @@ export async function seriesOfSymbol(
 /** `own`: the series of one symbol. Throws usage errors for names that they do not have. */
 export function chooseDataset(
   own: readonly Series[],
-  { options, origins }: Pick<Resolved, 'options' | 'origins'>,
+  resolved: Resolved<HeldFlag | 'column'>,
   exchange: Exchange,
 ) {
+  const { options } = resolved;
   const out = `${own[0]?.symbol ?? ''} in ${options.out}`;
-  const where = { origins, options: { ...options, quote: undefined, out } };
+  const where = { ...resolved, options: { ...options, quote: undefined, out } };
   const allowed = filterHeldSeries(own, where, undefined, () => undefined);
   const ranked = rankedDatasets(allowed, exchange);
   const [chosen] = ranked.flatMap((first) => {

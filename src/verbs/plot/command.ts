@@ -1,9 +1,9 @@
 /** The command object of `plot`: flags, help and what it does. */
-import { BUCKET_FLAGS, IN_SYSTEM_FOLDER, OF_HELD_SERIES, RANGE_FLAGS } from '../../plan/options/flag-sets.js';
+import { IN_SYSTEM_FOLDER, OF_HELD_SERIES, RANGE_FLAGS, READER_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { readerCommand } from '../../run/verb/verb.js';
 
-export const plotVerb = {
+export const plotVerb = readerCommand({
   name: 'plot',
   operand: '[symbol]',
   doc: 'draw candles and volume of a symbol, or a column of a dataset, from the lake; on the terminal, or as an HTML file',
@@ -15,7 +15,7 @@ export const plotVerb = {
   ],
   aka: ['chart', 'graph', 'draw'],
   flags: [...RANGE_FLAGS, 'market', 'dataset', 'interval', 'column', 'html', 'out', 'force'],
-  moreFlags: [...BUCKET_FLAGS, 'symbols', 'now', 'temp-dir', 'state-dir', 'quiet', 'config', 'print-options'],
+  moreFlags: [...READER_FLAGS, 'symbols', 'now'],
   meanings: {
     ...OF_HELD_SERIES,
     ...IN_SYSTEM_FOLDER,
@@ -26,4 +26,4 @@ export const plotVerb = {
   isReader: true,
   lakePart: 'selected',
   act: async (command) => (await import('./plot.js')).plot(command),
-} as const satisfies VerbCommand;
+});

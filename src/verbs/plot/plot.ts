@@ -10,7 +10,7 @@ import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import type { Series } from '../../model/task.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, readableStates } from '../../plan/select/held-series.js';
 import { bytesText, listText } from '../../model/units.js';
@@ -29,8 +29,10 @@ import { timeGrid } from './time-grid.js';
 import type { TimeRange } from './time-grid.js';
 import { gapText } from '../../lake/catalogue/series-table.js';
 
+type Flag = QueryFlag | 'column' | 'quiet';
+
 /** The operand is the symbol; it can be left out for a lake with one symbol. */
-export async function plot(command: Command): Promise<ExitCode> {
+export async function plot(command: Command<Flag | 'force' | 'html'>): Promise<ExitCode> {
   const { io, operand } = command;
   return withSignals(command, async (request) => {
     const { html, quiet, force } = command.resolved.options;
@@ -74,7 +76,7 @@ const ENOUGH_BARS = 100;
  */
 function chooseInterval(
   found: Iterable<SeriesStates>,
-  { exchange, resolved, clock }: VerbRequest,
+  { exchange, resolved, clock }: VerbRequest<Flag>,
   { series: [one], spec }: ChosenDataset,
 ): { readonly states: SeriesStates; readonly range: TimeRange } {
   const { options } = resolved;
@@ -111,7 +113,11 @@ function lengthOf({ interval = '1s' }: Series): number {
 }
 
 /** The chart of the chosen series. `most`: its largest number of steps. */
-async function chartOf(operand: string | undefined, request: VerbRequest, most: number): Promise<Chart> {
+async function chartOf(
+  operand: string | undefined,
+  request: VerbRequest<Flag>,
+  most: number,
+): Promise<Chart> {
   const { root, held } = await readVerbLake(request);
   const own = await seriesOfSymbol(held, operand, request);
   const chosen = chooseDataset(own, request.resolved, request.exchange);

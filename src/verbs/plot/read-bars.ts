@@ -4,7 +4,7 @@ import type { Cell } from '../../convert/duckdb.js';
 import { quoteName, quoteText } from '../../convert/sql.js';
 import { dayOf } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { tableName } from '../../lake/catalogue/views.js';
 import { queryLake } from '../../run/verb/query-lake.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
@@ -35,7 +35,7 @@ export interface BarRequest {
 }
 
 /** The bars of all steps with rows, in their order. Rows with a value that is not a finite number are left out. */
-export async function readBars(request: BarRequest, verb: VerbRequest): Promise<Bar[]> {
+export async function readBars(request: BarRequest, verb: VerbRequest<QueryFlag>): Promise<Bar[]> {
   const { series, spec, range } = request;
   const days = { from: dayOf(range.from, spec), to: dayOf(range.to - 1, spec) + 1 };
   const result = await queryLake(barQuery(request), verb, { series: [series], range: days });

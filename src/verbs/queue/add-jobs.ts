@@ -13,11 +13,11 @@ import type { Wait } from './wait-for-jobs.js';
 export interface Adding extends Pick<CommandQueue, 'open'> {
   readonly signals: Pick<CommandQueue['signals'], 'signal'>;
   readonly wait: Wait | undefined;
-  readonly options: Pick<Options, 'priority' | 'maxWaiting' | 'quiet'>;
+  readonly options: Options<'priority' | 'max-waiting' | 'quiet'>;
   readonly io: Pick<Io, 'clock' | 'stderr'>;
 }
 
-type Level = Options['priority'];
+type Level = Options<'priority'>['priority'];
 
 const BATCH = 1000;
 /** The first attempt and two further ones, each with the retries of its requests. */

@@ -1,16 +1,16 @@
 /** The command objects of `enqueue`, `worker`, `status`: flags, help and what they do. */
 import {
   BUCKET_FLAGS,
+  CALL_FLAGS,
   FORM_FLAGS,
   OBJECT_FLAGS,
-  RANGE_FLAGS,
   REQUEST_FLAGS,
   REST_FLAGS,
-  SERIES_FLAGS,
+  SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, REDIS_EXIT } from '../../plan/options/verb-spec.js';
 import type { ExitTexts } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { sessionCommand, verbCommand } from '../../run/verb/verb.js';
 
 /** With `--wait`, `enqueue` ends with the code of the download. */
 const QUEUE_EXITS = {
@@ -20,7 +20,7 @@ const QUEUE_EXITS = {
   7: LIMIT_EXIT,
 } as const satisfies ExitTexts;
 
-export const enqueueVerb = {
+export const enqueueVerb = verbCommand({
   name: 'enqueue',
   operand: '<verb>',
   choices: ['vision', 'metrics'],
@@ -33,19 +33,15 @@ export const enqueueVerb = {
   ],
   aka: ['submit', 'queue add'],
   flags: [
-    ...SERIES_FLAGS,
-    ...RANGE_FLAGS,
+    ...SELECT_FLAGS,
+    ...CALL_FLAGS,
     'out',
     'format',
     'dry-run',
     'queue',
     'max-waiting',
     'wait',
-    'concurrency',
     'redis',
-    'json',
-    'quiet',
-    'config',
   ],
   moreFlags: [
     ...REQUEST_FLAGS,
@@ -64,9 +60,9 @@ export const enqueueVerb = {
   ],
   isOfQueue: true,
   act: async (command) => (await import('./enqueue.js')).enqueue(command),
-} as const satisfies VerbCommand;
+});
 
-export const workerVerb = {
+export const workerVerb = sessionCommand({
   name: 'worker',
   doc: 'do the jobs of a queue, on as many machines as you like; a job of a worker that was killed goes to another worker',
   exits: { ...BASE_EXITS, 3: REDIS_EXIT, 6: LOCK_EXIT },
@@ -76,19 +72,7 @@ export const workerVerb = {
     'cryptodl worker --redis redis://queue -o /srv/lake',
   ],
   aka: ['workers', 'queue work'],
-  flags: [
-    'out',
-    'queue',
-    'drain',
-    'role',
-    'lease',
-    'concurrency',
-    'jobs',
-    'redis',
-    'json',
-    'quiet',
-    'config',
-  ],
+  flags: [...CALL_FLAGS, 'out', 'queue', 'drain', 'role', 'lease', 'jobs', 'redis'],
   moreFlags: [
     ...REQUEST_FLAGS,
     ...REST_FLAGS,
@@ -106,9 +90,9 @@ export const workerVerb = {
   },
   isOfQueue: true,
   act: async (command) => (await import('./worker.js')).worker(command),
-} as const satisfies VerbCommand;
+});
 
-export const statusVerb = {
+export const statusVerb = verbCommand({
   name: 'status',
   doc: 'print the state of a queue; with waiting, active and failed jobs, jobs per minute, workers, failures by code',
   exits: { ...BASE_EXITS, 3: REDIS_EXIT },
@@ -120,4 +104,4 @@ export const statusVerb = {
   aka: ['backlog', 'queue', 'queue status'],
   flags: ['queue', 'redis', 'json', 'config', 'print-options'],
   actOffline: async (command) => (await import('./status.js')).status(command),
-} as const satisfies VerbCommand;
+});

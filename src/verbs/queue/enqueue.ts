@@ -14,7 +14,7 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { choice } from '../../plan/options/parsers.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
 import type { RawValues } from '../../plan/options/resolve.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { RunFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import { askedOrders } from '../../plan/select/continue-orders.js';
@@ -29,9 +29,12 @@ import type { JobData, JobVerb } from './job-data.js';
 import { redisAddress, withQueue } from './open-queue.js';
 import type { CommandQueue } from './open-queue.js';
 import { Wait, waitForJobs } from './wait-for-jobs.js';
+import type { WaitFlag } from './wait-for-jobs.js';
+
+type EnqueueCommand = Command<WaitFlag | 'dry-run' | 'max-waiting' | 'priority' | 'queue' | 'redis' | 'wait'>;
 
 /** Resolves with 0 after the last job was added; with --wait, with the exit code of the download. */
-export async function enqueue(command: Command): Promise<ExitCode> {
+export async function enqueue(command: EnqueueCommand): Promise<ExitCode> {
   const { exchange, resolved, layers, verbs, io } = command;
   const verb = choice(JOB_VERBS)(command.operand ?? '', 'enqueue');
   const { options } = resolved;
@@ -69,7 +72,7 @@ export async function enqueue(command: Command): Promise<ExitCode> {
 /** Sends the requests of the selection: listings of symbols, but nothing for a single series. Rejects with their errors, and with usage errors. */
 async function selectRequests(
   verb: JobVerb,
-  request: VerbRequest,
+  request: VerbRequest<RunFlag>,
 ): Promise<Pick<RunSelection, 'requests' | 'notes'> & Pick<SplitOptions, 'today' | 'orders'>> {
   const session = openSession(request);
   try {
@@ -85,7 +88,7 @@ async function selectRequests(
 async function addAll(
   jobs: Iterable<JobData>,
   series: number,
-  command: Command,
+  command: EnqueueCommand,
   { open, signals }: CommandQueue,
 ): Promise<ExitCode> {
   const { io, resolved } = command;

@@ -7,16 +7,14 @@ import { watchSignals } from '../../model/io.js';
 import type { Io } from '../../model/io.js';
 import { connectRedis } from '../../http/redis/connection.js';
 import { redisProblem, shownRedis } from '../../http/redis/redis-errors.js';
+import type { Options } from '../../plan/options/flags.js';
 import { printLines } from '../../text/printable.js';
 import { loadBullMq } from './bullmq.js';
 import type { JobQueue } from './bullmq.js';
 
 export type OpenQueue = Awaited<ReturnType<typeof openQueue>>;
 
-interface QueueOptions {
-  readonly redis: string | undefined;
-  readonly queue: string;
-}
+type QueueOptions = Options<'queue' | 'redis'>;
 
 /** The address of the server. Throws a usage error without `--redis`. */
 export function redisAddress({ redis }: QueueOptions, verb: string): string {

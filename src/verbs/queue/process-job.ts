@@ -12,7 +12,7 @@ import { isLakeAddress } from '../../model/lake-address.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
 import type { Observer } from '../../model/observer.js';
 import type { Resolved } from '../../plan/options/resolve.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { RunFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { parseDownload, requestsOf } from '../../plan/select/select-series.js';
 import { describeDatasets, givenFlags, givenSettings } from '../../plan/select/selection.js';
 import type { DownloadVerb, RunSelection, SymbolContext } from '../../plan/select/selection.js';
@@ -330,7 +330,7 @@ async function withMirrors<T>(
 }
 
 async function runIn(
-  resolved: Resolved,
+  resolved: Resolved<RunFlag>,
   data: JobData,
   { exchange, surroundings, clock, signal, pipeline, warn }: ProcessContext,
   zips?: ZipStore,
@@ -373,7 +373,7 @@ function reportInto(failed: FailedObject[]): FailureReport {
 }
 
 /** The series of a job. Its symbol was chosen when the job was made, so no listing of symbols is read. Throws usage errors. */
-function selectJob(context: SymbolContext, resolved: Resolved, verb: DownloadVerb): RunSelection {
+function selectJob(context: SymbolContext, resolved: Resolved<never>, verb: DownloadVerb): RunSelection {
   const { options } = context;
   const { range, datasets } = parseDownload(context, verb);
   const given = givenSettings(givenFlags(resolved));

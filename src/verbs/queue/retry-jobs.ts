@@ -15,7 +15,10 @@ import type { OpenQueue } from './open-queue.js';
 const PAGE = 1000;
 
 /** Resolves with 0, also if no job has failed. With --dry-run, the jobs are counted only. */
-export async function retryJobs(options: Options, io: Io): Promise<ExitCode> {
+export async function retryJobs(
+  options: Options<'codes' | 'dry-run' | 'json' | 'queue' | 'redis'>,
+  io: Io,
+): Promise<ExitCode> {
   const { codes, json, dryRun } = options;
   return withQueue(options, 'retry', io, async ({ open }) => {
     let putBack = 0;
@@ -34,7 +37,7 @@ export async function retryJobs(options: Options, io: Io): Promise<ExitCode> {
 /** Resolves with the number of jobs that were put back; without `act`, of those that would be. */
 async function putBackOf(
   queue: JobQueue,
-  codes: Options['codes'],
+  codes: Options<'codes'>['codes'],
   act: ((job: QueuedJob) => Promise<void>) | undefined,
 ): Promise<number> {
   let putBack = 0;

@@ -16,12 +16,15 @@ const PAGE = 1000;
 const RATE_MINUTES = 10;
 
 /** Resolves with 0. */
-export async function status({ resolved: { options }, io }: OfflineCommand): Promise<ExitCode> {
-  return withQueue(options, 'status', io, async ({ open }) => {
+export async function status({
+  resolved,
+  io,
+}: OfflineCommand<'json' | 'queue' | 'redis'>): Promise<ExitCode> {
+  return withQueue(resolved.options, 'status', io, async ({ open }) => {
     const state = await queueState(open, io.clock.now());
     await writeData(
       io,
-      options.json ? [{ event: 'status', queue: open.name, ...state }] : stateLines(open, state),
+      resolved.options.json ? [{ event: 'status', queue: open.name, ...state }] : stateLines(open, state),
     );
     return 0;
   });

@@ -97,10 +97,12 @@ export class Wait {
   }
 }
 
+export type WaitFlag = 'json' | 'out' | 'quiet' | 'strict';
+
 export interface Waiting extends Pick<CommandQueue, 'open' | 'signals'> {
   readonly wait: Wait;
   readonly jobs: number;
-  readonly options: Options;
+  readonly options: Options<WaitFlag>;
   readonly io: Io;
 }
 

@@ -11,6 +11,7 @@ import type { Io, Signalled } from '../../model/io.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import { countText, numberText } from '../../model/units.js';
 import { surroundingsOf } from '../../files/environment.js';
+import type { SessionFlag } from '../../plan/options/verb-request.js';
 import type { Options } from '../../plan/options/flags.js';
 import { createSerializer } from '../../model/in-order.js';
 import { peakMemoryBytes } from '../../run/report/run-summary.js';
@@ -24,9 +25,11 @@ import { processJob } from './process-job.js';
 import type { ProcessContext, Work } from './process-job.js';
 import type { Counts } from '../../model/counters.js';
 
+type WorkerFlag = SessionFlag | 'drain' | 'jobs' | 'json' | 'lease' | 'queue' | 'quiet' | 'role';
+
 /** The queues of a role, and what it does with their jobs. */
 const WORK_OF: Readonly<
-  Record<Options['role'], readonly { readonly of: 'queue' | 'converting'; readonly act: Work }[]>
+  Record<Options<'role'>['role'], readonly { readonly of: 'queue' | 'converting'; readonly act: Work }[]>
 > = {
   fetch: [{ of: 'queue', act: 'fetch' }],
   convert: [{ of: 'converting', act: 'convert' }],
@@ -42,7 +45,7 @@ const KEPT_MINUTES = 24 * 60;
 const LONGEST_BACKOFF_MS = 300_000;
 
 /** Resolves with the exit code: with --drain, that of a download of the jobs that this worker did; that of the signal; or that of the error that ended the worker. */
-export async function worker(command: Command): Promise<ExitCode> {
+export async function worker(command: Command<WorkerFlag>): Promise<ExitCode> {
   const { resolved, io } = command;
   const { options } = resolved;
   const { role } = options;
@@ -54,7 +57,7 @@ export async function worker(command: Command): Promise<ExitCode> {
   return withQueue(options, 'worker', io, (queue) => work(command, queue));
 }
 
-async function work(command: Command, queue: CommandQueue): Promise<ExitCode> {
+async function work(command: Command<WorkerFlag>, queue: CommandQueue): Promise<ExitCode> {
   const { resolved, io } = command;
   const { options } = resolved;
   const { open, signals } = queue;
@@ -87,7 +90,7 @@ async function work(command: Command, queue: CommandQueue): Promise<ExitCode> {
 
 /** What all jobs of the worker share. Rejects with `locked` if another worker has the folder. */
 async function contextOf(
-  { exchange, resolved, layers, verbs, io }: Command,
+  { exchange, resolved, layers, verbs, io }: Command<WorkerFlag>,
   { open, warn }: CommandQueue,
   { stop, onEnd }: Pick<ProcessContext, 'onEnd'> & { readonly stop: AbortController },
 ): Promise<ProcessContext> {
@@ -127,7 +130,7 @@ class JobEnds {
   #retryable = 0;
 
   constructor(
-    private readonly options: Options,
+    private readonly options: Options<'json' | 'log-level' | 'quiet'>,
     private readonly io: Io,
   ) {}
 
@@ -174,7 +177,7 @@ class JobEnds {
 function openWorker(
   queue: string,
   act: Work,
-  { jobs: concurrency, leaseMs, retryDelayMs }: Options,
+  { jobs: concurrency, leaseMs, retryDelayMs }: Options<'jobs' | 'lease' | 'retry-delay'>,
   context: ProcessContext,
 ): JobWorker {
   const { open, lake, isLakeGiven } = context;

@@ -2,9 +2,9 @@
 import { localFolder } from '../../plan/options/addresses.js';
 import { BUCKET_FLAGS, OF_HELD_SERIES, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { sessionCommand } from '../../run/verb/verb.js';
 
-export const removeVerb = {
+export const removeVerb = sessionCommand({
   name: 'remove',
   doc: 'drop series with their data, or orders; series leave their orders too; without --yes, print what would go',
   exits: { ...BASE_EXITS, 6: LOCK_EXIT },
@@ -17,4 +17,4 @@ export const removeVerb = {
   flags: [...SERIES_FLAGS, ...BUCKET_FLAGS, 'order', 'skip-unknown', 'out', 'yes', 'wait-lock'],
   meanings: { ...OF_HELD_SERIES, out: { parse: localFolder } },
   act: async (command) => (await import('./remove.js')).remove(command),
-} as const satisfies VerbCommand;
+});

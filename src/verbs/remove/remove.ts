@@ -21,7 +21,7 @@ import type { Order } from '../../lake/orders.js';
 import { entryAt } from '../../files/path-checks.js';
 import { listEntries } from '../../lake/walk-lake.js';
 import { usage, errnoOf } from '../../model/errors.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { HeldFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { seriesOf } from '../../lake/catalogue/ordered-series.js';
 import { givenFlags } from '../../plan/select/selection.js';
@@ -32,7 +32,7 @@ import type { Lock } from '../../lake/lock.js';
 import { syncDirectory } from '../../files/publish.js';
 
 /** Rejects with usage errors, with `locked` while another run writes, and as `planRemoval` does; then nothing was removed. */
-export async function remove(command: Command): Promise<ExitCode> {
+export async function remove(command: Command<SessionFlag | HeldFlag | 'order' | 'yes'>): Promise<ExitCode> {
   const { io, resolved } = command;
   return withSignals(command, async (request) => {
     const removed = await selectRemoved(request);
@@ -88,7 +88,7 @@ function linesOf({ orders, series }: RemovalPlan): string[] {
   ];
 }
 
-function closing({ orders, series }: RemovalPlan, { resolved, verb }: Command): string[] {
+function closing({ orders, series }: RemovalPlan, { resolved, verb }: Command<'order' | 'yes'>): string[] {
   const { yes, order } = resolved.options;
   const files = series.flatMap(({ data, manifest }) => [...data, ...manifest]);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
@@ -124,7 +124,7 @@ export interface RemovalPlan {
 }
 
 /** The selection of a command line, from the series of the lake and those of its orders. Rejects with usage errors. */
-export async function selectRemoved(request: VerbRequest): Promise<Removed> {
+export async function selectRemoved(request: VerbRequest<HeldFlag | 'order'>): Promise<Removed> {
   const { resolved, exchange } = request;
   const { order: ids = [] } = resolved.options;
   const isNarrowed = SELECTION.some((name) => givenFlags(resolved).has(name));

@@ -1,32 +1,21 @@
 /** The command object of `repair`: flags, help and what it does. */
-import { BUCKET_FLAGS, DOWNLOAD_FLAGS, OF_HELD_FILES, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
+import {
+  BUCKET_FLAGS,
+  DOWNLOAD_FLAGS,
+  MEND_FLAGS,
+  OF_HELD_FILES,
+  SERIES_FLAGS,
+} from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { runCommand } from '../../run/verb/verb.js';
 
-export const repairVerb = {
+export const repairVerb = runCommand({
   name: 'repair',
   doc: 'fetch damaged and missing data again; covers the first to the last day of each series in the lake',
   exits: RUN_EXITS,
   examples: ['cryptodl repair', 'cryptodl repair -n', 'cryptodl repair --dataset klines -s BTCUSDT --deep'],
   aka: ['fix', 'heal'],
-  flags: [
-    ...SERIES_FLAGS,
-    'max-duration',
-    'out',
-    'format',
-    'failures',
-    'dry-run',
-    'deep',
-    'max-bytes',
-    'wait-lock',
-    'concurrency',
-    'retries',
-    'bwlimit',
-    'json',
-    'quiet',
-    'log-level',
-    'config',
-  ],
+  flags: [...SERIES_FLAGS, ...MEND_FLAGS, 'format', 'deep'],
   moreFlags: [
     ...DOWNLOAD_FLAGS,
     ...BUCKET_FLAGS,
@@ -39,4 +28,4 @@ export const repairVerb = {
   meanings: OF_HELD_FILES,
   lakePart: 'selected',
   act: async (command) => (await import('../../run/download.js')).download({ ...command, verb: 'repair' }),
-} as const satisfies VerbCommand;
+});

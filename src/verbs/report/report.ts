@@ -1,5 +1,6 @@
 /** `cryptodl report`: writes one HTML file about a lake and one of its runs. */
 import { lstat, writeFile } from 'node:fs/promises';
+import type { CoverageFlag } from '../../plan/options/verb-request.js';
 import { progressPrinter, tapped, withSignals } from '../../run/verb/look-up.js';
 import type { LookUp } from '../../run/verb/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
@@ -42,7 +43,9 @@ const USUAL_FILE = 'cryptodl-report.html';
 const MOST_NOTES = 50;
 
 /** Resolves with 1 when a manifest or one of its lines cannot be read. */
-export async function report(command: LookUp): Promise<ExitCode> {
+export async function report(
+  command: LookUp<CoverageFlag | 'force' | 'html' | 'json' | 'quiet' | 'run'>,
+): Promise<ExitCode> {
   const { io } = command;
   const { options } = command.resolved;
   return withSignals(command, async (request) => {

@@ -1,12 +1,13 @@
 /** The command object of `retry`: flags, help and what it does. */
-import { BUCKET_FLAGS, DOWNLOAD_FLAGS } from '../../plan/options/flag-sets.js';
+import { BUCKET_FLAGS, DOWNLOAD_FLAGS, MEND_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { Started, VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
+import type { Started } from '../../run/verb/verb.js';
 import type { RetryJobs } from './retry.js';
 
 /** `retryJobs` belongs to the verbs of the queue. */
 export const retryVerb = (retryJobs: RetryJobs) =>
-  ({
+  verbCommand({
     name: 'retry',
     operand: '[report]',
     doc: 'download the failed objects of a failure report, by default the newest of the lake; the report keeps the objects that failed again, and is removed without one; with --redis: put the failed jobs of a queue back',
@@ -18,24 +19,7 @@ export const retryVerb = (retryJobs: RetryJobs) =>
       'cryptodl retry --redis redis://queue --codes http-server-error',
     ],
     aka: ['repeat', 'queue retry'],
-    flags: [
-      'max-duration',
-      'out',
-      'failures',
-      'dry-run',
-      'max-bytes',
-      'strict',
-      'wait-lock',
-      'concurrency',
-      'retries',
-      'max-wait',
-      'bwlimit',
-      'proxy',
-      'json',
-      'quiet',
-      'log-level',
-      'config',
-    ],
+    flags: [...MEND_FLAGS, 'strict', 'max-wait', 'proxy'],
     moreFlags: [
       ...DOWNLOAD_FLAGS,
       ...BUCKET_FLAGS,
@@ -47,4 +31,4 @@ export const retryVerb = (retryJobs: RetryJobs) =>
     ],
     meanings: { failures: { unset: 'the given report' } },
     start: async (started: Started) => (await import('./retry.js')).retry(started, retryJobs),
-  }) as const satisfies VerbCommand;
+  });

@@ -1,12 +1,12 @@
 /** The command object of `run`: flags, help and what it does. */
 import { BUCKET_FLAGS, RUN_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
 /** The file of `run` sets the preset of each job. */
 const OF_JOB = { unset: 'from the preset of the job' } as const;
 
-export const runVerb = {
+export const runVerb = verbCommand({
   name: 'run',
   operand: '<file>',
   doc: 'run the jobs of a file; jobs run one after the other or at the same time (--jobs), with one exit code',
@@ -44,4 +44,4 @@ export const runVerb = {
     'retry-strategy': OF_JOB,
   },
   start: async (started) => (await import('./run-file.js')).runFile(started),
-} as const satisfies VerbCommand;
+});

@@ -1,9 +1,9 @@
 /** The command object of `runs`: flags, help and what it does. */
 import { BUCKET_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const runsVerb = {
+export const runsVerb = verbCommand({
   name: 'runs',
   doc: 'list the newest runs of the lake; with outcomes, retry rate, latency and exit code',
   exits: { ...BASE_EXITS, 2: 'usage; for example a lake without a record of a run' },
@@ -12,4 +12,4 @@ export const runsVerb = {
   flags: [...BUCKET_FLAGS, 'out', 'json', 'last', 'config', 'print-options'],
   isReader: true,
   actOffline: async (command) => (await import('./runs.js')).runs(command),
-} as const satisfies VerbCommand;
+});

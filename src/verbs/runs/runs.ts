@@ -26,7 +26,7 @@ import { widthOf } from '../../text/wrap.js';
 const LEAST_READ = 400;
 
 /** Resolves with 0. Throws a usage error if the lake has no record. */
-export async function runs({ resolved, io }: OfflineCommand): Promise<ExitCode> {
+export async function runs({ resolved, io }: OfflineCommand<'out' | 'last' | 'json'>): Promise<ExitCode> {
   const { out, last, json } = resolved.options;
   const paths = lakePaths(absolutePath(out, homeOf(io.environment)));
   refuseFile(paths.root);

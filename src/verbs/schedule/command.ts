@@ -1,8 +1,8 @@
 /** The command object of `schedule`: flags, help and what it does. */
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const scheduleVerb = {
+export const scheduleVerb = verbCommand({
   name: 'schedule',
   behind: 'COMMAND [flags]',
   doc: 'print a crontab line and a systemd timer for a command; they run it every day or every few hours',
@@ -16,4 +16,4 @@ export const scheduleVerb = {
   flags: ['at', 'kind', 'every'],
   meanings: { every: { unset: 'day' } },
   act: async (command) => (await import('./schedule.js')).schedule(command),
-} as const satisfies VerbCommand;
+});

@@ -25,7 +25,7 @@ import { absolutePath, printLines, withoutPassword } from '../../text/printable.
 const DELAY = { systemd: '10min', flag: '10m' };
 
 /** Prints the schedule of a command. A mistake of the command gives the same error as the command itself. */
-export async function schedule(command: Command): Promise<ExitCode> {
+export async function schedule(command: Command<'at' | 'every' | 'kind'>): Promise<ExitCode> {
   const { resolved, io, behind } = command;
   const typed = behind[0] === 'cryptodl' ? behind.slice(1) : behind;
   if (typed.length === 0)
@@ -44,7 +44,10 @@ export async function schedule(command: Command): Promise<ExitCode> {
 }
 
 /** Resolves the options of the command. Throws the usage errors that the command gives before its first request. */
-async function checkCommand(invocation: Invocation, { io, exchange, verbs }: Command): Promise<Resolved> {
+async function checkCommand(
+  invocation: Invocation,
+  { io, exchange, verbs }: Command<never>,
+): Promise<Resolved> {
   const { verb, operand = '' } = invocation;
   if (verb.name === 'run') return (await readJobs(invocation, { io, verbs }, exchange)).resolved;
   const layers = await layersOf(invocation, io);
@@ -60,7 +63,7 @@ async function checkCommand(invocation: Invocation, { io, exchange, verbs }: Com
 function scheduledCommand(
   typed: readonly string[],
   verb: VerbSpec,
-  { options, origins, texts }: Resolved,
+  { options, origins, texts }: Resolved<'json' | 'proxy' | 'quiet'>,
   io: Io,
 ): ScheduledCommand {
   const flags = flagsOf(verb);
@@ -99,7 +102,7 @@ function scheduledCommand(
 function scheduleText(
   command: ScheduledCommand,
   { verb, operand, values }: Invocation,
-  options: Options,
+  options: Options<'at' | 'every' | 'kind'>,
 ): string {
   const { atMinutes, every, kind } = options;
   const when = {

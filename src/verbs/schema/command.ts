@@ -1,9 +1,9 @@
 /** The command object of `schema`: flags, help and what it does. */
 import { MARKETS } from '../../exchange/names.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const schemaVerb = {
+export const schemaVerb = verbCommand({
   name: 'schema',
   operand: '[dataset]',
   doc: 'print the columns of a dataset; with types, units and meaning, and the quirks of its files',
@@ -22,4 +22,4 @@ export const schemaVerb = {
     },
   },
   act: async (command) => (await import('./schema.js')).schema(command),
-} as const satisfies VerbCommand;
+});

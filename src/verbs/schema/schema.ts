@@ -15,7 +15,8 @@ import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
 
 /** The operand is the name of a dataset. Rejects with usage errors. */
-export async function schema({ exchange, resolved, io, operand }: Command): Promise<ExitCode> {
+export async function schema(command: Command<'market' | 'json'>): Promise<ExitCode> {
+  const { exchange, resolved, io, operand } = command;
   const { market, spec } = choose(exchange, operand, resolved);
   const description = describeDataset(exchange, market, spec);
   await writeData(io, resolved.options.json ? [description] : textOf(description, widthOf(io.stdout)));
@@ -26,7 +27,7 @@ export async function schema({ exchange, resolved, io, operand }: Command): Prom
  * The dataset in the given market; if no market is given, in the default market or else in the first market that has it. Throws a usage
  * error, which names a market with the dataset if there is one.
  */
-function choose(exchange: ExchangeSpec, word: string | undefined, { options, origins }: Resolved) {
+function choose(exchange: ExchangeSpec, word: string | undefined, { options, origins }: Resolved<'market'>) {
   const market = oneMarket(exchange, options, 'schema');
   const hint = 'cryptodl list datasets shows all';
   if (word === undefined) throw usage('schema needs a dataset', hint);

@@ -1,8 +1,8 @@
 /** The command object of `serve`: flags, help and what it does. */
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { verbCommand } from '../../run/verb/verb.js';
 
-export const serveVerb = {
+export const serveVerb = verbCommand({
   name: 'serve',
   operand: '<directory>',
   doc: 'serve a folder of downloaded zips inside your organisation; uses HTTP and the protocol of the archive',
@@ -16,4 +16,4 @@ export const serveVerb = {
   flags: ['host', 'port', 'config', 'print-options'],
   actOffline: async ({ operand = '', resolved, io }) =>
     (await import('./serve.js')).serve(operand, resolved.options, io),
-} as const satisfies VerbCommand;
+});

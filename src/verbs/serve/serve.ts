@@ -26,7 +26,7 @@ import type { StoredObject } from './object-store.js';
 import { pipeline } from 'node:stream/promises';
 
 /** Resolves with 130 or 143 after a signal. Throws usage errors for a wrong folder, host or port. */
-export async function serve(directory: string, options: Options, io: Io): Promise<ExitCode> {
+export async function serve(directory: string, options: Options<'host' | 'port'>, io: Io): Promise<ExitCode> {
   if (!existsSync(join(directory, TOP_FOLDER)))
     throw usage(`${directory} has no folder ${TOP_FOLDER} with the zips of the archive`, SERVED);
   const server = await serveArchive({ directory, host: options.host, port: options.port });

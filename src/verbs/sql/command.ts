@@ -1,15 +1,14 @@
 /** The command object of `sql`: flags, help and what it does. */
 import {
-  BUCKET_FLAGS,
   IN_SYSTEM_FOLDER,
   OF_HELD_SERIES,
-  RANGE_FLAGS,
-  SERIES_FLAGS,
+  READER_FLAGS,
+  SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { readerCommand } from '../../run/verb/verb.js';
 
-export const sqlVerb = {
+export const sqlVerb = readerCommand({
   name: 'sql',
   operand: '[query]',
   doc: 'query the lake in SQL; a query is one SELECT over views like um_klines, given as text, as @FILE, or as - for stdin',
@@ -20,19 +19,9 @@ export const sqlVerb = {
     'cryptodl sql --views > views.sql',
   ],
   aka: ['query'],
-  flags: [...SERIES_FLAGS, ...RANGE_FLAGS, 'views', 'out'],
-  moreFlags: [
-    ...BUCKET_FLAGS,
-    'skip-unknown',
-    'csv',
-    'temp-dir',
-    'state-dir',
-    'json',
-    'quiet',
-    'config',
-    'print-options',
-  ],
+  flags: [...SELECT_FLAGS, 'views', 'out'],
+  moreFlags: [...READER_FLAGS, 'skip-unknown', 'csv', 'json'],
   meanings: { ...OF_HELD_SERIES, ...IN_SYSTEM_FOLDER },
   isReader: true,
   act: async (command) => (await import('./sql.js')).sql(command),
-} as const satisfies VerbCommand;
+});

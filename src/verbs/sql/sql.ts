@@ -12,9 +12,12 @@ import { printLines } from '../../text/printable.js';
 import { readText } from '../../text/read-text.js';
 import { printRows, printTable } from '../../run/verb/print-table.js';
 import { lakeViews, queryLake } from '../../run/verb/query-lake.js';
+import type { QueryFlag } from '../../plan/options/verb-request.js';
 
 /** The operand is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
-export async function sql(run: Command): Promise<ExitCode> {
+type SqlCommand = Command<QueryFlag | 'csv' | 'json' | 'quiet' | 'views'>;
+
+export async function sql(run: SqlCommand): Promise<ExitCode> {
   const { io, resolved, operand } = run;
   const { options } = resolved;
   if (options.csv && options.json) throw usage('--csv and --json cannot be used together', 'keep one');
@@ -35,7 +38,7 @@ export async function sql(run: Command): Promise<ExitCode> {
   });
 }
 
-async function printViews(run: Command): Promise<ExitCode> {
+async function printViews(run: SqlCommand): Promise<ExitCode> {
   if (run.operand !== undefined)
     throw usage('--views prints all views and takes no query', 'leave the query out');
   const request = requestOf(run, new AbortController().signal);

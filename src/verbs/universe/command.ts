@@ -1,5 +1,5 @@
 /** The command object of `universe`: flags, help and what it does. */
-import { BUCKET_FLAGS, IN_SYSTEM_FOLDER } from '../../plan/options/flag-sets.js';
+import { IN_SYSTEM_FOLDER, RANKING_FLAGS, READER_FLAGS } from '../../plan/options/flag-sets.js';
 import {
   CALENDAR_PERIODS,
   MEASURES,
@@ -9,9 +9,9 @@ import {
   rankedMarket,
 } from '../../plan/options/periods.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { readerCommand } from '../../run/verb/verb.js';
 
-export const universeVerb = {
+export const universeVerb = readerCommand({
   name: 'universe',
   doc: 'print the most traded symbols of each period; it ranks them by the klines of the lake, and a period has only what was known before it began',
   exits: { ...BASE_EXITS, 2: 'usage; for example a lake without klines' },
@@ -21,34 +21,8 @@ export const universeVerb = {
     'cryptodl universe --top 9 --from 2023-01 --as freqtrade --target lists',
   ],
   aka: ['constituents', 'members', 'pairlist', 'pairlists'],
-  flags: [
-    'symbols',
-    'market',
-    'quote',
-    'from',
-    'to',
-    'target',
-    'top',
-    'contract',
-    'by',
-    'window',
-    'min-age',
-    'as',
-    'out',
-    'force',
-    'every',
-    'json',
-  ],
-  moreFlags: [
-    ...BUCKET_FLAGS,
-    'skip-unknown',
-    'now',
-    'temp-dir',
-    'state-dir',
-    'quiet',
-    'config',
-    'print-options',
-  ],
+  flags: RANKING_FLAGS,
+  moreFlags: [...READER_FLAGS, 'skip-unknown', 'now'],
   meanings: {
     ...IN_SYSTEM_FOLDER,
     market: { doc: 'spot, um or cm; one market', parse: rankedMarket, choices: RANKED_MARKETS },
@@ -75,4 +49,4 @@ export const universeVerb = {
   isReader: true,
   lakePart: 'klines of the markets',
   act: async (command) => (await import('./universe.js')).universe(command),
-} as const satisfies VerbCommand;
+});

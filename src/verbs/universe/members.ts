@@ -15,7 +15,8 @@ import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
 import { CryptodlError, usage } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import type { Market, Series } from '../../model/task.js';
-import type { VerbRequest } from '../../plan/options/verb-request.js';
+import type { RANKING_FLAGS } from '../../plan/options/flag-sets.js';
+import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { refuseInLake, selectGiven } from '../../plan/select/held-series.js';
 import { oneMarket } from '../../plan/select/select-datasets.js';
 import { pairOf } from '../../exchange/pairs.js';
@@ -161,10 +162,17 @@ SEMI JOIN used USING (day) ANTI JOIN daily USING (symbol, day) ORDER BY symbol`)
   return texts;
 }
 
+export type UniverseFlag = HeldFlag | (typeof RANKING_FLAGS)[number] | 'now' | 'quiet' | 'temp-dir';
+
 export const DATASET = 'klines';
 
 /** Everything that is known before the lake is read. Throws usage errors, also for a market without klines or a column that is not comparable. */
-export async function check({ resolved: { options }, exchange, clock, surroundings: { home } }: VerbRequest) {
+export async function check({
+  resolved: { options },
+  exchange,
+  clock,
+  surroundings: { home },
+}: VerbRequest<UniverseFlag>) {
   const { as, by, every, from, minAgeMs = 0, nowMs, to, top, windowMs } = options;
   const market = oneMarket(exchange, options, 'universe');
   const spec = findDataset(exchange, market, DATASET);
@@ -219,7 +227,7 @@ export function isUsable({ market, dataset, interval = '' }: Series, of: Pick<Ra
 /** The symbols that --symbols, --quote and --contract select. Throws usage errors for names that the lake does not have, and if none is left. */
 export async function selectedSymbols(
   usable: readonly Series[],
-  request: VerbRequest,
+  request: VerbRequest<HeldFlag | 'contract'>,
 ): Promise<ReadonlySet<string>> {
   const { resolved, exchange } = request;
   const { contract } = resolved.options;

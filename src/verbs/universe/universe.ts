@@ -33,16 +33,16 @@ import {
   readHeldSymbols,
   selectedSymbols,
 } from './members.js';
-import type { Checked, Ranking } from './members.js';
+import type { Checked, Ranking, UniverseFlag } from './members.js';
 
-export async function universe(command: Command): Promise<ExitCode> {
-  return withSignals(command, async (request) => rankAndPrint(command, request, await check(request)));
+export async function universe(command: Command<UniverseFlag>): Promise<ExitCode> {
+  return withSignals(command, async (request) => rankAndPrint(command.io, request, await check(request)));
 }
 
 /** Sums that exceed the memory limit go to the temporary folder. */
 const MOST_MEMORY = 2e9;
 
-async function rankAndPrint({ io }: Command, request: VerbRequest, checked: Checked): Promise<ExitCode> {
+async function rankAndPrint(io: Io, request: VerbRequest<UniverseFlag>, checked: Checked): Promise<ExitCode> {
   const { exchange, observer } = request;
   const { market, options, spec } = checked;
   const { root, held } = await readVerbLake(request);

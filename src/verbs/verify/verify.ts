@@ -9,14 +9,16 @@ import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { absolutePath, printLines, shellWord, shownPath, tabbed } from '../../text/printable.js';
 import type { LakeFinding } from '../../run/verify/lake-finding.js';
 import { verifyLake } from '../../run/verify/verify-lake.js';
-import type { Progress, VerifySummary } from '../../run/verify/verify-lake.js';
+import type { Progress, VerifyFlag, VerifySummary } from '../../run/verify/verify-lake.js';
+
+type Flag = VerifyFlag | 'json' | 'quiet';
 
 /** Resolves with 0 for a sound or fixed lake, 4 if findings remain, 1 for unreadable files, 6 while a run writes. */
-export async function verify(run: LookUp): Promise<ExitCode> {
+export async function verify(run: LookUp<Flag>): Promise<ExitCode> {
   return withSignals(run, (request) => withLog(request, run.io, (logged) => verifyAndPrint(run, logged)));
 }
 
-async function verifyAndPrint({ io, resolved }: LookUp, request: VerbRequest): Promise<ExitCode> {
+async function verifyAndPrint({ io, resolved }: LookUp<Flag>, request: VerbRequest<Flag>): Promise<ExitCode> {
   const { options } = resolved;
   const printProgress = progressPrinter(options, io);
   const findings = verifyLake(request, (progress) => {

@@ -5,13 +5,12 @@ import {
   DOWNLOAD_FLAGS,
   FORM_FLAGS,
   OBJECT_FLAGS,
-  RANGE_FLAGS,
-  SERIES_FLAGS,
+  SAVE_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import type { VerbCommand } from '../../run/verb/verb.js';
+import { runCommand } from '../../run/verb/verb.js';
 
-export const visionVerb = {
+export const visionVerb = runCommand({
   name: 'vision',
   doc: 'download from the Binance Vision archive into the lake',
   exits: RUN_EXITS,
@@ -21,25 +20,7 @@ export const visionVerb = {
     'cryptodl vision --dataset metrics -s @universe.txt --months 6 -f csv',
   ],
   aka: ['download', 'fetch', 'get', 'sync', 'klines', 'ohlcv', 'copy', 'download-data', 'fetch-ohlcv'],
-  flags: [
-    ...SERIES_FLAGS,
-    ...RANGE_FLAGS,
-    'shard',
-    'fill',
-    'out',
-    'format',
-    'partition',
-    'force',
-    'dry-run',
-    'max-bytes',
-    'concurrency',
-    'retries',
-    'bwlimit',
-    'json',
-    'quiet',
-    'log-level',
-    'config',
-  ],
+  flags: [...SAVE_FLAGS, 'fill', 'partition', 'max-bytes', 'retries', 'bwlimit'],
   moreFlags: [
     ...DOWNLOAD_FLAGS,
     ...OBJECT_FLAGS,
@@ -51,4 +32,4 @@ export const visionVerb = {
   ],
   meanings: ARCHIVED,
   act: async (command) => (await import('../../run/download.js')).download({ ...command, verb: 'vision' }),
-} as const satisfies VerbCommand;
+});

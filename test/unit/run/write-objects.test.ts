@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Outcomes } from '../../../src/run/partitions/write-objects.js';
-import type { Session } from '../../../src/run/session/session.js';
+import type { RunSession } from '../../../src/run/session/session.js';
 import { lakePaths } from '../../../src/lake/layout.js';
 import { Counters } from '../../../src/model/counters.js';
 import type { PartitionPlan } from '../../../src/model/task.js';
@@ -33,7 +33,7 @@ async function write(objects: readonly ReceivedObject[]): Promise<void> {
     options: { verify: 'none' },
     tell: () => Promise.resolve(),
   };
-  const outcomes = new Outcomes(session as unknown as Session, undefined as unknown as FailureReport);
+  const outcomes = new Outcomes(session as unknown as RunSession, undefined as unknown as FailureReport);
   const writer = { write: () => Promise.resolve(result) } as unknown as PartitionWriter;
   await outcomes.write(writer, { series: {} } as PartitionPlan, objects, new Map());
 }
