@@ -13,8 +13,6 @@ const GIVE_UP_AFTER_MS = 3000;
 /** A claim exists for a few seconds at most; an unreadable one of this age was left by a crash. */
 const TORN_AFTER_MS = 10_000;
 
-type WaitClock = Pick<Clock, 'monotonic' | 'sleep'>;
-
 interface Rival {
   readonly nonce: string;
   readonly path: string;
@@ -30,7 +28,7 @@ interface Rival {
  */
 export async function withClaim<T>(
   directory: string,
-  { me, clock }: { readonly me: LockHolder; readonly clock: WaitClock },
+  { me, clock }: { readonly me: LockHolder; readonly clock: Pick<Clock, 'monotonic' | 'sleep'> },
   work: (claimPath: string, nowMs: number) => Promise<T>,
 ): Promise<T> {
   const path = join(directory, `lock-${me.nonce}.claim`);
@@ -47,7 +45,12 @@ export async function withClaim<T>(
       rivals = await listRivals();
       if (!hasSmaller(rivals, me)) {
         await rename(resting, path);
-        rivals = await waitForLargerClaims(listRivals, me, { clock, giveUpAt });
+        rivals = await listRivals();
+        // Processes with larger nonces withdraw their claims.
+        while (rivals.length > 0 && !hasSmaller(rivals, me) && clock.monotonic() < giveUpAt) {
+          await clock.sleep(WAIT_MS);
+          rivals = await listRivals();
+        }
         if (rivals.length === 0) return await work(path, mtimeMs);
         await rename(path, resting);
       }
@@ -70,20 +73,6 @@ function contendedError(rivals: readonly Rival[]): CryptodlError {
   return new CryptodlError('locked', `other runs are acquiring the lock of this lake${where}`, {
     hint: `try again; a claim that still exists after ${LEASE_MS / 1000} s belongs to no run and can be removed`,
   });
-}
-
-/** Waits until claims with larger nonces are withdrawn. The claim of this process must be in place. Resolves with the remaining rivals. */
-async function waitForLargerClaims(
-  listRivals: () => Promise<Rival[]>,
-  me: LockHolder,
-  { clock, giveUpAt }: { readonly clock: WaitClock; readonly giveUpAt: number },
-): Promise<Rival[]> {
-  let rivals = await listRivals();
-  while (rivals.length > 0 && !hasSmaller(rivals, me) && clock.monotonic() < giveUpAt) {
-    await clock.sleep(WAIT_MS);
-    rivals = await listRivals();
-  }
-  return rivals;
 }
 
 function hasSmaller(rivals: readonly Rival[], me: LockHolder): boolean {

@@ -53,7 +53,9 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
     takenFrom = await withClaim(directory, { me, clock }, async (claim, nowMs) => {
       const file = await readHolderFile(path);
       if (file !== undefined && file.holder === undefined && socket === 'unknown')
-        throw unreadableError(path);
+        throw new CryptodlError('locked', `the lock file ${path} cannot be read`, {
+          hint: `if no other run writes to this lake, remove ${path}`,
+        });
       const now = (): Promise<number> => Promise.resolve(nowMs);
       const expired = file === undefined ? undefined : await expiredHolder(file, me, now);
       await rename(claim, path);
@@ -107,8 +109,14 @@ async function expiredHolder(
   const state = processState(holder, me);
   if (state === 'here') throw heldHereError(holder);
   if (state === 'gone') return undefined;
-  if (!isExpired(file, await nowMs())) throw heldElsewhereError(holder);
-  return holder;
+  if (isExpired(file, await nowMs())) return holder;
+  throw new CryptodlError(
+    'locked',
+    `a run on another host or in another container holds the lock of this lake: ${holderText(holder)}`,
+    {
+      hint: `wait for it to end (--wait-lock); if it was killed, its lock expires ${LEASE_MS / 1000} s after its last heartbeat`,
+    },
+  );
 }
 
 /** A holder binds its socket before it writes the file, so the file may not name it yet. */
@@ -132,22 +140,6 @@ async function releaseSocket(socket: SocketLock): Promise<void> {
 function heldHereError(holder: LockHolder): CryptodlError {
   return new CryptodlError('locked', `another run is writing to this lake: ${holderText(holder)}`, {
     hint: 'wait for it to end, or stop it, or write to another --out',
-  });
-}
-
-function heldElsewhereError(holder: LockHolder): CryptodlError {
-  return new CryptodlError(
-    'locked',
-    `a run on another host or in another container holds the lock of this lake: ${holderText(holder)}`,
-    {
-      hint: `wait for it to end (--wait-lock); if it was killed, its lock expires ${LEASE_MS / 1000} s after its last heartbeat`,
-    },
-  );
-}
-
-function unreadableError(path: string): CryptodlError {
-  return new CryptodlError('locked', `the lock file ${path} cannot be read`, {
-    hint: `if no other run writes to this lake, remove ${path}`,
   });
 }
 

@@ -14,6 +14,7 @@ const ABSENCES_PER_LINE = 16;
 
 interface Known {
   readonly manifest: Promise<Manifest>;
+  /** Undefined for a lake that is in no bucket. */
   readonly timesChanged: number | undefined;
   /** Its memory, in lines; 0 until it is read. */
   lines: number;
@@ -36,8 +37,9 @@ export class Manifests {
 
   /** The manifest of a series; `append` changes the returned object. Rejects like `readManifest`. */
   of(seriesFolder: string): Promise<Manifest> {
-    if (this.#known.get(seriesFolder)?.timesChanged !== timesChanged(seriesFolder)) this.#evict(seriesFolder);
-    const known = this.#known.get(seriesFolder) ?? this.#read(seriesFolder);
+    const timesChanged = backingOf(seriesFolder)?.timesChanged(seriesFolder);
+    if (this.#known.get(seriesFolder)?.timesChanged !== timesChanged) this.#evict(seriesFolder);
+    const known = this.#known.get(seriesFolder) ?? this.#read(seriesFolder, timesChanged);
     this.#known.delete(seriesFolder);
     this.#known.set(seriesFolder, known);
     return known.manifest;
@@ -63,9 +65,9 @@ export class Manifests {
     this.#updateSize(seriesFolder, known, manifest);
   }
 
-  #read(seriesFolder: string): Known {
+  #read(seriesFolder: string, timesChanged: number | undefined): Known {
     const manifest = readManifest(seriesFolder, this.archive);
-    const known: Known = { manifest, timesChanged: timesChanged(seriesFolder), lines: 0 };
+    const known: Known = { manifest, timesChanged, lines: 0 };
     manifest.then(
       (read) => {
         this.#updateSize(seriesFolder, known, read);
@@ -93,11 +95,6 @@ export class Manifests {
     this.#lines -= this.#known.get(seriesFolder)?.lines ?? 0;
     this.#known.delete(seriesFolder);
   }
-}
-
-/** Undefined for a lake that is in no bucket. */
-function timesChanged(seriesFolder: string): number | undefined {
-  return backingOf(seriesFolder)?.timesChanged(seriesFolder);
 }
 
 function sizeOf({ parquet, csv, zip, absences }: Manifest): number {

@@ -104,7 +104,7 @@ const LINES: Readonly<Record<string, number>> = {
   main: 100,
   model: 2000,
   plan: 2550,
-  'plan/options': 2300,
+  'plan/options': 2400,
   'plan/select': 1700,
   process: 100,
   run: 900,

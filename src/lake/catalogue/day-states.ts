@@ -328,16 +328,12 @@ function quietDays(held: readonly HeldSpan[]): Spans {
 function gapsOf({ within, missing, cuts, quiet }: JudgedObjects, part: Part): Gap[] {
   const { from, to, heldDays, known, halts, bars, rowSeconds: seconds = DAY_SECONDS } = part;
   const gaps: Gap[] = [];
-  const add: Add = ([start, end], state, { reason, evidence, isRestAsked }) => {
+  const add: Add = ([start, end], state, of) => {
     // No gap: a time shorter than half of that between two rows (minus a second for rounding), or in which no bar of several days opens.
     if (end - start < Math.max(1, seconds / 2 - 1)) return;
-    if (isMissing(reason) && !bars.opensIn(Math.ceil(start / DAY_SECONDS), end / DAY_SECONDS)) return;
+    if (isMissing(of.reason) && !bars.opensIn(Math.ceil(start / DAY_SECONDS), end / DAY_SECONDS)) return;
     const amount = Math.max(1, Math.round((end - start) / seconds));
-    const proof = {
-      ...(evidence === undefined ? {} : { evidence }),
-      ...(isRestAsked === undefined ? {} : { isRestAsked }),
-    };
-    gaps.push({ from: start, to: end, state, reason, amount, isMissing: isMissing(reason), ...proof });
+    gaps.push({ ...of, from: start, to: end, state, amount, isMissing: isMissing(of.reason) });
   };
   const addDays = (days: Spans, of: Parameters<Add>[2]): void => {
     let left = days;

@@ -163,7 +163,9 @@ export class Publisher {
       return false;
     }
     await inParallel(replacing, AT_ONCE, put);
-    if (gone.length > 0) await this.#removeAll(gone, isChanged ? undefined : manifest);
+    // A manifest that no put has compared with the bucket may name these files there.
+    if (gone.length > 0 && !isChanged) await this.#compare(manifest);
+    await inParallel(gone, AT_ONCE, (key) => this.#remove(key));
     return true;
   }
 
@@ -233,13 +235,6 @@ export class Publisher {
     } finally {
       await rm(staged, { force: true });
     }
-  }
-
-  /** `manifest`: the one that no put has compared with the bucket. */
-  async #removeAll(gone: readonly string[], manifest: string | undefined): Promise<void> {
-    // A manifest that another writer has put since may name these files.
-    if (manifest !== undefined) await this.#compare(manifest);
-    await inParallel(gone, AT_ONCE, (key) => this.#remove(key));
   }
 
   /** Removes the known version of a file. Not all servers have a condition for this, so the versions are compared first. */

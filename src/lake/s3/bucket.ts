@@ -172,16 +172,14 @@ export class LakeBucket {
    * for this.
    */
   async remove(key: string, etag?: string): Promise<void> {
+    const target = this.#target(key);
     const condition = etag === undefined || !this.hasConditions ? {} : { IfMatch: `"${etag}"` };
-    const status = await this.#remove(key, condition);
+    const remove = (params: typeof target): Promise<FetchResponse> =>
+      this.#answer((client, options) => client.deleteObject(params, options));
+    const { status } = await remove({ ...target, ...condition });
     if (status === 412) throw changedElsewhere(`${this.address}/${key}`, await this.head(key));
     // Some servers have conditions for puts only.
-    if (status === 501) await this.#remove(key, {});
-  }
-
-  async #remove(key: string, condition: { readonly IfMatch?: string }): Promise<number> {
-    const target = { ...this.#target(key), ...condition };
-    return (await this.#answer((client, options) => client.deleteObject(target, options))).status;
+    if (status === 501) await remove(target);
   }
 
   /**

@@ -201,6 +201,19 @@ describe('a mirror', () => {
     await expect(mirror.bringIn([lost])).rejects.toMatchObject(error);
   });
 
+  it('counts the lines of another writer as a change, so that the manifest is read again', async () => {
+    const { mirror, root, folder, server } = await open();
+    const read = (): string => readFileSync(join(root, MANIFEST), 'utf8');
+    await mirror.changeManifest(folder, async () => {
+      server.store(`data/${MANIFEST}`, 'line 1\ntheirs\n');
+      write(join(root, MANIFEST), 'line 1\nours\n');
+      return nothing();
+    });
+    expect(mirror.timesChanged(folder)).toBe(0);
+    await mirror.published(folder);
+    expect([mirror.timesChanged(folder), read()]).toEqual([1, 'line 1\ntheirs\nours\n']);
+  });
+
   it('forgets an object that another writer has removed', async () => {
     const reader = await open(true);
     reader.server.objects.delete(`data/${FILE}`);
