@@ -5,7 +5,7 @@ import type { RowFacts } from '../model/outcome.js';
 import type { Series, Settings } from '../model/task.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import type { ReceivedObject } from './csv-input.js';
-import type { DuckDbSession } from './duckdb.js';
+import type { DuckDb } from './duckdb.js';
 
 /** The key-value metadata in the footer of a Parquet file. */
 export interface FileMetadata {
@@ -30,7 +30,7 @@ interface ExistingRows {
 }
 
 export interface Conversion {
-  readonly session: DuckDbSession;
+  readonly duckdb: DuckDb;
   readonly spec: DatasetSpec;
   readonly settings: Settings;
   readonly series: Series;

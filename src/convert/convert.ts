@@ -166,7 +166,7 @@ async function findIrregular(
   const times = new Map(ordinals.map((ordinal) => [ordinal, new Array<number>()]));
   const hours = new Map(ordinals.map((ordinal) => [ordinal, new Array<number>()]));
   // In batches, because a month of seconds has millions of rows.
-  const found = await conversion.session.select(timesQuery(conversion, ordinals, isOrdered));
+  const found = await conversion.duckdb.select(timesQuery(conversion, ordinals, isOrdered));
   for await (const rows of found?.batches ?? [])
     for (const [ordinal, us, sinceLast] of rows) {
       times.get(Number(ordinal))?.push(Number(us));
@@ -188,9 +188,9 @@ function addPlaces(gaps: TimeFacts['gaps'], places: TimeFacts['gaps']): TimeFact
 /** Creates the relation `kept`. If objects are replaced and the number of its rows differs from the manifest, rejects with `partition-incomplete`. */
 async function viewKept(conversion: Conversion, ordinals: readonly number[]): Promise<void> {
   const { file = '', kept = [], replaced = [] } = conversion.existing ?? {};
-  await conversion.session.run(createKept(conversion, ordinals));
+  await conversion.duckdb.run(createKept(conversion, ordinals));
   if (replaced.length === 0) return;
-  const [counted] = await conversion.session.rows('SELECT count(*) AS rows FROM kept');
+  const [counted] = await conversion.duckdb.rows('SELECT count(*) AS rows FROM kept');
   const expected = kept.reduce((sum, line) => sum + (line.rows ?? 0), 0);
   if (Number(counted?.['rows']) === expected) return;
   throw new CryptodlError(
@@ -243,21 +243,21 @@ function areOrdered(inputs: readonly LoadedInput[]): boolean {
 
 /** Rows that are in order are written as they are, and not counted. */
 async function writeTarget(conversion: Conversion, { inputs, staged }: ReadObjects): Promise<Counts> {
-  const { session, settings, targetPath, existing: { kept = [] } = {} } = conversion;
+  const { duckdb, settings, targetPath, existing: { kept = [] } = {} } = conversion;
   const metadata = conversion.metadata(inputs.map(({ received }) => received));
   if (kept.length === 0 && areOrdered(inputs)) {
     if (staged !== undefined && settings.format === 'parquet') await rename(staged, targetPath);
-    else await session.run(copyTo(conversion, 'rows', metadata));
+    else await duckdb.run(copyTo(conversion, 'rows', metadata));
     return {};
   }
   if (staged !== undefined || keptIsLarge(kept))
     return sortThrough(`${conversion.csvPath}.sorted`, conversion, metadata);
   // Usually days are added to a file, and there are no duplicates: this way takes two thirds of the time.
   if (!settings.asPublished) {
-    const [counted] = await session.rows(keysQuery(conversion));
+    const [counted] = await duckdb.rows(keysQuery(conversion));
     const rows = Number(counted?.['rows']);
     if (Number(counted?.['keys']) === rows) {
-      await session.run(copyByKey(conversion, metadata));
+      await duckdb.run(copyByKey(conversion, metadata));
       return { rows };
     }
   }
@@ -271,18 +271,18 @@ async function sortThrough(
   metadata: FileMetadata,
 ): Promise<Counts> {
   const {
-    session,
+    duckdb,
     spec: { hasKey },
     settings: { asPublished },
   } = conversion;
   try {
-    await session.run(sortRows(conversion, path));
-    const counts = await session.rows(sortedCounts(conversion, path));
+    await duckdb.run(sortRows(conversion, path));
+    const counts = await duckdb.rows(sortedCounts(conversion, path));
     const sum = (name: string): number => counts.reduce((total, row) => total + Number(row[name]), 0);
     const isDisputed = !asPublished && sum('disputed') > 0;
     const isSought = hasKey && (isDisputed || asPublished);
-    const conflicts = isSought ? await session.rows(conflictsQuery(conversion, path)) : [];
-    await session.run(copySorted(conversion, path, { isDisputed, metadata }));
+    const conflicts = isSought ? await duckdb.rows(conflictsQuery(conversion, path)) : [];
+    await duckdb.run(copySorted(conversion, path, { isDisputed, metadata }));
     return {
       ofObject: byOrdinal(counts, 'rows'),
       conflicts: byOrdinal(conflicts, 'conflicts'),

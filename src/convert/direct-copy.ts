@@ -96,7 +96,7 @@ async function copy(
   const metadata = conversion.metadata(inputs.map(({ received }) => received));
   if (csv === undefined) return false;
   try {
-    const [copied] = await conversion.session.rows(
+    const [copied] = await conversion.duckdb.rows(
       copyPublished(conversion, csv, {
         key,
         isOrdered,

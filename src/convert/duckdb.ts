@@ -19,11 +19,11 @@ export interface EngineOptions {
   /** By default one per core; fewer if the limit of open files is low. */
   readonly threads?: number;
   /**
-   * The `memory_limit` of DuckDB in bytes; 300 MB by default, and at most half of the memory of the machine. Small and large sessions have one each.
+   * The `memory_limit` of DuckDB in bytes; 300 MB by default, and at most half of the memory of the machine. Small and large connections have one each.
    * DuckDB can use more, because the limit is for its buffer manager only.
    */
   readonly memoryBytes?: number;
-  /** A folder for data that exceeds the memory limit. The engine makes it with its first session, and the caller removes it. */
+  /** A folder for data that exceeds the memory limit. The engine makes it with its first connection, and the caller removes it. */
   readonly tempFolder: string;
   /** Interrupts the engine when it aborts. */
   readonly signal?: AbortSignal;
@@ -31,7 +31,7 @@ export interface EngineOptions {
 
 export type Row = Readonly<Record<string, unknown>>;
 
-export interface DuckDbSession {
+export interface DuckDb {
   run(sql: string): Promise<void>;
   /** All rows with JSON values: integers of 64 or more bits, decimals and times are text. */
   rows(sql: string): Promise<Row[]>;
@@ -42,18 +42,18 @@ export interface DuckDbSession {
 
 export interface Engine {
   /**
-   * `small`: each statement runs on one thread, which saves the cost of distributing it; several sessions use several cores. `large`, the
-   * default: each statement uses up to `threads` threads, and at most `threads` sessions exist; further callers wait. A caller must close
-   * its large session before it asks for another, or callers may wait for each other without end.
+   * `small`: each statement runs on one thread, which saves the cost of distributing it; several connections use several cores. `large`, the
+   * default: each statement uses up to `threads` threads, and at most `threads` connections exist; further callers wait. A caller must close
+   * its large connection before it asks for another, or callers may wait for each other without end.
    */
-  session(work?: 'small' | 'large'): Promise<DuckDbSession>;
+  connect(work?: 'small' | 'large'): Promise<DuckDb>;
   /** Running and later statements reject with `interrupted`. */
   interrupt(): void;
   close(): void;
 }
 
 export interface VerbEngine extends Engine {
-  /** The engine's own folder in --temp-dir, also for other temporary files of the verb. It exists from the first session on. */
+  /** The engine's own folder in --temp-dir, also for other temporary files of the verb. It exists from the first connection on. */
   readonly folder: string;
   /** Interrupts running statements, and removes the folder. */
   end(): Promise<void>;
@@ -85,7 +85,7 @@ interface EngineUser {
   readonly signal: AbortSignal;
 }
 
-/** DuckDB starts with the first session. The caller must close the engine. */
+/** DuckDB starts with the first connection. The caller must close the engine. */
 export function createEngine(options: EngineOptions): Engine {
   let large: Promise<DuckDBInstance> | undefined;
   let small: Promise<DuckDBInstance> | undefined;
@@ -97,7 +97,7 @@ export function createEngine(options: EngineOptions): Engine {
     try {
       const connection = await (await instance).connect();
       open.add(connection);
-      return sessionOf(connection, stop.signal, () => {
+      return duckDbOf(connection, stop.signal, () => {
         open.delete(connection);
         onClose();
         connection.closeSync();
@@ -115,7 +115,7 @@ export function createEngine(options: EngineOptions): Engine {
   signal?.addEventListener('abort', interrupt, { once: true });
   return {
     interrupt,
-    session: async (work = 'large') => {
+    connect: async (work = 'large') => {
       stop.signal.throwIfAborted();
       if (work === 'small') return connectTo((small ??= start(1, options)), () => undefined);
       const leave = await enter(places, stop.signal);
@@ -178,8 +178,8 @@ async function start(threads: number, options: EngineOptions): Promise<DuckDBIns
   });
 }
 
-/** An interrupt of a connection ends only the statement that runs then, so a session refuses later statements itself. */
-function sessionOf(connection: DuckDBConnection, stop: AbortSignal, close: () => void): DuckDbSession {
+/** An interrupt ends only the statement that runs then, so the connection refuses later statements itself. */
+function duckDbOf(connection: DuckDBConnection, stop: AbortSignal, close: () => void): DuckDb {
   return {
     run: async (sql) => {
       stop.throwIfAborted();

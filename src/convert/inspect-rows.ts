@@ -14,7 +14,7 @@ import {
   sortExpression,
   writtenColumns,
 } from './columns.js';
-import type { DuckDbSession, Row } from './duckdb.js';
+import type { DuckDb, Row } from './duckdb.js';
 import { readFooter } from './parquet-footer.js';
 import { quoteName, quoteText } from './sql.js';
 import { names, readStoredRows } from './statements.js';
@@ -29,7 +29,7 @@ export interface InspectedFile {
 }
 
 /** The problems as texts; empty when there are none. Rejects with typed errors, which do not concern the rows. */
-export async function inspectRows(session: DuckDbSession, file: InspectedFile): Promise<string[]> {
+export async function inspectRows(duckdb: DuckDb, file: InspectedFile): Promise<string[]> {
   const isCsv = file.settings.format === 'csv';
   const columns = isCsv
     ? new Set((await readHeader(file.path)).split(','))
@@ -41,7 +41,7 @@ export async function inspectRows(session: DuckDbSession, file: InspectedFile): 
   const present = { ...file.spec, columns: file.spec.columns.filter((column) => !lacking.includes(column)) };
   let row: Row | undefined;
   try {
-    [row] = await session.rows(query({ ...file, spec: present }));
+    [row] = await duckdb.rows(query({ ...file, spec: present }));
   } catch (error) {
     if (error instanceof CryptodlError) throw error;
     return [`its rows cannot be read: ${(error as Error).message.split('\n')[0] ?? ''}`];

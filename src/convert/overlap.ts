@@ -21,7 +21,7 @@ export async function compareOverlap(
 ): Promise<Overlap> {
   const isRestHeld = replaced.some(isFromRest);
   const counts = async (shiftMs: number): Promise<Overlap> => {
-    const [row] = await conversion.session.rows(overlapQuery(conversion, replaced, shiftMs));
+    const [row] = await conversion.duckdb.rows(overlapQuery(conversion, replaced, shiftMs));
     if (row === undefined) throw new CryptodlError('bug', 'a comparison has no result');
     const { compared, differing, onlyheld, onlynew } = row;
     const [onlyRest, onlyArchive] = isRestHeld ? [onlyheld, onlynew] : [onlynew, onlyheld];
@@ -59,7 +59,7 @@ export async function countChangedRows(
   const id = idColumnOf(spec);
   const key = id === undefined ? identityOf(spec, instantExpression(spec)) : quoteName(id);
   const held = `SELECT ${instantExpression(spec)} AS instant, ${key} AS key FROM ${readExisting(conversion)}`;
-  const [row] = await conversion.session.rows(
+  const [row] = await conversion.duckdb.rows(
     `SELECT count(*) FILTER (WHERE n.key IS NULL) AS lost, count(*) FILTER (WHERE h.key IS NULL) AS gained
      FROM (SELECT key FROM (${held}) WHERE ${isIn(spansOf(replaced))}) h
      FULL JOIN (SELECT ${key} AS key FROM rows) n ON h.key = n.key`,

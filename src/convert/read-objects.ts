@@ -58,7 +58,7 @@ async function readRows(
   const { inputs } = gathered;
   try {
     const staged = await loadRows(conversion, gathered, ordinals);
-    const stats = await conversion.session.rows(statsQuery(conversion));
+    const stats = await conversion.duckdb.rows(statsQuery(conversion));
     assertStats(stats, inputs);
     const loaded = inputs.map((input, index) => ({ ...input, row: stats[index] ?? {} }));
     return rejectOutsidePeriod(conversion, loaded) ? undefined : { inputs: loaded, staged };
@@ -229,13 +229,13 @@ async function loadRows(
   const [csv] = csvs;
   const received = inputs.map((input) => input.received);
   if (!isLarge(conversion, received) && csv !== undefined) {
-    await conversion.session.run(createRows(conversion, csv, origin));
+    await conversion.duckdb.run(createRows(conversion, csv, origin));
     return undefined;
   }
   const path = stagedPath(conversion);
   const metadata = conversion.metadata(received);
-  await conversion.session.run(stageRows(conversion, csvs, { path, metadata }));
-  await conversion.session.run(viewStaged(conversion, path, origin));
+  await conversion.duckdb.run(stageRows(conversion, csvs, { path, metadata }));
+  await conversion.duckdb.run(viewStaged(conversion, path, origin));
   return path;
 }
 

@@ -11,7 +11,7 @@ import type { Conversion } from './conversion.js';
  * The ids of the object of this row of `statsQuery`, and the times around missing ones. Rows are searched only where the first and the last id, the number of rows and their order
  * do not prove that no id is missing.
  */
-export async function sequenceOf({ session, spec }: Conversion, stats: Row) {
+export async function sequenceOf({ duckdb, spec }: Conversion, stats: Row) {
   const [first, last] = [Number(stats['first_id']), Number(stats['last_id'])];
   if (spec.sequence === undefined || !(first >= 0 && last <= Number.MAX_SAFE_INTEGER)) return { gaps: [] };
   const isOrdered = Number(stats['unordered']) === 0;
@@ -20,9 +20,9 @@ export async function sequenceOf({ session, spec }: Conversion, stats: Row) {
   const hasBreaks = range !== undefined && (!isOrdered || Number(stats['breaks']) > 0);
   const isWhole =
     isOrdered && last - first + 1 === Number(stats['rows']) && !(hasBreaks && isGapless === true);
-  const found = isWhole ? [] : await session.rows(missingIdsQuery(spec, ordinal, MAX_GAPS));
+  const found = isWhole ? [] : await duckdb.rows(missingIdsQuery(spec, ordinal, MAX_GAPS));
   const missing = Number(found[0]?.['total'] ?? 0);
-  const [ranges] = hasBreaks ? await session.rows(overlappingQuery(spec, ordinal)) : [];
+  const [ranges] = hasBreaks ? await duckdb.rows(overlappingQuery(spec, ordinal)) : [];
   const overlapping = Number(ranges?.['overlapping'] ?? 0);
   return {
     ids: {
@@ -88,7 +88,7 @@ export function silencesAmong(
  * The silences of the object of this row of `statsQuery`. Of rows with ids that leave out none, only those before the first row
  * and after the last one: ids prove more between them. `gaps`: ISO instants `[from, to)`. `silent`: the sides of an object with ids.
  */
-export async function silencesOf({ session, spec }: Conversion, { period, rest }: ArchiveObject, stats: Row) {
+export async function silencesOf({ duckdb, spec }: Conversion, { period, rest }: ArchiveObject, stats: Row) {
   const { rate } = spec;
   if (rate === undefined || rest?.open === true) return {};
   const [first, last] = [Number(stats['first_us']), Number(stats['last_us'])];
@@ -100,7 +100,7 @@ export async function silencesOf({ session, spec }: Conversion, { period, rest }
   const pause = Number(stats['pause'] ?? 0);
   if (Math.max(pause, lengthOf(edges.begin), lengthOf(edges.end)) < leastUs) return {};
   const isOrdered = Number(stats['unordered']) === 0;
-  const inner = await session.rows(
+  const inner = await duckdb.rows(
     pausesQuery(spec, Number(stats['ord']), { isOrdered, leastUs: leastUs / FACTOR }),
   );
   const pauses = inner.map(({ since, until }) => [Number(since), Number(until)] as const);

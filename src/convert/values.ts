@@ -55,9 +55,9 @@ const FEWEST_ROWS = 20;
 
 /** The suspicious rows of each object of the relation `rows`, by ordinal: their number, and the first one, for each kind. */
 export async function findSuspicious(
-  context: Context & Pick<Conversion, 'session'>,
+  context: Context & Pick<Conversion, 'duckdb'>,
 ): Promise<ReadonlyMap<number, Suspicious[]>> {
-  const { session } = context;
+  const { duckdb } = context;
   const rules = rulesOf(context);
   const found = new Map<number, Suspicious[]>();
   const add = (row: Row, kind: Suspicious['kind'], names: readonly string[]): void => {
@@ -66,9 +66,9 @@ export async function findSuspicious(
     const ordinal = Number(row['.ord']);
     found.set(ordinal, [...(found.get(ordinal) ?? []), { kind, rows: Number(row['.rows']), first }]);
   };
-  const counted = rules.length === 0 ? [] : await session.rows(countQuery(rules));
+  const counted = rules.length === 0 ? [] : await duckdb.rows(countQuery(rules));
   for (const count of counted) {
-    const [row = {}] = await session.rows(
+    const [row = {}] = await duckdb.rows(
       `SELECT *, ${instantExpression(context.spec)} AS ".instant" FROM rows WHERE ${NUMBER} = ${String(count['first'])}`,
     );
     const broken = rules.filter(({ kind, columns: [name = ''] }) => {
@@ -81,7 +81,7 @@ export async function findSuspicious(
   }
   const constant = context.spec.values?.constant ?? [];
   if (constant.length > 0)
-    for (const row of await session.rows(constantQuery(context, constant)))
+    for (const row of await duckdb.rows(constantQuery(context, constant)))
       add(row, 'constant', [...otherKeys(context.spec), ...constant]);
   return found;
 }

@@ -12,7 +12,7 @@ import { convert, convertInSteps } from '../../src/convert/convert.js';
 import type { ConversionResult } from '../../src/convert/conversion.js';
 import type { ReceivedObject } from '../../src/convert/csv-input.js';
 import { createEngine } from '../../src/convert/duckdb.js';
-import type { DuckDbSession, Engine } from '../../src/convert/duckdb.js';
+import type { DuckDb, Engine } from '../../src/convert/duckdb.js';
 
 export const SETTINGS: Settings = {
   format: 'parquet',
@@ -94,7 +94,7 @@ export class Converter {
     const settings = { ...SETTINGS, ...request.settings };
     const name = join(this.#folder, randomUUID());
     const file = `${name}.${settings.format}`;
-    const session = await this.#engine.session();
+    const duckdb = await this.#engine.connect();
     const { kept } = request;
     try {
       const way = request.inSteps === true ? convertInSteps : convert;
@@ -103,15 +103,15 @@ export class Converter {
         statements += 1;
         request.onStatement?.(sql);
       };
-      const counted: DuckDbSession = {
-        ...session,
+      const counted: DuckDb = {
+        ...duckdb,
         run: async (sql) => {
           before(sql);
-          await session.run(sql);
+          await duckdb.run(sql);
         },
         rows: async (sql) => {
           before(sql);
-          const rows = await session.rows(sql);
+          const rows = await duckdb.rows(sql);
           const { copiedRows } = request;
           return copiedRows === undefined || !sql.startsWith('COPY')
             ? rows
@@ -119,7 +119,7 @@ export class Converter {
         },
       };
       const result = await way({
-        session: counted,
+        duckdb: counted,
         failed: new Map(),
         spec: {
           ...specOf(request.series.market, request.series.dataset),
@@ -140,7 +140,7 @@ export class Converter {
       });
       return { ...result, file, statements };
     } finally {
-      session.close();
+      duckdb.close();
     }
   }
 

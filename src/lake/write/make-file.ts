@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { convert, keptIsLarge } from '../../convert/convert.js';
 import type { ConversionResult, FileMetadata } from '../../convert/conversion.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import type { DuckDbSession } from '../../convert/duckdb.js';
+import type { DuckDb } from '../../convert/duckdb.js';
 import { isLarge } from '../../convert/read-objects.js';
 import { readFooter } from '../../convert/parquet-footer.js';
 import { isFromRest } from '../../model/manifest-line.js';
@@ -35,7 +35,7 @@ export function splitIntoParts(plan: PartitionPlan, received: readonly ReceivedO
  * `out-of-memory`, and on disk errors and bugs.
  */
 export async function makeFile(
-  session: DuckDbSession,
+  duckdb: DuckDb,
   context: WriterContext,
   plan: PartitionPlan,
   part: Pick<Inputs, 'label' | 'received' | 'existing'>,
@@ -46,7 +46,7 @@ export async function makeFile(
   try {
     const inputs = { ...part, staged, csvPath };
     const subject = { plan, label: part.label };
-    const result = await context.timed('convert', subject, () => convertPart(session, context, plan, inputs));
+    const result = await context.timed('convert', subject, () => convertPart(duckdb, context, plan, inputs));
     const empty = { bytes: 0, sha256: '', newlines: 0 };
     const facts =
       result.rows === 0 ? empty : await context.timed('check', subject, () => readBack(plan, staged, result));
@@ -80,7 +80,7 @@ interface Inputs {
 }
 
 async function convertPart(
-  session: DuckDbSession,
+  duckdb: DuckDb,
   context: WriterContext,
   plan: PartitionPlan,
   inputs: Inputs,
@@ -99,7 +99,7 @@ async function convertPart(
   if (kept.length + replaced.length > 0) await bringIn(path);
   const isRead = [kept, compared, revised, days].some((lines) => lines.length > 0);
   return convert({
-    session,
+    duckdb,
     spec,
     settings: plan.settings,
     series: plan.series,

@@ -87,17 +87,17 @@ class PartitionWrite {
     return 'brokenRevisions' in done ? this.#writeOthers(done.brokenRevisions, done.shorter) : done;
   }
 
-  /** Writes the objects, or resolves with rejected ones and writes nothing. Its session of DuckDB is closed then: the others need one too. */
+  /** Writes the objects, or resolves with rejected ones and writes nothing. Its connection of DuckDB is closed then: the others need one too. */
   async #convertAndCommit(): Promise<WriteResult | RejectedRevisions> {
     const { context, plan, existing, received } = this;
     const stillHeld = this.#stillHeld();
     const unchanged = plan.rebuild === undefined ? { stillHeld } : {};
-    const session = await context.engine.session(sessionSize(received, existing));
+    const duckdb = await context.engine.connect(sessionSize(received, existing));
     const made: MadeFile[] = [];
     const failed = new Map<string, CryptodlError>();
     try {
       for (const part of splitIntoParts(plan, received)) {
-        const file = await makeFile(session, context, plan, { ...part, existing });
+        const file = await makeFile(duckdb, context, plan, { ...part, existing });
         for (const [key, error] of file.result.failed) failed.set(key, error);
         if (file.result.rows > 0) made.push(file);
       }
@@ -125,7 +125,7 @@ class PartitionWrite {
       if (known.code !== 'out-of-memory' && known.code !== 'partition-incomplete') throw error;
       return { ...emptyResult(new Map([...failAll(received, known).failed, ...failed])), ...unchanged };
     } finally {
-      session.close();
+      duckdb.close();
       await Promise.all(made.map(({ staged }) => rm(staged, { force: true })));
     }
   }

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { listText } from '../../model/units.js';
 import { verbEngine } from '../../convert/duckdb.js';
-import type { DuckDbSession, QueryResult } from '../../convert/duckdb.js';
+import type { DuckDb, QueryResult } from '../../convert/duckdb.js';
 import { quotePath, quoteText } from '../../convert/sql.js';
 import { bringIn } from '../../files/backing.js';
 import { CryptodlError, usage } from '../../model/errors.js';
@@ -34,16 +34,16 @@ export async function queryLake(
   shown?: ShownRows,
 ): Promise<LakeResult> {
   const engine = verbEngine('sql', request, Number.POSITIVE_INFINITY);
-  let session: DuckDbSession | undefined;
+  let duckdb: DuckDb | undefined;
   const close = async (): Promise<void> => {
     // The caller may have ended before the last row, so the query may still run.
     engine.interrupt();
-    session?.close();
+    duckdb?.close();
     await engine.end();
   };
   try {
-    session = await engine.session();
-    const names = await parseStatement(session, text);
+    duckdb = await engine.connect();
+    const names = await parseStatement(duckdb, text);
     const root = absolutePath(request.resolved.options.out, request.surroundings.home);
     const { series: held, range } = shown ?? (await shownBy(request));
     const named = held.filter((series) => names.has(tableName(series).toLowerCase()));
@@ -51,9 +51,9 @@ export async function queryLake(
     const tables = await tablesOf(root, request, { series: named.length > 0 ? named : held, range });
     const isEmpty = tables.length === 0;
     if (isEmpty && LISTS_OF_VIEWS.some((name) => names.has(name))) throw noViews(root, held.map(tableName));
-    for (const table of tables) await session.run(await viewOf(table, range));
-    await restrictAccess(session, root);
-    const answer = await runQuery(session, text, root).catch((error: unknown) => {
+    for (const table of tables) await duckdb.run(await viewOf(table, range));
+    await restrictAccess(duckdb, root);
+    const answer = await runQuery(duckdb, text, root).catch((error: unknown) => {
       const isUnknown = error instanceof Error && error.message.startsWith('Table with name ');
       throw isEmpty && isUnknown ? noViews(root, held.map(tableName)) : error;
     });
@@ -121,7 +121,7 @@ async function tablesOf(
 }
 
 /** Rejects, also while rows are read: with usage errors for faults of the query, and with errors of disk, memory or interruption. */
-async function runQuery(session: DuckDbSession, text: string, root: string): Promise<QueryResult> {
+async function runQuery(duckdb: DuckDb, text: string, root: string): Promise<QueryResult> {
   const explained = async function* ({ batches }: QueryResult) {
     try {
       yield* batches;
@@ -129,7 +129,7 @@ async function runQuery(session: DuckDbSession, text: string, root: string): Pro
       throw queryError(error, root);
     }
   };
-  const answer = await session.select(text).catch((error: unknown) => {
+  const answer = await duckdb.select(text).catch((error: unknown) => {
     throw queryError(error, root);
   });
   if (answer === undefined) throw notOneSelect();
@@ -137,7 +137,7 @@ async function runQuery(session: DuckDbSession, text: string, root: string): Pro
 }
 
 /** Forbids the network and files outside the lake, and locks these settings. */
-async function restrictAccess(session: DuckDbSession, root: string): Promise<void> {
+async function restrictAccess(duckdb: DuckDb, root: string): Promise<void> {
   for (const setting of [
     "TimeZone = 'UTC'",
     // DuckDB checks the pattern of a path, and then the path that it found.
@@ -145,7 +145,7 @@ async function restrictAccess(session: DuckDbSession, root: string): Promise<voi
     'enable_external_access = false',
     'lock_configuration = true',
   ])
-    await session.run(`SET ${setting}`);
+    await duckdb.run(`SET ${setting}`);
 }
 
 const READS =
@@ -165,9 +165,9 @@ const REFUSED_FUNCTIONS: ReadonlySet<string> = new Set([
  * The names of tables, views and CTEs in a query, in lower case; a name of DuckDB for SHOW TABLES and similar statements. Rejects with usage
  * errors for statements that are not read-only, and for syntax errors.
  */
-async function parseStatement(session: DuckDbSession, text: string): Promise<ReadonlySet<string>> {
+async function parseStatement(duckdb: DuckDb, text: string): Promise<ReadonlySet<string>> {
   if (text.includes('\0')) throw usage('the query holds a NUL character');
-  const [row] = await session.rows(`SELECT json_serialize_sql(CAST(${quoteText(text)} AS VARCHAR)) AS tree`);
+  const [row] = await duckdb.rows(`SELECT json_serialize_sql(CAST(${quoteText(text)} AS VARCHAR)) AS tree`);
   const tree = JSON.parse(String(row?.['tree'])) as Tree;
   const { error_type: type, error_message: message = '', position } = tree;
   if (type === 'parser') throw usage(message, restFrom(text, Number(position)));

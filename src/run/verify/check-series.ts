@@ -208,7 +208,7 @@ async function checkFile(
     const { settings } = committed;
     const spec = findDataset(exchange, series.market, series.dataset);
     if (engine === undefined || spec === undefined || settings.format === 'zip') return undefined;
-    const rows = await engine.session();
+    const rows = await engine.connect();
     try {
       const { interval } = series;
       const wrong = await inspectRows(rows, { path, spec, settings, interval, lines });

@@ -1,6 +1,6 @@
 /** Downloads the monthly and daily objects of each month into a spool folder, audits them and deletes them. */
 import { dayOf, dayPeriod, eachDay, monthOf, monthStart, monthText } from '../../model/calendar.js';
-import type { DuckDbSession, Engine, VerbEngine } from '../../convert/duckdb.js';
+import type { DuckDb, Engine, VerbEngine } from '../../convert/duckdb.js';
 import { toCryptodlError, usage } from '../../model/errors.js';
 import { AUDITED, compareRows, dayExpression, withRows } from './compare-rows.js';
 import type { AuditFinding, AuditedMonth, AuditedObjects } from './compare-rows.js';
@@ -126,16 +126,16 @@ const UNBROKEN_IDS: ReadonlySet<string> = new Set(['aggTrades']);
 
 /** Rejects with errors that do not concern the content of the objects (disk, memory, interruption, bugs). */
 async function compareMonth(engine: Engine, month: Month): Promise<Comparison> {
-  const session = await engine.session();
+  const duckdb = await engine.connect();
   try {
     const compare = ({ inputs }: ReadObjects): Promise<Comparison> => {
       const keys = inputs.map(({ received: { object } }) => [ordinalOf(object), object.key] as const);
-      return compareObjects(session, month, new Map(keys));
+      return compareObjects(duckdb, month, new Map(keys));
     };
-    const compared = await withRows(session, month, compare, ordinalOf);
+    const compared = await withRows(duckdb, month, compare, ordinalOf);
     return compared ?? { findings: [], rows: 0, rowsWithoutDay: 0 };
   } finally {
-    session.close();
+    duckdb.close();
   }
 }
 
@@ -145,17 +145,17 @@ function ordinalOf({ period }: ArchiveObject): number {
 
 /** The relation `rows` must hold the rows of all objects. `keys`: their keys by ordinal. */
 async function compareObjects(
-  session: DuckDbSession,
+  duckdb: DuckDb,
   { spec, days, holes }: Month,
   keys: ReadonlyMap<number, string>,
 ): Promise<Comparison> {
-  const ids = await missingIds(session, spec, keys);
+  const ids = await missingIds(duckdb, spec, keys);
   const key = keys.get(MONTHLY);
   if (key === undefined) return { findings: ids, rows: 0, rowsWithoutDay: 0 };
   const day = dayExpression(spec);
   const monthly = new Map<number, number>();
   let rows = 0;
-  for (const { is_month: isOfMonth, day: of, n } of await session.rows(
+  for (const { is_month: isOfMonth, day: of, n } of await duckdb.rows(
     `SELECT ${OF_MONTH} AS is_month, ${day} AS day, count(*) AS n FROM rows GROUP BY ALL ORDER BY ALL`,
   ))
     if (isOfMonth === true) monthly.set(Number(of), Number(n));
@@ -167,7 +167,7 @@ async function compareObjects(
   const ofMonth = `${all} AND NOT list_contains([${uncompared.join(', ')}], ${day})`;
   const isComparable = rows > 0 || holes.size > 0;
   const found = isComparable
-    ? await compareRows(session, { key, spec }, archivedColumns(spec), [
+    ? await compareRows(duckdb, { key, spec }, archivedColumns(spec), [
         { name: 'monthly', rows: ofMonth, all },
         { name: 'daily', rows: `rows WHERE NOT ${OF_MONTH}` },
       ])
@@ -181,12 +181,12 @@ async function compareObjects(
 
 /** Gaps in ids within an object, and from one day to the next. */
 async function missingIds(
-  session: DuckDbSession,
+  duckdb: DuckDb,
   spec: DatasetSpec,
   keys: ReadonlyMap<number, string>,
 ): Promise<AuditFinding[]> {
   if (!UNBROKEN_IDS.has(spec.name)) return [];
-  const rows = await session.rows(
+  const rows = await duckdb.rows(
     `SELECT ord, sum(next - id - 1) AS n, min(id) AS id, arg_min(next, id) AS next
      FROM (SELECT ord, id, lead(id) OVER w AS next, lead(ord) OVER w AS next_ord
            FROM (SELECT DISTINCT ${ORDINAL} AS ord, ${quoteName(spec.sort[0] ?? '')} AS id, ${OF_MONTH} AS is_month FROM rows)

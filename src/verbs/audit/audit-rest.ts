@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import type { Catalogue, HeldSeries } from '../../lake/catalogue/catalogue.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import type { DuckDbSession, VerbEngine } from '../../convert/duckdb.js';
+import type { DuckDb, VerbEngine } from '../../convert/duckdb.js';
 import { quoteName } from '../../convert/sql.js';
 import { RestDownloads } from '../../run/objects/download-rest.js';
 import type { RunSession } from '../../run/session/session.js';
@@ -120,16 +120,16 @@ async function* auditSeries(
     }
     const failed = new Map<string, CryptodlError>();
     let result: Pick<AuditedMonth, 'findings' | 'rows'> = NOTHING;
-    const duck = await engine.session();
+    const duckdb = await engine.connect();
     try {
       if (answer instanceof CryptodlError) throw answer;
-      result = await comparePeriod({ duck, catalogue, folder: engine.folder }, one, answer, failed);
+      result = await comparePeriod({ duckdb, catalogue, folder: engine.folder }, one, answer, failed);
     } catch (error) {
       const known = toCryptodlError(error);
       if (known.fatal && known.code !== 'disk') throw known;
       failed.set(restKey(series, one.period), known);
     } finally {
-      duck.close();
+      duckdb.close();
     }
     yield { ...NOTHING, ...result, series, month: periodText(one.period), failed };
   }
@@ -151,7 +151,7 @@ async function ask(downloads: RestDownloads, { held: { series }, period }: HeldP
 
 /** Rejects with `UnreadableFile` for a damaged file of the lake. */
 async function comparePeriod(
-  { duck, catalogue, folder }: { duck: DuckDbSession; catalogue: Catalogue; folder: string },
+  { duckdb, catalogue, folder }: { duckdb: DuckDb; catalogue: Catalogue; folder: string },
   { held, spec, period, days }: HeldPeriod,
   answer: ReceivedObject | 'none',
   failed: Map<string, CryptodlError>,
@@ -159,24 +159,24 @@ async function comparePeriod(
   const relation = await catalogue.relation([held], period);
   if (relation === undefined) return NOTHING;
   // Comparing a time with and without a zone depends on it.
-  await duck.run("SET TimeZone = 'UTC'");
+  await duckdb.run("SET TimeZone = 'UTC'");
   const columns = archivedColumns(spec).filter(({ nullable }) => !nullable);
   const values = columns.map(comparedValue).join(', ');
   const ofDays = `list_contains([${days.join(', ')}], ${dayExpression(spec)})`;
   const select = (rows: string): string => `SELECT * FROM (SELECT ${values} FROM ${rows}) WHERE ${ofDays}`;
-  await duck.run(`CREATE TEMP TABLE held AS ${select(`(${relation.sql})`)}`);
+  await duckdb.run(`CREATE TEMP TABLE held AS ${select(`(${relation.sql})`)}`);
   const compare = async (answered: string): Promise<Pick<AuditedMonth, 'findings' | 'rows'>> => {
-    await duck.run(`CREATE TEMP TABLE answered AS ${answered}`);
-    const findings = await compareRows(duck, { key: restKey(held.series, period), spec }, columns, [
+    await duckdb.run(`CREATE TEMP TABLE answered AS ${answered}`);
+    const findings = await compareRows(duckdb, { key: restKey(held.series, period), spec }, columns, [
       { name: 'lake', rows: 'held' },
       { name: 'rest', rows: 'answered' },
     ]);
-    const [counted] = await duck.rows('SELECT count(*) AS n FROM held');
+    const [counted] = await duckdb.rows('SELECT count(*) AS n FROM held');
     return { findings, rows: Number(counted?.['n']) };
   };
   if (answer === 'none') return compare('FROM held LIMIT 0');
   const objects = { spec, series: held.series, received: [answer], folder, failed };
-  return (await withRows(duck, objects, () => compare(select('rows')))) ?? NOTHING;
+  return (await withRows(duckdb, objects, () => compare(select('rows')))) ?? NOTHING;
 }
 
 const NOTHING = { findings: [], rows: 0, days: new Set<number>(), rowsWithoutDay: 0 };

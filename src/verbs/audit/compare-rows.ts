@@ -1,6 +1,6 @@
 /** Compares the rows of two sides by their values: rows that differ, and rows that only one side has. */
 import { instantExpression } from '../../convert/columns.js';
-import type { DuckDbSession, Row } from '../../convert/duckdb.js';
+import type { DuckDb, Row } from '../../convert/duckdb.js';
 import { quoteName, quoteText } from '../../convert/sql.js';
 import { DAY_MS, dayText } from '../../model/calendar.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
@@ -99,7 +99,7 @@ const KINDS = ['rows-differ', 'rows-missing', 'rows-extra'] as const;
 
 /** Compares these columns. EXCEPT drops repeated rows, which are not a difference. `key`: that of the affected object. */
 export async function compareRows(
-  session: DuckDbSession,
+  duckdb: DuckDb,
   { key, spec }: { readonly key: string; readonly spec: DatasetSpec },
   columns: readonly ColumnSpec[],
   sides: readonly [Side, Side],
@@ -110,7 +110,7 @@ export async function compareRows(
   const counts = values.map(
     (name) => `${quoteText(name)}: count_if(${ofSide(name).map(quoteName).join(' IS DISTINCT FROM ')})`,
   );
-  const found = await session.rows(`WITH difference AS (${differences(names, spec, sides)})
+  const found = await duckdb.rows(`WITH difference AS (${differences(names, spec, sides)})
     SELECT ".kind" AS kind, {${['".rows": count(*)', ...counts].join(', ')}} AS counts,
       list_sort(list(DISTINCT ".day")) AS days, first(difference ORDER BY ${spec.sort.map(quoteName).join(', ')}) AS example
     FROM difference GROUP BY ".kind"`);
@@ -176,7 +176,7 @@ export interface AuditedObjects extends Pick<Conversion, 'spec' | 'series' | 're
  * object is valid. Rejects with errors that do not concern the content of the objects (disk, memory, interruption, bugs).
  */
 export async function withRows<T>(
-  session: DuckDbSession,
+  duckdb: DuckDb,
   { folder, ...objects }: AuditedObjects,
   act: (read: ReadObjects) => Promise<T>,
   ordinalOf: (object: ArchiveObject) => number = () => 0,
@@ -184,7 +184,7 @@ export async function withRows<T>(
   const targetPath = join(folder, randomUUID());
   const conversion: Conversion = {
     ...objects,
-    session,
+    duckdb,
     settings: AUDITED,
     csvPath: `${targetPath}.csv`,
     targetPath,

@@ -169,7 +169,7 @@ async function* buildBars(
     if (!session.options.dryRun) {
       opened = await openLake(session, 'cryptodl bars');
       engine = createEngine({ tempFolder: opened.runFolder, signal: stop.signal });
-      const tools = { engine: await engine.session(), catalogue, exchange };
+      const tools = { duckdb: await engine.connect(), catalogue, exchange };
       writing = { tools, lake: { ...session, ...opened } };
     }
     const build: Build = { rule, session, isChosen: chosenMonths(request), catalogue, writing, onMonth };
@@ -294,7 +294,7 @@ async function makeMonths(
       if (unreadable === undefined) throw error;
       break;
     }
-    const figures = await writeMonth(tools.engine, lake, target, month);
+    const figures = await writeMonth(tools.duckdb, lake, target, month);
     onMonth();
     if (figures === undefined) continue;
     made.push(month.label);

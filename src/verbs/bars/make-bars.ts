@@ -4,7 +4,7 @@
  */
 import type { Catalogue } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
-import type { DuckDbSession, Row } from '../../convert/duckdb.js';
+import type { DuckDb, Row } from '../../convert/duckdb.js';
 import { quoteName } from '../../convert/sql.js';
 import { DAY_MS, parseDay, startOfDay, dayPeriod, dayText } from '../../model/calendar.js';
 import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
@@ -31,14 +31,14 @@ import { droppedLine } from '../../lake/write/commit.js';
 import { fileMetadata } from '../../lake/write/make-file.js';
 
 export interface BarTools {
-  readonly engine: DuckDbSession;
+  readonly duckdb: DuckDb;
   readonly catalogue: Catalogue;
   readonly exchange: ExchangeSpec;
 }
 
 /** Creates the table `made`. Rejects if the rows cannot be read, or have numbers out of range. */
 export async function makeBars(
-  { engine, catalogue, exchange }: BarTools,
+  { duckdb, catalogue, exchange }: BarTools,
   { rule, source, isFilled }: Recipe,
   month: BarMonth,
 ): Promise<void> {
@@ -63,7 +63,7 @@ export async function makeBars(
       : lacksDays;
   const isFirst = from === nextStart(rule, startOfDay(source.from, source.spec));
   const columns = barColumns(source.isText, `b + ${lengthUs} - ${inclusiveEnd(exchange, source)}`);
-  await engine.run(`CREATE OR REPLACE TEMP TABLE made AS
+  await duckdb.run(`CREATE OR REPLACE TEMP TABLE made AS
     SELECT CAST((b - ${source.spec.dayStartMs * 1000}) // ${DAY_MS * 1000} AS INTEGER) AS day,
       row_count IS NOT NULL${isFilled ? ` OR (before IS NOT NULL AND NOT ${lacksDays})` : ''} AS is_made,
       ${isShort}${isFirst ? ' AND before IS NOT NULL' : ''} AS is_short, ${columns}
@@ -217,14 +217,14 @@ export interface MonthFigures {
 
 /** Commits the bars of the table `made`. Undefined if it has none. Rejects with errors of the disk. */
 export async function writeMonth(
-  engine: DuckDbSession,
+  duckdb: DuckDb,
   { clock, lock, manifests, paths, exchange }: Session & LakeParts,
   target: BarTarget,
   month: BarMonth,
 ): Promise<MonthFigures | undefined> {
   const { folder, held, series, spec } = target;
   const { settings } = target.source;
-  const byDay = await engine.rows(
+  const byDay = await duckdb.rows(
     'SELECT day, count_if(is_made) AS rows, count_if(is_short) AS short, min(open_time) FILTER (is_made) AS first, max(open_time) FILTER (is_made) AS last FROM made GROUP BY day',
   );
   const sum = (name: string): number => byDay.reduce((total, row) => total + Number(row[name]), 0);
@@ -241,7 +241,7 @@ export async function writeMonth(
         hasRest: month.from.some(({ hasRest }) => hasRest),
       },
     );
-    await engine.run(copyTo({ spec, settings, targetPath: staged }, rows, metadata));
+    await duckdb.run(copyTo({ spec, settings, targetPath: staged }, rows, metadata));
     const { bytes, sha256 } = await fileFacts(staged);
     const { rows: fileRows } = await readFooter(staged);
     const path = join(folder, month.file);

@@ -198,10 +198,10 @@ async function write(
   { output, origin }: { readonly output: Output; readonly origin: Origin },
   { request, catalogue, database, lock, signal }: Work,
 ): Promise<{ rows: number; bytes: number }> {
-  const session = await database.session();
+  const duckdb = await database.connect();
   try {
     // Comparing a time with and without a zone depends on it.
-    await session.run(`SET TimeZone = 'UTC'; ${MACROS}`);
+    await duckdb.run(`SET TimeZone = 'UTC'; ${MACROS}`);
     const paths = sources.flatMap((source) => filesOf(source).map(({ path }) => path));
     await bringIn(...paths);
     const before = await statesOf(paths);
@@ -212,7 +212,7 @@ async function write(
       relations.push(`r${at} AS NOT MATERIALIZED (${relation.sql})`);
     }
     return await output.staging(async (folder) => {
-      const staged = await writeRows(session, `WITH ${relations.join(', ')} ${select}`, form, folder);
+      const staged = await writeRows(duckdb, `WITH ${relations.join(', ')} ${select}`, form, folder);
       if ((await statesOf(paths)) !== before) {
         const names = sources.map(({ series }) => seriesName(series));
         throw new CryptodlError(
@@ -227,7 +227,7 @@ async function write(
       return { rows: staged.rows, bytes: await output.publish(staged, origin) };
     });
   } finally {
-    session.close();
+    duckdb.close();
   }
 }
 

@@ -3,7 +3,7 @@ import { constants, createReadStream, createWriteStream } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import yazl from 'yazl';
-import type { DuckDbSession } from '../../convert/duckdb.js';
+import type { DuckDb } from '../../convert/duckdb.js';
 import { quoteText } from '../../convert/sql.js';
 import { checkedFolder, entryAt, openRegularFile, readRegularFile } from '../../files/path-checks.js';
 import { CryptodlError, errnoOf, usage } from '../../model/errors.js';
@@ -39,13 +39,13 @@ CREATE OR REPLACE TEMP MACRO side(is_buyer_maker) AS CASE WHEN is_buyer_maker TH
 
 /** Writes the rows of a SELECT to a file in `folder`. Resolves with its path, and the number of rows. */
 export async function writeRows(
-  session: DuckDbSession,
+  duckdb: DuckDb,
   select: string,
   { copy, utc, member }: FileForm,
   folder: string,
 ): Promise<{ rows: number; path: string }> {
   const file = join(folder, 'rows');
-  const [copied] = await session.rows(`COPY (${select}) TO ${quoteText(file)} (${copy})`);
+  const [copied] = await duckdb.rows(`COPY (${select}) TO ${quoteText(file)} (${copy})`);
   const rows = Number(copied?.['Count']);
   if (utc !== undefined) await markAsUtc(file, utc);
   if (member === undefined) return { rows, path: file };

@@ -3,7 +3,7 @@ import type { Catalogue, SeriesFilesPart } from '../../lake/catalogue/catalogue.
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { hasTextNumbers } from '../../lake/catalogue/views.js';
 import { instantExpression } from '../../convert/columns.js';
-import type { DuckDbSession } from '../../convert/duckdb.js';
+import type { DuckDb } from '../../convert/duckdb.js';
 import { quoteName, quoteText } from '../../convert/sql.js';
 import { grouped } from '../../model/by-name.js';
 import { DAY_MS, dayOf, dayText, eachDay } from '../../model/calendar.js';
@@ -42,23 +42,23 @@ const SUM = 'DECIMAL(38, 8)';
  * comes from the longest interval that has rows of it. Sums of decimals are exact, and do not depend on the order of rows.
  */
 export async function loadDailySums(
-  session: DuckDbSession,
+  duckdb: DuckDb,
   catalogue: Catalogue,
   { by, spec, starts, window, symbols }: Ranking,
 ): Promise<void> {
   const days = { from: (starts[0] ?? 0) - window, to: starts.at(-1) ?? 0 };
   const day = `CAST((epoch_ms(${instantExpression(spec)}) - ${spec.dayStartMs}) // ${DAY_MS} AS INTEGER)`;
-  await session.run(`CREATE TEMP TABLE daily (symbol VARCHAR, day INTEGER, value ${SUM})`);
+  await duckdb.run(`CREATE TEMP TABLE daily (symbol VARCHAR, day INTEGER, value ${SUM})`);
   const byLength = grouped(
     symbols.flatMap(({ parts }) => parts),
     ({ series: { interval = '' } }) => intervalMs(interval),
   );
   for (const [, parts] of [...byLength].sort(([a], [b]) => b - a))
-    for (const batch of batchesOf(await withoutKnownDays(session, parts, days))) {
+    for (const batch of batchesOf(await withoutKnownDays(duckdb, parts, days))) {
       const relation = await catalogue.relation(batch, days);
       if (relation === undefined) continue;
       const value = sumOf(by, hasTextNumbers(relation.files));
-      await session.run(`INSERT INTO daily SELECT * FROM (
+      await duckdb.run(`INSERT INTO daily SELECT * FROM (
   SELECT symbol, ${day} AS day, ${value} AS value FROM (${relation.sql}) GROUP BY ALL)
 ANTI JOIN daily USING (symbol, day)`);
     }
@@ -79,12 +79,12 @@ function sumOf(by: Measure, isText: boolean): string {
 
 /** The files with days of the range that `daily` does not have. Later files are never read, so they change nothing. */
 async function withoutKnownDays(
-  session: DuckDbSession,
+  duckdb: DuckDb,
   parts: readonly SeriesFilesPart[],
   { from, to }: DayRange,
 ): Promise<SeriesFilesPart[]> {
   const names = parts.map(({ series }) => quoteText(series.symbol));
-  const rows = await session.rows(`SELECT symbol, day FROM daily WHERE symbol IN (${names.join(', ')})`);
+  const rows = await duckdb.rows(`SELECT symbol, day FROM daily WHERE symbol IN (${names.join(', ')})`);
   const known = new Set(rows.map(({ symbol, day }) => `${String(symbol)} ${String(day)}`));
   return parts.map(({ series, files }) => {
     const isNeeded = (day: number): boolean => !known.has(`${series.symbol} ${day}`);
@@ -111,7 +111,7 @@ function batchesOf(parts: readonly SeriesFilesPart[]): Iterable<SeriesFilesPart[
  * windows. A period takes rows of its window only, which ends on the day before the period. Its members have rows on the last day of
  * the window that any symbol of the market has.
  */
-export async function rankSymbols(session: DuckDbSession, ranking: Ranking): Promise<void> {
+export async function rankSymbols(duckdb: DuckDb, ranking: Ranking): Promise<void> {
   const { by, starts, window, minAge, top, symbols, marketDays } = ranking;
   // A listing holds until the first day of the next one.
   const listings = symbols.flatMap(({ symbol, listings: own }) =>
@@ -120,15 +120,15 @@ export async function rankSymbols(session: DuckDbSession, ranking: Ranking): Pro
         `(${quoteText(symbol)}, ${first}, ${last}, ${own[at + 1]?.first ?? 2 ** 31 - 1})`,
     ),
   );
-  await session.run(`CREATE TEMP TABLE listing AS
+  await duckdb.run(`CREATE TEMP TABLE listing AS
 FROM (VALUES ${listings.join(', ')}) AS given(symbol, first_day, last_day, until)`);
-  await session.run(
+  await duckdb.run(
     `CREATE TEMP TABLE market AS SELECT CAST(unnest([${marketDays.join(', ')}]) AS INTEGER) AS day`,
   );
-  await session.run(`CREATE TEMP TABLE used AS
+  await duckdb.run(`CREATE TEMP TABLE used AS
 SELECT period, CAST(unnest(range(period - ${window}, period)) AS INTEGER) AS day
 FROM (VALUES ${starts.map((start) => `(${start})`).join(', ')}) AS given(period)`);
-  await session.run(`CREATE TEMP TABLE member AS
+  await duckdb.run(`CREATE TEMP TABLE member AS
 WITH open AS (
   SELECT period, day, max(day) OVER (PARTITION BY period) AS last FROM used SEMI JOIN market USING (day)
 ), traded AS (
@@ -145,11 +145,11 @@ ${top === undefined ? '' : `QUALIFY rank <= ${top}`}`);
 }
 
 /** A text for each kind of missing data, from the tables of `rankSymbols`. */
-export async function missingTexts(session: DuckDbSession, { market }: Ranking): Promise<string[]> {
-  const symbols = await session.rows(`SELECT DISTINCT symbol
+export async function missingTexts(duckdb: DuckDb, { market }: Ranking): Promise<string[]> {
+  const symbols = await duckdb.rows(`SELECT DISTINCT symbol
 FROM listing JOIN market ON day BETWEEN first_day AND last_day
 SEMI JOIN used USING (day) ANTI JOIN daily USING (symbol, day) ORDER BY symbol`);
-  const days = await session.rows('SELECT DISTINCT day FROM used ANTI JOIN market USING (day) ORDER BY day');
+  const days = await duckdb.rows('SELECT DISTINCT day FROM used ANTI JOIN market USING (day) ORDER BY day');
   const texts = [];
   if (symbols.length > 0)
     texts.push(

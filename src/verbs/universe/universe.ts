@@ -9,7 +9,7 @@ import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { verbEngine } from '../../convert/duckdb.js';
-import type { DuckDbSession } from '../../convert/duckdb.js';
+import type { DuckDb } from '../../convert/duckdb.js';
 import { quoteName } from '../../convert/sql.js';
 import { pairName, pairOf } from '../../exchange/pairs.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
@@ -57,14 +57,14 @@ async function rankAndPrint(io: Io, request: VerbRequest<UniverseFlag>, checked:
   const ranking = { ...checked, symbols, marketDays, starts, warn: observer.warn.bind(observer) };
   const engine = verbEngine('universe', request, MOST_MEMORY);
   try {
-    const session = await engine.session();
-    await session.run("SET TimeZone = 'UTC'; SET enable_external_file_cache = false");
-    await loadDailySums(session, catalogue, ranking);
-    await rankSymbols(session, ranking);
+    const duckdb = await engine.connect();
+    await duckdb.run("SET TimeZone = 'UTC'; SET enable_external_file_cache = false");
+    await loadDailySums(duckdb, catalogue, ranking);
+    await rankSymbols(duckdb, ranking);
     for (const text of unitWarning(ranking)) ranking.warn(text);
-    for (const text of await missingTexts(session, ranking)) ranking.warn(text);
-    const more = await printMembers(session, io, ranking);
-    const counts = await countsOf(session, starts);
+    for (const text of await missingTexts(duckdb, ranking)) ranking.warn(text);
+    const more = await printMembers(duckdb, io, ranking);
+    const counts = await countsOf(duckdb, starts);
     if (!options.quiet) printLines(io.stderr, [[counts, ...more].join('; ')]);
     return 0;
   } catch (error) {
@@ -83,8 +83,8 @@ function unitWarning({ by, market, symbols, exchange }: Ranking): string[] {
   ];
 }
 
-async function countsOf(session: DuckDbSession, starts: readonly number[]): Promise<string> {
-  const [row] = await session.rows(
+async function countsOf(duckdb: DuckDb, starts: readonly number[]): Promise<string> {
+  const [row] = await duckdb.rows(
     'SELECT count(*) AS members, count(DISTINCT symbol) AS symbols FROM member',
   );
   const [first = 0] = starts;
@@ -122,11 +122,11 @@ const MARK = 'cryptodl universe';
 type Printed = Ranking & { readonly warn: (text: string) => void };
 
 /** Resolves with further texts for the summary. */
-async function printMembers(session: DuckDbSession, io: Io, ranking: Printed): Promise<string[]> {
+async function printMembers(duckdb: DuckDb, io: Io, ranking: Printed): Promise<string[]> {
   const { by, options } = ranking;
-  if (options.as === 'freqtrade') return writePairlists(session, io, ranking);
+  if (options.as === 'freqtrade') return writePairlists(duckdb, io, ranking);
   if (options.as === 'list') {
-    const rows = await session.rows('SELECT DISTINCT symbol FROM member ORDER BY symbol');
+    const rows = await duckdb.rows('SELECT DISTINCT symbol FROM member ORDER BY symbol');
     await writeData(io, options.json ? rows : rows.map(({ symbol }) => String(symbol)));
     return [];
   }
@@ -135,7 +135,7 @@ async function printMembers(session: DuckDbSession, io: Io, ranking: Printed): P
     by === 'count'
       ? 'CAST("count" AS DOUBLE)'
       : String.raw`regexp_replace(${quoteName(by)}::VARCHAR, '\.?0+$', '')`;
-  const rows = await session.select(
+  const rows = await duckdb.select(
     `SELECT * REPLACE (${value} AS ${quoteName(by)}, period::VARCHAR AS period, first_day::VARCHAR AS first_day) FROM member ORDER BY member.period, rank`,
   );
   if (rows !== undefined) await printRows(io, rows, options.json);
@@ -143,7 +143,7 @@ async function printMembers(session: DuckDbSession, io: Io, ranking: Printed): P
 }
 
 async function writePairlists(
-  session: DuckDbSession,
+  duckdb: DuckDb,
   io: Io,
   { market, starts, options, target, exchange, warn }: Printed,
 ): Promise<string[]> {
@@ -155,7 +155,7 @@ async function writePairlists(
   for (const { own } of lists) await refuseForeignFile(own);
   const unnamed = new Set<string>();
   for (const { period, own } of lists) {
-    const members = await session.rows(
+    const members = await duckdb.rows(
       `SELECT symbol FROM member WHERE period = DATE '${period}' ORDER BY rank`,
     );
     const pairs = members.flatMap(({ symbol }) => {

@@ -1,4 +1,4 @@
-/** The engine: its sessions, its settings, and its interruption. */
+/** The engine: its connections, its settings, and its interruption. */
 import { getEventListeners } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -17,55 +17,55 @@ describe('the engine', () => {
     async (by) => {
       const stop = new AbortController();
       const engine = createEngine({ threads: 2, memoryBytes: 100e6, tempFolder, signal: stop.signal });
-      const session = await engine.session();
+      const duckdb = await engine.connect();
       // Hours of work.
       const endless = refusal(
-        session.rows('SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = -1'),
+        duckdb.rows('SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range + b.range = -1'),
       );
       // When this answer is there, the first query is running.
-      const other = await engine.session();
+      const other = await engine.connect();
       await other.rows('SELECT 1');
       if (by === 'interrupt()') engine.interrupt();
       else stop.abort();
       expect((await endless).code).toBe('interrupted');
-      expect((await refusal(engine.session())).code).toBe('interrupted');
-      session.close();
+      expect((await refusal(engine.connect())).code).toBe('interrupted');
+      duckdb.close();
       other.close();
       engine.close();
     },
   );
 
-  it('refuses later statements of open sessions after an interruption', async () => {
+  it('refuses later statements of open connections after an interruption', async () => {
     const engine = createEngine({ threads: 2, memoryBytes: 100e6, tempFolder });
-    const session = await engine.session();
+    const duckdb = await engine.connect();
     engine.interrupt();
-    expect((await refusal(session.run('SELECT 1'))).code).toBe('interrupted');
-    expect((await refusal(session.rows('SELECT 1'))).code).toBe('interrupted');
-    expect((await refusal(session.select('SELECT 1'))).code).toBe('interrupted');
-    session.close();
+    expect((await refusal(duckdb.run('SELECT 1'))).code).toBe('interrupted');
+    expect((await refusal(duckdb.rows('SELECT 1'))).code).toBe('interrupted');
+    expect((await refusal(duckdb.select('SELECT 1'))).code).toBe('interrupted');
+    duckdb.close();
     engine.close();
   });
 
   it('works on as many large things at once as it has threads; small ones, and refusals, do not wait', async () => {
     const engine = createEngine({ threads: 2, memoryBytes: 100e6, tempFolder });
-    const first = await engine.session('large');
-    const second = await engine.session('large');
+    const first = await engine.connect('large');
+    const second = await engine.connect('large');
     const order: string[] = [];
-    const third = engine.session('large').then((session) => {
+    const third = engine.connect('large').then((connection) => {
       order.push('large');
-      return session;
+      return connection;
     });
-    const small = await engine.session('small');
+    const small = await engine.connect('small');
     await small.rows('SELECT 1');
     order.push('small');
     second.close();
     (await third).close();
     expect(order).toEqual(['small', 'large']);
-    const fifth = await engine.session('large');
-    const refused = refusal(engine.session('large'));
+    const fifth = await engine.connect('large');
+    const refused = refusal(engine.connect('large'));
     engine.interrupt();
     expect((await refused).code).toBe('interrupted');
-    for (const session of [first, small, fifth]) session.close();
+    for (const connection of [first, small, fifth]) connection.close();
     engine.close();
   });
 
@@ -79,11 +79,11 @@ describe('the engine', () => {
     .join(', ');
 
   it.each(['small', 'large'] as const)(
-    'has a memory limit and downloads no extensions by default (%s sessions)',
+    'has a memory limit and downloads no extensions by default (%s connections)',
     async (work) => {
       const engine = createEngine({ tempFolder });
-      const session = await engine.session(work);
-      expect(await session.rows(`SELECT ${SETTINGS_READ}`)).toEqual([
+      const duckdb = await engine.connect(work);
+      expect(await duckdb.rows(`SELECT ${SETTINGS_READ}`)).toEqual([
         {
           threads: String(work === 'small' ? 1 : availableParallelism()),
           memory_limit: '286.1 MiB',
@@ -91,29 +91,29 @@ describe('the engine', () => {
           autoload_known_extensions: false,
         },
       ]);
-      session.close();
+      duckdb.close();
       engine.close();
     },
   );
 
   it('rejects when a file is damaged behind the rows that were read', async () => {
     const engine = createEngine({ tempFolder });
-    const session = await engine.session();
+    const duckdb = await engine.connect();
     const file = join(tempFolder, 'damaged.parquet');
-    await session.run(
+    await duckdb.run(
       `COPY (SELECT range AS a, (range * 7919) % 1000003 AS b FROM range(2000000)) TO '${file}' (COMPRESSION zstd)`,
     );
     const bytes = readFileSync(file);
     const from = Math.floor(bytes.length * 0.7);
     writeFileSync(file, bytes.fill(0xa5, from, from + 5000));
-    const result = await session.select(`FROM '${file}'`);
+    const result = await duckdb.select(`FROM '${file}'`);
     let read = 0;
     const reading = (async () => {
       for await (const rows of result?.batches ?? []) read += rows.length;
     })();
     await expect(reading).rejects.toThrow('Failed to read file');
     expect(read).toBeGreaterThan(100_000);
-    session.close();
+    duckdb.close();
     engine.close();
   });
 
@@ -147,9 +147,9 @@ describe('an error of a query', () => {
     ['a missing table', false, () => 'FROM nothing'],
   ])('about %s concerns the file: %s', async (_, isOfFile, sql) => {
     const engine = createEngine({ threads: 1, tempFolder });
-    const session = await engine.session();
-    const error: unknown = await session.rows(sql()).catch((cause: unknown) => cause);
-    session.close();
+    const duckdb = await engine.connect();
+    const error: unknown = await duckdb.rows(sql()).catch((cause: unknown) => cause);
+    duckdb.close();
     engine.close();
     expect(error).toBeInstanceOf(Error);
     expect(isFileError(error)).toBe(isOfFile);

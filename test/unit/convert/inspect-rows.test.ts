@@ -24,16 +24,16 @@ async function wrongWith(times: Readonly<Record<string, string>>): Promise<strin
   const lines = Object.entries(times).map(([label, time]) =>
     objectLine(label, { rows: 1, first: `${time}Z`, last: `${time}Z` }),
   );
-  const session = await engine.session();
+  const duckdb = await engine.connect();
   try {
-    return await inspectRows(session, {
+    return await inspectRows(duckdb, {
       path: made.file,
       spec: specOf('um', 'fundingRate'),
       settings: SETTINGS,
       lines,
     });
   } finally {
-    session.close();
+    duckdb.close();
   }
 }
 
@@ -64,20 +64,20 @@ it.each<[string, string, string | undefined]>([
 ])('rows %s are found in the order of the file, also with several threads', async (name, second, text) => {
   const path = join(folder, `${name}.parquet`);
   const threads = createEngine({ threads: 4, memoryBytes: 300e6, tempFolder: folder });
-  const session = await threads.session();
+  const duckdb = await threads.connect();
   const start = '2024-01-15T00:00:00Z';
   // 22 row groups: DuckDB gives each thread several of them.
-  await session.run(
+  await duckdb.run(
     `COPY (SELECT TIMESTAMP '2024-01-15' + to_seconds(${second}) AS calc_time, 8::BIGINT AS funding_interval_hours,
       0.0001::DOUBLE AS last_funding_rate, NULL::DOUBLE AS mark_price FROM range(86400)) TO '${path}' (FORMAT parquet, ROW_GROUP_SIZE 4096)`,
   );
   const file = { path, spec: specOf('um', 'fundingRate'), settings: SETTINGS };
   const lines = [objectLine('2024-01-15', { rows: 86_400, first: start, last: '2024-01-15T23:59:59Z' })];
   for (let round = 0; round < 3; round += 1) {
-    const wrong = await inspectRows(session, { ...file, lines });
+    const wrong = await inspectRows(duckdb, { ...file, lines });
     expect(wrong).toEqual(text === undefined ? [] : [expect.stringContaining(text)]);
   }
-  session.close();
+  duckdb.close();
   threads.close();
 });
 

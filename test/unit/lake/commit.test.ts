@@ -250,8 +250,8 @@ describe('a commit', () => {
     engine.close();
   });
   let openSessions = 0;
-  const session: Engine['session'] = async (work) => {
-    const opened = await engine.session(work);
+  const connect: Engine['connect'] = async (work) => {
+    const opened = await engine.connect(work);
     openSessions += 1;
     const close = (): void => {
       openSessions -= 1;
@@ -318,7 +318,7 @@ describe('a commit', () => {
       exchange,
       paths,
       manifests: new Manifests(ARCHIVE),
-      engine: { ...engine, session },
+      engine: { ...engine, connect },
       tempFolder: scratch,
       serialize: createSerializer(),
       clock: systemClock,
@@ -422,7 +422,7 @@ describe('a commit', () => {
 
   /** `objects`: in its footer; without them, another program has written it. */
   async function parquetFile(path: string, rows: number, objects?: readonly object[]): Promise<void> {
-    const writing = await session('small');
+    const writing = await connect('small');
     const entry = objects === undefined ? '' : `, KV_METADATA {cryptodl: '${JSON.stringify({ objects })}'}`;
     await writing.run(`COPY (FROM range(${rows})) TO '${path}' (FORMAT parquet${entry})`);
     writing.close();

@@ -117,17 +117,17 @@ describe('a time grid', () => {
     ['weeks', 10],
     ['months', 3],
   ] as const)('of %s puts a row into its step in SQL too, with the days of the exchange', async (_, most) => {
-    const session = await engine.session();
+    const duckdb = await engine.connect();
     const all = { from: START, to: START + 40 * 24 * HOUR_MS };
     const grid = timeGrid(all, { most, interval: '1h', dayStartMs: 8 * HOUR_MS });
     for (let index = 0; index < grid.count; index += 1) {
       const times = [grid.startOf(index), grid.startOf(index + 1) - 1];
-      const [row = {}] = await session.rows(
+      const [row = {}] = await duckdb.rows(
         `SELECT ${times.map((ms, at) => `${grid.indexSql(`${ms}::DOUBLE`)} AS t${at}`).join(', ')}`,
       );
       expect(Object.values(row).map(Number)).toEqual([index, index]);
     }
-    session.close();
+    duckdb.close();
   });
 
   it('has labels of days at the start of the days of the exchange', () => {
@@ -260,7 +260,7 @@ describe('the bars of rows', () => {
   ] as const)(
     'of %s are those of a model, and leave out values that are no numbers',
     async (_, most, stepMs) => {
-      const session = await engine.session();
+      const duckdb = await engine.connect();
       const hours = stepMs === undefined ? 9000 : 700;
       await fc.assert(
         fc.asyncProperty(fc.array(row, { minLength: 50, maxLength: 90 }), async (prices) => {
@@ -273,11 +273,11 @@ describe('the bars of rows', () => {
           const values = rows.map(
             ([ms, ...numbers]) => `('BTCUSDT', '1h', epoch_ms(${ms}), ${numbers.map(sqlOf).join(', ')})`,
           );
-          await session.run(
+          await duckdb.run(
             `CREATE OR REPLACE TABLE um_klines AS FROM (VALUES ${values.join(', ')}) AS t(symbol, "interval", open_time, open, high, low, close, volume)`,
           );
           if (SPEC === undefined) throw new Error('klines is a dataset');
-          const found = await session.rows(
+          const found = await duckdb.rows(
             barQuery({ series: SERIES, spec: SPEC, columns: CANDLES, grid, range: span }),
           );
           const read = found.map((each) => Object.values(each).map(Number));
@@ -304,7 +304,7 @@ describe('the bars of rows', () => {
         }),
         { numRuns: 15 },
       );
-      session.close();
+      duckdb.close();
     },
   );
 });
