@@ -10,14 +10,14 @@ import type { Scene } from './scene.js';
 export interface Exports {
   readonly newTarget: () => string;
   readonly exported: (
-    engine: string,
+    program: string,
     lake: string,
     target: string,
     ...flags: readonly string[]
   ) => Promise<CliResult>;
   /** An export to a new target. */
   readonly newExport: (
-    engine: string,
+    program: string,
     lake: string,
     ...flags: readonly string[]
   ) => Promise<CliResult & { readonly target: string }>;
@@ -25,14 +25,14 @@ export interface Exports {
 
 export function exportsOf(scene: Scene): Exports {
   const newTarget = (): string => join(scene.newFolder(), 'target');
-  const exported: Exports['exported'] = (engine, lake, target, ...flags) =>
-    cryptodl(['export', engine, '--out', lake, '--target', target, '--now', scene.now, ...flags]);
+  const exported: Exports['exported'] = (program, lake, target, ...flags) =>
+    cryptodl(['export', program, '--out', lake, '--target', target, '--now', scene.now, ...flags]);
   return {
     newTarget,
     exported,
-    newExport: async (engine, lake, ...flags) => {
+    newExport: async (program, lake, ...flags) => {
       const target = newTarget();
-      return { ...(await exported(engine, lake, target, ...flags)), target };
+      return { ...(await exported(program, lake, target, ...flags)), target };
     },
   };
 }

@@ -89,8 +89,8 @@ describe('bars and klines of one interval', () => {
     const bars = ['bars', '1h', '--out', lake, '--now', scene.now];
     await cryptodlOk(bars);
     const target = newTarget();
-    for (const engine of ['freqtrade', 'lean']) {
-      const { code, stderr } = await exported(engine, lake, target, '-i', '1h', '--json');
+    for (const program of ['freqtrade', 'lean']) {
+      const { code, stderr } = await exported(program, lake, target, '-i', '1h', '--json');
       expect([code, stderr]).toEqual([0, expect.not.stringContaining('left out') as string]);
     }
     const summary = (await exported('freqtrade', lake, newTarget(), '-i', '1h', '--json')).events.at(-1);
@@ -165,9 +165,9 @@ describe('--interval', () => {
       '-m um --dataset fundingRate -s BTCUSDT --from 2024-01 --to 2024-01',
       `-m um --dataset metrics,aggTrades -s BTCUSDT ${ALL}`,
     );
-    const filesFor = async (engine: string, ...flags: readonly string[]): Promise<string[]> => {
+    const filesFor = async (program: string, ...flags: readonly string[]): Promise<string[]> => {
       const target = newTarget();
-      expect((await exported(engine, lake, target, ...flags)).code).toBe(0);
+      expect((await exported(program, lake, target, ...flags)).code).toBe(0);
       return filesOf(target);
     };
     const place = 'futures/BTC_USDT_USDT';

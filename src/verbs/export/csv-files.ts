@@ -6,10 +6,10 @@ import type { ColumnSpec } from '../../exchange/facts.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { csvForm, rowOrder } from './export-file.js';
-import type { Engine, EngineInput, ExportFile } from './export-file.js';
+import type { ExportProgram, ProgramInput, ExportFile } from './export-file.js';
 
 /** `datasets` is empty: all. */
-export const CSV: Engine = {
+export const CSV: ExportProgram = {
   name: 'csv',
   datasets: [],
   flags: ['columns', 'delimiter', 'time-format', 'one-file'],
@@ -18,7 +18,7 @@ export const CSV: Engine = {
 };
 
 /** Rows are ordered by time, then by the keys of the dataset, and by symbol in one file of all symbols. */
-function filesOf({ sources, options }: EngineInput): ExportFile[] {
+function filesOf({ sources, options }: ProgramInput): ExportFile[] {
   const { oneFile, delimiter } = options;
   const sets = oneFile ? [sources] : sources.map((source) => [source]);
   return sets.flatMap((set): ExportFile[] => {
@@ -42,7 +42,7 @@ function filesOf({ sources, options }: EngineInput): ExportFile[] {
 }
 
 /** SQL. `symbol`: that of a file of one symbol. Throws usage errors for unknown columns. */
-function columnsOf(spec: DatasetSpec, options: EngineInput['options'], symbol: string): string {
+function columnsOf(spec: DatasetSpec, options: ProgramInput['options'], symbol: string): string {
   const { oneFile } = options;
   const known = new Map(
     spec.columns
@@ -73,7 +73,7 @@ function columnsOf(spec: DatasetSpec, options: EngineInput['options'], symbol: s
 }
 
 /** All times of a column have equally many digits. */
-function valueOf({ name, type }: ColumnSpec, { timeFormat }: EngineInput['options']): string {
+function valueOf({ name, type }: ColumnSpec, { timeFormat }: ProgramInput['options']): string {
   const column = quoteName(name);
   if (type !== 'time' && type !== 'datetime') return type === 'number' ? `num(${column})` : column;
   const us = `epoch_us(${column})`;

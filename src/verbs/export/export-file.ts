@@ -45,19 +45,19 @@ export interface Refused {
   readonly isFault?: true;
 }
 
-export type EngineFlag = 'columns' | 'delimiter' | 'mark-interval' | 'one-file' | 'time-format';
+export type ProgramFlag = 'columns' | 'delimiter' | 'mark-interval' | 'one-file' | 'time-format';
 
-export interface EngineInput {
+export interface ProgramInput {
   readonly exchange: Exchange;
   /** Series of one pair, or of one dataset; bars come last. */
   readonly sources: readonly RowSource[];
-  readonly options: Options<EngineFlag>;
+  readonly options: Options<ProgramFlag>;
   /** Assets of symbols, from a saved answer of exchangeInfo. */
   readonly assets: ReadonlyMap<string, Assets>;
 }
 
 /** The layout of a program that reads the files. */
-export interface Engine {
+export interface ExportProgram {
   readonly name: string;
   /** The datasets that it has files for; empty: all. */
   readonly datasets: readonly string[];
@@ -65,12 +65,12 @@ export interface Engine {
   readonly onlyNamed?: readonly string[];
   /** The datasets of `datasets` that --interval alone does not leave out. */
   readonly anyInterval?: readonly string[];
-  /** The flags that only this engine reads. */
+  /** The flags that only this program reads. */
   readonly flags?: readonly FlagName[];
   /** The series that are given to `files` together: those of a pair (BTCUSD, BTCUSD_PERP), or those of a market, dataset and interval. */
   readonly groupBy: 'pair' | 'dataset';
   /** Several files may have one path, see `oneForEachPath`. Throws usage errors for settings. */
-  readonly files: (input: EngineInput) => readonly (ExportFile | Refused)[];
+  readonly files: (input: ProgramInput) => readonly (ExportFile | Refused)[];
   /** The text that is printed in place of files. `sources`: those of its files, at least one. */
   readonly script?: (sources: readonly RowSource[], exchange: Exchange) => string;
   /** Lines about the files, for the end of an export. */

@@ -1,4 +1,4 @@
-/** Writes the files of an engine: a SELECT over the relations of the catalogue for each of them, several at once. */
+/** Writes the files of a program: a SELECT over the relations of the catalogue for each of them, several at once. */
 import { createHash } from 'node:crypto';
 import { stat, readFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
@@ -20,7 +20,14 @@ import { listText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { filesOf, oneForEachPath } from './export-file.js';
-import type { ExportFile, Refused, RowSource, Engine, EngineFlag, EngineInput } from './export-file.js';
+import type {
+  ExportFile,
+  Refused,
+  RowSource,
+  ExportProgram,
+  ProgramFlag,
+  ProgramInput,
+} from './export-file.js';
 import { MACROS, Output, lockTarget, writeRows } from './write-rows.js';
 import type { Origin } from './write-rows.js';
 import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-request.js';
@@ -53,12 +60,12 @@ export interface ExportedFile {
  * have a hole that nothing shows, so it is left out.
  */
 export async function* exportGroups(
-  { request, engine, assets, selected, range }: Export,
+  { request, program, assets, selected, range }: Export,
   catalogue: Catalogue,
 ) {
   const { exchange, resolved } = request;
   const nameOf = (series: Series): string =>
-    engine.groupBy === 'pair' ? pairName(series) : layerName(series);
+    program.groupBy === 'pair' ? pairName(series) : layerName(series);
   const taken = new Set<string>();
   for (const group of grouped(selected, nameOf).values()) {
     // Bars come last.
@@ -73,7 +80,7 @@ export async function* exportGroups(
       else sources.push({ series: one, spec, files, range });
     }
     const held = sources.filter((source) => filesOf(source).length > 0);
-    const files = engine.files({ exchange, sources: held, options: resolved.options, assets });
+    const files = program.files({ exchange, sources: held, options: resolved.options, assets });
     yield { series, items: [...refused, ...oneForEachPath(files, taken)] };
   }
 }
@@ -175,13 +182,13 @@ function widened(file: ExportFile, { from, to }: Partial<DayRange>): ExportFile 
   return { ...file, sources };
 }
 
-function originOf({ sources, select, form }: ExportFile, { request, engine, root }: Export): Origin {
+function originOf({ sources, select, form }: ExportFile, { request, program, root }: Export): Origin {
   const files = sources.flatMap((source) =>
     filesOf(source).map(({ path, sha256 }) => ({ file: relative(root, path).split(sep).join('/'), sha256 })),
   );
   const parts = sources.map(({ series, range: { from, to } }) => [series, from, to]);
   return {
-    engine: engine.name,
+    engine: program.name,
     recipe: createHash('sha256')
       .update(JSON.stringify([MACROS, select, form, parts, files]))
       .digest('hex'),
@@ -248,15 +255,15 @@ function faultOf(error: unknown, root: string): Pick<ExportedFile, 'outcome' | '
 }
 
 export type ExportFlag =
-  HeldFlag | RangeFlag | EngineFlag | 'dry-run' | 'exchange-info' | 'force' | 'now' | 'target' | 'temp-dir';
+  HeldFlag | RangeFlag | ProgramFlag | 'dry-run' | 'exchange-info' | 'force' | 'now' | 'target' | 'temp-dir';
 
 export type Export = Readonly<Awaited<ReturnType<typeof selectExport>>>;
 
-/** The series that flags select and that the engine has files for. Throws usage errors, also if there is none. */
-export async function selectExport(request: VerbRequest<ExportFlag>, engine: Engine) {
+/** The series that flags select and that the program has files for. Throws usage errors, also if there is none. */
+export async function selectExport(request: VerbRequest<ExportFlag>, program: ExportProgram) {
   const { resolved, observer, exchange, clock } = request;
   const { options, origins } = resolved;
-  const { name, datasets, onlyNamed = [], anyInterval } = engine;
+  const { name, datasets, onlyNamed = [], anyInterval } = program;
   const assets = await assetsOf(request);
   // Without a given range, all days.
   const range: Partial<DayRange> = givenRange(options, options.nowMs ?? clock.now(), exchange) ?? {};
@@ -277,7 +284,7 @@ export async function selectExport(request: VerbRequest<ExportFlag>, engine: Eng
     );
   const taken = datasets.filter((dataset) => named !== undefined || !onlyNamed.includes(dataset));
   const selected = chosen.filter(({ dataset }) => datasets.length === 0 || taken.includes(dataset));
-  if (selected.length > 0) return { ...lake, request, engine, assets, selected, range, unread };
+  if (selected.length > 0) return { ...lake, request, program, assets, selected, range, unread };
   const others = [...new Set(chosen.map(({ dataset }) => dataset))];
   const left = onlyNamed.find((dataset) => others.includes(dataset));
   throw usage(
@@ -308,8 +315,8 @@ function pairName({ market, symbol }: Series): string {
 }
 
 /** The absolute path of the target. Throws usage errors for a missing --target, for a file, and for a folder in the lake. */
-export async function targetFolder({ request, engine }: Export): Promise<string> {
-  const { name } = engine;
+export async function targetFolder({ request, program }: Export): Promise<string> {
+  const { name } = program;
   const { target } = request.resolved.options;
   if (target === undefined)
     throw usage(
@@ -326,7 +333,7 @@ export async function targetFolder({ request, engine }: Export): Promise<string>
 async function assetsOf({
   resolved: { options },
   surroundings,
-}: VerbRequest<'exchange-info'>): Promise<EngineInput['assets']> {
+}: VerbRequest<'exchange-info'>): Promise<ProgramInput['assets']> {
   if (options.exchangeInfo === undefined) return new Map();
   const path = absolutePath(options.exchangeInfo, surroundings.home);
   const text = await readFile(path, 'utf8').catch((error: unknown) => {

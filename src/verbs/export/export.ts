@@ -12,7 +12,7 @@ import { bytesText, countText, durationText, listText, numberText } from '../../
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { absolutePath, lakeFlag, printLines, shownPath, tabbed } from '../../text/printable.js';
 import { CSV } from './csv-files.js';
-import type { Engine, Refused, RowSource } from './export-file.js';
+import type { ExportProgram, Refused, RowSource } from './export-file.js';
 import { exportGroups, exportLake, selectExport, targetFolder } from './export-lake.js';
 import type { ExportFlag, ExportedFile, FileOutcome, Export } from './export-lake.js';
 import { FREQTRADE } from './freqtrade.js';
@@ -24,43 +24,43 @@ import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
 import { readableStates } from '../../plan/select/held-series.js';
 import { gapText } from '../../lake/catalogue/series-table.js';
 
-const ENGINES: readonly Engine[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTILUS];
+const PROGRAMS: readonly ExportProgram[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTILUS];
 
 type ExportCommand = Command<ExportFlag | 'json' | 'quiet' | 'require-complete'>;
 
-/** The operand is the engine. */
+/** The operand is the program. */
 export async function exportFor(run: ExportCommand): Promise<ExitCode> {
   return withSignals(run, async (request) => {
-    const engine = engineOf(run.operand);
-    refuseFlags(engine, request);
-    const given = await selectExport(request, engine);
-    const target = engine.script === undefined ? await targetFolder(given) : undefined;
+    const program = programOf(run.operand);
+    refuseFlags(program, request);
+    const given = await selectExport(request, program);
+    const target = program.script === undefined ? await targetFolder(given) : undefined;
     if (!(await tellLacking(run, given))) return 4;
     return target === undefined ? printScript(run, given) : writeFiles(run, given, target);
   });
 }
 
-function engineOf(operand: string | undefined): Engine {
-  const names = ENGINES.map(({ name }) => name);
-  const engine = ENGINES.find(({ name }) => name === operand);
-  if (engine !== undefined) return engine;
+function programOf(operand: string | undefined): ExportProgram {
+  const names = PROGRAMS.map(({ name }) => name);
+  const program = PROGRAMS.find(({ name }) => name === operand);
+  if (program !== undefined) return program;
   throw usage(
     `export needs a program to write for: ${names.join(', ')}`,
     'for example: cryptodl export freqtrade --target user_data/data/binance',
   );
 }
 
-/** Throws usage errors for flags that the engine does not read, and for a script about a lake in a bucket. */
+/** Throws usage errors for flags that the program does not read, and for a script about a lake in a bucket. */
 function refuseFlags(
-  engine: Engine,
+  program: ExportProgram,
   { resolved: { options, origins }, surroundings }: VerbRequest<'out'>,
 ): void {
-  for (const { name, flags = [] } of ENGINES)
+  for (const { name, flags = [] } of PROGRAMS)
     for (const flag of flags)
-      if (origins[flag] === 'flag' && engine.flags?.includes(flag) !== true)
-        throw usage(`--${flag} is for export ${name}, not for export ${engine.name}`, `leave --${flag} out`);
+      if (origins[flag] === 'flag' && program.flags?.includes(flag) !== true)
+        throw usage(`--${flag} is for export ${name}, not for export ${program.name}`, `leave --${flag} out`);
   const isInBucket = backingOf(absolutePath(options.out, surroundings.home)) !== undefined;
-  if (engine.script !== undefined && isInBucket)
+  if (program.script !== undefined && isInBucket)
     throw usage(
       'the script reads local files, and this lake is in a bucket',
       'copy the lake, and name the copy with --out',
@@ -94,13 +94,13 @@ async function writeFiles({ io, resolved }: ExportCommand, given: Export, target
   printLines(io.stderr, tally.leftOutLines());
   if (!quiet && tally.empty.length > 0) printLines(io.stderr, [`without rows: ${listText(tally.empty, 3)}`]);
   if (!quiet || exitCode !== 0)
-    printLines(io.stderr, closing(given.engine, tally, target, dryRun ? undefined : elapsedMs));
+    printLines(io.stderr, closing(given.program, tally, target, dryRun ? undefined : elapsedMs));
   return exitCode;
 }
 
 /** Prints the program that loads the committed files. Exit code 4 if a series cannot be read, or if there is no program because all are left out. */
 async function printScript({ io, resolved }: ExportCommand, given: Export): Promise<ExitCode> {
-  const { request, root, engine } = given;
+  const { request, root, program } = given;
   const catalogue = openCatalogue(root, request.exchange, request.signal);
   const tally = new Tally();
   const sources: RowSource[] = [];
@@ -122,7 +122,7 @@ async function printScript({ io, resolved }: ExportCommand, given: Export): Prom
     printLines(io.stderr, [isRefused ? NOTHING_EXPORTED : tally.nothingText()]);
     return 4;
   }
-  await writeText(io, engine.script?.(sources, request.exchange) ?? '');
+  await writeText(io, program.script?.(sources, request.exchange) ?? '');
   return tally.faults > 0 ? 4 : 0;
 }
 
@@ -187,7 +187,7 @@ class Tally {
 
 /** `elapsedMs`: undefined with --dry-run. */
 function closing(
-  { name, notes = [] }: Engine,
+  { name, notes = [] }: ExportProgram,
   tally: Tally,
   target: string,
   elapsedMs: number | undefined,
@@ -223,7 +223,7 @@ const MOST_LINES = 3;
 /** Prints the data that the lake lacks, with --json also as events, except for a script. Resolves with false if --require-complete forbids the export. */
 async function tellLacking({ io, resolved }: ExportCommand, given: Export): Promise<boolean> {
   const { requireComplete, quiet, json } = resolved.options;
-  const { request, root, engine, selected, range, unread } = given;
+  const { request, root, program, selected, range, unread } = given;
   const covered = await readableStates(root, selected, request, range);
   const gapsOf = new Map(selected.map((series) => [series, missingOf(covered.get(series))]));
   const catalogue = openCatalogue(root, request.exchange, request.signal);
@@ -247,7 +247,7 @@ async function tellLacking({ io, resolved }: ExportCommand, given: Export): Prom
       `${listText(twice)}: no rows for 30 days or more between others; after a second listing under the same name, prices do not continue`,
     );
   const events = lacking.map(([series, gaps]) => ({ event: 'lacking', ...series, gaps }));
-  if (json && engine.script === undefined) await writeData(io, events);
+  if (json && program.script === undefined) await writeData(io, events);
   if (!requireComplete || lacking.length + unread.length === 0) return true;
   printLines(io.stderr, [NOTHING_EXPORTED]);
   return false;

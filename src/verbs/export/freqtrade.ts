@@ -5,7 +5,7 @@
 import type { Series } from '../../model/task.js';
 import { isSettled, pairName, pairOf } from '../../exchange/pairs.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
-import type { Engine, EngineInput, ExportFile, Refused, RowSource } from './export-file.js';
+import type { ExportProgram, ProgramInput, ExportFile, Refused, RowSource } from './export-file.js';
 
 /** The candle type of a file name, by dataset. Spot candles have none. */
 const CANDLES: Readonly<Record<string, string>> = {
@@ -29,7 +29,7 @@ const TRADES: Readonly<Record<string, string>> = {
 const FUNDING = `SELECT make_timestamp_ns(epoch_us(calc_time) // 1000000 * 1000000000) AS date, last_funding_rate::DOUBLE AS open,
     0::DOUBLE AS high, 0::DOUBLE AS low, 0::DOUBLE AS close, 0::DOUBLE AS volume FROM r0 ORDER BY date`;
 
-export const FREQTRADE: Engine = {
+export const FREQTRADE: ExportProgram = {
   name: 'freqtrade',
   datasets: [...Object.keys(CANDLES), 'fundingRate', ...Object.keys(TRADES)],
   onlyNamed: Object.keys(TRADES),
@@ -48,7 +48,7 @@ function lengthOf({ series: { dataset, interval = '' } }: RowSource): number {
   return dataset === 'markPriceKlines' ? intervalMs(interval) : 0;
 }
 
-function filesOf(source: RowSource, { exchange, options, assets }: EngineInput): (ExportFile | Refused)[] {
+function filesOf(source: RowSource, { exchange, options, assets }: ProgramInput): (ExportFile | Refused)[] {
   const { series } = source;
   const { market, dataset, interval: own = '', symbol } = series;
   const refuse = (reason: string): Refused[] => [{ series, reason }];

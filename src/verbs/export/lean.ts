@@ -6,7 +6,7 @@ import { instantExpression } from '../../convert/columns.js';
 import { safeName } from '../../lake/layout.js';
 import { dayText } from '../../model/calendar.js';
 import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';
-import type { Engine, ExportFile, Refused, RowSource } from './export-file.js';
+import type { ExportProgram, ExportFile, Refused, RowSource } from './export-file.js';
 
 const RESOLUTIONS: Readonly<Record<string, string>> = {
   '1s': 'second',
@@ -25,7 +25,7 @@ const COLUMNS: Readonly<Record<string, string>> = {
   trades: 'price, qty',
 };
 
-export const LEAN: Engine = {
+export const LEAN: ExportProgram = {
   name: 'lean',
   datasets: Object.keys(COLUMNS),
   anyInterval: ['fundingRate'],

@@ -8,9 +8,9 @@ import { seriesName } from '../../model/task.js';
 import { isSettled, pairOf } from '../../exchange/pairs.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
-import type { Engine, ExportFile, Refused, RowSource } from './export-file.js';
+import type { ExportProgram, ExportFile, Refused, RowSource } from './export-file.js';
 
-export const NAUTILUS: Engine = {
+export const NAUTILUS: ExportProgram = {
   name: 'nautilus-loader',
   datasets: ['klines', 'trades', 'aggTrades'],
   groupBy: 'dataset',

@@ -11,7 +11,7 @@ import { isSettled } from '../../exchange/pairs.js';
 import { intervalsOf } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';
-import type { Engine, ExportFile, RowSource } from './export-file.js';
+import type { ExportProgram, ExportFile, RowSource } from './export-file.js';
 
 const EXCHANGES: Readonly<Record<string, string>> = {
   spot: 'binance',
@@ -40,7 +40,7 @@ const TICKERS: Readonly<Record<string, (spec: DatasetSpec) => string>> = {
   [INDEX]: () => `${END} AS timestamp, num(close) AS index_price`,
 };
 
-export const TARDIS: Engine = {
+export const TARDIS: ExportProgram = {
   name: 'tardis',
   datasets: [...Object.keys(EVENTS), ...Object.keys(TICKERS)],
   anyInterval: [...Object.keys(EVENTS), 'fundingRate', 'metrics'],
