@@ -116,11 +116,11 @@ export interface RestApi {
   places(addresses: Addresses, market: Market): readonly string[];
   /** The addresses that are banned together with this one, itself included. */
   bannedWith(addresses: Addresses, url: string): readonly string[];
-  open(session: RestSessionOptions): Rest;
+  open(context: RestContext): Rest;
   isPerpetual(market: Market, symbol: string): boolean;
 }
 
-export interface RestSessionOptions {
+export interface RestContext {
   readonly options: Addresses & { readonly priority: Priority };
   readonly fetch: Fetch;
   readonly throttle: Pick<Throttle, 'setBudget'>;

@@ -217,7 +217,7 @@ function malformed(prefix: string, problem: string): CryptodlError {
 
 // The listing of one run: its pages, or copies from earlier runs if its host does not answer.
 
-export interface ListingSession {
+export interface ListingContext {
   readonly access: ArchiveAccess;
   /** Without a slash at its end. */
   readonly url: string;
@@ -228,11 +228,11 @@ export interface ListingSession {
   readonly observer: Observer;
 }
 
-export function openListing(session: ListingSession): Listing {
-  const { access, url, clock } = session;
+export function openListing(context: ListingContext): Listing {
+  const { access, url, clock } = context;
   const { listing, sidecar } = access.archive;
   return createListing((address) => getListing(access, url, address), listing, {
-    copies: copiesOf(session),
+    copies: copiesOf(context),
     sidecarSuffix: sidecar?.suffix,
     monotonic: () => clock.monotonic(),
   });
@@ -241,7 +241,7 @@ export function openListing(session: ListingSession): Listing {
 /** Copies above this age are not used. */
 const MAX_AGE_MS = 30 * DAY_MS;
 
-function copiesOf({ url, copies, nowMs, observer }: ListingSession): ListingCopies {
+function copiesOf({ url, copies, nowMs, observer }: ListingContext): ListingCopies {
   let hasWarned = false;
   const nameOf = (prefix: string): string => `names ${url} ${prefix}`;
   return {

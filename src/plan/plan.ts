@@ -37,7 +37,7 @@ export interface Plan {
   readonly proveEdges: (note: EdgeContext['note']) => Promise<void>;
 }
 
-export interface PlanSession extends Pick<PlanContext, 'exchange' | 'manifests' | 'nowMs'> {
+export interface PlanTools extends Pick<PlanContext, 'exchange' | 'manifests' | 'nowMs'> {
   readonly paths: { readonly root: string };
   readonly options: Pick<PlanContext, 'force' | 'revisions' | 'recheckDays'> & {
     readonly verify: 'sha256' | 'etag' | 'none';
@@ -61,13 +61,10 @@ interface Requested {
 const SERIES_AT_ONCE = 16;
 
 /** Plans the series in order, several at a time. The caller must close the spool. */
-export async function makePlan(
-  session: PlanSession,
-  { requests, hasListing, order }: Requested,
-): Promise<Plan> {
-  const { exchange } = session;
-  const context = contextOf(session, requests, hasListing);
-  const spool = new PlanSpool(join(session.runFolder, `plan-${randomUUID()}.jsonl`));
+export async function makePlan(tools: PlanTools, { requests, hasListing, order }: Requested): Promise<Plan> {
+  const { exchange } = tools;
+  const context = contextOf(tools, requests, hasListing);
+  const spool = new PlanSpool(join(tools.runFolder, `plan-${randomUUID()}.jsonl`));
   const planned: PlannedSeries[] = [];
   const plan: Plan = {
     spool,
@@ -93,28 +90,24 @@ export async function makePlan(
   return plan;
 }
 
-function contextOf(
-  session: PlanSession,
-  requests: readonly SeriesRequest[],
-  hasListing: boolean,
-): PlanContext {
-  const { exchange, manifests, options } = session;
-  const { root } = session.paths;
-  const today = dayOf(session.nowMs, exchange);
+function contextOf(tools: PlanTools, requests: readonly SeriesRequest[], hasListing: boolean): PlanContext {
+  const { exchange, manifests, options } = tools;
+  const { root } = tools.paths;
+  const today = dayOf(tools.nowMs, exchange);
   const { verify, staleChecksum } = options;
   return {
-    ...session,
+    ...tools,
     ...options,
     root,
     today,
     ignoredRefusals: new Set(verify === 'sha256' && staleChecksum === 'fail' ? [] : ['sidecar-stale']),
     life: new SymbolLife({
-      ...session,
+      ...tools,
       today,
       requests,
       knownSeries: (market) => knownSeries({ root, exchange }, market),
     }),
-    listSeries: listOrProbe(session, hasListing),
+    listSeries: listOrProbe(tools, hasListing),
     datasetSettings: datasetSettings({ root, exchange, manifests }),
     edges: new Set(),
     starts: new Map(),
@@ -123,7 +116,7 @@ function contextOf(
 
 /** Walks the listing. If it is not available, requests the sidecars that should exist by date instead. */
 export function listOrProbe(
-  { listing, probe, exchange, observer }: Pick<PlanSession, 'listing' | 'observer' | 'probe' | 'exchange'>,
+  { listing, probe, exchange, observer }: Pick<PlanTools, 'listing' | 'observer' | 'probe' | 'exchange'>,
   hasListing: boolean,
 ): PlanContext['listSeries'] {
   let hasWarned = false;

@@ -152,10 +152,19 @@ const NOUNS: Readonly<Record<string, RegExp>> = {
   symbol: /^string$/,
   interval: /^string(?: \| undefined)?$/,
   task: /^Task$/,
+  session: /^(?:\w*Session(?:<.*>)?|Pick<\w*Session, .*>)$/,
+  run: /Run|^Diagnosed$|^\(plans: /,
+  engine: /^(?:\w*Engine(?: \| undefined)?|string|\{ readonly bytesWritten: number \})$/,
+  duckdb: /^DuckDb(?: \| undefined)?$/,
+  program: /^(?:ExportProgram|readonly string\[\])$/,
   order: /^(?:Order|OrderTerms|\{ readonly first: .*\})$/,
 };
 /** The only name of a value of this type. */
-const NOUN_OF: Readonly<Record<string, string>> = { Exchange: 'exchange', ExchangeSpec: 'exchange' };
+const NOUN_OF: Readonly<Record<string, string>> = {
+  Exchange: 'exchange',
+  ExchangeSpec: 'exchange',
+  DuckDb: 'duckdb',
+};
 const LINES_STEP = 50;
 const LINES_SLACK = 100;
 
@@ -229,7 +238,7 @@ describe('src', () => {
     expect(LINES).toEqual(Object.fromEntries(right));
   });
 
-  it('uses each noun for its types only, and no other noun for an exchange', () => {
+  it('uses each noun for its types only, and no other noun for an exchange or a connection of DuckDB', () => {
     const wrong = files.flatMap(({ path, typedNames }) =>
       typedNames
         .filter(([name, type]) => NOUNS[name]?.test(type) === false || (NOUN_OF[type] ?? name) !== name)

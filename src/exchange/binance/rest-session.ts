@@ -9,7 +9,7 @@ import { agoText } from '../../model/units.js';
 import type { RouteSpec } from '../facts.js';
 import { shownValue } from '../rest-rows.js';
 import type { Page, Row, Span } from '../rest-rows.js';
-import type { Addresses, RestApi, RestSessionOptions } from '../exchange.js';
+import type { Addresses, RestApi, RestContext } from '../exchange.js';
 import { intervalMs } from '../exchange-spec.js';
 import type { ExchangeSpec } from '../exchange-spec.js';
 import { exchangeInfo, isPerpetual, pairOf, parseHeldInfo, weightBucket } from './exchange-info.js';
@@ -52,7 +52,7 @@ export function binanceRest({ spot, spotPublic }: ExchangeSpec['hosts']): RestAp
 
 /** Always sends a request. If the host does not answer, uses the cached answer and prints a warning. */
 async function infoOf(
-  { options, copies, nowMs, observer }: RestSessionOptions,
+  { options, copies, nowMs, observer }: RestContext,
   client: RestClient,
   market: Market,
 ): Promise<ExchangeInfo> {

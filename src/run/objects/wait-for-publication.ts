@@ -18,14 +18,14 @@ const LONGEST_DELAY_MS = 600_000;
 /** The last date that JavaScript can represent. */
 const LAST_MS = 8.64e15;
 
-export type Waiting = Pick<
+export type WaitingSession = Pick<
   RunSession,
   'options' | 'clock' | 'observer' | 'stop' | 'nowMs' | 'currentMs' | 'exchange' | 'listing' | 'probe'
 >;
 
 /** Resolves when the periods are published, or at the end of the wait: the run then goes on with the published ones. */
 export async function waitForPublication(
-  session: Waiting,
+  session: WaitingSession,
   selection: Pick<RunSelection, 'requests' | 'hasListing'>,
 ): Promise<void> {
   const until = session.options.waitForPublication;

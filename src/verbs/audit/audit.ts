@@ -36,17 +36,17 @@ type Flag = RunFlag | 'against' | 'prefer' | 'sample';
  * Resolves with 7 or 3 if a later audit may read the failed objects, else with 4 for findings and permanent failures, else with 0.
  * The rebuild counts as a further job (`exitCodeOfJobs`). An error or a signal that ends the audit has its own code.
  */
-export async function audit(run: LookUp<Flag>): Promise<ExitCode> {
-  return withSignals(run, async (request, signals) => {
-    const tally = await withLog(request, run.io, (logged) => printItems(run, logged));
-    const { io, resolved } = run;
-    if (resolved.options.prefer !== 'daily') return conclude(run, tally, undefined);
-    if (tally.rebuilds.length === 0) return conclude(run, tally, 0);
+export async function audit(command: LookUp<Flag>): Promise<ExitCode> {
+  return withSignals(command, async (request, signals) => {
+    const tally = await withLog(request, command.io, (logged) => printItems(command, logged));
+    const { io, resolved } = command;
+    if (resolved.options.prefer !== 'daily') return conclude(command, tally, undefined);
+    if (tally.rebuilds.length === 0) return conclude(command, tally, 0);
     // An ordinary run with plan, outcomes and summary.
     const rebuild = { ...request, verb: 'vision' as const, select: selectRebuilds(tally.rebuilds) };
     const log = openLogOf(resolved.options, io);
     const { exitCode } = await runAndPrint(rebuild, { io, log, signalled: signals.signalled });
-    return conclude(run, tally, exitCode);
+    return conclude(command, tally, exitCode);
   });
 }
 

@@ -27,15 +27,15 @@ const MOST_REFUSED = 10;
 type CoverageCommand = Command<CoverageFlag | 'all' | 'csv' | 'json' | 'quiet' | 'summary'>;
 
 /** Resolves with 1 when a manifest or one of its lines cannot be read, else with 4 when a series is below `--min`. */
-export async function coverage(run: CoverageCommand): Promise<ExitCode> {
-  const { options } = run.resolved;
+export async function coverage(command: CoverageCommand): Promise<ExitCode> {
+  const { options } = command.resolved;
   if (options.json && options.csv) throw usage('--json and --csv cannot be used together', 'keep one');
   if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
-  return withSignals(run, async (request) => {
+  return withSignals(command, async (request) => {
     const lake = await coverSelected(request);
-    const next = new NextStep(run, options.nowMs ?? run.io.clock.now(), lake.failures);
-    await write(run, lake, next);
-    return conclude(run, lake.found, next);
+    const next = new NextStep(command, options.nowMs ?? command.io.clock.now(), lake.failures);
+    await write(command, lake, next);
+    return conclude(command, lake.found, next);
   });
 }
 

@@ -36,10 +36,10 @@ import type { HostChecks } from './check-hosts.js';
 type Flag = SessionFlag | 'clear-bans' | 'json' | 'quiet';
 
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
-export async function doctor(run: LookUp<Flag>): Promise<ExitCode> {
-  const { resolved, io } = run;
+export async function doctor(command: LookUp<Flag>): Promise<ExitCode> {
+  const { resolved, io } = command;
   const { options } = resolved;
-  return withSignals(run, async (request) => {
+  return withSignals(command, async (request) => {
     const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
     const shown: CheckResult[] = [];
     for await (const result of checkAll(request)) {

@@ -29,14 +29,14 @@ const PROGRAMS: readonly ExportProgram[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTIL
 type ExportCommand = Command<ExportFlag | 'json' | 'quiet' | 'require-complete'>;
 
 /** The operand is the program. */
-export async function exportFor(run: ExportCommand): Promise<ExitCode> {
-  return withSignals(run, async (request) => {
-    const program = programOf(run.operand);
+export async function exportFor(command: ExportCommand): Promise<ExitCode> {
+  return withSignals(command, async (request) => {
+    const program = programOf(command.operand);
     refuseFlags(program, request);
     const given = await selectExport(request, program);
     const target = program.script === undefined ? await targetFolder(given) : undefined;
-    if (!(await tellLacking(run, given))) return 4;
-    return target === undefined ? printScript(run, given) : writeFiles(run, given, target);
+    if (!(await tellLacking(command, given))) return 4;
+    return target === undefined ? printScript(command, given) : writeFiles(command, given, target);
   });
 }
 

@@ -34,10 +34,10 @@ import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js'
 type ListFlag = SessionFlag | HeldFlag | RangeFlag | 'cadence' | 'long';
 
 /** `operand`: `markets`, `datasets`, `symbols` or `periods`. Throws usage errors. */
-export async function list(run: Command<ListFlag | 'json' | 'quiet'>): Promise<ExitCode> {
-  const name = listName(run.operand);
-  return withSignals(run, async (request) => {
-    await withLog(request, run.io, (logged) => print(run, name, listItems(name, logged)));
+export async function list(command: Command<ListFlag | 'json' | 'quiet'>): Promise<ExitCode> {
+  const name = listName(command.operand);
+  return withSignals(command, async (request) => {
+    await withLog(request, command.io, (logged) => print(command, name, listItems(name, logged)));
     return 0;
   });
 }

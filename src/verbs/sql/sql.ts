@@ -17,14 +17,14 @@ import type { QueryFlag } from '../../plan/options/verb-request.js';
 /** The operand is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
 type SqlCommand = Command<QueryFlag | 'csv' | 'json' | 'quiet' | 'views'>;
 
-export async function sql(run: SqlCommand): Promise<ExitCode> {
-  const { io, resolved, operand } = run;
+export async function sql(command: SqlCommand): Promise<ExitCode> {
+  const { io, resolved, operand } = command;
   const { options } = resolved;
   if (options.csv && options.json) throw usage('--csv and --json cannot be used together', 'keep one');
-  if (options.views) return printViews(run);
+  if (options.views) return printViews(command);
   // A signal ends the process while it waits for stdin.
   const text = await readQuery(operand, io);
-  return withSignals(run, async (request) => {
+  return withSignals(command, async (request) => {
     const result = await queryLake(text, request);
     try {
       const isTable = !options.json && !options.csv && io.stdout.isTTY === true;
@@ -38,11 +38,11 @@ export async function sql(run: SqlCommand): Promise<ExitCode> {
   });
 }
 
-async function printViews(run: SqlCommand): Promise<ExitCode> {
-  if (run.operand !== undefined)
+async function printViews(command: SqlCommand): Promise<ExitCode> {
+  if (command.operand !== undefined)
     throw usage('--views prints all views and takes no query', 'leave the query out');
-  const request = requestOf(run, new AbortController().signal);
-  for await (const statement of lakeViews(request)) if (!(await writeExact(run.io, statement))) break;
+  const request = requestOf(command, new AbortController().signal);
+  for await (const statement of lakeViews(request)) if (!(await writeExact(command.io, statement))) break;
   return 0;
 }
 

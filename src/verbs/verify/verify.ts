@@ -14,8 +14,10 @@ import type { Progress, VerifyFlag, VerifySummary } from '../../run/verify/verif
 type Flag = VerifyFlag | 'json' | 'quiet';
 
 /** Resolves with 0 for a sound or fixed lake, 4 if findings remain, 1 for unreadable files, 6 while a run writes. */
-export async function verify(run: LookUp<Flag>): Promise<ExitCode> {
-  return withSignals(run, (request) => withLog(request, run.io, (logged) => verifyAndPrint(run, logged)));
+export async function verify(command: LookUp<Flag>): Promise<ExitCode> {
+  return withSignals(command, (request) =>
+    withLog(request, command.io, (logged) => verifyAndPrint(command, logged)),
+  );
 }
 
 async function verifyAndPrint({ io, resolved }: LookUp<Flag>, request: VerbRequest<Flag>): Promise<ExitCode> {

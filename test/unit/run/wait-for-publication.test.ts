@@ -6,7 +6,7 @@ import { SILENT_OBSERVER } from '../../../src/model/observer.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import type { SeriesRequest } from '../../../src/plan/series-request.js';
 import { waitForPublication } from '../../../src/run/objects/wait-for-publication.js';
-import type { Waiting } from '../../../src/run/objects/wait-for-publication.js';
+import type { WaitingSession } from '../../../src/run/objects/wait-for-publication.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { SETTINGS } from '../../helpers/conversion.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
@@ -43,7 +43,7 @@ async function wait(untilText: string, scene: Scene) {
   const said: string[] = [];
   const requests = scene.requests ?? Object.keys(scene.published).map((symbol) => requestOf(symbol));
   const stop = new AbortController();
-  const session: Waiting = {
+  const session: WaitingSession = {
     options: resolveOptions(VERBS.vision, [
       { origin: 'flag', values: { 'wait-for-publication': [untilText] }, nameOf: (name) => `--${name}` },
     ]).options,
