@@ -1,4 +1,4 @@
-/** The interface of an exchange: its facts, archive, listing and REST. main.ts passes one to each command that needs it. */
+/** The interface of an exchange: its facts, archive, listing and REST. `run/verb/start-verb.ts` passes one to each command that needs it. */
 import type { AnswerRules } from '../http/exchange-hosts.js';
 import type { Body, BodyFormat, Fetch, Priority } from '../model/fetch.js';
 import type { Copies } from '../http/response-cache.js';

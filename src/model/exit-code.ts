@@ -1,4 +1,4 @@
-/** Exit codes, except for code 1 of a failed check of `doctor` and of a stdout that cannot be written (`cli/process.ts`). */
+/** Exit codes, except for code 1 of a failed check of `doctor` and of a stdout that cannot be written (`process.ts`). */
 import type { ErrorCode } from './errors.js';
 
 export interface RunStatus {
@@ -22,6 +22,21 @@ export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 130 | 143;
 /** The exit code of a process that a signal ended: 128 and the number of the signal. */
 export function exitCodeOfSignal(signal: 'SIGINT' | 'SIGTERM'): 130 | 143 {
   return signal === 'SIGINT' ? 130 : 143;
+}
+
+/**
+ * The exit code of a verb that reports findings. `lasting`: a finding that the same command finds again, or nothing to work on. `passing`:
+ * a finding that a later run may end.
+ */
+export function exitCodeOfFindings({
+  lasting,
+  passing = false,
+}: {
+  lasting: boolean;
+  passing?: boolean;
+}): 0 | 3 | 4 {
+  if (lasting) return 4;
+  return passing ? 3 : 0;
 }
 
 /** The exit codes of errors that end a run. Code 3: the run may succeed later. All other errors: 1. */

@@ -1,4 +1,4 @@
-/** CSV as all verbs print it. */
+/** CSV as `sql`, `universe` and `coverage` print it. */
 
 /** A line of CSV. An empty cell is null, `""` is the empty text. */
 export function csvLine(cells: readonly (string | number | null)[]): string {

@@ -64,7 +64,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   saxes: ['exchange/s3-listing.ts'],
   // transport.ts names the type of the response it reads, nothing else.
   undici: ['http/transport/pool.ts', 'http/transport/transport.ts'],
-  // Four schemas of four formats, each beside its reader: the record of a staged zip or of a run, the failure report, and the venue facts.
+  // Six schemas of six formats, each beside its reader.
   valibot: [
     'exchange/facts.ts',
     'lake/mirror/staged-zips.ts',

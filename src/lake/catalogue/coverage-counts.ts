@@ -1,7 +1,7 @@
 /** Counts over all series, for the summary, the exit code and the next step. */
 import type { SeriesStates } from './day-states.js';
 import type { CryptodlError } from '../../model/errors.js';
-import { exitCodeOfError } from '../../model/exit-code.js';
+import { exitCodeOfError, exitCodeOfFindings } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
 import { numberText } from '../../model/units.js';
@@ -54,7 +54,7 @@ export class CoverageCounts {
 
   get exitCode(): ExitCode {
     if (this.refused.length > 0) return exitCodeOfError('manifest-damaged');
-    return this.below.length > 0 ? 4 : 0;
+    return exitCodeOfFindings({ lasting: this.below.length > 0 });
   }
 
   /** The last object of `--json`. */

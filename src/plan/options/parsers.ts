@@ -220,12 +220,15 @@ export const until: Parse<Until> = (value, where) => {
   throw invalid(value, where, what, '08:30', '2026-11-21T08:30:00Z', '90m');
 };
 
+/** The maximum of `--concurrency auto`. */
+export const MOST_AT_ONCE = 128;
+
 /** `50`, `auto` or `auto:64`. */
 export const concurrency = parser<Concurrency>(
   'a number from 1 to 1024, auto or auto:MAX',
   ['50', 'auto:64'],
   (value) => {
-    const [, auto, max = '128', fixed] = /^(?:(auto)(?::(\d+))?|(\d+))$/.exec(value) ?? [];
+    const [, auto, max = String(MOST_AT_ONCE), fixed] = /^(?:(auto)(?::(\d+))?|(\d+))$/.exec(value) ?? [];
     const number = within(1, 1024, Number(fixed ?? max));
     if (number === undefined || (auto ?? fixed) === undefined) return undefined;
     return fixed === undefined ? { kind: 'auto', max: number } : { kind: 'fixed', limit: number };

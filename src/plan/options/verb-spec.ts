@@ -1,4 +1,4 @@
-/** The shape of a verb: its flags, and what help says about it. Each folder of `verbs/` has one. */
+/** The shape of a verb: its flags, and what help says about it. A command object (`run/verb/verb.ts`) has one. */
 import type { ExitCode } from '../../model/exit-code.js';
 import type { FlagSpec } from './flag-spec.js';
 import { FLAG_NAMES, flagSpec } from './flags.js';

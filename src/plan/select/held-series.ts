@@ -1,4 +1,4 @@
-/** The series in a lake, and the selection of `verify`, `repair` and `coverage` among them. */
+/** The series in a lake, and the selection among them by verbs that only read or mend a lake. */
 import { dirname, join } from 'node:path';
 import { symlinkMessage } from '../../files/path-checks.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';

@@ -1,6 +1,7 @@
 /** The requests of a run to the hosts of an exchange: one stack of layers, and the listing, sidecars and REST that use it. */
 import { join } from 'node:path';
 import { Bans } from '../../http/bans.js';
+import { MOST_AT_ONCE } from '../../plan/options/parsers.js';
 import type { Fetch } from '../../model/fetch.js';
 import type { HostStates } from '../../http/host-states.js';
 import { Copies } from '../../http/response-cache.js';
@@ -166,8 +167,6 @@ function concurrencyOf({ concurrency, observer, resolved: { options } }: HttpReq
   return found;
 }
 
-/** The maximum of `auto` by default. */
-const ARCHIVE_MOST = 128;
 /** More requests at once do not help: at 0.3 s per answer, 15 in flight use up the largest REST budget, that of spot. */
 const REST_MOST = 20;
 
@@ -181,7 +180,7 @@ function warnOfMany(
     observer.warn(
       `--concurrency is ${fits} instead of ${allowed}: this process may open only ${openFiles()} files (ulimit -n)`,
     );
-  const most = verb === 'metrics' && joined === undefined ? REST_MOST : ARCHIVE_MOST;
+  const most = verb === 'metrics' && joined === undefined ? REST_MOST : MOST_AT_ONCE;
   if (concurrency.kind !== 'fixed' || concurrency.limit <= most) return;
   observer.warn(
     `--concurrency ${concurrency.limit}: more than ${most} objects in flight are not faster; the host may refuse this address`,

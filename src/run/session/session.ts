@@ -1,4 +1,4 @@
-/** The parts of a run, put together in one place: options, lake, hosts, counts and deadline. */
+/** The parts of a run, or of a verb that reads hosts and a lake without one, put together in one place: options, lake, hosts, counts and deadline. */
 import { setMaxListeners } from 'node:events';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import { backingOf } from '../../files/backing.js';
@@ -48,7 +48,7 @@ export interface ZipStore {
   ): Promise<ReceivedZip | undefined>;
 }
 
-/** The parts that the jobs of a worker share (`pipeline/pipeline.ts`). */
+/** The parts that the jobs of a worker share (`pipeline.ts`). */
 export interface SharedParts {
   readonly workshop: Workshop;
   readonly http: typeof openHttp;

@@ -1,4 +1,4 @@
-/** Request, items, progress and errors of verbs that read from hosts or the lake, but run no plan. */
+/** What the options of a verb ask for, with its signals, and the printing of its items, progress and errors. */
 import { exitCodeOfSignal } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { watchSignals } from '../../model/io.js';

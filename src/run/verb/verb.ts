@@ -1,4 +1,4 @@
-/** What a verb is: its flags and help, and what it does. Each folder of `verbs/` exports one. */
+/** What a verb is: its flags and help, and what it does. Each folder of `verbs/` exports one, `verbs/queue` three, and `cli` those of help. */
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import type { FlagName } from '../../plan/options/flags.js';

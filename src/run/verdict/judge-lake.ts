@@ -1,7 +1,8 @@
 /**
  * The verdict about a lake: one state, an exit code, and the command that may mend it. For `cryptodl check`, the report, the metrics and the
- * messages of runs. Writes nothing but the states that it keeps.
+ * messages of runs. Writes nothing.
  */
+import { exitCodeOfFindings } from '../../model/exit-code.js';
 import { amountsText } from '../../lake/catalogue/series-table.js';
 import { lakePaths } from '../../lake/layout.js';
 import { readOrders } from '../../lake/orders.js';
@@ -51,7 +52,7 @@ export async function judgeLake(request: VerbRequest<'out' | 'now'>): Promise<La
   const isBehind = lacking.length > 0 && lacking.every(({ behind }) => behind > 0);
   const state = running ? 'running' : isWhole ? 'complete' : isBehind ? 'behind' : 'incomplete';
   const cannotBeHad = next === null && unordered === undefined && !running;
-  const exitCode = isWhole ? 0 : cannotBeHad ? 4 : 3;
+  const exitCode = exitCodeOfFindings({ lasting: !isWhole && cannotBeHad, passing: !isWhole });
   const why = lacking.length === 0 ? unordered : undefined;
   const summary: VerdictSummary = {
     state,

@@ -2,6 +2,7 @@
 import { progressPrinter, withSignals } from '../../run/verb/look-up.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
+import { exitCodeOfFindings } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
@@ -91,7 +92,7 @@ export async function bars(command: Command<BarsFlag | 'json' | 'quiet'>): Promi
       if (lines.length === 0 && (outcome === 'failed' || (!quiet && outcome !== 'skipped')))
         printLines(io.stderr, [lineOf(series)]);
     }
-    const exitCode = sums.failed > 0 ? 4 : 0;
+    const exitCode = exitCodeOfFindings({ lasting: sums.failed > 0 });
     const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
     if (json) await writeData(io, [{ event: 'summary', dryRun, ...sums, exitCode, elapsedMs }]);
     if (!quiet || sums.failed > 0) printLines(io.stderr, closing(sums, dryRun ? undefined : elapsedMs));

@@ -5,6 +5,7 @@ import { progressPrinter, withSignals } from '../../run/verb/look-up.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';
+import { exitCodeOfFindings } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
 import { backingOf } from '../../files/backing.js';
@@ -35,7 +36,7 @@ export async function exportFor(command: ExportCommand): Promise<ExitCode> {
     refuseFlags(program, request);
     const given = await selectExport(request, program);
     const target = program.script === undefined ? await targetFolder(given) : undefined;
-    if (!(await tellLacking(command, given))) return 4;
+    if (!(await tellLacking(command, given))) return exitCodeOfFindings({ lasting: true });
     return target === undefined ? printScript(command, given) : writeFiles(command, given, target);
   });
 }
@@ -120,10 +121,10 @@ async function printScript({ io, resolved }: ExportCommand, given: Export): Prom
   const isRefused = resolved.options.requireComplete && tally.leftOut > 0;
   if (isRefused || sources.length === 0) {
     printLines(io.stderr, [isRefused ? NOTHING_EXPORTED : tally.nothingText()]);
-    return 4;
+    return exitCodeOfFindings({ lasting: true });
   }
   await writeText(io, program.script?.(sources, request.exchange) ?? '');
-  return tally.faults > 0 ? 4 : 0;
+  return exitCodeOfFindings({ lasting: tally.faults > 0 });
 }
 
 const FAILURES: readonly FileOutcome[] = ['foreign', 'unreadable', 'failed'];
@@ -179,9 +180,10 @@ class Tally {
   }
 
   exitCode(isComplete: boolean): ExitCode {
-    if (this.of('foreign', 'unreadable') + this.faults > 0 || (isComplete && this.leftOut > 0)) return 4;
-    if (this.of('failed') > 0) return 3;
-    return this.filesWithRows === 0 ? 4 : 0;
+    const hasFaults = this.of('foreign', 'unreadable') + this.faults > 0;
+    const passing = this.of('failed') > 0;
+    const isEmpty = !passing && this.filesWithRows === 0;
+    return exitCodeOfFindings({ lasting: hasFaults || (isComplete && this.leftOut > 0) || isEmpty, passing });
   }
 }
 

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { expect, it } from 'vitest';
-import { exitCode, exitCodeOfJobs } from '../../../src/model/exit-code.js';
+import { exitCode, exitCodeOfFindings, exitCodeOfJobs } from '../../../src/model/exit-code.js';
 import { watchSignals } from '../../../src/model/io.js';
 import type { Io } from '../../../src/model/io.js';
 import type { RunStatus } from '../../../src/model/exit-code.js';
@@ -92,4 +92,12 @@ it.each([
     expect(() => signals.emit('signal', second)).toThrow('the process has ended');
     expect(exits).toEqual([code]);
   }
+});
+
+it.each([
+  [{ lasting: false }, 0],
+  [{ lasting: false, passing: true }, 3],
+  [{ lasting: true, passing: true }, 4],
+] as const)('findings %o end with %i', (findings, code) => {
+  expect(exitCodeOfFindings(findings)).toBe(code);
 });
