@@ -39,17 +39,17 @@ function isTruncated(page: XmlElement): boolean {
   throw malformed(`a listing does not say whether it continues: ${JSON.stringify(value?.slice(0, 40))}`);
 }
 
-function objectOf(object: XmlElement, name: (value: string) => string): ListedObject {
-  const key = neededIn(object, 'Key');
-  const size = neededIn(object, 'Size');
+function objectOf(element: XmlElement, name: (value: string) => string): ListedObject {
+  const key = neededIn(element, 'Key');
+  const size = neededIn(element, 'Size');
   const bytes = Number(size);
   if (!/^\d+$/.test(size) || !Number.isSafeInteger(bytes))
     throw malformed(`a listed object has no size: ${JSON.stringify(key.slice(0, 80))}`);
   return {
     key: name(key),
     bytes,
-    etag: labelIn(object, 'ETag').replaceAll('"', ''),
-    lastModified: labelIn(object, 'LastModified'),
+    etag: labelIn(element, 'ETag').replaceAll('"', ''),
+    lastModified: labelIn(element, 'LastModified'),
   };
 }
 

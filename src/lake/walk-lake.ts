@@ -103,7 +103,7 @@ function* looseIn(folder: string, { files, links }: Omit<Entries, 'folders'>): G
 }
 
 /** The entries of a series as they are now. */
-export async function listSeries(root: string, found: SeriesFolder): Promise<ListedSeries> {
+export async function seriesInFolder(root: string, found: SeriesFolder): Promise<ListedSeries> {
   const { path } = found;
   await backingOf(path)?.openSeries(path);
   const folder = relative(root, path).replaceAll(sep, '/');

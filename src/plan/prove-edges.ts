@@ -94,7 +94,7 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
         const start = Math.min(first ?? -Infinity, to);
         const isNew = start >= asked.from && !isKnown(start - 1, 'not-listed-yet');
         if (isNew) note(series, dayPeriod(start - 1), 'not-listed-yet');
-        if (start === to && (await isRefuted(context, series, { side: 'before', object: asked, isNew })))
+        if (start === to && (await isRefuted(context, series, { side: 'before', span: asked, isNew })))
           note(series, dayPeriod(to), 'hole', { isKept: true });
       }
       // The lake may lack the days before a pause.
@@ -111,7 +111,7 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
         const end = await unlessListingFault(life.end(series, 'daily', from));
         const isNew = end !== undefined && end <= asked.to && !isKnown(end, 'delisted');
         if (isNew) note(series, dayPeriod(end), 'delisted');
-        if (end === from && (await isRefuted(context, series, { side: 'after', object: asked, isNew })))
+        if (end === from && (await isRefuted(context, series, { side: 'after', span: asked, isNew })))
           note(series, dayPeriod(from - 1), 'hole', { isKept: true });
       }
     }
@@ -121,7 +121,7 @@ export async function proveEdges(context: EdgeContext, planned: readonly Planned
 /** The start of the first object of a series, or the end of its last one. `isNew`: no earlier run took it for the start or the end of the symbol. */
 interface OuterEdge {
   readonly side: 'before' | 'after';
-  readonly object: HeldSpan;
+  readonly span: HeldSpan;
   readonly isNew: boolean;
 }
 
@@ -132,7 +132,7 @@ interface OuterEdge {
 async function isRefuted(context: EdgeContext, series: Series, edge: OuterEdge): Promise<boolean> {
   if (await hasBarAt(context, series, edge)) return true;
   if (!edge.isNew) return false;
-  const { first = '', last = '' } = edge.object.facts;
+  const { first = '', last = '' } = edge.span.facts;
   const at = Date.parse(edge.side === 'before' ? first : last);
   return (await unlessListingFault(context.life.hasInRest(series, edge.side, at))) ?? true;
 }
@@ -141,7 +141,7 @@ async function isRefuted(context: EdgeContext, series: Series, edge: OuterEdge):
 async function hasBarAt(
   { exchange, root, manifests, life }: EdgeContext,
   series: Series,
-  { side, object: { facts } }: OuterEdge,
+  { side, span: { facts } }: OuterEdge,
 ): Promise<boolean> {
   const spec = findDataset(exchange, series.market, series.dataset);
   const msOf = (one: Series): number => 1000 * ((spec && rowSeconds(spec, one.interval)) ?? Infinity);

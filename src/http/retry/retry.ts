@@ -54,7 +54,7 @@ export function isBadContent({ code }: CryptodlError): boolean {
 /** The retry layer. An error after which it retries or gives up carries the number of attempts. */
 export function retry(options: RetryOptions): Layer {
   return (next) => async (request, context) => {
-    const tries = new Tries(options, request, context);
+    const tries = new RequestAttempts(options, request, context);
     try {
       const response = await tries.run(next);
       options.onEnd?.(tries.retries);
@@ -66,7 +66,7 @@ export function retry(options: RetryOptions): Layer {
   };
 }
 
-class Tries {
+class RequestAttempts {
   readonly #options: RetryOptions;
   readonly #request: FetchRequest;
   readonly #context: FetchContext;

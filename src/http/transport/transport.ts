@@ -32,7 +32,7 @@ export interface TransportOptions {
 export function createTransport(options: TransportOptions): Fetch {
   const send = (request: FetchRequest, context: FetchContext, held?: Held): Promise<FetchResponse> =>
     new Promise((resolve, reject) => {
-      const exchange = new Exchange(options, request, context, held, resolve, reject);
+      const exchange = new AttemptHandler(options, request, context, held, resolve, reject);
       const { origin, pathname, search } = new URL(request.url);
       const { method = 'GET', sends } = request;
       const headers = headersOf(request, held?.partial);
@@ -63,7 +63,7 @@ interface Held {
 }
 
 /** The state of one attempt: an undici DispatchHandler that settles exactly once. */
-class Exchange implements Dispatcher.DispatchHandler {
+class AttemptHandler implements Dispatcher.DispatchHandler {
   readonly #tell: NonNullable<FetchContext['onActivity']>;
   #sink: Sink;
   #controller: Dispatcher.DispatchController | undefined;

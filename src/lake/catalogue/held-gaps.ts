@@ -86,10 +86,10 @@ export function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spa
 }
 
 /** The missing times that an object names; those after its last row, if it was fetched before its period was over. */
-function gapsWithin(object: HeldSpan, part: Part): readonly number[] {
-  const { facts } = object;
+function gapsWithin(span: HeldSpan, part: Part): readonly number[] {
+  const { facts } = span;
   if (facts.open !== true && facts.gaps === undefined) return [];
-  const unfetched = unfetchedTime(object, part);
+  const unfetched = unfetchedTime(span, part);
   if (unfetched.length > 0) return unfetched;
   const all = secondsOfGaps(facts, part.dayStartSeconds);
   if (part.rate === undefined || facts.ids !== undefined) return all;

@@ -13,7 +13,7 @@ import { stateFolder } from '../../files/environment.js';
 import type { Surroundings } from '../../files/environment.js';
 import type { Options } from '../../plan/options/flags.js';
 import { absolutePath, jsonText, printLines, shownPath } from '../../text/printable.js';
-import type { SelectedRun } from './run-history.js';
+import type { RunIdentity } from './run-history.js';
 import type { LiveRun } from '../report/live-run.js';
 import type { Reporter } from '../report/reporter.js';
 import { fstatSync, readdirSync } from 'node:fs';
@@ -51,7 +51,7 @@ function dumpAt(path: string, flag: 'debug-dump' | 'state-dir'): OwnFile {
 }
 
 export class DebugDumps {
-  readonly #runs: { readonly run: SelectedRun; readonly live: LiveRun }[] = [];
+  readonly #runs: { readonly run: RunIdentity; readonly live: LiveRun }[] = [];
   readonly #closed = new AbortController();
   #release: (() => void) | undefined;
   #output: DebugOutput;
@@ -72,7 +72,7 @@ export class DebugDumps {
   }
 
   /** Listens to SIGUSR2 from now on. The lines of dumps go to `output` from now on. */
-  follow(run: SelectedRun, live: LiveRun, output: DebugOutput): void {
+  follow(run: RunIdentity, live: LiveRun, output: DebugOutput): void {
     this.#output = output;
     this.#release ??= this.command.onDebugSignal(() => {
       this.#pending ??= this.#onSignal().finally(() => {
@@ -158,7 +158,7 @@ export class DebugDumps {
 }
 
 /** Plain data for JSON. */
-function runState({ verb, job, options }: SelectedRun, live: LiveRun): object {
+function runState({ verb, job, options }: RunIdentity, live: LiveRun): object {
   const { pieces, plan, objects, active } = live;
   const network = live.network?.();
   const queue = plan && {

@@ -4,7 +4,7 @@ import type { Command } from './debug-dumps.js';
 import { lakePaths } from '../../lake/layout.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
-import type { SelectedRun } from './run-history.js';
+import type { RunIdentity } from './run-history.js';
 import type { Reporter } from '../report/reporter.js';
 import type { LiveRun } from '../report/live-run.js';
 import { absolutePath } from '../../text/printable.js';
@@ -23,7 +23,7 @@ export async function openMonitors(options: Options<MonitorFlag>, command: Comma
   const debug = await openDebugDumps(options, command);
   const prometheus = await openPrometheus(options, command);
   return {
-    follow: async (run: SelectedRun, request: Followed): Promise<void> => {
+    follow: async (run: RunIdentity, request: Followed): Promise<void> => {
       debug.follow(run, request.live, request.observer);
       await prometheus?.follow(run, request);
     },
@@ -52,7 +52,7 @@ async function openPrometheus(
   const endServer = prometheusPort === undefined ? undefined : await servePage(figures, prometheusPort);
   let isClosed = false;
   return {
-    follow: async (run: SelectedRun, { exchange, resolved, live }: Followed): Promise<void> => {
+    follow: async (run: RunIdentity, { exchange, resolved, live }: Followed): Promise<void> => {
       // A lake whose records cannot be read has no history: the run itself warns of it.
       const paths = lakePaths(absolutePath(resolved.options.out, home));
       const history = await readHistory(paths, run, exchange).catch(() => NO_HISTORY);

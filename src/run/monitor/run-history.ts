@@ -11,7 +11,7 @@ import { agoText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
 
 /** The parts of a run that tell which selection it has. The options are the given ones, without private addresses. */
-export type SelectedRun = Pick<RunRecord, 'verb' | 'job' | 'options'>;
+export type RunIdentity = Pick<RunRecord, 'verb' | 'job' | 'options'>;
 
 export interface RunHistory {
   /** End of the last run of the selection with exit code 0, in epoch milliseconds. */
@@ -30,7 +30,7 @@ const USUALLY_ENOUGH = 50;
 /** Leaves out datasets that the exchange does not have. Rejects with errors of the system. */
 export async function readHistory(
   paths: LakePaths,
-  run: SelectedRun,
+  run: RunIdentity,
   exchange: Exchange,
 ): Promise<RunHistory> {
   const isSuccess = (each: RunRecord): boolean => each.summary.exitCode === 0 && isSame(each, run);
@@ -55,21 +55,21 @@ const SELECTING = ['market', 'dataset', 'symbols', 'interval'] as const;
 /** The other options that tell orders apart, by their texts: those of a daily command stay the same. */
 const ORDERING = ['from', 'to', 'days', 'months', 'format', 'quote', 'shard', 'join'] as const;
 
-function isSame(one: SelectedRun, other: SelectedRun): boolean {
+function isSame(one: RunIdentity, other: RunIdentity): boolean {
   return selectionOf(one) === selectionOf(other);
 }
 
 /** A text that is the same for all runs of one selection. */
-export function selectionOf({ verb, job, options }: SelectedRun): string {
+export function selectionOf({ verb, job, options }: RunIdentity): string {
   return JSON.stringify([verb, job, ...SELECTING.map((name) => options[name])]);
 }
 
 /** A text that is the same for all runs that ask for the same. */
-function askedOf(run: SelectedRun): string {
+function askedOf(run: RunIdentity): string {
   return selectionOf(run) + JSON.stringify(ORDERING.map((name) => run.options[name]));
 }
 
-function layerOf({ verb, job, options }: SelectedRun): string {
+function layerOf({ verb, job, options }: RunIdentity): string {
   return JSON.stringify([verb, job, options['market'], options['dataset'], options['interval']]);
 }
 
@@ -100,7 +100,7 @@ export async function lacksOrder(paths: LakePaths): Promise<boolean> {
   const unordered = starts.filter((start) => !isOrdered(start));
   if (unordered.length + torn.length === 0) return false;
   const { runs } = await readRuns(paths);
-  const ordered: readonly (SelectedRun & { readonly id: string })[] = [...runs, ...starts.filter(isOrdered)];
+  const ordered: readonly (RunIdentity & { readonly id: string })[] = [...runs, ...starts.filter(isOrdered)];
   const isDecided = (start: RunStart): boolean =>
     ordered.some(
       (run) =>

@@ -5,7 +5,7 @@ import { withinOpenFiles } from '../../model/machine.js';
 import type { Concurrency as ConcurrencyChoice } from '../../plan/options/parsers.js';
 import { LevelSearch } from './level-search.js';
 import type { LevelReason, Step } from './level-search.js';
-import { Failures, RESULTS_AFTER_RETREAT, RateMeter } from './measurement.js';
+import { Failures, RESULTS_AFTER_RETREAT, Throughput } from './measurement.js';
 import type { Measurement } from './measurement.js';
 
 export function allowedInFlight(choice: ConcurrencyChoice): number {
@@ -49,7 +49,7 @@ export class Concurrency {
   #retreatWhy: FailureKind | undefined;
   /** The limit of objects in flight. On the way to a higher level it rises by one with each object that arrives. */
   limit: number;
-  #meter: RateMeter;
+  #meter: Throughput;
   #flying = 0;
   /** This many earlier requests must end before the lower level is in force. */
   #toEnd = 0;
@@ -66,7 +66,7 @@ export class Concurrency {
     const level = this.#isFixed ? this.#most : Math.min(start, this.#most);
     this.#search = new LevelSearch(level, { least, most: this.#most });
     this.limit = level;
-    this.#meter = new RateMeter(level, this.#search.turns, 0);
+    this.#meter = new Throughput(level, this.#search.turns, 0);
   }
 
   /** Undefined at the maximum, before the first object, and while the level grows without failures. */
@@ -123,7 +123,7 @@ export class Concurrency {
     if (isEarlier || (why === undefined && result === 'good')) this.#toEnd -= 1;
     if (this.#toEnd > 0) return true;
     this.#since = endedAt;
-    this.#meter = new RateMeter(this.limit, this.#search.turns, 0, endedAt);
+    this.#meter = new Throughput(this.limit, this.#search.turns, 0, endedAt);
     this.#retreatWhy = undefined;
     const left = why && this.#failures[why].left;
     if (why !== undefined && left !== undefined && left.served < this.limit)
@@ -178,7 +178,7 @@ export class Concurrency {
   #take(step: Step | undefined, from: number, now: number): void {
     const to = step?.level ?? from;
     // The objects of the lower level are still in flight.
-    this.#meter = new RateMeter(to, this.#search.turns, to > from ? from : 0, now);
+    this.#meter = new Throughput(to, this.#search.turns, to > from ? from : 0, now);
     if (step === undefined || to === from) return;
     if (to < from) {
       this.#since = now;

@@ -16,7 +16,7 @@ export interface Measurement {
 const LEAST_OBJECTS = 30;
 
 /** Measures the objects per second at one level, after the objects of the earlier level have ended. */
-export class RateMeter {
+export class Throughput {
   readonly #objects: number;
   #from: number | undefined;
   #skip: number;

@@ -10,7 +10,7 @@ import { checkSeries, pathInLake } from './check-series.js';
 import type { CheckContext, SeriesCheck } from './check-series.js';
 import { NOT_IN_MANIFEST, REMEDIES, asRegular, linkFinding } from './lake-finding.js';
 import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
-import { listSeries, walkLake } from '../../lake/walk-lake.js';
+import { seriesInFolder, walkLake } from '../../lake/walk-lake.js';
 import type { LoosePath, SeriesFolder } from '../../lake/walk-lake.js';
 import { createEngine } from '../../convert/duckdb.js';
 import type { HeldSelection } from '../../plan/select/held-series.js';
@@ -87,13 +87,13 @@ async function checkAndFix(context: CheckContext, folder: SeriesFolder): Promise
   const { session, fix } = context;
   const { paths } = session;
   const backing = backingOf(paths.root);
-  let check = await checkSeries(context, await listSeries(paths.root, folder));
+  let check = await checkSeries(context, await seriesInFolder(paths.root, folder));
   if (check.findings.length > 0) {
     if (!fix) await refuseIfLocked(paths.internal);
     await backing?.reopenSeries(folder.path);
     // A run may have written since the folder was read. The lock of a fix prevents this, but a lake in a bucket has no lock.
     if (backing !== undefined || !fix)
-      check = await checkSeries(context, await listSeries(paths.root, folder));
+      check = await checkSeries(context, await seriesInFolder(paths.root, folder));
   }
   const { settled, recent } = separateRecent(paths.root, check);
   if (!fix) return { check: settled, findings: [...settled.findings.map(withRemedy), ...recent] };

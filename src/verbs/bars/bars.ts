@@ -17,7 +17,7 @@ import {
   noSourceText,
   parseBar,
   planMonths,
-  selectSymbols,
+  selectBarSymbols,
   sourceName,
   sourceOf,
 } from './source.js';
@@ -164,7 +164,7 @@ async function* buildBars(
   let opened: LakeParts | undefined;
   let engine: Engine | undefined;
   try {
-    const symbols = await selectSymbols(rule, request);
+    const symbols = await selectBarSymbols(rule, request);
     const catalogue = openCatalogue(paths.root, exchange, stop.signal);
     let writing: Build['writing'];
     if (!session.options.dryRun) {

@@ -26,7 +26,7 @@ export interface SymbolSeries {
 }
 
 /** The selected symbols of the lake. Rejects with usage errors for a lake without sources, and for values of flags that it does not have. */
-export async function selectSymbols(
+export async function selectBarSymbols(
   rule: BarRule,
   request: VerbRequest<HeldFlag | 'shard'>,
 ): Promise<SymbolSeries[]> {

@@ -1,10 +1,10 @@
 /** A chart: what every picture of it shows, on a terminal or in a file. */
-import type { Bar, BarRequest } from './read-bars.js';
+import type { Bar, BarQuery } from './read-bars.js';
 import type { TimeRange } from './time-grid.js';
 import { instantText } from '../../model/units.js';
 import { dataElement, embedded, pageShell } from '../../terminal/page-shell.js';
 
-export interface ChartParts extends Pick<BarRequest, 'series' | 'columns' | 'grid'> {
+export interface ChartParts extends Pick<BarQuery, 'series' | 'columns' | 'grid'> {
   /** In the order of their steps; at least one. */
   readonly bars: readonly Bar[];
   /** Times without rows, ascending. */

@@ -26,7 +26,7 @@ export interface Bar {
   readonly volume: number;
 }
 
-export interface BarRequest {
+export interface BarQuery {
   readonly series: Series;
   readonly spec: DatasetSpec;
   readonly columns: ChartColumns;
@@ -35,10 +35,10 @@ export interface BarRequest {
 }
 
 /** The bars of all steps with rows, in their order. Rows with a value that is not a finite number are left out. */
-export async function readBars(request: BarRequest, verb: VerbRequest<QueryFlag>): Promise<Bar[]> {
-  const { series, spec, range } = request;
+export async function readBars(query: BarQuery, verb: VerbRequest<QueryFlag>): Promise<Bar[]> {
+  const { series, spec, range } = query;
   const days = { from: dayOf(range.from, spec), to: dayOf(range.to - 1, spec) + 1 };
-  const result = await queryLake(barQuery(request), verb, { series: [series], range: days });
+  const result = await queryLake(barQuery(query), verb, { series: [series], range: days });
   const bars: Bar[] = [];
   try {
     for await (const rows of result.batches) for (const row of rows) bars.push(barOf(row));
@@ -54,7 +54,7 @@ function barOf(row: readonly Cell[]): Bar {
 }
 
 /** The query: times are filtered on the column itself, so that DuckDB skips row groups. */
-export function barQuery({ series, spec, columns, grid, range }: BarRequest): string {
+export function barQuery({ series, spec, columns, grid, range }: BarQuery): string {
   const [open, high, low, close] =
     columns.kind === 'candles'
       ? ['open', 'high', 'low', 'close'].map(numberSql)

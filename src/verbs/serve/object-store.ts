@@ -129,24 +129,24 @@ async function digestOf(algorithm: Algorithm, path: string, size: bigint): Promi
  * Quoted ETag: the MD5 of the content, or for large files and their sidecars the form of a multipart upload
  * (`<32 hex>-<parts>`), made from size and time so that a listing of gigabyte files need not read them.
  */
-export async function etagOf(object: StoredObject, digests: DigestCache): Promise<string> {
-  const { size, mtimeNs } = object.stats;
+export async function etagOf(stored: StoredObject, digests: DigestCache): Promise<string> {
+  const { size, mtimeNs } = stored.stats;
   if (size > PART_BYTES) {
-    const identity = `${object.virtual ? 'sidecar' : 'object'}:${size}:${mtimeNs}`;
-    const parts = object.virtual ? 1 : Math.ceil(Number(size) / PART_BYTES);
+    const identity = `${stored.virtual ? 'sidecar' : 'object'}:${size}:${mtimeNs}`;
+    const parts = stored.virtual ? 1 : Math.ceil(Number(size) / PART_BYTES);
     return `"${createHash('md5').update(identity).digest('hex')}-${parts}"`;
   }
-  if (!object.virtual) return `"${await digests.digest('md5', object)}"`;
-  const sidecar = createHash('md5').update(await sidecarText(object, digests));
+  if (!stored.virtual) return `"${await digests.digest('md5', stored)}"`;
+  const sidecar = createHash('md5').update(await sidecarText(stored, digests));
   return `"${sidecar.digest('hex')}"`;
 }
 
 /** Content of the sidecar of a file, in the text format of `sha256sum`. */
-export async function sidecarText(object: StoredObject, digests: DigestCache): Promise<string> {
-  return `${await digests.digest('sha256', object)}  ${basename(object.path)}\n`;
+export async function sidecarText(stored: StoredObject, digests: DigestCache): Promise<string> {
+  return `${await digests.digest('sha256', stored)}  ${basename(stored.path)}\n`;
 }
 
 /** Bytes of the object's content; a sidecar's length is known without reading the file. */
-export function sizeOf(object: StoredObject): number {
-  return object.virtual ? 64 + 2 + Buffer.byteLength(basename(object.path)) + 1 : Number(object.stats.size);
+export function sizeOf(stored: StoredObject): number {
+  return stored.virtual ? 64 + 2 + Buffer.byteLength(basename(stored.path)) + 1 : Number(stored.stats.size);
 }

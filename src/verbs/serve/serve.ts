@@ -160,13 +160,13 @@ export function readTarget(url: string): URLSearchParams | string | undefined {
 async function sendObject(
   request: IncomingMessage,
   response: ServerResponse,
-  object: StoredObject,
+  stored: StoredObject,
   digests: DigestCache,
 ): Promise<void> {
-  const size = sizeOf(object);
+  const size = sizeOf(stored);
   const validators = {
-    ETag: await etagOf(object, digests),
-    'Last-Modified': object.stats.mtime.toUTCString(),
+    ETag: await etagOf(stored, digests),
+    'Last-Modified': stored.stats.mtime.toUTCString(),
   };
   const { range: asked, 'if-range': revision = validators.ETag } = request.headers;
   const isCurrent = revision === validators.ETag || revision === validators['Last-Modified'];
@@ -181,22 +181,22 @@ async function sendObject(
     ...validators,
     'Accept-Ranges': 'bytes',
     'Content-Type':
-      object.virtual || object.path.endsWith(SIDECAR_SUFFIX) ? 'binary/octet-stream' : 'application/zip',
+      stored.virtual || stored.path.endsWith(SIDECAR_SUFFIX) ? 'binary/octet-stream' : 'application/zip',
     'Content-Length': part.last - part.first + 1,
     ...(range === undefined ? {} : { 'Content-Range': `bytes ${part.first}-${part.last}/${size}` }),
   });
   if (request.method === 'HEAD' || size === 0) response.end();
-  else if (object.virtual)
-    response.end(Buffer.from(await sidecarText(object, digests)).subarray(part.first, part.last + 1));
-  else await stream(response, object, part);
+  else if (stored.virtual)
+    response.end(Buffer.from(await sidecarText(stored, digests)).subarray(part.first, part.last + 1));
+  else await stream(response, stored, part);
 }
 
 /** About two chunks per connection are in memory. */
 const CHUNK_BYTES = 64 * 1024;
 
 /** Streams a part of a file. If the file becomes shorter during the response, the connection is closed before the end. */
-async function stream(response: ServerResponse, object: StoredObject, part: ByteRange): Promise<void> {
-  const opened = await openObject(object);
+async function stream(response: ServerResponse, stored: StoredObject, part: ByteRange): Promise<void> {
+  const opened = await openObject(stored);
   const file = opened.createReadStream({ start: part.first, end: part.last, highWaterMark: CHUNK_BYTES });
   await pipeline(file, response, { end: false });
   if (file.bytesRead === part.last - part.first + 1) response.end();

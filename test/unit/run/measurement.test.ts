@@ -1,10 +1,10 @@
 /** The measurement of one level of concurrency, and the share of failures. */
 import { describe, expect, it } from 'vitest';
-import { Failures, RateMeter } from '../../../src/run/queue/measurement.js';
+import { Failures, Throughput } from '../../../src/run/queue/measurement.js';
 
 describe('the rate', () => {
   it('is that of thirty objects at least, from the end of the last one of the level before', () => {
-    const meter = new RateMeter(10, 1, 2);
+    const meter = new Throughput(10, 1, 2);
     const ends = Array.from({ length: 32 }, (_, at) => meter.add(at * 10, at * 10 + 50, at === 20));
     expect(ends.filter((end) => end !== undefined)).toEqual([
       { level: 10, perSecond: 100, meanMs: 50, refusedShare: 0, isLocal: true },
@@ -13,7 +13,7 @@ describe('the rate', () => {
   });
 
   it('has the refused share of its requests', () => {
-    const meter = new RateMeter(1, 1, 0, 0);
+    const meter = new Throughput(1, 1, 0, 0);
     for (const isRefused of [true, false, false, false]) meter.count(isRefused);
     for (let at = 0; at < 29; at += 1) meter.add(at, at, false);
     expect(meter.add(2000, 3000, false)).toMatchObject({ perSecond: 10, refusedShare: 0.25, isLocal: false });
