@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { packageFile } from './files/package-file.js';
 import { systemClock } from './model/clock.js';
 import type { Io } from './model/io.js';
-import { cores } from './model/machine.js';
+import { cores } from './files/machine.js';
 import { run } from './main.js';
 import { printLines } from './text/printable.js';
 

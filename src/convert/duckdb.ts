@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import PQueue from 'p-queue';
 import { makeTempFolder, tempFolderOf, tempPath } from '../files/temp-files.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { cores, memoryLimitBytes, withinOpenFiles } from '../model/machine.js';
+import { cores, memoryLimitBytes, withinOpenFiles } from '../files/machine.js';
 import type * as Values from '@duckdb/node-api';
 import type {
   DuckDBConnection,

@@ -8,7 +8,7 @@ import type { Timer } from '../model/clock.js';
 import { removeRunFolder } from '../lake/layout.js';
 import { backingOf } from '../files/backing.js';
 import { CryptodlError, toCryptodlError } from '../model/errors.js';
-import { cores } from '../model/machine.js';
+import { cores } from '../files/machine.js';
 import type { PartitionPlan, PlanTotals } from '../model/task.js';
 import { bytesText } from '../model/units.js';
 import { TOOL_VERSION } from '../model/version.js';
@@ -31,7 +31,7 @@ import { writable } from './session/open-lake.js';
 import type { RunSession } from './session/session.js';
 import { openWorkshop } from './session/workshop.js';
 import type { Workshop } from './session/workshop.js';
-import { Outcomes } from './partitions/write-objects.js';
+import { Outcomes } from './partitions/outcomes.js';
 
 export interface PlannedRun {
   readonly plan: Plan;

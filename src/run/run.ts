@@ -19,7 +19,7 @@ import { bytesText, countText, durationText } from '../model/units.js';
 import { dayText } from '../model/calendar.js';
 import { ofShard, requestNotes } from '../plan/select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
-import { Recorder } from './monitor/leave-record.js';
+import { Recorder } from './monitor/recorder.js';
 import { closeLake, openLake } from './session/open-lake.js';
 import { reportPlace, runHeader } from './report/open-report.js';
 import type { ReportedRun } from './report/open-report.js';

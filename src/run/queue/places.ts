@@ -1,6 +1,6 @@
 /** The places for downloads and writers, and the memory for bodies. Several run queues of one process may share them. */
 import PQueue from 'p-queue';
-import { memoryLimitBytes } from '../../model/machine.js';
+import { memoryLimitBytes } from '../../files/machine.js';
 
 /** The maximum of bytes of all bodies in memory, besides a quarter of the memory. Large bodies are in the spool. */
 const BODY_BYTES = 512 * 1024 * 1024;

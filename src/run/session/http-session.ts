@@ -11,7 +11,7 @@ import { createStack } from '../../http/stack.js';
 import type { Stack } from '../../http/stack.js';
 import { egressGroupOf } from '../../http/throttle/group.js';
 import { usage } from '../../model/errors.js';
-import { openFiles } from '../../model/machine.js';
+import { openFiles } from '../../files/machine.js';
 import type { Observer } from '../../model/observer.js';
 import { proxiesOf, stateFolder } from '../../files/environment.js';
 import type { VerbName } from '../../plan/options/verb-spec.js';

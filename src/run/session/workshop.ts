@@ -2,7 +2,7 @@
 import { createEngine } from '../../convert/duckdb.js';
 import type { Engine } from '../../convert/duckdb.js';
 import type { Clock, Timer } from '../../model/clock.js';
-import { cores, withinOpenFiles } from '../../model/machine.js';
+import { cores, withinOpenFiles } from '../../files/machine.js';
 import type { Concurrency } from '../queue/concurrency.js';
 import { createSerializer } from '../../model/in-order.js';
 import { Places } from '../queue/places.js';

@@ -10,7 +10,7 @@ import type { LakePaths } from '../../lake/layout.js';
 import { refuseIfLocked } from '../../lake/lock.js';
 import type { Clock } from '../../model/clock.js';
 import { toCryptodlError, errnoOf } from '../../model/errors.js';
-import { memoryLimitBytes } from '../../model/machine.js';
+import { memoryLimitBytes } from '../../files/machine.js';
 import { bytesText, countText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { connectRedis } from '../../http/redis/connection.js';

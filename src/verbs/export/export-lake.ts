@@ -13,7 +13,7 @@ import { seriesFolder, refuseFile } from '../../lake/layout.js';
 import type { Lock } from '../../lake/lock.js';
 import { grouped } from '../../model/by-name.js';
 import { CryptodlError, errnoOf, usage } from '../../model/errors.js';
-import { cores, memoryLimitBytes, withinOpenFiles } from '../../model/machine.js';
+import { cores, memoryLimitBytes, withinOpenFiles } from '../../files/machine.js';
 import { layerName, seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import { listText } from '../../model/units.js';

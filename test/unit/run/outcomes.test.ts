@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { Outcomes } from '../../../src/run/partitions/write-objects.js';
+import { Outcomes } from '../../../src/run/partitions/outcomes.js';
 import type { RunSession } from '../../../src/run/session/session.js';
 import { lakePaths } from '../../../src/lake/layout.js';
 import { Counters } from '../../../src/model/counters.js';

@@ -10,7 +10,7 @@ import { MonthsFromDays } from './months-from-days.js';
 import type { RunSession } from '../session/session.js';
 import type { ArchiveObject, PartitionPlan, Series, Task } from '../../model/task.js';
 import type { FailureReport } from '../report/failure-report.js';
-import { AbsenceNotes } from './remember-absences.js';
+import { AbsenceNotes } from './absence-notes.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type {
   Missing,

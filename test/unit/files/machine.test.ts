@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { cores, memoryLimitBytes, openFiles, withinOpenFiles } from '../../../src/model/machine.js';
+import { cores, memoryLimitBytes, openFiles, withinOpenFiles } from '../../../src/files/machine.js';
 import { scratchFolder } from '../../helpers/folders.js';
 
 const scratch = scratchFolder();

@@ -10,7 +10,7 @@ import { seriesFolder } from '../../../src/lake/layout.js';
 import { manifestPlace } from '../../../src/lake/manifest-place.js';
 import { readManifest } from '../../../src/lake/manifest.js';
 import { Manifests } from '../../../src/lake/manifests.js';
-import { AbsenceNotes } from '../../../src/run/partitions/remember-absences.js';
+import { AbsenceNotes } from '../../../src/run/partitions/absence-notes.js';
 import type { Series } from '../../../src/model/task.js';
 import { scratchFolder } from '../../helpers/folders.js';
 import { manifestLines } from '../../helpers/lake.js';
