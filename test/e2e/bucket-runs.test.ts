@@ -17,7 +17,7 @@ const NOW = `${dayOf(10)}T12:00:00Z`;
 
 describe('a run on a lake in a bucket', () => {
   const scene = bucketScene();
-  const { scratch, server, archive, vision, days, isSound, mirrors } = scene;
+  const { args, scratch, server, archive, vision, days, isSound, mirrors } = scene;
   let lake: TestLake;
   let temp: string;
   beforeEach(() => {
@@ -54,6 +54,20 @@ describe('a run on a lake in a bucket', () => {
       server.objects.get(key)?.bytes.subarray(0, bytes.length).equals(bytes) === true;
     expect([...before].filter((each) => !isKept(each)).map(([key]) => key)).toEqual([]);
   }
+
+  it('leaves the start of a run without an end, which check and runs read', async () => {
+    expect((await vision(1, 3)).code).toBe(0);
+    const unreachable = ['--archive-url', 'http://127.0.0.1:1', '--retries', '0', '--max-wait', '1s'];
+    const words = args(2, 3, unreachable).filter((word) => word !== archive().url);
+    words.splice(words.indexOf('--archive-url'), 1);
+    const { environment: env } = lake;
+    expect((await cryptodl(words, { env })).code).not.toBe(0);
+    const place = ['--out', lake.out];
+    const checked = await cryptodl(['check', '--json', '--now', NOW, ...place], { env });
+    const [verdict] = checked.stdout.split('\n');
+    expect(JSON.parse(verdict ?? '')).toMatchObject({ verdict: 'complete', lastRun: { fate: 'failed' } });
+    expect((await cryptodl(['runs', ...place], { env })).stdout).toContain('could not begin');
+  });
 
   it.each([
     ['before the run', false],

@@ -164,7 +164,7 @@ export async function readStarts(
   const folder = await paths.folder(FOLDER);
   const starts: RunStart[] = [];
   const torn: string[] = [];
-  for (const name of (await namesOf(folder, START)).slice(-MOST_STARTS)) {
+  for (const name of await newestFiles(folder, START, MOST_STARTS)) {
     const start = await readAs(StartSchema, join(folder, name));
     const id = name.slice(0, -'.start.json'.length);
     if (start?.id === id) starts.push(start);
@@ -189,15 +189,20 @@ async function namesOf(folder: string, form: RegExp): Promise<string[]> {
   return names.filter((name) => form.test(name)).sort();
 }
 
+/** The names of the newest files of this form, oldest first. Those of a lake in a bucket are fetched. */
+async function newestFiles(folder: string, form: RegExp, most: number): Promise<string[]> {
+  await backingOf(folder)?.openFolders([folder]);
+  const names = (await namesOf(folder, form)).slice(-most);
+  await bringIn(...names.map((name) => join(folder, name)));
+  return names;
+}
+
 /** Reads the newest records, oldest first. `warning`: a text about the files that are no records. Rejects with `disk` for a link in the path of their folder, and with errors of the system. */
 export async function readRuns(paths: LakePaths, most = MOST_RECORDS) {
   const folder = await paths.folder(FOLDER);
-  await backingOf(folder)?.openFolders([folder]);
   const runs: RunRecord[] = [];
   const unreadable: string[] = [];
-  const names = (await namesOf(folder, NAME)).slice(-most);
-  await bringIn(...names.map((name) => join(folder, name)));
-  for (const name of names) {
+  for (const name of await newestFiles(folder, NAME, most)) {
     const path = join(folder, name);
     const run = await readAs(RunSchema, path);
     // The name decides about order and age, so a record under another name is not trusted.
