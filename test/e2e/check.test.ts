@@ -2,7 +2,7 @@
 import { appendFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { argv, cryptodl } from '../helpers/cli.js';
+import { argv, cryptodl, FAST } from '../helpers/cli.js';
 import { hourlyBars, publish } from '../helpers/published.js';
 import { isZip, useScene } from '../helpers/scene.js';
 
@@ -55,6 +55,19 @@ describe('a later run', () => {
     expect(stderr).toContain('order      60 objects from before 2026-11-14 that an earlier run asked for');
     expect(stderr).toContain('74 ok');
     expect(await check(lake)).toMatchObject({ verdict: 'complete', exitCode: 0, next: null });
+  });
+
+  it('is repair for a hole after the last held day, which check names', async () => {
+    scene.answer(
+      (path) => path.endsWith('BTCUSDT-1h-2026-11-12.zip'),
+      (_, response) => response.writeHead(404).end(),
+    );
+    const { lake } = await scene.vision('--symbols BTCUSDT --from 2026-11-10 --to 2026-11-12');
+    scene.reset();
+    expect(await check(lake)).toMatchObject({ verdict: 'incomplete', next: `cryptodl repair --out ${lake}` });
+    const hosts = ['--archive-url', scene.archive.url, '--fapi-url', 'http://127.0.0.1:1'];
+    await cryptodl(['repair', '--out', lake, '--now', scene.now, ...FAST, ...hosts]);
+    expect(await check(lake)).toMatchObject({ verdict: 'complete', next: null });
   });
 
   it('leaves an incomplete lake if it ends before its order is written', async () => {

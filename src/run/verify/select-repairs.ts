@@ -162,8 +162,8 @@ function isHeld(held: HeldObjects, period: Period): boolean {
 }
 
 /**
- * The days of a series that `repair` fetches: days missing between the first and the last day that it holds or has lost, days whose last fetch failed
- * and that it does not hold, days of incomplete objects, and `others`, all of them before today; and the days of broken files. The spans are
+ * The days of a series that `repair` fetches: days missing between the first and the last day that it holds or has lost, holes, days whose last fetch
+ * failed and that it does not hold, days of incomplete objects, and `others`, all of them before today; and the days of broken files. The spans are
  * half-open, ascending and disjoint.
  */
 function daysToRepair(
@@ -181,6 +181,9 @@ function daysToRepair(
   const incomplete = lines.filter(({ open, gaps }) => open === true || (gaps?.length ?? 0) > 0);
   for (const period of periodsOfLines(incomplete)) add(period);
   for (const period of others) add(period);
+  // `check` names repair for each of them, also for those before or after all held days.
+  for (const [day, { reason }] of absences.days())
+    if (reason === 'hole' && !isHeld(held, dayPeriod(day))) add(dayPeriod(day));
   for (const period of absences.failed()) if (!isHeld(held, period)) add(period);
   const periods = [...periodsOfLines(lines), ...others];
   const first = Math.min(...periods.map(({ from }) => from));
