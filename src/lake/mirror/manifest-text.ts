@@ -106,9 +106,7 @@ function claimsOf(lines: readonly string[], writer: string): ReadonlyMap<string,
     claims.set(`key ${key}`, kind === 'object' ? 'held' : `dropped by ${writer}`);
     if (typeof file !== 'string') continue;
     claims.set(fileClaim(file), String(fileSha256));
-    const format = String(fieldsOf(settings)['format']);
-    // A zip holds one object: a month and its days may stand beside each other.
-    if (format !== 'zip') claims.set(`period ${format} ${String(period)}`, file);
+    claims.set(`period ${String(fieldsOf(settings)['format'])} ${String(period)}`, file);
   }
   return claims;
 }

@@ -6,7 +6,9 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { bodySize } from '../../model/fetch.js';
 import { withPath } from '../../model/errors.js';
-import type { CryptodlError } from '../../model/errors.js';
+import { CryptodlError } from '../../model/errors.js';
+import { grouped } from '../../model/by-name.js';
+import { monthOf, monthPeriod, periodText } from '../../model/calendar.js';
 import { moveToQuarantine } from '../quarantine.js';
 import { backingOf, bringIn } from '../../files/backing.js';
 import { cachedFolderCheck } from '../../files/path-checks.js';
@@ -33,7 +35,9 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         const takesAll = plan.force === true || context.acceptsShorter;
         const { shorter, unreadable } = await worseZips(context, held, takesAll ? [] : received);
         const isShorter = new Set(shorter.map((each) => each.received));
-        const taken = received.filter((each) => !isShorter.has(each) && !unreadable.has(each.object.key));
+        const sound = received.filter((each) => !isShorter.has(each) && !unreadable.has(each.object.key));
+        const { superseded, refused } = await supersededZips(context, held, sound);
+        const taken = sound.filter((each) => !refused.has(each.object.key));
         await context.lock?.confirm();
         // Checked again: symbolic links may have replaced folders since the zips were compared.
         const folderOf = cachedFolderCheck(context.paths.root);
@@ -51,12 +55,13 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
             await context.serialize(folder, () => context.manifests.append(folder, allLines, replace));
           });
         });
+        await removeZips(context, superseded);
         if (shorter.length > 0) await recordShorterRevisions(context, folder, 'zip', shorter);
         return {
           written: new Map(
             lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }]),
           ),
-          failed: new Map([...lost.failed, ...unreadable]),
+          failed: new Map([...lost.failed, ...unreadable, ...refused]),
           stillHeld: lost.stillHeld,
           quarantined: lost.quarantined + unlisted,
           shorter: new Map(shorter.map((each) => [each.received.object.key, each])),
@@ -186,6 +191,69 @@ async function worseZips(context: WriterContext, held: HeldObjects, received: re
     shorter.push(...shorterRevision(line, each, { rows, keptRows }));
   }
   return { shorter, unreadable };
+}
+
+/**
+ * The held zips whose days other objects take: those of a month for its zip, or the zip of a month for its days. `refused`: objects that would
+ * leave out rows of a held zip; an unreadable zip has none.
+ */
+async function supersededZips(
+  context: WriterContext,
+  held: HeldObjects,
+  received: readonly ReceivedObject[],
+) {
+  const superseded: ObjectLine[] = [];
+  const refused = new Map<string, CryptodlError>();
+  const byMonth = grouped(
+    received,
+    ({ object }) => `${object.period.cadence} ${monthOf(object.period.from)}`,
+  );
+  for (const objects of byMonth.values()) {
+    const { cadence, from } = objects[0].object.period;
+    const lines = held.overlapping(monthPeriod(monthOf(from))).filter((line) => line.cadence !== cadence);
+    const keptRows = await sumOf(lines, async ({ file, fileBytes, key }) => {
+      const path = join(await context.paths.folder(dirname(file)), basename(file));
+      if ((await fileSize(path)) !== fileBytes) return 0;
+      await bringIn(path);
+      return context.countRows({ kind: 'file', path, size: fileBytes }, key);
+    });
+    const rows =
+      keptRows === 0 ? 0 : await sumOf(objects, ({ zip, object }) => context.countRows(zip, object.key));
+    if (rows >= keptRows) superseded.push(...(keptRows > 0 ? lines : []));
+    else
+      for (const { object } of objects)
+        refused.set(
+          object.key,
+          new CryptodlError(
+            'partition-incomplete',
+            `the held zips of ${periodText(monthPeriod(monthOf(from)))} have ${keptRows} rows, and the ${cadence} objects that would replace them ${rows}`,
+          ),
+        );
+  }
+  return { superseded, refused };
+}
+
+async function sumOf<Item>(
+  items: readonly Item[],
+  count: (item: Item) => Promise<number | CryptodlError>,
+): Promise<number> {
+  let sum = 0;
+  for (const item of items) {
+    const rows = await count(item);
+    if (typeof rows === 'number') sum += rows;
+  }
+  return sum;
+}
+
+/** Removes zips that no line names any more, with their sidecars. A file with other bytes stays: it is not ours. */
+async function removeZips({ exchange, paths }: WriterContext, lines: readonly ObjectLine[]): Promise<void> {
+  for (const { file, fileSha256 } of lines) {
+    const path = join(await paths.folder(dirname(file)), basename(file));
+    if ((await fileSize(path)) === undefined || (await fileFacts(path)).sha256 !== fileSha256) continue;
+    await removeFile(path);
+    const { sidecar } = exchange.archive;
+    if (sidecar !== undefined) await removeFile(path + sidecar.suffix);
+  }
 }
 
 /** The files of one object. The sidecar comes first, so that a zip never appears without its digest. */

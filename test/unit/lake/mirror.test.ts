@@ -312,8 +312,8 @@ describe('manifests as text', () => {
   });
 
   it('are not joined if both writers have written the same data', () => {
-    const line = (day: string, file: string, digest: string): string =>
-      `${JSON.stringify({ kind: 'object', key: day, period: day, file, fileSha256: digest, settings: { format: 'parquet' } })}\n`;
+    const line = (day: string, file: string, digest: string, format = 'parquet'): string =>
+      `${JSON.stringify({ kind: 'object', key: day, period: day, file, fileSha256: digest, settings: { format } })}\n`;
     const dropped = `${JSON.stringify({ kind: 'dropped', key: '2026-11-01', format: 'parquet' })}\n`;
     const own = line('2026-11-01', 'a.parquet', 'A');
     const isJoined = (remote: string): boolean => joined(own, remote, 0) !== undefined;
@@ -325,6 +325,9 @@ describe('manifests as text', () => {
     expect(isJoined(line('2026-11', 'b.parquet', 'B'))).toBe(false);
     expect(isJoined(line('2026-10', 'b.parquet', 'B'))).toBe(true);
     expect(isJoined(dropped)).toBe(false);
+    const zip = (period: string): string => line(period, `${period}.zip`, period, 'zip');
+    expect(joined(zip('2026-11-01'), zip('2026-11-02'), 0)).toBeDefined();
+    expect(joined(zip('2026-11-01'), zip('2026-11'), 0)).toBeUndefined();
   });
 
   it('have an object of both writers once, and end with the last line of a file', () => {
