@@ -238,6 +238,13 @@ describe('held rows', () => {
     });
   });
 
+  it('from day files to a month file with one malformed day, the file of that day stays', async () => {
+    await holdTenDays(['--partition', 'day']);
+    publish(folder, keyOf(8), csvOf(8, 999).replace(/999,999/, '999,many'));
+    const result = await run(11, ['--partition', 'month', '--force'], 10);
+    expect([result.code, await held()]).toEqual([4, usual(1, 10)]);
+  });
+
   it('a forced rewrite with one malformed object keeps the old file', async () => {
     await holdTenDays();
     publish(folder, keyOf(8), csvOf(8, 999).replace(/999,999/, '999,many'));

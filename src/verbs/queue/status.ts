@@ -1,4 +1,6 @@
 /** `cryptodl status`: the state of a queue. */
+import { flagSpec } from '../../plan/options/flags.js';
+import { shellWord } from '../../text/printable.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { countText, durationText, listText, numberText } from '../../model/units.js';
@@ -101,6 +103,7 @@ function stateLines({ name, address }: OpenQueue, state: Awaited<ReturnType<type
   const { waiting, delayed, active, failed, workers, perMinute, lastMinute, failedBy, counted, converting } =
     state;
   const names = workers === 0 ? '' : ` (${listText(state.workerNames, SHOWN)})`;
+  const queue = name === flagSpec('queue').default ? '' : ` --queue ${shellWord(name)}`;
   const staged = converting.waiting + converting.delayed + converting.active;
   const isSplit = staged > 0 || converting.perMinute > 0;
   const left = waiting + delayed + active;
@@ -119,7 +122,7 @@ function stateLines({ name, address }: OpenQueue, state: Awaited<ReturnType<type
       : []),
     `  failed     ${numberText(failed)}${failed > counted ? `, codes of the newest ${numberText(counted)}` : ''}`,
     ...codes.map(([code, count]) => `    ${numberText(count)} ${code}`),
-    ...(failed > 0 ? ['  next       cryptodl retry --redis URL puts failed jobs back'] : []),
+    ...(failed > 0 ? [`  next       cryptodl retry --redis URL${queue} puts failed jobs back`] : []),
   ];
 }
 

@@ -71,6 +71,24 @@ describe('precedence', () => {
   });
 });
 
+it.each([
+  'jobs',
+  'last',
+  'pool-limit',
+  'pool-limit-per-host',
+  'breaker-failures',
+  'breaker-successes',
+  'max-waiting',
+  'connect-timeout',
+  'headers-timeout',
+  'idle-timeout',
+  'total-timeout',
+  'lease',
+] as const)('--%s refuses 0', (name) => {
+  const verb = Object.values(VERBS).find((each) => flagsOf(each).includes(name)) ?? VERBS.vision;
+  expect(refusal(() => resolveOptions(verb, [flags({ [name]: ['0'] })]))[0]).toContain(`--${name}: "0"`);
+});
+
 describe('the environment', () => {
   it.each(FLAG_NAMES)('has a twin of --%s that works', (name) => {
     const verb = Object.values(VERBS).find((each) => flagsOf(each).includes(name)) ?? VERBS.vision;

@@ -138,6 +138,23 @@ describe('RunQueue', () => {
     expect(spools.every(({ isClosed }) => isClosed)).toBe(true);
   });
 
+  it('fails a task with the error of its last round', async () => {
+    let asked = 0;
+    const { run, failed } = queueOf({
+      download: () => Promise.reject(fails((asked += 1) === 1 ? 'connection-lost' : 'http-server-error')),
+    });
+    await run([plan('2024-01', [task('bad')])]);
+    expect([asked, failed]).toEqual([1 + FURTHER_ROUNDS, [['bad', 'http-server-error']]]);
+  });
+
+  it('settles a task that the writer has turned into a skip', async () => {
+    const { run, settled, writes } = queueOf({
+      prepare: (wanted) => Promise.resolve({ ...wanted, tasks: [task('held', 'skip'), task('new')] }),
+    });
+    await run([plan('2024-01', [task('held'), task('new')])]);
+    expect([settled, writes.map(({ received }) => received)]).toEqual([[['held', 'skip']], [['new']]]);
+  });
+
   it('adds late objects in a further round, and does not rebuild the file from them alone', async () => {
     let calls = 0;
     const isWritten: unknown[] = [];
