@@ -151,7 +151,8 @@ const NOTHING_NEW = '  nothing new was written (--error-on-nothing)';
 
 function named(tally: Tally, title: string, name: CountName, count = tally.of(name)): string[] {
   const examples = tally.examples.get(name) ?? [];
-  const more = count > examples.length ? [`      … and ${numberText(count - examples.length)} more`] : [];
+  const left = count - examples.length;
+  const more = left > 0 && examples.length > 0 ? [`      … and ${numberText(left)} more`] : [];
   return some(count, title).flatMap((line) => [
     `  ${line}`,
     ...examples.map((text) => `      ${text}`),

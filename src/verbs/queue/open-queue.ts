@@ -137,3 +137,8 @@ function checkDurability(info: string, address: string, warn: (message: string) 
       `Redis at ${shownRedis(address)} has no append-only file: its restart may empty the queue, and the same enqueue command then fills it again; to keep the queue: redis-cli CONFIG SET appendonly yes`,
     );
 }
+
+/** The flags with which another command works on the same queue. */
+export function queueWords({ name }: OpenQueue): string {
+  return `--redis URL${name === 'main' ? '' : ` --queue ${name}`}`;
+}

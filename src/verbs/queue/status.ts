@@ -1,6 +1,4 @@
 /** `cryptodl status`: the state of a queue. */
-import { flagSpec } from '../../plan/options/flags.js';
-import { shellWord } from '../../text/printable.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { countText, durationText, listText, numberText } from '../../model/units.js';
@@ -8,7 +6,7 @@ import type { OfflineCommand } from '../../run/verb/verb.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
 import { failureOf } from './job-data.js';
-import { withQueue } from './open-queue.js';
+import { queueWords, withQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 
 /** Failed jobs that are read for the counts by code, the newest first. */
@@ -99,11 +97,11 @@ const SHOWN = 5;
 const ageText = (what: string, ms: number | null): string =>
   ms === null ? '' : `, ${what} for ${durationText(ms)}`;
 
-function stateLines({ name, address }: OpenQueue, state: Awaited<ReturnType<typeof queueState>>): string[] {
+function stateLines(open: OpenQueue, state: Awaited<ReturnType<typeof queueState>>): string[] {
   const { waiting, delayed, active, failed, workers, perMinute, lastMinute, failedBy, counted, converting } =
     state;
+  const { name, address } = open;
   const names = workers === 0 ? '' : ` (${listText(state.workerNames, SHOWN)})`;
-  const queue = name === flagSpec('queue').default ? '' : ` --queue ${shellWord(name)}`;
   const staged = converting.waiting + converting.delayed + converting.active;
   const isSplit = staged > 0 || converting.perMinute > 0;
   const left = waiting + delayed + active;
@@ -122,7 +120,7 @@ function stateLines({ name, address }: OpenQueue, state: Awaited<ReturnType<type
       : []),
     `  failed     ${numberText(failed)}${failed > counted ? `, codes of the newest ${numberText(counted)}` : ''}`,
     ...codes.map(([code, count]) => `    ${numberText(count)} ${code}`),
-    ...(failed > 0 ? [`  next       cryptodl retry --redis URL${queue} puts failed jobs back`] : []),
+    ...(failed > 0 ? [`  next       cryptodl retry ${queueWords(open)} puts failed jobs back`] : []),
   ];
 }
 

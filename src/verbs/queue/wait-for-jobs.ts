@@ -22,6 +22,7 @@ import { printLines } from '../../text/printable.js';
 import { PREFIX } from './bullmq.js';
 import type { JobEvents, JobQueue } from './bullmq.js';
 import { countsIn, countsOfFailure, failureOf } from './job-data.js';
+import { queueWords } from './open-queue.js';
 import type { CommandQueue, OpenQueue } from './open-queue.js';
 
 /** The keys of a command that was killed while it waited vanish after this time. */
@@ -168,11 +169,6 @@ async function tellOfNoWorker({ open, options, io }: Waiting): Promise<void> {
   printLines(io.stderr, [
     `no worker takes jobs of this queue: start one with cryptodl worker ${queueWords(open)}`,
   ]);
-}
-
-/** The flags with which another command works on the same queue. */
-function queueWords({ name }: OpenQueue): string {
-  return `--redis URL${name === 'main' ? '' : ` --queue ${name}`}`;
 }
 
 /** Counts jobs that no worker will count: failed before this command, or gone. */

@@ -152,6 +152,14 @@ describe('the closing block', () => {
     ]);
   });
 
+  it('counts failures whose objects are not known, without a list of them', () => {
+    const tally = new Tally();
+    tally.add('failedBy.zip-broken', 2);
+    const lines = block(tally);
+    expect(lines).toContain('  2 failed, zip-broken');
+    expect(lines.join('\n')).not.toContain('more');
+  });
+
   it('has the failures worth a retry, the folders and the next command', () => {
     const tally = tallyOf({
       a: { kind: 'failed', error: new CryptodlError('idle-timeout', 'silence') },
