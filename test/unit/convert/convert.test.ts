@@ -330,6 +330,12 @@ describe.each([
         [place],
       ],
       [
+        'that are missing beside a repeated one',
+        [...FIRST, [2, 4, 5], [4, 8, 9]],
+        { first: 0, last: 4, range: { first: 0, last: 9 }, missing: 1, overlapping: 1 },
+        [['2024-01-15T00:00:02Z', '2024-01-15T00:00:04Z']],
+      ],
+      [
         'under which the same trades come again',
         [...all, ...FIRST.map(([id, low, high]) => [id + 10, low, high] as const)],
         { first: 0, last: 12, range: RANGE, overlapping: 3, silent: ['end'] },

@@ -257,6 +257,12 @@ describe('retry', () => {
     expect(asked.map(({ at }) => at)).toEqual([0, 60_000]);
   });
 
+  it('counts the attempts before a Retry-After beyond --max-wait', async () => {
+    const failure = { code: 'http-server-error' } as const;
+    const { response } = await run([failure, failure, { ...failure, retryAfterMs: 60_001 }]);
+    expect(await refusal(response)).toMatchObject({ code: 'wait-too-long', attempts: 3 });
+  });
+
   it('does not wait for a Retry-After beyond --max-wait', async () => {
     const { response, asked } = await run([{ code: 'http-server-error', retryAfterMs: 60_001 }]);
     expect((await refusal(response)).code).toBe('wait-too-long');
