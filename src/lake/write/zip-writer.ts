@@ -129,7 +129,7 @@ async function lostZips({ exchange, paths, clock }: WriterContext, held: HeldObj
   let quarantined = 0;
   for (const line of missing.size === 0 ? [] : held.lines()) {
     if (missing.get(line.key) !== 'absent') continue;
-    const path = join(await paths.folder(dirname(line.file)), basename(line.file));
+    const path = await pathOf(paths, line.file);
     const isThere = (await fileSize(path)) !== undefined;
     if (isThere && (await fileFacts(path)).sha256 === line.fileSha256) {
       stillHeld.add(line.key);
@@ -177,12 +177,8 @@ async function worseZips(context: WriterContext, held: HeldObjects, received: re
     const { key } = each.object;
     const line = heldLine(held, each.object);
     if (line === undefined || replacedRevision(held, each) === undefined) continue;
-    const path = join(await context.paths.folder(dirname(line.file)), basename(line.file));
-    const size = await fileSize(path);
-    if (size !== line.fileBytes) continue;
-    await bringIn(path);
-    const keptRows = await context.countRows({ kind: 'file', path, size }, key);
-    if (typeof keptRows !== 'number') continue;
+    const keptRows = await heldRows(context, line);
+    if (keptRows === undefined) continue;
     const rows = await context.countRows(each.zip, key);
     if (typeof rows !== 'number') {
       unreadable.set(key, rows);
@@ -191,6 +187,20 @@ async function worseZips(context: WriterContext, held: HeldObjects, received: re
     shorter.push(...shorterRevision(line, each, { rows, keptRows }));
   }
   return { shorter, unreadable };
+}
+
+/** The rows of a held zip. Undefined if its size is not that of its line, or if it cannot be read. */
+async function heldRows(context: WriterContext, line: ObjectLine): Promise<number | undefined> {
+  const path = await pathOf(context.paths, line.file);
+  const size = await fileSize(path);
+  if (size !== line.fileBytes) return undefined;
+  await bringIn(path);
+  const rows = await context.countRows({ kind: 'file', path, size }, line.key);
+  return typeof rows === 'number' ? rows : undefined;
+}
+
+async function pathOf(paths: LakePaths, file: string): Promise<string> {
+  return join(await paths.folder(dirname(file)), basename(file));
 }
 
 /**
@@ -211,12 +221,7 @@ async function supersededZips(
   for (const objects of byMonth.values()) {
     const { cadence, from } = objects[0].object.period;
     const lines = held.overlapping(monthPeriod(monthOf(from))).filter((line) => line.cadence !== cadence);
-    const keptRows = await sumOf(lines, async ({ file, fileBytes, key }) => {
-      const path = join(await context.paths.folder(dirname(file)), basename(file));
-      if ((await fileSize(path)) !== fileBytes) return 0;
-      await bringIn(path);
-      return context.countRows({ kind: 'file', path, size: fileBytes }, key);
-    });
+    const keptRows = await sumOf(lines, (line) => heldRows(context, line));
     const rows =
       keptRows === 0 ? 0 : await sumOf(objects, ({ zip, object }) => context.countRows(zip, object.key));
     if (rows >= keptRows) superseded.push(...(keptRows > 0 ? lines : []));
@@ -235,7 +240,7 @@ async function supersededZips(
 
 async function sumOf<Item>(
   items: readonly Item[],
-  count: (item: Item) => Promise<number | CryptodlError>,
+  count: (item: Item) => Promise<number | CryptodlError | undefined>,
 ): Promise<number> {
   let sum = 0;
   for (const item of items) {
@@ -248,7 +253,7 @@ async function sumOf<Item>(
 /** Removes zips that no line names any more, with their sidecars. A file with other bytes stays: it is not ours. */
 async function removeZips({ exchange, paths }: WriterContext, lines: readonly ObjectLine[]): Promise<void> {
   for (const { file, fileSha256 } of lines) {
-    const path = join(await paths.folder(dirname(file)), basename(file));
+    const path = await pathOf(paths, file);
     if ((await fileSize(path)) === undefined || (await fileFacts(path)).sha256 !== fileSha256) continue;
     await removeFile(path);
     const { sidecar } = exchange.archive;
