@@ -4,13 +4,14 @@ import type { LakeFile } from '../../lake/catalogue/read-series.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { instantExpression } from '../../convert/columns.js';
 import { quoteName } from '../../convert/sql.js';
+import { eachDay } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
 import type { FlagName, Options } from '../../plan/options/flags.js';
 import type { Assets } from '../../exchange/pairs.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 
-export interface RowSource {
+export interface SeriesRows {
   readonly series: Series;
   readonly spec: DatasetSpec;
   /** All files of the series that may have rows of the range, and others. Ordered by days. */
@@ -19,23 +20,21 @@ export interface RowSource {
   readonly range: Partial<DayRange>;
 }
 
-export interface FileForm {
-  /** Options of COPY. */
-  readonly copy: string;
-  /** A column with nanoseconds whose times are marked as UTC. */
-  readonly utc?: string;
-  /** The file is a zip with this as the only member. */
-  readonly member?: string;
-}
-
 export interface ExportFile {
   /** Relative to the target, with `/`. */
   readonly path: string;
   /** At least one. */
-  readonly sources: readonly RowSource[];
+  readonly sources: readonly SeriesRows[];
   /** SQL of the rows in their order, part of the recipe. The rows of the sources are `r0`, `r1` and so on. It may use `MACROS`. */
   readonly select: string;
-  readonly form: FileForm;
+  readonly form: {
+    /** Options of COPY. */
+    readonly copy: string;
+    /** A column with nanoseconds whose times are marked as UTC. */
+    readonly utc?: string;
+    /** The file is a zip with this as the only member. */
+    readonly member?: string;
+  };
 }
 
 export interface Refused {
@@ -50,7 +49,7 @@ export type ProgramFlag = 'columns' | 'delimiter' | 'mark-interval' | 'one-file'
 export interface ProgramInput {
   readonly exchange: Exchange;
   /** Series of one pair, or of one dataset; bars come last. */
-  readonly sources: readonly RowSource[];
+  readonly sources: readonly SeriesRows[];
   readonly options: Options<ProgramFlag>;
   /** Assets of symbols, from a saved answer of exchangeInfo. */
   readonly assets: ReadonlyMap<string, Assets>;
@@ -72,13 +71,13 @@ export interface ExportProgram {
   /** Several files may have one path, see `oneForEachPath`. Throws usage errors for settings. */
   readonly files: (input: ProgramInput) => readonly (ExportFile | Refused)[];
   /** The text that is printed in place of files. `sources`: those of its files, at least one. */
-  readonly script?: (sources: readonly RowSource[], exchange: Exchange) => string;
+  readonly script?: (sources: readonly SeriesRows[], exchange: Exchange) => string;
   /** Lines about the files, for the end of an export. */
   readonly notes?: readonly string[];
 }
 
 /** The files of the lake that may have rows of a source. */
-export function filesOf(source: RowSource): LakeFile[] {
+export function filesOf(source: SeriesRows): LakeFile[] {
   return filesOfRange(source, source.spec, source.range);
 }
 
@@ -93,52 +92,20 @@ export function rowOrder(spec: DatasetSpec): string {
 }
 
 /** The days of the ranges on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */
-export function daysOf(sources: readonly RowSource[], after = 0): number[] {
-  const days = new Set<number>();
-  for (const { files, range } of sources)
-    for (const file of files) {
-      const missing = new Set(file.missing);
-      for (let held = file.days.from; held < file.days.to; held += 1)
-        for (let day = held; day <= held + after && !missing.has(held); day += 1)
-          if (day >= (range.from ?? day) && day < (range.to ?? Infinity)) days.add(day);
-    }
-  return [...days].sort((a, b) => a - b);
+export function daysOf(sources: readonly SeriesRows[], after = 0): number[] {
+  const days = sources.flatMap(({ files, range: { from = -Infinity, to = Infinity } }) =>
+    files
+      .flatMap((file) => eachDay(file.days).filter((day) => !file.missing.includes(day)))
+      .flatMap((held) => eachDay({ from: held, to: held + after + 1 }))
+      .filter((day) => day >= from && day < to),
+  );
+  return [...new Set(days)].sort((a, b) => a - b);
 }
 
 /** The part of a source on one day. `before`: also the rows of this many days before. */
-export function onDay(source: RowSource, day: number, before = 0): RowSource {
+export function onDay(source: SeriesRows, day: number, before = 0): SeriesRows {
   const range = { from: day - before, to: day + 1 };
   // Series may have a file for each of thousands of days.
   const near = source.files.filter(({ days }) => days.from <= range.to && days.to >= range.from);
   return { ...source, range, files: filesOf({ ...source, range, files: near }) };
-}
-
-/**
- * One file for each path that is not `taken` by another symbol: the one with the most days, of equally many days the first. Takes the paths. A
- * series that is in no file is refused if it has days that the file of its path lacks.
- */
-export function oneForEachPath(
-  candidates: readonly (ExportFile | Refused)[],
-  taken: Set<string>,
-): readonly (ExportFile | Refused)[] {
-  const all = candidates.flatMap((one) => ('path' in one ? [{ ...one, days: daysOf(one.sources) }] : []));
-  const chosen = new Map<string, (typeof all)[number]>();
-  for (const one of all.toSorted((a, b) => b.days.length - a.days.length))
-    if (!taken.has(one.path) && !chosen.has(one.path)) chosen.set(one.path, one);
-  const written = new Set([...chosen.values()].flatMap(({ sources }) => sources.map(({ series }) => series)));
-  const refused = new Map<Series, Refused>();
-  for (const one of candidates) if ('reason' in one) refused.set(one.series, one);
-  for (const {
-    path,
-    days,
-    sources: [source],
-  } of all) {
-    const other = chosen.get(path);
-    if (source === undefined || (other !== undefined && written.has(source.series))) continue;
-    if (days.every((day) => other?.days.includes(day))) continue;
-    const reason = 'files of another series have the same names, and lack days of this one';
-    refused.set(source.series, { series: source.series, reason });
-  }
-  for (const path of chosen.keys()) taken.add(path);
-  return [...refused.values(), ...all.filter((file) => chosen.get(file.path) === file)];
 }

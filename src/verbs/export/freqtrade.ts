@@ -5,7 +5,7 @@
 import type { Series } from '../../model/task.js';
 import { isSettled, pairName, pairOf } from '../../exchange/pairs.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
-import type { ExportProgram, ProgramInput, ExportFile, Refused, RowSource } from './export-file.js';
+import type { ExportProgram, ProgramInput, ExportFile, Refused, SeriesRows } from './export-file.js';
 
 /** The candle type of a file name, by dataset. Spot candles have none. */
 const CANDLES: Readonly<Record<string, string>> = {
@@ -44,11 +44,11 @@ export const FREQTRADE: ExportProgram = {
 };
 
 /** The length of mark candles in milliseconds: candles as published come before candles that are made here, and these from the longest shorter ones. */
-function lengthOf({ series: { dataset, interval = '' } }: RowSource): number {
+function lengthOf({ series: { dataset, interval = '' } }: SeriesRows): number {
   return dataset === 'markPriceKlines' ? intervalMs(interval) : 0;
 }
 
-function filesOf(source: RowSource, { exchange, options, assets }: ProgramInput): (ExportFile | Refused)[] {
+function filesOf(source: SeriesRows, { exchange, options, assets }: ProgramInput): (ExportFile | Refused)[] {
   const { series } = source;
   const { market, dataset, interval: own = '', symbol } = series;
   const refuse = (reason: string): Refused[] => [{ series, reason }];

@@ -6,7 +6,7 @@ import { instantExpression } from '../../convert/columns.js';
 import { safeName } from '../../lake/layout.js';
 import { dayText } from '../../model/calendar.js';
 import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';
-import type { ExportProgram, ExportFile, Refused, RowSource } from './export-file.js';
+import type { ExportProgram, ExportFile, Refused, SeriesRows } from './export-file.js';
 
 const RESOLUTIONS: Readonly<Record<string, string>> = {
   '1s': 'second',
@@ -41,13 +41,13 @@ export const LEAN: ExportProgram = {
   notes: ['copy the folders crypto and cryptofuture into the data folder of Lean'],
 };
 
-function filesOf(source: RowSource, exchange: string): ExportFile[] {
+function filesOf(source: SeriesRows, exchange: string): ExportFile[] {
   const { market, dataset, interval = '', symbol } = source.series;
   const root = `${market === 'spot' ? 'crypto' : 'cryptofuture'}/${exchange}`;
   const name = safeName(symbol.replace(/_PERP$/, '').toLowerCase());
   const time = instantExpression(source.spec);
   const values = COLUMNS[dataset]?.replaceAll(/\w+/g, 'num($&)') ?? '';
-  const fileOf = (path: string, of: RowSource, timeText: string, member?: string): ExportFile => ({
+  const fileOf = (path: string, of: SeriesRows, timeText: string, member?: string): ExportFile => ({
     path: `${root}/${path}`,
     sources: [of],
     select: `SELECT ${timeText}, ${values} FROM r0 ORDER BY ${rowOrder(source.spec)}`,

@@ -8,7 +8,7 @@ import { seriesName } from '../../model/task.js';
 import { isSettled, pairOf } from '../../exchange/pairs.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
-import type { ExportProgram, ExportFile, Refused, RowSource } from './export-file.js';
+import type { ExportProgram, ExportFile, Refused, SeriesRows } from './export-file.js';
 
 export const NAUTILUS: ExportProgram = {
   name: 'nautilus-loader',
@@ -33,7 +33,7 @@ function barStep(interval: string): string | undefined {
   return unit && `${ms / length}-${unit}`;
 }
 
-function fileOf(source: RowSource, exchange: Exchange): ExportFile | Refused {
+function fileOf(source: SeriesRows, exchange: Exchange): ExportFile | Refused {
   const { series } = source;
   const { market, symbol, interval } = series;
   const pair = pairOf(exchange, market, symbol);
@@ -49,7 +49,7 @@ function fileOf(source: RowSource, exchange: Exchange): ExportFile | Refused {
 const PROGRAM = packageFile('config/nautilus-loader.py');
 
 /** The program. Each source has a file. */
-function nautilusScript(sources: readonly RowSource[], exchange: Exchange): string {
+function nautilusScript(sources: readonly SeriesRows[], exchange: Exchange): string {
   const rows = sources.map(({ series, files }) => {
     const { base, quote, settle } = pairOf(exchange, series.market, series.symbol) ?? {};
     const step = series.interval === undefined ? '' : barStep(series.interval);

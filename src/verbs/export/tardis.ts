@@ -5,13 +5,14 @@
 import { instantExpression } from '../../convert/columns.js';
 import { quoteText } from '../../convert/sql.js';
 import { safeName } from '../../lake/layout.js';
-import { DAY_MS, dayText, parseDay } from '../../model/calendar.js';
+import { grouped } from '../../model/by-name.js';
+import { dayText } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
 import { isSettled } from '../../exchange/pairs.js';
-import { intervalsOf } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';
-import type { ExportProgram, ExportFile, RowSource } from './export-file.js';
+import type { ExportProgram, ExportFile, SeriesRows } from './export-file.js';
+import { INDEX, TICKERS, tickersOf } from './tardis-ticker.js';
+import type { RowsOfDay } from './tardis-ticker.js';
 
 const EXCHANGES: Readonly<Record<string, string>> = {
   spot: 'binance',
@@ -28,56 +29,42 @@ const EVENTS: Readonly<Record<string, string>> = {
     'num(best_ask_qty) AS ask_amount, num(best_ask_price) AS ask_price, num(best_bid_price) AS bid_price, num(best_bid_qty) AS bid_amount',
 };
 
-/** The close price of a candle is known at its end. Its close time is the last millisecond of the candle. */
-const END = '(epoch_us(close_time) // 1000 + 1) * 1000';
-const INDEX = 'indexPriceKlines';
-/** The values of a ticker, and the microsecond from which they are known. */
-const TICKERS: Readonly<Record<string, (spec: DatasetSpec) => string>> = {
-  fundingRate: () =>
-    'epoch_us(calc_time) AS timestamp, epoch_us(calc_time) AS funding_timestamp, num(last_funding_rate) AS funding_rate',
-  metrics: (spec) => `${knownUs(spec)} AS timestamp, num(sum_open_interest) AS open_interest`,
-  markPriceKlines: () => `${END} AS timestamp, num(close) AS mark_price`,
-  [INDEX]: () => `${END} AS timestamp, num(close) AS index_price`,
-};
-
 export const TARDIS: ExportProgram = {
   name: 'tardis',
   datasets: [...Object.keys(EVENTS), ...Object.keys(TICKERS)],
   anyInterval: [...Object.keys(EVENTS), 'fundingRate', 'metrics'],
   groupBy: 'pair',
   files: ({ sources }) =>
-    contractsOf(sources).flatMap(({ own, pair }) => [
+    contractsOf(sources).flatMap(({ series, own, pair }) => [
       ...Object.keys(EVENTS).flatMap((dataset) => ofDataset(own, dataset).flatMap(eventFiles)),
-      ...tickerFiles(own, pair),
+      ...tickersOf(own, pair).map((rows) => fileOf('derivative_ticker', series, rows)),
     ]),
   notes: [
     'local_timestamp is the same as timestamp, because the archive has no time of a receiver: latencies computed from these files mean nothing',
   ],
 };
 
-function ofDataset(sources: readonly RowSource[], dataset: string): RowSource[] {
+function ofDataset(sources: readonly SeriesRows[], dataset: string): SeriesRows[] {
   return sources.filter(({ series }) => series.dataset === dataset);
 }
 
 /** The sources of each contract. `pair`: the index prices of its pair, if the contract has none. */
-function contractsOf(sources: readonly RowSource[]) {
-  const ofSymbol = (symbol: string): RowSource[] => sources.filter(({ series }) => series.symbol === symbol);
-  const contracts = [...new Set(sources.map(({ series }) => series.symbol))].map((symbol) => {
-    const own = ofSymbol(symbol);
+function contractsOf(sources: readonly SeriesRows[]) {
+  const bySymbol = grouped(sources, ({ series }) => series.symbol);
+  const contracts = [...bySymbol].map(([symbol, own]) => {
     const isAlone = !symbol.includes('_') || isSettled(symbol) || ofDataset(own, INDEX).length > 0;
-    return { own, pair: isAlone ? [] : ofDataset(ofSymbol(symbol.replace(/_.*/, '')), INDEX) };
+    const pair = isAlone ? [] : (bySymbol.get(symbol.replace(/_.*/, '')) ?? []);
+    return { series: own[0].series, own, pair: ofDataset(pair, INDEX) };
   });
   // BTCUSD has only index prices, and those are in the files of BTCUSD_PERP.
   const used = new Set(contracts.flatMap(({ pair }) => pair));
   return contracts.filter(({ own }) => !own.every((source) => used.has(source)));
 }
 
-/** A file with the rows of one day. `from`: the columns behind the times, and the rest of the statement. `time`: SQL. */
 function fileOf(
   type: string,
   { market, symbol }: Series,
-  day: number,
-  { sources, time, from }: { sources: readonly RowSource[]; time: string; from: string },
+  { day, sources, time, from }: RowsOfDay,
 ): ExportFile {
   const exchange = EXCHANGES[market] ?? market;
   return {
@@ -88,69 +75,12 @@ function fileOf(
   };
 }
 
-function eventFiles(source: RowSource): ExportFile[] {
+function eventFiles(source: SeriesRows): ExportFile[] {
   const { series, spec } = source;
   const type = series.dataset === 'bookTicker' ? 'quotes' : 'trades';
   const from = `${EVENTS[series.dataset] ?? ''} FROM r0 ORDER BY ${rowOrder(spec)}`;
   const time = `epoch_us(${instantExpression(spec)})`;
   return daysOf([source]).map((day) =>
-    fileOf(type, series, day, { sources: [onDay(source, day)], time, from }),
+    fileOf(type, series, { day, sources: [onDay(source, day)], time, from }),
   );
-}
-
-/** No source need have all columns. */
-const NO_VALUES = `SELECT NULL::BIGINT AS timestamp, NULL::BIGINT AS funding_timestamp, NULL::VARCHAR AS funding_rate,
-  NULL::VARCHAR AS open_interest, NULL::VARCHAR AS index_price, NULL::VARCHAR AS mark_price WHERE false`;
-
-/** A row for each time at which a value is known: a funding rate, an open interest, or the price at the end of a mark or index candle. */
-function tickerFiles(contract: readonly RowSource[], pair: readonly RowSource[]): ExportFile[] {
-  const own = shortest(contract.filter(({ series }) => Object.hasOwn(TICKERS, series.dataset)));
-  const [first] = own;
-  if (first === undefined) return [];
-  const all = [...own, ...shortest(pair)];
-  // The last metrics of a day are known at 00:00 of the next day, and so is its last candle.
-  return daysOf(own, 1).map((day) => {
-    const sources = all.map((source) => onDay(source, day, 1)).filter(({ files }) => files.length > 0);
-    const values = sources.map(
-      ({ series, spec }, at) => `SELECT ${TICKERS[series.dataset]?.(spec) ?? ''} FROM r${at}`,
-    );
-    // At most one source has a value of a column at a time.
-    const from = `max(funding_timestamp) AS funding_timestamp, max(funding_rate) AS funding_rate, NULL AS predicted_funding_rate,
-        max(open_interest) AS open_interest, NULL AS last_price, max(index_price) AS index_price, max(mark_price) AS mark_price
-      FROM (${[NO_VALUES, ...values].join(' UNION ALL BY NAME ')})
-      WHERE timestamp >= ${dayUs(day)} AND timestamp < ${dayUs(day + 1)} GROUP BY timestamp ORDER BY timestamp`;
-    return fileOf('derivative_ticker', first.series, day, { sources, time: 'timestamp', from });
-  });
-}
-
-/** The start of a day in microseconds since 1970. Tardis has UTC days. */
-function dayUs(day: number): string {
-  return String(day * DAY_MS * 1000);
-}
-
-/** Length of the interval of a row of metrics. */
-const METRICS_US = 300_000_000;
-
-/**
- * The time at which a row of metrics was known: the end of its interval. Labels mark the start of the interval; in archives that changed their
- * labels, the end before the change. The label of the change occurs twice with different values, so its rows have no time (NULL).
- */
-function knownUs({ rest }: DatasetSpec): string {
-  const label = 'epoch_us(create_time)';
-  const change = rest !== undefined && 'joins' in rest ? parseDay(rest.endLabelsBefore ?? '') : undefined;
-  if (change === undefined) return `${label} + ${METRICS_US}`;
-  const changeUs = dayUs(change);
-  return `CASE WHEN ${label} < ${changeUs} THEN ${label} WHEN ${label} > ${changeUs} THEN ${label} + ${METRICS_US} END`;
-}
-
-/** Of series that differ in their interval, the one with the shortest. */
-function shortest(sources: readonly RowSource[]): RowSource[] {
-  const ranked = sources.toSorted((a, b) => rankOf(a) - rankOf(b));
-  const datasets = ranked.map(({ series }) => series.dataset);
-  return ranked.filter((_, at) => datasets.indexOf(datasets[at] ?? '') === at);
-}
-
-/** The intervals of a dataset are in order of their length. */
-function rankOf({ series: { interval = '' }, spec }: RowSource): number {
-  return (intervalsOf(spec) ?? []).indexOf(interval);
 }

@@ -1,0 +1,108 @@
+/** Writes one file of an export: a SELECT over the relations of the catalogue. */
+import { stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { UnreadableFile, unreadableFile } from '../../lake/catalogue/file-digests.js';
+import type { VerbEngine } from '../../convert/duckdb.js';
+import { bringIn } from '../../files/backing.js';
+import type { Lock } from '../../lake/lock.js';
+import { CryptodlError } from '../../model/errors.js';
+import { seriesName } from '../../model/task.js';
+import { listText } from '../../model/units.js';
+import type { ExportFile } from './export-file.js';
+import { MACROS, writeRows } from './write-rows.js';
+import { Output } from './output.js';
+import type { ExportedFile, Origin } from './exported-file.js';
+import { refuseInLake } from '../../plan/select/held-series.js';
+import type { Export } from './select-export.js';
+import { originOf, widened } from './exported-file.js';
+
+/** What the files of one export have in common. */
+export interface Work extends Export {
+  readonly target: string;
+  readonly database: VerbEngine;
+  readonly lock: Lock | undefined;
+}
+
+export async function exportFile(asked: ExportFile, work: Work): Promise<ExportedFile> {
+  const { request, root, target } = work;
+  const { force, dryRun } = request.resolved.options;
+  const of = { file: asked.path, rows: 0, bytes: 0 };
+  // The lake may be below the target.
+  await refuseInLake(join(target, dirname(asked.path)), request.exchange.name);
+  try {
+    request.signal.throwIfAborted();
+    const output = await Output.open(target, asked.path);
+    const { state } = output;
+    const file = widened(asked, force || state === undefined || state.rows === 0 ? undefined : state.range);
+    const origin = originOf(file, work);
+    if (!force && state !== undefined && (await output.isMadeBy(origin.recipe))) {
+      const { rows, bytes } = state;
+      return { ...of, rows, bytes, outcome: rows === 0 ? 'empty' : 'unchanged' };
+    }
+    if (dryRun) {
+      await output.refuseForeign(force);
+      return { ...of, outcome: 'planned' };
+    }
+    const { rows, bytes } = await write(file, { output, origin }, work);
+    return { ...of, rows, bytes, outcome: rows === 0 ? 'empty' : 'written' };
+  } catch (error) {
+    const fault = faultOf(error, root);
+    if (fault === undefined) throw error;
+    return { ...of, ...fault };
+  }
+}
+
+/** Rejects with `partition-incomplete` if files of the lake change meanwhile: a run could have replaced some of them. */
+async function write(
+  { sources, select, form }: ExportFile,
+  { output, origin }: { readonly output: Output; readonly origin: Origin },
+  { request, catalogue, database, lock }: Work,
+): Promise<{ rows: number; bytes: number }> {
+  const duckdb = await database.connect();
+  try {
+    // Comparing a time with and without a zone depends on it.
+    await duckdb.run(`SET TimeZone = 'UTC'; ${MACROS}`);
+    const paths = sources.flatMap(({ files }) => files.map(({ path }) => path));
+    await bringIn(...paths);
+    const before = await statesOf(paths);
+    const relations: string[] = [];
+    for (const [at, source] of sources.entries()) {
+      const relation = await catalogue.relation([source], source.range);
+      if (relation === undefined) throw new CryptodlError('bug', `${seriesName(source.series)}: no files`);
+      relations.push(`r${at} AS NOT MATERIALIZED (${relation.sql})`);
+    }
+    return await output.staging(async (folder) => {
+      const staged = await writeRows(duckdb, `WITH ${relations.join(', ')} ${select}`, form, folder);
+      if ((await statesOf(paths)) !== before) {
+        const names = sources.map(({ series }) => seriesName(series));
+        throw new CryptodlError(
+          'partition-incomplete',
+          `${listText(names, 1)}: files of the lake changed during the export`,
+          { hint: 'run the export again when no run writes to the lake' },
+        );
+      }
+      request.signal.throwIfAborted();
+      await lock?.confirm();
+      await output.refuseForeign(request.resolved.options.force);
+      return { rows: staged.rows, bytes: await output.publish(staged, origin) };
+    });
+  } finally {
+    duckdb.close();
+  }
+}
+
+async function statesOf(paths: readonly string[]): Promise<string> {
+  const states = await Promise.all(paths.map((path) => stat(path).catch(() => undefined)));
+  return JSON.stringify(states.map((entry) => entry && [entry.size, entry.mtimeMs, entry.ino]));
+}
+
+/** The failure of one file. Undefined for an error that ends the export. */
+function faultOf(error: unknown, root: string): Pick<ExportedFile, 'outcome' | 'text'> | undefined {
+  if (error instanceof CryptodlError && !(error instanceof UnreadableFile)) {
+    const text = [error.message, error.hint].filter(Boolean).join('; ');
+    if (error.code === 'partition-incomplete') return { outcome: 'failed', text };
+    return error.code === 'usage' || error.code === 'disk' ? { outcome: 'foreign', text } : undefined;
+  }
+  const unreadable = unreadableFile(error, root);
+  return unreadable && { outcome: 'unreadable', text: unreadable.message };
+}
