@@ -29,7 +29,9 @@ const PAGE = 1000;
 /** @type {typeof import('../src/verbs/serve/serve.js')} */
 const { readTarget } = await built('verbs/serve/serve.js');
 /** @type {typeof import('../src/verbs/serve/bucket-listing.js')} */
-const { listingXml, readListingQuery } = await built('verbs/serve/bucket-listing.js');
+const { readListingQuery } = await built('verbs/serve/bucket-listing.js');
+/** @type {typeof import('../src/verbs/serve/s3-xml.js')} */
+const { listingXml } = await built('verbs/serve/s3-xml.js');
 /** @type {EndlessOptions} */
 const {
   symbols,

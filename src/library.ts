@@ -1,11 +1,11 @@
 /** `import { vision, sql } from 'cryptodl'`: the verbs of the program as functions that print nothing. docs/library.md explains them. */
 import { homedir } from 'node:os';
-import type { AuditItem } from './verbs/audit/compare-rows.js';
-import type { AuditSummary } from './verbs/audit/audit.js';
+import type { AuditItem } from './verbs/audit/findings.js';
+import type { AuditSummary } from './verbs/audit/audit-tally.js';
 import type { ListFields } from './verbs/list/list.js';
 import type { Cell } from './convert/duckdb.js';
 import type { CoverageSummary as CoverageRecord } from './lake/catalogue/coverage-counts.js';
-import type { SeriesRecord } from './verbs/coverage/print-coverage.js';
+import type { SeriesRecord } from './verbs/coverage/coverage-records.js';
 import { startRun } from './run/run.js';
 import type { RunRequest } from './run/run.js';
 import { summaryOf } from './run/report/run-summary.js';
@@ -111,7 +111,7 @@ export function coverage(
 ): ItemsWithSummary<SeriesCoverage, CoverageSummary> {
   return lakeCall('coverage', options, hooks, async function* (request) {
     const { coverSelected } = await import('./run/verdict/cover-selected.js');
-    const { seriesRecord } = await import('./verbs/coverage/print-coverage.js');
+    const { seriesRecord } = await import('./verbs/coverage/coverage-records.js');
     const { covered, found, periodOf } = await coverSelected(request);
     for await (const one of covered) yield seriesRecord(one, periodOf(one));
     return { ...found.record(), exitCode: found.exitCode };
@@ -135,7 +135,8 @@ export function audit(
   hooks: Hooks = {},
 ): ItemsWithSummary<AuditItem, AuditSummary> {
   return lakeCall('audit', options, hooks, async function* (request) {
-    const { auditSelected, selectRebuilds } = await import('./verbs/audit/audit.js');
+    const { auditSelected } = await import('./verbs/audit/audit.js');
+    const { selectRebuilds } = await import('./verbs/audit/rebuilds.js');
     const tally = yield* auditSelected(request);
     if (request.resolved.options.prefer !== 'daily') return tally.summary();
     if (tally.rebuilds.length === 0) return tally.summary(0);

@@ -1,7 +1,7 @@
 /** Sound zips, sidecars and listings, as the archive publishes them. */
 import { createHash } from 'node:crypto';
 import { makeZip } from '../../scripts/make-zip.js';
-import { listingXml } from '../../src/verbs/serve/bucket-listing.js';
+import { listingXml } from '../../src/verbs/serve/s3-xml.js';
 import { randomOf } from './mutations.js';
 
 export const FOLDER = 'data/spot/daily/klines/BTCUSDT/1m/';

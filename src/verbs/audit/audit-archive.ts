@@ -1,27 +1,21 @@
 /** Downloads the monthly and daily objects of each month into a spool folder, audits them and deletes them. */
 import { dayOf, dayPeriod, eachDay, monthOf, monthStart, monthText } from '../../model/calendar.js';
-import type { DuckDb, Engine, VerbEngine } from '../../convert/duckdb.js';
-import { toCryptodlError, usage } from '../../model/errors.js';
-import { AUDITED, compareRows, dayExpression, withRows } from './compare-rows.js';
-import type { AuditFinding, AuditedMonth, AuditedObjects } from './compare-rows.js';
+import type { VerbEngine } from '../../convert/duckdb.js';
+import { toCryptodlError } from '../../model/errors.js';
+import { AUDITED } from './audited-objects.js';
+import type { AuditedMonth } from './findings.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { absenceReason, listSeries } from '../../plan/series-listing.js';
 import type { SeriesListing } from '../../plan/series-listing.js';
-import { FORMATS } from '../../model/task.js';
-import type { ArchiveObject, Cadence, PartitionPlan, Series } from '../../model/task.js';
+import type { Cadence, PartitionPlan } from '../../model/task.js';
 import { cadencesOf } from '../../exchange/keys.js';
-import { archivedColumns, findDataset, isArchived } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import { findDataset } from '../../exchange/exchange-spec.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import type { ReadObjects } from '../../convert/read-objects.js';
 import { downloadObject, releaseBodies } from '../../run/objects/download-object.js';
 import type { RunSession } from '../../run/session/session.js';
-import { quoteName } from '../../convert/sql.js';
-import { readHeld } from '../../lake/catalogue/read-series.js';
-import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
-import { givenRange, isRangeGiven } from '../../plan/select/date-range.js';
-import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
-import { selectSeries } from '../../plan/select/select-series.js';
+import type { Month } from './compare-month.js';
+import type { AuditedSeries } from './select-audit.js';
+import { compareMonth } from './compare-month.js';
 
 /** One month is compared while the next one is downloaded. */
 const MONTHS_AT_ONCE = 2;
@@ -46,17 +40,6 @@ export async function* auditArchive(
       }
     }
   }
-}
-
-interface Month extends AuditedObjects {
-  /** `2024-01` */
-  readonly text: string;
-  /** The monthly one, then the daily ones. */
-  readonly objects: readonly ArchiveObject[];
-  /** The days of the month that are before today. */
-  readonly days: readonly number[];
-  /** Those without a daily object between days that have one. */
-  readonly holes: ReadonlySet<number>;
 }
 
 /** The months for which the archive has an object. Nothing is received yet. */
@@ -111,135 +94,4 @@ async function download(session: RunSession, month: Month): Promise<Month> {
   const received: ReceivedObject[] = [];
   for await (const arrived of arrivals) received.push(...arrived);
   return { ...month, received };
-}
-
-// Compares the monthly object of one month with its daily objects, row by row, and finds missing days and ids.
-
-type Comparison = Pick<AuditedMonth, 'findings' | 'rows' | 'rowsWithoutDay'>;
-
-/** The ordinal of the monthly object. The ordinal of a daily object is its day number. */
-const MONTHLY = -1;
-const ORDINAL = quoteName('.ordinal');
-const OF_MONTH = `${ORDINAL} = ${MONTHLY}`;
-/** Ids of `trades` have gaps at the exchange itself (github.com/binance/binance-public-data, issues 363 and 458). */
-const UNBROKEN_IDS: ReadonlySet<string> = new Set(['aggTrades']);
-
-/** Rejects with errors that do not concern the content of the objects (disk, memory, interruption, bugs). */
-async function compareMonth(engine: Engine, month: Month): Promise<Comparison> {
-  const duckdb = await engine.connect();
-  try {
-    const compare = ({ inputs }: ReadObjects): Promise<Comparison> => {
-      const keys = inputs.map(({ received: { object } }) => [ordinalOf(object), object.key] as const);
-      return compareObjects(duckdb, month, new Map(keys));
-    };
-    const compared = await withRows(duckdb, month, compare, ordinalOf);
-    return compared ?? { findings: [], rows: 0, rowsWithoutDay: 0 };
-  } finally {
-    duckdb.close();
-  }
-}
-
-function ordinalOf({ period }: ArchiveObject): number {
-  return period.cadence === 'monthly' ? MONTHLY : period.from;
-}
-
-/** The relation `rows` must hold the rows of all objects. `keys`: their keys by ordinal. */
-async function compareObjects(
-  duckdb: DuckDb,
-  { spec, days, holes }: Month,
-  keys: ReadonlyMap<number, string>,
-): Promise<Comparison> {
-  const ids = await missingIds(duckdb, spec, keys);
-  const key = keys.get(MONTHLY);
-  if (key === undefined) return { findings: ids, rows: 0, rowsWithoutDay: 0 };
-  const day = dayExpression(spec);
-  const monthly = new Map<number, number>();
-  let rows = 0;
-  for (const { is_month: isOfMonth, day: of, n } of await duckdb.rows(
-    `SELECT ${OF_MONTH} AS is_month, ${day} AS day, count(*) AS n FROM rows GROUP BY ALL ORDER BY ALL`,
-  ))
-    if (isOfMonth === true) monthly.set(Number(of), Number(n));
-    else rows += Number(n);
-  const withoutDay = days.filter((one) => !keys.has(one));
-  // Rows of a hole are rows that only the monthly object has; a day before the first daily object proves nothing.
-  const uncompared = withoutDay.filter((one) => !holes.has(one));
-  const all = `rows WHERE ${OF_MONTH}`;
-  const ofMonth = `${all} AND NOT list_contains([${uncompared.join(', ')}], ${day})`;
-  const isComparable = rows > 0 || holes.size > 0;
-  const found = isComparable
-    ? await compareRows(duckdb, { key, spec }, archivedColumns(spec), [
-        { name: 'monthly', rows: ofMonth, all },
-        { name: 'daily', rows: `rows WHERE NOT ${OF_MONTH}` },
-      ])
-    : [];
-  return {
-    findings: [...found, ...ids],
-    rows,
-    rowsWithoutDay: withoutDay.reduce((sum, one) => sum + (monthly.get(one) ?? 0), 0),
-  };
-}
-
-/** Gaps in ids within an object, and from one day to the next. */
-async function missingIds(
-  duckdb: DuckDb,
-  spec: DatasetSpec,
-  keys: ReadonlyMap<number, string>,
-): Promise<AuditFinding[]> {
-  if (!UNBROKEN_IDS.has(spec.name)) return [];
-  const rows = await duckdb.rows(
-    `SELECT ord, sum(next - id - 1) AS n, min(id) AS id, arg_min(next, id) AS next
-     FROM (SELECT ord, id, lead(id) OVER w AS next, lead(ord) OVER w AS next_ord
-           FROM (SELECT DISTINCT ${ORDINAL} AS ord, ${quoteName(spec.sort[0] ?? '')} AS id, ${OF_MONTH} AS is_month FROM rows)
-           WINDOW w AS (PARTITION BY is_month ORDER BY id))
-     WHERE next > id + 1 AND next_ord - ord BETWEEN 0 AND 1 GROUP BY ord ORDER BY ord`,
-  );
-  return rows.map((row) => {
-    const example = { before: row['id'], after: row['next'] };
-    return { kind: 'ids-missing', key: keys.get(Number(row['ord'])) ?? '', rows: Number(row['n']), example };
-  });
-}
-
-export interface AuditedSeries {
-  readonly series: Series;
-  /** Days `[from, to)`, whose months are audited. Undefined: from the first object of the series. */
-  readonly from: number | undefined;
-  readonly to: number;
-}
-
-/** Throws usage errors, also for a lake without matching series. */
-export async function selectAudit(
-  session: RunSession,
-  request: VerbRequest<HeldFlag>,
-): Promise<AuditedSeries[]> {
-  const { resolved, read } = request;
-  if (session.options.symbols === undefined) return heldMonths(session, request);
-  // By default, the last complete month.
-  const options = isRangeGiven(session.options) ? session.options : { ...session.options, months: 1 };
-  const { requests } = await selectSeries({ ...session, options }, resolved, read, 'vision');
-  return requests.map(({ series, ranges }) => ({
-    series,
-    from: ranges[0]?.from,
-    to: ranges.at(-1)?.to ?? 0,
-  }));
-}
-
-async function heldMonths(session: RunSession, request: VerbRequest<HeldFlag>): Promise<AuditedSeries[]> {
-  const { options, exchange, nowMs } = session;
-  const range = givenRange(options, nowMs, exchange);
-  const { root, held } = await readVerbLake(request);
-  const audited: AuditedSeries[] = [];
-  for (const series of await selectGiven(held, request)) {
-    const spec = findDataset(exchange, series.market, series.dataset);
-    if (spec === undefined || !isArchived(spec)) continue;
-    const manifest = await readHeld(root, exchange, series);
-    const spans = FORMATS.flatMap((format) => manifest[format].spans());
-    const first = Math.max(Math.min(...spans.map((span) => span.from)), range?.from ?? 0);
-    const end = Math.min(Math.max(...spans.map((span) => span.to)), range?.to ?? Infinity);
-    if (first < end) audited.push({ series, from: first, to: end });
-  }
-  if (audited.length > 0) return audited;
-  throw usage(
-    `${options.out} holds no series of the archive in the range`,
-    "name symbols: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'",
-  );
 }

@@ -23,8 +23,10 @@ import type { ColumnSpec } from '../../exchange/facts.js';
 import { restKey } from '../../exchange/keys.js';
 import { archivedColumns, isArchived, rowSeconds } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
-import { compareRows, dayExpression, withRows } from './compare-rows.js';
-import type { AuditedMonth } from './compare-rows.js';
+import { compareRows, dayExpression } from './compare-rows.js';
+import { withRows } from './audited-objects.js';
+import { NOTHING } from './findings.js';
+import type { AuditedMonth } from './findings.js';
 
 /** The limits of REST pace the requests; more at once would only take memory. */
 const PERIODS_AT_ONCE = 4;
@@ -178,8 +180,6 @@ async function comparePeriod(
   const objects = { spec, series: held.series, received: [answer], folder, failed };
   return (await withRows(duckdb, objects, () => compare(select('rows')))) ?? NOTHING;
 }
-
-const NOTHING = { findings: [], rows: 0, days: new Set<number>(), rowsWithoutDay: 0 };
 
 /** Files with other settings have numbers as text, or times with a zone. */
 function comparedValue({ name, type }: ColumnSpec): string {

@@ -6,15 +6,10 @@ import type { ExitCode } from '../../model/exit-code.js';
 import { printable, printLines, absolutePath, shownPath } from '../../text/printable.js';
 import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
-import {
-  asResult,
-  bucketResult,
-  checkFolder,
-  checkLock,
-  checkVersions,
-  checkRedis,
-} from './check-machine.js';
-import type { CheckResult, Status } from './check-machine.js';
+import { bucketResult, checkFolder, checkLock } from './check-folder.js';
+import { checkRedis, checkVersions } from './check-machine.js';
+import { asResult } from './check-result.js';
+import type { CheckResult, Status } from './check-result.js';
 import { existsSync } from 'node:fs';
 import { once, setMaxListeners } from 'node:events';
 import { duckdbVersion } from '../../convert/duckdb.js';
@@ -30,7 +25,8 @@ import { proxiesOf, stateFolder } from '../../files/environment.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { mostInFlight } from '../../run/queue/concurrency.js';
 import { exchangeHosts } from '../../exchange/routes.js';
-import { checkBans, checkClock, checkHosts, checkProxy, clearBans, LONGEST_WAIT_MS } from './check-hosts.js';
+import { checkBans, checkClock, clearBans } from './check-bans.js';
+import { checkHosts, checkProxy, LONGEST_WAIT_MS } from './check-hosts.js';
 import type { HostChecks } from './check-hosts.js';
 
 type Flag = SessionFlag | 'clear-bans' | 'json' | 'quiet';

@@ -1,8 +1,9 @@
 /** Draws a chart with characters: candles and lines of box lines, volumes of blocks. */
 import type { Chart } from './chart.js';
-import { extremes, isUp, amountText, LONGEST_TEXT, shortText, valueScale } from './chart.js';
+import { extremes, isUp } from './chart.js';
+import { amountText, LONGEST_TEXT, shortText, valueScale } from './value-scale.js';
 import type { Bar } from './read-bars.js';
-import { timeTicks } from './time-grid.js';
+import { timeTicks } from './time-ticks.js';
 
 export interface TextStyle {
   /** Of the terminal. The picture leaves the last line to the prompt of the shell. */

@@ -1,7 +1,4 @@
 /** `cryptodl universe`: the most traded symbols at the beginning of each period, from klines of days before the period only. */
-import { createHash } from 'node:crypto';
-import { readFile, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import { withSignals } from '../../run/verb/look-up.js';
 import { printRows } from '../../run/verb/print-table.js';
@@ -11,8 +8,7 @@ import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { verbEngine } from '../../convert/duckdb.js';
 import type { DuckDb } from '../../convert/duckdb.js';
 import { quoteName } from '../../convert/sql.js';
-import { pairName, pairOf } from '../../exchange/pairs.js';
-import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
+import { pairOf } from '../../exchange/pairs.js';
 import { calendarStart, dayText, nextCalendarStart } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -20,20 +16,14 @@ import type { Io } from '../../model/io.js';
 import { countText, listText } from '../../model/units.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake } from '../../plan/select/held-series.js';
-import { fieldsOf, parseJson } from '../../text/json.js';
-import { printLines, shownPath } from '../../text/printable.js';
-import {
-  check,
-  DATASET,
-  isUsable,
-  loadDailySums,
-  missingTexts,
-  noKlines,
-  rankSymbols,
-  readHeldSymbols,
-  selectedSymbols,
-} from './members.js';
-import type { Checked, Ranking, UniverseFlag } from './members.js';
+import { printLines } from '../../text/printable.js';
+import { check } from './check.js';
+import { DATASET, isUsable, noKlines, readHeldSymbols, selectedSymbols } from './held-klines.js';
+import { loadDailySums } from './daily-sums.js';
+import { missingTexts, rankSymbols } from './members.js';
+import type { Checked, Ranking, UniverseFlag } from './check.js';
+import type { Printed } from './pairlists.js';
+import { writePairlists } from './pairlists.js';
 
 export async function universe(command: Command<UniverseFlag>): Promise<ExitCode> {
   return withSignals(command, async (request) => rankAndPrint(command.io, request, await check(request)));
@@ -117,10 +107,6 @@ function periodStarts(
   return starts;
 }
 
-const MARK = 'cryptodl universe';
-
-type Printed = Ranking & { readonly warn: (text: string) => void };
-
 /** Resolves with further texts for the summary. */
 async function printMembers(duckdb: DuckDb, io: Io, ranking: Printed): Promise<string[]> {
   const { by, options } = ranking;
@@ -140,52 +126,4 @@ async function printMembers(duckdb: DuckDb, io: Io, ranking: Printed): Promise<s
   );
   if (rows !== undefined) await printRows(io, rows, options.json);
   return [];
-}
-
-async function writePairlists(
-  duckdb: DuckDb,
-  io: Io,
-  { market, starts, options, target, exchange, warn }: Printed,
-): Promise<string[]> {
-  const lists = starts.map(dayText).map((period) => {
-    const path = join(target, `pairlist-${period}.json`);
-    const what = 'an unchanged list of cryptodl universe';
-    return { period, own: { flag: 'target', path, what, isOwn: isOwnPairlist, force: options.force } };
-  });
-  for (const { own } of lists) await refuseForeignFile(own);
-  const unnamed = new Set<string>();
-  for (const { period, own } of lists) {
-    const members = await duckdb.rows(
-      `SELECT symbol FROM member WHERE period = DATE '${period}' ORDER BY rank`,
-    );
-    const pairs = members.flatMap(({ symbol }) => {
-      const pair = pairOf(exchange, market, String(symbol));
-      if (pair === undefined) unnamed.add(String(symbol));
-      return pair === undefined ? [] : [pairName(pair)];
-    });
-    await writeOwnFile(own, (staged) => writeFile(staged, pairlistText(pairs)));
-    if (options.json) await writeData(io, [{ period, file: shownPath(own.path), pairs: pairs.length }]);
-  }
-  if (unnamed.size > 0)
-    warn(
-      `${countText(unnamed.size, 'symbol')} left out of the pairs, because the quote asset is not known: ${listText([...unnamed].sort())}`,
-    );
-  return [`wrote ${countText(starts.length, 'file')} in ${shownPath(target)}`];
-}
-
-/**
- * A fragment of a configuration of freqtrade: its StaticPairList reads the pairs of `exchange.pair_whitelist`. The mark and the digest tell later runs that the file may be replaced. freqtrade
- * ignores both.
- */
-function pairlistText(pairs: readonly string[]): string {
-  const digest = createHash('sha256').update(JSON.stringify(pairs)).digest('hex');
-  const exchange = { pair_whitelist: pairs };
-  const content = { made_by: MARK, digest, exchange, pairlists: [{ method: 'StaticPairList' }] };
-  return `${JSON.stringify(content, undefined, 2)}\n`;
-}
-
-async function isOwnPairlist(path: string): Promise<boolean> {
-  const text = await readFile(path, 'utf8').catch(() => '');
-  const { pair_whitelist: pairs } = fieldsOf(fieldsOf(parseJson(text))['exchange']);
-  return Array.isArray(pairs) && text === pairlistText(pairs.map(String));
 }

@@ -2,11 +2,13 @@
 import * as fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { createEngine } from '../../../src/convert/duckdb.js';
-import { makeChart, LONGEST_TEXT, valueScale, valueText } from '../../../src/verbs/plot/chart.js';
+import { makeChart } from '../../../src/verbs/plot/chart.js';
+import { LONGEST_TEXT, valueScale, valueText } from '../../../src/verbs/plot/value-scale.js';
 import { chartText, plotColumns } from '../../../src/verbs/plot/draw-text.js';
 import { barQuery } from '../../../src/verbs/plot/read-bars.js';
 import type { Bar } from '../../../src/verbs/plot/read-bars.js';
-import { timeGrid, timeTicks } from '../../../src/verbs/plot/time-grid.js';
+import { timeGrid } from '../../../src/verbs/plot/time-grid.js';
+import { timeTicks } from '../../../src/verbs/plot/time-ticks.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { findDataset } from '../../../src/exchange/exchange-spec.js';
 import { scratchFolder } from '../../helpers/folders.js';

@@ -1,0 +1,77 @@
+/** `audit --prefer daily`: selects the months of the lake whose daily objects are better than the monthly one. */
+import { seriesName, FORMATS } from '../../model/task.js';
+import { countText } from '../../model/units.js';
+import type { RunSession } from '../../run/session/session.js';
+import type { SeriesRequest } from '../../plan/series-request.js';
+import type { AuditFinding, AuditedMonth } from './findings.js';
+import { readHeld } from '../../lake/catalogue/read-series.js';
+import { eachDay, monthOf, parsePeriod } from '../../model/calendar.js';
+import { isFromRest } from '../../model/manifest-line.js';
+import type { RunSelection } from '../../plan/select/selection.js';
+
+/** Findings that disappear when daily objects replace the monthly one. */
+const MENDED_BY_DAYS: ReadonlySet<AuditFinding['kind']> = new Set(['rows-missing', 'rows-differ']);
+
+export interface Rebuild {
+  /** One request for each format in which the lake holds the monthly object. */
+  readonly requests: readonly SeriesRequest[];
+  /** The number of findings of which the lake is free after the requests. */
+  readonly mended: number;
+  /** The reason why the month stays as it is. */
+  readonly note?: string;
+}
+
+/** Requests that rebuild the month from daily objects if these have all rows of the monthly object, and more rows or other values. */
+export async function rebuildOf({ paths, exchange }: RunSession, month: AuditedMonth): Promise<Rebuild> {
+  const { series, findings } = month;
+  const mended = findings.filter(({ kind }) => MENDED_BY_DAYS.has(kind)).length;
+  const period = parsePeriod('monthly', month.month);
+  // If each side has rows that the other lacks, neither is known to be right.
+  const isUnclear = findings.some(({ kind }) => kind === 'rows-extra');
+  if (mended === 0 || isUnclear || period === undefined) return { requests: [], mended: 0 };
+  const days = eachDay(period);
+  const manifest = await readHeld(paths.root, exchange, series);
+  const lines = FORMATS.flatMap((format) => manifest[format].ofMonth(monthOf(period.from)) ?? []);
+  const held = lines.filter((line) => !isFromRest(line)).map(({ settings }) => settings);
+  const isWhole = month.failed.size === 0 && month.rowsWithoutDay === 0;
+  const requests = held
+    .filter(({ format, cadence }) => isWhole && format !== 'zip' && cadence !== 'monthly')
+    .map((settings): SeriesRequest => ({
+      series,
+      settings,
+      cadences: ['daily'],
+      ranges: [{ from: period.from, to: period.to }],
+      exact: true,
+      rewrites: 'always',
+      emptyDays: days.filter((day) => !month.days.has(day)),
+    }));
+  if (requests.length < held.length)
+    return {
+      requests,
+      mended: 0,
+      note: `${seriesName(series)} ${month.month} is not rebuilt: it is a zip, or of --cadence monthly, or one of its days has no daily object that can be read`,
+    };
+  // A lake that holds the days instead of the month is free of them without a request.
+  const holdsDays = FORMATS.some((format) => days.some((day) => manifest[format].hasDay(day)));
+  return { requests, mended: requests.length > 0 || holdsDays ? mended : 0 };
+}
+
+/** Joins the months of one series and format into one request. */
+export function selectRebuilds(requests: readonly SeriesRequest[]): (session: RunSession) => RunSelection {
+  const together = new Map<string, SeriesRequest>();
+  for (const request of requests) {
+    const id = JSON.stringify([request.series, request.settings.format]);
+    const known = together.get(id);
+    const ranges = [...(known?.ranges ?? []), ...request.ranges];
+    const emptyDays = [...(known?.emptyDays ?? []), ...(request.emptyDays ?? [])];
+    together.set(id, { ...request, ranges, emptyDays });
+  }
+  return () => ({
+    verb: 'vision',
+    requests: [...together.values()],
+    hasListing: true,
+    what: `${countText(requests.length, 'month')} to rebuild`,
+    range: 'from daily objects',
+    notes: [],
+  });
+}
