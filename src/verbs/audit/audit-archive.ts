@@ -2,8 +2,6 @@
 import { dayOf, dayPeriod, eachDay, monthOf, monthStart, monthText } from '../../model/calendar.js';
 import type { VerbEngine } from '../../convert/duckdb.js';
 import { toCryptodlError } from '../../model/errors.js';
-import { AUDITED } from './audited-objects.js';
-import type { AuditedMonth } from './findings.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { absenceReason, listSeries } from '../../plan/series-listing.js';
 import type { SeriesListing } from '../../plan/series-listing.js';
@@ -13,9 +11,11 @@ import { findDataset } from '../../exchange/exchange-spec.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import { downloadObject, releaseBodies } from '../../run/objects/download-object.js';
 import type { RunSession } from '../../run/session/session.js';
+import { AUDITED } from './audited-objects.js';
+import type { AuditedMonth } from './findings.js';
+import { compareMonth } from './compare-month.js';
 import type { Month } from './compare-month.js';
 import type { AuditedSeries } from './select-audit.js';
-import { compareMonth } from './compare-month.js';
 
 /** One month is compared while the next one is downloaded. */
 const MONTHS_AT_ONCE = 2;

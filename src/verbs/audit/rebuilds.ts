@@ -3,11 +3,11 @@ import { seriesName, FORMATS } from '../../model/task.js';
 import { countText } from '../../model/units.js';
 import type { RunSession } from '../../run/session/session.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
-import type { AuditFinding, AuditedMonth } from './findings.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';
 import { eachDay, monthOf, parsePeriod } from '../../model/calendar.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { RunSelection } from '../../plan/select/selection.js';
+import type { AuditFinding, AuditedMonth } from './findings.js';
 
 /** Findings that disappear when daily objects replace the monthly one. */
 const MENDED_BY_DAYS: ReadonlySet<AuditFinding['kind']> = new Set(['rows-missing', 'rows-differ']);

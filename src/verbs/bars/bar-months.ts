@@ -6,10 +6,10 @@ import type { DayRange } from '../../lake/catalogue/spans.js';
 import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } from '../../model/calendar.js';
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import type { BarRule } from './bar-rule.js';
-import type { BarSource } from './source.js';
 import { barStart, nextStart } from './bar-rule.js';
+import type { BarRule } from './bar-rule.js';
 import { sourceName } from './source.js';
+import type { BarSource } from './source.js';
 
 /** What bars are made of, apart from the rows. */
 export interface Recipe {

@@ -2,7 +2,6 @@
 import { DAY_MS } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 
-/** Bars of equal length, aligned to multiples since 1970-01-01 UTC; weeks begin on a Monday. */
 export interface BarRule {
   readonly lengthMs: number;
   /** A start of a bar, in epoch milliseconds. */

@@ -1,9 +1,6 @@
 /** Makes the bars of each symbol from a source of the lake. */
 import { seriesName } from '../../model/task.js';
 import type { HeldFlag, RangeFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
-import { canMake, chooseSource, noSourceText, selectBarSymbols, sourceName, sourceOf } from './source.js';
-import type { BarRule } from './bar-rule.js';
-import type { BarSource, SymbolSeries } from './source.js';
 import { join } from 'node:path';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import { createEngine } from '../../convert/duckdb.js';
@@ -16,6 +13,9 @@ import { writeNotice } from '../../lake/notice.js';
 import { monthOf } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
 import { givenRange } from '../../plan/select/date-range.js';
+import { canMake, chooseSource, noSourceText, selectBarSymbols, sourceName, sourceOf } from './source.js';
+import type { BarSource, SymbolSeries } from './source.js';
+import type { BarRule } from './bar-rule.js';
 import { buildSeries } from './build-series.js';
 import type { Build } from './build-series.js';
 import { NOTHING } from './built-series.js';

@@ -1,22 +1,22 @@
 /** Makes the months of a series of bars that are not up to date. */
 import type { Series } from '../../model/task.js';
 import type { LakeParts, Session } from '../../run/session/session.js';
-import type { BarRule } from './bar-rule.js';
 import { listText } from '../../model/units.js';
-import { missingDays, sourceName } from './source.js';
-import { planMonths } from './bar-months.js';
-import type { BarMonth } from './bar-months.js';
 import { join } from 'node:path';
 import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { backingOf } from '../../files/backing.js';
 import { seriesFolder } from '../../lake/layout.js';
 import { fileSize } from '../../files/publish.js';
 import { dayText, monthOf } from '../../model/calendar.js';
+import type { BarRule } from './bar-rule.js';
+import { missingDays, sourceName } from './source.js';
+import { planMonths } from './bar-months.js';
+import type { BarMonth } from './bar-months.js';
 import { makeBars } from './make-bars.js';
 import type { BarTools } from './make-bars.js';
 import { lostDays } from './month-lines.js';
-import { writeMonth } from './write-month.js';
 import type { BarTarget } from './month-lines.js';
+import { writeMonth } from './write-month.js';
 import { NOTHING, addAmounts } from './built-series.js';
 import type { BuiltSeries } from './built-series.js';
 

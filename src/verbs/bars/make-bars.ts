@@ -9,10 +9,10 @@ import { DAY_MS, parseDay, startOfDay } from '../../model/calendar.js';
 import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
 import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { missingDays } from './source.js';
+import type { BarSource } from './source.js';
 import { nextStart } from './bar-rule.js';
 import type { BarRule } from './bar-rule.js';
 import type { BarMonth, Recipe } from './bar-months.js';
-import type { BarSource } from './source.js';
 import { barColumns, barsOf, sourceRows, withEmptyBars } from './bar-sql.js';
 
 export interface BarTools {

@@ -2,8 +2,6 @@
 import type { Row } from '../../convert/duckdb.js';
 import { parseDay, dayPeriod, dayText } from '../../model/calendar.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
-import { sourceName } from './source.js';
-import type { BarMonth, Recipe } from './bar-months.js';
 import { isoInstant } from '../../convert/row-times.js';
 import type { HeldObjects } from '../../lake/held-objects.js';
 import type { ManifestLine, ObjectLine } from '../../model/manifest-line.js';
@@ -11,6 +9,8 @@ import type { Series } from '../../model/task.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { madeKey } from '../../exchange/keys.js';
 import { droppedLine } from '../../lake/write/commit.js';
+import { sourceName } from './source.js';
+import type { BarMonth, Recipe } from './bar-months.js';
 
 export interface BarTarget extends Recipe {
   readonly series: Series;

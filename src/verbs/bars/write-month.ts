@@ -1,7 +1,5 @@
 /** Commits a month of bars. */
 import type { DuckDb } from '../../convert/duckdb.js';
-import { ruleText } from './bar-months.js';
-import type { BarMonth } from './bar-months.js';
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -14,6 +12,8 @@ import { fileFacts, fileSize } from '../../files/publish.js';
 import { moveToQuarantine } from '../../lake/quarantine.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { fileMetadata } from '../../lake/write/make-file.js';
+import { ruleText } from './bar-months.js';
+import type { BarMonth } from './bar-months.js';
 import type { Amounts } from './built-series.js';
 import { linesOf } from './month-lines.js';
 import type { BarTarget } from './month-lines.js';

@@ -12,7 +12,6 @@ import { mendsOf, mendSources } from '../../run/verdict/mends.js';
 import type { Command } from '../../run/verb/verb.js';
 import { commandLine, shownPath } from '../../text/printable.js';
 
-/** The command that fetches what coverage found missing. */
 export class NextStep {
   /** The verbs that download days before or after those of a series, and these days. */
   readonly #verbs = new Set<'vision' | 'metrics'>();

@@ -17,8 +17,8 @@ import {
 import type { CoveragePeriod } from '../../lake/catalogue/series-table.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';
 import { GapGroups } from '../../lake/catalogue/gap-groups.js';
-import type { HeatStyle } from './heat-map.js';
 import { heatMap, legend } from './heat-map.js';
+import type { HeatStyle } from './heat-map.js';
 
 /** Of a heat-map in a pipe. */
 const USUAL_WIDTH = 100;

@@ -5,10 +5,10 @@ import type { ErrorCode } from '../../model/errors.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { keyPath } from '../../exchange/keys.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import { checkResult } from './check-result.js';
-import type { CheckResult } from './check-result.js';
-import type { ClockDifference } from './check-bans.js';
+import { checkResult } from './check-machine.js';
+import type { CheckResult } from './check-machine.js';
 import { differenceOf } from './check-bans.js';
+import type { ClockDifference } from './check-bans.js';
 
 export interface HostChecks extends VerbRequest<SessionFlag> {
   readonly fetch: Fetch;

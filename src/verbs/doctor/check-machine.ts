@@ -8,8 +8,6 @@ import { bytesText, countText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { connectRedis } from '../../http/redis/connection.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
-import type { CheckResult } from './check-result.js';
-import { checkResult } from './check-result.js';
 
 /** Fails when DuckDB cannot be loaded. The entry of the program refuses an older Node. */
 export async function checkVersions(duckdbVersion: () => Promise<string>): Promise<CheckResult> {
@@ -49,5 +47,35 @@ export async function checkRedis(
     // The runs of a group take their shares without Redis, of which the group warns.
     const status = group !== undefined && code === 'redis-unreachable' ? 'warn' : 'fail';
     return checkResult('redis', status, message, { next: hint });
+  }
+}
+
+/** `fail`: runs that need the checked part do not work now. `warn`: runs work, but something should be changed. */
+export type Status = 'ok' | 'warn' | 'fail';
+
+export type CheckResult = Readonly<ReturnType<typeof checkResult>>;
+
+/** `of`: the checked host or proxy, where there are several. `next`: what the user can do, if something needs to be done. */
+export function checkResult(
+  check: string,
+  status: Status,
+  found: string,
+  { of, next }: { readonly of?: string | undefined; readonly next?: string | undefined } = {},
+) {
+  return { check, of, status, found, next };
+}
+
+/** A check that throws becomes a result with status `fail`. Rejects with the reason of the signal. */
+export async function asResult(
+  name: string,
+  check: Promise<CheckResult>,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  try {
+    return await check;
+  } catch (error) {
+    signal.throwIfAborted();
+    const { message, hint } = toCryptodlError(error);
+    return checkResult(name, 'fail', message, { next: hint });
   }
 }

@@ -8,13 +8,10 @@ import {
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
 import { verbCommand } from '../../run/verb/verb.js';
 
-/** The programs of export. */
-const EXPORTS = ['freqtrade', 'tardis', 'lean', 'csv', 'nautilus-loader'] as const;
-
 export const exportVerb = verbCommand({
   name: 'export',
   operand: '[program]',
-  choices: EXPORTS,
+  choices: ['freqtrade', 'tardis', 'lean', 'csv', 'nautilus-loader'],
   doc: 'write the lake for freqtrade, tardis, lean, csv or nautilus-loader; for nautilus-loader, print a Python script; files that are up to date stay',
   exits: {
     ...BASE_EXITS,

@@ -4,8 +4,8 @@ import { layerName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import { daysOf, filesOf } from './export-file.js';
 import type { ExportFile, Refused, SeriesRows } from './export-file.js';
-import type { Export } from './select-export.js';
 import { pairName } from './select-export.js';
+import type { Export } from './select-export.js';
 
 /**
  * Yields the files of the selected series group by group, with the series that are left out. A series with a file that cannot be read would

@@ -3,11 +3,11 @@ import { writeData } from '../../terminal/write-data.js';
 import { seriesName } from '../../model/task.js';
 import { countText, listText } from '../../model/units.js';
 import { lakeFlag, printLines } from '../../text/printable.js';
-import type { Export, ExportCommand } from './select-export.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
 import { readableStates } from '../../plan/select/held-series.js';
 import { gapText } from '../../lake/catalogue/series-table.js';
+import type { Export, ExportCommand } from './select-export.js';
 
 export const NOTHING_EXPORTED = 'nothing is exported, because --require-complete is given';
 

@@ -5,11 +5,11 @@
 import { dirname, join } from 'node:path';
 import { checkedFolder, entryAt, readRegularFile } from '../../files/path-checks.js';
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
-import type { Origin } from './exported-file.js';
 import { refuseForeignFile } from '../../files/own-file.js';
 import { stagedBeside } from '../../files/temp-files.js';
 import { fileFacts, publish } from '../../files/publish.js';
 import { fieldsOf, parseJson } from '../../text/json.js';
+import type { Origin } from './exported-file.js';
 
 /** The folder of the states, the lock and the staged files. */
 export const OWN_FOLDER = '.cryptodl-export';

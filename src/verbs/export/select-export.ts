@@ -4,7 +4,6 @@ import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { errnoOf, usage } from '../../model/errors.js';
 import type { Series } from '../../model/task.js';
-import type { ExportProgram, ProgramFlag, ProgramInput } from './export-file.js';
 import type { Command } from '../../run/verb/verb.js';
 import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
@@ -13,6 +12,7 @@ import { isAll } from '../../plan/select/select-datasets.js';
 import { parseAssets } from '../../exchange/binance/exchange-info.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
+import type { ExportProgram, ProgramFlag, ProgramInput } from './export-file.js';
 
 export type ExportFlag =
   HeldFlag | RangeFlag | ProgramFlag | 'dry-run' | 'exchange-info' | 'force' | 'now' | 'target' | 'temp-dir';

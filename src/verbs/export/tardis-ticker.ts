@@ -5,16 +5,6 @@ import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { daysOf, onDay } from './export-file.js';
 import type { SeriesRows } from './export-file.js';
 
-/** The rows of one day. */
-export interface RowsOfDay {
-  readonly day: number;
-  readonly sources: readonly SeriesRows[];
-  /** SQL. */
-  readonly time: string;
-  /** SQL: the columns behind the times, and the rest of the statement. */
-  readonly from: string;
-}
-
 export const INDEX = 'indexPriceKlines';
 
 /** The close price of a candle is known at its end. Its close time is the last millisecond of the candle. */
@@ -33,7 +23,7 @@ const NO_VALUES = `SELECT NULL::BIGINT AS timestamp, NULL::BIGINT AS funding_tim
   NULL::VARCHAR AS open_interest, NULL::VARCHAR AS index_price, NULL::VARCHAR AS mark_price WHERE false`;
 
 /** The tickers of a contract, for each day: a row for each time at which a value is known. `pair`: the index prices of its pair. */
-export function tickersOf(contract: readonly SeriesRows[], pair: readonly SeriesRows[]): RowsOfDay[] {
+export function tickersOf(contract: readonly SeriesRows[], pair: readonly SeriesRows[]) {
   const own = shortest(contract.filter(({ series }) => Object.hasOwn(TICKERS, series.dataset)));
   const all = [...own, ...shortest(pair)];
   // The last metrics of a day are known at 00:00 of the next day, and so is its last candle.

@@ -12,7 +12,6 @@ import { isSettled } from '../../exchange/pairs.js';
 import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';
 import type { ExportProgram, ExportFile, SeriesRows } from './export-file.js';
 import { INDEX, TICKERS, tickersOf } from './tardis-ticker.js';
-import type { RowsOfDay } from './tardis-ticker.js';
 
 const EXCHANGES: Readonly<Record<string, string>> = {
   spot: 'binance',
@@ -61,10 +60,11 @@ function contractsOf(sources: readonly SeriesRows[]) {
   return contracts.filter(({ own }) => !own.every((source) => used.has(source)));
 }
 
+/** `time`: SQL. `from`: SQL of the columns behind the times, and the rest of the statement. */
 function fileOf(
   type: string,
   { market, symbol }: Series,
-  { day, sources, time, from }: RowsOfDay,
+  { day, sources, time, from }: ReturnType<typeof tickersOf>[number],
 ): ExportFile {
   const exchange = EXCHANGES[market] ?? market;
   return {

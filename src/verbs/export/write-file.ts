@@ -8,13 +8,13 @@ import type { Lock } from '../../lake/lock.js';
 import { CryptodlError } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import { listText } from '../../model/units.js';
+import { refuseInLake } from '../../plan/select/held-series.js';
 import type { ExportFile } from './export-file.js';
 import { MACROS, writeRows } from './write-rows.js';
 import { Output } from './output.js';
-import type { ExportedFile, Origin } from './exported-file.js';
-import { refuseInLake } from '../../plan/select/held-series.js';
-import type { Export } from './select-export.js';
 import { originOf, widened } from './exported-file.js';
+import type { ExportedFile, Origin } from './exported-file.js';
+import type { Export } from './select-export.js';
 
 /** What the files of one export have in common. */
 export interface Work extends Export {

@@ -1,8 +1,8 @@
 /** A chart: what every picture of it shows, on a terminal or in a file. */
-import type { Bar, BarQuery } from './read-bars.js';
-import type { TimeRange } from './time-grid.js';
 import { instantText } from '../../model/units.js';
 import { dataElement, embedded, pageShell } from '../../terminal/page-shell.js';
+import type { Bar, BarQuery } from './read-bars.js';
+import type { TimeRange } from './time-grid.js';
 import { amountText, valueText } from './value-scale.js';
 
 export interface ChartParts extends Pick<BarQuery, 'series' | 'columns' | 'grid'> {

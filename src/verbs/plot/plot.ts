@@ -1,19 +1,31 @@
 /** `cryptodl plot`: draws a series of the lake on the terminal or as a page. */
 import { writeFile } from 'node:fs/promises';
+import type { SeriesStates } from '../../lake/catalogue/day-states.js';
+import type { Gap } from '../../lake/catalogue/gap.js';
 import { withSignals } from '../../run/verb/look-up.js';
 import type { Command } from '../../run/verb/verb.js';
 import { hasColour, writeData, writeText } from '../../terminal/write-data.js';
+import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
-import { bytesText } from '../../model/units.js';
+import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import { readVerbLake, readableStates } from '../../plan/select/held-series.js';
+import { bytesText, listText } from '../../model/units.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import { pageFile } from '../../terminal/page-shell.js';
-import { absolutePath, shownPath } from '../../text/printable.js';
-import { MOST_STEPS, chartHtml } from './chart.js';
+import { absolutePath, lakeFlag, shellWord, shownPath } from '../../text/printable.js';
+import { gapText } from '../../lake/catalogue/series-table.js';
+import { MOST_STEPS, chartHtml, makeChart } from './chart.js';
+import type { Chart } from './chart.js';
+import { chooseDataset, seriesOfSymbol } from './choose-series.js';
 import { chartText, plotColumns } from './draw-text.js';
 import type { TextStyle } from './draw-text.js';
-import type { Flag } from './make-chart.js';
-import { chartOf } from './make-chart.js';
+import { readBars } from './read-bars.js';
+import { timeGrid } from './time-grid.js';
+import type { TimeRange } from './time-grid.js';
+import { chooseInterval } from './choose-interval.js';
+
+type Flag = QueryFlag | 'column' | 'quiet';
 
 /** The operand is the symbol; it can be left out for a lake with one symbol. */
 export async function plot(command: Command<Flag | 'force' | 'html'>): Promise<ExitCode> {
@@ -49,4 +61,50 @@ function styleOf(io: Io): TextStyle {
     rows: sizeOf(stdout.rows, 'LINES', 24),
     hasColour: hasColour(io),
   };
+}
+
+/** The chart of the chosen series. `most`: its largest number of steps. */
+async function chartOf(
+  operand: string | undefined,
+  request: VerbRequest<Flag>,
+  most: number,
+): Promise<Chart> {
+  const { root, held } = await readVerbLake(request);
+  const own = await seriesOfSymbol(held, operand, request);
+  const chosen = chooseDataset(own, request.resolved, request.exchange);
+  const { spec, columns } = chosen;
+  // Each interval has gaps of its own. No data file is read.
+  const found = await readableStates(root, chosen.series, request);
+  const { states, range } = chooseInterval(found.values(), request, chosen);
+  const { series, gaps } = states;
+  const grid = timeGrid(range, { most, interval: series.interval ?? '', dayStartMs: spec.dayStartMs });
+  const shown = { series, spec, columns, grid, range };
+  const bars = await readBars(shown, request);
+  const column = columns.kind === 'line' ? ` in ${columns.column.name}` : '';
+  if (bars.length === 0) throw usage(`${series.symbol} has no numbers${column} in this range`);
+  const notes = request.resolved.options.quiet ? [] : missingLines(states, range, root);
+  const breaks = gaps.filter(({ isLoose }) => isLoose !== true).map((gap) => timesOf(gap, states));
+  return makeChart({ ...shown, bars, breaks, notes });
+}
+
+/** In epoch milliseconds. */
+function timesOf({ from, to }: Gap, { dayStartSeconds }: SeriesStates): TimeRange {
+  return { from: (from + dayStartSeconds) * 1000, to: (to + dayStartSeconds) * 1000 };
+}
+
+/** Lines about missing rows within the range, and the command that fetches them. */
+function missingLines(states: SeriesStates, range: TimeRange, root: string): string[] {
+  const within = states.gaps.filter((gap) => {
+    const { from, to } = timesOf(gap, states);
+    return gap.isMissing && from < range.to && to > range.from;
+  });
+  if (within.length === 0) return [];
+  const { market, dataset, interval, symbol } = states.series;
+  const ofInterval = interval === undefined ? [] : ['-i', interval];
+  const words = ['-m', market, '--dataset', dataset, ...ofInterval, '-s', symbol].map(shellWord);
+  const texts = within.map((gap) => gapText(gap, states));
+  return [
+    `missing: ${listText(texts, 2)}`,
+    `to fetch them: cryptodl repair${lakeFlag(root)} ${words.join(' ')}`,
+  ];
 }

@@ -1,7 +1,9 @@
 /** One page of the bucket listing: its query string, its entries in the folder, and its XML document. */
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
+import { mapOrdered } from '../../model/in-order.js';
 import { etagOf, sizeOf } from './object-digests.js';
+import type { DigestCache } from './object-digests.js';
 import {
   isKeyPart,
   mayHaveSidecar,
@@ -10,8 +12,6 @@ import {
   SIDECAR_SUFFIX,
   TOP_FOLDER,
 } from './object-store.js';
-import type { DigestCache } from './object-digests.js';
-import { mapOrdered } from '../../model/in-order.js';
 
 /** A listing request, validated. */
 export interface ListingQuery {

@@ -1,8 +1,8 @@
 /** Digests of objects: their ETags, and their sidecars. */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import type { StoredObject } from './object-store.js';
 import { openObject } from './object-store.js';
+import type { StoredObject } from './object-store.js';
 
 type Algorithm = 'md5' | 'sha256';
 

@@ -8,19 +8,16 @@ import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { refuseInLake } from '../../plan/select/held-series.js';
 import { oneMarket } from '../../plan/select/select-datasets.js';
 import { absolutePath } from '../../text/printable.js';
-import type { HeldSymbol } from './held-klines.js';
 import { DATASET } from './held-klines.js';
+import type { HeldKlines } from './held-klines.js';
 
 export type Checked = Awaited<ReturnType<typeof check>>;
 
-export interface Ranking extends Checked {
-  /** First days of the periods, in order. */
-  readonly starts: readonly number[];
-  /** The symbols that can be members. */
-  readonly symbols: readonly HeldSymbol[];
-  /** The days on which any symbol of the market has rows, ascending. */
-  readonly marketDays: readonly number[];
-}
+export type Ranking = Checked &
+  HeldKlines & {
+    /** First days of the periods, in order. */
+    readonly starts: readonly number[];
+  };
 
 export type UniverseFlag = HeldFlag | (typeof RANKING_FLAGS)[number] | 'now' | 'quiet' | 'temp-dir';
 
@@ -29,6 +26,7 @@ export async function check({
   resolved: { options },
   exchange,
   clock,
+  observer,
   surroundings: { home },
 }: VerbRequest<UniverseFlag>) {
   const { as, by, every, from, minAgeMs = 0, nowMs, to, top, windowMs } = options;
@@ -54,6 +52,7 @@ export async function check({
     spec,
     options,
     exchange,
+    warn: observer.warn.bind(observer),
     by: MEASURES.find((measure) => measure === by) ?? MEASURES[0],
     top,
     every: every?.kind === 'calendar' ? every.period : ('month' as const),

@@ -53,8 +53,7 @@ interface Listing {
   last: number;
 }
 
-/** Its `listings` are in order, at least one. */
-export type HeldSymbol = Awaited<ReturnType<typeof readHeldSymbols>>['symbols'][number];
+export type HeldKlines = Awaited<ReturnType<typeof readHeldSymbols>>;
 
 /** A symbol without rows on so many days on which others have rows was listed again: its name may stand for another asset. */
 const RELISTED_DAYS = 30;

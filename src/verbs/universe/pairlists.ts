@@ -15,12 +15,10 @@ import type { Ranking } from './check.js';
 
 const MARK = 'cryptodl universe';
 
-export type Printed = Ranking & { readonly warn: (text: string) => void };
-
 export async function writePairlists(
   duckdb: DuckDb,
   io: Io,
-  { market, starts, options, target, exchange, warn }: Printed,
+  { market, starts, options, target, exchange, warn }: Ranking,
 ): Promise<string[]> {
   const lists = starts.map(dayText).map((period) => {
     const path = join(target, `pairlist-${period}.json`);

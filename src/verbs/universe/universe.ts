@@ -8,21 +8,19 @@ import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { verbEngine } from '../../convert/duckdb.js';
 import type { DuckDb } from '../../convert/duckdb.js';
 import { quoteName } from '../../convert/sql.js';
-import { pairOf } from '../../exchange/pairs.js';
 import { calendarStart, dayText, nextCalendarStart } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
-import { countText, listText } from '../../model/units.js';
+import { countText } from '../../model/units.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake } from '../../plan/select/held-series.js';
 import { printLines } from '../../text/printable.js';
 import { check } from './check.js';
+import type { Checked, Ranking, UniverseFlag } from './check.js';
 import { DATASET, isUsable, noKlines, readHeldSymbols, selectedSymbols } from './held-klines.js';
 import { loadDailySums } from './daily-sums.js';
-import { missingTexts, rankSymbols } from './members.js';
-import type { Checked, Ranking, UniverseFlag } from './check.js';
-import type { Printed } from './pairlists.js';
+import { countsText, rankSymbols, warningTexts } from './members.js';
 import { writePairlists } from './pairlists.js';
 
 export async function universe(command: Command<UniverseFlag>): Promise<ExitCode> {
@@ -33,8 +31,7 @@ export async function universe(command: Command<UniverseFlag>): Promise<ExitCode
 const MOST_MEMORY = 2e9;
 
 async function rankAndPrint(io: Io, request: VerbRequest<UniverseFlag>, checked: Checked): Promise<ExitCode> {
-  const { exchange, observer } = request;
-  const { market, options, spec } = checked;
+  const { exchange, market, options, spec } = checked;
   const { root, held } = await readVerbLake(request);
   const usable = held.filter((series) => isUsable(series, checked));
   if (usable.length === 0) throw noKlines(market, root, options.out);
@@ -44,17 +41,16 @@ async function rankAndPrint(io: Io, request: VerbRequest<UniverseFlag>, checked:
   const symbols = all.filter(({ symbol }) => selected.has(symbol));
   if (symbols.length === 0) throw noKlines(market, root, options.out);
   const starts = periodStarts(checked, marketDays);
-  const ranking = { ...checked, symbols, marketDays, starts, warn: observer.warn.bind(observer) };
+  const ranking = { ...checked, symbols, marketDays, starts };
   const engine = verbEngine('universe', request, MOST_MEMORY);
   try {
     const duckdb = await engine.connect();
     await duckdb.run("SET TimeZone = 'UTC'; SET enable_external_file_cache = false");
     await loadDailySums(duckdb, catalogue, ranking);
     await rankSymbols(duckdb, ranking);
-    for (const text of unitWarning(ranking)) ranking.warn(text);
-    for (const text of await missingTexts(duckdb, ranking)) ranking.warn(text);
+    for (const text of await warningTexts(duckdb, ranking)) ranking.warn(text);
     const more = await printMembers(duckdb, io, ranking);
-    const counts = await countsOf(duckdb, starts);
+    const counts = await countsText(duckdb, starts);
     if (!options.quiet) printLines(io.stderr, [[counts, ...more].join('; ')]);
     return 0;
   } catch (error) {
@@ -62,24 +58,6 @@ async function rankAndPrint(io: Io, request: VerbRequest<UniverseFlag>, checked:
   } finally {
     await engine.end();
   }
-}
-
-/** Text about sums that are in different units for different symbols; empty without any. */
-function unitWarning({ by, market, symbols, exchange }: Ranking): string[] {
-  const quotes = new Set(symbols.flatMap(({ symbol }) => pairOf(exchange, market, symbol)?.quote ?? []));
-  if (by !== 'quote_volume' || quotes.size < 2) return [];
-  return [
-    `quote_volume is in the quote asset of each symbol, and the symbols have ${listText([...quotes].sort())}; --quote USDT selects symbols with one unit`,
-  ];
-}
-
-async function countsOf(duckdb: DuckDb, starts: readonly number[]): Promise<string> {
-  const [row] = await duckdb.rows(
-    'SELECT count(*) AS members, count(DISTINCT symbol) AS symbols FROM member',
-  );
-  const [first = 0] = starts;
-  const counts = `${countText(Number(row?.['members']), 'member')} of ${countText(Number(row?.['symbols']), 'symbol')}`;
-  return `${countText(starts.length, 'period')}, ${dayText(first)} … ${dayText(starts.at(-1) ?? first)}: ${counts}`;
 }
 
 /**
@@ -108,7 +86,7 @@ function periodStarts(
 }
 
 /** Resolves with further texts for the summary. */
-async function printMembers(duckdb: DuckDb, io: Io, ranking: Printed): Promise<string[]> {
+async function printMembers(duckdb: DuckDb, io: Io, ranking: Ranking): Promise<string[]> {
   const { by, options } = ranking;
   if (options.as === 'freqtrade') return writePairlists(duckdb, io, ranking);
   if (options.as === 'list') {
