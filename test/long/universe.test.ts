@@ -483,6 +483,15 @@ describe('forms', () => {
     expect(readFileSync(path, 'utf8')).not.toContain('stake_currency');
   });
 
+  it('--as freqtrade writes no list if a later one would replace a file of the user', async () => {
+    const folder = join(scratch, 'lists-of-user');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'pairlist-2024-05-01.json'), '{}');
+    const refused = await universe('--from', '2024-04', '--as', 'freqtrade', '--target', folder);
+    expect(refused.code).toBe(2);
+    expect(readdirSync(folder)).toEqual(['pairlist-2024-05-01.json']);
+  });
+
   it.each([
     ['string', '1234567890123.12345678'],
     ['double', '98765432.12345679'],

@@ -16,7 +16,7 @@ export interface HostChecks extends VerbRequest<SessionFlag> {
   readonly clocks: ClockDifference[];
 }
 
-interface Probe {
+interface HostProbe {
   readonly check: string;
   /** The host by default. */
   readonly of?: string | undefined;
@@ -67,7 +67,7 @@ const REST = [
 ] as const;
 
 /** Adds the listed keys to `keys`. */
-function listingProbe({ archive }: Exchange, address: string, keys: string[]): Probe {
+function listingProbe({ archive }: Exchange, address: string, keys: string[]): HostProbe {
   return {
     check: 'listing',
     address,
@@ -85,7 +85,7 @@ function listingProbe({ archive }: Exchange, address: string, keys: string[]): P
 }
 
 /** A sidecar that the listing names, or one that each archive should have. */
-function archiveProbe({ exchange, resolved }: HostChecks, keys: readonly string[]): Probe {
+function archiveProbe({ exchange, resolved }: HostChecks, keys: readonly string[]): HostProbe {
   const { sidecar, known } = exchange.archive;
   const suffix = sidecar?.suffix ?? '';
   return {
@@ -111,7 +111,7 @@ const MAX_BYTES = 1024 * 1024;
 /** The limit of a wait for a permit, or for the end of a ban. */
 export const LONGEST_WAIT_MS = 3000;
 
-async function probe(context: HostChecks, request: Probe): Promise<CheckResult> {
+async function probe(context: HostChecks, request: HostProbe): Promise<CheckResult> {
   const { check, address, path, flag, bucket, read } = request;
   const { clock, fetch, signal, clocks } = context;
   const { host } = new URL(address);
@@ -160,7 +160,7 @@ async function probe(context: HostChecks, request: Probe): Promise<CheckResult> 
 /** REST refuses some countries and networks for good; the archive has the same data a day or a month later. */
 const REFUSED_HERE: ReadonlySet<ErrorCode> = new Set(['location-restricted', 'address-blocked']);
 
-function errorResult({ code, message, hint }: CryptodlError, request: Probe, host: string): CheckResult {
+function errorResult({ code, message, hint }: CryptodlError, request: HostProbe, host: string): CheckResult {
   const { check, of = host, flag } = request;
   // The printed line begins with the host.
   const cause = message.startsWith(host) ? message.slice(host.length).replace(/^:? /, '') : message;
