@@ -1,4 +1,5 @@
 /** `audit --prefer daily`: selects the months of the lake whose daily objects are better than the monthly one. */
+import { grouped } from '../../model/by-name.js';
 import { seriesName, FORMATS } from '../../model/task.js';
 import { countText } from '../../model/units.js';
 import type { RunSession } from '../../run/session/session.js';
@@ -58,17 +59,15 @@ export async function rebuildOf({ paths, exchange }: RunSession, month: AuditedM
 
 /** Joins the months of one series and format into one request. */
 export function selectRebuilds(requests: readonly SeriesRequest[]): (session: RunSession) => RunSelection {
-  const together = new Map<string, SeriesRequest>();
-  for (const request of requests) {
-    const id = JSON.stringify([request.series, request.settings.format]);
-    const known = together.get(id);
-    const ranges = [...(known?.ranges ?? []), ...request.ranges];
-    const emptyDays = [...(known?.emptyDays ?? []), ...(request.emptyDays ?? [])];
-    together.set(id, { ...request, ranges, emptyDays });
-  }
+  const together = grouped(requests, ({ series, settings }) => JSON.stringify([series, settings.format]));
+  const joined = [...together.values()].map((same): SeriesRequest => ({
+    ...(same.at(-1) ?? same[0]),
+    ranges: same.flatMap(({ ranges }) => ranges),
+    emptyDays: same.flatMap(({ emptyDays = [] }) => emptyDays),
+  }));
   return () => ({
     verb: 'vision',
-    requests: [...together.values()],
+    requests: joined,
     hasListing: true,
     what: `${countText(requests.length, 'month')} to rebuild`,
     range: 'from daily objects',

@@ -69,7 +69,7 @@ export async function* buildBars(
 
 async function buildSymbol(
   build: Build,
-  { bars: series, spec, held: all }: SymbolSeries,
+  { bars: series, spec, selected: all }: SymbolSeries,
 ): Promise<BuiltSeries> {
   const { catalogue, rule, session, writing } = build;
   const nothing = { ...series, ...NOTHING, months: [] };

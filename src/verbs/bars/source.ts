@@ -3,46 +3,36 @@ import type { HeldSeries } from '../../lake/catalogue/catalogue.js';
 import { completeDays } from '../../lake/catalogue/read-series.js';
 import { hasTextNumbers, hasZonedTimes } from '../../lake/catalogue/views.js';
 import { eachDay } from '../../model/calendar.js';
+import { grouped } from '../../model/by-name.js';
 import { usage } from '../../model/errors.js';
 import type { Series, Settings } from '../../model/task.js';
 import { emptyShardText, isInShard } from '../../plan/options/shard.js';
 import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { BarRule } from './bar-rule.js';
 
 const DATASETS = ['klines', 'aggTrades', 'trades'];
 const BARS = 'bars';
 
-export interface SymbolSeries {
-  readonly bars: Series;
-  readonly spec: DatasetSpec;
-  /** The selected series of the symbol. */
-  readonly held: readonly Series[];
-}
+export type SymbolSeries = Awaited<ReturnType<typeof selectBarSymbols>>[number];
 
 /** The selected symbols of the lake. Rejects with usage errors for a lake without sources, and for values of flags that it does not have. */
-export async function selectBarSymbols(
-  rule: BarRule,
-  request: VerbRequest<HeldFlag | 'shard'>,
-): Promise<SymbolSeries[]> {
+export async function selectBarSymbols(rule: BarRule, request: VerbRequest<HeldFlag | 'shard'>) {
   const { exchange, resolved, observer } = request;
   const { out, shard } = resolved.options;
   const held = (await readVerbLake(request)).held.filter(({ dataset }) => DATASETS.includes(dataset));
   if (held.length === 0)
     throw usage(`${out} holds no klines, aggTrades or trades`, 'name the lake with --out');
-  const symbols = new Map<string, SymbolSeries>();
-  for (const series of await selectGiven(held, request)) {
-    const { market, symbol } = series;
-    const name = `${market} ${symbol}`;
+  const bySymbol = grouped(await selectGiven(held, request), ({ market, symbol }) => `${market} ${symbol}`);
+  const symbols = [...bySymbol.values()].flatMap((selected) => {
+    const [{ market, symbol }] = selected;
     const bars = { market, dataset: BARS, interval: rule.interval, symbol };
     const spec = findDataset(exchange, market, BARS);
-    if (spec !== undefined && isInShard(shard, exchange, bars))
-      symbols.set(name, { bars, spec, held: [...(symbols.get(name)?.held ?? []), series] });
-  }
-  if (shard !== undefined && symbols.size === 0) observer.warn(emptyShardText(shard));
-  return [...symbols.values()];
+    return spec === undefined || !isInShard(shard, exchange, bars) ? [] : [{ bars, spec, selected }];
+  });
+  if (shard !== undefined && symbols.length === 0) observer.warn(emptyShardText(shard));
+  return symbols;
 }
 
 export function canMake(rule: BarRule, { market, dataset, interval }: Series): boolean {

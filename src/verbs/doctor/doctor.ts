@@ -35,16 +35,13 @@ export async function doctor(command: LookUp<Flag>): Promise<ExitCode> {
   const { resolved, io } = command;
   const { options } = resolved;
   return withSignals(command, async (request) => {
-    const counts: Record<Status, number> = { ok: 0, warn: 0, fail: 0 };
-    const shown: CheckResult[] = [];
-    for await (const result of checkAll(request)) {
-      counts[result.status] += 1;
-      if (!options.quiet || result.status !== 'ok') shown.push(result);
-    }
+    const results = await checkAll(request);
+    const shown = results.filter(({ status }) => !options.quiet || status !== 'ok');
     await writeData(io, options.json ? shown : tableOf(shown, widthOf(io.stdout)));
-    const { ok, warn, fail } = counts;
-    if (!options.quiet) printLines(io.stderr, [`${ok} ok, ${warn} warn, ${fail} fail`]);
-    return fail > 0 ? 1 : 0;
+    const countOf = (wanted: Status): number => results.filter(({ status }) => status === wanted).length;
+    if (!options.quiet)
+      printLines(io.stderr, [`${countOf('ok')} ok, ${countOf('warn')} warn, ${countOf('fail')} fail`]);
+    return countOf('fail') > 0 ? 1 : 0;
   });
 }
 
@@ -56,8 +53,8 @@ function tableOf(results: readonly CheckResult[], width: number): string[] {
   return table([{}, {}, {}], rows, { width }).lines;
 }
 
-/** With `--clear-bans HOST`, runs no check and sends no request. Throws usage errors before the first result. */
-async function* checkAll(request: VerbRequest<Flag>): AsyncGenerator<CheckResult> {
+/** With `--clear-bans HOST`, runs no check and sends no request. Rejects with usage errors. */
+async function checkAll(request: VerbRequest<Flag>): Promise<readonly CheckResult[]> {
   const { resolved, surroundings, clock, observer } = request;
   const { options } = resolved;
   const warn = observer.warn.bind(observer);
@@ -65,35 +62,32 @@ async function* checkAll(request: VerbRequest<Flag>): AsyncGenerator<CheckResult
   const bans = new Bans({ folder: stateFolder(options, surroundings), clock, warn, group });
   group?.enter();
   try {
-    if (options.clearBans !== undefined) yield await clearBans(bans, options.clearBans);
-    else yield* runChecks(request, bans, group);
+    if (options.clearBans !== undefined) return [await clearBans(bans, options.clearBans)];
+    return await runChecks(request, bans, group);
   } finally {
     await group?.leave();
   }
 }
 
-/** Yields each result as soon as it and all earlier ones are known. */
-async function* runChecks(
+async function runChecks(
   request: VerbRequest<Flag>,
   bans: Bans,
   group: EgressGroup | undefined,
-): AsyncGenerator<CheckResult> {
+): Promise<readonly CheckResult[]> {
   const { resolved, clock, signal } = request;
   // All checks listen for the abort; Node warns of more than 10 listeners.
   setMaxListeners(0, signal);
   const requests = openRequests(request, bans, group);
   try {
     const { redis } = resolved.options;
-    const checks = [
+    const checks = Promise.all([
       checkVersions(duckdbVersion),
       checkNetwork(request, requests),
       ...(redis === undefined ? [] : [asResult('redis', checkRedis(redis, group, clock), signal)]),
       checkDisks(request),
       asResult('bans', checkBans(bans), signal),
-    ];
-    // A check is awaited after those before it; its earlier rejection must not count as unhandled.
-    for (const check of checks) check.catch(() => undefined);
-    for (const check of checks) yield* [await Promise.race([check, whenAborted(signal)])].flat();
+    ]);
+    return (await Promise.race([checks, whenAborted(signal)])).flat();
   } finally {
     await bans.written();
     await Promise.all(requests.map(({ stack }) => stack.close()));
