@@ -2,13 +2,7 @@
 import { DAY_MS } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 
-export interface BarRule {
-  readonly lengthMs: number;
-  /** A start of a bar, in epoch milliseconds. */
-  readonly originMs: number;
-  /** As in the path of the series: `15m`. */
-  readonly interval: string;
-}
+export type BarRule = Readonly<ReturnType<typeof parseBar>>;
 
 const UNITS: Readonly<Record<string, number>> = { w: 7 * DAY_MS, d: DAY_MS, h: 3_600_000, m: 60_000 };
 /** Monday 1970-01-05. */
@@ -17,7 +11,7 @@ const FIRST_MONDAY_MS = 4 * DAY_MS;
 const LONGEST_MS = 28 * DAY_MS;
 
 /** Throws a usage error for a text that is no length. In the largest unit: 60m are 1h. Seven days are no week, because weeks begin on a Monday. */
-export function parseBar(text: string): BarRule {
+export function parseBar(text: string) {
   const [, number = '', unit = ''] = /^(\d{1,7})([mhdw])$/.exec(text) ?? [];
   const lengthMs = Number(number) * (UNITS[unit] ?? 0);
   const units = unit === 'w' ? ['w'] : ['d', 'h', 'm'];
@@ -27,7 +21,9 @@ export function parseBar(text: string): BarRule {
       `bars: "${text}" is no bar`,
       'a bar is a number with m, h, d or w up to 28d (15m, 7m, 2h, 3d, 1w)',
     );
+  // As in the path of the series: `15m`.
   const interval = `${lengthMs / (UNITS[largest] ?? 1)}${largest}`;
+  // `originMs`: a start of a bar, in epoch milliseconds.
   return { lengthMs, originMs: unit === 'w' ? FIRST_MONDAY_MS : 0, interval };
 }
 

@@ -89,9 +89,8 @@ export function seriesRecord(states: SeriesStates, by: CoveragePeriod): SeriesRe
   };
 }
 
-function amountsRecord(amounts: Amounts): AmountsRecord {
-  const { expected, missing } = amounts;
-  const percent = percentOf(amounts);
+function amountsRecord({ expected, missing }: Amounts): AmountsRecord {
+  const percent = percentOf({ expected, missing });
   const rounded = percent === undefined ? null : Math.floor(percent * 10_000) / 10_000;
   return { expected, held: expected - missing, missing, percent: rounded };
 }

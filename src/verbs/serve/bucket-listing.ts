@@ -13,26 +13,20 @@ import {
   TOP_FOLDER,
 } from './object-store.js';
 
-/** A listing request, validated. */
-export interface ListingQuery {
-  readonly prefix: string;
-  readonly delimiter: '' | '/';
-  /** Entries up to and including this key are left out. An object with this key need not exist. */
-  readonly after: string;
-  readonly maxKeys: number;
-}
-
 /** S3 returns at most 1000 entries per page. */
 const PAGE_LIMIT = 1000;
 
+export type ListingQuery = Readonly<NonNullable<ReturnType<typeof readListingQuery>>>;
+
 /** Reads the parameters of ListObjects. Undefined for a wrong value. */
-export function readListingQuery(query: Pick<URLSearchParams, 'get'>): ListingQuery | undefined {
+export function readListingQuery(query: Pick<URLSearchParams, 'get'>) {
   const delimiter = query.get('delimiter') ?? '';
   const maxKeys = query.get('max-keys') ?? '';
   if ((delimiter !== '' && delimiter !== '/') || !/^\d{0,9}$/.test(maxKeys)) return undefined;
   return {
     prefix: query.get('prefix') ?? '',
     delimiter,
+    // Entries up to and including this key are left out. An object with this key need not exist.
     after: query.get('marker') ?? '',
     maxKeys: maxKeys === '' ? PAGE_LIMIT : Math.min(Number(maxKeys), PAGE_LIMIT),
   };
