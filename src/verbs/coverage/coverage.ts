@@ -24,10 +24,10 @@ export async function coverage(command: CoverageCommand): Promise<ExitCode> {
   if (options.json && options.csv) throw usage('--json and --csv cannot be used together', 'keep one');
   if (options.summary && options.csv) throw usage('--summary and --csv cannot be used together', 'keep one');
   return withSignals(command, async (request) => {
-    const coverage = await coverSelected(request);
-    const next = new NextStep(command, options.nowMs ?? command.io.clock.now(), coverage.failures);
-    await write(command, coverage, next);
-    return conclude(command, coverage.found, next);
+    const lakeCoverage = await coverSelected(request);
+    const next = new NextStep(command, options.nowMs ?? command.io.clock.now(), lakeCoverage.failures);
+    await write(command, lakeCoverage, next);
+    return conclude(command, lakeCoverage.found, next);
   });
 }
 

@@ -11,7 +11,8 @@ export interface Step {
   readonly text: string;
 }
 
-export const [SECOND, MINUTE, HOUR] = [1000, 60_000, 3_600_000];
+export const MINUTE = 60_000;
+const [SECOND, HOUR] = [1000, 3_600_000];
 
 export const STEPS: readonly Step[] = [
   ...stepsOf('second', 'ms', SECOND, [1, 2, 5, 10, 15, 30]),
