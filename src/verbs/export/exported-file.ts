@@ -28,14 +28,17 @@ export interface ExportedFile {
 /** The file with the days that it has already (`before`), too. Its sources have only the files that may have rows of these days. */
 export function widened(file: ExportFile, before: Partial<DayRange> | undefined): ExportFile {
   const sources = file.sources.map((source) => {
-    const { range: given } = source;
-    const { from, to } = before ?? given;
-    const first = from === undefined || given.from === undefined ? {} : { from: Math.min(from, given.from) };
-    const end = to === undefined || given.to === undefined ? {} : { to: Math.max(to, given.to) };
-    const range = { ...first, ...end };
+    const range = before === undefined ? source.range : union(source.range, before);
     return { ...source, range, files: filesOf({ ...source, range }) };
   });
   return { ...file, sources };
+}
+
+function union(one: Partial<DayRange>, other: Partial<DayRange>): Partial<DayRange> {
+  return {
+    ...(one.from === undefined || other.from === undefined ? {} : { from: Math.min(one.from, other.from) }),
+    ...(one.to === undefined || other.to === undefined ? {} : { to: Math.max(one.to, other.to) }),
+  };
 }
 
 export type Origin = Readonly<ReturnType<typeof originOf>>;
