@@ -34,7 +34,7 @@ export async function* auditArchive(
         const compared = await compareMonth(engine, month);
         const daily = month.objects.filter(({ period }) => period.cadence === 'daily');
         const days = new Set(daily.map(({ period }) => period.from));
-        yield { series: one.series, month: month.text, failed: month.failed, days, ...compared };
+        yield { ...compared, series: one.series, month: month.text, failed: month.failed, days };
       } finally {
         await Promise.all(month.received.map(releaseBodies));
       }
