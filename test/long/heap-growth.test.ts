@@ -28,6 +28,7 @@ import { liveHeap } from '../helpers/heap.js';
 import type { LiveHeap } from '../helpers/heap.js';
 import { KeyStore, startKeyArchive, urlLines } from '../helpers/key-archive.js';
 import { plan as planOf, queueOf, task } from '../helpers/run-queue.js';
+import { received } from '../helpers/conversion.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const [FIRST, LAST] = [3000, 21_000];
@@ -169,7 +170,7 @@ describe(`grows by less than ${MOST_BYTES_PER_OBJECT} bytes per object:`, () => 
     const { queue } = queueOf({
       download: (_, { object }) => {
         if (Number(object.key) % 3 !== 0)
-          return Promise.resolve({ received: Buffer.alloc(2000).toString('latin1') });
+          return Promise.resolve({ received: received('2024-01-15', Buffer.alloc(2000)) });
         const evidence = { body: Buffer.alloc(2000) } as unknown as FetchResponse;
         return Promise.reject(new CryptodlError('checksum-mismatch', object.key, { evidence }));
       },

@@ -20,6 +20,7 @@ import type { Session } from '../session/session.js';
 export interface AbsenceContext extends Pick<Session, 'manifests'> {
   readonly paths: { readonly root: string };
   readonly exchange: { readonly name: string };
+  readonly options: { readonly verify: string };
   /** Start of the run, or `--now`. Epoch milliseconds. */
   readonly nowMs: number;
 }
@@ -91,14 +92,15 @@ export class AbsenceNotes {
     this.#add(series, numberOf(period), { cadence: period.cadence, ...kept, ...answer });
   }
 
-  /** Notes a failed object. `isVerified`: the run verifies received bytes, so `--verify` is not `none`. */
+  /** Notes a failed object. */
   noteFailure(
-    { series, format, isVerified }: { series: Series; format: Format; isVerified: boolean },
+    { series, settings: { format } }: { series: Series; settings: { readonly format: Format } },
     object: ArchiveObject,
     { code }: CryptodlError,
   ): void {
     // The deadline ended the work on the object, so its state is unknown.
     if (code === 'time-over') return;
+    const isVerified = this.context.options.verify !== 'none';
     const refused = isVerified && ERROR_TRAITS[code].lasting ? refusedRevision(format, object) : undefined;
     this.#add(series, numberOf(object.period), {
       cadence: object.period.cadence,
