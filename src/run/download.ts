@@ -2,16 +2,12 @@
 import { forEachItem, withSignals } from './verb/look-up.js';
 import type { LookUp } from './verb/look-up.js';
 import { printError } from '../terminal/print-error.js';
-import { writeData } from '../terminal/write-data.js';
-import { periodText } from '../model/calendar.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfSignal, exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
 import type { Observer } from '../model/observer.js';
-import { bytesToFetch } from '../model/task.js';
-import type { Task } from '../model/task.js';
 import type { Resolved } from '../plan/options/resolve.js';
 import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
 import { closingBlock } from './report/closing-block.js';
@@ -27,15 +23,16 @@ import { nextStep } from './report/tally.js';
 import type { PastFailures } from './report/select-failures.js';
 import { openNotices } from './monitor/run-notices.js';
 import type { EndedRun } from './monitor/run-notices.js';
-import { shownPath, tabbed } from '../text/printable.js';
+import { shownPath } from '../text/printable.js';
 import type { Job } from './jobs/jobs.js';
 import { recordedOptions } from './report/open-report.js';
 import { openMonitors } from './monitor/open-monitors.js';
 import type { Monitors } from './monitor/open-monitors.js';
-import { planOnly, startRun } from './run.js';
+import { startRun } from './run.js';
 import type { RunRequest } from './run.js';
 import { judgeLake } from './verdict/judge-lake.js';
 import type { FlagName, Options } from '../plan/options/flags.js';
+import { printPlan } from './print-plan.js';
 
 interface Download extends LookUp<RunFlag> {
   readonly verb: RunRequest['verb'];
@@ -121,41 +118,6 @@ export async function runAndPrint(
     request.signal.removeEventListener('abort', onSignal);
     reporter.close();
   }
-}
-
-/** `--dry-run`: prints `fetch|skip|absent`, bytes, key and job (if any) of each object on stdout, or a `planned` event for each with `--json`. */
-async function printPlan(
-  request: RunRequest & { readonly live: LiveRun },
-  io: Io,
-  job: string | undefined,
-): Promise<PrintedRun> {
-  const lineOf = request.resolved.options.json ? asEvent : asLine;
-  for await (const { tasks } of planOnly(request)) {
-    const lines = tasks.map((task) => lineOf(task, job));
-    if (!(await writeData(io, lines))) break;
-  }
-  request.live.ended(0);
-  return { exitCode: 0 };
-}
-
-function asLine({ action, object }: Task, job: string | undefined): string {
-  return tabbed([action.kind, bytesToFetch(object) ?? 0, object.key, ...(job === undefined ? [] : [job])]);
-}
-
-function asEvent({ series, action, object }: Task, job: string | undefined): object {
-  const { kind, ...why } = action;
-  const { key, period } = object;
-  return {
-    event: 'planned',
-    job,
-    action: kind,
-    ...why,
-    ...series,
-    cadence: period.cadence,
-    period: periodText(period),
-    bytes: bytesToFetch(object),
-    key,
-  };
 }
 
 /** Replaces the live line after the first signal. */

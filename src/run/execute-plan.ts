@@ -14,7 +14,7 @@ import { concludeRun } from './conclude-run.js';
 import { refuseFullDisk } from './disk-space.js';
 import { roundsOf } from './queue/rounds.js';
 import { RunQueue } from './queue/run-queue.js';
-import type { FailureReport } from './report/failure-report.js';
+import type { FailureReport } from './report/failure-file.js';
 import type { RunEnd } from './report/run-summary.js';
 import { createPartitionWriter } from '../lake/write/partition-writer.js';
 import type { PartitionWriter } from '../lake/write/writer.js';

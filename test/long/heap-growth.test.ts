@@ -16,7 +16,7 @@ import { Timeline } from '../../src/run/monitor/timeline.js';
 import { Costs } from '../../src/run/report/costs.js';
 import { Figures } from '../../src/run/report/figures.js';
 import { openLogOf } from '../../src/run/report/log.js';
-import type { NetworkFigures } from '../../src/run/report/figures.js';
+import type { NetworkFigures } from '../../src/run/report/network-figures.js';
 import { Reporter } from '../../src/run/report/reporter.js';
 import { LiveRun } from '../../src/run/report/live-run.js';
 import { Tally } from '../../src/run/report/tally.js';

@@ -12,7 +12,7 @@ import { jobsBlock } from '../report/closing-block.js';
 import { openLogOf } from '../report/log.js';
 import type { Log } from '../report/log.js';
 import { peakMemoryBytes } from '../report/run-summary.js';
-import { outcomesOf } from '../report/tally.js';
+import { outcomesOf } from '../report/count-outcome.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import { endedBySignals, readSymbolFile } from '../../plan/options/symbols.js';
 import { absolutePath } from '../../text/printable.js';

@@ -11,7 +11,7 @@ import { MonthsFromDays } from './months-from-days.js';
 import type { EndedObject } from './months-from-days.js';
 import type { RunSession } from '../session/session.js';
 import type { PartitionPlan, Task } from '../../model/task.js';
-import type { FailureReport } from '../report/failure-report.js';
+import type { FailureReport } from '../report/failure-file.js';
 import { AbsenceNotes } from './absence-notes.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { PartitionWriter, WriteResult } from '../../lake/write/writer.js';

@@ -8,10 +8,8 @@ import { failureOf, withoutSubstitute } from '../objects/arrival.js';
 import type { Arrival } from '../objects/arrival.js';
 import type { Downloads } from '../objects/downloads.js';
 import type { LiveRun } from '../report/live-run.js';
-import { Deferrals } from './deferrals.js';
-import type { DeferredPlans } from './deferrals.js';
-import { FURTHER_ROUNDS } from './rounds.js';
-import type { Rounds } from './rounds.js';
+import { Deferrals, FURTHER_ROUNDS } from './rounds.js';
+import type { DeferredPlans, Rounds } from './rounds.js';
 import { settlePartition } from './settle-partition.js';
 import type { Settling } from './settle-partition.js';
 

@@ -4,7 +4,7 @@ import type { PartitionPlan } from '../../model/task.js';
 import { withoutSubstitute } from '../objects/arrival.js';
 import type { Arrival } from '../objects/arrival.js';
 import type { Outcomes } from '../partitions/outcomes.js';
-import type { Deferrals, FailedTask } from './deferrals.js';
+import type { Deferrals, FailedTask } from './rounds.js';
 import type { Places } from './places.js';
 
 export interface Settling {

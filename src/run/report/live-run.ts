@@ -8,7 +8,8 @@ import type { ExitCode } from '../../model/exit-code.js';
 import type { Observer } from '../../model/observer.js';
 import type { PlanTotals } from '../../model/task.js';
 import type { Work, WorkStage, WorkSubject } from '../../model/work.js';
-import type { RunCount, NetworkFigures } from './figures.js';
+import type { RunCount } from './figures.js';
+import type { NetworkFigures } from './network-figures.js';
 import type { Tally } from './tally.js';
 
 /**

@@ -16,7 +16,7 @@ import { grouped } from '../../model/by-name.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { bytesText, countText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
-import { readRuns } from '../../run/monitor/run-record.js';
+import { readRuns } from '../../run/monitor/run-files.js';
 import type { RunRecord } from '../../run/monitor/run-record.js';
 import { absolutePath, printLines, shownPath, printable } from '../../text/printable.js';
 import { dataElement, embedded, pageFile, pageShell } from '../../terminal/page-shell.js';

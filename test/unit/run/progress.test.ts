@@ -7,7 +7,7 @@ import type { Io } from '../../../src/model/io.js';
 import type { PartitionPlan, PlanTotals } from '../../../src/model/task.js';
 import { barText, progressText } from '../../../src/run/report/progress-state.js';
 import { progressMode, RunProgress } from '../../../src/run/report/run-progress.js';
-import type { NetworkFigures } from '../../../src/run/report/figures.js';
+import type { NetworkFigures } from '../../../src/run/report/network-figures.js';
 import type { ProgressState } from '../../../src/run/report/progress-state.js';
 import { openLogOf } from '../../../src/run/report/log.js';
 import { Reporter } from '../../../src/run/report/reporter.js';

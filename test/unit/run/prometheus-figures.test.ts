@@ -8,7 +8,7 @@ import { TOOL_VERSION } from '../../../src/model/version.js';
 import { METRICS } from '../../../src/run/monitor/prometheus-metrics.js';
 import { PrometheusFigures } from '../../../src/run/monitor/prometheus.js';
 import { NO_HISTORY } from '../../../src/run/monitor/run-history.js';
-import type { NetworkFigures } from '../../../src/run/report/figures.js';
+import type { NetworkFigures } from '../../../src/run/report/network-figures.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
 import { Tally } from '../../../src/run/report/tally.js';
 import { samplesOf } from '../../helpers/prometheus.js';
