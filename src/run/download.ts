@@ -7,16 +7,13 @@ import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfSignal, exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
-import type { Observer } from '../model/observer.js';
-import type { Resolved } from '../plan/options/resolve.js';
 import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
 import { closingBlock } from './report/closing-block.js';
 import { diagnosisLines, firstAttemptWarning } from './report/diagnosis.js';
-import { logAttempt, logRetry, openLogOf } from './report/log.js';
+import { openLogOf } from './report/log.js';
 import type { Log } from './report/log.js';
 import { LiveRun } from './report/live-run.js';
-import { Reporter } from './report/reporter.js';
-import { progressMode } from './report/run-progress.js';
+import { Reporter, openReporter } from './report/reporter.js';
 import type { RunEnd, RunSummary, VerdictSummary } from './report/run-summary.js';
 import { summaryOf } from './report/run-summary.js';
 import { nextStep } from './report/tally.js';
@@ -31,7 +28,7 @@ import type { Monitors } from './monitor/open-monitors.js';
 import { startRun } from './run.js';
 import type { RunRequest } from './run.js';
 import { judgeLake } from './verdict/judge-lake.js';
-import type { FlagName, Options } from '../plan/options/flags.js';
+import type { Options } from '../plan/options/flags.js';
 import { printPlan } from './print-plan.js';
 
 interface Download extends LookUp<RunFlag> {
@@ -96,7 +93,10 @@ export async function runAndPrint(
   try {
     const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };
     await monitors?.follow(named, { ...request, live });
-    if (options.dryRun) return await printPlan({ ...request, live }, io, job?.name);
+    if (options.dryRun) {
+      await printPlan({ ...request, live }, io, job?.name);
+      return { exitCode: 0 };
+    }
     endNotices = openNotices({ ...request, options, job: job?.name });
     live.follow(reporter.follower);
     const run = startRun({ ...request, job: job?.name, signalled, live });
@@ -176,44 +176,6 @@ function refuse({ reporter, io, signalled }: ReporterOutput, known: CryptodlErro
     outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
     error: { code: known.code, message: known.message },
     exitCode,
-  });
-}
-
-/** Calls `act` with the request of a verb that runs no plan. The requests that it sends are logged. */
-export async function withLog<Names extends FlagName, Result>(
-  request: VerbRequest<Names> & VerbRequest<'log-file' | 'log-level'>,
-  io: Io,
-  act: (logged: VerbRequest<Names>) => Promise<Result>,
-): Promise<Result> {
-  const log = openLogOf(request.resolved.options, io);
-  const observer: Observer = {
-    ...request.observer,
-    retry: (event) => void logRetry(log, event),
-    attempt: (attempt) => logAttempt(log, attempt),
-  };
-  try {
-    return await act({ ...request, observer });
-  } finally {
-    log.close();
-  }
-}
-
-/** `isBeside`: other jobs print at the same time. */
-export function openReporter(
-  { options }: Resolved<'json' | 'log-file' | 'log-level' | 'progress' | 'quiet'>,
-  io: Io,
-  log: Log,
-  job?: string,
-  isBeside = false,
-): Reporter {
-  return new Reporter({
-    ...io,
-    json: options.json,
-    quiet: options.quiet,
-    progress: progressMode(options, io, isBeside),
-    log,
-    isBeside,
-    job,
   });
 }
 

@@ -8,21 +8,19 @@ import { LiveRun } from './report/live-run.js';
 import { tabbed } from '../text/printable.js';
 import { planOnly } from './run.js';
 import type { RunRequest } from './run.js';
-import type { PrintedRun } from './download.js';
 
 /** `--dry-run`: prints `fetch|skip|absent`, bytes, key and job (if any) of each object on stdout, or a `planned` event for each with `--json`. */
 export async function printPlan(
   request: RunRequest & { readonly live: LiveRun },
   io: Io,
   job: string | undefined,
-): Promise<PrintedRun> {
+): Promise<void> {
   const lineOf = request.resolved.options.json ? asEvent : asLine;
   for await (const { tasks } of planOnly(request)) {
     const lines = tasks.map((task) => lineOf(task, job));
     if (!(await writeData(io, lines))) break;
   }
   request.live.ended(0);
-  return { exitCode: 0 };
 }
 
 function asLine({ action, object }: Task, job: string | undefined): string {

@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { lstat, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import * as v from 'valibot';
 import { makeFolder } from '../../files/disk.js';
 import { readStateNow } from '../../files/state-file.js';
 import { backingOf, bringIn } from '../../files/backing.js';
@@ -12,7 +11,7 @@ import { publishText, removeFile } from '../../files/publish.js';
 import { CryptodlError, unlessMissing } from '../../model/errors.js';
 import { listText } from '../../model/units.js';
 import { jsonText, shownPath } from '../../text/printable.js';
-import { RunSchema, StartSchema } from './run-record.js';
+import { parseRun, parseStart } from './run-record.js';
 import type { RunRecord, RunStart, WrittenRun } from './run-record.js';
 
 /** Records that a lake keeps, at most. */
@@ -30,7 +29,7 @@ const MOST_STARTS = 100;
 export async function writeRun(paths: LakePaths, run: WrittenRun): Promise<void> {
   const folder = await paths.folder(FOLDER);
   await publishText(paths.staging, join(folder, `${run.id}.json`), `${jsonText(run)}\n`);
-  await prune(folder);
+  await prune(folder, NAME, MOST_RECORDS);
 }
 
 /** Writes the start of a run, or how it ended before its work. Rejects with the error of the system, or with `disk` for a link. */
@@ -39,8 +38,7 @@ export async function writeStart(paths: LakePaths, run: RunStart): Promise<void>
   await makeFolder(folder);
   // Not by way of the staging folder: a run that holds the lock may clear it.
   await writeFile(join(folder, `${run.id}.start.json`), `${jsonText(run)}\n`);
-  const names = await namesOf(folder, START);
-  for (const name of names.slice(0, -MOST_STARTS)) await removeFile(join(folder, name));
+  await prune(folder, START, MOST_STARTS);
 }
 
 /** Rejects with the error of the system. */
@@ -56,7 +54,7 @@ export async function readStarts(
   const starts: RunStart[] = [];
   const torn: string[] = [];
   for (const name of await newestFiles(folder, START, MOST_STARTS)) {
-    const start = await readAs(StartSchema, join(folder, name));
+    const start = await readAs(parseStart, join(folder, name));
     const id = name.slice(0, -'.start.json'.length);
     if (start?.id === id) starts.push(start);
     // A run that ended meanwhile has removed its start.
@@ -65,13 +63,13 @@ export async function readStarts(
   return { starts, torn };
 }
 
-async function prune(folder: string): Promise<void> {
-  const names = await namesOf(folder, NAME);
-  const old = names.slice(0, -MOST_RECORDS);
-  // Only files with the names of records are removed; `rm` removes a link and not its target.
-  // A folder stays, and the others are removed nevertheless.
-  for (const path of old.map((name) => join(folder, name)))
-    if (!(await lstat(path)).isDirectory()) await removeFile(path);
+/** Only files with these names are removed. A removed link keeps its target, and a folder stays. */
+async function prune(folder: string, form: RegExp, most: number): Promise<void> {
+  for (const name of (await namesOf(folder, form)).slice(0, -most)) {
+    const path = join(folder, name);
+    const facts = await unlessMissing(lstat(path));
+    if (facts?.isDirectory() === false) await removeFile(path);
+  }
 }
 
 /** Oldest first. */
@@ -95,7 +93,7 @@ export async function readRuns(paths: LakePaths, most = MOST_RECORDS) {
   const unreadable: string[] = [];
   for (const name of await newestFiles(folder, NAME, most)) {
     const path = join(folder, name);
-    const run = await readAs(RunSchema, path);
+    const run = await readAs(parseRun, path);
     // The name decides about order and age, so a record under another name is not trusted.
     if (run !== undefined && `${run.id}.json` === name) runs.push(run);
     else unreadable.push(shownPath(path));
@@ -106,13 +104,10 @@ export async function readRuns(paths: LakePaths, most = MOST_RECORDS) {
 }
 
 /** Undefined for anything but a record in a regular file, and for a file that another run has just removed. */
-async function readAs<const Schema extends v.GenericSchema>(
-  schema: Schema,
-  path: string,
-): Promise<v.InferOutput<Schema> | undefined> {
+async function readAs<Run>(parse: (content: unknown) => Run, path: string): Promise<Run | undefined> {
   try {
     if (!(await lstat(path)).isFile()) return undefined;
-    return v.parse(schema, JSON.parse(readStateNow(path, MAX_BYTES).toString('utf8')));
+    return parse(JSON.parse(readStateNow(path, MAX_BYTES).toString('utf8')));
   } catch (error) {
     if (error instanceof CryptodlError) throw error;
     return undefined;

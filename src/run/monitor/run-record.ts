@@ -33,7 +33,7 @@ const BEGUN = {
 };
 
 /** The parts of a record that readers use. Other fields are ignored, so that older programs read newer records. */
-export const RunSchema = v.object({
+const RunSchema = v.object({
   ...BEGUN,
   node: text,
   platform: text,
@@ -96,7 +96,7 @@ export interface WrittenRun extends Omit<RunRecord, 'summary'> {
 }
 
 /** A run that has begun. Its record replaces this one; a run that was killed or could not begin leaves only this one. */
-export const StartSchema = v.object({
+const StartSchema = v.object({
   ...BEGUN,
   /** Set once the orders of the run are in the lake. */
   isOrdered: v.optional(v.literal(true)),
@@ -105,6 +105,10 @@ export const StartSchema = v.object({
 });
 
 export type RunStart = v.InferOutput<typeof StartSchema>;
+
+/** These throw for anything else. */
+export const parseRun = v.parser(RunSchema);
+export const parseStart = v.parser(StartSchema);
 
 /** `20261121T070000123Z-1f0c22aa` */
 export function runId(startedAtMs: number): string {

@@ -25,18 +25,15 @@ export interface EndedObject {
 
 /** A monthly object that waits, because its daily objects may have more rows. */
 interface DoubtfulMonth extends EndedObject {
-  /** Undefined while the days are not requested. */
-  attempt?: Attempt | undefined;
-}
-
-interface Attempt {
   /** The days without rows in a written object. */
   readonly emptyDays: readonly number[];
   /** Whether the lake holds days before and after the month: then the month is not an end of the series. */
-  readonly goesOn: { readonly before: boolean; readonly after: boolean };
+  goesOn: { readonly before: boolean; readonly after: boolean };
   /** The plan of the days has begun. No day has failed so far, and no day that must have rows is absent. */
   isWhole: boolean;
 }
+
+const NOWHERE = { before: false, after: false };
 
 export class MonthsFromDays {
   /** By `idOf` their plan. */
@@ -47,18 +44,14 @@ export class MonthsFromDays {
   /** Keeps a month for `takeDays`. False: its days cannot help, and the caller reports it at once. */
   doubt(month: EndedObject): boolean {
     const { plan, object, outcome } = month;
-    const mayHelp =
-      outcome.kind === 'failed'
-        ? ERROR_TRAITS[outcome.error.code].wrongBytes
-        : this.#emptyDays(month).length > 0;
+    const { exchange } = this.session;
+    const emptyDays = 'gaps' in outcome ? daysWithin(object.period, outcome.gaps, exchange) : [];
+    const isBroken = outcome.kind === 'failed' && ERROR_TRAITS[outcome.error.code].wrongBytes;
     const { market, dataset } = plan.series;
-    if (!mayHelp || !hasDays(findDataset(this.session.exchange, market, dataset), plan, object)) return false;
-    this.#doubtful.set(idOf(plan), month);
+    if (!isBroken && emptyDays.length === 0) return false;
+    if (!hasDays(findDataset(exchange, market, dataset), plan, object)) return false;
+    this.#doubtful.set(idOf(plan), { ...month, emptyDays, goesOn: NOWHERE, isWhole: false });
     return true;
-  }
-
-  #emptyDays({ object, outcome }: EndedObject): readonly number[] {
-    return 'gaps' in outcome ? daysWithin(object.period, outcome.gaps, this.session.exchange) : [];
   }
 
   /** Runs the days of the kept months, and adds them to the totals of the run. */
@@ -82,10 +75,13 @@ export class MonthsFromDays {
     if (this.session.deadline.refusal() !== undefined) return undefined;
     const requests: SeriesRequest[] = [];
     for (const month of this.#doubtful.values()) {
-      month.attempt = await this.#attemptOf(month);
-      if (month.attempt === undefined) continue;
-      const { plan, object } = month;
+      const { plan, object, outcome, emptyDays } = month;
       const { from, to } = object.period;
+      const { held } = await this.#heldOf(plan);
+      const isHeld = held.ofMonth(monthOf(from)) !== undefined;
+      // The held file is better than a broken revision of it. For a short month, the plan of its days compares the rows.
+      if (outcome.kind === 'failed' && isHeld && plan.rebuild !== 'damaged') continue;
+      month.goesOn = { before: (held.first() ?? from) < from, after: (held.end() ?? to) > to };
       requests.push({
         series: plan.series,
         settings: plan.settings,
@@ -93,7 +89,7 @@ export class MonthsFromDays {
         ranges: [{ from, to }],
         exact: true,
         rewrites: 'when-days-have-more',
-        ...(month.outcome.kind === 'failed' ? {} : { emptyDays: month.attempt.emptyDays }),
+        ...(outcome.kind === 'failed' ? {} : { emptyDays }),
       });
     }
     if (requests.length === 0) return undefined;
@@ -103,27 +99,26 @@ export class MonthsFromDays {
   /** From its plan on, a month counts as whole until a day fails, or a day that must have rows is absent. */
   async *#begin(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
     for await (const plan of plans) {
-      const attempt = this.#attemptBy(plan);
-      if (attempt !== undefined) attempt.isWhole = true;
+      this.#setWhole(plan, true);
       yield plan;
     }
   }
 
-  #attemptBy(plan: PartitionPlan): Attempt | undefined {
-    return this.#doubtful.get(idOf(plan))?.attempt;
+  #setWhole(plan: PartitionPlan, isWhole: boolean): void {
+    const month = this.#doubtful.get(idOf(plan));
+    if (month !== undefined) month.isWhole = isWhole;
   }
 
   failed(plan: PartitionPlan): void {
-    const attempt = this.#attemptBy(plan);
-    if (attempt !== undefined) attempt.isWhole = false;
+    this.#setWhole(plan, false);
   }
 
   absent(plan: PartitionPlan, { from }: Period, reason: AbsenceReason): void {
-    const attempt = this.#attemptBy(plan);
-    if (attempt === undefined || attempt.emptyDays.includes(from)) return;
+    const month = this.#doubtful.get(idOf(plan));
+    if (month === undefined || month.emptyDays.includes(from)) return;
+    const { before: start, after: end } = month.goesOn;
     const { at, isProven } = REASON_FACTS[reason];
-    const goesOn = { start: attempt.goesOn.before, end: attempt.goesOn.after, any: true }[at];
-    if (goesOn || !isProven) attempt.isWhole = false;
+    if (!isProven || { start, end, any: true }[at]) month.isWhole = false;
   }
 
   /** The kept months, with the outcomes to report. */
@@ -135,9 +130,9 @@ export class MonthsFromDays {
     const refusal = this.session.deadline.refusal();
     for (const month of doubtful) {
       const isFailed = month.outcome.kind === 'failed';
-      if (isComplete && month.attempt?.isWhole === true) {
+      if (isComplete && month.isWhole) {
         yield { ...month, outcome: { kind: 'skipped' } };
-        this.#warnOfTaken(month, month.attempt);
+        this.#warnOfTaken(month);
       } else if (isComplete && refusal !== undefined && !isFailed)
         yield { ...month, outcome: { kind: 'failed', error: refusal } };
       else {
@@ -147,19 +142,7 @@ export class MonthsFromDays {
     }
   }
 
-  /** Undefined if only a new revision of a held month is broken: the held file is better. For a short month, the plan of its days compares the rows. */
-  async #attemptOf(month: DoubtfulMonth): Promise<Attempt | undefined> {
-    const { plan, object, outcome } = month;
-    const { period } = object;
-    const { held } = await this.#heldOf(plan);
-    const isHeld = held.ofMonth(monthOf(period.from)) !== undefined;
-    if (outcome.kind === 'failed' && isHeld && plan.rebuild !== 'damaged') return undefined;
-    const before = (held.first() ?? period.from) < period.from;
-    const after = (held.end() ?? period.to) > period.to;
-    return { emptyDays: this.#emptyDays(month), goesOn: { before, after }, isWhole: false };
-  }
-
-  #warnOfTaken({ plan, object, outcome }: DoubtfulMonth, { emptyDays }: Attempt): void {
+  #warnOfTaken({ plan, object, outcome, emptyDays }: DoubtfulMonth): void {
     const why =
       outcome.kind === 'failed'
         ? `${object.key}: ${outcome.error.message}`

@@ -9,9 +9,10 @@ import { printLines } from '../../text/printable.js';
 import { logAttempt, logRetry } from './log.js';
 import type { Log } from './log.js';
 import type { RunFollower } from './live-run.js';
-import { RunProgress } from './run-progress.js';
+import { RunProgress, progressMode } from './run-progress.js';
 import type { ProgressOptions } from './run-progress.js';
 import { planBlock } from './plan-block.js';
+import type { Resolved } from '../../plan/options/resolve.js';
 
 export interface ReporterOptions extends Pick<Io, 'stdout' | 'stderr' | 'clock'> {
   readonly json: boolean;
@@ -171,4 +172,23 @@ export class Reporter implements Observer {
       ...shown.map((line) => `${this.#label}${line}`),
     ]);
   }
+}
+
+/** `isBeside`: other jobs print at the same time. */
+export function openReporter(
+  { options }: Resolved<'json' | 'log-file' | 'log-level' | 'progress' | 'quiet'>,
+  io: Io,
+  log: Log,
+  job?: string,
+  isBeside = false,
+): Reporter {
+  return new Reporter({
+    ...io,
+    json: options.json,
+    quiet: options.quiet,
+    progress: progressMode(options, io, isBeside),
+    log,
+    isBeside,
+    job,
+  });
 }
