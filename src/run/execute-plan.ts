@@ -62,7 +62,7 @@ async function runAll(session: RunSession, { plan, report }: PlannedRun): Promis
     session.pipeline?.workshop ??
     openWorkshop(join(session.runFolder, 'spill'), { isToBucket, boundsUnwritten: false }, session);
   const { live, tally } = session;
-  live.plan = { totals: plan.totals, tally, state: () => workshop.places.state };
+  live.progress = { totals: plan.totals, tally, state: () => workshop.places.state };
   live.enter('working');
   const figures = tellFigures(session);
   try {

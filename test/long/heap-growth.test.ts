@@ -64,7 +64,7 @@ function follower(live: LiveRun, more: Partial<Observer> = {}, tally = new Tally
   const costs = new Costs(clock);
   const network = (): NetworkFigures =>
     ({ ...figures.figures, concurrency: 4, costMs: costs.figures }) as unknown as NetworkFigures;
-  live.plan = {
+  live.progress = {
     totals: { fetch: LAST, skip: 0, absent: 0 } as unknown as PlanTotals,
     tally,
     state: () => ({ inFlight: 0, writing: 0, toWrite: 0 }),

@@ -156,15 +156,15 @@ export class DebugDumps {
 
 /** Plain data for JSON. */
 function runState({ verb, job, options }: RunIdentity, live: LiveRun): object {
-  const { pieces, plan, objects, active } = live;
+  const { pieces, progress, objects, active } = live;
   const network = live.network?.();
-  const queue = plan && {
+  const queue = progress && {
     plannedObjects: objects.planned,
-    outcomes: plan.tally.outcomes,
-    failedBy: plan.tally.failedBy,
+    outcomes: progress.tally.outcomes,
+    failedBy: progress.tally.failedBy,
     objectsWithoutOutcome: objects.undone,
     concurrencyLimit: network?.concurrency,
-    ...(live.phase.phase === 'working' && { ...plan.state(), stages: active }),
+    ...(live.phase.phase === 'working' && { ...progress.state(), stages: active }),
   };
   return {
     verb,

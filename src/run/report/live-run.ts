@@ -54,7 +54,7 @@ export class LiveRun implements RequestFollower {
   network: (() => NetworkFigures) | undefined;
   hosts: (() => HostStates) | undefined;
   /** Set when the downloads begin. `state`: objects that are downloaded now, files that are written now, and complete ones that wait for a writer. */
-  plan:
+  progress:
     | {
         readonly totals: PlanTotals;
         readonly tally: Tally;
@@ -98,7 +98,7 @@ export class LiveRun implements RequestFollower {
     const [network, hosts] = [this.network?.(), this.hosts?.()];
     this.network = network && (() => network);
     this.hosts = hosts && (() => hosts);
-    this.plan &&= { ...this.plan, state: () => ({ inFlight: 0, writing: 0, toWrite: 0 }) };
+    this.progress &&= { ...this.progress, state: () => ({ inFlight: 0, writing: 0, toWrite: 0 }) };
     this.enter('ended');
   }
 
@@ -109,8 +109,8 @@ export class LiveRun implements RequestFollower {
 
   /** The number of objects of the plan, and of those without an outcome. */
   get objects(): { readonly planned: number; readonly undone: number } {
-    if (this.plan === undefined) return { planned: 0, undone: 0 };
-    const { totals, tally } = this.plan;
+    if (this.progress === undefined) return { planned: 0, undone: 0 };
+    const { totals, tally } = this.progress;
     const ended = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
     const planned = totals.fetch + totals.skip + totals.absent;
     return { planned, undone: Math.max(0, planned - ended) };

@@ -87,7 +87,7 @@ function followed(mode: ProgressOptions['mode'], label = '') {
   const begin = (): void => {
     live.begin('commit', { plan: { label: '2024-01' } as PartitionPlan });
     const totals = { fetch: 480, fetchBytes: 40_000_000 } as PlanTotals;
-    live.plan = { totals, tally, state: () => ({ inFlight: 4, writing: 2, toWrite: 3 }) };
+    live.progress = { totals, tally, state: () => ({ inFlight: 4, writing: 2, toWrite: 3 }) };
     live.enter('working');
   };
   const arrive = (objects: number): void => {

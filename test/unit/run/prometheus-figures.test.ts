@@ -82,7 +82,7 @@ const failed: Outcome = { kind: 'failed', error: new CryptodlError('http-forbidd
 
 function begin(live: LiveRun, network: () => NetworkFigures, by: number, outcomes: readonly Outcome[]): void {
   live.network = network;
-  live.plan = {
+  live.progress = {
     totals: { fetch: 5, skip: 2, absent: 1 } as PlanTotals,
     tally: tallyOf(outcomes),
     state: () => ({ inFlight: 3 * by, writing: by, toWrite: 2 * by }),

@@ -17,7 +17,7 @@ function timelineOf() {
   live.follow(timeline);
   const figures = new Figures(live.counts);
   live.network = () => ({ concurrency: state.concurrency }) as NetworkFigures;
-  live.plan = { totals: {} as PlanTotals, tally: new Tally(), state: () => ({ ...state }) };
+  live.progress = { totals: {} as PlanTotals, tally: new Tally(), state: () => ({ ...state }) };
   const attempt = (ms: number, error?: unknown): void => {
     figures.ended({ request: REQUEST, sentAt: 100, endedAt: 100 + ms, firstByteMs: ms, status: 200, error });
   };
