@@ -44,7 +44,8 @@ export class FailureFile implements FailureReport {
     this.#path = options.path;
   }
 
-  add(
+  /** Appends a line. The header precedes the first one. */
+  async add(
     { series, settings }: PartitionPlan,
     { period, key }: ArchiveObject,
     { code, retryable, attempts, message }: CryptodlError,
@@ -53,7 +54,11 @@ export class FailureFile implements FailureReport {
     const own = { ...series, cadence: period.cadence, period: periodText(period), key, settings };
     const result = { code, retryable, attempts, message, at };
     const entry = { v: 1, kind: 'failed', ...own, ...result } satisfies WrittenEntry;
-    return this.#append(`${jsonText(entry)}\n`);
+    this.#written = (this.#written ?? this.#start()).then(async (file) => {
+      await file.appendFile(`${jsonText(entry)}\n`);
+      return file;
+    });
+    await this.#written;
   }
 
   async close(isComplete: boolean): Promise<string | undefined> {
@@ -71,15 +76,6 @@ export class FailureFile implements FailureReport {
     if (this.#replaces && isComplete) await rename(this.#path, target);
     else if (this.#replaces) await rm(this.#path);
     return target;
-  }
-
-  /** Appends whole lines. The header precedes the first one. */
-  async #append(lines: string): Promise<void> {
-    this.#written = (this.#written ?? this.#start()).then(async (file) => {
-      await file.appendFile(lines);
-      return file;
-    });
-    await this.#written;
   }
 
   async #start(): Promise<FileHandle> {
