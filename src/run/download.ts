@@ -103,7 +103,7 @@ export async function runAndPrint(
     const end = await forEachItem(run, (outcome) => reporter.outcome(outcome));
     const summary = summaryOf(end, signalled());
     await tellEnd({ exitCode: summary.exitCode, summary });
-    conclude(request, { ...output, reporter }, end, summary);
+    conclude(request, output, end, summary);
     return { exitCode: summary.exitCode, end };
   } catch (thrown) {
     const known = toCryptodlError(thrown);
@@ -112,7 +112,7 @@ export async function runAndPrint(
     reporter.ending();
     const exitCode = signal === undefined ? exitCodeOfError(error.code) : exitCodeOfSignal(signal);
     await tellEnd({ exitCode, error: error.code });
-    refuse({ ...output, reporter }, error, exitCode);
+    refuse(request, output, error, exitCode);
     return { exitCode };
   } finally {
     request.signal.removeEventListener('abort', onSignal);
@@ -124,8 +124,8 @@ export async function runAndPrint(
 const ENDING = 'ending: files that are written now are finished first; Ctrl-C ends at once';
 
 function conclude(
-  { resolved }: RunRequest,
-  { reporter, job, signalled }: ReporterOutput,
+  { resolved, observer: reporter }: RunRequest & { readonly observer: Reporter },
+  { job, signalled }: RunOutput,
   end: RunEnd,
   summary: RunSummary,
 ): void {
@@ -164,11 +164,12 @@ export const CONTINUE = 'run the same command again to continue';
 const LATER =
   'the same command later; --wait-for-publication waits until the archive has the selected periods';
 
-interface ReporterOutput extends RunOutput {
-  readonly reporter: Reporter;
-}
-
-function refuse({ reporter, io, signalled }: ReporterOutput, known: CryptodlError, exitCode: ExitCode): void {
+function refuse(
+  { observer: reporter }: { readonly observer: Reporter },
+  { io, signalled }: RunOutput,
+  known: CryptodlError,
+  exitCode: ExitCode,
+): void {
   const signal = signalled();
   reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
   if (signal === undefined) printError(known, io);

@@ -109,10 +109,10 @@ export function queueOf(
       write: async (written, arrivals) => {
         const keys = arrivals.flatMap(({ end }) => ('received' in end ? [end.received.object.key] : []));
         const refused = await (changes.write ?? write)(written, keys, missingOf(arrivals));
-        const failed = new Map<string, CryptodlError>();
-        for (const [key, why] of refused) if (why !== 'held') failed.set(key, why);
-        const stillHeld = new Set([...refused.keys()].filter((key) => !failed.has(key)));
-        return afterWrite(arrivals, { failed, stillHeld });
+        const errors = new Map<string, CryptodlError>();
+        for (const [key, why] of refused) if (why !== 'held') errors.set(key, why);
+        const stillHeld = new Set([...refused.keys()].filter((key) => !errors.has(key)));
+        return afterWrite(arrivals, { failed: errors, stillHeld });
       },
       failed: changes.onFailed ?? fail,
       settled: changes.onSettled ?? settle,

@@ -88,20 +88,20 @@ export function refusedRevision(
 }
 
 /** Whether a failure is about rows that the lake holds, and not about a later revision of them. */
-export function isOfHeld(manifest: Manifest, period: Period, { listed, refused }: Note): boolean {
+function isOfHeld(manifest: Manifest, period: Period, { listed, refused }: Note): boolean {
   const held = listed && manifest[listed.format].of(period);
   if (held === undefined) return refused === undefined && isHeld(manifest, period);
   return listed?.etag === '' || held.etag === undefined || held.etag === listed?.etag;
 }
 
-export function isFailureNews(absences: Absences, period: Period, { failed, refused }: Note): boolean {
+function isFailureNews(absences: Absences, period: Period, { failed, refused }: Note): boolean {
   if (refused === undefined) return absences.failureOf(period) !== failed;
   const { format, ...revision } = refused;
   const before = absences.refusalOf(format, { key: '', period, ...revision });
   return before === undefined || before.failed !== failed || before.tool !== TOOL_VERSION;
 }
 
-export function isAbsenceNews(
+function isAbsenceNews(
   before: Absence | undefined,
   { reason, hasAskedRest, isEmpty, lacksToo }: Note,
   nowMs: number,
@@ -113,7 +113,7 @@ export function isAbsenceNews(
 }
 
 /** An earlier answer of REST stays if only the archive was requested now. */
-export function restOf(
+function restOf(
   before: Absence | undefined,
   { reason, hasAskedRest, isEmpty, lacksToo }: Note,
   at: string,

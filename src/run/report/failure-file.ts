@@ -13,7 +13,7 @@ import { makeFolder } from '../../files/disk.js';
 import { beginsWith, refuseForeignFile } from '../../files/own-file.js';
 import { removeLeftovers, stagedBeside } from '../../files/temp-files.js';
 import { reasonOf } from '../../text/path-faults.js';
-import type { RunHeader, WrittenEntry } from './failure-report.js';
+import type { RunHeader, WrittenEntry } from './read-failure-report.js';
 
 export interface FailureReport {
   add(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError, at: string): Promise<void>;

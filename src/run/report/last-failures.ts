@@ -10,7 +10,7 @@ import type { ErrorCode } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import { seriesName } from '../../model/task.js';
 import { homeOf } from '../../files/environment.js';
-import { GIVE_REPORT, newestReport, readFailureReport } from './failure-report.js';
+import { GIVE_REPORT, newestReport, readFailureReport } from './read-failure-report.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
 import { seriesOf } from './select-failures.js';
 

@@ -5,7 +5,7 @@ import { runId } from '../monitor/run-record.js';
 import type { Signalled } from '../../model/io.js';
 import type { RawValues, Resolved } from '../../plan/options/resolve.js';
 import { SECRET_ADDRESSES } from '../../plan/options/option-layers.js';
-import type { RunHeader } from './failure-report.js';
+import type { RunHeader } from './read-failure-report.js';
 import type { FailureReport, ReportFileOptions } from './failure-file.js';
 import type { PastFailures } from './select-failures.js';
 import type { RunFlag } from '../../plan/options/verb-request.js';

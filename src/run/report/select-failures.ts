@@ -7,7 +7,7 @@ import type { RawValues } from '../../plan/options/resolve.js';
 import { MOST_SYMBOL_CHARACTERS } from '../../plan/options/symbols.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
 import type { Settings, Series } from '../../model/task.js';
-import type { ReadReport } from './failure-report.js';
+import type { ReadReport } from './read-failure-report.js';
 import { cadencesOf, restKey } from '../../exchange/keys.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import { restOffer } from '../../plan/select/rest-offer.js';

@@ -22,7 +22,7 @@ import { absolutePath, printLines, shownPath, printable } from '../../text/print
 import { dataElement, embedded, pageFile, pageShell } from '../../terminal/page-shell.js';
 import { basename, join, sep } from 'node:path';
 import { backingOf, bringIn } from '../../files/backing.js';
-import { readFailureReport } from '../../run/report/failure-report.js';
+import { readFailureReport } from '../../run/report/read-failure-report.js';
 import type { GapReason } from '../../lake/catalogue/absent-days.js';
 import { overlap } from '../../lake/catalogue/spans.js';
 import { GapGroups, gapTexts } from '../../lake/catalogue/gap-groups.js';

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { pastRun, readReport } from '../../../src/run/report/read-report.js';
 import { stagedBeside } from '../../../src/files/temp-files.js';
 import { CryptodlError } from '../../../src/model/errors.js';
-import { readFailureReport } from '../../../src/run/report/failure-report.js';
+import { readFailureReport } from '../../../src/run/report/read-failure-report.js';
 import { FailureFile } from '../../../src/run/report/failure-file.js';
 import type { FailureReport } from '../../../src/run/report/failure-file.js';
 import type { PartitionPlan, ArchiveObject } from '../../../src/model/task.js';

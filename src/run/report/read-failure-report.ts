@@ -1,4 +1,4 @@
-/** The failure report: one JSON line per failure, written immediately. It is the input of `cryptodl retry`. A report that replaces an earlier one is written beside it, and renamed when it is complete. */
+/** The failure report, one JSON line per failure, is the input of `cryptodl retry`: its lines, and how they are read. */
 import { errnoOf, usage } from '../../model/errors.js';
 import { stat, lstat, readdir, readFile, realpath } from 'node:fs/promises';
 import { reasonOf } from '../../text/path-faults.js';
