@@ -151,22 +151,26 @@ async function runner(spools) {
   const download = await downloader(stop.signal);
   let deferred = 0;
   const queue = new RunQueue({
-    prepare: (plan) => Promise.resolve(plan),
-    download: (_, task) => download(task),
-    together: () => undefined,
-    bytesOf: ({ object }) => object.bytes ?? 0,
-    substituted: () => Promise.resolve(undefined),
-    write: async (_, received) => {
-      for (const task of received) await tell(task, { kind: 'ok', bytes: 1, unverified: false });
-      return new Map();
+    writer: { prepare: (plan) => Promise.resolve(plan) },
+    downloads: {
+      download: (_, task) => download(task),
+      together: () => undefined,
+      bytesOf: ({ object }) => object.bytes ?? 0,
     },
-    onFailed: (_, task, error) => tell(task, { kind: 'failed', error }),
-    onSettled: (_, task) => tell(task, { kind: 'skipped' }),
+    outcomes: {
+      write: async (_, arrivals) => {
+        for (const { task } of arrivals) await tell(task, { kind: 'ok', bytes: 1, unverified: false });
+        return arrivals;
+      },
+      failed: (_, task, error) => tell(task, { kind: 'failed', error }),
+      settled: (_, task) => tell(task, { kind: 'skipped' }),
+    },
+    rounds: { before: () => Promise.resolve(), substituted: () => Promise.resolve(undefined) },
+    live: { begin: () => () => undefined },
     places: new Places({ downloads: CONCURRENCY, writers: WRITERS }),
     stop,
     refusal: () => undefined,
     createSpool: () => new PlanSpool(join(spools, `deferred-${(deferred += 1)}.jsonl`)),
-    beforeRound: () => Promise.resolve(),
   });
   return { tally, run: (/** @type {AsyncIterable<PartitionPlan>} */ plans) => queue.run(plans) };
 }
@@ -203,7 +207,7 @@ async function downloader(signal) {
   return async (/** @type {Task} */ task) => {
     const url = `http://archive.test/${keyPath(task.object.key)}`;
     await fetch({ url, bucket: 'archive' }, { signal, traceId: '' });
-    return { received: task };
+    return { received: /** @type {any} */ (task) };
   };
 }
 

@@ -2,40 +2,34 @@
 import { forEachItem, withSignals } from './verb/look-up.js';
 import type { LookUp } from './verb/look-up.js';
 import { printError } from '../terminal/print-error.js';
-import { writeData } from '../terminal/write-data.js';
-import { periodText } from '../model/calendar.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
 import { exitCodeOfSignal, exitCodeOfError } from '../model/exit-code.js';
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io, Signalled } from '../model/io.js';
-import type { Observer } from '../model/observer.js';
-import { bytesToFetch } from '../model/task.js';
-import type { Task } from '../model/task.js';
-import type { Resolved } from '../plan/options/resolve.js';
 import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
 import { closingBlock } from './report/closing-block.js';
 import { diagnosisLines, firstAttemptWarning } from './report/diagnosis.js';
-import { logAttempt, logRetry, openLogOf } from './report/log.js';
+import { openLogOf } from './report/log.js';
 import type { Log } from './report/log.js';
 import { LiveRun } from './report/live-run.js';
-import { Reporter } from './report/reporter.js';
-import { progressMode } from './report/run-progress.js';
+import { Reporter, openReporter } from './report/reporter.js';
 import type { RunEnd, RunSummary, VerdictSummary } from './report/run-summary.js';
 import { summaryOf } from './report/run-summary.js';
 import { nextStep } from './report/tally.js';
 import type { PastFailures } from './report/select-failures.js';
 import { openNotices } from './monitor/run-notices.js';
 import type { EndedRun } from './monitor/run-notices.js';
-import { shownPath, tabbed } from '../text/printable.js';
+import { shownPath } from '../text/printable.js';
 import type { Job } from './jobs/jobs.js';
 import { recordedOptions } from './report/open-report.js';
 import { openMonitors } from './monitor/open-monitors.js';
 import type { Monitors } from './monitor/open-monitors.js';
-import { planOnly, startRun } from './run.js';
+import { startRun } from './run.js';
 import type { RunRequest } from './run.js';
 import { judgeLake } from './verdict/judge-lake.js';
-import type { FlagName, Options } from '../plan/options/flags.js';
+import type { Options } from '../plan/options/flags.js';
+import { printPlan } from './print-plan.js';
 
 interface Download extends LookUp<RunFlag> {
   readonly verb: RunRequest['verb'];
@@ -99,14 +93,17 @@ export async function runAndPrint(
   try {
     const named = { verb: request.verb, job: job?.name, options: recordedOptions(request) };
     await monitors?.follow(named, { ...request, live });
-    if (options.dryRun) return await printPlan({ ...request, live }, io, job?.name);
+    if (options.dryRun) {
+      await printPlan({ ...request, live }, io, job?.name);
+      return { exitCode: 0 };
+    }
     endNotices = openNotices({ ...request, options, job: job?.name });
     live.follow(reporter.follower);
     const run = startRun({ ...request, job: job?.name, signalled, live });
     const end = await forEachItem(run, (outcome) => reporter.outcome(outcome));
     const summary = summaryOf(end, signalled());
     await tellEnd({ exitCode: summary.exitCode, summary });
-    conclude(request, { ...output, reporter }, end, summary);
+    conclude(request, output, end, summary);
     return { exitCode: summary.exitCode, end };
   } catch (thrown) {
     const known = toCryptodlError(thrown);
@@ -115,7 +112,7 @@ export async function runAndPrint(
     reporter.ending();
     const exitCode = signal === undefined ? exitCodeOfError(error.code) : exitCodeOfSignal(signal);
     await tellEnd({ exitCode, error: error.code });
-    refuse({ ...output, reporter }, error, exitCode);
+    refuse(request, output, error, exitCode);
     return { exitCode };
   } finally {
     request.signal.removeEventListener('abort', onSignal);
@@ -123,47 +120,12 @@ export async function runAndPrint(
   }
 }
 
-/** `--dry-run`: prints `fetch|skip|absent`, bytes, key and job (if any) of each object on stdout, or a `planned` event for each with `--json`. */
-async function printPlan(
-  request: RunRequest & { readonly live: LiveRun },
-  io: Io,
-  job: string | undefined,
-): Promise<PrintedRun> {
-  const lineOf = request.resolved.options.json ? asEvent : asLine;
-  for await (const { tasks } of planOnly(request)) {
-    const lines = tasks.map((task) => lineOf(task, job));
-    if (!(await writeData(io, lines))) break;
-  }
-  request.live.ended(0);
-  return { exitCode: 0 };
-}
-
-function asLine({ action, object }: Task, job: string | undefined): string {
-  return tabbed([action.kind, bytesToFetch(object) ?? 0, object.key, ...(job === undefined ? [] : [job])]);
-}
-
-function asEvent({ series, action, object }: Task, job: string | undefined): object {
-  const { kind, ...why } = action;
-  const { key, period } = object;
-  return {
-    event: 'planned',
-    job,
-    action: kind,
-    ...why,
-    ...series,
-    cadence: period.cadence,
-    period: periodText(period),
-    bytes: bytesToFetch(object),
-    key,
-  };
-}
-
 /** Replaces the live line after the first signal. */
 const ENDING = 'ending: files that are written now are finished first; Ctrl-C ends at once';
 
 function conclude(
-  { resolved }: RunRequest,
-  { reporter, job, signalled }: ReporterOutput,
+  { resolved, observer: reporter }: RunRequest & { readonly observer: Reporter },
+  { job, signalled }: RunOutput,
   end: RunEnd,
   summary: RunSummary,
 ): void {
@@ -202,11 +164,12 @@ export const CONTINUE = 'run the same command again to continue';
 const LATER =
   'the same command later; --wait-for-publication waits until the archive has the selected periods';
 
-interface ReporterOutput extends RunOutput {
-  readonly reporter: Reporter;
-}
-
-function refuse({ reporter, io, signalled }: ReporterOutput, known: CryptodlError, exitCode: ExitCode): void {
+function refuse(
+  { observer: reporter }: { readonly observer: Reporter },
+  { io, signalled }: RunOutput,
+  known: CryptodlError,
+  exitCode: ExitCode,
+): void {
   const signal = signalled();
   reporter.alarm(signal === undefined ? [] : [`cryptodl: ended by ${signal} before the work began`]);
   if (signal === undefined) printError(known, io);
@@ -214,44 +177,6 @@ function refuse({ reporter, io, signalled }: ReporterOutput, known: CryptodlErro
     outcomes: { ok: 0, partial: 0, skipped: 0, absent: 0, failed: 0 },
     error: { code: known.code, message: known.message },
     exitCode,
-  });
-}
-
-/** Calls `act` with the request of a verb that runs no plan. The requests that it sends are logged. */
-export async function withLog<Names extends FlagName, Result>(
-  request: VerbRequest<Names> & VerbRequest<'log-file' | 'log-level'>,
-  io: Io,
-  act: (logged: VerbRequest<Names>) => Promise<Result>,
-): Promise<Result> {
-  const log = openLogOf(request.resolved.options, io);
-  const observer: Observer = {
-    ...request.observer,
-    retry: (event) => void logRetry(log, event),
-    attempt: (attempt) => logAttempt(log, attempt),
-  };
-  try {
-    return await act({ ...request, observer });
-  } finally {
-    log.close();
-  }
-}
-
-/** `isBeside`: other jobs print at the same time. */
-export function openReporter(
-  { options }: Resolved<'json' | 'log-file' | 'log-level' | 'progress' | 'quiet'>,
-  io: Io,
-  log: Log,
-  job?: string,
-  isBeside = false,
-): Reporter {
-  return new Reporter({
-    ...io,
-    json: options.json,
-    quiet: options.quiet,
-    progress: progressMode(options, io, isBeside),
-    log,
-    isBeside,
-    job,
   });
 }
 

@@ -2,23 +2,18 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import { refuseFile, refuseInnerFolder, removeRunFolder } from '../lake/layout.js';
-import { noticePath, writeNotice } from '../lake/notice.js';
-import { errnoOf, toCryptodlError, usage } from '../model/errors.js';
-import type { Announcement } from '../model/observer.js';
+import { toCryptodlError, usage } from '../model/errors.js';
 import type { Options } from '../plan/options/flags.js';
 import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
 import type { TaskOutcome } from '../model/outcome.js';
 import { makePlan } from '../plan/plan.js';
 import type { Plan } from '../plan/plan.js';
-import { FailureFile, refuseBadReport } from './report/failure-report.js';
+import { FailureFile, refuseBadReport } from './report/failure-file.js';
 import { LiveRun } from './report/live-run.js';
 import type { RunEnd } from './report/run-summary.js';
-import { shownPath } from '../text/printable.js';
 import type { PartitionPlan } from '../model/task.js';
-import { bytesText, countText, durationText } from '../model/units.js';
-import { dayText } from '../model/calendar.js';
-import { ofShard, requestNotes } from '../plan/select/selection.js';
-import { limitedBuckets } from '../http/exchange-hosts.js';
+import { bytesText, durationText } from '../model/units.js';
+import { ofShard } from '../plan/select/selection.js';
 import { Recorder } from './monitor/recorder.js';
 import { closeLake, openLake } from './session/open-lake.js';
 import { reportPlace, runHeader } from './report/open-report.js';
@@ -31,6 +26,7 @@ import type { openSession, RunSession, SessionRequest } from './session/session.
 import { selectFailures } from './report/select-failures.js';
 import type { RunSelection } from '../plan/select/selection.js';
 import { findDataset } from '../exchange/exchange-spec.js';
+import { announcement, noteTerms } from './announcement.js';
 
 /** When the signal aborts, committed files stay, and the result counts the tasks without an outcome as undone. */
 export interface RunRequest
@@ -220,38 +216,6 @@ function refuseLargePlan(session: RunSession, plan: Plan): void {
     `the plan is ${bytesText(plan.totals.fetchBytes)}, more than --max-bytes ${bytesText(limit)}`,
     'choose fewer symbols or days, or a larger --max-bytes',
   );
-}
-
-function announcement(
-  session: RunSession,
-  { what, requests, range, idle, notes, order }: RunSelection,
-  { totals }: Plan,
-): Announcement {
-  const formats = totals.formats.length === 0 ? session.options.format : totals.formats.join(' and ');
-  const ofRest = requestNotes(limitedBuckets(session.exchange, session.options), totals.restWeights);
-  const older =
-    totals.older === 0 || order?.first === undefined
-      ? []
-      : [
-          `order      ${countText(totals.older, 'object')} from before ${dayText(order.first)} that an earlier run asked for and the lake lacks; --exact leaves them out`,
-        ];
-  const symbols = [...new Set(requests.map(({ series }) => series.symbol))];
-  const folder = shownPath(session.paths.root);
-  return { what, symbols, range, idle, notes: [...notes, ...older, ...ofRest], formats, folder, totals };
-}
-
-/** Writes the notice of the terms into a lake without one, and then resolves with the terms. A failed write is only a warning. */
-async function noteTerms({ exchange, paths, observer }: RunSession): Promise<Announcement['terms']> {
-  const { terms } = exchange;
-  if (terms === undefined) return undefined;
-  const notice = shownPath(noticePath(paths));
-  try {
-    if (!(await writeNotice(paths, terms.notice))) return undefined;
-  } catch (error) {
-    observer.warn(`the terms of the data cannot be written to ${notice} (${errnoOf(error)})`);
-    return undefined;
-  }
-  return { summary: terms.summary, notice };
 }
 
 /** Loads only the modules of the verb: the start is faster and opens fewer files. */

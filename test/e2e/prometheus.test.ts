@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
-import { readRuns } from '../../src/run/monitor/run-record.js';
+import { readRuns } from '../../src/run/monitor/run-files.js';
 import { freePort, samplesOf, valueOf } from '../helpers/prometheus.js';
 import { isZip, useScene } from '../helpers/scene.js';
 

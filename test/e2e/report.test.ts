@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
-import { readRuns } from '../../src/run/monitor/run-record.js';
+import { readRuns } from '../../src/run/monitor/run-files.js';
 import { klinesFolder, klinesLine, writeManifest } from '../../scripts/synthetic-lake.js';
 import { cryptodl, cryptodlOk, cryptodlProcessOk } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';

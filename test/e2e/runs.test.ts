@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../src/lake/layout.js';
-import { readRuns } from '../../src/run/monitor/run-record.js';
+import { readRuns } from '../../src/run/monitor/run-files.js';
 import type { RunRecord } from '../../src/run/monitor/run-record.js';
 import { cryptodl } from '../helpers/cli.js';
 import { useScene } from '../helpers/scene.js';

@@ -2,9 +2,13 @@
 import { CryptodlError } from '../../src/model/errors.js';
 import type { ErrorCode } from '../../src/model/errors.js';
 import type { PartitionPlan, Task } from '../../src/model/task.js';
-import type { DeferredPlans, Download, QueueWork } from '../../src/run/queue/run-queue.js';
+import { afterWrite, missingOf } from '../../src/run/objects/arrival.js';
+import type { Arrived } from '../../src/run/objects/arrival.js';
+import type { Missing } from '../../src/lake/write/writer.js';
+import type { DeferredPlans, Rounds } from '../../src/run/queue/rounds.js';
 import { Places } from '../../src/run/queue/places.js';
 import { RunQueue } from '../../src/run/queue/run-queue.js';
+import { received as receivedAs } from './conversion.js';
 import { SETTINGS } from './conversion.js';
 
 const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' } as const;
@@ -44,15 +48,26 @@ interface Write {
   readonly rebuild: string | undefined;
 }
 
-/** `download` gives what was received, or how else it ended; undefined: the object is absent. */
-type Work = Omit<QueueWork<string>, 'places' | 'stop' | 'refusal' | 'createSpool' | 'beforeRound'>;
-type Changes = Partial<Omit<Work, 'download'>> & {
-  readonly download?: (plan: PartitionPlan, task: Task) => Promise<string | Download<string> | undefined>;
-};
+interface Changes {
+  readonly prepare?: (plan: PartitionPlan) => Promise<PartitionPlan>;
+  /** The key of what was received, or how else the download ended; undefined: the object is absent. */
+  readonly download?: (plan: PartitionPlan, task: Task) => Promise<string | Arrived | undefined>;
+  readonly together?: (task: Task) => string | undefined;
+  readonly bytesOf?: (task: Task) => number;
+  readonly substituted?: Rounds['substituted'];
+  /** Resolves with the errors of refused objects by key; `held`: the rows of an absent object stay. */
+  readonly write?: (
+    plan: PartitionPlan,
+    received: readonly string[],
+    missing: Missing,
+  ) => Promise<ReadonlyMap<string, CryptodlError | 'held'>>;
+  readonly onFailed?: (plan: PartitionPlan, task: Task, error: CryptodlError) => Promise<void>;
+  readonly onSettled?: (plan: PartitionPlan, task: Task) => Promise<void>;
+}
 
 /** A queue whose downloads say their own key, unless the test gives other work; everything told is written down. */
 export function queueOf(
-  { download, ...changes }: Changes = {},
+  changes: Changes = {},
   downloads = 4,
   writers = 2,
   refusal: () => CryptodlError | undefined = () => undefined,
@@ -64,33 +79,52 @@ export function queueOf(
   const rounds: number[] = [];
   const spools: MemorySpool[] = [];
   const stop = new AbortController();
-  const work: Work = {
-    prepare: (wanted) => Promise.resolve(wanted),
-    download: async (wanted, asked) => {
-      const received = download === undefined ? asked.object.key : await download(wanted, asked);
-      if (typeof received === 'object') return received;
-      return received === undefined ? { instead: { kind: 'absent', reason: 'hole' } } : { received };
-    },
-    together: () => undefined,
-    bytesOf: () => 1,
-    substituted: () => Promise.resolve(undefined),
-    write: (written, received, missing) => {
-      const absent = [...missing].filter(([, why]) => why === 'absent').map(([key]) => key);
-      writes.push({ label: written.label, received, absent, rebuild: written.rebuild });
-      return Promise.resolve(new Map());
-    },
-    onFailed: (_, { object }, error) => {
-      failed.push([object.key, error.code]);
-      return Promise.resolve();
-    },
-    onSettled: (_, { object, action }) => {
-      settled.push([object.key, action.kind]);
-      return Promise.resolve();
-    },
-    ...changes,
+  const fail: Changes['onFailed'] = (_, { object }, error) => {
+    failed.push([object.key, error.code]);
+    return Promise.resolve();
+  };
+  const settle: Changes['onSettled'] = (_, { object, action }) => {
+    settled.push([object.key, action.kind]);
+    return Promise.resolve();
+  };
+  const write: Changes['write'] = (written, received, missing) => {
+    const absent = [...missing].filter(([, why]) => why === 'absent').map(([key]) => key);
+    writes.push({ label: written.label, received, absent, rebuild: written.rebuild });
+    return Promise.resolve(new Map());
   };
   const queue = new RunQueue({
-    ...work,
+    writer: { prepare: changes.prepare ?? ((wanted) => Promise.resolve(wanted)) },
+    downloads: {
+      download: async (wanted, asked) => {
+        const arrived =
+          changes.download === undefined ? asked.object.key : await changes.download(wanted, asked);
+        if (typeof arrived === 'object') return arrived;
+        if (arrived === undefined) return { instead: { kind: 'absent', reason: 'hole' } };
+        return { received: { ...receivedAs('2024-01-15', ''), object: { ...asked.object, key: arrived } } };
+      },
+      together: changes.together ?? (() => undefined),
+      bytesOf: changes.bytesOf ?? (() => 1),
+    },
+    outcomes: {
+      write: async (written, arrivals) => {
+        const keys = arrivals.flatMap(({ end }) => ('received' in end ? [end.received.object.key] : []));
+        const refused = await (changes.write ?? write)(written, keys, missingOf(arrivals));
+        const errors = new Map<string, CryptodlError>();
+        for (const [key, why] of refused) if (why !== 'held') errors.set(key, why);
+        const stillHeld = new Set([...refused.keys()].filter((key) => !errors.has(key)));
+        return afterWrite(arrivals, { failed: errors, stillHeld });
+      },
+      failed: changes.onFailed ?? fail,
+      settled: changes.onSettled ?? settle,
+    },
+    rounds: {
+      before: (round) => {
+        rounds.push(round);
+        return Promise.resolve();
+      },
+      substituted: changes.substituted ?? (() => Promise.resolve(undefined)),
+    },
+    live: { begin: () => () => undefined },
     places,
     stop,
     refusal,
@@ -98,10 +132,6 @@ export function queueOf(
       const spool = new MemorySpool();
       spools.push(spool);
       return spool;
-    },
-    beforeRound: (round) => {
-      rounds.push(round);
-      return Promise.resolve();
     },
   });
   const run = (plans: readonly PartitionPlan[]): Promise<void> => queue.run(iterate(plans));

@@ -78,7 +78,7 @@ export function virtualMetrics(folder: string, { now = NOW, ...options }: Virtua
       forEachItem(started, () => undefined),
       {
         progress: () => told + wire.events(),
-        isFull: () => (live.plan?.state().inFlight ?? 0) >= PLACES,
+        isFull: () => (live.progress?.state().inFlight ?? 0) >= PLACES,
       },
     );
     return summaryOf(await end);

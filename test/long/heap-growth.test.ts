@@ -16,7 +16,7 @@ import { Timeline } from '../../src/run/monitor/timeline.js';
 import { Costs } from '../../src/run/report/costs.js';
 import { Figures } from '../../src/run/report/figures.js';
 import { openLogOf } from '../../src/run/report/log.js';
-import type { NetworkFigures } from '../../src/run/report/figures.js';
+import type { NetworkFigures } from '../../src/run/report/network-figures.js';
 import { Reporter } from '../../src/run/report/reporter.js';
 import { LiveRun } from '../../src/run/report/live-run.js';
 import { Tally } from '../../src/run/report/tally.js';
@@ -28,6 +28,7 @@ import { liveHeap } from '../helpers/heap.js';
 import type { LiveHeap } from '../helpers/heap.js';
 import { KeyStore, startKeyArchive, urlLines } from '../helpers/key-archive.js';
 import { plan as planOf, queueOf, task } from '../helpers/run-queue.js';
+import { received } from '../helpers/conversion.js';
 import { VirtualClock } from '../helpers/virtual-clock.js';
 
 const [FIRST, LAST] = [3000, 21_000];
@@ -63,7 +64,7 @@ function follower(live: LiveRun, more: Partial<Observer> = {}, tally = new Tally
   const costs = new Costs(clock);
   const network = (): NetworkFigures =>
     ({ ...figures.figures, concurrency: 4, costMs: costs.figures }) as unknown as NetworkFigures;
-  live.plan = {
+  live.progress = {
     totals: { fetch: LAST, skip: 0, absent: 0 } as unknown as PlanTotals,
     tally,
     state: () => ({ inFlight: 0, writing: 0, toWrite: 0 }),
@@ -169,7 +170,7 @@ describe(`grows by less than ${MOST_BYTES_PER_OBJECT} bytes per object:`, () => 
     const { queue } = queueOf({
       download: (_, { object }) => {
         if (Number(object.key) % 3 !== 0)
-          return Promise.resolve({ received: Buffer.alloc(2000).toString('latin1') });
+          return Promise.resolve({ received: received('2024-01-15', Buffer.alloc(2000)) });
         const evidence = { body: Buffer.alloc(2000) } as unknown as FetchResponse;
         return Promise.reject(new CryptodlError('checksum-mismatch', object.key, { evidence }));
       },

@@ -71,7 +71,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'lake/orders.ts',
     'model/settings-schema.ts',
     'run/monitor/run-record.ts',
-    'run/report/failure-report.ts',
+    'run/report/read-failure-report.ts',
   ],
   yaml: ['plan/options/config-file.ts'],
   yauzl: ['exchange/zip/zip-entry.ts'],

@@ -31,11 +31,11 @@ export const LEAST = { retries: 10, retriedRequests: 20, missingObjects: 10 } as
 const POOL_WAIT_MS = 1000;
 const POOL_WAIT_SHARE = 0.1;
 
-interface Verdict extends Omit<Alert, 'id'> {
+interface AlertVerdict extends Omit<Alert, 'id'> {
   readonly when: boolean;
 }
 
-type Rule = (run: WrittenRun, context: AlertContext) => Verdict | readonly Verdict[];
+type Rule = (run: WrittenRun, context: AlertContext) => AlertVerdict | readonly AlertVerdict[];
 
 /** Most urgent first. */
 const RULES: Readonly<Record<string, Rule>> = {

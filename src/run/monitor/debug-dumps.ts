@@ -4,8 +4,6 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { beginsWith, refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import type { OwnFile } from '../../files/own-file.js';
-import { Counters } from '../../model/counters.js';
-import type { Counts } from '../../model/counters.js';
 import { toCryptodlError } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import { TOOL_VERSION } from '../../model/version.js';
@@ -16,8 +14,7 @@ import { absolutePath, jsonText, printLines, shownPath } from '../../text/printa
 import type { RunIdentity } from './run-history.js';
 import type { LiveRun } from '../report/live-run.js';
 import type { Reporter } from '../report/reporter.js';
-import { fstatSync, readdirSync } from 'node:fs';
-import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
+import { heapSpaces, memoryState, openFiles } from './process-state.js';
 
 type DebugOutput = Pick<Reporter, 'note' | 'warn'>;
 
@@ -159,15 +156,15 @@ export class DebugDumps {
 
 /** Plain data for JSON. */
 function runState({ verb, job, options }: RunIdentity, live: LiveRun): object {
-  const { pieces, plan, objects, active } = live;
+  const { pieces, progress, objects, active } = live;
   const network = live.network?.();
-  const queue = plan && {
+  const queue = progress && {
     plannedObjects: objects.planned,
-    outcomes: plan.tally.outcomes,
-    failedBy: plan.tally.failedBy,
+    outcomes: progress.tally.outcomes,
+    failedBy: progress.tally.failedBy,
     objectsWithoutOutcome: objects.undone,
     concurrencyLimit: network?.concurrency,
-    ...(live.phase.phase === 'working' && { ...plan.state(), stages: active }),
+    ...(live.phase.phase === 'working' && { ...progress.state(), stages: active }),
   };
   return {
     verb,
@@ -188,54 +185,4 @@ async function pruneDebugFiles(folder: string): Promise<void> {
   const entries = await readdir(folder, { withFileTypes: true });
   const own = entries.filter((entry) => entry.isFile() && NAME.test(entry.name)).map(({ name }) => name);
   for (const name of own.sort().slice(0, -MOST_FILES)) await rm(join(folder, name), { force: true });
-}
-
-function memoryState(): object {
-  const { rss, heapTotal, heapUsed, external, arrayBuffers } = process.memoryUsage();
-  const heap = getHeapStatistics();
-  return {
-    residentBytes: rss,
-    heapUsedBytes: heapUsed,
-    heapTotalBytes: heapTotal,
-    heapLimitBytes: heap.heap_size_limit,
-    externalBytes: external,
-    arrayBuffersBytes: arrayBuffers,
-    // More than 0 is a sign of a leak.
-    detachedContexts: heap.number_of_detached_contexts,
-  };
-}
-
-/** The used bytes by space, for example `old_space`. */
-function heapSpaces(): Readonly<Record<string, number>> {
-  return Object.fromEntries(
-    getHeapSpaceStatistics().map(({ space_name: name, space_used_size: bytes }) => [name, bytes]),
-  );
-}
-
-/** The number of open descriptors by kind. Systems without /proc count the resources of Node. */
-export function openFiles(): Counts {
-  try {
-    return counted(readdirSync('/proc/self/fd').flatMap((name) => kindOfDescriptor(name) ?? []));
-  } catch {
-    return counted(process.getActiveResourcesInfo());
-  }
-}
-
-function kindOfDescriptor(name: string): string | undefined {
-  try {
-    const facts = fstatSync(Number(name));
-    if (facts.isSocket()) return 'sockets';
-    if (facts.isFile()) return 'files';
-    if (facts.isFIFO()) return 'pipes';
-    if (facts.isDirectory()) return 'folders';
-    if (facts.isCharacterDevice()) return 'devices';
-    return 'others';
-  } catch {
-    // The descriptor of the listing itself is closed by now.
-    return undefined;
-  }
-}
-
-function counted(kinds: readonly string[]): Counts {
-  return new Counters(...kinds.map((kind) => ({ [kind]: 1 }))).all;
 }

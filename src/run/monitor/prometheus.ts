@@ -8,8 +8,8 @@ import type { Clock } from '../../model/clock.js';
 import { grouped } from '../../model/by-name.js';
 import { Counters } from '../../model/counters.js';
 import { TOOL_VERSION } from '../../model/version.js';
-import type { DatasetFigures } from '../report/tally.js';
-import type { NetworkFigures } from '../report/figures.js';
+import type { DatasetFigures } from '../report/dataset-tally.js';
+import type { NetworkFigures } from '../report/network-figures.js';
 import { LATENCY_BOUNDS_S } from '../report/figures.js';
 import type { LiveRun } from '../report/live-run.js';
 import { METRICS } from './prometheus-metrics.js';
@@ -91,10 +91,10 @@ export class PrometheusFigures {
   }
 
   #addRun(run: FollowedRun): void {
-    const { objects, counts, plan, network: networkNow } = run.live;
+    const { objects, counts, progress, network: networkNow } = run.live;
     this.#add('cryptodl_queue_objects', objects.undone);
     this.#add('cryptodl_received_bytes_total', counts.of('bytes'));
-    this.#addEach('cryptodl_object_failures_total', 'code', plan?.tally.failedBy ?? {});
+    this.#addEach('cryptodl_object_failures_total', 'code', progress?.tally.failedBy ?? {});
     this.#setEnd(run);
     const network = networkNow?.();
     if (network === undefined) return;
@@ -117,11 +117,11 @@ export class PrometheusFigures {
   }
 
   /** The end of this or the last run. */
-  #setEnd({ job, history, live: { end, plan } }: FollowedRun): void {
+  #setEnd({ job, history, live: { end, progress } }: FollowedRun): void {
     const { lastSuccessMs, failedInARow } = history;
     const successMs = end?.exitCode === 0 ? end.atMs : lastSuccessMs;
     // A run that began no downloads changes nothing.
-    const failed = end && plan?.tally.of('outcome.failed');
+    const failed = end && progress?.tally.of('outcome.failed');
     const inARow = failed === 0 ? 0 : failedInARow + (failed === undefined ? 0 : 1);
     const labels = { run_job: job };
     this.#set('cryptodl_check_exit_code', end?.verdict?.exitCode, labels);
@@ -142,7 +142,7 @@ export class PrometheusFigures {
   }
 
   #addLevels(live: LiveRun): void {
-    const { inFlight = 0, writing = 0, toWrite = 0 } = live.plan?.state() ?? {};
+    const { inFlight = 0, writing = 0, toWrite = 0 } = live.progress?.state() ?? {};
     this.#add('cryptodl_objects_in_flight', inFlight);
     this.#add('cryptodl_files_writing', writing);
     this.#add('cryptodl_files_waiting', toWrite);
@@ -189,7 +189,7 @@ export class PrometheusFigures {
   }
 
   #addDatasets(): void {
-    const own = this.#runs.flatMap(({ live }) => live.plan?.tally.datasets ?? []);
+    const own = this.#runs.flatMap(({ live }) => live.progress?.tally.datasets ?? []);
     for (const { market, dataset, outcomes, rows, bytes } of own) {
       this.#addEach('cryptodl_objects_total', 'outcome', outcomes, { market, dataset });
       this.#add('cryptodl_rows_total', rows, { market, dataset });

@@ -1,7 +1,8 @@
 /** Judges a run, and leaves its record in its lake. */
 import { existsSync } from 'node:fs';
 import { alertsOf } from './alerts.js';
-import { removeStart, runId, writeRun, writeStart } from './run-record.js';
+import { runId } from './run-record.js';
+import { removeStart, writeRun, writeStart } from './run-files.js';
 import type { RunStart, WrittenRun } from './run-record.js';
 import { toCryptodlError } from '../../model/errors.js';
 import type { CryptodlError } from '../../model/errors.js';

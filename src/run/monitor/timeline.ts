@@ -51,10 +51,10 @@ export class Timeline implements RunFollower {
     });
   }
 
-  #add({ counts, plan, network }: LiveRun): void {
+  #add({ counts, progress, network }: LiveRun): void {
     const before = this.#before;
     const since = (name: RunCount): number => counts.of(name) - (before[name] ?? 0);
-    const { inFlight = 0, writing = 0, toWrite = 0 } = plan?.state() ?? {};
+    const { inFlight = 0, writing = 0, toWrite = 0 } = progress?.state() ?? {};
     this.#points.push({
       atMs: Math.round(this.clock.monotonic() - this.#beganAt),
       ...countedBy(since),

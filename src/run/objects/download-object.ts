@@ -6,10 +6,9 @@ import { join } from 'node:path';
 import { CryptodlError } from '../../model/errors.js';
 import { bodySize } from '../../model/fetch.js';
 import type { Body, Expectation, FetchRequest, FetchResponse } from '../../model/fetch.js';
-import { bytesToFetch } from '../../model/task.js';
 import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
 import type { Options } from '../../plan/options/flags.js';
-import type { Download } from '../queue/run-queue.js';
+import type { Arrived } from './arrival.js';
 import { md5OfEtag } from '../../http/transport/verify-body.js';
 import { publishedDigest } from '../../exchange/archive-client.js';
 import { keyPath } from '../../exchange/keys.js';
@@ -25,9 +24,7 @@ export interface DownloadContext extends Pick<Session, 'fetch' | 'runFolder' | '
 }
 
 /** Zips and CSVs above this go to a spool file. */
-const BODY_MEMORY_BYTES = 8 * 1024 * 1024;
-/** A CSV is about this many times as large as its zip. */
-const CSV_GROWTH = 6;
+export const BODY_MEMORY_BYTES = 8 * 1024 * 1024;
 /** No archive object unpacks to more than a fraction of this. */
 const CSV_MAX_BYTES = 64 * 2 ** 30;
 /** The largest allowed ratio of a CSV to its zip. Rows that differ only in their times compress 22 to 1 (measured with a day of 1s bars without trades). */
@@ -44,7 +41,7 @@ export async function downloadObject(
   context: DownloadContext,
   plan: PartitionPlan,
   object: ArchiveObject,
-): Promise<Download<ReceivedObject>> {
+): Promise<Arrived> {
   const spool = join(context.runFolder, randomUUID());
   try {
     const received = await receive(context, plan, object, spool);
@@ -57,12 +54,6 @@ export async function downloadObject(
     );
     throw error;
   }
-}
-
-/** Bytes of memory that an object may take until it is written: its zip and its CSV, without spooled parts. */
-export function memoryOf(object: ArchiveObject): number {
-  const bytes = bytesToFetch(object) ?? 0;
-  return Math.min(bytes, BODY_MEMORY_BYTES) + Math.min(bytes * CSV_GROWTH, BODY_MEMORY_BYTES);
 }
 
 async function receive(

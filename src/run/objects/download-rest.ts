@@ -8,11 +8,10 @@ import { seriesName } from '../../model/task.js';
 import { REASON_FACTS } from '../../model/absence-reasons.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
 import type { ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../../model/task.js';
-import type { Download } from '../queue/run-queue.js';
+import type { Arrived } from './arrival.js';
 import { JoinedRows, NOT_IN_REST, rowsAsCsv, SETTLE_MS, SpanRows } from '../../exchange/rest-rows.js';
 import type { PeriodRows, Row } from '../../exchange/rest-rows.js';
 import { restSpan, routesOf } from '../../exchange/routes.js';
-import type { Exchange } from '../../exchange/exchange.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { Session } from '../session/session.js';
@@ -32,16 +31,6 @@ const NONE: Readonly<Record<string, AbsenceReason>> = {
   'contract-unknown': 'not-listed-yet',
 };
 
-/** Trades of a busy day stay in memory until they are written. */
-const TRADES_BYTES = 256 * 1024 * 1024;
-const ROWS_BYTES = 256 * 1024;
-
-/** Bytes of memory that a period may take until it is written. */
-export function memoryOfRest(exchange: Exchange, series: Series, { cadence, from, to }: Period): number {
-  if (routesOf(exchange, series).some(({ route }) => route.pager === 'id')) return TRADES_BYTES;
-  return cadence === 'daily' ? ROWS_BYTES : ROWS_BYTES * (to - from);
-}
-
 /** Downloads periods of REST. Consecutive periods of a series share their pages. */
 export class RestDownloads {
   /** By the name of the series. */
@@ -54,7 +43,7 @@ export class RestDownloads {
    * A period that REST no longer keeps, or has no rows of, is absent. `skip`: the held object stays, because REST does not have
    * more rows than it, or answered with one of the codes above. Rejects with a typed error.
    */
-  async download(series: Series, object: ArchiveObject, rest: RestPeriod): Promise<Download<ReceivedObject>> {
+  async download(series: Series, object: ArchiveObject, rest: RestPeriod): Promise<Arrived> {
     const spec = findDataset(this.session.exchange, series.market, series.dataset);
     if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
     try {

@@ -5,13 +5,11 @@ import { longStretches, silentStretches } from '../../lake/catalogue/cut-days.js
 import { heldCuts } from '../../lake/catalogue/day-states.js';
 import { seriesFolder } from '../../lake/layout.js';
 import type { WrittenOutcome } from '../../model/outcome.js';
-import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import type { Session } from '../session/session.js';
+import type { EndedObject } from './months-from-days.js';
 
-interface DoubtfulDay {
-  readonly plan: PartitionPlan;
-  readonly object: ArchiveObject;
+interface DoubtfulDay extends EndedObject {
   readonly outcome: WrittenOutcome;
 }
 

@@ -1,76 +1,87 @@
 /** Replaces monthly objects that are broken or short with their daily objects, in the same run. */
 import { daysWithin, monthOf } from '../../model/calendar.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
-import type { CryptodlError } from '../../model/errors.js';
 import { seriesFolder } from '../../lake/layout.js';
-import type { ObjectLine } from '../../model/manifest-line.js';
+import type { Outcome } from '../../model/outcome.js';
 import { makePlan } from '../../plan/plan.js';
 import type { Plan } from '../../plan/plan.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
 import { seriesName } from '../../model/task.js';
 import { REASON_FACTS } from '../../model/absence-reasons.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
-import type { ArchiveObject, PartitionPlan, Period } from '../../model/task.js';
+import type { ArchiveObject, PartitionPlan, Period, PlanTotals } from '../../model/task.js';
 import { countText } from '../../model/units.js';
 import { hasDays } from '../../exchange/keys.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import { repeatLine } from '../../lake/undone-commits.js';
 import type { RunSession } from '../session/session.js';
 
-/** A monthly object whose outcome is not reported yet, because its daily objects may have more rows. */
-export interface DoubtfulMonth {
+/** An object and its outcome, which is not reported yet. */
+export interface EndedObject {
   readonly plan: PartitionPlan;
   readonly object: ArchiveObject;
-  /** The error of a failed object; undefined: the object is written. */
-  readonly error?: CryptodlError;
-  /** The stretches without rows in a written object. */
-  readonly gaps?: ObjectLine['gaps'];
-  readonly tell: () => Promise<void>;
+  readonly outcome: Outcome;
 }
 
-interface Attempt extends DoubtfulMonth {
+/** A monthly object that waits, because its daily objects may have more rows. */
+interface DoubtfulMonth extends EndedObject {
+  /** The days without rows in a written object. */
   readonly emptyDays: readonly number[];
   /** Whether the lake holds days before and after the month: then the month is not an end of the series. */
-  readonly goesOn: { readonly before: boolean; readonly after: boolean };
+  goesOn: { readonly before: boolean; readonly after: boolean };
   /** The plan of the days has begun. No day has failed so far, and no day that must have rows is absent. */
   isWhole: boolean;
 }
 
-type Refused = (plan: PartitionPlan, object: ArchiveObject, error: CryptodlError) => Promise<void>;
+const NOWHERE = { before: false, after: false };
 
 export class MonthsFromDays {
-  #doubtful: DoubtfulMonth[] = [];
-  readonly #attempts = new Map<string, Attempt>();
+  /** By `idOf` their plan. */
+  readonly #doubtful = new Map<string, DoubtfulMonth>();
 
-  /** `onRefused`: called for short months whose days the deadline left out. */
-  constructor(
-    private readonly session: RunSession,
-    private readonly onRefused: Refused,
-  ) {}
+  constructor(private readonly session: RunSession) {}
 
-  /** Keeps a month for `plan`. False: its days cannot help, and the caller reports it at once. */
-  doubt(month: DoubtfulMonth): boolean {
-    const { plan, object, error, gaps } = month;
-    const mayHelp =
-      error === undefined
-        ? daysWithin(object.period, gaps, this.session.exchange).length > 0
-        : ERROR_TRAITS[error.code].wrongBytes;
+  /** Keeps a month for `takeDays`. False: its days cannot help, and the caller reports it at once. */
+  doubt(month: EndedObject): boolean {
+    const { plan, object, outcome } = month;
+    const { exchange } = this.session;
+    const emptyDays = 'gaps' in outcome ? daysWithin(object.period, outcome.gaps, exchange) : [];
+    const isBroken = outcome.kind === 'failed' && ERROR_TRAITS[outcome.error.code].wrongBytes;
     const { market, dataset } = plan.series;
-    if (!mayHelp || !hasDays(findDataset(this.session.exchange, market, dataset), plan, object)) return false;
-    this.#doubtful.push(month);
+    if (!isBroken && emptyDays.length === 0) return false;
+    if (!hasDays(findDataset(exchange, market, dataset), plan, object)) return false;
+    this.#doubtful.set(idOf(plan), { ...month, emptyDays, goesOn: NOWHERE, isWhole: false });
     return true;
   }
 
+  /** Runs the days of the kept months, and adds them to the totals of the run. */
+  async takeDays(
+    totals: PlanTotals,
+    run: (plans: AsyncIterable<PartitionPlan>) => Promise<void>,
+  ): Promise<void> {
+    const plan = await this.#plan();
+    if (plan === undefined) return;
+    for (const name of ['partitions', 'fetch', 'skip', 'absent', 'fetchBytes'] as const)
+      totals[name] += plan.totals[name];
+    try {
+      await run(this.#begin(plan.spool.plans()));
+    } finally {
+      await plan.spool.close();
+    }
+  }
+
   /** The plan of the days of the kept months. Undefined if there is none, and after the deadline. */
-  async plan(): Promise<Plan | undefined> {
+  async #plan(): Promise<Plan | undefined> {
     if (this.session.deadline.refusal() !== undefined) return undefined;
     const requests: SeriesRequest[] = [];
-    for (const month of this.#doubtful) {
-      const attempt = await this.#attemptOf(month);
-      if (attempt === undefined) continue;
-      this.#attempts.set(idOf(month.plan), attempt);
-      const { plan, object, emptyDays } = attempt;
+    for (const month of this.#doubtful.values()) {
+      const { plan, object, outcome, emptyDays } = month;
       const { from, to } = object.period;
+      const { held } = await this.#heldOf(plan);
+      const isHeld = held.ofMonth(monthOf(from)) !== undefined;
+      // The held file is better than a broken revision of it. For a short month, the plan of its days compares the rows.
+      if (outcome.kind === 'failed' && isHeld && plan.rebuild !== 'damaged') continue;
+      month.goesOn = { before: (held.first() ?? from) < from, after: (held.end() ?? to) > to };
       requests.push({
         series: plan.series,
         settings: plan.settings,
@@ -78,74 +89,64 @@ export class MonthsFromDays {
         ranges: [{ from, to }],
         exact: true,
         rewrites: 'when-days-have-more',
-        ...(month.error === undefined ? { emptyDays } : {}),
+        ...(outcome.kind === 'failed' ? {} : { emptyDays }),
       });
     }
     if (requests.length === 0) return undefined;
     return makePlan(this.session, { hasListing: true, requests });
   }
 
-  /** Yields the same plans. From its plan on, a month counts as whole until a day fails, or a day that must have rows is absent. */
-  async *begin(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
+  /** From its plan on, a month counts as whole until a day fails, or a day that must have rows is absent. */
+  async *#begin(plans: AsyncIterable<PartitionPlan>): AsyncGenerator<PartitionPlan> {
     for await (const plan of plans) {
-      const attempt = this.#attempts.get(idOf(plan));
-      if (attempt !== undefined) attempt.isWhole = true;
+      this.#setWhole(plan, true);
       yield plan;
     }
   }
 
+  #setWhole(plan: PartitionPlan, isWhole: boolean): void {
+    const month = this.#doubtful.get(idOf(plan));
+    if (month !== undefined) month.isWhole = isWhole;
+  }
+
   failed(plan: PartitionPlan): void {
-    const attempt = this.#attempts.get(idOf(plan));
-    if (attempt !== undefined) attempt.isWhole = false;
+    this.#setWhole(plan, false);
   }
 
   absent(plan: PartitionPlan, { from }: Period, reason: AbsenceReason): void {
-    const attempt = this.#attempts.get(idOf(plan));
-    if (attempt === undefined || attempt.emptyDays.includes(from)) return;
+    const month = this.#doubtful.get(idOf(plan));
+    if (month === undefined || month.emptyDays.includes(from)) return;
+    const { before: start, after: end } = month.goesOn;
     const { at, isProven } = REASON_FACTS[reason];
-    const goesOn = { start: attempt.goesOn.before, end: attempt.goesOn.after, any: true }[at];
-    if (goesOn || !isProven) attempt.isWhole = false;
+    if (!isProven || { start, end, any: true }[at]) month.isWhole = false;
   }
 
-  async tell(): Promise<void> {
-    const doubtful = this.#doubtful;
-    this.#doubtful = [];
+  /** The kept months, with the outcomes to report. */
+  async *ends(): AsyncGenerator<EndedObject> {
+    const doubtful = [...this.#doubtful.values()];
+    this.#doubtful.clear();
     // A stopped run does not complete a replacement: the next run requests the days again.
     const isComplete = !this.session.stop.signal.aborted;
     const refusal = this.session.deadline.refusal();
     for (const month of doubtful) {
-      const attempt = this.#attempts.get(idOf(month.plan));
-      if (isComplete && attempt?.isWhole === true) await this.#tellTaken(attempt);
-      else if (isComplete && refusal !== undefined && month.error === undefined)
-        await this.onRefused(month.plan, month.object, refusal);
+      const isFailed = month.outcome.kind === 'failed';
+      if (isComplete && month.isWhole) {
+        yield { ...month, outcome: { kind: 'skipped' } };
+        this.#warnOfTaken(month);
+      } else if (isComplete && refusal !== undefined && !isFailed)
+        yield { ...month, outcome: { kind: 'failed', error: refusal } };
       else {
-        if (isComplete && month.error === undefined) await this.#settle(month);
-        await month.tell();
+        if (isComplete && !isFailed) await this.#settle(month);
+        yield month;
       }
     }
-    this.#attempts.clear();
   }
 
-  /** Undefined if only a new revision of a held month is broken: the held file is better. For a short month, the plan of its days compares the rows. */
-  async #attemptOf(month: DoubtfulMonth): Promise<Attempt | undefined> {
-    const { exchange } = this.session;
-    const { plan, object, error, gaps } = month;
-    const { period } = object;
-    const { held } = await this.#heldOf(plan);
-    const isHeld = held.ofMonth(monthOf(period.from)) !== undefined;
-    const empty = error === undefined ? daysWithin(period, gaps, exchange) : [];
-    if (error !== undefined && isHeld && plan.rebuild !== 'damaged') return undefined;
-    const before = (held.first() ?? period.from) < period.from;
-    const after = (held.end() ?? period.to) > period.to;
-    return { ...month, emptyDays: empty, goesOn: { before, after }, isWhole: false };
-  }
-
-  async #tellTaken({ plan, object, error, emptyDays }: Attempt): Promise<void> {
+  #warnOfTaken({ plan, object, outcome, emptyDays }: DoubtfulMonth): void {
     const why =
-      error === undefined
-        ? `its monthly object has no rows of ${countText(emptyDays.length, 'day')}`
-        : `${object.key}: ${error.message}`;
-    await this.session.tell(plan, object, { kind: 'skipped' });
+      outcome.kind === 'failed'
+        ? `${object.key}: ${outcome.error.message}`
+        : `its monthly object has no rows of ${countText(emptyDays.length, 'day')}`;
     this.session.observer.warn(
       `${seriesName(plan.series)} ${plan.label} is taken from its daily objects: ${why}`,
     );

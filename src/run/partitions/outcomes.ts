@@ -1,24 +1,21 @@
 /** Passes received objects to the writer of their partition, and reports the outcomes of these and of all other tasks. */
 import type { Body } from '../../model/fetch.js';
 import { CutDays } from './cut-days.js';
+import { afterWrite, missingOf } from '../objects/arrival.js';
+import type { Arrival } from '../objects/arrival.js';
 import { releaseBodies } from '../objects/download-object.js';
 import { quarantine } from '../../lake/quarantine.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { WrittenOutcome } from '../../model/outcome.js';
 import { MonthsFromDays } from './months-from-days.js';
+import type { EndedObject } from './months-from-days.js';
 import type { RunSession } from '../session/session.js';
-import type { ArchiveObject, PartitionPlan, Series, Task } from '../../model/task.js';
-import type { FailureReport } from '../report/failure-report.js';
+import type { PartitionPlan, Task } from '../../model/task.js';
+import type { FailureReport } from '../report/failure-file.js';
 import { AbsenceNotes } from './absence-notes.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import type {
-  Missing,
-  PartitionWriter,
-  ShorterRevision,
-  WriteResult,
-  WrittenObject,
-} from '../../lake/write/writer.js';
+import type { PartitionWriter, WriteResult } from '../../lake/write/writer.js';
+import { shorterOutcome, tellFile, tellNewColumns, writtenOutcome } from './written-outcome.js';
 
 /** What becomes of the tasks of a run: all are counted and reported, failed and absent ones are noted for the manifests. */
 export class Outcomes {
@@ -28,93 +25,47 @@ export class Outcomes {
 
   constructor(
     private readonly session: RunSession,
+    private readonly writer: Pick<PartitionWriter, 'write'>,
     private readonly report: FailureReport,
   ) {
     this.absences = new AbsenceNotes(session);
-    this.months = new MonthsFromDays(session, (...failure) => this.#tellFailure(...failure));
+    this.months = new MonthsFromDays(session);
     this.cutDays = new CutDays(session);
   }
 
-  /**
-   * Writes the objects of a partition, and reports the outcomes of all but the failed ones. Returns the keys of failed objects with their
-   * errors, and `held` for keys that the archive no longer has and whose held rows stay.
-   */
-  async write(
-    writer: PartitionWriter,
-    plan: PartitionPlan,
-    received: readonly ReceivedObject[],
-    missing: Missing,
-  ): Promise<ReadonlyMap<string, CryptodlError | 'held'>> {
-    const result = await writer.write(plan, received, missing);
-    this.#countFiles(plan, result);
-    for (const one of received) {
-      const { object } = one;
-      const error = result.failed.get(object.key);
-      if (error !== undefined && ERROR_TRAITS[error.code].wrongBytes)
-        await this.#keepEvidence(object.key, one.zip, error);
-      await releaseBodies(one);
-      const shorter = result.shorter?.get(object.key);
-      const written = result.written.get(object.key);
-      if (shorter !== undefined) await this.#tellShorter(plan, one, shorter);
-      else if (written !== undefined) await this.#tellWritten(plan, one, written);
-      else if (error === undefined) await this.session.tell(plan, object, { kind: 'skipped' });
+  /** Writes the objects of a partition, and reports those that the writer did not refuse. Resolves with the ends of all. */
+  async write(plan: PartitionPlan, arrivals: readonly Arrival[]): Promise<readonly Arrival[]> {
+    const received = arrivals.flatMap(({ end }) => ('received' in end ? [end.received] : []));
+    // The objects of a run that only fetches have no outcome of their own.
+    if (this.session.zips?.isLast === true) {
+      for (const { object } of received) await this.session.tell(plan, object, { kind: 'skipped' });
+      return arrivals;
     }
-    const refused = new Map<string, CryptodlError | 'held'>(result.failed);
-    for (const key of result.stillHeld ?? []) refused.set(key, 'held');
-    return refused;
+    return this.session.live.during('write', { plan }, async () => {
+      const result = await this.writer.write(plan, received, missingOf(arrivals));
+      tellFile(this.session, plan, result);
+      for (const one of received) await this.#received(plan, one, result);
+      return afterWrite(arrivals, result);
+    });
   }
 
-  #countFiles(plan: PartitionPlan, result: WriteResult): void {
-    const { observer, tally } = this.session;
-    const { files, bytes } = result;
-    tally.add('files', files);
-    tally.add('fileBytes', bytes);
-    tally.add('duplicatesKept', result.duplicatesAcross);
-    tally.add('quarantined', result.quarantined ?? 0);
-    tellOverlaps(this.session, plan, result);
-    if (files > 0) observer.event('partition', { ...plan.series, partition: plan.label, files, bytes });
-  }
-
-  #tellShorter(
-    plan: PartitionPlan,
-    { object, zipBytes: bytes }: ReceivedObject,
-    { rows, keptRows, lackedRows }: ShorterRevision,
-  ): Promise<void> {
-    const lacked = lackedRows === 0 ? {} : { lackedRows };
-    const counts = { rows, expectedRows: keptRows, keptRows, ...lacked };
-    return this.session.tell(plan, object, { kind: 'partial', bytes, unverified: false, ...counts });
-  }
-
-  /** Keeps an outcome that later objects of the run may change. */
-  async #tellWritten(
-    plan: PartitionPlan,
-    { object, zipBytes, verified, staleSidecar, sha256 }: ReceivedObject,
-    written: WrittenObject,
-  ): Promise<void> {
-    const { options } = this.session;
-    const { replaces, ...facts } = written;
-    tellNewColumns(this.session, plan.series, facts.newColumns ?? []);
-    const { archiveFailed } = object.rest ?? {};
-    const { rows = 0, idConflicts = 0, expectedRows, gaps } = written;
-    const isPartial =
-      gaps !== undefined || (expectedRows !== undefined && (rows < expectedRows || idConflicts > 0));
-    // `--verify sha256` needs a checksum, and the archive publishes none for this object.
-    const lacksSidecar = options.verify === 'sha256' && verified === 'etag' && staleSidecar === undefined;
-    const outcome: WrittenOutcome = {
-      kind: isPartial ? 'partial' : 'ok',
-      bytes: zipBytes,
-      unverified: verified === 'crc' && options.verify !== 'none',
-      ...(staleSidecar === undefined ? {} : { staleSidecar: true }),
-      ...(lacksSidecar ? { noSidecar: true } : {}),
-      ...(archiveFailed === undefined ? {} : { archiveFailed }),
-      ...(replaces === undefined ? {} : { changed: { from: replaces, sha256 } }),
-      ...facts,
-    };
-    const tell = (): Promise<void> => this.session.tell(plan, object, outcome);
-    const isDoubtful =
-      (isPartial && gaps !== undefined && this.months.doubt({ plan, object, gaps, tell })) ||
-      (await this.cutDays.doubt({ plan, object, outcome }));
-    if (!isDoubtful) await tell();
+  /** Releases the object after its write, and reports it unless it was refused. */
+  async #received(plan: PartitionPlan, received: ReceivedObject, result: WriteResult): Promise<void> {
+    const { object } = received;
+    const error = result.failed.get(object.key);
+    if (error !== undefined && ERROR_TRAITS[error.code].wrongBytes)
+      await this.#keepEvidence(object.key, received.zip, error);
+    await releaseBodies(received);
+    const shorter = result.shorter?.get(object.key);
+    const written = result.written.get(object.key);
+    if (shorter !== undefined) await this.#tell({ plan, object, outcome: shorterOutcome(received, shorter) });
+    else if (written !== undefined) {
+      tellNewColumns(this.session, plan.series, written);
+      const outcome = writtenOutcome(received, written, this.session.options);
+      // Later objects of the run may change it.
+      const ended = { plan, object, outcome };
+      if (!this.months.doubt(ended) && !(await this.cutDays.doubt(ended))) await this.#tell(ended);
+    } else if (error === undefined) await this.#tell({ plan, object, outcome: { kind: 'skipped' } });
   }
 
   async #keepEvidence(key: string, body: Body, { code, message }: CryptodlError): Promise<void> {
@@ -128,18 +79,22 @@ export class Outcomes {
     if (this.session.stop.signal.aborted && error.code === 'interrupted') return;
     if (error.evidence !== undefined) await this.#keepEvidence(object.key, error.evidence.body, error);
     this.months.failed(plan);
-    const tell = (): Promise<void> => this.#tellFailure(plan, object, error);
-    if (!this.months.doubt({ plan, object, error, tell })) await tell();
+    const ended = { plan, object, outcome: { kind: 'failed', error } } as const;
+    if (!this.months.doubt(ended)) await this.#tell(ended);
   }
 
-  /** Notes the failure for the manifest, reports the outcome, and adds the failure to the report. */
-  async #tellFailure(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError): Promise<void> {
-    const { clock, options, tell } = this.session;
-    const { series, settings } = plan;
-    const isVerified = options.verify !== 'none';
-    this.absences.noteFailure({ series, format: settings.format, isVerified }, object, error);
-    await tell(plan, object, { kind: 'failed', error });
-    await this.report.add(plan, object, error, new Date(clock.now()).toISOString());
+  /** Reports the months that waited for their daily objects. */
+  async tellMonths(): Promise<void> {
+    for await (const ended of this.months.ends()) await this.#tell(ended);
+  }
+
+  /** Reports an outcome. A failure is also noted for the manifest, and added to the failure report. */
+  async #tell({ plan, object, outcome }: EndedObject): Promise<void> {
+    const { clock, tell } = this.session;
+    if (outcome.kind === 'failed') this.absences.noteFailure(plan, object, outcome.error);
+    await tell(plan, object, outcome);
+    if (outcome.kind === 'failed')
+      await this.report.add(plan, object, outcome.error, new Date(clock.now()).toISOString());
   }
 
   /** Records a task whose plan says skip or absent. */
@@ -148,12 +103,11 @@ export class Outcomes {
     if (error !== undefined) return this.failed(plan, task, error);
     const { action, object } = task;
     const { rest, period } = object;
-    const { tell } = this.session;
     if (action.kind !== 'absent') {
       const skip = action.kind === 'skip' ? action : undefined;
       const lacksToo = skip?.isRestEmpty === true ? rest?.keepsHeld?.sha256 : undefined;
       if (rest?.keepsHeld !== undefined) this.absences.noteKept(plan.series, period, lacksToo);
-      return tell(plan, object, {
+      return this.session.tell(plan, object, {
         kind: 'skipped',
         ...(skip?.isWithdrawn === true ? { withdrawn: true } : {}),
         ...(skip?.archiveFailed === undefined ? {} : { archiveFailed: skip.archiveFailed }),
@@ -165,30 +119,7 @@ export class Outcomes {
     // A period that is not over yet cannot be absent.
     if (rest?.open !== true && open !== true)
       this.absences.note(plan.series, period, reason, { since, hasAskedRest, isRestEmpty });
-    return tell(plan, object, { kind: 'absent', reason });
-  }
-}
-
-function tellNewColumns(
-  { tally, observer }: RunSession,
-  { market, dataset }: Series,
-  names: readonly string[],
-): void {
-  for (const name of names) {
-    const column = `${market} ${dataset} has a new column ${name}`;
-    if (tally.newColumns.has(column)) continue;
-    tally.newColumns.add(column);
-    observer.warn(`${column}, which this version does not know: its cells are left out`);
-  }
-}
-
-/** Reports how the held rows of REST differ from the rows that the archive published later. */
-function tellOverlaps({ tally, observer }: RunSession, plan: PartitionPlan, { overlaps }: WriteResult): void {
-  for (const found of overlaps) {
-    for (const name of ['compared', 'differing', 'onlyRest', 'onlyArchive'] as const)
-      tally.add(`overlap.${name}`, found[name]);
-    if (found.labelsShiftMs !== undefined) tally.add('overlap.shifted');
-    observer.event('overlap', { ...plan.series, partition: plan.label, ...found });
+    return this.session.tell(plan, object, { kind: 'absent', reason });
   }
 }
 

@@ -5,7 +5,8 @@ import { withinOpenFiles } from '../../files/machine.js';
 import type { Concurrency as ConcurrencyChoice } from '../../plan/options/parsers.js';
 import { LevelSearch } from './level-search.js';
 import type { LevelReason, Step } from './level-search.js';
-import { Failures, RESULTS_AFTER_RETREAT, Throughput } from './measurement.js';
+import { Throughput } from './measurement.js';
+import { Failures, RESULTS_AFTER_RETREAT } from './failure-share.js';
 import type { Measurement } from './measurement.js';
 
 export function allowedInFlight(choice: ConcurrencyChoice): number {

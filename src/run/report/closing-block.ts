@@ -5,10 +5,11 @@ import type { Counts } from '../../model/counters.js';
 import { OUTCOME_KINDS } from '../../model/outcome.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
 import { bytesText, countText, durationText, numberText } from '../../model/units.js';
-import type { NetworkTotals } from './figures.js';
+import type { NetworkTotals } from './network-figures.js';
 import type { RunEnd } from './run-summary.js';
-import { NOTES } from './tally.js';
-import type { CountName, Note, Tally } from './tally.js';
+import { NOTES } from './count-outcome.js';
+import type { Tally } from './tally.js';
+import type { CountName, Note } from './count-outcome.js';
 
 type OfEnd = 'tally' | 'times' | 'shard' | 'dataPath' | 'reportPath' | 'quarantinePath' | 'undone' | 'alerts';
 

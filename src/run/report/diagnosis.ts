@@ -3,7 +3,7 @@ import type { Wait } from '../../model/fetch.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { countText, numberText } from '../../model/units.js';
 import { row } from './closing-block.js';
-import type { NetworkFigures } from './figures.js';
+import type { NetworkFigures } from './network-figures.js';
 
 interface Diagnosed {
   readonly network: NetworkFigures;

@@ -8,12 +8,7 @@ import { hostOf } from '../../model/fetch.js';
 import type { AttemptEnd } from '../../model/fetch.js';
 import type { OpenBreaker } from '../../http/host-states.js';
 import type { BreakerState } from '../../http/retry/breaker.js';
-import type { RequestCount, RetryEvent } from '../../model/observer.js';
-import type { Stack } from '../../http/stack.js';
-import type { ThrottleFigures } from '../../http/throttle/throttle.js';
-import type { Clock } from '../../model/clock.js';
-import type { Concurrency } from '../queue/concurrency.js';
-import type { Costs, LoopDelay } from './costs.js';
+import type { RetryEvent } from '../../model/observer.js';
 
 /** Upper bounds in seconds. The archive answers most requests in less than 0.1 s. */
 export const LATENCY_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10] as const;
@@ -175,54 +170,3 @@ function percentiles(histogram: RecordableHistogram) {
   if (histogram.count === 0) return { p50: 0, p95: 0, p99: 0 };
   return { p50: histogram.percentile(50), p95: histogram.percentile(95), p99: histogram.percentile(99) };
 }
-
-interface Measured {
-  readonly clock: Pick<Clock, 'monotonic'>;
-  readonly stack: Pick<Stack, 'throttle' | 'pools' | 'proxies'>;
-  readonly figures: Figures;
-  readonly costs: Costs;
-  readonly concurrency: Pick<Concurrency, 'limit' | 'retreats' | 'settled'>;
-  readonly loopDelay: LoopDelay;
-}
-
-/** The requests of a run, in numbers. `lake`: those to its bucket since the last run of the command. */
-export type NetworkFigures = Readonly<ReturnType<ReturnType<typeof networkFigures>>> & {
-  readonly lake?: RequestCount | undefined;
-};
-
-export function networkFigures(measured: Measured) {
-  const { clock, stack, figures, costs, concurrency, loopDelay } = measured;
-  const { throttle, pools } = stack;
-  const openedAt = clock.monotonic();
-  return () => {
-    const hours = Math.max(clock.monotonic() - openedAt, 1) / 3_600_000;
-    const sockets = pools.use();
-    const refusalsPerHour = Math.round(throttle.figures.refusals / hours);
-    const limiter: ThrottleFigures & { refusalsPerHour: number } = { ...throttle.figures, refusalsPerHour };
-    return {
-      ...figures.figures,
-      /** Objects that may be in flight now, and how often failures lowered this number. */
-      concurrency: concurrency.limit,
-      retreats: concurrency.retreats,
-      /** Present if the concurrency settled below its maximum. */
-      settled: concurrency.settled,
-      limiter,
-      // With a limit of sockets, requests wait in a layer above the pool: they count as queued too.
-      pool: {
-        ...sockets,
-        queued: sockets.queued + costs.waiting('socket') + costs.waiting('socket-of-host'),
-      },
-      /** One for each of several proxies; otherwise empty. */
-      proxies: stack.proxies(),
-      dns: pools.dns(),
-      /** Wall time of waits and failures, in milliseconds. */
-      costMs: costs.figures,
-      loopDelayMs: loopDelay.figures,
-    };
-  };
-}
-
-/** The requests of a run, or of all workers of a queue. */
-export type NetworkTotals = Pick<NetworkFigures, 'requests'> & {
-  readonly retries: Pick<NetworkFigures['retries'], 'total'>;
-};

@@ -8,7 +8,8 @@ import type { ExitCode } from '../../model/exit-code.js';
 import type { Observer } from '../../model/observer.js';
 import type { PlanTotals } from '../../model/task.js';
 import type { Work, WorkStage, WorkSubject } from '../../model/work.js';
-import type { RunCount, NetworkFigures } from './figures.js';
+import type { RunCount } from './figures.js';
+import type { NetworkFigures } from './network-figures.js';
 import type { Tally } from './tally.js';
 
 /**
@@ -53,7 +54,7 @@ export class LiveRun implements RequestFollower {
   network: (() => NetworkFigures) | undefined;
   hosts: (() => HostStates) | undefined;
   /** Set when the downloads begin. `state`: objects that are downloaded now, files that are written now, and complete ones that wait for a writer. */
-  plan:
+  progress:
     | {
         readonly totals: PlanTotals;
         readonly tally: Tally;
@@ -97,7 +98,7 @@ export class LiveRun implements RequestFollower {
     const [network, hosts] = [this.network?.(), this.hosts?.()];
     this.network = network && (() => network);
     this.hosts = hosts && (() => hosts);
-    this.plan &&= { ...this.plan, state: () => ({ inFlight: 0, writing: 0, toWrite: 0 }) };
+    this.progress &&= { ...this.progress, state: () => ({ inFlight: 0, writing: 0, toWrite: 0 }) };
     this.enter('ended');
   }
 
@@ -108,8 +109,8 @@ export class LiveRun implements RequestFollower {
 
   /** The number of objects of the plan, and of those without an outcome. */
   get objects(): { readonly planned: number; readonly undone: number } {
-    if (this.plan === undefined) return { planned: 0, undone: 0 };
-    const { totals, tally } = this.plan;
+    if (this.progress === undefined) return { planned: 0, undone: 0 };
+    const { totals, tally } = this.progress;
     const ended = Object.values(tally.outcomes).reduce((sum, count) => sum + count, 0);
     const planned = totals.fetch + totals.skip + totals.absent;
     return { planned, undone: Math.max(0, planned - ended) };

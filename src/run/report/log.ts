@@ -7,10 +7,11 @@ import { makeFolderSync } from '../../files/disk.js';
 import type { AttemptEnd } from '../../model/fetch.js';
 import { CryptodlError, errnoOf, usage } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
-import type { RetryEvent } from '../../model/observer.js';
-import type { Options } from '../../plan/options/flags.js';
+import type { RetryEvent, Observer } from '../../model/observer.js';
+import type { Options, FlagName } from '../../plan/options/flags.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { linesText, printLines, shownPath } from '../../text/printable.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
 
 export interface Log {
   readonly logger: Logger;
@@ -87,4 +88,23 @@ export function logRetry({ logger }: Log, event: RetryEvent): object {
   };
   logger.info({ ...fields, message: event.error.message }, 'retry');
   return fields;
+}
+
+/** Calls `act` with the request of a verb that runs no plan. The requests that it sends are logged. */
+export async function withLog<Names extends FlagName, Result>(
+  request: VerbRequest<Names> & VerbRequest<'log-file' | 'log-level'>,
+  io: Io,
+  act: (logged: VerbRequest<Names>) => Promise<Result>,
+): Promise<Result> {
+  const log = openLogOf(request.resolved.options, io);
+  const observer: Observer = {
+    ...request.observer,
+    retry: (event) => void logRetry(log, event),
+    attempt: (attempt) => logAttempt(log, attempt),
+  };
+  try {
+    return await act({ ...request, observer });
+  } finally {
+    log.close();
+  }
 }

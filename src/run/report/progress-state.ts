@@ -9,23 +9,23 @@ export type ProgressState = ReturnType<typeof progressState>;
 
 /** `retriedBefore`: retries of the listing. `bytesPerSecond`: of the last seconds. */
 export function progressState(
-  { plan, counts, active, network, hosts }: LiveRun,
+  { progress, counts, active, network, hosts }: LiveRun,
   times: { readonly elapsedMs: number; readonly bytesPerSecond: number; readonly retriedBefore: number },
 ) {
   const { concurrency = 0, settled } = network?.() ?? {};
-  const { inFlight = 0, writing = 0, toWrite = 0 } = plan?.state() ?? {};
+  const { inFlight = 0, writing = 0, toWrite = 0 } = progress?.state() ?? {};
   const { elapsedMs, bytesPerSecond, retriedBefore } = times;
   return {
     /** `plan`: before the first object is requested. */
-    phase: plan === undefined ? ('plan' as const) : ('work' as const),
+    phase: progress === undefined ? ('plan' as const) : ('work' as const),
     elapsedMs,
     /** Attempts of requests that have ended. */
     requests: counts.of('attempts'),
     /** Objects that have arrived, and those of the plan. */
     objects: counts.of('objects'),
-    totalObjects: plan?.totals.fetch ?? 0,
+    totalObjects: progress?.totals.fetch ?? 0,
     bytes: counts.of('bytes'),
-    totalBytes: plan?.totals.fetchBytes ?? 0,
+    totalBytes: progress?.totals.fetchBytes ?? 0,
     bytesPerSecond,
     inFlight,
     /** The limit of objects in flight, and whether the search for it has ended below its maximum. */
@@ -36,9 +36,9 @@ export function progressState(
     toWrite,
     committing: active.commit,
     retried: counts.of('retries') - retriedBefore,
-    failed: plan?.tally.of('outcome.failed') ?? 0,
+    failed: progress?.tally.of('outcome.failed') ?? 0,
     /** Retries by the error before them, and failed objects by their error. */
-    errors: new Counters<string>(counts.by('reasons'), plan?.tally.failedBy ?? {}).all,
+    errors: new Counters<string>(counts.by('reasons'), progress?.tally.failedBy ?? {}).all,
     hosts: hosts?.() ?? { buckets: [], breakers: [], retryBudgets: {} },
   };
 }

@@ -4,14 +4,15 @@ import type { CryptodlError } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import type { Announcement, Observer, RetryEvent } from '../../model/observer.js';
 import type { TaskOutcome } from '../../model/outcome.js';
-import { bytesText, countText, durationText } from '../../model/units.js';
+import { durationText } from '../../model/units.js';
 import { printLines } from '../../text/printable.js';
-import { row, some } from './closing-block.js';
 import { logAttempt, logRetry } from './log.js';
 import type { Log } from './log.js';
 import type { RunFollower } from './live-run.js';
-import { RunProgress } from './run-progress.js';
+import { RunProgress, progressMode } from './run-progress.js';
 import type { ProgressOptions } from './run-progress.js';
+import { planBlock } from './plan-block.js';
+import type { Resolved } from '../../plan/options/resolve.js';
 
 export interface ReporterOptions extends Pick<Io, 'stdout' | 'stderr' | 'clock'> {
   readonly json: boolean;
@@ -173,44 +174,21 @@ export class Reporter implements Observer {
   }
 }
 
-// The first lines of a run: the selection, so that a user sees a misunderstanding, and the plan in numbers.
-
-/** The plan names at most this number of symbols. */
-const MOST_NAMES = 3;
-
-function planBlock({
-  what,
-  symbols,
-  range,
-  idle = 'no series to continue',
-  notes,
-  formats,
-  folder,
-  totals,
-  terms,
-}: Announcement): string[] {
-  const absent = Object.entries(totals.absentBy).flatMap(([reason, number]) => some(number, reason));
-  const ofArchive = totals.fetch - totals.fetchRest;
-  const size = [
-    ...(ofArchive === 0 ? [] : [`${countText(ofArchive, 'object')}, ${bytesText(totals.fetchBytes)}`]),
-    ...(totals.fetchRest === 0 ? [] : [`${countText(totals.fetchRest, 'period')} from REST`]),
-  ].join(' and ');
-  const fetch = `${size}, into ${countText(totals.partitions, 'partition')} of ${formats}`;
-  const parts = Object.entries(totals.fetchBy)
-    .filter(([, { objects }]) => objects > 0)
-    .flatMap(([name, of]) => row('', `${name}: ${countText(of.objects, 'object')}, ${bytesText(of.bytes)}`));
-  const names = symbols.length > MOST_NAMES ? countText(totals.series, 'series') : symbols.join(', ');
-  return [
-    `${what} in ${folder}: ${totals.series === 0 ? idle : `${names}, ${range}`}`,
-    ...notes.map((note) => `  ${note}`),
-    ...row('to fetch', totals.fetch === 0 ? 'nothing' : fetch),
-    // One line per dataset, if there are several.
-    ...(parts.length < 2 ? [] : parts),
-    ...(totals.wider > 0
-      ? row('whole', `${countText(totals.wider, 'month')}: the archive lacks daily objects of them`)
-      : []),
-    ...(totals.skip > 0 ? row('held', `${countText(totals.skip, 'object')}, unchanged`) : []),
-    ...(totals.absent > 0 ? row('absent', absent.join(', ')) : []),
-    ...row('terms', terms && `${terms.summary}: ${terms.notice}`),
-  ];
+/** `isBeside`: other jobs print at the same time. */
+export function openReporter(
+  { options }: Resolved<'json' | 'log-file' | 'log-level' | 'progress' | 'quiet'>,
+  io: Io,
+  log: Log,
+  job?: string,
+  isBeside = false,
+): Reporter {
+  return new Reporter({
+    ...io,
+    json: options.json,
+    quiet: options.quiet,
+    progress: progressMode(options, io, isBeside),
+    log,
+    isBeside,
+    job,
+  });
 }

@@ -3,8 +3,8 @@ import type { CryptodlError } from '../../model/errors.js';
 import { exitCode } from '../../model/exit-code.js';
 import type { ExitCode, RunStatus } from '../../model/exit-code.js';
 import type { Tally } from './tally.js';
-import type { NetworkFigures } from './figures.js';
-import { SUMMED } from './tally.js';
+import type { NetworkFigures } from './network-figures.js';
+import { SUMMED } from './count-outcome.js';
 import type { LiveRun } from './live-run.js';
 
 /** A figure of a run beyond its threshold. */

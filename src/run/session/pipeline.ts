@@ -6,7 +6,7 @@ import { rm } from 'node:fs/promises';
 import { tempFolderOf, tempPath } from '../../files/temp-files.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
 import { Concurrency } from '../queue/concurrency.js';
-import type { NetworkFigures } from '../report/figures.js';
+import type { NetworkFigures } from '../report/network-figures.js';
 import { LiveRun } from '../report/live-run.js';
 import { ARCHIVE_START, openHttp } from './http-session.js';
 import type { HttpRequest } from './http-session.js';

@@ -14,7 +14,7 @@ import { seriesName } from '../../model/task.js';
 import type { Series } from '../../model/task.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake } from '../../plan/select/held-series.js';
-import { readLastFailures } from '../report/select-failures.js';
+import { readLastFailures } from '../report/last-failures.js';
 import { daysOfSymbol, orderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';

@@ -2,7 +2,8 @@
 import { forEachItem, progressPrinter, withSignals } from '../../run/verb/look-up.js';
 import type { LookUp } from '../../run/verb/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
-import { runAndPrint, withLog } from '../../run/download.js';
+import { runAndPrint } from '../../run/download.js';
+import { withLog } from '../../run/report/log.js';
 import { openLogOf } from '../../run/report/log.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';

@@ -9,7 +9,7 @@ import { usage } from '../../model/errors.js';
 import { exitCodeOfError } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { countText, listText, numberText } from '../../model/units.js';
-import { fateText } from '../../run/monitor/run-history.js';
+import { fateText } from '../../run/monitor/last-run.js';
 import { absolutePath, lakeFlag, printable, printLines, shownPath } from '../../text/printable.js';
 import { table } from '../../text/table.js';
 import type { TableColumn } from '../../text/table.js';

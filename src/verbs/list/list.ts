@@ -5,7 +5,7 @@ import { forEachItem, withSignals } from '../../run/verb/look-up.js';
 import type { LookUp } from '../../run/verb/look-up.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
-import { withLog } from '../../run/download.js';
+import { withLog } from '../../run/report/log.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { numberText, bytesText } from '../../model/units.js';
 import { printable, printLines, tabbed } from '../../text/printable.js';

@@ -20,7 +20,7 @@ import { forEachItem } from '../../run/verb/look-up.js';
 import { callerOf, Mirrors } from '../../run/verb/open-mirrors.js';
 import type { Command } from '../../run/verb/verb.js';
 import type { Pipeline } from '../../run/session/pipeline.js';
-import type { FailureReport } from '../../run/report/failure-report.js';
+import type { FailureReport } from '../../run/report/failure-file.js';
 import { startRun } from '../../run/run.js';
 import type { ReceivedZip, ZipStore } from '../../run/session/session.js';
 import type { QueuedJob } from './bullmq.js';

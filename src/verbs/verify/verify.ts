@@ -2,7 +2,7 @@
 import { forEachItem, progressPrinter, withSignals } from '../../run/verb/look-up.js';
 import type { LookUp } from '../../run/verb/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
-import { withLog } from '../../run/download.js';
+import { withLog } from '../../run/report/log.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { bytesText, countText } from '../../model/units.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';

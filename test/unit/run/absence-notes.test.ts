@@ -42,6 +42,7 @@ function scene(): Scene {
         paths: { root },
         manifests: new Manifests(ARCHIVE),
         exchange: { name: 'binance' },
+        options: { verify: 'none' },
         nowMs: Date.parse(NOW),
       });
       note(notes);
@@ -55,7 +56,7 @@ const fail =
   (notes: AbsenceNotes): void => {
     const object = { key: 'the key of the object', period };
     const error = new CryptodlError(code, 'said by the test');
-    notes.noteFailure({ series: SERIES, format: 'parquet', isVerified: false }, object, error);
+    notes.noteFailure({ series: SERIES, settings: { format: 'parquet' } }, object, error);
   };
 
 describe('a failure', () => {

@@ -7,7 +7,7 @@ import type { Outcome } from '../../../src/model/outcome.js';
 import { closingBlock, jobsBlock } from '../../../src/run/report/closing-block.js';
 import type { Closing } from '../../../src/run/report/closing-block.js';
 import { Figures } from '../../../src/run/report/figures.js';
-import type { CountName } from '../../../src/run/report/tally.js';
+import type { CountName } from '../../../src/run/report/count-outcome.js';
 import { Tally } from '../../../src/run/report/tally.js';
 
 const RETRY: RetryEvent = {

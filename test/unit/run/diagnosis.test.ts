@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FLAG_NAMES } from '../../../src/plan/options/flags.js';
 import { diagnosisLines, firstAttemptWarning } from '../../../src/run/report/diagnosis.js';
-import type { NetworkFigures } from '../../../src/run/report/figures.js';
+import type { NetworkFigures } from '../../../src/run/report/network-figures.js';
 
 const NONE = { p50: 0, p95: 0, p99: 0 };
 const QUIET = {

@@ -2,7 +2,11 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { ErrorCode } from '../../../src/model/errors.js';
+import { Costs } from '../../../src/run/report/costs.js';
 import { Figures } from '../../../src/run/report/figures.js';
+import { LoopDelay } from '../../../src/run/report/loop-delay.js';
+import { networkFigures } from '../../../src/run/report/network-figures.js';
+import { VirtualClock } from '../../helpers/virtual-clock.js';
 
 const retryEvent = (
   usesAttempt: boolean,
@@ -192,5 +196,28 @@ describe('the figures of a run', () => {
     figures.onRetry(retryEvent(true, 'connection-lost'));
     figures.onRetry(retryEvent(false, 'rate-limited'));
     expect(figures.figures.retries.reasons).toEqual({ 'http-server-error': 1, 'connection-lost': 2 });
+  });
+});
+
+describe('the sockets of the network figures', () => {
+  it('count a request as queued that waits in the pool, or in front of it for a socket', () => {
+    const clock = new VirtualClock();
+    const costs = new Costs(clock);
+    for (const wait of ['socket', 'socket-of-host', 'socket-of-host', 'permit'] as const) costs.onWait(wait);
+    const used = { sockets: 8, busy: 8, queued: 10, most: 8 };
+    const stack = {
+      throttle: { figures: { refusals: 0 } },
+      pools: { use: () => used, dns: () => ({}) },
+      proxies: () => [],
+    };
+    const network = networkFigures({
+      clock,
+      stack: stack as unknown as Parameters<typeof networkFigures>[0]['stack'],
+      figures: new Figures(),
+      costs,
+      concurrency: { limit: 8, retreats: 0, settled: undefined },
+      loopDelay: new LoopDelay(),
+    });
+    expect(network().pool).toEqual({ ...used, queued: 13 });
   });
 });

@@ -4,11 +4,13 @@ import { describe, expect, it } from 'vitest';
 import { Outcomes } from '../../../src/run/partitions/outcomes.js';
 import type { RunSession } from '../../../src/run/session/session.js';
 import { lakePaths } from '../../../src/lake/layout.js';
+import { systemClock } from '../../../src/model/clock.js';
 import { Counters } from '../../../src/model/counters.js';
-import type { PartitionPlan } from '../../../src/model/task.js';
+import { LiveRun } from '../../../src/run/report/live-run.js';
+import type { PartitionPlan, Task } from '../../../src/model/task.js';
 import type { ReceivedObject } from '../../../src/convert/csv-input.js';
-import type { PartitionWriter, WriteResult } from '../../../src/lake/write/writer.js';
-import type { FailureReport } from '../../../src/run/report/failure-report.js';
+import type { WriteResult } from '../../../src/lake/write/writer.js';
+import type { FailureReport } from '../../../src/run/report/failure-file.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { received } from '../../helpers/conversion.js';
 import { scratchFolder } from '../../helpers/folders.js';
@@ -31,11 +33,14 @@ async function write(objects: readonly ReceivedObject[]): Promise<void> {
     exchange: loadBinance(),
     tally: new Counters(),
     options: { verify: 'none' },
+    live: new LiveRun(systemClock),
     tell: () => Promise.resolve(),
   };
-  const outcomes = new Outcomes(session as unknown as RunSession, undefined as unknown as FailureReport);
-  const writer = { write: () => Promise.resolve(result) } as unknown as PartitionWriter;
-  await outcomes.write(writer, { series: {} } as PartitionPlan, objects, new Map());
+  const writer = { write: () => Promise.resolve(result) };
+  const report = undefined as unknown as FailureReport;
+  const outcomes = new Outcomes(session as unknown as RunSession, writer, report);
+  const arrivals = objects.map((one) => ({ task: { object: one.object } as Task, end: { received: one } }));
+  await outcomes.write({ series: {} } as PartitionPlan, arrivals);
 }
 
 describe('the bodies of written objects', () => {

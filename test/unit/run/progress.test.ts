@@ -7,7 +7,7 @@ import type { Io } from '../../../src/model/io.js';
 import type { PartitionPlan, PlanTotals } from '../../../src/model/task.js';
 import { barText, progressText } from '../../../src/run/report/progress-state.js';
 import { progressMode, RunProgress } from '../../../src/run/report/run-progress.js';
-import type { NetworkFigures } from '../../../src/run/report/figures.js';
+import type { NetworkFigures } from '../../../src/run/report/network-figures.js';
 import type { ProgressState } from '../../../src/run/report/progress-state.js';
 import { openLogOf } from '../../../src/run/report/log.js';
 import { Reporter } from '../../../src/run/report/reporter.js';
@@ -87,7 +87,7 @@ function followed(mode: ProgressOptions['mode'], label = '') {
   const begin = (): void => {
     live.begin('commit', { plan: { label: '2024-01' } as PartitionPlan });
     const totals = { fetch: 480, fetchBytes: 40_000_000 } as PlanTotals;
-    live.plan = { totals, tally, state: () => ({ inFlight: 4, writing: 2, toWrite: 3 }) };
+    live.progress = { totals, tally, state: () => ({ inFlight: 4, writing: 2, toWrite: 3 }) };
     live.enter('working');
   };
   const arrive = (objects: number): void => {

@@ -8,7 +8,7 @@ import { TOOL_VERSION } from '../../../src/model/version.js';
 import { METRICS } from '../../../src/run/monitor/prometheus-metrics.js';
 import { PrometheusFigures } from '../../../src/run/monitor/prometheus.js';
 import { NO_HISTORY } from '../../../src/run/monitor/run-history.js';
-import type { NetworkFigures } from '../../../src/run/report/figures.js';
+import type { NetworkFigures } from '../../../src/run/report/network-figures.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
 import { Tally } from '../../../src/run/report/tally.js';
 import { samplesOf } from '../../helpers/prometheus.js';
@@ -82,7 +82,7 @@ const failed: Outcome = { kind: 'failed', error: new CryptodlError('http-forbidd
 
 function begin(live: LiveRun, network: () => NetworkFigures, by: number, outcomes: readonly Outcome[]): void {
   live.network = network;
-  live.plan = {
+  live.progress = {
     totals: { fetch: 5, skip: 2, absent: 1 } as PlanTotals,
     tally: tallyOf(outcomes),
     state: () => ({ inFlight: 3 * by, writing: by, toWrite: 2 * by }),

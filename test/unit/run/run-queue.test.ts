@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { CryptodlError, ErrorCode } from '../../../src/model/errors.js';
-import { FURTHER_ROUNDS } from '../../../src/run/queue/run-queue.js';
+import { FURTHER_ROUNDS } from '../../../src/run/queue/rounds.js';
 import type { PartitionPlan, Task } from '../../../src/model/task.js';
 import { refusal } from '../../helpers/requests.js';
 import { fails, plan, queueOf, task } from '../../helpers/run-queue.js';

@@ -3,7 +3,7 @@ import { CryptodlError } from '../../../src/model/errors.js';
 import { Timeline } from '../../../src/run/monitor/timeline.js';
 import { Figures, LATENCY_BOUNDS_S, latencyBucketOf } from '../../../src/run/report/figures.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
-import type { NetworkFigures } from '../../../src/run/report/figures.js';
+import type { NetworkFigures } from '../../../src/run/report/network-figures.js';
 import type { PlanTotals } from '../../../src/model/task.js';
 import { Tally } from '../../../src/run/report/tally.js';
 import { REQUEST } from '../../helpers/requests.js';
@@ -17,7 +17,7 @@ function timelineOf() {
   live.follow(timeline);
   const figures = new Figures(live.counts);
   live.network = () => ({ concurrency: state.concurrency }) as NetworkFigures;
-  live.plan = { totals: {} as PlanTotals, tally: new Tally(), state: () => ({ ...state }) };
+  live.progress = { totals: {} as PlanTotals, tally: new Tally(), state: () => ({ ...state }) };
   const attempt = (ms: number, error?: unknown): void => {
     figures.ended({ request: REQUEST, sentAt: 100, endedAt: 100 + ms, firstByteMs: ms, status: 200, error });
   };

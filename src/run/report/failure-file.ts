@@ -1,11 +1,11 @@
-/** The failure report: one JSON line per failure, written immediately. It is the input of `cryptodl retry`. A report that replaces an earlier one is written beside it, and renamed when it is complete. */
+/** The file of the failure report: one JSON line per failure, written immediately. A report that replaces an earlier one is written beside it, and renamed when it is complete. */
 import { periodText } from '../../model/calendar.js';
 import { errnoOf, usage } from '../../model/errors.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { jsonText } from '../../text/printable.js';
 import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
 import { constants } from 'node:fs';
-import { access, open, rename, rm, stat, lstat, readdir, readFile, realpath } from 'node:fs/promises';
+import { access, open, rename, rm, stat } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { removeFile } from '../../files/publish.js';
 import { dirname, resolve } from 'node:path';
@@ -13,102 +13,7 @@ import { makeFolder } from '../../files/disk.js';
 import { beginsWith, refuseForeignFile } from '../../files/own-file.js';
 import { removeLeftovers, stagedBeside } from '../../files/temp-files.js';
 import { reasonOf } from '../../text/path-faults.js';
-import * as v from 'valibot';
-import { SettingsSchema } from '../../model/settings-schema.js';
-import { parseJson } from '../../text/json.js';
-
-const OptionsSchema = v.record(v.string(), v.array(v.string()));
-
-const HeaderSchema = v.object({
-  v: v.literal(1),
-  kind: v.literal('header'),
-  verb: v.picklist(['vision', 'metrics', 'repair']),
-  tool: v.string(),
-  at: v.string(),
-  options: OptionsSchema,
-});
-
-const EntrySchema = v.object({
-  v: v.literal(1),
-  kind: v.literal('failed'),
-  market: v.string(),
-  dataset: v.string(),
-  interval: v.optional(v.string()),
-  symbol: v.string(),
-  cadence: v.picklist(['daily', 'monthly']),
-  period: v.string(),
-  key: v.string(),
-  code: v.string(),
-  retryable: v.boolean(),
-  attempts: v.number(),
-  message: v.string(),
-  at: v.string(),
-  settings: SettingsSchema,
-});
-
-export type RunHeader = Omit<v.InferOutput<typeof HeaderSchema>, 'v' | 'kind'>;
-type WrittenEntry = v.InferOutput<typeof EntrySchema>;
-/** A failure with the number of its line, from 1. */
-type ReportEntry = WrittenEntry & { readonly line: number };
-
-export type ReadReport = Readonly<Awaited<ReturnType<typeof readFailureReport>>>;
-
-export const GIVE_REPORT =
-  'a run with failures writes its report to _failures of the lake: cryptodl retry data/_failures/NAME.jsonl';
-
-/** Reads a report. Throws a usage error if the file cannot be read, and for the first line that is not part of a report. */
-export async function readFailureReport(path: string) {
-  const { lines, cut } = await linesOf(path);
-  const [first, ...others] = lines;
-  const header = v.safeParse(HeaderSchema, first?.content);
-  if (!header.success)
-    throw usage(`${path} is not a failure report: its first line is not a header`, GIVE_REPORT);
-  const entries: ReportEntry[] = [];
-  for (const { line, content } of others) {
-    const entry = v.safeParse(EntrySchema, content);
-    if (!entry.success)
-      throw usage(`${path} line ${line} is not a failure (${entry.issues[0].message})`, 'remove that line');
-    entries.push({ ...entry.output, line });
-  }
-  const target = (await lstat(path)).isSymbolicLink() ? await realpath(path) : path;
-  return {
-    /** As given. */
-    path,
-    /** Path of the file, or of the target if the file is a symbolic link; undefined for a pipe. */
-    file: (await stat(path)).isFile() ? target : undefined,
-    header: header.output,
-    entries,
-    /** The number of the last line, if that line is cut: its failure is not known. */
-    cut,
-  };
-}
-
-/** The name of the newest report in a folder; undefined if the folder has none. */
-export async function newestReport(folder: string): Promise<string | undefined> {
-  const names: readonly string[] = await readdir(folder).catch(() => []);
-  // The name of another file has no time.
-  const reports = names.flatMap((name) => {
-    const time = /-(\d{8}T\d{9}Z.*)\.jsonl$/s.exec(name)?.[1];
-    return time === undefined ? [] : [{ name, time }];
-  });
-  return reports.sort((a, b) => (a.time < b.time ? -1 : 1)).at(-1)?.name;
-}
-
-/** `cut`: the number of the last line, if that line is cut. */
-async function linesOf(path: string) {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw usage(`cannot read ${path} (${reasonOf(errnoOf(error))})`, GIVE_REPORT);
-  });
-  const all = text.split('\n');
-  const lines = all.flatMap((each, index) =>
-    each.trim() === '' ? [] : [{ line: index + 1, content: parseJson(each.trim()) }],
-  );
-  const damaged = lines.find(({ content }) => content === undefined);
-  if (damaged === undefined) return { lines, cut: undefined };
-  // The last line of a run that was killed has no line end.
-  if (damaged.line === all.length) return { lines: lines.slice(0, -1), cut: damaged.line };
-  throw usage(`${path} line ${damaged.line} is not JSON`, GIVE_REPORT);
-}
+import type { RunHeader, WrittenEntry } from './read-failure-report.js';
 
 export interface FailureReport {
   add(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError, at: string): Promise<void>;
@@ -139,7 +44,8 @@ export class FailureFile implements FailureReport {
     this.#path = options.path;
   }
 
-  add(
+  /** Appends a line. The header precedes the first one. */
+  async add(
     { series, settings }: PartitionPlan,
     { period, key }: ArchiveObject,
     { code, retryable, attempts, message }: CryptodlError,
@@ -148,7 +54,11 @@ export class FailureFile implements FailureReport {
     const own = { ...series, cadence: period.cadence, period: periodText(period), key, settings };
     const result = { code, retryable, attempts, message, at };
     const entry = { v: 1, kind: 'failed', ...own, ...result } satisfies WrittenEntry;
-    return this.#append(`${jsonText(entry)}\n`);
+    this.#written = (this.#written ?? this.#start()).then(async (file) => {
+      await file.appendFile(`${jsonText(entry)}\n`);
+      return file;
+    });
+    await this.#written;
   }
 
   async close(isComplete: boolean): Promise<string | undefined> {
@@ -166,15 +76,6 @@ export class FailureFile implements FailureReport {
     if (this.#replaces && isComplete) await rename(this.#path, target);
     else if (this.#replaces) await rm(this.#path);
     return target;
-  }
-
-  /** Appends whole lines. The header precedes the first one. */
-  async #append(lines: string): Promise<void> {
-    this.#written = (this.#written ?? this.#start()).then(async (file) => {
-      await file.appendFile(lines);
-      return file;
-    });
-    await this.#written;
   }
 
   async #start(): Promise<FileHandle> {
