@@ -1,22 +1,16 @@
 /** The lock of a lake: one process at a time may write to it. */
-import { rename, rm, stat } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createHash } from 'node:crypto';
-import { connect, createServer } from 'node:net';
 import { makeFolder } from '../files/disk.js';
 import { processState } from '../files/running-process.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, unlessMissing } from '../model/errors.js';
 import { withClaim } from './lock-claim.js';
-import type { HolderFile, LockHolder } from './lock-lease.js';
-import {
-  describeThisProcess,
-  readHolderFile,
-  fileSystemNow,
-  isExpired,
-  Lease,
-  LEASE_MS,
-} from './lock-lease.js';
+import type { HolderFile, LockHolder } from './lock-holder.js';
+import { Lease } from './lock-lease.js';
+import { fileSystemNow, isExpired, LEASE_MS } from './lock-holder.js';
+import { describeThisProcess, readHolderFile } from './lock-holder.js';
+import { releaseSocket, bindSocket, isSocketTaken, nameOf } from './lock-socket.js';
 
 export interface Lock {
   /** The previous holder, on another host or in another container, whose lease had expired; undefined if the lock was free. */
@@ -133,10 +127,6 @@ async function socketHeldError(directory: string, path: string): Promise<Cryptod
   );
 }
 
-async function releaseSocket(socket: SocketLock): Promise<void> {
-  if (typeof socket === 'object') await socket.release();
-}
-
 function heldHereError(holder: LockHolder): CryptodlError {
   return new CryptodlError('locked', `another run is writing to this lake: ${holderText(holder)}`, {
     hint: 'wait for it to end, or stop it, or write to another --out',
@@ -146,66 +136,4 @@ function heldHereError(holder: LockHolder): CryptodlError {
 /** `pid 12 on host since 2024-01-15T12:00:00.000Z (cryptodl vision)` */
 export function holderText(holder: LockHolder): string {
   return `pid ${holder.pid} on ${holder.host} since ${holder.startedAt} (${holder.command})`;
-}
-
-// The lock of the kernel: an abstract unix socket for each lake (Linux only).
-
-/** `taken`: the socket is bound already. `unknown`: it cannot be bound, for example on macOS. Else the lock of this process. */
-export type SocketLock = 'taken' | 'unknown' | { release(): Promise<void> };
-
-/** The length of sun_path without the first byte. All names are this long, because only some versions of Node pad with zeros. */
-const NAME_BYTES = 107;
-
-/**
- * Binds the abstract unix socket of the directory (unix(7)). The kernel frees it when the process ends in any way. The lock is
- * valid in one network namespace. It does not keep the process running.
- */
-export async function bindSocket(directory: string): Promise<SocketLock> {
-  if (process.platform !== 'linux') return 'unknown';
-  return listenOn(await socketName(directory));
-}
-
-/** Whether a process has bound the socket; false on platforms without abstract sockets. Does not bind it. */
-async function isSocketTaken(directory: string): Promise<boolean> {
-  if (process.platform !== 'linux') return false;
-  const path = await socketName(directory);
-  return new Promise((resolve) => {
-    const socket = connect({ path });
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => {
-      resolve(false);
-    });
-  });
-}
-
-async function socketName(directory: string): Promise<string> {
-  return `\0${(await nameOf(directory)).padEnd(NAME_BYTES, '-')}`;
-}
-
-/** From device and inode, so that a symbolic link or another spelling of the path gives the same name. */
-async function nameOf(directory: string): Promise<string> {
-  const { dev, ino } = await stat(directory, { bigint: true });
-  return `cryptodl-${createHash('sha256').update(`${dev}:${ino}`).digest('hex')}`;
-}
-
-function listenOn(path: string): Promise<SocketLock> {
-  return new Promise((resolve) => {
-    const server = createServer((socket) => socket.destroy());
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      resolve(error.code === 'EADDRINUSE' ? 'taken' : 'unknown');
-    });
-    server.listen({ path, exclusive: true }, () => {
-      server.removeAllListeners('error').on('error', () => undefined);
-      server.unref();
-      resolve({
-        release: () =>
-          new Promise((closed) => {
-            server.close(() => closed());
-          }),
-      });
-    });
-  });
 }

@@ -2,24 +2,19 @@
  * The manifest of a series: an append-only JSON Lines file, whose place `manifest-place.ts` knows. A line describes one source object
  * and the partition file that contains its rows; other lines record absent periods and dropped objects. Later lines supersede earlier ones.
  */
-import { constants } from 'node:fs';
-import { copyFile, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { monthOf } from '../model/calendar.js';
-import { CryptodlError, withPath } from '../model/errors.js';
+import { CryptodlError } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Period } from '../model/task.js';
 import { Absences } from './absences.js';
-import { backingOf, changeManifest } from '../files/backing.js';
 import { createLineReader, NewerVersion } from './check-manifest-line.js';
-import type { ObjectKeys } from './check-manifest-line.js';
-import { claimManifest, openManifest, hasManifest } from './manifest-place.js';
-import { openRegularFile } from '../files/path-checks.js';
-import { publish, syncDirectory } from '../files/publish.js';
+import type { ObjectKeys } from './object-keys.js';
+import { openManifest } from './manifest-place.js';
 import { HeldObjects } from './held-objects.js';
-import type { ManifestLine, DroppedLine } from '../model/manifest-line.js';
-import { FileCommits, isOneOf, mayHaveUndone } from './undone-commits.js';
-import { completeLinesLength, completeLinesOf } from './complete-lines.js';
+import type { ManifestLine } from '../model/manifest-line.js';
+import { isOneOf, mayHaveUndone } from './undone-commits.js';
+import { FileCommits } from './file-commits.js';
+import { completeLinesOf } from './complete-lines.js';
 
 /** Most readings of a manifest. It is read again until its undone commits stay the same, because another process may commit in between. */
 const MOST_READINGS = 5;
@@ -158,103 +153,4 @@ export function applyLine(manifest: Manifest, line: ManifestLine): void {
     held.add(line);
     manifest.absences.addObject(line, held.size > size);
   }
-}
-
-/**
- * Appends all lines in one write and syncs. First removes an incomplete last line that an earlier crash has left. `afterAppend`:
- * gives files that replace others their names, and removes superseded files.
- */
-export async function appendManifest(
-  seriesFolder: string,
-  lines: readonly ManifestLine[],
-  afterAppend?: () => Promise<void>,
-): Promise<void> {
-  await changeManifest(seriesFolder, async () => {
-    if (lines.length > 0) await appendLines(seriesFolder, lines);
-    await afterAppend?.();
-  });
-}
-
-async function appendLines(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
-  const { path, hasHardLinks } = await claimManifest(seriesFolder);
-  if (hasHardLinks) await breakHardLink(path);
-  const { O_APPEND, O_CREAT, O_RDWR } = constants;
-  const file = await openRegularFile(path, O_APPEND | O_CREAT | O_RDWR);
-  backingOf(path)?.wrote(path);
-  try {
-    const { size } = await file.stat();
-    const whole = await completeLinesLength(file, size);
-    if (whole < size) await file.truncate(whole);
-    await file.appendFile(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-    await file.datasync();
-    // The folder entry of a new file must be synced too.
-    if (size === 0) await syncDirectory(dirname(path));
-  } catch (error) {
-    throw withPath(error, path);
-  } finally {
-    await file.close();
-  }
-}
-
-/** Replaces a manifest that has hard links by a copy, so that a snapshot made with `cp -al` does not change. */
-async function breakHardLink(path: string): Promise<void> {
-  const staged = `${path}.partial`;
-  await rm(staged, { force: true });
-  await copyFile(path, staged, constants.COPYFILE_EXCL);
-  await publish(staged, path);
-}
-
-interface DamagedLine {
-  /** Counts from 1. */
-  readonly number: number;
-  readonly text: string;
-  readonly why: string;
-}
-
-/** The content of the valid lines of a manifest, and what its lines tell beyond it. */
-export class InspectedManifest implements ManifestFold {
-  exists = true;
-  readonly manifest = emptyManifest();
-  /** The text of the valid lines and of the lines of a later version, in file order. */
-  readonly sound: string[] = [];
-  readonly damaged: DamagedLine[] = [];
-  /** Numbers of lines that a later version of cryptodl wrote. */
-  readonly newer: number[] = [];
-  /** The errors of damaged and newer lines. */
-  readonly refused: CryptodlError[] = [];
-  readonly dropped: DroppedLine[] = [];
-  /** Number of replaced objects per format. */
-  readonly revisions: Partial<Record<Format, number>> = {};
-  #last = 0;
-
-  onLine({ number, text, content }: ReadLine): void {
-    this.#last = number;
-    if (content instanceof CryptodlError) {
-      this.refused.push(content);
-      const why = content.cause;
-      if (why instanceof NewerVersion) this.newer.push(number);
-      else if (why instanceof Error) this.damaged.push({ number, text, why: why.message });
-      if (!(why instanceof NewerVersion)) return;
-    } else if (content.kind === 'dropped') this.dropped.push(content);
-    else if (content.kind === 'object' && 'replaces' in content) {
-      const { format } = content.settings;
-      this.revisions[format] = (this.revisions[format] ?? 0) + 1;
-    }
-    this.sound.push(text);
-  }
-
-  /** Another writer may be about to give the file of this line its name. */
-  onUndone(text: string): void {
-    this.sound.push(text);
-  }
-
-  onTail(text: string): void {
-    this.damaged.push({ number: this.#last + 1, text, why: 'it is incomplete' });
-  }
-}
-
-export async function inspectManifest(seriesFolder: string, archive: ObjectKeys): Promise<InspectedManifest> {
-  const inspected = await foldManifest(seriesFolder, archive, () => new InspectedManifest());
-  inspected.exists = await hasManifest(seriesFolder);
-  return inspected;
 }

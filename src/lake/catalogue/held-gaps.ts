@@ -1,43 +1,24 @@
 /** The gaps of held objects: missing rows with their times, cut days, and what lies before the start, after the end or in a pause of a series. */
-import { LONG_BAR_DAYS } from '../../convert/columns.js';
 import type { HeldSpan } from '../held-objects.js';
 import type { Absences } from '../absences.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { calendarStart, dayOf, dayPeriod, parsePeriod } from '../../model/calendar.js';
-import type { DayStart } from '../../model/calendar.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
-import { reasons } from './absent-days.js';
-import type { GapReason, SeriesFacts } from './absent-days.js';
-import { isLongStretch, idsGoOn } from './cut-days.js';
-import type { EmptyStretch } from './cut-days.js';
+import { parsePeriod } from '../../model/calendar.js';
+import { idsGoOn } from './cut-days.js';
+import { isLongStretch } from './empty-stretches.js';
+import type { EmptyStretch } from './empty-stretches.js';
 import { DAY_SECONDS } from './gap.js';
 import type { Gap, LackState } from './gap.js';
 import { at, eachSpan, intersect, inWholeRows, overlap, rowsIn, subtract, totalOf, union } from './spans.js';
 import type { Spans } from './spans.js';
-
-/** What is asked of the part of a series that the range selects. */
-export interface Part {
-  readonly from: number;
-  readonly to: number;
-  readonly rowSeconds: number | undefined;
-  readonly dayStartSeconds: number;
-  readonly halts: Spans;
-  readonly rate: DatasetSpec['rate'];
-  readonly heldDays: Spans;
-  readonly known: SeriesFacts;
-  readonly bars: BarOpenings;
-}
+import type { Part, Edge } from './gap-edges.js';
+import { edgesOf, pausesOf } from './gap-edges.js';
 
 export type Add = (
   span: readonly [from: number, to: number],
   state: LackState,
   of: Pick<Gap, 'reason' | 'evidence' | 'isRestAsked'>,
 ) => void;
-
-export function hasEnded(after: GapReason): boolean {
-  return after === 'delisted' || after === 'dataset-ended';
-}
 
 /** Adds the missing rows of held objects, or days without rows where their number is not known. Returns their times. */
 export function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spans {
@@ -128,62 +109,6 @@ function gapsOfBoth(
   return rest?.lacksToo === facts.sha256 ? located : [];
 }
 
-type Edge = Pick<Gap, 'from' | 'to' | 'reason' | 'evidence'>;
-
-/**
- * Parts of gaps within held days that lie before the listing or after the end of the series, with the first or last day itself: its
- * rows begin or end at any time.
- */
-function edgesOf({ heldDays, known, to: heldTo, bars }: Part, gaps: Spans): Edge[] {
-  const reasonOf = reasons(heldDays, known);
-  let start = at(heldDays, 0);
-  let end = at(heldDays, heldDays.length - 1);
-  const edges: Edge[] = [];
-  const first = { from: at(gaps, 0), to: at(gaps, 1), ...reasonOf(start - 1) };
-  if (first.to <= (known.firstRow ?? NaN) && isBeforeStart(first.reason)) {
-    while (start * DAY_SECONDS < first.to && isBeforeStart(reasonOf(start).reason)) start += 1;
-    const day = isContradicted(known.absences, start) ? start : bars.firstOf(start);
-    edges.push({ ...first, to: Math.max(first.from, Math.min(first.to, day * DAY_SECONDS)) });
-  }
-  const last = { from: at(gaps, gaps.length - 2), to: at(gaps, gaps.length - 1), ...reasonOf(end) };
-  const isLate = last.to >= Math.min(end, heldTo) * DAY_SECONDS && edges.length * 2 < gaps.length;
-  if (isLate && hasEnded(last.reason)) {
-    while ((end - 1) * DAY_SECONDS > last.from && hasEnded(reasonOf(end - 1).reason)) end -= 1;
-    const day = isContradicted(known.absences, end - 1) ? end : end - 1;
-    edges.push({ ...last, from: Math.max(last.from, day * DAY_SECONDS) });
-  }
-  return edges;
-}
-
-/** Whether the lake has other bars of the hours that this first or last day lacks. REST may have answered since that it has none. */
-function isContradicted(absences: Absences, day: number): boolean {
-  const absence = absences.of(dayPeriod(day));
-  return absence?.reason === 'hole' && absence.rest === undefined;
-}
-
-/** The parts of gaps that lie in a proven pause of trading, with the days on which it begins and ends. */
-function pausesOf({ known: { absences }, bars }: Part, gaps: Spans): Edge[] {
-  const periods = absences.periods().filter((period) => absences.of(period)?.reason === 'not-traded');
-  const edges: Edge[] = [];
-  eachSpan(union(periods.flatMap(({ from, to }) => [from, to])), (first, end) => {
-    const to = bars.firstOf(end) * DAY_SECONDS;
-    eachSpan(gaps, (start, until) => {
-      if (start <= Math.min(end * DAY_SECONDS, to) && first * DAY_SECONDS <= until)
-        edges.push({
-          from: Math.max(start, (first - 1) * DAY_SECONDS),
-          to: Math.min(until, to),
-          reason: 'not-traded',
-          evidence: 'archive',
-        });
-    });
-  });
-  return edges;
-}
-
-export function isBeforeStart(reason: GapReason): boolean {
-  return reason === 'not-listed-yet' || reason === 'before-history';
-}
-
 /** Missing rows at unknown times: an object has fewer rows than its period and the gaps that it names. */
 export function looseGaps(objects: readonly HeldSpan[], part: Part, seconds: number): Gap[] {
   const loose: Gap[] = [];
@@ -241,30 +166,4 @@ export function wholeDays(spans: Spans): number[] {
     if (start < end) days.push(start, end);
   });
   return days;
-}
-
-// The days on which bars of several days open: no row is expected of a time in which none opens.
-
-type BarOpenings = ReturnType<typeof barOpenings>;
-
-/**
- * `opensIn`: whether a bar opens on one of the days `[from, to)`. True where the rows of the series do not tell, and where objects begin with a bar of the period before.
- * `firstOf`: the first day of which rows are expected if the symbol is traded from this day on: that on which the bar with this day opens, and for shorter bars
- * the next day, because the rows of the first day may begin at any hour. `endOfPause`: the day from which on bars open again if the symbol is traded from this day on.
- */
-export function barOpenings(held: readonly HeldSpan[], interval: string | undefined, dayStart: DayStart) {
-  const days = LONG_BAR_DAYS[interval ?? ''];
-  if (days === undefined)
-    return { opensIn: () => true, firstOf: (day: number) => day + 1, endOfPause: (day: number) => day };
-  const opened = held.map(({ facts: { first = '' } }) => dayOf(Date.parse(first), dayStart));
-  const one = opened.find((day) => !Number.isNaN(day));
-  const firstOf = (day: number): number => {
-    if (interval === '1w' || interval === '1mo')
-      return calendarStart(day, interval === '1w' ? 'week' : 'month');
-    return one === undefined ? day + 1 : day - ((((day - one) % days) + days) % days);
-  };
-  const isOfPeriodBefore = held.some(({ from }, index) => (opened[index] ?? from) < from);
-  const opensIn = (from: number, to: number): boolean =>
-    isOfPeriodBefore || firstOf(Math.ceil(to) - 1) >= from;
-  return { opensIn, firstOf, endOfPause: (day: number) => Math.min(day, firstOf(day)) };
 }

@@ -12,7 +12,7 @@ import type { FollowedRequests } from '../../model/observer.js';
 import type { Clock } from '../../model/clock.js';
 import { SharedResources } from '../../model/io.js';
 import { createSerializer } from '../../model/in-order.js';
-import { changedElsewhere } from '../s3/bucket.js';
+import { changedElsewhere } from '../s3/bucket-object.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import type { FileCopies } from './file-copies.js';
 import { KnownFiles } from './known-files.js';

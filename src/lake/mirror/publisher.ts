@@ -1,9 +1,10 @@
 /** Publishes the changes of a mirror into its bucket. Each put names the version that it replaces, so no change of another writer is lost. */
 import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { FOLDERS, keyPath } from '../layout.js';
+import { FOLDERS } from '../layout.js';
+import { keyPath } from '../safe-names.js';
 import { CryptodlError } from '../../model/errors.js';
 import { createSerializer } from '../../model/in-order.js';
-import { changedElsewhere } from '../s3/bucket.js';
+import { changedElsewhere } from '../s3/bucket-object.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import type { KnownFiles } from './known-files.js';
 import { filesOfLines, joinManifests, nameInLines, withZip, zipFolders } from './manifest-text.js';

@@ -1,16 +1,14 @@
 /** Commits the staged files of a partition to the lake, with their manifest lines. */
 import { join } from 'node:path';
-import { daysWithin, periodText } from '../../model/calendar.js';
+import { daysWithin } from '../../model/calendar.js';
 import { moveToQuarantine } from '../quarantine.js';
 import { seriesFolder } from '../layout.js';
-import type { HeldObjects } from '../held-objects.js';
-import { revisionOf, isFromRest } from '../../model/manifest-line.js';
-import type { DroppedLine, ManifestLine, ObjectLine } from '../../model/manifest-line.js';
+import type { ManifestLine, ObjectLine } from '../../model/manifest-line.js';
 import { fileFacts, fileSize } from '../../files/publish.js';
 import type { FileFacts } from '../../files/publish.js';
-import { commitFiles } from '../commit-journal.js';
+import { commitFiles } from '../commit-files.js';
 import { linesOfRemoved } from '../undone-commits.js';
-import type { Format, PartitionPlan, Revision } from '../../model/task.js';
+import type { PartitionPlan } from '../../model/task.js';
 import { hasDays } from '../../exchange/keys.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import type { ConversionResult } from '../../convert/conversion.js';
@@ -19,6 +17,7 @@ import { readFooter } from '../../convert/parquet-footer.js';
 import type { ExistingFile } from './existing-file.js';
 import { fieldsOf, isRecord, parseJson } from '../../text/json.js';
 import type { WriterContext } from './writer.js';
+import { droppedLine, replacedRevision, objectLine } from './object-lines.js';
 
 export interface MadeFile {
   readonly staged: string;
@@ -155,55 +154,4 @@ function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: 
     }
   }
   return lines;
-}
-
-export function droppedLine({ key }: ObjectLine, format: Format, at: string): DroppedLine {
-  return { v: 1, kind: 'dropped', key, format, at };
-}
-
-/** The manifest line of the same archive object. */
-export function heldLine(
-  held: HeldObjects,
-  { key, period }: ReceivedObject['object'],
-): ObjectLine | undefined {
-  const line = held.of(period);
-  return line?.key === key ? line : undefined;
-}
-
-/** The held revision of the same archive object, if its bytes differ. */
-export function replacedRevision(
-  held: HeldObjects,
-  { object, sha256 }: ReceivedObject,
-): Revision | undefined {
-  const line = heldLine(held, object);
-  return line === undefined || line.sha256 === sha256 || isFromRest(line) ? undefined : revisionOf(line);
-}
-
-/** The manifest line of a received object, without the facts of its file. */
-export function objectLine(
-  received: ReceivedObject,
-  plan: PartitionPlan,
-  at: string,
-  tool: string,
-): Omit<ObjectLine, 'file' | 'fileBytes' | 'fileSha256'> {
-  const { object } = received;
-  return {
-    v: 1,
-    kind: 'object',
-    key: object.key,
-    cadence: object.period.cadence,
-    period: periodText(object.period),
-    ...(received.etag === undefined ? {} : { etag: received.etag }),
-    ...(received.lastModified === undefined ? {} : { lastModified: received.lastModified }),
-    bytes: received.zipBytes,
-    sha256: received.sha256,
-    verified: received.verified,
-    ...(received.staleSidecar === undefined ? {} : { staleSidecar: received.staleSidecar }),
-    ...(object.rest?.open === true ? { open: true } : {}),
-    ...(object.rest?.archiveFailed === undefined ? {} : { archiveFailed: object.rest.archiveFailed }),
-    ...(object.rest?.insteadOf === undefined ? {} : { insteadOf: object.rest.insteadOf }),
-    settings: plan.settings,
-    at,
-    tool,
-  };
 }

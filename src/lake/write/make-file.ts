@@ -15,15 +15,15 @@ import { fileFacts } from '../../files/publish.js';
 import type { FileFacts } from '../../files/publish.js';
 import { periodText } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { PartitionPlan, Series, Settings } from '../../model/task.js';
+import type { PartitionPlan } from '../../model/task.js';
 import { stagingFolder } from '../layout.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { MadeFile } from './commit.js';
 import { overlaps } from './existing-file.js';
 import type { ExistingFile } from './existing-file.js';
 import type { WriterContext } from './writer.js';
-import { describeColumns } from '../../exchange/describe.js';
+import { fileMetadata } from './file-metadata.js';
 
 export function splitIntoParts(plan: PartitionPlan, received: readonly ReceivedObject[]) {
   if (plan.split !== true) return [{ label: plan.label, received }];
@@ -164,51 +164,4 @@ function metadataOf(
       hasRest: isRest.includes(true),
     },
   );
-}
-
-// The metadata in the footer of a Parquet file. It has no time stamps, so that the same rows produce the same file.
-
-export interface DescribedFile {
-  readonly exchange: Pick<ExchangeSpec, 'name' | 'terms'>;
-  /** The version of the program. */
-  readonly tool: string;
-  readonly series: Series;
-  readonly spec: DatasetSpec;
-  readonly settings: Settings;
-  /** `2024-01` */
-  readonly label: string;
-}
-
-/** Where the rows of a file come from. */
-export interface RowOrigin {
-  readonly entry: Readonly<Record<string, unknown>>;
-  readonly hasArchive: boolean;
-  readonly hasRest: boolean;
-}
-
-/** The series, the columns and the origin of the rows as JSON, with the terms of their sources. */
-export function fileMetadata(
-  { exchange, tool, series, spec, settings, label }: DescribedFile,
-  { entry, hasArchive, hasRest }: RowOrigin,
-): FileMetadata {
-  const cryptodl = JSON.stringify({
-    tool: `cryptodl ${tool}`,
-    venue: exchange.name,
-    ...series,
-    settings,
-    period: label,
-    timeZone: 'UTC',
-    columns: Object.fromEntries(
-      describeColumns(spec).map(({ name, unit, doc }) => [name, unit === '' ? doc : `${doc}; ${unit}`]),
-    ),
-    ...entry,
-  });
-  const { terms } = exchange;
-  if (terms === undefined) return { cryptodl };
-  const sources = [...(hasArchive ? [terms.archive] : []), ...(hasRest ? [terms.rest] : [])];
-  return {
-    cryptodl,
-    license: sources.map(({ license }) => license).join('; '),
-    attribution: sources.map(({ attribution }) => attribution).join('; '),
-  };
 }

@@ -1,29 +1,22 @@
 /** Writes one partition file: convert, read back, publish, append to the manifest. Guards prevent that held rows are lost, or stored twice. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { dayPeriod, parsePeriod } from '../../model/calendar.js';
+import { dayPeriod } from '../../model/calendar.js';
 import { CryptodlError, toCryptodlError } from '../../model/errors.js';
-import { areDisjoint, isFromRest, revisionOf } from '../../model/manifest-line.js';
+import { areDisjoint } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { seriesName } from '../../model/task.js';
-import type { Format, PartitionPlan } from '../../model/task.js';
+import type { PartitionPlan } from '../../model/task.js';
 import { backingOf, withoutConflict } from '../../files/backing.js';
 import type { ObjectFacts } from '../../convert/conversion.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import { expectedRows } from '../../convert/row-times.js';
-import type { HeldObjects } from '../held-objects.js';
 import { seriesFolder } from '../layout.js';
-import { repeatLine } from '../undone-commits.js';
-import { commit, replacedRevision } from './commit.js';
+import { commit } from './commit.js';
+import { replacedRevision } from './object-lines.js';
 import type { Commit, MadeFile } from './commit.js';
-import {
-  completePlan,
-  lostLines,
-  overlappedFiles,
-  overlaps,
-  readExistingFile,
-  supersededFiles,
-} from './existing-file.js';
+import { lostLines, overlappedFiles, overlaps, readExistingFile, supersededFiles } from './existing-file.js';
+import { completePlan } from './complete-plan.js';
 import type { ExistingFile } from './existing-file.js';
 import { datasetSpec, makeFile, sessionSize, splitIntoParts } from './make-file.js';
 import type {
@@ -34,6 +27,7 @@ import type {
   WriterContext,
   WrittenObject,
 } from './writer.js';
+import { isPredecessor, shorterRevision, recordShorterRevisions } from './shorter-revisions.js';
 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {
@@ -285,15 +279,6 @@ class PartitionWrite {
   }
 }
 
-/** Whether the line is an earlier revision of the object, or rows of REST of the same period. */
-function isPredecessor(line: ObjectLine, { object }: ReceivedObject): boolean {
-  if (!isFromRest(line)) return line.key === object.key;
-  return (
-    line.cadence === object.period.cadence &&
-    parsePeriod(line.cadence, line.period)?.from === object.period.from
-  );
-}
-
 function factsOf(made: readonly MadeFile[], key: string): ObjectFacts | undefined {
   return made.map(({ result }) => result.written.get(key)).find((facts) => facts !== undefined);
 }
@@ -363,52 +348,4 @@ async function reopen(folder: string): Promise<void> {
 
 function folderOf({ paths, exchange }: WriterContext, { series }: PartitionPlan): string {
   return join(paths.root, seriesFolder(exchange.name, series));
-}
-
-// Revisions that lack held rows. They are rejected and recorded in the manifest, so that they are not fetched again.
-
-/** The shorter revision; none if the received object is no new revision of the archive, or is not known to lack held rows. */
-export function shorterRevision(
-  line: ObjectLine | undefined,
-  received: ReceivedObject,
-  {
-    rows,
-    keptRows,
-    lackedRows = 0,
-  }: Readonly<Partial<Record<'rows' | 'keptRows' | 'lackedRows', number | undefined>>>,
-): ShorterRevision[] {
-  if (line === undefined || line.open === true || received.verified === 'rest') return [];
-  if (line.sha256 === received.sha256 || rows === undefined || keptRows === undefined) return [];
-  const isShorter = rows < keptRows || lackedRows > 0;
-  return isShorter ? [{ received, heldKey: line.key, rows, keptRows, lackedRows }] : [];
-}
-
-/** Records the rejected revisions. Rejects on disk errors, and with `locked` when another run has taken over the lake. */
-export async function recordShorterRevisions(
-  context: Pick<WriterContext, 'clock' | 'serialize' | 'manifests' | 'lock'>,
-  folder: string,
-  format: Format,
-  shorter: readonly ShorterRevision[],
-): Promise<void> {
-  const at = new Date(context.clock.now()).toISOString();
-  await context.serialize(folder, async () => {
-    await context.lock?.confirm();
-    const { [format]: held } = await context.manifests.of(folder);
-    const lines = held.lines();
-    const found = shorter.flatMap((each) => {
-      const line = lines.find(({ key }) => key === each.heldKey);
-      return line === undefined ? [] : [lineWithShorter(held, line, each, at)];
-    });
-    await context.manifests.append(folder, found);
-  });
-}
-
-function lineWithShorter(
-  held: HeldObjects,
-  before: ObjectLine,
-  { received, rows }: ShorterRevision,
-  at: string,
-): ObjectLine {
-  const shorter = { ...revisionOf({ ...received, bytes: received.zipBytes, at }), rows };
-  return { ...repeatLine(held, before), shorter };
 }

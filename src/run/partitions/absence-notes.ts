@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { dayPeriod, monthOf, monthPeriod, periodText } from '../../model/calendar.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
 import type { CryptodlError, ErrorCode } from '../../model/errors.js';
-import { isDue, isRestDue } from '../../lake/absences.js';
+import { isDue, isRestDue } from '../../lake/absence-waits.js';
 import type { Absence, Absences } from '../../lake/absences.js';
 import type { AbsentLine, RefusedRevision, RestAnswer } from '../../model/manifest-line.js';
 import { isSupportedPeriod } from '../../lake/check-manifest-line.js';

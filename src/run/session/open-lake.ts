@@ -12,7 +12,7 @@ import type { LakePaths } from '../../lake/layout.js';
 import { acquireLock, holderText } from '../../lake/lock.js';
 import type { Lock } from '../../lake/lock.js';
 import { Manifests } from '../../lake/manifests.js';
-import { finishCommits } from '../../lake/commit-journal.js';
+import { finishCommits } from '../../lake/finish-commits.js';
 import type { LakeParts, Session } from './session.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { shellWord, shownPath } from '../../text/printable.js';

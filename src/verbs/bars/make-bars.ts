@@ -18,7 +18,7 @@ import { isoInstant } from '../../convert/row-times.js';
 import { readFooter } from '../../convert/parquet-footer.js';
 import { copyTo } from '../../convert/statements.js';
 import type { LakeParts, Session } from '../../run/session/session.js';
-import { commitFiles } from '../../lake/commit-journal.js';
+import { commitFiles } from '../../lake/commit-files.js';
 import type { HeldObjects } from '../../lake/held-objects.js';
 import { seriesFolder, stagingFolder } from '../../lake/layout.js';
 import type { ManifestLine, ObjectLine } from '../../model/manifest-line.js';
@@ -27,8 +27,8 @@ import { moveToQuarantine } from '../../lake/quarantine.js';
 import type { Series } from '../../model/task.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { madeKey } from '../../exchange/keys.js';
-import { droppedLine } from '../../lake/write/commit.js';
-import { fileMetadata } from '../../lake/write/make-file.js';
+import { droppedLine } from '../../lake/write/object-lines.js';
+import { fileMetadata } from '../../lake/write/file-metadata.js';
 
 export interface BarTools {
   readonly duckdb: DuckDb;

@@ -1,8 +1,9 @@
 /** The symbols whose bars are made, and their sources: series of klines, aggTrades or trades. */
 import type { HeldSeries } from '../../lake/catalogue/catalogue.js';
-import { completeDays } from '../../lake/catalogue/read-series.js';
+import { completeDays } from '../../lake/catalogue/lake-file.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
-import { hasTextNumbers, hasZonedTimes } from '../../lake/catalogue/views.js';
+import { hasTextNumbers } from '../../lake/catalogue/views.js';
+import { hasZonedTimes } from '../../lake/catalogue/view-parts.js';
 import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { Series, Settings } from '../../model/task.js';

@@ -11,16 +11,15 @@ import { csvLine } from '../../text/csv.js';
 import { printable } from '../../text/printable.js';
 import { fitted, widthOf } from '../../text/wrap.js';
 import {
-  MOST_DAYS,
   percentOf,
-  periodsOf,
   cellsOf,
   labelOf,
   percentText,
   seriesTable,
   unitOf,
 } from '../../lake/catalogue/series-table.js';
-import type { CoveragePeriod } from '../../lake/catalogue/series-table.js';
+import { MOST_DAYS, periodsOf } from '../../lake/catalogue/period-amounts.js';
+import type { CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';
 import type { Doubts } from '../../lake/catalogue/doubts.js';
 import { GapGroups } from '../../lake/catalogue/gap-groups.js';

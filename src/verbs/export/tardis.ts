@@ -4,7 +4,7 @@
  */
 import { instantExpression } from '../../convert/columns.js';
 import { quoteText } from '../../convert/sql.js';
-import { safeName } from '../../lake/layout.js';
+import { safeName } from '../../lake/safe-names.js';
 import { DAY_MS, dayText, parseDay } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
 import { isSettled } from '../../exchange/pairs.js';

@@ -21,7 +21,7 @@ import { refuseInLake, selectGiven } from '../../plan/select/held-series.js';
 import { oneMarket } from '../../plan/select/select-datasets.js';
 import { pairOf } from '../../exchange/pairs.js';
 import { absolutePath, lakeFlag } from '../../text/printable.js';
-import type { LakeFile } from '../../lake/catalogue/read-series.js';
+import type { LakeFile } from '../../lake/catalogue/lake-file.js';
 
 export type Checked = Awaited<ReturnType<typeof check>>;
 
