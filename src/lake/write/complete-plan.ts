@@ -50,14 +50,8 @@ function addInterleaved(plan: PartitionPlan, { inFile, kept, replaced }: Existin
 /** The lines whose time ranges overlap those of `others`, directly or in a chain of overlapping lines. */
 function interleaved(others: readonly ObjectLine[], lines: readonly ObjectLine[]): ObjectLine[] {
   const found = lines.filter((line) => others.some((other) => !areDisjoint(line, other)));
-  if (found.length === 0) return [];
-  return [
-    ...found,
-    ...interleaved(
-      found,
-      lines.filter((line) => !found.includes(line)),
-    ),
-  ];
+  const left = lines.filter((line) => !found.includes(line));
+  return found.length === 0 ? [] : [...found, ...interleaved(found, left)];
 }
 
 /** Whether the held rows stay unless REST has more rows. */

@@ -3,6 +3,9 @@ import type { FileMetadata } from '../../convert/conversion.js';
 import type { Series, Settings } from '../../model/task.js';
 import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { describeColumns } from '../../exchange/describe.js';
+import type { ReceivedObject } from '../../convert/csv-input.js';
+import { isFromRest } from '../../model/manifest-line.js';
+import type { ObjectLine } from '../../model/manifest-line.js';
 
 export interface DescribedFile {
   readonly exchange: Pick<ExchangeSpec, 'name' | 'terms'>;
@@ -47,4 +50,25 @@ export function fileMetadata(
     license: sources.map(({ license }) => license).join('; '),
     attribution: sources.map(({ attribution }) => attribution).join('; '),
   };
+}
+
+/** The metadata of a file with the rows of held lines and of received objects. */
+export function metadataOfObjects(
+  file: DescribedFile,
+  kept: readonly ObjectLine[],
+  written: readonly ReceivedObject[],
+): FileMetadata {
+  const received = written.map(({ object, zipBytes, ...facts }) => {
+    return { ...facts, key: object.key, bytes: zipBytes };
+  });
+  // The facts that the manifest lines have too.
+  const objects = [...kept, ...received].map(({ key, sha256, bytes, verified, etag, lastModified }) => {
+    return { key, sha256, bytes, verified, etag, lastModified };
+  });
+  const isRest = objects.map(isFromRest);
+  return fileMetadata(file, {
+    entry: { objects: objects.sort((a, b) => (a.key < b.key ? -1 : 1)) },
+    hasArchive: isRest.includes(false),
+    hasRest: isRest.includes(true),
+  });
 }

@@ -1,48 +1,16 @@
 /** Compares received zips with held ones, so that no held rows are lost. */
-import { basename, dirname, join } from 'node:path';
 import { CryptodlError } from '../../model/errors.js';
 import { grouped } from '../../model/by-name.js';
 import { monthOf, monthPeriod, periodText } from '../../model/calendar.js';
-import { moveToQuarantine } from '../quarantine.js';
 import { bringIn } from '../../files/backing.js';
-import type { LakePaths } from '../layout.js';
 import type { HeldObjects } from '../held-objects.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { fileFacts, fileSize } from '../../files/publish.js';
+import { fileSize } from '../../files/publish.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import { lostError } from './partition-writer.js';
 import { shorterRevision } from './shorter-revisions.js';
 import { heldLine, replacedRevision } from './object-lines.js';
-import type { Missing, ShorterRevision, WriterContext } from './writer.js';
-
-/** Judges the zips of absent objects: intact ones are still held, missing and damaged ones are lost. Moves damaged ones to the quarantine. */
-export async function lostZips(
-  { exchange, paths, clock }: WriterContext,
-  held: HeldObjects,
-  missing: Missing,
-) {
-  const stillHeld = new Set<string>();
-  const failed = new Map<string, CryptodlError>();
-  const lines: ObjectLine[] = [];
-  let quarantined = 0;
-  for (const line of missing.size === 0 ? [] : held.lines()) {
-    if (missing.get(line.key) !== 'absent') continue;
-    const path = await pathOf(paths, line.file);
-    const isThere = (await fileSize(path)) !== undefined;
-    if (isThere && (await fileFacts(path)).sha256 === line.fileSha256) {
-      stillHeld.add(line.key);
-      continue;
-    }
-    const cause = 'it does not match its manifest, and the archive no longer has it';
-    const quarantinePath = await moveToQuarantine(paths, path, cause, clock.now());
-    const { sidecar } = exchange.archive;
-    if (sidecar !== undefined) await moveToQuarantine(paths, path + sidecar.suffix, cause, clock.now());
-    quarantined += quarantinePath === undefined ? 0 : 1;
-    failed.set(line.key, lostError(line.file, line.key, quarantinePath));
-    lines.push(line);
-  }
-  return { stillHeld, failed, lines, quarantined };
-}
+import type { ShorterRevision, WriterContext } from './writer.js';
+import { pathOf } from './remove-zips.js';
 
 /** Revisions with fewer rows than the held zip, and unreadable revisions of a readable one. Unpacks both zips, because revisions are rare. */
 export async function worseZips(
@@ -75,10 +43,6 @@ async function heldRows(context: WriterContext, line: ObjectLine): Promise<numbe
   await bringIn(path);
   const rows = await context.countRows({ kind: 'file', path, size }, line.key);
   return typeof rows === 'number' ? rows : undefined;
-}
-
-export async function pathOf(paths: LakePaths, file: string): Promise<string> {
-  return join(await paths.folder(dirname(file)), basename(file));
 }
 
 /**

@@ -1,23 +1,19 @@
 /** `--format zip`: stores the zips and sidecars of the archive in the layout of the archive, without conversion. */
 import { mkdir } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { bodySize } from '../../model/fetch.js';
-import { moveToQuarantine } from '../quarantine.js';
-import { backingOf } from '../../files/backing.js';
 import { cachedFolderCheck } from '../../files/path-checks.js';
 import { seriesFolder, stagingFolder } from '../layout.js';
 import { keyPath } from '../safe-names.js';
 import type { HeldObjects } from '../held-objects.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { fileFacts, fileSize, removeFile } from '../../files/publish.js';
 import type { PartitionPlan } from '../../model/task.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import { publishedOrFailed } from './partition-writer.js';
+import { publishedOrFailed } from './publish-series.js';
 import { recordShorterRevisions } from './shorter-revisions.js';
-import { droppedLine, heldLine, objectLine, replacedRevision } from './object-lines.js';
+import { droppedLine, objectLine, replacedRevision } from './object-lines.js';
 import type { PartitionWriter, WriterContext } from './writer.js';
-import { lostZips, worseZips, pathOf, supersededZips } from './zip-guards.js';
-import type { FileToWrite } from './stage-zips.js';
+import { worseZips, supersededZips } from './zip-guards.js';
+import { lostZips, quarantineUnlisted, removeZips } from './remove-zips.js';
 import { stageAround, filesOf } from './stage-zips.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {
@@ -68,41 +64,6 @@ export function createZipWriter(context: WriterContext): PartitionWriter {
         };
       }),
   };
-}
-
-/**
- * Moves to the quarantine the files in the places of the new zips, if no manifest line names them. Resolves with their number. A file that equals
- * the new one stays: a killed run has published it.
- */
-async function quarantineUnlisted(
-  { paths, clock }: WriterContext,
-  held: HeldObjects,
-  taken: readonly ReceivedObject[],
-  made: readonly (readonly FileToWrite[])[],
-): Promise<number> {
-  let quarantined = 0;
-  // Those that a killed run has left in a bucket are not known yet.
-  const folders = new Set(made.flat().map(({ target }) => dirname(target)));
-  await backingOf(paths.root)?.openFolders([...folders]);
-  for (const [at, { object, sha256 }] of taken.entries()) {
-    const target = made[at]?.at(-1)?.target;
-    if (target === undefined || heldLine(held, object) !== undefined) continue;
-    if ((await fileSize(target)) === undefined || (await fileFacts(target)).sha256 === sha256) continue;
-    const cause = 'no manifest line names this file';
-    if ((await moveToQuarantine(paths, target, cause, clock.now())) !== undefined) quarantined += 1;
-  }
-  return quarantined;
-}
-
-/** Removes zips that no line names any more, with their sidecars. A file with other bytes stays: it is not ours. */
-async function removeZips({ exchange, paths }: WriterContext, lines: readonly ObjectLine[]): Promise<void> {
-  for (const { file, fileSha256 } of lines) {
-    const path = await pathOf(paths, file);
-    if ((await fileSize(path)) === undefined || (await fileFacts(path)).sha256 !== fileSha256) continue;
-    await removeFile(path);
-    const { sidecar } = exchange.archive;
-    if (sidecar !== undefined) await removeFile(path + sidecar.suffix);
-  }
 }
 
 function lineOf(
