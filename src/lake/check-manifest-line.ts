@@ -1,25 +1,20 @@
 /** Validation of manifest lines, field by field, for all readers of manifests. */
 import { isDeepStrictEqual } from 'node:util';
-import { FALLBACK_CODES } from '../model/errors.js';
 import { dayText, parsePeriod } from '../model/calendar.js';
-import { ABSENCE_REASONS } from '../model/absence-reasons.js';
-import { FORMATS } from '../model/task.js';
 import type { Period, Settings } from '../model/task.js';
 import { isPartitionFile } from '../files/path-checks.js';
 import { keyPath } from './safe-names.js';
 import { areSettings } from '../model/settings-schema.js';
-import { SUSPICIOUS_KINDS } from '../model/outcome.js';
 import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
-import { isLabel } from '../text/label.js';
 import { isRecord, parseJson } from '../text/json.js';
-import { DIGEST, INSTANT, readPlainLine } from './plain-line.js';
-import { CADENCES, createKeyCheck } from './object-keys.js';
+import { readPlainLine } from './plain-line.js';
+import { createKeyCheck } from './object-keys.js';
 import type { ObjectKeys, KeyCheck } from './object-keys.js';
+import { fieldProblem, FIELDS } from './line-fields.js';
+import { CryptodlError } from '../model/errors.js';
 
 /** Thrown for a line of a later format version; the message is that version. */
 export class NewerVersion extends Error {}
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Returns a function that parses and checks a line. It throws `NewerVersion`, or a TypeError with the problem. The period of an object is a date of
@@ -64,100 +59,6 @@ function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
   return keys.isOfSeries(line['key'] as string) ? undefined : OTHER_KEY;
 }
 
-type Check = (value: unknown) => boolean;
-type Checks = Readonly<Record<string, Check>>;
-
-function fieldProblem(record: Fields, needed: Checks, optional: Checks = {}): string | undefined {
-  for (const name in needed) if (needed[name]?.(record[name]) !== true) return `"${name}" is wrong`;
-  for (const name in optional)
-    if (record[name] !== undefined && optional[name]?.(record[name]) !== true) return `"${name}" is wrong`;
-  return undefined;
-}
-
-function fields(needed: Checks, optional?: Checks): Check {
-  return (value) => isRecord(value) && fieldProblem(value, needed, optional) === undefined;
-}
-
-function listOf(isRight: Check): Check {
-  return (value) => Array.isArray(value) && value.every((one) => isRight(one));
-}
-
-function oneOf(...values: readonly string[]): Check {
-  const known = new Set<unknown>(values);
-  return (value) => known.has(value);
-}
-
-const WHOLE_DIGEST = new RegExp(`^${DIGEST}$`);
-const WHOLE_INSTANT = new RegExp(`^${INSTANT}$`);
-const isCadence = oneOf(...CADENCES);
-const isFormat = oneOf(...FORMATS);
-const isGap: Check = (value) => Array.isArray(value) && value.length === 2 && value.every(isInstant);
-const areGaps = listOf(isGap);
-const FILE: Checks = { bytes: isCount, sha256: isDigest };
-const TAGS: Checks = { etag: isLabelText, lastModified: isLabelText };
-const SHORTER: Checks = { ...FILE, rows: isCount };
-const SUSPICIOUS: Checks = { kind: oneOf(...SUSPICIOUS_KINDS), rows: isCount, first: isLabelText };
-
-const OF_SOME_IDS: Checks = {
-  range: fields({ first: isCount, last: isCount }),
-  missing: isCount,
-  overlapping: isCount,
-  silent: listOf(oneOf('begin', 'end')),
-};
-
-const OBJECT: Checks = {
-  key: isText,
-  cadence: isCadence,
-  period: isText,
-  sha256: isDigest,
-  fileSha256: isDigest,
-  settings: areSettings,
-  verified: oneOf('sidecar', 'etag', 'crc', 'rest', 'lake'),
-  bytes: isCount,
-  fileBytes: isCount,
-  at: isInstant,
-};
-const OF_SOME_OBJECTS: Checks = {
-  ...TAGS,
-  staleSidecar: isLabelText,
-  tool: isLabelText,
-  source: isLabelText,
-  archiveFailed: (value) => FALLBACK_CODES.has(value),
-  rows: isCount,
-  fileRows: isCount,
-  fileBefore: fields(FILE),
-  duplicates: isCount,
-  idConflicts: isCount,
-  ids: fields({ first: isCount, last: isCount }, OF_SOME_IDS),
-  newColumns: listOf(isLabelText),
-  suspicious: listOf(fields(SUSPICIOUS)),
-  first: isInstant,
-  last: isInstant,
-  gaps: areGaps,
-  replaces: fields(FILE, TAGS),
-  shorter: fields(SHORTER, TAGS),
-  insteadOf: fields({ ...SHORTER, gaps: areGaps }, TAGS),
-};
-
-const ABSENT: Checks = {
-  cadence: isCadence,
-  first: isSupportedPeriod,
-  last: isSupportedPeriod,
-  reason: oneOf(...ABSENCE_REASONS),
-};
-const OF_SOME_ABSENCES: Checks = {
-  failed: isText,
-  refused: fields({ format: isFormat }),
-  rest: fields({ asked: isCount, at: isInstant }, { isEmpty: (value) => value === true, lacksToo: isDigest }),
-};
-
-/** The needed and the optional fields of each kind of line. */
-const FIELDS: Readonly<Record<ManifestLine['kind'], readonly [Checks, Checks]>> = {
-  object: [OBJECT, OF_SOME_OBJECTS],
-  absent: [ABSENT, OF_SOME_ABSENCES],
-  dropped: [{ key: isText, format: isFormat }, { settings: areSettings }],
-};
-
 const OTHER_KEY = '"key" is not an object of this series';
 
 /** What is wrong with the period, the gaps, the key or the file of a line whose fields are right. */
@@ -192,27 +93,16 @@ function placeProblem(
   return isRight ? undefined : '"file" is not the file of this object';
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-function isLabelText(value: unknown): boolean {
-  return isText(value) && isLabel(value);
-}
-
-function isDigest(value: unknown): boolean {
-  return typeof value === 'string' && WHOLE_DIGEST.test(value);
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function isInstant(value: unknown): boolean {
-  return typeof value === 'string' && WHOLE_INSTANT.test(value);
-}
-
-/** From 2000 to 2199, because readers iterate over all days of an absence. */
-export function isSupportedPeriod(period: unknown): boolean {
-  return typeof period === 'string' && period >= '2000' && period < '2200';
+export function lineError(where: string, cause: unknown): CryptodlError {
+  if (cause instanceof NewerVersion) {
+    const text = `${where} has version ${cause.message}; this cryptodl reads version 1`;
+    return new CryptodlError('manifest-damaged', text, {
+      cause,
+      hint: 'use the newer cryptodl that wrote it, or choose another --out',
+    });
+  }
+  return new CryptodlError('manifest-damaged', `${where} is damaged`, {
+    cause,
+    hint: 'restore the file; or move the line to the quarantine with cryptodl verify --fix, and fetch its object again with cryptodl repair',
+  });
 }

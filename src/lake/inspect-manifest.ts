@@ -5,8 +5,9 @@ import { NewerVersion } from './check-manifest-line.js';
 import type { ObjectKeys } from './object-keys.js';
 import { hasManifest } from './manifest-place.js';
 import type { DroppedLine } from '../model/manifest-line.js';
-import { emptyManifest, foldManifest } from './manifest.js';
-import type { ReadLine, ManifestFold } from './manifest.js';
+import { emptyManifest } from './manifest.js';
+import { foldManifest } from './read-manifest.js';
+import type { ReadLine, ManifestFold } from './read-manifest.js';
 
 interface DamagedLine {
   /** Counts from 1. */

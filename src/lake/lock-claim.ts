@@ -105,11 +105,9 @@ async function claimState(path: string, me: LockHolder, nowMs: number): Promise<
 }
 
 /** False if the claim cannot be removed; it can then still become the lock. */
-async function isRemoved(path: string): Promise<boolean> {
-  try {
-    await rm(path, { force: true });
-    return true;
-  } catch {
-    return false;
-  }
+function isRemoved(path: string): Promise<boolean> {
+  return rm(path, { force: true }).then(
+    () => true,
+    () => false,
+  );
 }

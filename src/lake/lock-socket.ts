@@ -1,14 +1,15 @@
 /** The lock of the kernel: an abstract unix socket for each lake (Linux only). */
 import { stat } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
+
+/** `taken`: the socket is bound already. `unknown`: it cannot be bound, for example on macOS. Else the lock of this process. */
+export type SocketLock = 'taken' | 'unknown' | { release(): Promise<void> };
 
 export async function releaseSocket(socket: SocketLock): Promise<void> {
   if (typeof socket === 'object') await socket.release();
 }
-
-/** `taken`: the socket is bound already. `unknown`: it cannot be bound, for example on macOS. Else the lock of this process. */
-export type SocketLock = 'taken' | 'unknown' | { release(): Promise<void> };
 
 /** The length of sun_path without the first byte. All names are this long, because only some versions of Node pad with zeros. */
 const NAME_BYTES = 107;
@@ -25,17 +26,15 @@ export async function bindSocket(directory: string): Promise<SocketLock> {
 /** Whether a process has bound the socket; false on platforms without abstract sockets. Does not bind it. */
 export async function isSocketTaken(directory: string): Promise<boolean> {
   if (process.platform !== 'linux') return false;
-  const path = await socketName(directory);
-  return new Promise((resolve) => {
-    const socket = connect({ path });
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => {
-      resolve(false);
-    });
-  });
+  const socket = connect({ path: await socketName(directory) });
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }
 
 async function socketName(directory: string): Promise<string> {

@@ -32,14 +32,15 @@ interface FoundManifest {
   readonly isLink: boolean;
 }
 
-type Found = SeriesFolder | LoosePath;
-
 /**
  * Yields folder after folder, sorted by name; nothing for a missing lake. A series has data, a manifest, or both. Rejects with a
  * usage error for a file or a folder of another lake as root, and with `disk` for a symbolic link in place of the folder of the manifests or of its folder for
  * the exchange.
  */
-export async function* walkLake(root: string, exchange: ExchangeFolders): AsyncGenerator<Found> {
+export async function* walkLake(
+  root: string,
+  exchange: ExchangeFolders,
+): AsyncGenerator<SeriesFolder | LoosePath> {
   refuseInnerFolder(root, exchange);
   const manifests = await checkedFolder(root, `${FOLDERS.manifests}/${exchange.name}`);
   await backingOf(root)?.openLake([join(root, exchange.name), manifests]);
@@ -52,7 +53,11 @@ export async function* walkLake(root: string, exchange: ExchangeFolders): AsyncG
 }
 
 /** Walks a folder of data together with the folder of the manifests of the same series. */
-async function* walkExchange(root: string, exchange: ExchangeFolders, folder: string): AsyncGenerator<Found> {
+async function* walkExchange(
+  root: string,
+  exchange: ExchangeFolders,
+  folder: string,
+): AsyncGenerator<SeriesFolder | LoosePath> {
   const data = listEntries(join(root, folder));
   const below = `${FOLDERS.manifests}/${folder}`;
   const manifests = listEntries(join(root, below));

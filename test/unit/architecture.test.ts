@@ -43,7 +43,7 @@ const READ_MANIFESTS = [
   'run/verify',
   'verbs/bars',
 ];
-const MANIFEST_MODULES = /\/(?:manifest|manifests|inspect-manifest|held-objects)\.js$/;
+const MANIFEST_MODULES = /\/(?:(?:inspect-|read-)?manifest|manifests|held-objects)\.js$/;
 
 /** Each third-party package has one owner; the second name of a row needs its reason. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {

@@ -1,7 +1,5 @@
 /** What a lake holds, for all verbs that read rows: the files of each series, and the SQL of their rows. */
-import { legalTimeRange } from '../../convert/columns.js';
 import { bringIn } from '../../files/backing.js';
-import { startOfDay } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
 import { mapOrdered } from '../../model/in-order.js';
 import type { Series } from '../../model/task.js';
@@ -10,13 +8,14 @@ import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { SeriesStates } from './day-states.js';
 import { createDigestCheck, faultOfSeries } from './file-digests.js';
-import { readSeriesFiles } from './read-series.js';
-import type { LeftOut } from './read-series.js';
+import { readSeriesFiles } from './series-files.js';
+import type { LeftOut } from './series-files.js';
 import type { LakeFile } from './lake-file.js';
 import type { DayRange } from './spans.js';
 import { uniqueRowsQuery, withinRange } from './views.js';
 import type { JudgeTerms, DatasetTerms } from './judge-series.js';
 import { judgedSeries, haltsOf } from './judge-series.js';
+import { filesOfRange } from './lake-file.js';
 
 export interface HeldSeries extends LeftOut {
   readonly series: Series;
@@ -106,17 +105,4 @@ async function heldSeriesOf(root: string, exchange: Exchange, series: Series): P
     if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
     return [{ series, spec, files: [], unsound: [], overlapping: [], fault: error.message, damage: error }];
   }
-}
-
-/** The files that may have rows of the range. A row can lie outside of the period of its object: seconds, or the length of a bar above a day. */
-export function filesOfRange(
-  { series: { interval }, files }: SeriesFilesPart,
-  spec: DatasetSpec,
-  { from, to }: Partial<DayRange>,
-): LakeFile[] {
-  return files.filter(({ days }) => {
-    const legal = legalTimeRange(spec, interval, days);
-    const isBefore = from !== undefined && legal.last < startOfDay(from, spec);
-    return !isBefore && (to === undefined || legal.first < startOfDay(to, spec));
-  });
 }

@@ -1,18 +1,15 @@
 /** The gaps of held objects: missing rows with their times, cut days, and what lies before the start, after the end or in a pause of a series. */
 import type { HeldSpan } from '../held-objects.js';
-import type { Absences } from '../absences.js';
-import { isFromRest } from '../../model/manifest-line.js';
-import type { ObjectLine } from '../../model/manifest-line.js';
-import { parsePeriod } from '../../model/calendar.js';
-import { idsGoOn } from './cut-days.js';
+import { idsGoOn } from './id-seams.js';
 import { isLongStretch } from './empty-stretches.js';
 import type { EmptyStretch } from './empty-stretches.js';
-import { DAY_SECONDS } from './gap.js';
+import { DAY_SECONDS, wholeDays } from './gap.js';
 import type { Gap, LackState } from './gap.js';
 import { at, eachSpan, intersect, inWholeRows, overlap, rowsIn, subtract, totalOf, union } from './spans.js';
 import type { Spans } from './spans.js';
 import type { Part, Edge } from './gap-edges.js';
 import { edgesOf, pausesOf } from './gap-edges.js';
+import { gapsWithin, unfetchedTime, gapsOfBoth } from './object-gaps.js';
 
 export type Add = (
   span: readonly [from: number, to: number],
@@ -53,10 +50,7 @@ export function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spa
   let inner: Spans = seconds === undefined ? inWholeRows(left, DAY_SECONDS) : left;
   // Without a fixed number of rows, gaps are days, and a halt of hours does not explain them.
   const listed = seconds === undefined ? wholeDays(halts) : inWholeRows(halts, seconds);
-  const proofs = [
-    ['list', listed],
-    ['rest', union(notInRest)],
-  ] as const;
+  const proofs = [['list', listed] as const, ['rest', union(notInRest)] as const];
   for (const [evidence, halt] of proofs) {
     if (halt.length === 0) continue;
     eachSpan(intersect(inner, halt), (...span) => add(span, 'short', { reason: 'halt', evidence }));
@@ -64,49 +58,6 @@ export function addRows(objects: readonly HeldSpan[], part: Part, add: Add): Spa
   }
   eachSpan(inner, (...span) => add(span, 'short', { reason: 'unexplained' }));
   return gaps;
-}
-
-/** The missing times that an object names; those after its last row, if it was fetched before its period was over. */
-function gapsWithin(span: HeldSpan, part: Part): readonly number[] {
-  const { facts } = span;
-  if (facts.open !== true && facts.gaps === undefined) return [];
-  const unfetched = unfetchedTime(span, part);
-  if (unfetched.length > 0) return unfetched;
-  const all = secondsOfGaps(facts, part.dayStartSeconds);
-  if (part.rate === undefined || facts.ids !== undefined) return all;
-  // Silences of a part of a day are cuts.
-  return all.filter((_, index) => at(all, index | 1) - at(all, index & ~1) >= DAY_SECONDS);
-}
-
-/** The time after the last row, in seconds, of a period that was fetched before it was over. */
-function unfetchedTime({ facts, from, to }: HeldSpan, part: Part): number[] {
-  if (facts.open !== true) return [];
-  const start =
-    facts.last === undefined
-      ? from * DAY_SECONDS
-      : Math.round(Date.parse(facts.last) / 1000 - part.dayStartSeconds + (part.rowSeconds ?? 0));
-  const end = Math.min(to, part.to) * DAY_SECONDS;
-  return start < end ? [start, end] : [];
-}
-
-function secondsOfGaps({ gaps = [] }: Pick<ObjectLine, 'gaps'>, dayStartSeconds: number): number[] {
-  return gaps.flat().map((instant) => Math.round(Date.parse(instant) / 1000) - dayStartSeconds);
-}
-
-/** The gaps of a held object of the archive that REST has no rows for either; those that both have, if rows of REST replaced the object. */
-function gapsOfBoth(
-  { facts }: HeldSpan,
-  absences: Absences,
-  located: readonly number[],
-  dayStartSeconds: number,
-): readonly number[] {
-  if (facts.insteadOf !== undefined)
-    return intersect(located, secondsOfGaps(facts.insteadOf, dayStartSeconds));
-  // REST alone does not prove that nothing was traded.
-  if (isFromRest(facts)) return [];
-  const period = parsePeriod(facts.cadence, facts.period);
-  const rest = period === undefined ? undefined : absences.of(period)?.rest;
-  return rest?.lacksToo === facts.sha256 ? located : [];
 }
 
 /** Missing rows at unknown times: an object has fewer rows than its period and the gaps that it names. */
@@ -156,14 +107,4 @@ export function cutGaps(
     amount: unexplained[index - 1]?.day === day || isCounted(day) ? 0 : 1,
     isMissing: true,
   }));
-}
-
-export function wholeDays(spans: Spans): number[] {
-  const days: number[] = [];
-  eachSpan(spans, (from, to) => {
-    const start = Math.ceil(from / DAY_SECONDS) * DAY_SECONDS;
-    const end = Math.floor(to / DAY_SECONDS) * DAY_SECONDS;
-    if (start < end) days.push(start, end);
-  });
-  return days;
 }

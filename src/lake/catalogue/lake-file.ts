@@ -3,8 +3,11 @@ import { join } from 'node:path';
 import type { HeldObjects } from '../held-objects.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { eachDay, parsePeriod } from '../../model/calendar.js';
-import type { Settings } from '../../model/task.js';
+import { eachDay, parsePeriod, startOfDay } from '../../model/calendar.js';
+import type { Series, Settings } from '../../model/task.js';
+import { legalTimeRange } from '../../convert/columns.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import type { DayRange } from './spans.js';
 
 export interface LakeFile {
   /** Absolute. */
@@ -63,4 +66,17 @@ export function lakeFile(
 
 export function daysOf({ cadence, period }: ObjectLine): number[] {
   return eachDay(parsePeriod(cadence, period) ?? { from: 0, to: 0 });
+}
+
+/** The files that may have rows of the range. A row can lie outside of the period of its object: seconds, or the length of a bar above a day. */
+export function filesOfRange(
+  { series, files }: { readonly series: Series; readonly files: readonly LakeFile[] },
+  spec: DatasetSpec,
+  { from, to }: Partial<DayRange>,
+): LakeFile[] {
+  return files.filter(({ days }) => {
+    const legal = legalTimeRange(spec, series.interval, days);
+    const isBefore = from !== undefined && legal.last < startOfDay(from, spec);
+    return !isBefore && (to === undefined || legal.first < startOfDay(to, spec));
+  });
 }

@@ -1,13 +1,12 @@
 /** Reads the manifest of a series: as it is, with what its folders tell, and the files with rows that it names. */
 import { join } from 'node:path';
-import { backingOf } from '../../files/backing.js';
 import type { HeldObjects } from '../held-objects.js';
-import { readManifest } from '../manifest.js';
+import { readManifest } from '../read-manifest.js';
 import { inspectManifest } from '../inspect-manifest.js';
 import { seriesFolder } from '../layout.js';
 import type { Manifest } from '../manifest.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { fileSize, fileSizes } from '../../files/publish.js';
+import { fileSizes } from '../../files/publish.js';
 import { listEntries } from '../list-entries.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { FORMATS } from '../../model/task.js';
@@ -16,8 +15,6 @@ import { periodOf } from '../../exchange/keys.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { SeriesRead } from './day-states.js';
 import type { DayRange } from './spans.js';
-import type { LakeFile } from './lake-file.js';
-import { lakeFile, daysOf } from './lake-file.js';
 
 /** A manifest alone. Rejects with `manifest-damaged` for a line that cannot be read. */
 export function readHeld(
@@ -55,62 +52,6 @@ export async function readSeries(root: string, exchange: Exchange, series: Serie
     }
   }
   return { manifest, revisions, dropped: droppedDays, refused, missingFiles };
-}
-
-/** Committed files that are not queried. */
-export interface LeftOut {
-  /** Missing, or of another size than committed. */
-  readonly unsound: string[];
-  /** CSV files with some days that Parquet files hold too. */
-  readonly overlapping: string[];
-}
-
-export interface SeriesFiles extends LeftOut {
-  /** Ordered by days. */
-  readonly files: LakeFile[];
-  /** The manifest records absences alone. */
-  readonly isEmpty: boolean;
-}
-
-/** The committed files of a series, each day once. Rejects for a damaged manifest. */
-export async function readSeriesFiles(
-  root: string,
-  exchange: Exchange,
-  series: Series,
-): Promise<SeriesFiles> {
-  const folder = join(root, seriesFolder(exchange.name, series));
-  const first = await soundFiles(folder, await readHeld(root, exchange, series));
-  if (first.unsound.length === 0) return first;
-  // A run may have replaced a file in between, so the second reading decides.
-  await backingOf(folder)?.reopenSeries(folder);
-  return soundFiles(folder, await readHeld(root, exchange, series));
-}
-
-async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFiles> {
-  const { chosen, overlapping } = chooseFiles(folder, manifest);
-  const sizes = await Promise.all(chosen.map(({ path }) => fileSize(path)));
-  const isSound = ({ bytes }: LakeFile, at: number): boolean => sizes[at] === bytes;
-  const isEmpty = FORMATS.every((format) => manifest[format].size + manifest[format].dropped().length === 0);
-  return {
-    isEmpty,
-    files: chosen.filter(isSound).sort((a, b) => a.days.from - b.days.from),
-    unsound: chosen.filter((file, at) => !isSound(file, at)).map(({ path }) => path),
-    overlapping,
-  };
-}
-
-/** All Parquet files, then CSV files whose days no Parquet file has. */
-function chooseFiles(folder: string, { parquet, csv }: Manifest) {
-  const chosen = [...parquet.linesByFile().values()].map((lines) => lakeFile(folder, parquet, lines));
-  const days = new Set(parquet.lines().flatMap(daysOf));
-  const overlapping: string[] = [];
-  for (const [file, lines] of csv.linesByFile()) {
-    const own = lines.flatMap(daysOf);
-    const both = own.filter((day) => days.has(day)).length;
-    if (both === 0) chosen.push(lakeFile(folder, csv, lines));
-    else if (both < own.length) overlapping.push(join(folder, file));
-  }
-  return { chosen, overlapping };
 }
 
 interface GapRules {

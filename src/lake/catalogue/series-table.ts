@@ -1,8 +1,5 @@
 /** Formats the table of series. */
-import { DAY_SECONDS } from './gap.js';
-import type { Gap } from './gap.js';
 import type { Amounts, SeriesStates } from './day-states.js';
-import { dayText } from '../../model/calendar.js';
 import { countText, numberText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
 import { table } from '../../text/table.js';
@@ -64,31 +61,6 @@ export function unitOf({ rowSeconds }: Pick<SeriesStates, 'rowSeconds'>): 'rows'
   return rowSeconds === undefined ? 'days' : 'rows';
 }
 
-/** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. Times of rows are in UTC. */
-export function spanText(
-  { from, to, reason }: Pick<Gap, 'from' | 'to' | 'reason'>,
-  { rowSeconds = DAY_SECONDS, dayStartSeconds }: Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>,
-): string {
-  const isDays = from % DAY_SECONDS === 0 && to % DAY_SECONDS === 0;
-  const last = isDays ? to - DAY_SECONDS : Math.max(from, to - (reason === 'cut' ? 60 : rowSeconds));
-  const text = (seconds: number): string =>
-    isDays ? dayText(seconds / DAY_SECONDS) : timeText(seconds + dayStartSeconds);
-  if (last <= from) return text(from);
-  const isOneDay = text(from).slice(0, 10) === text(last).slice(0, 10);
-  return `${text(from)} … ${isOneDay ? text(last).slice('2024-01-15 '.length) : text(last)}`;
-}
-
-/** `2024-01-12 … 2024-01-14 (hole)` */
-export function gapText(gap: Gap, states: Parameters<typeof spanText>[1]): string {
-  return `${spanText(gap, states)} (${gap.reason})`;
-}
-
-/** `2024-01-15 03:00`; with seconds unless they are zero. */
-function timeText(seconds: number): string {
-  const text = new Date(seconds * 1000).toISOString();
-  return text.slice(0, text.endsWith(':00.000Z') ? 16 : 19).replace('T', ' ');
-}
-
 function instantText(iso: string | undefined): string {
   return iso === undefined ? '-' : iso.slice(0, 16).replace('T', ' ');
 }
@@ -108,8 +80,6 @@ export function amountsText({ rows, days }: Readonly<Record<'rows' | 'days', num
 export function labelOf({ series, format }: Pick<SeriesStates, 'series' | 'format'>): string {
   return `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
 }
-
-// The amounts of days or months.
 
 /** Held share in percent; undefined when nothing is expected. */
 export function percentOf({ expected, missing }: Amounts): number | undefined {

@@ -1,19 +1,17 @@
 /** The SELECT of the files of a table that have one form. */
-import { sep } from 'node:path';
 import { zonelessExpression } from '../../convert/columns.js';
 import { readHeader } from '../../convert/inspect-rows.js';
-import { quoteName, quotePath, quoteText } from '../../convert/sql.js';
+import { quoteName, quoteText } from '../../convert/sql.js';
 import type { LakeFile } from './lake-file.js';
 
 interface Part {
   readonly values: readonly string[];
-  readonly files: readonly string[];
+  readonly files: readonly LakeFile[];
   readonly reader: (list: string) => string;
 }
 
 export interface ViewColumn {
   readonly name: string;
-  readonly isTime: boolean;
   readonly type: string;
 }
 
@@ -25,11 +23,15 @@ function hasZone({ settings }: LakeFile): boolean {
   return settings.format === 'parquet' && settings.timestamps === 'utc';
 }
 
+function isTime(column?: ViewColumn): boolean {
+  return column?.type.startsWith('TIMESTAMP') === true;
+}
+
 /** If only some files have times with a time zone, their times lose it: the columns of a view have one type. */
 export function parquetParts(files: readonly LakeFile[], columns: readonly ViewColumn[] | undefined): Part[] {
   if (columns === undefined) return files.length === 0 ? [] : [parquetPart(files, undefined)];
   const [zoned, others] = [files.filter(hasZone), files.filter((file) => !hasZone(file))];
-  const inFile = columns.map((column) => (column.isTime ? { ...column, type: 'TIMESTAMPTZ' } : column));
+  const inFile = columns.map((column) => (isTime(column) ? { ...column, type: 'TIMESTAMPTZ' } : column));
   return [
     ...(others.length === 0 ? [] : [parquetPart(others, columns)]),
     ...(zoned.length === 0 ? [] : [{ ...parquetPart(zoned, inFile), values: columns.map(zonelessValue) }]),
@@ -49,7 +51,7 @@ function parquetPart(files: readonly LakeFile[], columns: readonly ViewColumn[] 
   const shape = fields === undefined ? 'union_by_name = true' : `schema = MAP {${fields.join(', ')}}`;
   return {
     values: columns?.map(({ name }) => quoteName(name)) ?? ['* EXCLUDE (filename)'],
-    files: files.map(({ path }) => quotePath(path.split(sep).join('/'))),
+    files,
     reader: (list) => `read_parquet(${list}, ${shape}, filename = true, hive_partitioning = false)`,
   };
 }
@@ -82,17 +84,17 @@ export function csvPart(
   const isEpoch = timestamps === 'us' || timestamps === 'ms';
   const read = header.map((name) => {
     const column = known.get(name);
-    const type = column?.isTime === true ? (isEpoch ? 'BIGINT' : 'VARCHAR') : (column?.type ?? 'VARCHAR');
+    const type = isTime(column) ? (isEpoch ? 'BIGINT' : 'VARCHAR') : (column?.type ?? 'VARCHAR');
     return `${quoteText(name)}: ${quoteText(type)}`;
   });
   const values = header.map((name) =>
-    known.get(name)?.isTime === true
+    isTime(known.get(name))
       ? `${instant(quoteName(name), timestamps)} AS ${quoteName(name)}`
       : quoteName(name),
   );
   return {
     values,
-    files: files.map(({ path }) => quotePath(path.split(sep).join('/'))),
+    files,
     reader: (list) =>
       `read_csv(${list}, auto_detect = false, header = true, delim = ',', quote = '"', escape = '"', nullstr = '', columns = {${read.join(', ')}}, filename = true, hive_partitioning = false)`,
   };

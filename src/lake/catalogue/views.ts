@@ -1,6 +1,7 @@
 /** Writes the SELECT and the CREATE VIEW statement of a table: all of its files, with the same columns for each. */
+import { sep } from 'node:path';
 import { identityOf, instantExpression, writtenColumns } from '../../convert/columns.js';
-import { quoteName, timestampLiteral } from '../../convert/sql.js';
+import { quoteName, quotePath, timestampLiteral } from '../../convert/sql.js';
 import { startOfDay } from '../../model/calendar.js';
 import type { Market, Series } from '../../model/task.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
@@ -43,25 +44,22 @@ async function rowsQuery(table: LakeTable, isShown = false): Promise<string> {
     ...[...(await byShape(of('csv'))).values()].map((files) => csvPart(files, columns)),
   ];
   const layers = layersOf(table.hasInterval);
-  const selects = parts.map(
-    ({ values, reader, files }) =>
-      `SELECT ${[...layers, ...values].join(', ')} FROM ${reader(`[${files.join(isShown ? ',\n    ' : ', ')}]`)}`,
-  );
+  const selects = parts.map(({ values, reader, files }) => {
+    const paths = files.map(({ path }) => quotePath(path.split(sep).join('/')));
+    const list = paths.join(isShown ? ',\n    ' : ', ');
+    return `SELECT ${[...layers, ...values].join(', ')} FROM ${reader(`[${list}]`)}`;
+  });
   return selects.join('\n  UNION ALL BY NAME ');
 }
 
 /** The SELECT of `rowsQuery`. Of several rows with one key, the first one in the order of the files counts. */
 export async function uniqueRowsQuery(table: LakeTable, spec: DatasetSpec): Promise<string> {
   const all = await rowsQuery(table);
-  const key = rowKey(spec);
-  if (key === undefined || !table.files.some(({ mayRepeat }) => mayRepeat)) return all;
-  const names = [...['symbol', ...(table.hasInterval ? ['interval'] : [])].map(quoteName), ...key];
+  if (!spec.hasKey || !table.files.some(({ mayRepeat }) => mayRepeat)) return all;
+  const layers = ['symbol', ...(table.hasInterval ? ['interval'] : [])];
+  const key = spec.sort.map((name) => identityOf(spec, quoteName(name)));
+  const names = [...layers.map(quoteName), ...key];
   return `SELECT * EXCLUDE (place) FROM (SELECT *, row_number() OVER () AS place FROM (${all})) QUALIFY row_number() OVER (PARTITION BY ${names.join(', ')} ORDER BY place) = 1`;
-}
-
-/** Expressions that identify a row of a series; undefined for a dataset whose rows have nothing of the kind. */
-function rowKey(spec: DatasetSpec): string[] | undefined {
-  return spec.hasKey ? spec.sort.map((name) => identityOf(spec, quoteName(name))) : undefined;
 }
 
 /** Takes symbol and interval from the path. DuckDB's hive partitioning would also read folders above the lake. */
@@ -89,11 +87,7 @@ function columnsOf({ files, spec }: LakeTable): ViewColumn[] | undefined {
     text: 'VARCHAR',
     symbol: 'VARCHAR',
   };
-  return writtenColumns(spec).map(({ name, type }) => ({
-    name,
-    isTime: type === 'time' || type === 'datetime',
-    type: types[type],
-  }));
+  return writtenColumns(spec).map(({ name, type }) => ({ name, type: types[type] }));
 }
 
 /** Whether the relation of these files has numbers as text with every digit; else they are doubles. */

@@ -17,7 +17,8 @@ import type { LakeBucket } from '../s3/bucket.js';
 import type { FileCopies } from './file-copies.js';
 import { KnownFiles } from './known-files.js';
 import { filesOfLines, nameInLines, withZip, zipFolders } from './manifest-text.js';
-import { inParallel, Publisher } from './publisher.js';
+import { Publisher } from './publisher.js';
+import { inParallel } from './in-parallel.js';
 
 export interface MirrorOptions {
   readonly bucket: LakeBucket;

@@ -6,7 +6,7 @@ import type { CryptodlError, ErrorCode } from '../../model/errors.js';
 import { isDue, isRestDue } from '../../lake/absence-waits.js';
 import type { Absence, Absences } from '../../lake/absences.js';
 import type { AbsentLine, RefusedRevision, RestAnswer } from '../../model/manifest-line.js';
-import { isSupportedPeriod } from '../../lake/check-manifest-line.js';
+import { isSupportedPeriod } from '../../lake/value-checks.js';
 import { checkedFolder } from '../../files/path-checks.js';
 import { seriesFolder } from '../../lake/layout.js';
 import { isHeld } from '../../lake/manifest.js';

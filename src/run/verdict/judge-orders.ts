@@ -5,7 +5,7 @@ import type { Amounts, SeriesStates } from '../../lake/catalogue/day-states.js';
 import type { Gap } from '../../lake/catalogue/gap.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';
 import { percentOf, unitOf } from '../../lake/catalogue/series-table.js';
-import { ExcusedAmounts } from '../../lake/catalogue/gap-groups.js';
+import { ExcusedAmounts } from '../../lake/catalogue/excused-amounts.js';
 import { lakePaths } from '../../lake/layout.js';
 import { isOrderedBy } from '../../lake/order.js';
 import type { Order } from '../../lake/order.js';

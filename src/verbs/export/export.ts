@@ -23,7 +23,7 @@ import { TARDIS } from './tardis.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
 import { readableStates } from '../../plan/select/held-series.js';
-import { gapText } from '../../lake/catalogue/series-table.js';
+import { gapText } from '../../lake/catalogue/gap-texts.js';
 
 const PROGRAMS: readonly ExportProgram[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTILUS];
 

@@ -27,7 +27,7 @@ import type { TextStyle } from './draw-text.js';
 import { readBars } from './read-bars.js';
 import { timeGrid } from './time-grid.js';
 import type { TimeRange } from './time-grid.js';
-import { gapText } from '../../lake/catalogue/series-table.js';
+import { gapText } from '../../lake/catalogue/gap-texts.js';
 
 type Flag = QueryFlag | 'column' | 'quiet';
 
