@@ -230,6 +230,14 @@ describe('a mirror', () => {
     expect(existsSync(join(writer.root, FILE))).toBe(false);
   });
 
+  it('keeps lines that are not published yet when it reads a series again', async () => {
+    const { mirror, root, folder } = await open();
+    write(join(root, MANIFEST), 'line 1\nours\n');
+    await mirror.reopenSeries(folder);
+    await mirror.openSeries(folder);
+    expect(readFileSync(join(root, MANIFEST), 'utf8')).toBe('line 1\nours\n');
+  });
+
   it('keeps the bytes of files in use, and begins no other use before it has forgotten them', async () => {
     const { mirror, root, folder } = await open();
     const path = join(root, FILE);
