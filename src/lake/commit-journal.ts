@@ -12,9 +12,7 @@ import { applyLine, emptyManifest } from './manifest.js';
 import type { Publication } from '../files/publish.js';
 
 /** Facts of the exchange, for the checks of paths and lines in a journal. */
-export interface JournalExchange extends Pick<ExchangeFolders, 'name' | 'markets'> {
-  readonly archive: ObjectKeys;
-}
+export type JournalExchange = Pick<ExchangeFolders, 'name' | 'markets'> & { readonly archive: ObjectKeys };
 
 /** One commit, with absolute paths. */
 export interface FileCommit {
@@ -25,16 +23,9 @@ export interface FileCommit {
   readonly lines: readonly ManifestLine[];
 }
 
-interface LakeIdentity {
-  readonly path: string;
-  /** Device and inode of `.cryptodl`. */
-  readonly device: string;
-  readonly inode: string;
-}
-
 /** The files are names in their folders. All names are checked when a journal is read, because the lake may have been copied, restored or edited. */
 interface Journal extends Omit<FileCommit, 'seriesFolder'> {
-  readonly lake: LakeIdentity;
+  readonly lake: Awaited<ReturnType<typeof lakeIdentity>>;
   /** Relative to the lake's root, with `/`. */
   readonly series: string;
 }
@@ -87,7 +78,8 @@ async function checkIdentity(paths: LakePaths, journal: Journal): Promise<void> 
     throw new JournalRefused(`it was written for another lake, ${path}`);
 }
 
-async function lakeIdentity({ root, internal }: LakePaths): Promise<LakeIdentity> {
+/** The path of the lake, and device and inode of `.cryptodl`. */
+async function lakeIdentity({ root, internal }: LakePaths) {
   const { dev, ino } = await stat(internal, { bigint: true });
   return { path: await realpath(root), device: String(dev), inode: String(ino) };
 }

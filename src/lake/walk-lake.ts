@@ -14,7 +14,7 @@ export interface SeriesFolder {
   readonly series: Series;
   readonly path: string;
   /** Undefined without one. */
-  readonly manifest?: FoundManifest;
+  readonly manifest: FoundManifest | undefined;
 }
 
 export interface ListedSeries extends SeriesFolder {
@@ -32,15 +32,14 @@ interface FoundManifest {
   readonly isLink: boolean;
 }
 
+type Found = SeriesFolder | LoosePath;
+
 /**
  * Yields folder after folder, sorted by name; nothing for a missing lake. A series has data, a manifest, or both. Rejects with a
  * usage error for a file or a folder of another lake as root, and with `disk` for a symbolic link in place of the folder of the manifests or of its folder for
  * the exchange.
  */
-export async function* walkLake(
-  root: string,
-  exchange: ExchangeFolders,
-): AsyncGenerator<SeriesFolder | LoosePath> {
+export async function* walkLake(root: string, exchange: ExchangeFolders): AsyncGenerator<Found> {
   refuseInnerFolder(root, exchange);
   const manifests = await checkedFolder(root, `${FOLDERS.manifests}/${exchange.name}`);
   await backingOf(root)?.openLake([join(root, exchange.name), manifests]);
@@ -53,11 +52,7 @@ export async function* walkLake(
 }
 
 /** Walks a folder of data together with the folder of the manifests of the same series. */
-async function* walkExchange(
-  root: string,
-  exchange: ExchangeFolders,
-  folder: string,
-): AsyncGenerator<SeriesFolder | LoosePath> {
+async function* walkExchange(root: string, exchange: ExchangeFolders, folder: string): AsyncGenerator<Found> {
   const data = listEntries(join(root, folder));
   const below = `${FOLDERS.manifests}/${folder}`;
   const manifests = listEntries(join(root, below));
@@ -84,15 +79,7 @@ async function* walkExchange(
     const path = `${folder}/${name}`;
     const series = seriesAt(exchange, path);
     if (series === undefined) yield* walkExchange(root, exchange, path);
-    else {
-      const manifest = manifestOf.get(name);
-      yield {
-        kind: 'series',
-        series,
-        path: join(root, path),
-        ...(manifest === undefined ? {} : { manifest }),
-      };
-    }
+    else yield { kind: 'series', series, path: join(root, path), manifest: manifestOf.get(name) };
   }
 }
 

@@ -1,16 +1,15 @@
 /** The files of a mirror: those that the bucket has, as stubs or with their bytes, and those that were changed here. */
 import { randomUUID } from 'node:crypto';
-import { renameSync, rmSync } from 'node:fs';
-import type { Dirent } from 'node:fs';
+import { renameSync, rmSync, closeSync, fstatSync, ftruncateSync, openSync } from 'node:fs';
+import type { Dirent, Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, posix, relative, sep } from 'node:path';
-import { makeFolder } from '../../files/disk.js';
+import { makeFolder, makeFolderSync } from '../../files/disk.js';
 import { FOLDERS } from '../layout.js';
 import { manifestPlace } from '../manifest-place.js';
 import { entryNow, isPartitionFile } from '../../files/path-checks.js';
 import { CryptodlError, errnoOf, unlessMissing } from '../../model/errors.js';
 import type { BucketObject } from '../s3/bucket-object.js';
-import { stampAt, writeStub } from './stubs.js';
 
 export interface KnownFile {
   readonly etag: string;
@@ -239,4 +238,34 @@ function keyIn(folder: string, name: string): string {
 
 async function entriesOf(path: string): Promise<Dirent[]> {
   return (await unlessMissing(readdir(path, { withFileTypes: true }), 'ENOTDIR')) ?? [];
+}
+
+function stampAt(path: string): string | undefined {
+  const entry = entryNow(path);
+  return entry?.isFile() === true ? stampIn(entry) : undefined;
+}
+
+function stampIn({ ino, size, mtimeMs }: Stats): string {
+  return `${ino}:${size}:${mtimeMs}`;
+}
+
+/** Creates a stub, and its folder if it is missing. Returns its stamp. Throws the error of the system, also if the path exists. */
+function writeStub(path: string, bytes: number): string {
+  const fd = openNew(path);
+  try {
+    ftruncateSync(fd, bytes);
+    return stampIn(fstatSync(fd));
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function openNew(path: string): number {
+  try {
+    return openSync(path, 'wx');
+  } catch (error) {
+    if (errnoOf(error) !== 'ENOENT') throw error;
+    makeFolderSync(dirname(path));
+    return openSync(path, 'wx');
+  }
 }
