@@ -1,4 +1,4 @@
-/** Reads the manifest of a series: as it is, with what its folders tell, and the files with rows that it names. */
+/** Reads the manifest of a series: as it is, with what its folders tell, and its first gap. */
 import { join } from 'node:path';
 import type { HeldObjects } from '../held-objects.js';
 import { readManifest } from '../read-manifest.js';

@@ -1,4 +1,4 @@
-/** The owner of the SDK of AWS, two optional packages: loads them on first use, and makes the client for one bucket, with its server, region and credentials. */
+/** The client of the SDK of AWS for one bucket, with its server, region and credentials. */
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FetchRequest, FetchResponse, Layer } from '../../model/fetch.js';
