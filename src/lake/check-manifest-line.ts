@@ -1,29 +1,20 @@
 /** Validation of manifest lines, field by field, for all readers of manifests. */
 import { isDeepStrictEqual } from 'node:util';
-import { FALLBACK_CODES } from '../model/errors.js';
 import { dayText, parsePeriod } from '../model/calendar.js';
-import { ABSENCE_REASONS } from '../model/absence-reasons.js';
-import { FORMATS } from '../model/task.js';
-import type { Cadence, Period, Series, Settings } from '../model/task.js';
+import type { Period, Settings } from '../model/task.js';
 import { isPartitionFile } from '../files/path-checks.js';
-import { keyPath, seriesOfFolder } from './layout.js';
+import { keyPath } from './safe-names.js';
 import { areSettings } from '../model/settings-schema.js';
-import { SUSPICIOUS_KINDS } from '../model/outcome.js';
-import type { IdFacts } from '../model/outcome.js';
 import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
-import { isLabel } from '../text/label.js';
 import { isRecord, parseJson } from '../text/json.js';
-
-/** Patterns of values, without anchors. `TEXT` and `COUNT` are groups of the expression below; the other two are not. */
-const DIGEST = '[0-9a-f]{64}';
-const INSTANT = String.raw`\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z`;
-const TEXT = String.raw`"([^"\\\u0000-\u001f\u007f-\u009f]{0,256})"`;
-const COUNT = String.raw`(0|[1-9]\d{0,14})`;
+import { readPlainLine } from './plain-line.js';
+import { createKeyCheck } from './object-keys.js';
+import type { ObjectKeys, KeyCheck } from './object-keys.js';
+import { fieldProblem, FIELDS } from './line-fields.js';
+import { CryptodlError } from '../model/errors.js';
 
 /** Thrown for a line of a later format version; the message is that version. */
 export class NewerVersion extends Error {}
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Returns a function that parses and checks a line. It throws `NewerVersion`, or a TypeError with the problem. The period of an object is a date of
@@ -68,101 +59,6 @@ function lineProblem(line: unknown, keys: KeyCheck): string | undefined {
   return keys.isOfSeries(line['key'] as string) ? undefined : OTHER_KEY;
 }
 
-type Check = (value: unknown) => boolean;
-type Checks = Readonly<Record<string, Check>>;
-
-function fieldProblem(record: Fields, needed: Checks, optional: Checks = {}): string | undefined {
-  for (const name in needed) if (needed[name]?.(record[name]) !== true) return `"${name}" is wrong`;
-  for (const name in optional)
-    if (record[name] !== undefined && optional[name]?.(record[name]) !== true) return `"${name}" is wrong`;
-  return undefined;
-}
-
-function fields(needed: Checks, optional?: Checks): Check {
-  return (value) => isRecord(value) && fieldProblem(value, needed, optional) === undefined;
-}
-
-function listOf(isRight: Check): Check {
-  return (value) => Array.isArray(value) && value.every((one) => isRight(one));
-}
-
-function oneOf(...values: readonly string[]): Check {
-  const known = new Set<unknown>(values);
-  return (value) => known.has(value);
-}
-
-const WHOLE_DIGEST = new RegExp(`^${DIGEST}$`);
-const WHOLE_INSTANT = new RegExp(`^${INSTANT}$`);
-const CADENCES: readonly Cadence[] = ['daily', 'monthly'];
-const isCadence = oneOf(...CADENCES);
-const isFormat = oneOf(...FORMATS);
-const isGap: Check = (value) => Array.isArray(value) && value.length === 2 && value.every(isInstant);
-const areGaps = listOf(isGap);
-const FILE: Checks = { bytes: isCount, sha256: isDigest };
-const TAGS: Checks = { etag: isLabelText, lastModified: isLabelText };
-const SHORTER: Checks = { ...FILE, rows: isCount };
-const SUSPICIOUS: Checks = { kind: oneOf(...SUSPICIOUS_KINDS), rows: isCount, first: isLabelText };
-
-const OF_SOME_IDS: Checks = {
-  range: fields({ first: isCount, last: isCount }),
-  missing: isCount,
-  overlapping: isCount,
-  silent: listOf(oneOf('begin', 'end')),
-};
-
-const OBJECT: Checks = {
-  key: isText,
-  cadence: isCadence,
-  period: isText,
-  sha256: isDigest,
-  fileSha256: isDigest,
-  settings: areSettings,
-  verified: oneOf('sidecar', 'etag', 'crc', 'rest', 'lake'),
-  bytes: isCount,
-  fileBytes: isCount,
-  at: isInstant,
-};
-const OF_SOME_OBJECTS: Checks = {
-  ...TAGS,
-  staleSidecar: isLabelText,
-  tool: isLabelText,
-  source: isLabelText,
-  archiveFailed: (value) => FALLBACK_CODES.has(value),
-  rows: isCount,
-  fileRows: isCount,
-  fileBefore: fields(FILE),
-  duplicates: isCount,
-  idConflicts: isCount,
-  ids: fields({ first: isCount, last: isCount }, OF_SOME_IDS),
-  newColumns: listOf(isLabelText),
-  suspicious: listOf(fields(SUSPICIOUS)),
-  first: isInstant,
-  last: isInstant,
-  gaps: areGaps,
-  replaces: fields(FILE, TAGS),
-  shorter: fields(SHORTER, TAGS),
-  insteadOf: fields({ ...SHORTER, gaps: areGaps }, TAGS),
-};
-
-const ABSENT: Checks = {
-  cadence: isCadence,
-  first: isSupportedPeriod,
-  last: isSupportedPeriod,
-  reason: oneOf(...ABSENCE_REASONS),
-};
-const OF_SOME_ABSENCES: Checks = {
-  failed: isText,
-  refused: fields({ format: isFormat }),
-  rest: fields({ asked: isCount, at: isInstant }, { isEmpty: (value) => value === true, lacksToo: isDigest }),
-};
-
-/** The needed and the optional fields of each kind of line. */
-const FIELDS: Readonly<Record<ManifestLine['kind'], readonly [Checks, Checks]>> = {
-  object: [OBJECT, OF_SOME_OBJECTS],
-  absent: [ABSENT, OF_SOME_ABSENCES],
-  dropped: [{ key: isText, format: isFormat }, { settings: areSettings }],
-};
-
 const OTHER_KEY = '"key" is not an object of this series';
 
 /** What is wrong with the period, the gaps, the key or the file of a line whose fields are right. */
@@ -197,123 +93,16 @@ function placeProblem(
   return isRight ? undefined : '"file" is not the file of this object';
 }
 
-function isText(value: unknown): value is string {
-  return typeof value === 'string';
-}
-
-function isLabelText(value: unknown): boolean {
-  return isText(value) && isLabel(value);
-}
-
-function isDigest(value: unknown): boolean {
-  return typeof value === 'string' && WHOLE_DIGEST.test(value);
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
-function isInstant(value: unknown): boolean {
-  return typeof value === 'string' && WHOLE_INSTANT.test(value);
-}
-
-/** From 2000 to 2199, because readers iterate over all days of an absence. */
-export function isSupportedPeriod(period: unknown): boolean {
-  return typeof period === 'string' && period >= '2000' && period < '2200';
-}
-
-export interface ObjectKeys {
-  /** The first folder of all keys; `--format zip` writes below it. */
-  readonly topFolder: string;
-  /** Returns a function that reads the period of a key; it returns undefined if a name is no key of this series and cadence. */
-  periodOf(series: Series, cadence: Cadence): (key: string) => Period | undefined;
-}
-
-type KeyCheck = ReturnType<typeof createKeyCheck>;
-
-/** Checks that a key belongs to an object of the series in this folder, to rows of it from REST, or to rows that the program made. */
-function createKeyCheck(seriesFolder: string, archive: ObjectKeys) {
-  const { topFolder } = archive;
-  const series = seriesOfFolder(seriesFolder);
-  // The folder is not in a lake, so there is no series to compare with.
-  if (series === undefined) return { topFolder, isOfPeriod: () => true, isOfSeries: () => true };
-  const { market, dataset, interval, symbol } = series;
-  const layers = [market, dataset, ...(interval === undefined ? [] : [interval]), symbol, ''].join('/');
-  const [rest, made] = [`rest/${layers}`, `made/${layers}`];
-  const periodOf = {
-    daily: archive.periodOf(series, 'daily'),
-    monthly: archive.periodOf(series, 'monthly'),
-  };
-  /** Whether a key belongs to the object of this period. `text`: the period as it is written. */
-  const isOfPeriod = (key: string, { cadence, from }: Period, text: string): boolean => {
-    const period = periodOf[cadence](key);
-    if (period !== undefined) return period.from === from;
-    return key === rest + text || key === made + text;
-  };
-  const isOfSeries = (key: string): boolean =>
-    CADENCES.some((cadence) => {
-      const start = [rest, made].find((prefix) => key.startsWith(prefix)) ?? key;
-      return (parsePeriod(cadence, key.slice(start.length)) ?? periodOf[cadence](key)) !== undefined;
+export function lineError(where: string, cause: unknown): CryptodlError {
+  if (cause instanceof NewerVersion) {
+    const text = `${where} has version ${cause.message}; this cryptodl reads version 1`;
+    return new CryptodlError('manifest-damaged', text, {
+      cause,
+      hint: 'use the newer cryptodl that wrote it, or choose another --out',
     });
-  return { topFolder, isOfPeriod, isOfSeries };
-}
-
-// Lines of the most frequent form are read with one expression, which takes half the time of `JSON.parse` and the checks of the fields: a check of a
-// lake reads hundreds of thousands of them.
-
-/** The fields in the order in which a commit writes them. */
-const PLAIN = new RegExp(
-  String.raw`^\{"v":1,"kind":"object","key":${TEXT},"cadence":"(daily|monthly)","period":${TEXT},"etag":${TEXT},` +
-    String.raw`"lastModified":${TEXT},"bytes":${COUNT},"sha256":"(${DIGEST})","verified":"(sidecar|etag|crc)","settings":(\{[^{}]*\}),` +
-    String.raw`"at":"(${INSTANT})","tool":${TEXT},"rows":${COUNT},"first":"(${INSTANT})","last":"(${INSTANT})","duplicates":${COUNT},` +
-    String.raw`(?:"ids":\{"first":${COUNT},"last":${COUNT}(?:,"range":\{"first":${COUNT},"last":${COUNT}\})?\},)?"file":${TEXT},"fileBytes":${COUNT},"fileSha256":"(${DIGEST})",` +
-    String.raw`"fileRows":${COUNT}(?:,"fileBefore":\{"bytes":${COUNT},"sha256":"(${DIGEST})"\})?\}$`,
-);
-
-/** The groups of the expression that each line has. */
-type Group = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 20 | 21 | 22 | 23;
-type Found = Readonly<Record<Group, string> & Partial<Record<16 | 17 | 18 | 19 | 24 | 25, string>>>;
-
-/**
- * Undefined for a line of any other form. `settingsOf`: the settings of a text, undefined if they are wrong. Whether the period is a date, and
- * whether the key and the file are those of the series, is not checked.
- */
-export function readPlainLine(
-  text: string,
-  settingsOf: (text: string) => Settings | undefined,
-): ObjectLine | undefined {
-  const found = PLAIN.exec(text) as Found | null;
-  const settings = found === null ? undefined : settingsOf(found[9]);
-  if (found === null || settings === undefined) return undefined;
-  return {
-    v: 1,
-    kind: 'object',
-    key: found[1],
-    cadence: found[2] as Cadence,
-    period: found[3],
-    etag: found[4],
-    lastModified: found[5],
-    bytes: Number(found[6]),
-    sha256: found[7],
-    verified: found[8] as ObjectLine['verified'],
-    settings,
-    at: found[10],
-    tool: found[11],
-    rows: Number(found[12]),
-    first: found[13],
-    last: found[14],
-    duplicates: Number(found[15]),
-    ...(found[16] === undefined ? {} : { ids: idsOf(found) }),
-    file: found[20],
-    fileBytes: Number(found[21]),
-    fileSha256: found[22],
-    fileRows: Number(found[23]),
-    ...(found[25] === undefined ? {} : { fileBefore: { bytes: Number(found[24]), sha256: found[25] } }),
-  };
-}
-
-function idsOf(found: Found): IdFacts {
-  const ids = { first: Number(found[16]), last: Number(found[17]) };
-  if (found[18] === undefined) return ids;
-  return { ...ids, range: { first: Number(found[18]), last: Number(found[19]) } };
+  }
+  return new CryptodlError('manifest-damaged', `${where} is damaged`, {
+    cause,
+    hint: 'restore the file; or move the line to the quarantine with cryptodl verify --fix, and fetch its object again with cryptodl repair',
+  });
 }

@@ -1,180 +1,18 @@
-/**
- * Commits of staged files, in an order in which every row that was committed stays readable: new files, manifest lines, files that replace others
- * of the same name (`undone-commits.ts`), removals. A commit that also removes files writes a journal first, so that the next run completes
- * it after a crash. Applying a journal twice has the same effect as applying it once.
- */
-import { randomUUID } from 'node:crypto';
-import { lstat, mkdir, readdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
+/** The journal of a commit: all its names are checked when it is read, because the lake may have been copied, restored or edited. */
+import { lstat, realpath, stat } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
-import { CryptodlError, unlessMissing } from '../model/errors.js';
-import { completeLinesOf } from './complete-lines.js';
+import { CryptodlError } from '../model/errors.js';
 import { createLineReader } from './check-manifest-line.js';
-import type { ObjectKeys } from './check-manifest-line.js';
+import type { ObjectKeys } from './object-keys.js';
 import { isPartitionFile, isPlainName, readRegularFile } from '../files/path-checks.js';
 import type { LakePaths, ExchangeFolders } from './layout.js';
 import { seriesAt } from './layout.js';
-import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
-import { openManifest } from './manifest-place.js';
-import { appendManifest, applyLine, emptyManifest } from './manifest.js';
-import type { Manifests } from './manifests.js';
-import { filesBefore } from './undone-commits.js';
-import {
-  fileFacts,
-  fileSize,
-  publish,
-  removeFile,
-  removeStaged,
-  renameAll,
-  syncAll,
-  syncDirectory,
-} from '../files/publish.js';
+import type { ManifestLine } from '../model/manifest-line.js';
+import { applyLine, emptyManifest } from './manifest.js';
 import type { Publication } from '../files/publish.js';
 
-interface CommitContext {
-  readonly paths: LakePaths;
-  readonly manifests: Pick<Manifests, 'append'>;
-}
-
-/**
- * Syncs the staged files, gives them their names, appends the lines and removes the superseded files. No staged file is left, unless a
- * journal needs it for the next run. Rejects with the error of the disk.
- */
-export async function commitFiles(context: CommitContext, commit: FileCommit): Promise<void> {
-  if (commit.dead.length > 0) return commitWithJournal(context, commit);
-  try {
-    await syncAll(commit.publications);
-    await apply(commit, context.manifests);
-  } finally {
-    await removeStaged(commit.publications);
-  }
-}
-
-/**
- * Writes the journal, applies it and removes it. If writing fails, the staged files are removed. If applying fails, the journal
- * and the staged files stay for the next run.
- */
-async function commitWithJournal({ paths, manifests }: CommitContext, commit: FileCommit): Promise<void> {
-  const journal = join(paths.internal, `commit-${randomUUID()}.json`);
-  try {
-    await syncAll(commit.publications);
-    await syncDirectory(paths.staging);
-    await writeFile(`${journal}.partial`, JSON.stringify(await buildJournal(paths, commit)));
-    await publish(`${journal}.partial`, journal);
-  } catch (error) {
-    // The journal is removed first, because the next run applies any journal and needs its staged files.
-    for (const path of [journal, `${journal}.partial`]) await removeFile(path);
-    await removeStaged(commit.publications);
-    throw error;
-  }
-  await apply(commit, manifests);
-  await removeFile(journal);
-}
-
 /** Facts of the exchange, for the checks of paths and lines in a journal. */
-interface JournalExchange extends Pick<ExchangeFolders, 'name' | 'markets'> {
-  readonly archive: ObjectKeys;
-}
-
-interface RefusedCommit {
-  /** Its name in `.cryptodl`. */
-  readonly name: string;
-  readonly why: string;
-  /** The folder to which it was moved, with all staged files. */
-  readonly kept: string;
-}
-
-const JOURNAL = /^commit-[\w-]+\.json(\.partial)?$/;
-
-/**
- * Completes the commits of a killed run in this lake. Rejected journals are not applied: they are moved to one new folder
- * together with all staged files, and returned.
- */
-export async function finishCommits(paths: LakePaths, exchange: JournalExchange): Promise<RefusedCommit[]> {
-  const refused = new Map<string, string>();
-  for (const entry of await readdir(paths.internal, { withFileTypes: true })) {
-    const { name } = entry;
-    if (entry.isDirectory() || !JOURNAL.test(name)) continue;
-    const journal = join(paths.internal, name);
-    try {
-      if (name.endsWith('.json')) {
-        const commit = await readJournal(paths, exchange, journal);
-        await checkNewFiles(commit);
-        const lines = await missingLines(commit);
-        await apply({ ...commit, lines }, { append: appendManifest });
-      }
-      await removeFile(journal);
-    } catch (error) {
-      if (!(error instanceof JournalRefused)) throw error;
-      refused.set(name, error.message);
-    }
-  }
-  return refused.size === 0 ? [] : moveJournals(paths, refused);
-}
-
-/** The superseded files may go only if each new file is sound, staged or in its place. */
-async function checkNewFiles({ publications, lines }: FileCommit): Promise<void> {
-  const objects = new Map(lines.flatMap((line) => (line.kind === 'object' ? [[line.file, line]] : [])));
-  for (const { staged, target } of publications) {
-    const name = basename(target);
-    const line = objects.get(name);
-    if (line === undefined || !((await isFileOf(line, staged)) || (await isFileOf(line, target))))
-      throw new JournalRefused(`its new file ${name} is missing or damaged`);
-  }
-}
-
-async function isFileOf({ fileBytes, fileSha256 }: ObjectLine, path: string): Promise<boolean> {
-  return (await fileSize(path)) === fileBytes && (await fileFacts(path)).sha256 === fileSha256;
-}
-
-/** A run that was killed during or after its append has left some or all of the lines. */
-async function missingLines({ seriesFolder, lines }: FileCommit): Promise<ManifestLine[]> {
-  const missing = new Map(lines.map((line) => [JSON.stringify(line), line]));
-  const opened = await openManifest(seriesFolder);
-  if (opened !== undefined)
-    for await (const texts of completeLinesOf(opened.file, opened.path))
-      for (const text of texts) missing.delete(text);
-  return [...missing.values()];
-}
-
-async function moveJournals(
-  { internal, staging }: LakePaths,
-  refused: ReadonlyMap<string, string>,
-): Promise<RefusedCommit[]> {
-  const kept = join(internal, `set-aside-${randomUUID()}`);
-  await mkdir(kept);
-  // The staged files are moved first: a journal that is still in place is found again after a crash.
-  await unlessMissing(rename(staging, join(kept, 'tmp')));
-  for (const name of refused.keys()) await rename(join(internal, name), join(kept, name));
-  return [...refused].map(([name, why]) => ({ name, why, kept }));
-}
-
-/**
- * No line names a file that was never there, and no file is replaced before its lines tell it. The superseded files are removed last: until then,
- * readers of the manifest need them.
- */
-async function apply(
-  { seriesFolder, publications, dead, lines }: FileCommit,
-  manifests: Pick<Manifests, 'append'>,
-): Promise<void> {
-  const before = filesBefore(lines);
-  const first: Publication[] = [];
-  const afterLines: Publication[] = [];
-  for (const each of publications) {
-    const size = await fileSize(each.target);
-    // A killed run has given the file its name.
-    if (size !== undefined && (await fileSize(each.staged)) === undefined) continue;
-    // A missing or damaged file hides no rows when it is replaced.
-    const isReplaced = size !== undefined && size === before.get(basename(each.target));
-    (isReplaced ? afterLines : first).push(each);
-  }
-  await renameAll(first);
-  await manifests.append(seriesFolder, lines, async () => {
-    await renameAll(afterLines);
-    const published = new Set(publications.map(({ target }) => target));
-    for (const file of dead) if (!published.has(file)) await removeFile(file);
-    if (dead.length > 0) await syncDirectory(seriesFolder);
-  });
-}
+export type JournalExchange = Pick<ExchangeFolders, 'name' | 'markets'> & { readonly archive: ObjectKeys };
 
 /** One commit, with absolute paths. */
 export interface FileCommit {
@@ -185,21 +23,14 @@ export interface FileCommit {
   readonly lines: readonly ManifestLine[];
 }
 
-interface LakeIdentity {
-  readonly path: string;
-  /** Device and inode of `.cryptodl`. */
-  readonly device: string;
-  readonly inode: string;
-}
-
 /** The files are names in their folders. All names are checked when a journal is read, because the lake may have been copied, restored or edited. */
 interface Journal extends Omit<FileCommit, 'seriesFolder'> {
-  readonly lake: LakeIdentity;
+  readonly lake: Awaited<ReturnType<typeof lakeIdentity>>;
   /** Relative to the lake's root, with `/`. */
   readonly series: string;
 }
 
-async function buildJournal(
+export async function buildJournal(
   paths: LakePaths,
   { seriesFolder, publications, dead, lines }: FileCommit,
 ): Promise<Journal> {
@@ -215,13 +46,17 @@ async function buildJournal(
   };
 }
 
-class JournalRefused extends Error {}
+export class JournalRefused extends Error {}
 
 /**
  * Rejects with `JournalRefused` for a journal that is damaged, belongs to another lake, or names other files than the partitions
  * of one series. Rejects with the error of the disk for a journal that cannot be read.
  */
-async function readJournal(paths: LakePaths, exchange: JournalExchange, path: string): Promise<FileCommit> {
+export async function readJournal(
+  paths: LakePaths,
+  exchange: JournalExchange,
+  path: string,
+): Promise<FileCommit> {
   if (!(await lstat(path)).isFile()) throw new JournalRefused('it is not a regular file');
   try {
     const journal = JSON.parse((await readRegularFile(path)) ?? '') as Journal;
@@ -243,7 +78,8 @@ async function checkIdentity(paths: LakePaths, journal: Journal): Promise<void> 
     throw new JournalRefused(`it was written for another lake, ${path}`);
 }
 
-async function lakeIdentity({ root, internal }: LakePaths): Promise<LakeIdentity> {
+/** The path of the lake, and device and inode of `.cryptodl`. */
+async function lakeIdentity({ root, internal }: LakePaths) {
   const { dev, ino } = await stat(internal, { bigint: true });
   return { path: await realpath(root), device: String(dev), inode: String(ino) };
 }

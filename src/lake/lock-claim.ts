@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { processState } from '../files/running-process.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { readHolderFile, type LockHolder, LEASE_MS } from './lock-lease.js';
+import { LEASE_MS } from './lock-holder.js';
+import { readHolderFile, type LockHolder } from './lock-holder.js';
 
 /** Every claim has a unique name, so that removing the claim of a dead process never removes a live one. */
 const CLAIM = /^lock-[0-9a-f-]{36}\.(claim|tmp)$/;
@@ -104,11 +105,9 @@ async function claimState(path: string, me: LockHolder, nowMs: number): Promise<
 }
 
 /** False if the claim cannot be removed; it can then still become the lock. */
-async function isRemoved(path: string): Promise<boolean> {
-  try {
-    await rm(path, { force: true });
-    return true;
-  } catch {
-    return false;
-  }
+function isRemoved(path: string): Promise<boolean> {
+  return rm(path, { force: true }).then(
+    () => true,
+    () => false,
+  );
 }

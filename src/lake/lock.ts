@@ -1,22 +1,15 @@
 /** The lock of a lake: one process at a time may write to it. */
-import { rename, rm, stat } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createHash } from 'node:crypto';
-import { connect, createServer } from 'node:net';
 import { makeFolder } from '../files/disk.js';
-import { processState } from '../files/running-process.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, unlessMissing } from '../model/errors.js';
 import { withClaim } from './lock-claim.js';
-import type { HolderFile, LockHolder } from './lock-lease.js';
-import {
-  describeThisProcess,
-  readHolderFile,
-  fileSystemNow,
-  isExpired,
-  Lease,
-  LEASE_MS,
-} from './lock-lease.js';
+import type { LockHolder } from './lock-holder.js';
+import { Lease } from './lock-lease.js';
+import { fileSystemNow, describeThisProcess, readHolderFile } from './lock-holder.js';
+import { releaseSocket, bindSocket, isSocketTaken } from './lock-socket.js';
+import { expiredHolder, socketHeldError } from './lock-refusals.js';
 
 export interface Lock {
   /** The previous holder, on another host or in another container, whose lease had expired; undefined if the lock was free. */
@@ -56,8 +49,7 @@ export async function acquireLock(directory: string, { command, clock, onLost }:
         throw new CryptodlError('locked', `the lock file ${path} cannot be read`, {
           hint: `if no other run writes to this lake, remove ${path}`,
         });
-      const now = (): Promise<number> => Promise.resolve(nowMs);
-      const expired = file === undefined ? undefined : await expiredHolder(file, me, now);
+      const expired = await expiredHolder(file, me, () => nowMs);
       await rename(claim, path);
       return expired;
     });
@@ -91,121 +83,5 @@ export async function refuseIfLocked(directory: string): Promise<void> {
   const isTaken = await unlessMissing(isSocketTaken(directory));
   if (isTaken === true) throw await socketHeldError(directory, path);
   const file = await readHolderFile(path);
-  if (file === undefined) return;
   await expiredHolder(file, describeThisProcess('', 0), () => fileSystemNow(directory));
-}
-
-/**
- * Rejects with `locked` if the holder of a lock file may be alive. Resolves with a holder on another host or in another container
- * whose lease has expired, and with undefined for a holder that has ended or is not known.
- */
-async function expiredHolder(
-  file: HolderFile,
-  me: LockHolder,
-  nowMs: () => Promise<number | undefined>,
-): Promise<LockHolder | undefined> {
-  const { holder } = file;
-  if (holder === undefined) return undefined;
-  const state = processState(holder, me);
-  if (state === 'here') throw heldHereError(holder);
-  if (state === 'gone') return undefined;
-  if (isExpired(file, await nowMs())) return holder;
-  throw new CryptodlError(
-    'locked',
-    `a run on another host or in another container holds the lock of this lake: ${holderText(holder)}`,
-    {
-      hint: `wait for it to end (--wait-lock); if it was killed, its lock expires ${LEASE_MS / 1000} s after its last heartbeat`,
-    },
-  );
-}
-
-/** A holder binds its socket before it writes the file, so the file may not name it yet. */
-async function socketHeldError(directory: string, path: string): Promise<CryptodlError> {
-  const holder = (await readHolderFile(path))?.holder;
-  if (holder !== undefined && processState(holder, describeThisProcess('', 0)) !== 'gone')
-    return heldHereError(holder);
-  // ss(8) shows the first characters of the name.
-  const prefix = (await nameOf(directory)).slice(0, 24);
-  return new CryptodlError(
-    'locked',
-    `a process on this machine holds the lock socket of this lake, and ${path} does not name it`,
-    { hint: `find that process, as root: ss --unix --listening --processes | grep ${prefix}` },
-  );
-}
-
-async function releaseSocket(socket: SocketLock): Promise<void> {
-  if (typeof socket === 'object') await socket.release();
-}
-
-function heldHereError(holder: LockHolder): CryptodlError {
-  return new CryptodlError('locked', `another run is writing to this lake: ${holderText(holder)}`, {
-    hint: 'wait for it to end, or stop it, or write to another --out',
-  });
-}
-
-/** `pid 12 on host since 2024-01-15T12:00:00.000Z (cryptodl vision)` */
-export function holderText(holder: LockHolder): string {
-  return `pid ${holder.pid} on ${holder.host} since ${holder.startedAt} (${holder.command})`;
-}
-
-// The lock of the kernel: an abstract unix socket for each lake (Linux only).
-
-/** `taken`: the socket is bound already. `unknown`: it cannot be bound, for example on macOS. Else the lock of this process. */
-export type SocketLock = 'taken' | 'unknown' | { release(): Promise<void> };
-
-/** The length of sun_path without the first byte. All names are this long, because only some versions of Node pad with zeros. */
-const NAME_BYTES = 107;
-
-/**
- * Binds the abstract unix socket of the directory (unix(7)). The kernel frees it when the process ends in any way. The lock is
- * valid in one network namespace. It does not keep the process running.
- */
-export async function bindSocket(directory: string): Promise<SocketLock> {
-  if (process.platform !== 'linux') return 'unknown';
-  return listenOn(await socketName(directory));
-}
-
-/** Whether a process has bound the socket; false on platforms without abstract sockets. Does not bind it. */
-async function isSocketTaken(directory: string): Promise<boolean> {
-  if (process.platform !== 'linux') return false;
-  const path = await socketName(directory);
-  return new Promise((resolve) => {
-    const socket = connect({ path });
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => {
-      resolve(false);
-    });
-  });
-}
-
-async function socketName(directory: string): Promise<string> {
-  return `\0${(await nameOf(directory)).padEnd(NAME_BYTES, '-')}`;
-}
-
-/** From device and inode, so that a symbolic link or another spelling of the path gives the same name. */
-async function nameOf(directory: string): Promise<string> {
-  const { dev, ino } = await stat(directory, { bigint: true });
-  return `cryptodl-${createHash('sha256').update(`${dev}:${ino}`).digest('hex')}`;
-}
-
-function listenOn(path: string): Promise<SocketLock> {
-  return new Promise((resolve) => {
-    const server = createServer((socket) => socket.destroy());
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      resolve(error.code === 'EADDRINUSE' ? 'taken' : 'unknown');
-    });
-    server.listen({ path, exclusive: true }, () => {
-      server.removeAllListeners('error').on('error', () => undefined);
-      server.unref();
-      resolve({
-        release: () =>
-          new Promise((closed) => {
-            server.close(() => closed());
-          }),
-      });
-    });
-  });
 }

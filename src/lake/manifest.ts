@@ -2,27 +2,12 @@
  * The manifest of a series: an append-only JSON Lines file, whose place `manifest-place.ts` knows. A line describes one source object
  * and the partition file that contains its rows; other lines record absent periods and dropped objects. Later lines supersede earlier ones.
  */
-import { constants } from 'node:fs';
-import { copyFile, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import { monthOf } from '../model/calendar.js';
-import { CryptodlError, withPath } from '../model/errors.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Period } from '../model/task.js';
 import { Absences } from './absences.js';
-import { backingOf, changeManifest } from '../files/backing.js';
-import { createLineReader, NewerVersion } from './check-manifest-line.js';
-import type { ObjectKeys } from './check-manifest-line.js';
-import { claimManifest, openManifest, hasManifest } from './manifest-place.js';
-import { openRegularFile } from '../files/path-checks.js';
-import { publish, syncDirectory } from '../files/publish.js';
 import { HeldObjects } from './held-objects.js';
-import type { ManifestLine, DroppedLine } from '../model/manifest-line.js';
-import { FileCommits, isOneOf, mayHaveUndone } from './undone-commits.js';
-import { completeLinesLength, completeLinesOf } from './complete-lines.js';
-
-/** Most readings of a manifest. It is read again until its undone commits stay the same, because another process may commit in between. */
-const MOST_READINGS = 5;
+import type { ManifestLine } from '../model/manifest-line.js';
 
 export interface Manifest extends Readonly<Record<Format, HeldObjects>> {
   readonly absences: Absences;
@@ -35,110 +20,6 @@ export function emptyManifest(): Manifest {
     zip: new HeldObjects(),
     absences: new Absences(),
   };
-}
-
-/**
- * Reads a manifest; a missing file gives an empty one. An incomplete last line is ignored. Rejects with `manifest-damaged`,
- * naming file and line, for any other damaged line and for a line of a newer version.
- */
-export async function readManifest(seriesFolder: string, archive: ObjectKeys): Promise<Manifest> {
-  const { manifest } = await foldManifest(seriesFolder, archive, () => ({
-    manifest: emptyManifest(),
-    onLine: ({ content }) => {
-      if (content instanceof CryptodlError) throw content;
-    },
-  }));
-  return manifest;
-}
-
-export interface ReadLine {
-  /** Counts from 1. */
-  readonly number: number;
-  readonly text: string;
-  /** The parsed line, or its error if it is damaged or of a newer version. */
-  readonly content: ManifestLine | CryptodlError;
-}
-
-export interface ManifestFold {
-  readonly manifest: Manifest;
-  /** Gets each complete line, also a damaged one, except for those of `onUndone`. */
-  onLine(line: ReadLine): void;
-  /** Gets the lines of commits that did not happen. */
-  onUndone?(text: string): void;
-  /** Gets an incomplete last line. */
-  onTail?(text: string): void;
-}
-
-/**
- * Adds all complete lines to the manifest of a fold, except for those of commits that did not happen. After a damaged line, the following
- * lines still come. A missing file has no lines. `begin` is called again if the manifest must be read again.
- */
-export async function foldManifest<Fold extends ManifestFold>(
-  seriesFolder: string,
-  archive: ObjectKeys,
-  begin: () => Fold,
-): Promise<Fold> {
-  let undone: ReadonlySet<string> = new Set();
-  for (let attempt = 1; ; attempt += 1) {
-    const fold = begin();
-    await readInto(fold, seriesFolder, archive, undone);
-    if (attempt === MOST_READINGS || !(await mayHaveUndone(seriesFolder, fold.manifest))) return fold;
-    const found = await undoneIn(seriesFolder, archive);
-    if (undone.size === found.size && [...found].every((commit) => undone.has(commit))) return fold;
-    undone = found;
-  }
-}
-
-async function undoneIn(seriesFolder: string, archive: ObjectKeys): Promise<ReadonlySet<string>> {
-  const commits = new FileCommits();
-  const onLine = ({ content }: ReadLine): void => {
-    if (!(content instanceof CryptodlError)) commits.add(content);
-  };
-  await readInto({ manifest: emptyManifest(), onLine }, seriesFolder, archive);
-  return commits.undone(seriesFolder);
-}
-
-async function readInto(
-  fold: ManifestFold,
-  seriesFolder: string,
-  archive: ObjectKeys,
-  undone: ReadonlySet<string> = new Set(),
-): Promise<void> {
-  const opened = await openManifest(seriesFolder);
-  if (opened === undefined) return;
-  const { file, path } = opened;
-  const readLine = createLineReader(seriesFolder, archive);
-  let number = 0;
-  for await (const texts of completeLinesOf(file, path, (text) => fold.onTail?.(text)))
-    for (const text of texts) {
-      number += 1;
-      let line: ReadLine['content'];
-      let isUndone = false;
-      try {
-        line = readLine(text);
-        isUndone = isOneOf(undone, line);
-        if (!isUndone) applyLine(fold.manifest, line);
-        else if (line.kind === 'object') fold.manifest[line.settings.format].undone.add(line.file);
-      } catch (error) {
-        line = lineError(`${path} line ${number}`, error);
-      }
-      if (isUndone) fold.onUndone?.(text);
-      else fold.onLine({ number, text, content: line });
-    }
-}
-
-function lineError(where: string, cause: unknown): CryptodlError {
-  if (cause instanceof NewerVersion) {
-    const text = `${where} has version ${cause.message}; this cryptodl reads version 1`;
-    return new CryptodlError('manifest-damaged', text, {
-      cause,
-      hint: 'use the newer cryptodl that wrote it, or choose another --out',
-    });
-  }
-  return new CryptodlError('manifest-damaged', `${where} is damaged`, {
-    cause,
-    hint: 'restore the file; or move the line to the quarantine with cryptodl verify --fix, and fetch its object again with cryptodl repair',
-  });
 }
 
 /** Whether an object of any format has the period. */
@@ -158,103 +39,4 @@ export function applyLine(manifest: Manifest, line: ManifestLine): void {
     held.add(line);
     manifest.absences.addObject(line, held.size > size);
   }
-}
-
-/**
- * Appends all lines in one write and syncs. First removes an incomplete last line that an earlier crash has left. `afterAppend`:
- * gives files that replace others their names, and removes superseded files.
- */
-export async function appendManifest(
-  seriesFolder: string,
-  lines: readonly ManifestLine[],
-  afterAppend?: () => Promise<void>,
-): Promise<void> {
-  await changeManifest(seriesFolder, async () => {
-    if (lines.length > 0) await appendLines(seriesFolder, lines);
-    await afterAppend?.();
-  });
-}
-
-async function appendLines(seriesFolder: string, lines: readonly ManifestLine[]): Promise<void> {
-  const { path, hasHardLinks } = await claimManifest(seriesFolder);
-  if (hasHardLinks) await breakHardLink(path);
-  const { O_APPEND, O_CREAT, O_RDWR } = constants;
-  const file = await openRegularFile(path, O_APPEND | O_CREAT | O_RDWR);
-  backingOf(path)?.wrote(path);
-  try {
-    const { size } = await file.stat();
-    const whole = await completeLinesLength(file, size);
-    if (whole < size) await file.truncate(whole);
-    await file.appendFile(lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-    await file.datasync();
-    // The folder entry of a new file must be synced too.
-    if (size === 0) await syncDirectory(dirname(path));
-  } catch (error) {
-    throw withPath(error, path);
-  } finally {
-    await file.close();
-  }
-}
-
-/** Replaces a manifest that has hard links by a copy, so that a snapshot made with `cp -al` does not change. */
-async function breakHardLink(path: string): Promise<void> {
-  const staged = `${path}.partial`;
-  await rm(staged, { force: true });
-  await copyFile(path, staged, constants.COPYFILE_EXCL);
-  await publish(staged, path);
-}
-
-interface DamagedLine {
-  /** Counts from 1. */
-  readonly number: number;
-  readonly text: string;
-  readonly why: string;
-}
-
-/** The content of the valid lines of a manifest, and what its lines tell beyond it. */
-export class InspectedManifest implements ManifestFold {
-  exists = true;
-  readonly manifest = emptyManifest();
-  /** The text of the valid lines and of the lines of a later version, in file order. */
-  readonly sound: string[] = [];
-  readonly damaged: DamagedLine[] = [];
-  /** Numbers of lines that a later version of cryptodl wrote. */
-  readonly newer: number[] = [];
-  /** The errors of damaged and newer lines. */
-  readonly refused: CryptodlError[] = [];
-  readonly dropped: DroppedLine[] = [];
-  /** Number of replaced objects per format. */
-  readonly revisions: Partial<Record<Format, number>> = {};
-  #last = 0;
-
-  onLine({ number, text, content }: ReadLine): void {
-    this.#last = number;
-    if (content instanceof CryptodlError) {
-      this.refused.push(content);
-      const why = content.cause;
-      if (why instanceof NewerVersion) this.newer.push(number);
-      else if (why instanceof Error) this.damaged.push({ number, text, why: why.message });
-      if (!(why instanceof NewerVersion)) return;
-    } else if (content.kind === 'dropped') this.dropped.push(content);
-    else if (content.kind === 'object' && 'replaces' in content) {
-      const { format } = content.settings;
-      this.revisions[format] = (this.revisions[format] ?? 0) + 1;
-    }
-    this.sound.push(text);
-  }
-
-  /** Another writer may be about to give the file of this line its name. */
-  onUndone(text: string): void {
-    this.sound.push(text);
-  }
-
-  onTail(text: string): void {
-    this.damaged.push({ number: this.#last + 1, text, why: 'it is incomplete' });
-  }
-}
-
-export async function inspectManifest(seriesFolder: string, archive: ObjectKeys): Promise<InspectedManifest> {
-  const inspected = await foldManifest(seriesFolder, archive, () => new InspectedManifest());
-  inspected.exists = await hasManifest(seriesFolder);
-  return inspected;
 }

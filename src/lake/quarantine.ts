@@ -5,7 +5,8 @@ import type { Body } from '../model/fetch.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import { bringIn, changeManifest } from '../files/backing.js';
 import type { LakePaths } from './layout.js';
-import { FOLDERS, keyPath } from './layout.js';
+import { FOLDERS } from './layout.js';
+import { keyPath } from './safe-names.js';
 import { claimManifest, manifestPlace } from './manifest-place.js';
 import { fileSize, moveFile, publishText, removeFile, syncDirectory } from '../files/publish.js';
 

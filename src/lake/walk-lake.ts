@@ -1,20 +1,20 @@
 /** Lists the series of a lake with their manifests, the other files in the folders of the exchange, and symbolic links. */
-import { readdirSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
-import { errnoOf } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import { backingOf } from '../files/backing.js';
-import type { LakePaths, ExchangeFolders } from './layout.js';
+import type { ExchangeFolders } from './layout.js';
 import { FOLDERS, refuseFile, refuseInnerFolder, seriesAt } from './layout.js';
 import { MANIFEST_ENDING } from './manifest-place.js';
 import { checkedFolder, isPartitionFile } from '../files/path-checks.js';
+import type { LoosePath } from './list-entries.js';
+import { looseIn, looseBelow, listEntries } from './list-entries.js';
 
 export interface SeriesFolder {
   readonly kind: 'series';
   readonly series: Series;
   readonly path: string;
   /** Undefined without one. */
-  readonly manifest?: FoundManifest;
+  readonly manifest: FoundManifest | undefined;
 }
 
 export interface ListedSeries extends SeriesFolder {
@@ -30,12 +30,6 @@ interface FoundManifest {
   /** Relative to the root of the lake. */
   readonly path: string;
   readonly isLink: boolean;
-}
-
-/** A file outside the series folders, or a symbolic link, which is not followed. `path` is relative to the root of the walk. */
-export interface LoosePath {
-  readonly kind: 'file' | 'link';
-  readonly path: string;
 }
 
 type Found = SeriesFolder | LoosePath;
@@ -85,21 +79,8 @@ async function* walkExchange(root: string, exchange: ExchangeFolders, folder: st
     const path = `${folder}/${name}`;
     const series = seriesAt(exchange, path);
     if (series === undefined) yield* walkExchange(root, exchange, path);
-    else {
-      const manifest = manifestOf.get(name);
-      yield {
-        kind: 'series',
-        series,
-        path: join(root, path),
-        ...(manifest === undefined ? {} : { manifest }),
-      };
-    }
+    else yield { kind: 'series', series, path: join(root, path), manifest: manifestOf.get(name) };
   }
-}
-
-function* looseIn(folder: string, { files, links }: Omit<Entries, 'folders'>): Generator<LoosePath> {
-  for (const name of files) yield { kind: 'file', path: `${folder}/${name}` };
-  for (const name of links) yield { kind: 'link', path: `${folder}/${name}` };
 }
 
 /** The entries of a series as they are now. */
@@ -120,44 +101,4 @@ export async function seriesInFolder(root: string, found: SeriesFolder): Promise
     nestedFiles,
     links: [...links, ...nestedLinks],
   };
-}
-
-/** All files and links below a folder that contains no series. */
-function* looseBelow(root: string, folder: string): Generator<LoosePath> {
-  const entries = listEntries(join(root, folder));
-  yield* looseIn(folder, entries);
-  for (const name of entries.folders) yield* looseBelow(root, `${folder}/${name}`);
-}
-
-/** Files in `.cryptodl` that exist only during a run: staged files, journals, claims. */
-export function listLeftovers(paths: LakePaths): string[] {
-  const found: string[] = [];
-  for (const { path } of looseBelow(paths.internal, 'tmp')) found.push(`.cryptodl/${path}`);
-  const { files, links } = listEntries(paths.internal);
-  for (const name of [...files, ...links].sort())
-    if (/^(commit-[\w-]+\.json(\.partial)?|lock-.*\.(claim|tmp))$/.test(name))
-      found.push(`.cryptodl/${name}`);
-  return found;
-}
-
-interface Entries {
-  readonly files: string[];
-  readonly folders: string[];
-  readonly links: string[];
-}
-
-/** The entries of a folder, sorted; empty for a missing folder. */
-export function listEntries(path: string): Entries {
-  const found: Entries = { files: [], folders: [], links: [] };
-  try {
-    // The call blocks, because it takes microseconds, and a round trip to the thread pool takes many times as long.
-    const all = readdirSync(path, { withFileTypes: true });
-    for (const entry of all.sort((a, b) => (a.name < b.name ? -1 : 1))) {
-      const kind = entry.isSymbolicLink() ? 'links' : entry.isDirectory() ? 'folders' : 'files';
-      found[kind].push(entry.name);
-    }
-  } catch (error) {
-    if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) throw error;
-  }
-  return found;
 }

@@ -1,5 +1,6 @@
 /** Chooses the objects of a series for the selected days, by the rules of `--cadence`. */
-import { isDue, isEnd, waitOfAge } from '../lake/absences.js';
+import { isEnd } from '../lake/absences.js';
+import { isDue, waitOfAge } from '../lake/absence-waits.js';
 import type { Absence, Absences } from '../lake/absences.js';
 import { isFromRest } from '../model/manifest-line.js';
 import type { ObjectLine } from '../model/manifest-line.js';

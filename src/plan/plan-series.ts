@@ -1,12 +1,12 @@
 /** Plans one series: listing and manifest become partition plans. */
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { isFromRest } from '../model/manifest-line.js';
-import { haltsOf } from '../lake/catalogue/catalogue.js';
+import { haltsOf } from '../lake/catalogue/judge-series.js';
 import { DAY_SECONDS } from '../lake/catalogue/gap.js';
 import { intersect, rangesOf, spansOf, subtract } from '../lake/catalogue/spans.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
-import { heldCuts } from '../lake/catalogue/day-states.js';
-import { isRestDue } from '../lake/absences.js';
+import { heldCuts } from '../lake/catalogue/held-cuts.js';
+import { isRestDue } from '../lake/absence-waits.js';
 import type { Absences } from '../lake/absences.js';
 import { HeldObjects } from '../lake/held-objects.js';
 import type { Manifest } from '../lake/manifest.js';

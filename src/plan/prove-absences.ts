@@ -1,7 +1,8 @@
 /** Replaces the reasons of absence that the listing of a series leaves open by those that the other datasets of its symbol prove. */
-import { barOpenings } from '../lake/catalogue/held-gaps.js';
+import { barOpenings } from '../lake/catalogue/bar-openings.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
-import { isDue, isEnd } from '../lake/absences.js';
+import { isEnd } from '../lake/absences.js';
+import { isDue } from '../lake/absence-waits.js';
 import type { Absences } from '../lake/absences.js';
 import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';

@@ -1,7 +1,7 @@
 /** Proves where a symbol begins or ends within the first or the last held object of a series: no rows are expected before or after. */
-import type { EmptyStretch } from '../lake/catalogue/cut-days.js';
-import { heldCuts } from '../lake/catalogue/day-states.js';
-import { barOpenings } from '../lake/catalogue/held-gaps.js';
+import type { EmptyStretch } from '../lake/catalogue/empty-stretches.js';
+import { heldCuts } from '../lake/catalogue/held-cuts.js';
+import { barOpenings } from '../lake/catalogue/bar-openings.js';
 import type { HeldObjects, HeldSpan } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';
 import { checkedFolder } from '../files/path-checks.js';

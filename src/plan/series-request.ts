@@ -11,12 +11,13 @@ import type { ListingRange, SeriesListing } from './series-listing.js';
 import type { RestOffer } from './rest-evidence.js';
 import type { SymbolLife } from './symbol-life.js';
 import { join } from 'node:path';
-import { FOLDERS, safeName, seriesAt, seriesFolder } from '../lake/layout.js';
+import { FOLDERS, seriesAt, seriesFolder } from '../lake/layout.js';
+import { safeName } from '../lake/safe-names.js';
 import { memoized } from '../model/by-name.js';
 import { MANIFEST_ENDING } from '../lake/manifest-place.js';
 import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../files/path-checks.js';
-import { listEntries } from '../lake/walk-lake.js';
+import { listEntries } from '../lake/list-entries.js';
 
 export interface PlanContext {
   readonly exchange: Exchange;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Order } from '../../src/lake/orders.js';
+import type { Order } from '../../src/lake/order.js';
 import { bucketScene, dayOf, FOLDER, isPut, MANIFEST, MONTH } from '../helpers/bucket-scene.js';
 import { cryptodl, cryptodlProcess, FAST } from '../helpers/cli.js';
 import type { CliResult } from '../helpers/cli.js';

@@ -43,13 +43,13 @@ const READ_MANIFESTS = [
   'run/verify',
   'verbs/bars',
 ];
-const MANIFEST_MODULES = /\/(?:manifest|manifests|held-objects)\.js$/;
+const MANIFEST_MODULES = /\/(?:(?:inspect-|read-)?manifest|manifests|held-objects)\.js$/;
 
 /** Each third-party package has one owner; the second name of a row needs its reason. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   '@duckdb/node-api': ['convert/duckdb.ts'],
-  '@aws-sdk/client-s3': ['lake/s3/client.ts'],
-  '@aws-sdk/lib-storage': ['lake/s3/client.ts'],
+  '@aws-sdk/client-s3': ['lake/s3/sdk.ts'],
+  '@aws-sdk/lib-storage': ['lake/s3/sdk.ts'],
   bullmq: ['verbs/queue/bullmq.ts'],
   'cli-progress': ['run/report/progress-state.ts'],
   commander: ['cli/program.ts'],
@@ -68,7 +68,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   valibot: [
     'exchange/facts.ts',
     'lake/mirror/staged-zips.ts',
-    'lake/orders.ts',
+    'lake/order.ts',
     'model/settings-schema.ts',
     'run/monitor/run-record.ts',
     'run/report/read-failure-report.ts',

@@ -1,23 +1,21 @@
 /** What a lake holds, for all verbs that read rows: the files of each series, and the SQL of their rows. */
-import { legalTimeRange } from '../../convert/columns.js';
 import { bringIn } from '../../files/backing.js';
-import { dayOf, startOfDay } from '../../model/calendar.js';
-import { CryptodlError, toCryptodlError } from '../../model/errors.js';
+import { CryptodlError } from '../../model/errors.js';
 import { mapOrdered } from '../../model/in-order.js';
-import { seriesName } from '../../model/task.js';
-import type { Format, Series } from '../../model/task.js';
+import type { Series } from '../../model/task.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import { statesOf } from './day-states.js';
-import type { OrderedFormats, ReportedFailure, SeriesStates, StateTerms } from './day-states.js';
+import type { SeriesStates } from './day-states.js';
 import { createDigestCheck, faultOfSeries } from './file-digests.js';
-import type { OrderedDays } from './ordered-series.js';
-import { readSeries, readSeriesFiles } from './read-series.js';
-import type { LakeFile, LeftOut } from './read-series.js';
-import { union } from './spans.js';
-import type { DayRange, Spans } from './spans.js';
+import { readSeriesFiles } from './series-files.js';
+import type { LeftOut } from './series-files.js';
+import type { LakeFile } from './lake-file.js';
+import type { DayRange } from './spans.js';
 import { uniqueRowsQuery, withinRange } from './views.js';
+import type { JudgeTerms, DatasetTerms } from './judge-series.js';
+import { judgedSeries, haltsOf } from './judge-series.js';
+import { filesOfRange } from './lake-file.js';
 
 export interface HeldSeries extends LeftOut {
   readonly series: Series;
@@ -39,20 +37,6 @@ interface Relation {
   readonly sql: string;
   /** The files that it reads, in their order. Each has its committed content. */
   readonly files: readonly LakeFile[];
-}
-
-interface JudgeTerms {
-  /** The ranges of days to judge a series in. Without `from` or `to`, a range begins or ends with the own days of the series. */
-  readonly rangesOf: (series: Series) => readonly Partial<OrderedDays>[];
-  /** See `StateTerms.ordered`. */
-  readonly orderedOf?: (series: Series) => OrderedFormats | undefined;
-  /** Undefined: all. Series that hold nothing and record absences have none of them. */
-  readonly formats?: readonly Format[] | undefined;
-  readonly nowMs: number;
-  /** Of the last failure report, by the name of the series. */
-  readonly failures?: ReadonlyMap<string, readonly ReportedFailure[]> | undefined;
-  /** Called for each manifest line or manifest that cannot be read; the others are still read. */
-  readonly onRefused: (error: CryptodlError) => void;
 }
 
 export interface Catalogue {
@@ -110,46 +94,6 @@ export function openCatalogue(root: string, exchange: Exchange, signal: AbortSig
   };
 }
 
-type DatasetTerms = Pick<StateTerms, 'spec' | 'halts'>;
-
-/** Empty for a manifest that cannot be read. */
-async function judgedSeries(
-  root: string,
-  exchange: Exchange,
-  series: Series,
-  terms: JudgeTerms & DatasetTerms,
-): Promise<SeriesStates[]> {
-  const { rangesOf, orderedOf, formats, nowMs, failures, onRefused, spec, halts } = terms;
-  const own = {
-    spec,
-    halts,
-    today: dayOf(nowMs, exchange),
-    failures: failures?.get(seriesName(series)) ?? [],
-    ordered: orderedOf?.(series),
-  };
-  const isWanted = ({ format }: SeriesStates): boolean =>
-    formats === undefined || format === undefined || formats.includes(format);
-  try {
-    const read = await readSeries(root, exchange, series);
-    for (const error of read.refused) onRefused(error);
-    return rangesOf(series).flatMap((range) => statesOf(series, read, { ...own, range }).filter(isWanted));
-  } catch (error) {
-    onRefused(toCryptodlError(error));
-    return [];
-  }
-}
-
-/** The listed halts of the trading that the dataset records. */
-export function haltsOf(exchange: Exchange, { market, dataset }: Pick<Series, 'market' | 'dataset'>): Spans {
-  const seconds = (iso: string): number => (Date.parse(iso) - exchange.dayStartMs) / 1000;
-  return union(
-    exchange
-      .halts()
-      .filter((halt) => halt.market === market && halt.datasets.includes(dataset))
-      .flatMap(({ from, to }) => [seconds(from), seconds(to)]),
-  );
-}
-
 /** Empty for a series of which the lake has only absences. */
 async function heldSeriesOf(root: string, exchange: Exchange, series: Series): Promise<HeldSeries[]> {
   const spec = findDataset(exchange, series.market, series.dataset);
@@ -161,17 +105,4 @@ async function heldSeriesOf(root: string, exchange: Exchange, series: Series): P
     if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
     return [{ series, spec, files: [], unsound: [], overlapping: [], fault: error.message, damage: error }];
   }
-}
-
-/** The files that may have rows of the range. A row can lie outside of the period of its object: seconds, or the length of a bar above a day. */
-export function filesOfRange(
-  { series: { interval }, files }: SeriesFilesPart,
-  spec: DatasetSpec,
-  { from, to }: Partial<DayRange>,
-): LakeFile[] {
-  return files.filter(({ days }) => {
-    const legal = legalTimeRange(spec, interval, days);
-    const isBefore = from !== undefined && legal.last < startOfDay(from, spec);
-    return !isBefore && (to === undefined || legal.first < startOfDay(to, spec));
-  });
 }

@@ -8,7 +8,7 @@ import { numberText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
 import { DoubtSums } from './doubts.js';
 import type { Doubts } from './doubts.js';
-import { ExcusedAmounts } from './gap-groups.js';
+import { ExcusedAmounts } from './excused-amounts.js';
 import { percentOf, amountsText, percentText, unitOf } from './series-table.js';
 
 export interface CoverageSummary extends Doubts {

@@ -7,7 +7,8 @@ import { mapOrdered } from '../../model/in-order.js';
 import { listText } from '../../model/units.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { lakeFlag, shownPath } from '../../text/printable.js';
-import type { LakeFile, LeftOut } from './read-series.js';
+import type { LeftOut } from './series-files.js';
+import type { LakeFile } from './lake-file.js';
 
 /** The commands that fetch the objects of damaged or missing files again. `root`: the lake. */
 function fetchAgainText(root: string): string {

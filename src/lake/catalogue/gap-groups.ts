@@ -1,10 +1,11 @@
 /** Groups equal gaps over the symbols of a dataset: the same time, the same reason and the same unit. */
-import type { GapReason } from './absent-days.js';
 import type { SeriesStates } from './day-states.js';
 import type { Gap } from './gap.js';
 import { numberText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
-import { amountText, spanText, unitOf } from './series-table.js';
+import { amountText, unitOf } from './series-table.js';
+import { spanText } from './gap-texts.js';
+import { ExcusedAmounts } from './excused-amounts.js';
 
 type Of = Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>;
 
@@ -18,30 +19,6 @@ const MOST_SHOWN = 10;
 const MOST_LABELS = 3;
 /** A large lake may have millions of different gaps, of which only the worst are shown. */
 const MOST_KEPT = 100_000;
-
-const REASON_TEXTS: Readonly<Partial<Record<GapReason, string>>> = {
-  halt: 'exchange halt',
-  'not-traded': 'no trading',
-};
-
-/** The amounts of gaps in which no data is expected, by unit and reason. */
-export class ExcusedAmounts {
-  readonly #amounts = new Map<string, number>();
-
-  add(coverage: Of, { reason, amount }: Pick<Gap, 'amount' | 'reason'>): void {
-    const name = `${unitOf(coverage)} ${REASON_TEXTS[reason] ?? reason}`;
-    this.#amounts.set(name, (this.#amounts.get(name) ?? 0) + amount);
-  }
-
-  /** `excused: 120 rows exchange halt, 2 days delisted`; empty without such gaps. */
-  text(): string {
-    const texts = [...this.#amounts].map(([name, amount]) => {
-      const [unit, ...reason] = name.split(' ');
-      return `${amountText(amount, unit === 'days' ? 'days' : 'rows')} ${reason.join(' ')}`;
-    });
-    return texts.length === 0 ? '' : `excused: ${texts.join(', ')}`;
-  }
-}
 
 /** The gaps of one dataset. Without `isAll`, only the worst are kept when there are very many. */
 export class GapGroups {

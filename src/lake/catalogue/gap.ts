@@ -1,5 +1,7 @@
 /** A time without data in a series, with its state, reason and evidence. */
 import type { Evidence, GapReason } from './absent-days.js';
+import { eachSpan } from './spans.js';
+import type { Spans } from './spans.js';
 
 /** Times of states are seconds since the start of the exchange's day 1970-01-01. Each day begins at a multiple of this number. */
 export const DAY_SECONDS = 86_400;
@@ -28,4 +30,14 @@ export interface Gap {
   readonly isOfMonth?: true;
   /** The missing rows lie somewhere in this time; their exact times are unknown. */
   readonly isLoose?: true;
+}
+
+export function wholeDays(spans: Spans): number[] {
+  const days: number[] = [];
+  eachSpan(spans, (from, to) => {
+    const start = Math.ceil(from / DAY_SECONDS) * DAY_SECONDS;
+    const end = Math.floor(to / DAY_SECONDS) * DAY_SECONDS;
+    if (start < end) days.push(start, end);
+  });
+  return days;
 }

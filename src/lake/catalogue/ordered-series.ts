@@ -1,6 +1,6 @@
 /** The series of an order, and the days that it must have by now. */
-import { firstDayOf } from '../orders.js';
-import type { Order } from '../orders.js';
+import { firstDayOf } from '../order-starts.js';
+import type { Order } from '../order.js';
 import { LATE_MS } from '../../model/absence-reasons.js';
 import { dayOf, monthOf, monthStart, parseDay } from '../../model/calendar.js';
 import type { Series, Settings } from '../../model/task.js';

@@ -1,18 +1,16 @@
-/** Reads the manifest of a series: as it is, with what its folders tell, and the files with rows that it names. */
+/** Reads the manifest of a series: as it is, with what its folders tell, and its first gap. */
 import { join } from 'node:path';
-import { backingOf } from '../../files/backing.js';
 import type { HeldObjects } from '../held-objects.js';
-import { inspectManifest, readManifest } from '../manifest.js';
+import { readManifest } from '../read-manifest.js';
+import { inspectManifest } from '../inspect-manifest.js';
 import { seriesFolder } from '../layout.js';
 import type { Manifest } from '../manifest.js';
-import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { fileSize, fileSizes } from '../../files/publish.js';
-import { listEntries } from '../walk-lake.js';
-import { eachDay, parsePeriod } from '../../model/calendar.js';
+import { fileSizes } from '../../files/publish.js';
+import { listEntries } from '../list-entries.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { FORMATS } from '../../model/task.js';
-import type { Format, Series, Settings } from '../../model/task.js';
+import type { Format, Series } from '../../model/task.js';
 import { periodOf } from '../../exchange/keys.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { SeriesRead } from './day-states.js';
@@ -54,121 +52,6 @@ export async function readSeries(root: string, exchange: Exchange, series: Serie
     }
   }
   return { manifest, revisions, dropped: droppedDays, refused, missingFiles };
-}
-
-export interface LakeFile {
-  /** Absolute. */
-  readonly path: string;
-  readonly settings: Settings;
-  /** Size and digest of its last commit. */
-  readonly bytes: number;
-  readonly sha256: string;
-  /** The days `[from, to)` of its first to its last object. */
-  readonly days: { readonly from: number; readonly to: number };
-  /** The days among these without an object. */
-  readonly missing: readonly number[];
-  /** The days that were not over when their rows were fetched. */
-  readonly open: readonly number[];
-  readonly hasRest: boolean;
-  readonly rows: number;
-  /** Whether several rows may have the same time, in datasets with rows at regular intervals. */
-  readonly mayRepeat: boolean;
-  /** ISO instants of the first and the last row; undefined without rows. */
-  readonly first: string | undefined;
-  readonly last: string | undefined;
-}
-
-/** The days of a file whose objects were complete when they were fetched. */
-export function completeDays({ days, missing, open }: LakeFile): number[] {
-  const without = new Set([...missing, ...open]);
-  return eachDay(days).filter((day) => !without.has(day));
-}
-
-/** Committed files that are not queried. */
-export interface LeftOut {
-  /** Missing, or of another size than committed. */
-  readonly unsound: string[];
-  /** CSV files with some days that Parquet files hold too. */
-  readonly overlapping: string[];
-}
-
-export interface SeriesFiles extends LeftOut {
-  /** Ordered by days. */
-  readonly files: LakeFile[];
-  /** The manifest records absences alone. */
-  readonly isEmpty: boolean;
-}
-
-/** The committed files of a series, each day once. Rejects for a damaged manifest. */
-export async function readSeriesFiles(
-  root: string,
-  exchange: Exchange,
-  series: Series,
-): Promise<SeriesFiles> {
-  const folder = join(root, seriesFolder(exchange.name, series));
-  const first = await soundFiles(folder, await readHeld(root, exchange, series));
-  if (first.unsound.length === 0) return first;
-  // A run may have replaced a file in between, so the second reading decides.
-  await backingOf(folder)?.reopenSeries(folder);
-  return soundFiles(folder, await readHeld(root, exchange, series));
-}
-
-async function soundFiles(folder: string, manifest: Manifest): Promise<SeriesFiles> {
-  const { chosen, overlapping } = chooseFiles(folder, manifest);
-  const sizes = await Promise.all(chosen.map(({ path }) => fileSize(path)));
-  const isSound = ({ bytes }: LakeFile, at: number): boolean => sizes[at] === bytes;
-  const isEmpty = FORMATS.every((format) => manifest[format].size + manifest[format].dropped().length === 0);
-  return {
-    isEmpty,
-    files: chosen.filter(isSound).sort((a, b) => a.days.from - b.days.from),
-    unsound: chosen.filter((file, at) => !isSound(file, at)).map(({ path }) => path),
-    overlapping,
-  };
-}
-
-/** All Parquet files, then CSV files whose days no Parquet file has. */
-function chooseFiles(folder: string, { parquet, csv }: Manifest) {
-  const chosen = [...parquet.linesByFile().values()].map((lines) => lakeFile(folder, parquet, lines));
-  const days = new Set(parquet.lines().flatMap(daysOf));
-  const overlapping: string[] = [];
-  for (const [file, lines] of csv.linesByFile()) {
-    const own = lines.flatMap(daysOf);
-    const both = own.filter((day) => days.has(day)).length;
-    if (both === 0) chosen.push(lakeFile(folder, csv, lines));
-    else if (both < own.length) overlapping.push(join(folder, file));
-  }
-  return { chosen, overlapping };
-}
-
-function lakeFile(
-  folder: string,
-  held: HeldObjects,
-  lines: readonly [ObjectLine, ...ObjectLine[]],
-): LakeFile {
-  const committed = held.lastOfFile(lines[0].file) ?? lines[0];
-  const own = new Set(lines.flatMap(daysOf));
-  const [from, to] = [Math.min(...own), Math.max(...own) + 1];
-  return {
-    path: join(folder, committed.file),
-    settings: committed.settings,
-    bytes: committed.fileBytes,
-    sha256: committed.fileSha256,
-    days: { from, to },
-    missing: eachDay({ from, to }).filter((day) => !own.has(day)),
-    open: lines.filter((line) => line.open === true).flatMap(daysOf),
-    hasRest: lines.some(isFromRest),
-    rows: lines.reduce((sum, line) => sum + (line.rows ?? 0), 0),
-    mayRepeat: lines.some(({ idConflicts = 0, settings }) => idConflicts > 0 || settings.asPublished),
-    first: lines.flatMap((line) => line.first ?? []).sort()[0],
-    last: lines
-      .flatMap((line) => line.last ?? [])
-      .sort()
-      .at(-1),
-  };
-}
-
-function daysOf({ cadence, period }: ObjectLine): number[] {
-  return eachDay(parsePeriod(cadence, period) ?? { from: 0, to: 0 });
 }
 
 interface GapRules {

@@ -1,13 +1,9 @@
 /** Formats the table of series. */
-import { DAY_SECONDS } from './gap.js';
-import type { Gap } from './gap.js';
 import type { Amounts, SeriesStates } from './day-states.js';
-import { dayText, monthOf, monthStart, monthText } from '../../model/calendar.js';
 import { countText, numberText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
 import { table } from '../../text/table.js';
 import type { TableColumn } from '../../text/table.js';
-import { overlap } from './spans.js';
 
 /** Rounds down, so that 99.999 % is not printed as 100 %. */
 export function percentText(amounts: Amounts): string {
@@ -65,31 +61,6 @@ export function unitOf({ rowSeconds }: Pick<SeriesStates, 'rowSeconds'>): 'rows'
   return rowSeconds === undefined ? 'days' : 'rows';
 }
 
-/** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. Times of rows are in UTC. */
-export function spanText(
-  { from, to, reason }: Pick<Gap, 'from' | 'to' | 'reason'>,
-  { rowSeconds = DAY_SECONDS, dayStartSeconds }: Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>,
-): string {
-  const isDays = from % DAY_SECONDS === 0 && to % DAY_SECONDS === 0;
-  const last = isDays ? to - DAY_SECONDS : Math.max(from, to - (reason === 'cut' ? 60 : rowSeconds));
-  const text = (seconds: number): string =>
-    isDays ? dayText(seconds / DAY_SECONDS) : timeText(seconds + dayStartSeconds);
-  if (last <= from) return text(from);
-  const isOneDay = text(from).slice(0, 10) === text(last).slice(0, 10);
-  return `${text(from)} … ${isOneDay ? text(last).slice('2024-01-15 '.length) : text(last)}`;
-}
-
-/** `2024-01-12 … 2024-01-14 (hole)` */
-export function gapText(gap: Gap, states: Parameters<typeof spanText>[1]): string {
-  return `${spanText(gap, states)} (${gap.reason})`;
-}
-
-/** `2024-01-15 03:00`; with seconds unless they are zero. */
-function timeText(seconds: number): string {
-  const text = new Date(seconds * 1000).toISOString();
-  return text.slice(0, text.endsWith(':00.000Z') ? 16 : 19).replace('T', ' ');
-}
-
 function instantText(iso: string | undefined): string {
   return iso === undefined ? '-' : iso.slice(0, 16).replace('T', ' ');
 }
@@ -110,60 +81,7 @@ export function labelOf({ series, format }: Pick<SeriesStates, 'series' | 'forma
   return `${printable(series.symbol)}${format === undefined || format === 'parquet' ? '' : ` (${format})`}`;
 }
 
-// The amounts of days or months.
-
 /** Held share in percent; undefined when nothing is expected. */
 export function percentOf({ expected, missing }: Amounts): number | undefined {
   return expected === 0 ? undefined : (100 * (expected - missing)) / expected;
-}
-
-/** Ranges of more days are shown by month. */
-export const MOST_DAYS = 60;
-
-/** The length of the periods of the heat-map, `--json` and `--csv`, see `--by`. */
-export type CoveragePeriod = 'day' | 'month';
-
-type Judged = Pick<SeriesStates, 'from' | 'to' | 'rowSeconds' | 'gaps'>;
-
-interface PeriodAmounts extends Amounts {
-  /** `2024-01-15` or `2024-01`. */
-  readonly period: string;
-  /** `[start, end)` in the seconds of gaps. */
-  readonly start: number;
-  readonly end: number;
-  /** Those with a time in the period. */
-  readonly gaps: readonly Gap[];
-}
-
-/** The amounts of each period, from the period of the first day on. */
-export function periodsOf(series: Judged, by: CoveragePeriod): PeriodAmounts[] {
-  const { from, to, rowSeconds = DAY_SECONDS, gaps } = series;
-  if (from >= to) return [];
-  const periods: { start: number; end: number; expected: number; missing: number; gaps: Gap[] }[] = [];
-  for (let start = from; start < to;) {
-    const end = by === 'day' ? start + 1 : Math.min(to, monthStart(monthOf(start) + 1));
-    const expected = ((end - start) * DAY_SECONDS) / rowSeconds;
-    periods.push({ start: start * DAY_SECONDS, end: end * DAY_SECONDS, expected, missing: 0, gaps: [] });
-    start = end;
-  }
-  let first = 0;
-  for (const gap of gaps) {
-    while ((periods[first]?.end ?? Infinity) <= gap.from) first += 1;
-    for (let i = first; i < periods.length; i += 1) {
-      const period = periods[i];
-      if (period === undefined || period.start >= gap.to) break;
-      period.gaps.push(gap);
-      const share = overlap(gap.from, gap.to, period.start, period.end) / (gap.to - gap.from);
-      const amount = gap.amount * share;
-      if (gap.isMissing) period.missing += amount;
-      else period.expected -= amount;
-    }
-  }
-  return periods.map(({ expected, missing, ...period }) => ({
-    ...period,
-    period:
-      by === 'day' ? dayText(period.start / DAY_SECONDS) : monthText(monthOf(period.start / DAY_SECONDS)),
-    expected: Math.max(0, Math.round(expected)),
-    missing: Math.min(Math.round(missing), Math.max(0, Math.round(expected))),
-  }));
 }

@@ -7,7 +7,7 @@ import { copyFile, link, readdir, rename, rm, stat, utimes } from 'node:fs/promi
 import { join } from 'node:path';
 import { makeTempFolder, removeLeftovers, tempPath } from '../../files/temp-files.js';
 import { errnoOf } from '../../model/errors.js';
-import type { BucketObject } from '../s3/bucket.js';
+import type { BucketObject } from '../s3/bucket-object.js';
 
 type Version = Pick<BucketObject, 'key' | 'etag' | 'bytes'>;
 

@@ -1,6 +1,6 @@
 /** The files of a mirror: those that the bucket has, as stubs or with their bytes, and those that were changed here. */
 import { randomUUID } from 'node:crypto';
-import { closeSync, fstatSync, ftruncateSync, openSync, renameSync, rmSync } from 'node:fs';
+import { renameSync, rmSync, closeSync, fstatSync, ftruncateSync, openSync } from 'node:fs';
 import type { Dirent, Stats } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { dirname, join, posix, relative, sep } from 'node:path';
@@ -9,7 +9,7 @@ import { FOLDERS } from '../layout.js';
 import { manifestPlace } from '../manifest-place.js';
 import { entryNow, isPartitionFile } from '../../files/path-checks.js';
 import { CryptodlError, errnoOf, unlessMissing } from '../../model/errors.js';
-import type { BucketObject } from '../s3/bucket.js';
+import type { BucketObject } from '../s3/bucket-object.js';
 
 export interface KnownFile {
   readonly etag: string;
@@ -236,6 +236,10 @@ function keyIn(folder: string, name: string): string {
   return folder === '.' ? name : `${folder}/${name}`;
 }
 
+async function entriesOf(path: string): Promise<Dirent[]> {
+  return (await unlessMissing(readdir(path, { withFileTypes: true }), 'ENOTDIR')) ?? [];
+}
+
 function stampAt(path: string): string | undefined {
   const entry = entryNow(path);
   return entry?.isFile() === true ? stampIn(entry) : undefined;
@@ -264,8 +268,4 @@ function openNew(path: string): number {
     makeFolderSync(dirname(path));
     return openSync(path, 'wx');
   }
-}
-
-async function entriesOf(path: string): Promise<Dirent[]> {
-  return (await unlessMissing(readdir(path, { withFileTypes: true }), 'ENOTDIR')) ?? [];
 }

@@ -12,12 +12,13 @@ import type { FollowedRequests } from '../../model/observer.js';
 import type { Clock } from '../../model/clock.js';
 import { SharedResources } from '../../model/io.js';
 import { createSerializer } from '../../model/in-order.js';
-import { changedElsewhere } from '../s3/bucket.js';
+import { changedElsewhere } from '../s3/bucket-object.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import type { FileCopies } from './file-copies.js';
 import { KnownFiles } from './known-files.js';
 import { filesOfLines, nameInLines, withZip, zipFolders } from './manifest-text.js';
-import { inParallel, Publisher } from './publisher.js';
+import { Publisher } from './publisher.js';
+import { inParallel } from './in-parallel.js';
 
 export interface MirrorOptions {
   readonly bucket: LakeBucket;

@@ -1,12 +1,15 @@
 /** Publishes the changes of a mirror into its bucket. Each put names the version that it replaces, so no change of another writer is lost. */
 import { copyFile, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { FOLDERS, keyPath } from '../layout.js';
+import { FOLDERS } from '../layout.js';
+import { keyPath } from '../safe-names.js';
 import { CryptodlError } from '../../model/errors.js';
 import { createSerializer } from '../../model/in-order.js';
-import { changedElsewhere } from '../s3/bucket.js';
+import { changedElsewhere } from '../s3/bucket-object.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import type { KnownFiles } from './known-files.js';
-import { filesOfLines, joinManifests, nameInLines, withZip, zipFolders } from './manifest-text.js';
+import { filesOfLines, nameInLines, withZip, zipFolders } from './manifest-text.js';
+import { joinManifests } from './join-manifests.js';
+import { inParallel } from './in-parallel.js';
 
 /** Files of a series that are put or removed at the same time. */
 const AT_ONCE = 8;
@@ -255,22 +258,4 @@ export class Publisher {
 
 function isConflict(error: unknown): boolean {
   return error instanceof CryptodlError && error.code === 'lake-conflict';
-}
-
-/** Calls `act` for each item, `atOnce` at a time. After an error no further call begins. Rejects with the first error, after all calls have ended. */
-export async function inParallel<T>(
-  items: Iterable<T>,
-  atOnce: number,
-  act: (item: T) => Promise<void>,
-): Promise<void> {
-  const waiting = [...items].values();
-  const errors: unknown[] = [];
-  const work = async (): Promise<void> => {
-    for (const item of waiting) {
-      await act(item).catch((error: unknown) => errors.push(error));
-      if (errors.length > 0) return;
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, work));
-  if (errors.length > 0) throw errors[0];
 }

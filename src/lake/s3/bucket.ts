@@ -10,24 +10,13 @@ import type { LakeAddress } from '../../model/lake-address.js';
 import { byKey } from '../../exchange/keys.js';
 import { parseListing } from '../../exchange/s3-listing.js';
 import type { ListingPage } from '../../exchange/exchange.js';
-import { refuseError, S3Access, statusOf } from './client.js';
-import type { Client, ClientOptions, Transfer } from './client.js';
-
-export interface BucketObject {
-  /** Relative to the folder of the lake, with `/`. */
-  readonly key: string;
-  readonly bytes: number;
-  /** Without its quotes. */
-  readonly etag: string;
-  /** As the server gives it. */
-  readonly lastModified: string;
-  /** The time since its last change in milliseconds, by the clock of the server; 0 if the server gives no dates. */
-  readonly ageMs: number;
-  /** SHA-256 in hex that this program stored with the object. A listing does not have it. */
-  readonly sha256?: string;
-  /** A text that this program stored with the object. A listing does not have it. */
-  readonly note?: string;
-}
+import { refuseError, S3Access } from './client.js';
+import { statusOf } from './sdk.js';
+import type { ClientOptions } from './client.js';
+import type { Transfer } from './sdk-request.js';
+import type { Client } from './sdk.js';
+import type { BucketObject } from './bucket-object.js';
+import { SHA256_HEADER, ageMsOf, objectOf, changedElsewhere } from './bucket-object.js';
 
 export interface BucketOptions extends Omit<ClientOptions, 'address'> {
   /** `s3://bucket/prefix` */
@@ -46,10 +35,6 @@ const MOST_PARTS = 10_000;
 const MOST_PUTS = 2;
 /** A server may send pages without names, for example because objects were removed. */
 const MOST_IDLE_PAGES = 20;
-/** The header in which an object keeps the SHA-256 of its bytes. The ETag is no digest after an upload in parts or with encryption. */
-const SHA256_HEADER = 'x-amz-meta-sha256';
-/** A text in base64, because headers have ASCII characters only. */
-const NOTE_HEADER = 'x-amz-meta-note';
 
 interface SentFile {
   readonly path: string;
@@ -369,32 +354,4 @@ export async function sha256Of(path: string): Promise<string> {
   const chunks = createReadStream(path, { highWaterMark: MIB }) as AsyncIterable<Buffer>;
   for await (const chunk of chunks) hash.update(chunk);
   return hash.digest('hex');
-}
-
-/** By the clock of the server, because that of this machine may be wrong. */
-function ageMsOf(lastModified: string, date: string | undefined): number {
-  const ageMs = Date.parse(date ?? '') - Date.parse(lastModified);
-  return ageMs > 0 ? ageMs : 0;
-}
-
-function objectOf(key: string, response: FetchResponse, bytes: number): BucketObject {
-  const { [SHA256_HEADER]: sha256, [NOTE_HEADER]: note } = response.headers;
-  const lastModified = response.headers['last-modified'] ?? '';
-  return {
-    key,
-    bytes,
-    etag: (response.headers['etag'] ?? '').replaceAll('"', ''),
-    lastModified,
-    ageMs: ageMsOf(lastModified, response.headers['date']),
-    ...(sha256 === undefined ? {} : { sha256 }),
-    ...(note === undefined ? {} : { note: Buffer.from(note, 'base64').toString() }),
-  };
-}
-
-/** The error about an object that another writer has changed or removed. `name`: its address. */
-export function changedElsewhere(name: string, there: BucketObject | undefined): CryptodlError {
-  const state = there === undefined ? 'is not in the bucket any more' : 'was changed by another writer';
-  return new CryptodlError('lake-conflict', `${name} ${state}`, {
-    hint: 'try again; two runs that write the same series at the same time disturb each other',
-  });
 }

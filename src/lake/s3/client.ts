@@ -1,23 +1,20 @@
-/** The owner of the SDK of AWS, two optional packages: loads them on first use, and makes the client for one bucket, with its server, region and credentials. */
+/** The client of the SDK of AWS for one bucket, with its server, region and credentials. */
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
-import type { S3 } from '@aws-sdk/client-s3';
 import type { FetchRequest, FetchResponse, Layer } from '../../model/fetch.js';
 import type { RequestCounts } from '../../http/request-counts.js';
 import { createStack } from '../../http/stack.js';
 import type { Stack, StackOptions } from '../../http/stack.js';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError, isNoAnswer } from '../../model/errors.js';
-import type { LakeAddress, S3Credentials, S3Keys } from '../../model/lake-address.js';
+import type { LakeAddress, S3Credentials } from '../../model/lake-address.js';
 import type { Observer } from '../../model/observer.js';
-import { loadOptional } from '../../model/optional-package.js';
 import { durationText } from '../../model/units.js';
 import { CREDENTIALS, errorName, hideIn, HINTS, readRefusals } from './refusals.js';
-
-type Sdk = Awaited<ReturnType<typeof loadSdk>>;
-export type Client = S3;
-
-type Environment = Readonly<Record<string, string | undefined>>;
+import type { Sdk, Client, Environment } from './sdk.js';
+import { ofEnvironment, loadSdk, statusOf } from './sdk.js';
+import type { SdkRequest, Transfer } from './sdk-request.js';
+import { BUCKET, requestOf } from './sdk-request.js';
 
 export interface ClientOptions {
   readonly address: LakeAddress;
@@ -37,44 +34,18 @@ export interface ClientOptions {
   readonly credentials?: S3Credentials | undefined;
 }
 
-interface SdkRequest {
-  readonly method: string;
-  readonly protocol: string;
-  readonly hostname: string;
-  readonly port?: number | undefined;
-  /** Percent-encoded. */
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string | string[] | null>>;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array | undefined;
-}
-
 interface Signed {
   readonly secrets: Readonly<Record<string, string>>;
   readonly check: (answer: FetchResponse) => void;
 }
 
-/** What a caller gives to a request besides the command of the SDK. */
-export interface Transfer {
-  /** An option that the SDK knows. */
-  readonly requestTimeout?: number;
-  readonly spoolPath?: string;
-  readonly maxBytes?: number;
-  /** Throws an error for a wrong answer. The request is then sent again if the error is retryable. */
-  readonly check?: (answer: FetchResponse) => void;
-  readonly onAnswer?: (answer: FetchResponse) => void;
-}
-
 /** Requests per second below the limits of AWS: 3,500 writes and 5,500 reads of a prefix (S3 user guide, "Optimizing performance"). */
 const REQUESTS_PER_SECOND = 2000;
-const BUCKET = 's3';
 /** A request waits so long for a bucket that has answered before, besides --retries: its server may restart, and its network may fail for a while. */
 const LONGEST_OUTAGE_MS = 2 * 60_000;
 const LONGEST_DELAY_MS = 15_000;
 /** Requests at once for which there are sockets. */
 const MOST_AT_ONCE = 32;
-/** Bodies of answers other than objects: pages of a listing, and errors. */
-const ANSWER_MAX_BYTES = 16 * 1024 * 1024;
 const HINT = 'check the network and --s3-endpoint';
 
 const DEFAULT_REGION = 'us-east-1';
@@ -316,67 +287,9 @@ export class S3Access {
   };
 }
 
-/** Files with one secret often end with a line break. */
-function trimmed(text = ''): string | undefined {
-  return text.trim() === '' ? undefined : text.trim();
-}
-
-/** Undefined without both keys. */
-function ofEnvironment(environment: Environment): S3Keys | undefined {
-  const accessKeyId = trimmed(environment['AWS_ACCESS_KEY_ID']);
-  const secretAccessKey = trimmed(environment['AWS_SECRET_ACCESS_KEY']);
-  const sessionToken = trimmed(environment['AWS_SESSION_TOKEN']);
-  if (accessKeyId === undefined || secretAccessKey === undefined) return undefined;
-  return { accessKeyId, secretAccessKey, ...(sessionToken === undefined ? {} : { sessionToken }) };
-}
-
-/** Rejects with `package-missing`. */
-function loadSdk() {
-  return loadOptional('a lake in a bucket', ['@aws-sdk/client-s3', '@aws-sdk/lib-storage'], async () => {
-    const [client, { Upload }] = await Promise.all([
-      import('@aws-sdk/client-s3'),
-      import('@aws-sdk/lib-storage'),
-    ]);
-    return { ...client, Upload };
-  });
-}
-
-/** The status of an error of the SDK, 0 without one; undefined for other errors. */
-export function statusOf(error: unknown): number | undefined {
-  if (!(error instanceof Error) || error instanceof CryptodlError || !('$metadata' in error))
-    return undefined;
-  return (error.$metadata as { readonly httpStatusCode?: number }).httpStatusCode ?? 0;
-}
-
-function requestOf(request: SdkRequest, { spoolPath, maxBytes }: Transfer): FetchRequest {
-  const { method, protocol, hostname, port, path, query = {}, headers, body } = request;
-  const words = Object.entries(query).map(
-    ([name, value]) => `${encoded(name)}=${encoded(String(value ?? ''))}`,
-  );
-  const host = port === undefined ? hostname : `${hostname}:${port}`;
-  const most = maxBytes ?? (spoolPath === undefined ? ANSWER_MAX_BYTES : Number.MAX_SAFE_INTEGER);
-  return {
-    url: `${protocol}//${host}${path}${words.length === 0 ? '' : `?${words.join('&')}`}`,
-    method: method as NonNullable<FetchRequest['method']>,
-    bucket: BUCKET,
-    headers,
-    ...(body === undefined ? {} : { sends: Buffer.from(body as Uint8Array) }),
-    ...(spoolPath === undefined ? { spoolAboveBytes: most } : { spoolPath }),
-    maxBytes: most,
-  };
-}
-
 /** S3 may send an error document with status 200 while it puts parts together: it is an error of the server. */
 export function refuseError({ status, body }: FetchResponse): void {
   const error = status === 200 ? errorName(body) : undefined;
   if (error === undefined) return;
   throw new CryptodlError('http-server-error', `the server answered ${error} with status 200`);
-}
-
-/** Encodes all characters except those that are unreserved in RFC 3986, as the signature requires. */
-function encoded(text: string): string {
-  return encodeURIComponent(text).replaceAll(
-    /[!'()*]/g,
-    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  );
 }

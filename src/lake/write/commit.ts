@@ -1,42 +1,16 @@
 /** Commits the staged files of a partition to the lake, with their manifest lines. */
 import { join } from 'node:path';
-import { daysWithin, periodText } from '../../model/calendar.js';
 import { moveToQuarantine } from '../quarantine.js';
 import { seriesFolder } from '../layout.js';
-import type { HeldObjects } from '../held-objects.js';
-import { revisionOf, isFromRest } from '../../model/manifest-line.js';
-import type { DroppedLine, ManifestLine, ObjectLine } from '../../model/manifest-line.js';
 import { fileFacts, fileSize } from '../../files/publish.js';
-import type { FileFacts } from '../../files/publish.js';
-import { commitFiles } from '../commit-journal.js';
-import { linesOfRemoved } from '../undone-commits.js';
-import type { Format, PartitionPlan, Revision } from '../../model/task.js';
-import { hasDays } from '../../exchange/keys.js';
-import { findDataset } from '../../exchange/exchange-spec.js';
-import type { ConversionResult } from '../../convert/conversion.js';
-import type { ReceivedObject } from '../../convert/csv-input.js';
+import { commitFiles } from '../commit-files.js';
+import type { PartitionPlan } from '../../model/task.js';
 import { readFooter } from '../../convert/parquet-footer.js';
 import type { ExistingFile } from './existing-file.js';
 import { fieldsOf, isRecord, parseJson } from '../../text/json.js';
 import type { WriterContext } from './writer.js';
-
-export interface MadeFile {
-  readonly staged: string;
-  /** Relative to the series' folder. */
-  readonly file: string;
-  readonly facts: FileFacts;
-  readonly result: ConversionResult;
-}
-
-export interface Commit {
-  readonly existing: ExistingFile;
-  readonly made: readonly MadeFile[];
-  readonly received: readonly ReceivedObject[];
-  /** Files that the new files replace completely. */
-  readonly dead: readonly string[];
-  /** Lines of objects that the new files no longer contain. */
-  readonly lost: readonly ObjectLine[];
-}
+import type { MadeFile, Commit } from './commit-lines.js';
+import { manifestLines } from './commit-lines.js';
 
 /**
  * Appends to the manifest and gives the staged files their names (`commitFiles`). Resolves with the quarantine
@@ -121,89 +95,4 @@ async function contentOf({ path }: ExistingFile) {
   const { objects } = fieldsOf(parseJson(entry));
   // Otherwise another program has written a metadata entry of the same name.
   return { rows, objects: Array.isArray(objects) && objects.every(isRecord) ? objects : [] };
-}
-
-function manifestLines(context: WriterContext, plan: PartitionPlan, commitment: Commit): ManifestLine[] {
-  const at = new Date(context.clock.now()).toISOString();
-  const { existing, dead, lost } = commitment;
-  const removed = new Set([...dead, ...lost.map(({ file }) => file)]);
-  const spec = findDataset(context.exchange, plan.series.market, plan.series.dataset);
-  const lines: ManifestLine[] = [
-    ...linesOfRemoved(existing.objects, removed, at),
-    ...lost.map((line) => droppedLine(line, plan.settings.format, at)),
-  ];
-  for (const { file, facts, result } of commitment.made) {
-    const fileBefore = existing.objects.fileBefore(file);
-    for (const received of commitment.received) {
-      const written = result.written.get(received.object.key);
-      if (written === undefined) continue;
-      const { expectedRows: _, ...ofObject } = written;
-      const inFile = { file, fileBytes: facts.bytes, fileSha256: facts.sha256, fileRows: result.rows };
-      const replaces = replacedRevision(existing.objects, received);
-      // Daily objects may have days that the monthly object lacks. A later run then requests these days.
-      const mayHaveMoreDays =
-        hasDays(spec, plan, received.object) &&
-        daysWithin(received.object.period, written.gaps, context.exchange).length > 0;
-      lines.push({
-        ...objectLine(received, plan, at, context.tool),
-        ...(replaces === undefined ? {} : { replaces }),
-        ...(mayHaveMoreDays ? { daysPending: true } : {}),
-        ...ofObject,
-        ...inFile,
-        ...(fileBefore === undefined ? {} : { fileBefore }),
-      });
-    }
-  }
-  return lines;
-}
-
-export function droppedLine({ key }: ObjectLine, format: Format, at: string): DroppedLine {
-  return { v: 1, kind: 'dropped', key, format, at };
-}
-
-/** The manifest line of the same archive object. */
-export function heldLine(
-  held: HeldObjects,
-  { key, period }: ReceivedObject['object'],
-): ObjectLine | undefined {
-  const line = held.of(period);
-  return line?.key === key ? line : undefined;
-}
-
-/** The held revision of the same archive object, if its bytes differ. */
-export function replacedRevision(
-  held: HeldObjects,
-  { object, sha256 }: ReceivedObject,
-): Revision | undefined {
-  const line = heldLine(held, object);
-  return line === undefined || line.sha256 === sha256 || isFromRest(line) ? undefined : revisionOf(line);
-}
-
-/** The manifest line of a received object, without the facts of its file. */
-export function objectLine(
-  received: ReceivedObject,
-  plan: PartitionPlan,
-  at: string,
-  tool: string,
-): Omit<ObjectLine, 'file' | 'fileBytes' | 'fileSha256'> {
-  const { object } = received;
-  return {
-    v: 1,
-    kind: 'object',
-    key: object.key,
-    cadence: object.period.cadence,
-    period: periodText(object.period),
-    ...(received.etag === undefined ? {} : { etag: received.etag }),
-    ...(received.lastModified === undefined ? {} : { lastModified: received.lastModified }),
-    bytes: received.zipBytes,
-    sha256: received.sha256,
-    verified: received.verified,
-    ...(received.staleSidecar === undefined ? {} : { staleSidecar: received.staleSidecar }),
-    ...(object.rest?.open === true ? { open: true } : {}),
-    ...(object.rest?.archiveFailed === undefined ? {} : { archiveFailed: object.rest.archiveFailed }),
-    ...(object.rest?.insteadOf === undefined ? {} : { insteadOf: object.rest.insteadOf }),
-    settings: plan.settings,
-    at,
-    tool,
-  };
 }

@@ -3,27 +3,25 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { convert, keptIsLarge } from '../../convert/convert.js';
-import type { ConversionResult, FileMetadata } from '../../convert/conversion.js';
+import type { ConversionResult } from '../../convert/conversion.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { DuckDb } from '../../convert/duckdb.js';
 import { isLarge } from '../../convert/read-objects.js';
 import { readFooter } from '../../convert/parquet-footer.js';
-import { isFromRest } from '../../model/manifest-line.js';
-import type { ObjectLine } from '../../model/manifest-line.js';
 import { bringIn } from '../../files/backing.js';
 import { fileFacts } from '../../files/publish.js';
 import type { FileFacts } from '../../files/publish.js';
 import { periodText } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
-import type { PartitionPlan, Series, Settings } from '../../model/task.js';
+import type { PartitionPlan } from '../../model/task.js';
 import { stagingFolder } from '../layout.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
-import type { MadeFile } from './commit.js';
-import { overlaps } from './existing-file.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import type { MadeFile } from './commit-lines.js';
 import type { ExistingFile } from './existing-file.js';
 import type { WriterContext } from './writer.js';
-import { describeColumns } from '../../exchange/describe.js';
+import { metadataOfObjects } from './file-metadata.js';
+import { rowsToRead } from './existing-rows.js';
 
 export function splitIntoParts(plan: PartitionPlan, received: readonly ReceivedObject[]) {
   if (plan.split !== true) return [{ label: plan.label, received }];
@@ -38,15 +36,16 @@ export async function makeFile(
   duckdb: DuckDb,
   context: WriterContext,
   plan: PartitionPlan,
-  part: Pick<Inputs, 'label' | 'received' | 'existing'>,
+  part: FilePart,
 ): Promise<MadeFile> {
   const name = randomUUID();
   const staged = join(await stagingFolder(context.paths), `${name}.partial`);
   const csvPath = join(context.tempFolder, `${name}.csv`);
   try {
-    const inputs = { ...part, staged, csvPath };
     const subject = { plan, label: part.label };
-    const result = await context.timed('convert', subject, () => convertPart(duckdb, context, plan, inputs));
+    const result = await context.timed('convert', subject, () =>
+      convertPart(duckdb, context, plan, { ...part, staged, csvPath }),
+    );
     const empty = { bytes: 0, sha256: '', newlines: 0 };
     const facts =
       result.rows === 0 ? empty : await context.timed('check', subject, () => readBack(plan, staged, result));
@@ -71,60 +70,35 @@ export function sessionSize(received: readonly ReceivedObject[], { kept }: Exist
   return isLarge({ memoryCsvBytes: MEMORY_CSV_BYTES }, received) || keptIsLarge(kept) ? 'large' : 'small';
 }
 
-interface Inputs {
+interface FilePart {
   readonly label: string;
   readonly received: readonly ReceivedObject[];
   readonly existing: ExistingFile;
-  readonly staged: string;
-  readonly csvPath: string;
 }
 
 async function convertPart(
   duckdb: DuckDb,
   context: WriterContext,
   plan: PartitionPlan,
-  inputs: Inputs,
+  { received, existing, label, staged, csvPath }: FilePart & Readonly<Record<'staged' | 'csvPath', string>>,
 ): Promise<ConversionResult> {
-  const { kept, replaced, path } = inputs.existing;
-  const compared = comparableLines(replaced, inputs.received);
-  const isRevised = (line: ObjectLine): boolean =>
-    !isFromRest(line) &&
-    inputs.received.some(({ object, sha256 }) => object.key === line.key && sha256 !== line.sha256);
-  const revised = context.acceptsShorter ? [] : replaced.filter(isRevised);
-  const hasMonth = inputs.received.some(
-    ({ object: { period }, verified }) => period.cadence === 'monthly' && verified !== 'rest',
-  );
-  const days = hasMonth ? replaced.filter(({ cadence }) => cadence === 'daily') : [];
+  const { settings, series } = plan;
   const spec = datasetSpec(context, plan);
-  if (kept.length + replaced.length > 0) await bringIn(path);
-  const isRead = [kept, compared, revised, days].some((lines) => lines.length > 0);
+  if (existing.kept.length + existing.replaced.length > 0) await bringIn(existing.path);
   return convert({
     duckdb,
     spec,
-    settings: plan.settings,
-    series: plan.series,
-    received: inputs.received,
-    ...(isRead ? { existing: { file: path, kept, replaced, compared, revised, days } } : {}),
-    csvPath: inputs.csvPath,
-    targetPath: inputs.staged,
+    settings,
+    series,
+    received,
+    ...rowsToRead(existing, received, context),
+    csvPath,
+    targetPath: staged,
     memoryCsvBytes: MEMORY_CSV_BYTES,
     failed: new Map(),
-    metadata: (written) => metadataOf(context, plan, inputs, written),
+    metadata: (written) =>
+      metadataOfObjects({ ...context, series, spec, settings, label }, existing.kept, written),
   });
-}
-
-/** Replaced lines whose period was received from the other source (archive or REST). All returned lines have one source. */
-function comparableLines(
-  replaced: readonly ObjectLine[],
-  received: readonly ReceivedObject[],
-): readonly ObjectLine[] {
-  const crossing = replaced.filter((line) =>
-    received.some(
-      ({ object, verified }) => (verified === 'rest') !== isFromRest(line) && overlaps(line, object.period),
-    ),
-  );
-  const fromRest = crossing.filter(isFromRest);
-  return fromRest.length > 0 ? fromRest : crossing;
 }
 
 /** Reads the staged file and compares its row count. Rejects with `disk` on a difference. */
@@ -134,81 +108,4 @@ async function readBack(plan: PartitionPlan, staged: string, result: ConversionR
   const rows = isCsv ? facts.newlines - 1 : (await readFooter(staged)).rows;
   if (rows === result.rows) return facts;
   throw new CryptodlError('disk', `${staged} has ${rows} rows when read back, ${result.rows} were written`);
-}
-
-function metadataOf(
-  context: WriterContext,
-  plan: PartitionPlan,
-  { label, existing }: Inputs,
-  written: readonly ReceivedObject[],
-): FileMetadata {
-  const { series, settings } = plan;
-  const facts = [
-    ...existing.kept,
-    ...written.map(({ object, zipBytes, ...received }) => ({
-      ...received,
-      key: object.key,
-      bytes: zipBytes,
-    })),
-  ];
-  // The facts that the manifest lines have too.
-  const objects = facts.map(({ key, sha256, bytes, verified, etag, lastModified }) => {
-    return { key, sha256, bytes, verified, etag, lastModified };
-  });
-  const isRest = objects.map(isFromRest);
-  return fileMetadata(
-    { ...context, series, spec: datasetSpec(context, plan), settings, label },
-    {
-      entry: { objects: objects.sort((a, b) => (a.key < b.key ? -1 : 1)) },
-      hasArchive: isRest.includes(false),
-      hasRest: isRest.includes(true),
-    },
-  );
-}
-
-// The metadata in the footer of a Parquet file. It has no time stamps, so that the same rows produce the same file.
-
-export interface DescribedFile {
-  readonly exchange: Pick<ExchangeSpec, 'name' | 'terms'>;
-  /** The version of the program. */
-  readonly tool: string;
-  readonly series: Series;
-  readonly spec: DatasetSpec;
-  readonly settings: Settings;
-  /** `2024-01` */
-  readonly label: string;
-}
-
-/** Where the rows of a file come from. */
-export interface RowOrigin {
-  readonly entry: Readonly<Record<string, unknown>>;
-  readonly hasArchive: boolean;
-  readonly hasRest: boolean;
-}
-
-/** The series, the columns and the origin of the rows as JSON, with the terms of their sources. */
-export function fileMetadata(
-  { exchange, tool, series, spec, settings, label }: DescribedFile,
-  { entry, hasArchive, hasRest }: RowOrigin,
-): FileMetadata {
-  const cryptodl = JSON.stringify({
-    tool: `cryptodl ${tool}`,
-    venue: exchange.name,
-    ...series,
-    settings,
-    period: label,
-    timeZone: 'UTC',
-    columns: Object.fromEntries(
-      describeColumns(spec).map(({ name, unit, doc }) => [name, unit === '' ? doc : `${doc}; ${unit}`]),
-    ),
-    ...entry,
-  });
-  const { terms } = exchange;
-  if (terms === undefined) return { cryptodl };
-  const sources = [...(hasArchive ? [terms.archive] : []), ...(hasRest ? [terms.rest] : [])];
-  return {
-    cryptodl,
-    license: sources.map(({ license }) => license).join('; '),
-    attribution: sources.map(({ attribution }) => attribution).join('; '),
-  };
 }

@@ -81,3 +81,11 @@ export interface PartitionWriter {
   /** Commits the received objects. Rejects on disk errors and bugs, and with `locked` when another run has taken over the lake. */
   write(plan: PartitionPlan, received: readonly ReceivedObject[], missing: Missing): Promise<WriteResult>;
 }
+
+export function emptyResult(failed: ReadonlyMap<string, CryptodlError>): WriteResult {
+  return { written: new Map(), failed, files: 0, bytes: 0, duplicatesAcross: 0, overlaps: [] };
+}
+
+export function failAll(received: readonly ReceivedObject[], error: CryptodlError): WriteResult {
+  return emptyResult(new Map(received.map(({ object }) => [object.key, error])));
+}

@@ -2,8 +2,12 @@
 import { join } from 'node:path';
 import { seriesFolder } from '../../lake/layout.js';
 import { hasManifest } from '../../lake/manifest-place.js';
-import { firstDayOf, isOrderedBy, joinOrders, readOrders } from '../../lake/orders.js';
-import type { AskedOrder, Order, OrderChange, OrderTerms } from '../../lake/orders.js';
+import { readOrders } from '../../lake/orders.js';
+import { joinOrders } from '../../lake/join-orders.js';
+import { firstDayOf } from '../../lake/order-starts.js';
+import { isOrderedBy } from '../../lake/order.js';
+import type { OrderChange } from '../../lake/change-orders.js';
+import type { AskedOrder, Order, OrderTerms } from '../../lake/order.js';
 import { areOfFormat } from '../../lake/settings.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';
 import { grouped } from '../../model/by-name.js';

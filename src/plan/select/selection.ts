@@ -1,7 +1,8 @@
 /** The selection of a run: the contexts in which it is made, its parts, and its description. */
 import type { Quota } from '../../http/exchange-hosts.js';
 import type { LakePaths } from '../../lake/layout.js';
-import type { OrderChange, OrderTerms } from '../../lake/orders.js';
+import type { OrderChange } from '../../lake/change-orders.js';
+import type { OrderTerms } from '../../lake/order.js';
 import type { Observer } from '../../model/observer.js';
 import type { Settings } from '../../model/task.js';
 import { durationText, listText, numberText } from '../../model/units.js';

@@ -1,5 +1,4 @@
 /** The manifest lines of the absent and failed periods of a run: only new facts get one. */
-import { isDue, isRestDue } from '../../lake/absences.js';
 import type { Absence, Absences } from '../../lake/absences.js';
 import type { AbsentLine, RefusedRevision, RestAnswer } from '../../model/manifest-line.js';
 import { isHeld } from '../../lake/manifest.js';
@@ -10,8 +9,9 @@ import { TOOL_VERSION } from '../../model/version.js';
 import { isDeepStrictEqual } from 'node:util';
 import { dayPeriod, monthPeriod, periodText } from '../../model/calendar.js';
 import type { ErrorCode } from '../../model/errors.js';
-import { isSupportedPeriod } from '../../lake/check-manifest-line.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
+import { isDue, isRestDue } from '../../lake/absence-waits.js';
+import { isSupportedPeriod } from '../../lake/value-checks.js';
 
 export interface Note extends RestAnswer {
   readonly cadence: Cadence;

@@ -1,8 +1,8 @@
 /** Days of tick data that may be cut off: their outcomes are reported after the days around them are held. */
 import { grouped } from '../../model/by-name.js';
 import { dayOf } from '../../model/calendar.js';
-import { longStretches, silentStretches } from '../../lake/catalogue/cut-days.js';
-import { heldCuts } from '../../lake/catalogue/day-states.js';
+import { longStretches, silentStretches } from '../../lake/catalogue/empty-stretches.js';
+import { heldCuts } from '../../lake/catalogue/held-cuts.js';
 import { seriesFolder } from '../../lake/layout.js';
 import type { WrittenOutcome } from '../../model/outcome.js';
 import { findDataset } from '../../exchange/exchange-spec.js';

@@ -11,10 +11,11 @@ import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js'
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { absolutePath, shellWord, shownPath } from '../../text/printable.js';
-import { filesOfRange, openCatalogue } from '../../lake/catalogue/catalogue.js';
+import { openCatalogue } from '../../lake/catalogue/catalogue.js';
+import { filesOfRange } from '../../lake/catalogue/lake-file.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { tableName, viewOf } from '../../lake/catalogue/views.js';
-import type { LakeFile } from '../../lake/catalogue/read-series.js';
+import type { LakeFile } from '../../lake/catalogue/lake-file.js';
 import type { LakeTable } from '../../lake/catalogue/views.js';
 
 /** An open result. The caller must close it. */

@@ -17,8 +17,8 @@ import { daysOfSymbol, orderedDays, seriesOf } from '../../lake/catalogue/ordere
 import type { OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { CoverageCounts } from '../../lake/catalogue/coverage-counts.js';
-import { MOST_DAYS } from '../../lake/catalogue/series-table.js';
-import type { CoveragePeriod } from '../../lake/catalogue/series-table.js';
+import { MOST_DAYS } from '../../lake/catalogue/period-amounts.js';
+import type { CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
 
 export type LakeCoverage = Awaited<ReturnType<typeof coverSelected>>;
 

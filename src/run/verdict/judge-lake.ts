@@ -6,7 +6,7 @@ import { exitCodeOfFindings } from '../../model/exit-code.js';
 import { amountsText } from '../../lake/catalogue/series-table.js';
 import { lakePaths } from '../../lake/layout.js';
 import { readOrders } from '../../lake/orders.js';
-import type { Order } from '../../lake/orders.js';
+import type { Order } from '../../lake/order.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { countText, numberText } from '../../model/units.js';
 import { lacksOrder } from '../monitor/run-history.js';

@@ -11,16 +11,17 @@ import type { CheckContext, SeriesCheck } from './check-series.js';
 import { NOT_IN_MANIFEST, REMEDIES, asRegular, linkFinding } from './lake-finding.js';
 import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
 import { seriesInFolder, walkLake } from '../../lake/walk-lake.js';
-import type { LoosePath, SeriesFolder } from '../../lake/walk-lake.js';
+import type { SeriesFolder } from '../../lake/walk-lake.js';
+import type { LoosePath } from '../../lake/list-entries.js';
 import { createEngine } from '../../convert/duckdb.js';
 import type { HeldSelection } from '../../plan/select/held-series.js';
 import type { Session } from '../session/session.js';
 import { FORMATS, seriesName } from '../../model/task.js';
 import { moveToQuarantine, quarantineLines, rewriteManifest } from '../../lake/quarantine.js';
-import { appendManifest } from '../../lake/manifest.js';
+import { appendManifest } from '../../lake/append-manifest.js';
 import { linesOfRemoved } from '../../lake/undone-commits.js';
 import { shownPath } from '../../text/printable.js';
-import { droppedLine } from '../../lake/write/commit.js';
+import { droppedLine } from '../../lake/write/object-lines.js';
 
 export interface LakeCheck {
   readonly findings: readonly LakeFinding[];

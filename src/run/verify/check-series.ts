@@ -4,10 +4,10 @@ import type { Engine } from '../../convert/duckdb.js';
 import type { Session } from '../session/session.js';
 import { inspectRows } from '../../convert/inspect-rows.js';
 import { CryptodlError, errnoOf } from '../../model/errors.js';
-import type { ObjectKeys } from '../../lake/check-manifest-line.js';
+import type { ObjectKeys } from '../../lake/object-keys.js';
 import { entryAt, firstSymlink, isIrregular, isPartitionFile } from '../../files/path-checks.js';
-import { keyPath } from '../../lake/layout.js';
-import { InspectedManifest, inspectManifest } from '../../lake/manifest.js';
+import { keyPath } from '../../lake/safe-names.js';
+import { InspectedManifest, inspectManifest } from '../../lake/inspect-manifest.js';
 import type { HeldObjects } from '../../lake/held-objects.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { fileFacts, fileSize } from '../../files/publish.js';
@@ -18,7 +18,7 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import { NOT_IN_MANIFEST, NOT_REGULAR, asRegular, linkFinding } from './lake-finding.js';
 import type { LakeFinding } from './lake-finding.js';
-import { listEntries } from '../../lake/walk-lake.js';
+import { listEntries } from '../../lake/list-entries.js';
 import type { ListedSeries, SeriesFolder } from '../../lake/walk-lake.js';
 
 export interface SeriesCheck {

@@ -1,5 +1,5 @@
 /** `cryptodl repair`: fixes the lake, then plans the lost objects and the missing days like any other run. */
-import { heldCuts } from '../../lake/catalogue/day-states.js';
+import { heldCuts } from '../../lake/catalogue/held-cuts.js';
 import { rangesOf, spansOf } from '../../lake/catalogue/spans.js';
 import type { RunSession, Session } from '../session/session.js';
 import type { Absences } from '../../lake/absences.js';

@@ -7,7 +7,7 @@ import type { LakePaths } from '../../lake/layout.js';
 import { refuseLinkedFolders } from '../../lake/layout.js';
 import { entryAt } from '../../files/path-checks.js';
 import { refuseIfLocked } from '../../lake/lock.js';
-import { listLeftovers } from '../../lake/walk-lake.js';
+import { listLeftovers } from '../../lake/list-entries.js';
 import { Counters } from '../../model/counters.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { exitCode } from '../../model/exit-code.js';

@@ -7,7 +7,7 @@ import type { DuckDb, VerbEngine } from '../../convert/duckdb.js';
 import { quoteName } from '../../convert/sql.js';
 import { RestDownloads } from '../../run/objects/download-rest.js';
 import type { RunSession } from '../../run/session/session.js';
-import { completeDays } from '../../lake/catalogue/read-series.js';
+import { completeDays } from '../../lake/catalogue/lake-file.js';
 import { grouped } from '../../model/by-name.js';
 import { periodAt, periodText } from '../../model/calendar.js';
 import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';

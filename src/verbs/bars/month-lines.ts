@@ -8,9 +8,9 @@ import type { ManifestLine, ObjectLine } from '../../model/manifest-line.js';
 import type { Series } from '../../model/task.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { madeKey } from '../../exchange/keys.js';
-import { droppedLine } from '../../lake/write/commit.js';
 import { sourceName } from './source.js';
 import type { BarMonth, Recipe } from './bar-months.js';
+import { droppedLine } from '../../lake/write/object-lines.js';
 
 export interface BarTarget extends Recipe {
   readonly series: Series;

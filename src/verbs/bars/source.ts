@@ -1,9 +1,10 @@
 /** The symbols whose bars are made, and their sources: series of klines, aggTrades or trades. */
 import type { HeldSeries } from '../../lake/catalogue/catalogue.js';
-import { completeDays } from '../../lake/catalogue/read-series.js';
-import { hasTextNumbers, hasZonedTimes } from '../../lake/catalogue/views.js';
 import { eachDay } from '../../model/calendar.js';
 import { grouped } from '../../model/by-name.js';
+import { completeDays } from '../../lake/catalogue/lake-file.js';
+import { hasTextNumbers } from '../../lake/catalogue/views.js';
+import { hasZonedTimes } from '../../lake/catalogue/view-parts.js';
 import { usage } from '../../model/errors.js';
 import type { Series, Settings } from '../../model/task.js';
 import { emptyShardText, isInShard } from '../../plan/options/shard.js';

@@ -6,17 +6,17 @@ import { basename, join } from 'node:path';
 import { readFooter } from '../../convert/parquet-footer.js';
 import { copyTo } from '../../convert/statements.js';
 import type { LakeParts, Session } from '../../run/session/session.js';
-import { commitFiles } from '../../lake/commit-journal.js';
 import { seriesFolder, stagingFolder } from '../../lake/layout.js';
 import { fileFacts, fileSize } from '../../files/publish.js';
 import { moveToQuarantine } from '../../lake/quarantine.js';
 import { TOOL_VERSION } from '../../model/version.js';
-import { fileMetadata } from '../../lake/write/make-file.js';
 import { ruleText } from './bar-months.js';
 import type { BarMonth } from './bar-months.js';
 import type { Amounts } from './built-series.js';
 import { linesOf } from './month-lines.js';
 import type { BarTarget } from './month-lines.js';
+import { commitFiles } from '../../lake/commit-files.js';
+import { fileMetadata } from '../../lake/write/file-metadata.js';
 
 /** Commits the bars of the table `made`. Undefined if it has none. Rejects with errors of the disk. */
 export async function writeMonth(

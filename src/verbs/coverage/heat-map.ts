@@ -2,8 +2,8 @@
 import type { Amounts } from '../../lake/catalogue/day-states.js';
 import { dayText, monthOf, monthText } from '../../model/calendar.js';
 import { percentOf } from '../../lake/catalogue/series-table.js';
-import type { CoveragePeriod } from '../../lake/catalogue/series-table.js';
 import { grouped } from '../../model/by-name.js';
+import type { CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
 
 export interface HeatRow {
   readonly label: string;

@@ -7,14 +7,13 @@ import { layerName } from '../../model/task.js';
 import { printable } from '../../text/printable.js';
 import { fitted, widthOf } from '../../text/wrap.js';
 import {
-  MOST_DAYS,
-  periodsOf,
   cellsOf,
   labelOf,
   percentText,
   seriesTable,
 } from '../../lake/catalogue/series-table.js';
-import type { CoveragePeriod } from '../../lake/catalogue/series-table.js';
+import { MOST_DAYS, periodsOf } from '../../lake/catalogue/period-amounts.js';
+import type { CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';
 import { GapGroups } from '../../lake/catalogue/gap-groups.js';
 import { heatMap, legend } from './heat-map.js';

@@ -1,6 +1,6 @@
 /** CSV files for any program: chosen columns, delimiter and form of times, one file per symbol or one per dataset. */
 import { quoteName, quoteText } from '../../convert/sql.js';
-import { safeName } from '../../lake/layout.js';
+import { safeName } from '../../lake/safe-names.js';
 import { usage } from '../../model/errors.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';

@@ -6,8 +6,8 @@ import { lakeFlag, printLines } from '../../text/printable.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
 import { readableStates } from '../../plan/select/held-series.js';
-import { gapText } from '../../lake/catalogue/series-table.js';
 import type { Export, ExportCommand } from './select-export.js';
+import { gapText } from '../../lake/catalogue/gap-texts.js';
 
 export const NOTHING_EXPORTED = 'nothing is exported, because --require-complete is given';
 

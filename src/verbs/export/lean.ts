@@ -3,7 +3,7 @@
  * Data/cryptofuture, and Common/Data/Market/MarginInterestRate.cs.
  */
 import { instantExpression } from '../../convert/columns.js';
-import { safeName } from '../../lake/layout.js';
+import { safeName } from '../../lake/safe-names.js';
 import { dayText } from '../../model/calendar.js';
 import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';
 import type { ExportProgram, ExportFile, Refused, SeriesRows } from './export-file.js';

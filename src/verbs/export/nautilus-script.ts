@@ -1,7 +1,7 @@
 /** The Python program that loads candles and trades of the lake into a catalogue of nautilus_trader with its own wranglers. */
 import { readFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import type { LakeFile } from '../../lake/catalogue/read-series.js';
+import type { LakeFile } from '../../lake/catalogue/lake-file.js';
 import { packageFile } from '../../files/package-file.js';
 import { dayText } from '../../model/calendar.js';
 import { seriesName } from '../../model/task.js';

@@ -4,9 +4,9 @@
  */
 import { instantExpression } from '../../convert/columns.js';
 import { quoteText } from '../../convert/sql.js';
-import { safeName } from '../../lake/layout.js';
 import { grouped } from '../../model/by-name.js';
 import { dayText } from '../../model/calendar.js';
+import { safeName } from '../../lake/safe-names.js';
 import type { Series } from '../../model/task.js';
 import { isSettled } from '../../exchange/pairs.js';
 import { csvForm, daysOf, onDay, rowOrder } from './export-file.js';

@@ -14,7 +14,6 @@ import { bytesText, listText } from '../../model/units.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import { pageFile } from '../../terminal/page-shell.js';
 import { absolutePath, lakeFlag, shellWord, shownPath } from '../../text/printable.js';
-import { gapText } from '../../lake/catalogue/series-table.js';
 import { MOST_STEPS, chartHtml, makeChart } from './chart.js';
 import type { Chart } from './chart.js';
 import { chooseDataset, seriesOfSymbol } from './choose-series.js';
@@ -24,6 +23,7 @@ import { readBars } from './read-bars.js';
 import { timeGrid } from './time-grid.js';
 import type { TimeRange } from './time-grid.js';
 import { chooseInterval } from './choose-interval.js';
+import { gapText } from '../../lake/catalogue/gap-texts.js';
 
 type Flag = QueryFlag | 'column' | 'quiet';
 

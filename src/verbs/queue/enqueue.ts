@@ -3,7 +3,7 @@ import { withSignals } from '../../run/verb/look-up.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { openSession } from '../../run/session/session.js';
-import type { AskedOrder } from '../../lake/orders.js';
+import type { AskedOrder } from '../../lake/order.js';
 import { dayOf, dayText, monthOf, monthStart, parseDay } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';

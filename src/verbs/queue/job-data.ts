@@ -1,8 +1,8 @@
 /** The data of a job: one series with a range of days, as options of a download. Whatever a queue holds is checked like any input. */
 import { createHash } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
-import { parseAsked } from '../../lake/orders.js';
-import type { AskedOrder } from '../../lake/orders.js';
+import { parseAsked } from '../../lake/order.js';
+import type { AskedOrder } from '../../lake/order.js';
 import type { Counts } from '../../model/counters.js';
 import { CryptodlError, usage } from '../../model/errors.js';
 import { isLakeAddress } from '../../model/lake-address.js';

@@ -27,14 +27,8 @@ import type { GapReason } from '../../lake/catalogue/absent-days.js';
 import { overlap } from '../../lake/catalogue/spans.js';
 import { GapGroups, gapTexts } from '../../lake/catalogue/gap-groups.js';
 import { layerName } from '../../model/task.js';
-import {
-  excusedText,
-  labelOf,
-  percentOf,
-  percentText,
-  periodsOf,
-  unitOf,
-} from '../../lake/catalogue/series-table.js';
+import { excusedText, labelOf, percentOf, percentText, unitOf } from '../../lake/catalogue/series-table.js';
+import { periodsOf } from '../../lake/catalogue/period-amounts.js';
 
 /** The file without --html. */
 const USUAL_FILE = 'cryptodl-report.html';

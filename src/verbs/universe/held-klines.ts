@@ -10,7 +10,7 @@ import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { selectGiven } from '../../plan/select/held-series.js';
 import { pairOf } from '../../exchange/pairs.js';
 import { lakeFlag } from '../../text/printable.js';
-import type { LakeFile } from '../../lake/catalogue/read-series.js';
+import type { LakeFile } from '../../lake/catalogue/lake-file.js';
 
 export const DATASET = 'klines';
 

@@ -2,7 +2,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { klinesLine } from '../../../scripts/synthetic-lake.js';
-import { createLineReader, NewerVersion, readPlainLine } from '../../../src/lake/check-manifest-line.js';
+import { createLineReader, NewerVersion } from '../../../src/lake/check-manifest-line.js';
+import { readPlainLine } from '../../../src/lake/plain-line.js';
 import { areSettings } from '../../../src/model/settings-schema.js';
 import type { ManifestLine } from '../../../src/model/manifest-line.js';
 import { flagSpec } from '../../../src/plan/options/flags.js';

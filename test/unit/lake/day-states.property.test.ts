@@ -7,7 +7,7 @@ import type { GapReason } from '../../../src/lake/catalogue/absent-days.js';
 import { statesOf } from '../../../src/lake/catalogue/day-states.js';
 import { append, intersect, subtract, union } from '../../../src/lake/catalogue/spans.js';
 import type { Spans } from '../../../src/lake/catalogue/spans.js';
-import { periodsOf } from '../../../src/lake/catalogue/series-table.js';
+import { periodsOf } from '../../../src/lake/catalogue/period-amounts.js';
 import { dayText } from '../../../src/model/calendar.js';
 import { emptyManifest } from '../../../src/lake/manifest.js';
 import { Absences } from '../../../src/lake/absences.js';

@@ -4,7 +4,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createDigestCheck, UnreadableFile } from '../../../src/lake/catalogue/file-digests.js';
-import type { LakeFile } from '../../../src/lake/catalogue/read-series.js';
+import type { LakeFile } from '../../../src/lake/catalogue/lake-file.js';
 import { SETTINGS } from '../../helpers/conversion.js';
 import { scratchFolder } from '../../helpers/folders.js';
 

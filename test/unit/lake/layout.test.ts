@@ -2,14 +2,8 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve, sep, win32 } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  keyPath,
-  lakePaths,
-  originalName,
-  safeName,
-  seriesAt,
-  seriesFolder,
-} from '../../../src/lake/layout.js';
+import { lakePaths, seriesAt, seriesFolder } from '../../../src/lake/layout.js';
+import { keyPath, originalName, safeName } from '../../../src/lake/safe-names.js';
 import { scratchFolder } from '../../helpers/folders.js';
 
 const NASTY = [

@@ -16,7 +16,8 @@ import { RequestCounts } from '../../../src/http/request-counts.js';
 import type { ObjectLine } from '../../../src/model/manifest-line.js';
 import { systemClock } from '../../../src/model/clock.js';
 import { FileCopies } from '../../../src/lake/mirror/file-copies.js';
-import { joinManifests, zipFolders } from '../../../src/lake/mirror/manifest-text.js';
+import { zipFolders } from '../../../src/lake/mirror/manifest-text.js';
+import { joinManifests } from '../../../src/lake/mirror/join-manifests.js';
 import { Mirror } from '../../../src/lake/mirror/mirror.js';
 import { bucketOf, s3Server } from '../../helpers/bucket.js';
 import { SETTINGS } from '../../helpers/conversion.js';
@@ -227,6 +228,14 @@ describe('a mirror', () => {
     await writer.mirror.reopenSeries(writer.folder);
     await writer.mirror.openSeries(writer.folder);
     expect(existsSync(join(writer.root, FILE))).toBe(false);
+  });
+
+  it('keeps lines that are not published yet when it reads a series again', async () => {
+    const { mirror, root, folder } = await open();
+    write(join(root, MANIFEST), 'line 1\nours\n');
+    await mirror.reopenSeries(folder);
+    await mirror.openSeries(folder);
+    expect(readFileSync(join(root, MANIFEST), 'utf8')).toBe('line 1\nours\n');
   });
 
   it('keeps the bytes of files in use, and begins no other use before it has forgotten them', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { isOrderedBy, joinOrders } from '../../../src/lake/orders.js';
-import type { AskedOrder, Order } from '../../../src/lake/orders.js';
+import { joinOrders } from '../../../src/lake/join-orders.js';
+import { isOrderedBy } from '../../../src/lake/order.js';
+import type { AskedOrder, Order } from '../../../src/lake/order.js';
 import { objectLine } from '../../helpers/conversion.js';
 
 const AT = '2026-11-21T12:00:00.000Z';

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { DAY_SECONDS } from '../../../src/lake/catalogue/gap.js';
 import type { Gap } from '../../../src/lake/catalogue/gap.js';
 import type { SeriesStates } from '../../../src/lake/catalogue/day-states.js';
-import { periodsOf } from '../../../src/lake/catalogue/series-table.js';
+import { periodsOf } from '../../../src/lake/catalogue/period-amounts.js';
 import { DayStates, dayRuns, runData } from '../../../src/verbs/report/report.js';
 import { embedded, hashSource, pageShell } from '../../../src/terminal/page-shell.js';
 import { runRecord } from '../../helpers/report-lake.js';

@@ -1,0 +1,88 @@
+/** Times without rows at the start, at the end or within a held day. */
+import { DAY_MS, dayOf, startOfDay } from '../../model/calendar.js';
+import type { DayStart } from '../../model/calendar.js';
+import type { ObjectLine } from '../../model/manifest-line.js';
+import type { HeldSpan } from '../held-objects.js';
+
+/** Shorter stretches at midnight are common. */
+const LONG_MS = 2 * 3600_000;
+
+/** At the rate of the rest of the day, a long stretch would have at least this many rows. With fewer, it may be chance. */
+const FEWEST_EXPECTED_ROWS = 10;
+
+export interface DayRows extends Pick<ObjectLine, 'rows' | 'first' | 'last'> {
+  readonly day: number;
+}
+
+/** A time without rows at the start or the end of a day, or within it: epoch milliseconds `[from, to)`. */
+export interface EmptyStretch {
+  readonly day: number;
+  readonly at: 'begin' | 'end' | 'within';
+  readonly from: number;
+  readonly to: number;
+  /** Ids are missing at its midnight. Undefined for a stretch that was found by times or by few rows. */
+  readonly lacksIds?: true;
+}
+
+export function isLongStretch(ms: number): boolean {
+  return ms > LONG_MS;
+}
+
+/** Long stretches without rows at the start and the end of a day that otherwise has many rows. */
+export function longStretches(day: DayRows, dayStart: DayStart): EmptyStretch[] {
+  return longOf(timesOf(day.day, day), dayStart);
+}
+
+/** The times of the first and the last row of a day, in epoch milliseconds: parsed once, because a lake has hundreds of thousands of days. */
+export interface DayTimes {
+  readonly day: number;
+  readonly rows: number;
+  readonly first: number;
+  readonly last: number;
+}
+
+export function timesOf(day: number, { rows = 0, first = '', last = '' }: Omit<DayRows, 'day'>): DayTimes {
+  return { day, rows, first: Date.parse(first), last: Date.parse(last) };
+}
+
+export function longOf(times: DayTimes, dayStart: DayStart): EmptyStretch[] {
+  const [begin, end] = [stretchAt(times, 'begin', dayStart), stretchAt(times, 'end', dayStart)];
+  // Without a division by the mean time between rows, which may be 0.
+  const isLong = ({ from, to }: EmptyStretch): boolean =>
+    times.rows > 1 &&
+    isLongStretch(to - from) &&
+    (to - from) * (times.rows - 1) >= FEWEST_EXPECTED_ROWS * (times.last - times.first);
+  return [begin, end].filter(isLong);
+}
+
+/** The silences of less than a day in an object without ids. Its conversion found them by the rate of its rows. Longer ones are days without rows. */
+export function silentStretches(
+  { gaps = [], ids }: Pick<ObjectLine, 'gaps' | 'ids'>,
+  dayStart: DayStart,
+): EmptyStretch[] {
+  if (ids !== undefined) return [];
+  return gaps.flatMap(([start, until]) => {
+    const [from, to] = [Date.parse(start), Date.parse(until)];
+    const day = dayOf(from, dayStart);
+    if (to - from >= DAY_MS) return [];
+    const isEnd = to === startOfDay(day + 1, dayStart);
+    return [{ day, at: from === startOfDay(day, dayStart) ? 'begin' : isEnd ? 'end' : 'within', from, to }];
+  });
+}
+
+/** The silences of an object with ids, at its start and its end. */
+export function silentSides({ facts, from, to }: HeldSpan, dayStart: DayStart): EmptyStretch[] {
+  return (facts.ids?.silent ?? [])
+    .map((at) => stretchAt(timesOf(at === 'begin' ? from : to - 1, facts), at, dayStart))
+    .filter((stretch) => stretch.to - stretch.from < DAY_MS);
+}
+
+export function stretchAt(
+  { day, first, last }: DayTimes,
+  at: EmptyStretch['at'],
+  dayStart: DayStart,
+): EmptyStretch {
+  return at === 'begin'
+    ? { day, at, from: startOfDay(day, dayStart), to: first }
+    : { day, at, from: last, to: startOfDay(day + 1, dayStart) };
+}

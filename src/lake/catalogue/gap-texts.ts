@@ -1,0 +1,30 @@
+/** The times of gaps as text. */
+import { DAY_SECONDS } from './gap.js';
+import type { Gap } from './gap.js';
+import type { SeriesStates } from './day-states.js';
+import { dayText } from '../../model/calendar.js';
+
+/** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. Times of rows are in UTC. */
+export function spanText(
+  { from, to, reason }: Pick<Gap, 'from' | 'to' | 'reason'>,
+  { rowSeconds = DAY_SECONDS, dayStartSeconds }: Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>,
+): string {
+  const isDays = from % DAY_SECONDS === 0 && to % DAY_SECONDS === 0;
+  const last = isDays ? to - DAY_SECONDS : Math.max(from, to - (reason === 'cut' ? 60 : rowSeconds));
+  const text = (seconds: number): string =>
+    isDays ? dayText(seconds / DAY_SECONDS) : timeText(seconds + dayStartSeconds);
+  if (last <= from) return text(from);
+  const isOneDay = text(from).slice(0, 10) === text(last).slice(0, 10);
+  return `${text(from)} … ${isOneDay ? text(last).slice('2024-01-15 '.length) : text(last)}`;
+}
+
+/** `2024-01-12 … 2024-01-14 (hole)` */
+export function gapText(gap: Gap, states: Parameters<typeof spanText>[1]): string {
+  return `${spanText(gap, states)} (${gap.reason})`;
+}
+
+/** `2024-01-15 03:00`; with seconds unless they are zero. */
+function timeText(seconds: number): string {
+  const text = new Date(seconds * 1000).toISOString();
+  return text.slice(0, text.endsWith(':00.000Z') ? 16 : 19).replace('T', ' ');
+}
