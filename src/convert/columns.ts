@@ -1,6 +1,5 @@
 /** SQL expressions that read, check, convert and write each declared column. */
-import { DAY_MS, startOfDay } from '../model/calendar.js';
-import type { Period, Settings } from '../model/task.js';
+import type { Settings } from '../model/task.js';
 import type { ColumnSpec } from '../exchange/facts.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { quoteName, quoteText } from './sql.js';
@@ -140,29 +139,4 @@ export function rereadExpression(column: ColumnSpec, settings: Settings): string
 /** Expression for the TIMESTAMP in UTC of a column with a time zone. */
 export function zonelessExpression(name: string): string {
   return `make_timestamp(epoch_us(${quoteName(name)}))`;
-}
-
-/** Bars longer than a day may open before the period in which the archive publishes them. Lengths in days. */
-export const LONG_BAR_DAYS: Readonly<Record<string, number>> = { '3d': 3, '1w': 7, '1mo': 31 };
-
-/** The first and the last valid time of rows of a period, in epoch milliseconds, inclusive. */
-export function legalTimeRange(
-  spec: Pick<DatasetSpec, 'edgeSeconds' | 'dayStartMs'>,
-  interval: string | undefined,
-  { from, to }: Pick<Period, 'from' | 'to'>,
-): { readonly first: number; readonly last: number } {
-  const edgeMs = spec.edgeSeconds * 1000;
-  const earlier = (LONG_BAR_DAYS[interval ?? ''] ?? 0) * DAY_MS;
-  return { first: startOfDay(from, spec) - earlier - edgeMs, last: startOfDay(to, spec) + edgeMs };
-}
-
-/** Whether the first and the last row are within the valid time range of the period. Instants are ISO 8601. */
-export function isWithinPeriod(
-  spec: Pick<DatasetSpec, 'edgeSeconds' | 'dayStartMs'>,
-  interval: string | undefined,
-  period: Pick<Period, 'from' | 'to'>,
-  rows: { readonly first: string; readonly last: string },
-): boolean {
-  const legal = legalTimeRange(spec, interval, period);
-  return Date.parse(rows.first) >= legal.first && Date.parse(rows.last) <= legal.last;
 }

@@ -5,12 +5,13 @@
 import { rm } from 'node:fs/promises';
 import { toCryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from '../exchange/facts.js';
-import { isWithinPeriod } from './columns.js';
+import { isWithinPeriod, hasShorterBars } from './expected-rows.js';
 import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
-import { hasShorterBars, orderOf, readTimes, timeFacts } from './row-times.js';
-import type { RowTimes, TimeOrder } from './row-times.js';
-import { gatherSmall, isLarge, newColumnsOf } from './read-objects.js';
-import type { Gathered, Input } from './read-objects.js';
+import { timeFacts } from './row-times.js';
+import { orderOf, readTimes } from './read-times.js';
+import type { RowTimes, TimeOrder } from './read-times.js';
+import { gatherSmall, isLarge, newColumnsOf } from './load-rows.js';
+import type { Gathered, Input } from './load-rows.js';
 import { copyPublished } from './statements.js';
 import { soundExpression } from './values.js';
 

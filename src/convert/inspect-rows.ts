@@ -7,13 +7,8 @@ import { CryptodlError } from '../model/errors.js';
 import type { Settings } from '../model/task.js';
 import type { ColumnSpec } from '../exchange/facts.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
-import {
-  instantExpression,
-  isWithinPeriod,
-  legalExpression,
-  sortExpression,
-  writtenColumns,
-} from './columns.js';
+import { instantExpression, legalExpression, sortExpression, writtenColumns } from './columns.js';
+import { isWithinPeriod } from './expected-rows.js';
 import type { DuckDb, Row } from './duckdb.js';
 import { readFooter } from './parquet-footer.js';
 import { quoteName, quoteText } from './sql.js';

@@ -2,7 +2,7 @@
 import { MAX_GAPS } from '../model/outcome.js';
 import type { Row } from './duckdb.js';
 import { instantText } from './row-times.js';
-import { isJudgedByRate, missingIdsQuery, overlappingQuery, pausesQuery } from './statements.js';
+import { isJudgedByRate, missingIdsQuery, overlappingQuery, pausesQuery } from './object-stats-sql.js';
 import { startOfDay } from '../model/calendar.js';
 import type { ArchiveObject } from '../model/task.js';
 import type { Conversion } from './conversion.js';

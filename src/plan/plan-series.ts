@@ -17,19 +17,14 @@ import { seriesName } from '../model/task.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
-import {
-  chooseObjects,
-  chooseWithRevised,
-  withoutUnlisted,
-  labelOf,
-  withLackingDays,
-  withRecheckedDays,
-} from './choose-objects.js';
+import { chooseObjects, chooseWithRevised, withoutUnlisted, labelOf } from './choose-objects.js';
+import { withRecheckedDays } from './recheck-days.js';
+import { withLackingDays } from './lacking-days.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import type { PlanContext, SeriesRequest } from './series-request.js';
 import { decidePartition } from './decide.js';
 import { endInArchive, proveAbsences, withProven } from './prove-absences.js';
-import { mayLackEdges } from './prove-edges.js';
+import { mayLackEdges } from './lacking-edges.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
 import type { RestContext } from './rest-periods.js';
 import { withHeldSettings } from './series-request.js';

@@ -1,5 +1,5 @@
 /** What a lake holds, for all verbs that read rows: the files of each series, and the SQL of their rows. */
-import { legalTimeRange } from '../../convert/columns.js';
+import { legalTimeRange } from '../../convert/expected-rows.js';
 import { bringIn } from '../../files/backing.js';
 import { dayOf, startOfDay } from '../../model/calendar.js';
 import { CryptodlError, toCryptodlError } from '../../model/errors.js';

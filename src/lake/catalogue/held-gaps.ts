@@ -1,5 +1,5 @@
 /** The gaps of held objects: missing rows with their times, cut days, and what lies before the start, after the end or in a pause of a series. */
-import { LONG_BAR_DAYS } from '../../convert/columns.js';
+import { LONG_BAR_DAYS } from '../../convert/expected-rows.js';
 import type { HeldSpan } from '../held-objects.js';
 import type { Absences } from '../absences.js';
 import { isFromRest } from '../../model/manifest-line.js';

@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { convert, keptIsLarge } from '../../convert/convert.js';
+import { convert } from '../../convert/convert.js';
+import { keptIsLarge } from '../../convert/write-target.js';
 import type { ConversionResult, FileMetadata } from '../../convert/conversion.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { DuckDb } from '../../convert/duckdb.js';
-import { isLarge } from '../../convert/read-objects.js';
+import { isLarge } from '../../convert/load-rows.js';
 import { readFooter } from '../../convert/parquet-footer.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';

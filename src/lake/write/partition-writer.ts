@@ -10,7 +10,7 @@ import type { Format, PartitionPlan } from '../../model/task.js';
 import { backingOf, withoutConflict } from '../../files/backing.js';
 import type { ObjectFacts } from '../../convert/conversion.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import { expectedRows } from '../../convert/row-times.js';
+import { expectedRows } from '../../convert/expected-rows.js';
 import type { HeldObjects } from '../held-objects.js';
 import { seriesFolder } from '../layout.js';
 import { repeatLine } from '../undone-commits.js';

@@ -20,7 +20,7 @@ import { absolutePath, shownPath } from '../../text/printable.js';
 import { givenFlags } from './selection.js';
 import type { LakeContext } from './selection.js';
 import { isAll } from './select-datasets.js';
-import { selectSymbols } from './select-symbols.js';
+import { selectSymbols } from './match-symbols.js';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';

@@ -16,7 +16,8 @@ import type { Range } from './date-range.js';
 import { offerOf, retentionNotes } from './rest-offer.js';
 import { chooseDatasets, endedNotes, isAll, oneMarket } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
-import { chooseRestSymbols, chooseSymbols } from './select-symbols.js';
+import { chooseSymbols } from './choose-symbols.js';
+import { chooseRestSymbols } from './choose-rest-symbols.js';
 import { describeDatasets, givenFlags, givenSettings, settingsOf } from './selection.js';
 import type {
   DownloadVerb,

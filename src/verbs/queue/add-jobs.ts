@@ -8,7 +8,7 @@ import type { NewJob } from './bullmq.js';
 import { jobId } from './job-data.js';
 import type { JobData } from './job-data.js';
 import type { CommandQueue } from './open-queue.js';
-import type { Wait } from './wait-for-jobs.js';
+import type { Wait } from './wait.js';
 
 export interface Adding extends Pick<CommandQueue, 'open'> {
   readonly signals: Pick<CommandQueue['signals'], 'signal'>;

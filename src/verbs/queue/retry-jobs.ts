@@ -8,7 +8,8 @@ import { shownRedis } from '../../http/redis/redis-errors.js';
 import { printLines } from '../../text/printable.js';
 import type { JobQueue, QueuedJob } from './bullmq.js';
 import { addFetch } from './hand-over.js';
-import { failureOf, parseJob } from './job-data.js';
+import { parseJob } from './job-data.js';
+import { failureOf } from './job-failure.js';
 import { withQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 

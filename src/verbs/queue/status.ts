@@ -5,7 +5,7 @@ import { countText, durationText, listText, numberText } from '../../model/units
 import type { OfflineCommand } from '../../run/verb/verb.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
-import { failureOf } from './job-data.js';
+import { failureOf } from './job-failure.js';
 import { queueWords, withQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 
