@@ -126,12 +126,11 @@ export function createEngine(options: EngineOptions): Engine {
 }
 
 /** Waits for a place. Resolves with the function that frees it. */
-function enter(places: PQueue, signal: AbortSignal): Promise<() => void> {
-  return new Promise((resolve, reject) => {
+const enter = (places: PQueue, signal: AbortSignal): Promise<() => void> =>
+  new Promise((resolve, reject) => {
     const hold = (): Promise<void> => new Promise((leave) => resolve(leave));
     places.add(hold, { signal }).catch(reject);
   });
-}
 
 async function start(threads: number, options: EngineOptions): Promise<DuckDBInstance> {
   const { memoryBytes = 300e6, tempFolder } = options;
@@ -148,17 +147,15 @@ async function start(threads: number, options: EngineOptions): Promise<DuckDBIns
 }
 
 /** An interrupt ends only the statement that runs then, so the connection refuses later statements itself. */
-function duckDbOf(connection: DuckDBConnection, stop: AbortSignal, close: () => void): DuckDb {
-  return {
-    run: async (sql) => {
-      stop.throwIfAborted();
-      await mapErrors(() => connection.run(sql));
-    },
-    rows: async (sql) => {
-      stop.throwIfAborted();
-      return (await mapErrors(() => connection.runAndReadAll(sql))).getRowObjectsJson();
-    },
-    select: (sql) => select(connection, sql, stop),
-    close,
-  };
-}
+const duckDbOf = (connection: DuckDBConnection, stop: AbortSignal, close: () => void): DuckDb => ({
+  run: async (sql) => {
+    stop.throwIfAborted();
+    await mapErrors(() => connection.run(sql));
+  },
+  rows: async (sql) => {
+    stop.throwIfAborted();
+    return (await mapErrors(() => connection.runAndReadAll(sql))).getRowObjectsJson();
+  },
+  select: (sql) => select(connection, sql, stop),
+  close,
+});

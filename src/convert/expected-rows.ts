@@ -16,9 +16,8 @@ export function expectedRows(
 }
 
 /** Length of a bar in seconds; undefined for datasets without bars, and for bars longer than a day, which may open outside their period. */
-export function barSeconds(spec: DatasetSpec, { interval }: Series): number | undefined {
-  return interval === undefined ? undefined : rowSeconds(spec, interval);
-}
+export const barSeconds = (spec: DatasetSpec, { interval }: Series): number | undefined =>
+  interval === undefined ? undefined : rowSeconds(spec, interval);
 
 /** Whether an object has so many bars that they must be of a shorter interval. Times off the grid do not prove this: the archive has some. */
 export function hasShorterBars(

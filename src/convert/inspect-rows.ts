@@ -93,12 +93,11 @@ function isWrong(column: ColumnSpec): string {
     : `(${isBlank} OR NOT coalesce(isfinite(${cell}), true))`;
 }
 
-function withTimes(lines: readonly ObjectLine[]) {
-  return lines.flatMap((line) => {
+const withTimes = (lines: readonly ObjectLine[]) =>
+  lines.flatMap((line) => {
     const { first, last } = line;
     return first === undefined || last === undefined ? [] : [{ line, first, last }];
   });
-}
 
 function describeProblems(row: Row, file: InspectedFile): string[] {
   const { lines, settings, spec } = file;
@@ -143,6 +142,4 @@ function timeProblems(row: Row, { lines, spec, interval }: InspectedFile): strin
   return listed === found ? [] : [`its rows are from ${found}, its manifest lists ${listed}`];
 }
 
-function shown(epochMs: number): string {
-  return new Date(epochMs).toISOString();
-}
+const shown = (epochMs: number): string => new Date(epochMs).toISOString();

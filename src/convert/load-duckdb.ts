@@ -4,9 +4,7 @@ import { createRequire } from 'node:module';
 import { errnoOf, CryptodlError } from '../model/errors.js';
 
 /** The version of DuckDB. Rejects when its native binary cannot be loaded. */
-export function duckdbVersion(): Promise<string> {
-  return new Promise((resolve) => resolve(loadDuckDb().version()));
-}
+export const duckdbVersion = (): Promise<string> => new Promise((resolve) => resolve(loadDuckDb().version()));
 
 /**
  * Uses `require`, because `import()` reads the many files of the package twice to find their exports. Throws `engine-missing`
@@ -27,9 +25,8 @@ export function loadDuckDb(): typeof Values {
   }
 }
 
-export function interrupted(): CryptodlError {
-  return new CryptodlError('interrupted', 'the statement was interrupted');
-}
+export const interrupted = (): CryptodlError =>
+  new CryptodlError('interrupted', 'the statement was interrupted');
 
 /**
  * Whether an error of a query means that its file, or a row in it, cannot be read: damage, a file of another kind, or columns of

@@ -33,17 +33,14 @@ export interface Gathered {
 }
 
 /** The field of a manifest line for columns whose cells were left out. */
-export function newColumnsOf({ newColumns }: Inspected): Pick<ObjectFacts, 'newColumns'> {
-  return newColumns.length === 0 ? {} : { newColumns };
-}
+export const newColumnsOf = ({ newColumns }: Inspected): Pick<ObjectFacts, 'newColumns'> =>
+  newColumns.length === 0 ? {} : { newColumns };
 
 /** Whether the CSVs together are too large to be loaded into memory. */
-export function isLarge(
+export const isLarge = (
   { memoryCsvBytes }: Pick<Conversion, 'memoryCsvBytes'>,
   objects: readonly ReceivedObject[],
-): boolean {
-  return objects.reduce((sum, { csv }) => sum + bodySize(csv), 0) > memoryCsvBytes;
-}
+): boolean => objects.reduce((sum, { csv }) => sum + bodySize(csv), 0) > memoryCsvBytes;
 
 /** Joins small CSVs to one file, because opening a file takes the reader longer than reading its few rows. */
 export async function gatherSmall(
@@ -126,6 +123,4 @@ export async function loadRows(
 }
 
 /** The path of the Parquet file of `rows`, in the folder of the target, so that the file can become the target by a rename. */
-function stagedPath({ targetPath }: Conversion): string {
-  return `${targetPath}.rows`;
-}
+const stagedPath = ({ targetPath }: Conversion): string => `${targetPath}.rows`;

@@ -31,21 +31,19 @@ export function statsQuery({ spec, series }: SqlContext): string {
 }
 
 /** Whether the rate of the rows tells that some are missing between others. Ids that leave out none prove more. */
-export function isJudgedByRate({ rate, sequence }: DatasetSpec): boolean {
-  return rate !== undefined && sequence === undefined;
-}
+export const isJudgedByRate = ({ rate, sequence }: DatasetSpec): boolean =>
+  rate !== undefined && sequence === undefined;
 
 /** The times from row to row of an object that are at least `leastUs` long, in microseconds since the epoch. */
-export function pausesQuery(
+export const pausesQuery = (
   spec: DatasetSpec,
   ordinal: number,
   { isOrdered, leastUs }: { readonly isOrdered: boolean; readonly leastUs: number },
-): string {
-  return `SELECT since, until
+): string =>
+  `SELECT since, until
     FROM (SELECT until, lag(until) OVER (${isOrdered ? '' : 'ORDER BY until'}) AS since
           FROM (SELECT epoch_us(${instantExpression(spec)}) AS until FROM rows WHERE ${ORDINAL} = ${ordinal}))
     WHERE until - since >= ${leastUs}`;
-}
 
 /** Expressions for the id of a row, and for the first and last id of its range; undefined for a dataset whose ids prove nothing. */
 function idsOf(spec: DatasetSpec): { id: string; from: string; to: string } | undefined {
@@ -76,9 +74,8 @@ export function missingIdsQuery(spec: DatasetSpec, ordinal: number, most: number
   return `SELECT since, until, total FROM (SELECT *, sum(missing) OVER () AS total FROM ${seams} WHERE missing > 0) ORDER BY low LIMIT ${most}`;
 }
 
-export function overlappingQuery(spec: DatasetSpec, ordinal: number): string {
-  return `SELECT count(*) FILTER (WHERE missing < 0) AS overlapping FROM ${seamsOf(spec, ordinal, 'ranges')}`;
-}
+export const overlappingQuery = (spec: DatasetSpec, ordinal: number): string =>
+  `SELECT count(*) FILTER (WHERE missing < 0) AS overlapping FROM ${seamsOf(spec, ordinal, 'ranges')}`;
 
 /**
  * Ordinal and time of the rows of these objects, in microseconds since the epoch. Regular times: without exact duplicates, which ordered rows do not have.
@@ -103,9 +100,7 @@ export function timesQuery(
   return `SELECT ${ORDINAL} AS ord, ${usOf(`epoch_us(${identityOf(spec, instant)})`)}, ${hours} ${own} GROUP BY ALL ORDER BY us`;
 }
 
-function usOf(time: string): string {
-  return `CAST(${time} AS DOUBLE) AS us`;
-}
+const usOf = (time: string): string => `CAST(${time} AS DOUBLE) AS us`;
 
 /** SQL expression that is true for a row that is not on the time grid of its interval. */
 export function offGridExpression(spec: DatasetSpec, { interval }: Series): string {

@@ -30,19 +30,17 @@ export function readPublished(
   return `read_csv(${quotePath(path)}, auto_detect = false, header = false, skip = ${headerLines}, delim = ',', quote = '"', escape = '"', nullstr = '', new_line = '\\n', strict_mode = true, hive_partitioning = false${buffer}, columns = {${types}})`;
 }
 
-function checkedType({ type }: ColumnSpec): 'TIMESTAMP' | 'BIGINT' {
-  return type === 'datetime' ? 'TIMESTAMP' : 'BIGINT';
-}
+const checkedType = ({ type }: ColumnSpec): 'TIMESTAMP' | 'BIGINT' =>
+  type === 'datetime' ? 'TIMESTAMP' : 'BIGINT';
 
-export function convertedList({ spec, settings }: SqlContext, key?: ColumnSpec): string {
-  return writtenColumns(spec)
+export const convertedList = ({ spec, settings }: SqlContext, key?: ColumnSpec): string =>
+  writtenColumns(spec)
     .map((column) => {
       const name = quoteName(column.name);
       const isTimestamp = column === key && checkedType(column) === 'TIMESTAMP';
       return `${isTimestamp ? name : convertedExpression(column, settings)} AS ${name}`;
     })
     .join(', ');
-}
 
 /** True for a row whose cells are all valid, apart from the proven key; never NULL. */
 export function legalCondition({ spec, series }: SqlContext, key?: ColumnSpec): string {
@@ -51,6 +49,5 @@ export function legalCondition({ spec, series }: SqlContext, key?: ColumnSpec): 
 }
 
 /** The clause that ends a statement at the first invalid cell, and at the first row for which `sound`, which is never NULL, is false. */
-export function refusal(context: SqlContext, key?: ColumnSpec, sound = 'true'): string {
-  return `WHERE CASE WHEN ${legalCondition(context, key)} AND ${sound} THEN true ELSE error('a cell does not match the type of its column') END`;
-}
+export const refusal = (context: SqlContext, key?: ColumnSpec, sound = 'true'): string =>
+  `WHERE CASE WHEN ${legalCondition(context, key)} AND ${sound} THEN true ELSE error('a cell does not match the type of its column') END`;

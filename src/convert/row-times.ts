@@ -222,6 +222,4 @@ export function instantText(microseconds: number): string {
 }
 
 /** A time in the form of DuckDB, `2024-01-01 00:00:00` → ISO 8601. */
-export function isoInstant(row: Row, name: string): string {
-  return `${String(row[name]).replace(' ', 'T')}Z`;
-}
+export const isoInstant = (row: Row, name: string): string => `${String(row[name]).replace(' ', 'T')}Z`;

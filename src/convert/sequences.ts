@@ -55,9 +55,7 @@ const MOST = 8;
 /** Microseconds since the epoch, `[from, to)`. */
 type Pause = readonly [from: number, to: number];
 
-function lengthOf([from, to]: Pause): number {
-  return to - from;
-}
+const lengthOf = ([from, to]: Pause): number => to - from;
 
 /**
  * The pauses that are silences, in order of time. `pauses`: the times without rows that are at least a tenth of a silence long, also those before

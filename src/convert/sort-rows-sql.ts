@@ -39,9 +39,8 @@ export function sortRows(context: SqlContext, path: SortedPath): string {
 }
 
 /** Whether a row equals the previous row; NULL equals NULL. */
-function sameAsBefore(columns: string): string {
-  return `row(${columns}) IS NOT DISTINCT FROM lag(row(${columns})) OVER ()`;
-}
+const sameAsBefore = (columns: string): string =>
+  `row(${columns}) IS NOT DISTINCT FROM lag(row(${columns})) OVER ()`;
 
 /**
  * Counts in the sorted rows, without marked duplicates, for each object: rows, rows equal to the previous row, and rows with the same key as
@@ -77,6 +76,5 @@ export function copySorted(
   );
 }
 
-function relationOf(path: SortedPath): string {
-  return path === undefined ? 'sorted' : `read_parquet(${quotePath(path)}, hive_partitioning = false)`;
-}
+const relationOf = (path: SortedPath): string =>
+  path === undefined ? 'sorted' : `read_parquet(${quotePath(path)}, hive_partitioning = false)`;

@@ -41,11 +41,10 @@ function ordinalCase({ rowCounts, ordinals }: Origin): string {
 }
 
 /** Parses one CSV into memory. A filter of invalid rows would take longer than a column that marks them. The CSV reader and `row_number` without a window order preserve the order of the file. */
-export function createRows(context: SqlContext, csv: CsvFile, origin: Origin): string {
-  return `CREATE OR REPLACE TEMP TABLE rows AS
+export const createRows = (context: SqlContext, csv: CsvFile, origin: Origin): string =>
+  `CREATE OR REPLACE TEMP TABLE rows AS
     SELECT ${convertedList(context)}, ${legalCondition(context)} AS ${LEGAL}, ${ordinalCase(origin)} AS ${ORDINAL}, ${NUMBER}
     FROM (SELECT *, row_number() OVER () AS ${NUMBER} FROM ${readPublished(context, csv, { isSmall: true })})`;
-}
 
 /**
  * Parses one CSV into the target file. The times of the column `key` are already checked, and all are different. The statement fails
@@ -101,24 +100,21 @@ export function createKept(context: SqlContext, ordinals: readonly number[]): st
 }
 
 /** The rows of the existing file, with the same value types as in `rows`. */
-export function readExisting(context: Pick<SqlContext, 'spec' | 'settings' | 'existing'>): string {
-  return readStoredRows(context, context.existing?.file ?? '');
-}
+export const readExisting = (context: Pick<SqlContext, 'spec' | 'settings' | 'existing'>): string =>
+  readStoredRows(context, context.existing?.file ?? '');
 
 export function fromAll({ existing }: Pick<SqlContext, 'existing'>, columns: string): string {
   const relations = existing === undefined || existing.kept.length === 0 ? ['rows'] : ['rows', 'kept'];
   return relations.map((relation) => `SELECT ${columns} FROM ${relation}`).join(' UNION ALL ');
 }
 
-export function spansOf(lines: readonly ObjectLine[]): (readonly [first: string, last: string])[] {
-  return lines.map(({ first = '', last = '' }) => [first, last]);
-}
+export const spansOf = (lines: readonly ObjectLine[]): (readonly [first: string, last: string])[] =>
+  lines.map(({ first = '', last = '' }) => [first, last]);
 
-export function isIn(spans: readonly (readonly [first: string, last: string])[], time = 'instant'): string {
-  return spans
+export const isIn = (spans: readonly (readonly [first: string, last: string])[], time = 'instant'): string =>
+  spans
     .map(([from, to]) => `${time} BETWEEN TIMESTAMP ${quoteText(from)} AND TIMESTAMP ${quoteText(to)}`)
     .join(' OR ');
-}
 
 /** The rows of a file of the lake, with the same value types as in `rows`. */
 export function readStoredRows(
@@ -147,9 +143,7 @@ export function sortKey(spec: DatasetSpec): string {
   return keys.length === 1 ? (keys[0] ?? '') : `row(${keys.join(', ')})`;
 }
 
-export function sortColumns(spec: DatasetSpec): ColumnSpec[] {
-  return spec.sort.map((name) => columnOf(spec, name));
-}
+export const sortColumns = (spec: DatasetSpec): ColumnSpec[] => spec.sort.map((name) => columnOf(spec, name));
 
 export function columnOf({ columns }: DatasetSpec, name: string): ColumnSpec {
   const column = columns.find((candidate) => candidate.name === name);
@@ -158,11 +152,10 @@ export function columnOf({ columns }: DatasetSpec, name: string): ColumnSpec {
 }
 
 /** The quoted names of the written columns. */
-export function names(spec: DatasetSpec): string {
-  return writtenColumns(spec)
+export const names = (spec: DatasetSpec): string =>
+  writtenColumns(spec)
     .map((column) => quoteName(column.name))
     .join(', ');
-}
 
 /** The COPY statement of a relation with the columns of the dataset, in its order. */
 export function copyTo(

@@ -96,9 +96,8 @@ function countQuery(rules: readonly Rule[]): string {
 }
 
 /** The columns of the sort order that are no time: they tell the bands of a book. */
-function otherKeys({ sort, columns }: DatasetSpec): string[] {
-  return sort.filter((name) => columns.some((column) => column.name === name && column.type === 'number'));
-}
+const otherKeys = ({ sort, columns }: DatasetSpec): string[] =>
+  sort.filter((name) => columns.some((column) => column.name === name && column.type === 'number'));
 
 /**
  * Rows of a day with one value in all of these columns, by the other key columns, with the first of them. Only values other than 0, which is an

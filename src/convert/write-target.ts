@@ -24,14 +24,12 @@ interface Counts {
 const MEMORY_KEPT_BYTES = 16 * 1024 * 1024;
 
 /** Whether the existing file is too large for sorting in memory. `kept`: the lines of the file that stay. */
-export function keptIsLarge(kept: readonly ObjectLine[]): boolean {
-  return kept.some((line) => line.fileBytes > MEMORY_KEPT_BYTES);
-}
+export const keptIsLarge = (kept: readonly ObjectLine[]): boolean =>
+  kept.some((line) => line.fileBytes > MEMORY_KEPT_BYTES);
 
 /** Whether every row of an object is strictly after the previous one. */
-export function areOrdered(inputs: readonly LoadedInput[]): boolean {
-  return inputs.every(({ row }) => Number(row['unordered']) === 0);
-}
+export const areOrdered = (inputs: readonly LoadedInput[]): boolean =>
+  inputs.every(({ row }) => Number(row['unordered']) === 0);
 
 /** Rows that are in order are written as they are, and not counted. */
 export async function writeTarget(conversion: Conversion, { inputs, staged }: ReadObjects): Promise<Counts> {
@@ -86,6 +84,5 @@ async function sortThrough(
   }
 }
 
-function byOrdinal(rows: readonly Row[], name: string): ReadonlyMap<number, number> {
-  return new Map(rows.map((row) => [Number(row['ord']), Number(row[name])]));
-}
+const byOrdinal = (rows: readonly Row[], name: string): ReadonlyMap<number, number> =>
+  new Map(rows.map((row) => [Number(row['ord']), Number(row[name])]));

@@ -62,9 +62,8 @@ export interface ChooseContext extends Pick<PlanContext, 'today' | 'recheckDays'
   readonly mayReplaceDays?: (monthly: ArchiveObject) => boolean;
 }
 
-export function labelOf(partition: PartitionPeriod, { cadence, from }: Period): string {
-  return partition === 'day' && cadence === 'daily' ? dayText(from) : monthText(monthOf(from));
-}
+export const labelOf = (partition: PartitionPeriod, { cadence, from }: Period): string =>
+  partition === 'day' && cadence === 'daily' ? dayText(from) : monthText(monthOf(from));
 
 /** The chosen periods, in ascending order. */
 export async function chooseObjects(context: ChooseContext, ranges: readonly DayRange[]): Promise<Choice[]> {
@@ -106,9 +105,7 @@ export async function withoutUnlisted(
   return kept;
 }
 
-function lengthOf(month: number): number {
-  return monthStart(month + 1) - monthStart(month);
-}
+const lengthOf = (month: number): number => monthStart(month + 1) - monthStart(month);
 
 async function bound(context: ChooseContext, range: DayRange): Promise<DayRange> {
   if (range.from > -Infinity) return range;
@@ -141,9 +138,8 @@ async function takesMonth(context: ChooseContext, month: number, days: readonly 
   return (await context.list('monthly')).objects.has(monthStart(month));
 }
 
-function holdsDay({ held }: ChooseContext, month: number): boolean {
-  return eachDay(monthPeriod(month)).some((day) => held.hasDay(day));
-}
+const holdsDay = ({ held }: ChooseContext, month: number): boolean =>
+  eachDay(monthPeriod(month)).some((day) => held.hasDay(day));
 
 /** Whether the monthly object may have more rows of one of the days: a hole of the daily listing, or a held day that lacks rows. */
 async function mayHaveMore(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {

@@ -15,24 +15,21 @@ interface Seam {
   readonly asked: HeldSpan;
 }
 
-export function lackingSeams(spans: readonly HeldSpan[], cuts: Cuts): Seam[] {
-  return [...spans, undefined].flatMap((next, index) => {
+export const lackingSeams = (spans: readonly HeldSpan[], cuts: Cuts): Seam[] =>
+  [...spans, undefined].flatMap((next, index) => {
     const before = spans[index - 1];
     const isLacking =
       (next !== undefined && lacksHead(next, cuts)) || (before !== undefined && lacksTail(before, cuts));
     const asked = next ?? before;
     return isLacking && asked !== undefined ? [{ before, next, asked }] : [];
   });
-}
 
 /** Whether evidence may be asked for although a run fetches nothing. So that most series are not read again after the run, the plan asks this. */
-export function mayLackEdges(held: HeldObjects, cuts: Cuts, today: number): boolean {
-  return lackingSeams(held.spans(), cuts).some(({ asked }) => isRecentOrDue(asked, today));
-}
+export const mayLackEdges = (held: HeldObjects, cuts: Cuts, today: number): boolean =>
+  lackingSeams(held.spans(), cuts).some(({ asked }) => isRecentOrDue(asked, today));
 
-export function isRecentOrDue({ from, to }: HeldSpan, today: number): boolean {
-  return today - to < RECENT_DAYS || isCheckDay(from, today);
-}
+export const isRecentOrDue = ({ from, to }: HeldSpan, today: number): boolean =>
+  today - to < RECENT_DAYS || isCheckDay(from, today);
 
 function lacksHead({ from, facts: { gaps, first = '' } }: HeldSpan, cuts: Cuts): boolean {
   const isAfterGap = gaps !== undefined && Date.parse(gaps[0]?.[0] ?? '') < Date.parse(first);

@@ -185,12 +185,10 @@ function reasonsIfGone(absences: Absences): RestContext['reasonIfGone'] {
 }
 
 /** Whether a run of `ranges` compares the revisions of held objects with those that are listed. */
-function comparesRevisions(
+const comparesRevisions = (
   { today, recheckDays, revisions }: PlanContext,
   ranges: readonly DayRange[],
-): boolean {
-  return revisions !== 'ignore' && ranges.some(({ to }) => to > today - recheckDays);
-}
+): boolean => revisions !== 'ignore' && ranges.some(({ to }) => to > today - recheckDays);
 
 /** Whether the archive lists every day that is not in `emptyDays`, and at least one day that is. Without `emptyDays`: whether it lists any day. */
 function haveMore(choices: readonly Choice[], emptyDays: readonly number[] | undefined): boolean {

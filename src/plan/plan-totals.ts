@@ -48,21 +48,19 @@ function addWeights(
   }
 }
 
-export function emptyTotals(): PlanTotals {
-  return {
-    series: 0,
-    partitions: 0,
-    fetch: 0,
-    skip: 0,
-    absent: 0,
-    wider: 0,
-    older: 0,
-    formats: [],
-    fetchBytes: 0,
-    largestBytes: 0,
-    fetchRest: 0,
-    restWeights: {},
-    absentBy: {},
-    fetchBy: {},
-  };
-}
+export const emptyTotals = (): PlanTotals => ({
+  series: 0,
+  partitions: 0,
+  fetch: 0,
+  skip: 0,
+  absent: 0,
+  wider: 0,
+  older: 0,
+  formats: [],
+  fetchBytes: 0,
+  largestBytes: 0,
+  fetchRest: 0,
+  restWeights: {},
+  absentBy: {},
+  fetchBy: {},
+});

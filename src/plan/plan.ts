@@ -135,6 +135,5 @@ export function listOrProbe(
   };
 }
 
-function isPublished(exchange: Exchange, { market, dataset }: Series): boolean {
-  return (findDataset(exchange, market, dataset)?.cadences.length ?? 0) > 0;
-}
+const isPublished = (exchange: Exchange, { market, dataset }: Series): boolean =>
+  (findDataset(exchange, market, dataset)?.cadences.length ?? 0) > 0;

@@ -116,10 +116,7 @@ async function hasBarAt(
   return false;
 }
 
-function isSameDay(one: string, other: string): boolean {
-  return one.slice(0, 'YYYY-MM-DD'.length) === other.slice(0, 'YYYY-MM-DD'.length);
-}
+const isSameDay = (one: string, other: string): boolean =>
+  one.slice(0, 'YYYY-MM-DD'.length) === other.slice(0, 'YYYY-MM-DD'.length);
 
-function rowDay({ exchange }: EdgeContext, time = ''): number {
-  return dayOf(Date.parse(time), exchange);
-}
+const rowDay = ({ exchange }: EdgeContext, time = ''): number => dayOf(Date.parse(time), exchange);

@@ -44,9 +44,8 @@ export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]
 }
 
 /** The choices, with periods of REST for those that the archive lacks. */
-export function fillFromRest(context: RestContext, choices: readonly Choice[]): Choice[] {
-  return choices.flatMap((choice) => fill(context, choice));
-}
+export const fillFromRest = (context: RestContext, choices: readonly Choice[]): Choice[] =>
+  choices.flatMap((choice) => fill(context, choice));
 
 function fill(context: RestContext, choice: Choice): Choice[] {
   const { offer } = context;

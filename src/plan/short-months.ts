@@ -53,11 +53,10 @@ interface ShortMonth extends Pick<Period, 'from' | 'to'> {
  * The held months of a series that lack the rows of some days. Only months that were written with `--cadence auto`, because the other
  * cadences do not mix months and days.
  */
-function shortMonthsOf(held: HeldObjects, dayStart: DayStart): ShortMonth[] {
-  return held.spans().flatMap(({ from, to, facts }): ShortMonth[] => {
+const shortMonthsOf = (held: HeldObjects, dayStart: DayStart): ShortMonth[] =>
+  held.spans().flatMap(({ from, to, facts }): ShortMonth[] => {
     if (facts.cadence !== 'monthly' || facts.settings.cadence !== 'auto' || isFromRest(facts)) return [];
     const gaps = held.ofMonth(monthOf(from))?.gaps;
     const empty = daysWithin({ cadence: 'monthly', from, to }, gaps, dayStart);
     return empty.length > 0 ? [{ from, to, emptyDays: empty }] : [];
   });
-}

@@ -401,10 +401,6 @@ export class SymbolLife {
   }
 }
 
-function nameOf(series: Series): string {
-  return `${groupOf(series)} ${series.symbol}`;
-}
+const nameOf = (series: Series): string => `${groupOf(series)} ${series.symbol}`;
 
-function groupOf({ market, dataset, interval = '' }: Series): string {
-  return `${market} ${dataset} ${interval}`;
-}
+const groupOf = ({ market, dataset, interval = '' }: Series): string => `${market} ${dataset} ${interval}`;

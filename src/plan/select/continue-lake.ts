@@ -27,12 +27,11 @@ import { emptyShardText, isInShard } from '../options/shard.js';
 import { offerOf } from './rest-offer.js';
 import { orderedAnew } from './grown-orders.js';
 
-function nothingToContinue(out: string, verb: DownloadVerb): CryptodlError {
-  return usage(
+const nothingToContinue = (out: string, verb: DownloadVerb): CryptodlError =>
+  usage(
     `no --symbols, and ${out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
     "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
   );
-}
 
 /**
  * A request for each format of each series of the lake that the verb and the given flags select. Settings without a given

@@ -153,12 +153,11 @@ export async function refuseFormat(
     throw usage(`--format ${format}: ${lake.out} holds no ${format} series`, 'leave --format out');
 }
 
-export function nothingHeld(out: string): Error {
-  return usage(
+export const nothingHeld = (out: string): Error =>
+  usage(
     `${out} holds no series`,
     'name the lake with --out, or download something into it: cryptodl vision --symbols BTCUSDT --days 7',
   );
-}
 
 /** The series with a manifest, in path order. `warn` is called for symbolic links. */
 export async function* heldSeries(

@@ -37,6 +37,5 @@ export async function listedSymbols(
   return listed;
 }
 
-export function inKeyOrderOf(listed: ReadonlyMap<DatasetSpec, ReadonlySet<string>>): string[] {
-  return [...new Set([...listed.values()].flatMap((symbols) => [...symbols]))].sort(byKey);
-}
+export const inKeyOrderOf = (listed: ReadonlyMap<DatasetSpec, ReadonlySet<string>>): string[] =>
+  [...new Set([...listed.values()].flatMap((symbols) => [...symbols]))].sort(byKey);

@@ -39,9 +39,7 @@ export function meantNames(names: readonly string[], available: readonly string[
   return [...new Set(meant)];
 }
 
-function letters(symbol: string): string {
-  return symbol.replaceAll(/[/\-_:. ]/g, '').toUpperCase();
-}
+const letters = (symbol: string): string => symbol.replaceAll(/[/\-_:. ]/g, '').toUpperCase();
 
 /**
  * The available symbols that patterns and quotes select. A glob or an exclusion that matches nothing is a warning. Throws usage
@@ -108,11 +106,8 @@ export function isOfGlobs(words: readonly string[], symbol: string): boolean {
   return matcher(globs)(symbol) && !matcher(exclusions)(symbol);
 }
 
-function matcher(globs: readonly string[]): (symbol: string) => boolean {
-  return globs.length === 0
-    ? () => false
-    : picomatch([...globs], { nonegate: true, dot: true, nocase: true });
-}
+const matcher = (globs: readonly string[]): ((symbol: string) => boolean) =>
+  globs.length === 0 ? () => false : picomatch([...globs], { nonegate: true, dot: true, nocase: true });
 
 /** The quote stands before the underscore or `SETTLED`: `BTCUSDT_240329`, `BTCUSD_PERP`, `ICPUSDT_SETTLED1`, `CVCUSDTSETTLED`. */
 export function hasQuote(symbol: string, quote: string): boolean {
@@ -120,8 +115,5 @@ export function hasQuote(symbol: string, quote: string): boolean {
   return pair.endsWith(quote) && pair.length > quote.length;
 }
 
-function exampleOf(available: readonly string[]): string {
-  return available.length === 0
-    ? 'there is no symbol to select'
-    : `for example ${available.slice(0, 3).join(', ')}`;
-}
+const exampleOf = (available: readonly string[]): string =>
+  available.length === 0 ? 'there is no symbol to select' : `for example ${available.slice(0, 3).join(', ')}`;

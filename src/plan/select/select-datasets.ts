@@ -25,16 +25,12 @@ type Flags = Options<'market' | 'dataset' | 'interval' | 'cadence'>;
 
 type Provider = 'archive' | 'rest';
 
-export function isAll(values: readonly string[]): boolean {
-  return values.includes(ALL);
-}
+export const isAll = (values: readonly string[]): boolean => values.includes(ALL);
 
-export function marketsOf(
+export const marketsOf = (
   exchange: Pick<ExchangeSpec, 'markets'>,
   { market }: Options<'market'>,
-): readonly Market[] {
-  return marketNames(exchange).filter((name) => isAll(market) || market.includes(name));
-}
+): readonly Market[] => marketNames(exchange).filter((name) => isAll(market) || market.includes(name));
 
 /** The market of `--market`, for verbs that take one. Throws a usage error for several. */
 export function oneMarket(
@@ -134,9 +130,8 @@ function unknownDataset(
 }
 
 /** `um klines 1m` */
-export function datasetName({ market, spec, interval }: Omit<ChosenDataset, 'cadences'>): string {
-  return [market, spec.name, interval].filter((part) => part !== undefined).join(' ');
-}
+export const datasetName = ({ market, spec, interval }: Omit<ChosenDataset, 'cadences'>): string =>
+  [market, spec.name, interval].filter((part) => part !== undefined).join(' ');
 
 /** Throws a usage error with the last day of the dataset, or with the fact that the exchange has removed it. */
 export function refuseEnded(exchange: ExchangeSpec, { market, spec }: MarketDataset): never {

@@ -121,9 +121,8 @@ async function selectTraded(
 }
 
 /** Whether combinations of dataset and symbol that do not exist are left out without a note. */
-function canLackSymbols({ market, dataset }: Options<'market' | 'dataset'>): boolean {
-  return isAll(market) || isAll(dataset);
-}
+const canLackSymbols = ({ market, dataset }: Options<'market' | 'dataset'>): boolean =>
+  isAll(market) || isAll(dataset);
 
 /** Resolves range and datasets without requests and without the lake. Throws usage errors. */
 export function parseDownload(context: SelectionContext, verb: DownloadVerb): ParsedOptions {

@@ -101,9 +101,8 @@ export function settingsOf(
 
 // The description for the plan block, the closing block and the failure report.
 
-export function givenFlags({ origins }: Resolved<never>): ReadonlySet<string> {
-  return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
-}
+export const givenFlags = ({ origins }: Resolved<never>): ReadonlySet<string> =>
+  new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
 
 export function givenSettings(given: ReadonlySet<string>): ReadonlySet<keyof Settings> {
   const names = SETTINGS.filter((name) => given.has(name));

@@ -59,6 +59,5 @@ export interface ListFields {
 export type Items<Name extends ListName> = AsyncGenerator<ListItem<ListFields[Name]>, readonly string[]>;
 export type KnownItems<Name extends ListName> = Generator<ListItem<ListFields[Name]>, readonly string[]>;
 
-export function textOf(period: Period | undefined): string | null {
-  return period === undefined ? null : periodText(period);
-}
+export const textOf = (period: Period | undefined): string | null =>
+  period === undefined ? null : periodText(period);

@@ -58,13 +58,10 @@ export function furtherAttempt(job: QueuedJob, failed: readonly FailedObject[]):
 }
 
 /** The failure that another attempt may not have. Another worker may have the credentials for a bucket that only the job names. */
-function passing(failed: readonly FailedObject[]): CryptodlError | undefined {
-  return failed.find(({ error }) => (error.retryable && !error.fatal) || isRefused(error))?.error;
-}
+const passing = (failed: readonly FailedObject[]): CryptodlError | undefined =>
+  failed.find(({ error }) => (error.retryable && !error.fatal) || isRefused(error))?.error;
 
-export function isRefused({ code }: CryptodlError): boolean {
-  return code === 'lake-refused';
-}
+export const isRefused = ({ code }: CryptodlError): boolean => code === 'lake-refused';
 
 export function endBy(error: CryptodlError): AttemptEnd {
   return { counts: {}, failed: [{ key: '', error }], written: 0 };

@@ -78,6 +78,4 @@ export function failuresIn(data: unknown): ReadonlyMap<string, CryptodlError> {
   return found;
 }
 
-export function idOf({ id = '' }: QueuedJob): string {
-  return id;
-}
+export const idOf = ({ id = '' }: QueuedJob): string => id;

@@ -105,13 +105,10 @@ function areOptions(value: unknown, verb: JobVerb): value is RawValues {
   );
 }
 
-function isTexts(value: unknown): value is string[] {
-  return (
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.every((text) => typeof text === 'string' && text.length <= MOST_CHARACTERS)
-  );
-}
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.every((text) => typeof text === 'string' && text.length <= MOST_CHARACTERS);
 
 /** The options of a job, with those of its worker for everything that the job does not decide. Throws usage errors. */
 export function resolveJob(
@@ -128,14 +125,11 @@ export function resolveJob(
 }
 
 /** The lake of a job as its data name it: an address, or an absolute path. */
-export function lakeOf({ options }: JobData): string {
-  return options.out?.[0] ?? '';
-}
+export const lakeOf = ({ options }: JobData): string => options.out?.[0] ?? '';
 
 /** A lake as the data of jobs name it. `home`: the folder that `~` stands for. */
-export function namedLake(out: string, home: string | undefined): string {
-  return isLakeAddress(out) ? out : resolve(absolutePath(out, home));
-}
+export const namedLake = (out: string, home: string | undefined): string =>
+  isLakeAddress(out) ? out : resolve(absolutePath(out, home));
 
 /**
  * Why the worker may not write to the lake of a job; undefined if it may. `own`: the lake of the worker. `isGiven`: its --out was

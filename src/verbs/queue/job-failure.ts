@@ -28,13 +28,11 @@ export function jobFailure(error: CryptodlError, keys: readonly string[], attemp
 }
 
 /** The counts of a job that failed before its objects were known: it counts as one object. */
-export function countsOfFailure({ code, retryable }: Pick<JobFailure, 'code' | 'retryable'>): Counts {
-  return {
-    'outcome.failed': 1,
-    [`failedBy.${code}`]: 1,
-    [retryable ? 'failedRetryable' : 'failedPermanent']: 1,
-  };
-}
+export const countsOfFailure = ({ code, retryable }: Pick<JobFailure, 'code' | 'retryable'>): Counts => ({
+  'outcome.failed': 1,
+  [`failedBy.${code}`]: 1,
+  [retryable ? 'failedRetryable' : 'failedPermanent']: 1,
+});
 
 /** The counts that a job has with it, as far as they are whole numbers. */
 export function countsIn(value: unknown): Counts {

@@ -139,6 +139,5 @@ function checkDurability(info: string, address: string, warn: (message: string) 
 }
 
 /** The flags with which another command works on the same queue. */
-export function queueWords({ name }: OpenQueue): string {
-  return `--redis URL${name === 'main' ? '' : ` --queue ${name}`}`;
-}
+export const queueWords = ({ name }: OpenQueue): string =>
+  `--redis URL${name === 'main' ? '' : ` --queue ${name}`}`;

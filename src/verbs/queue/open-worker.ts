@@ -108,6 +108,4 @@ export async function closeWorker(jobs: JobWorker, clock: Clock): Promise<void> 
 export const DRAIN_POLL_MS = 500;
 
 /** A name on the Redis server has no blanks. */
-export function endOf(folder: string): string {
-  return `:${encodeURIComponent(folder)}`;
-}
+export const endOf = (folder: string): string => `:${encodeURIComponent(folder)}`;

@@ -27,8 +27,8 @@ export interface JobPart {
 }
 
 /** Rejects with the error that ended the run early: of the machine, of the options, or of a stop. */
-export function runJob(data: JobData, context: ProcessContext, part?: JobPart): Promise<AttemptEnd> {
-  return withMirrors(data, context, async (mirrors, given) => {
+export const runJob = (data: JobData, context: ProcessContext, part?: JobPart): Promise<AttemptEnd> =>
+  withMirrors(data, context, async (mirrors, given) => {
     const resolved = await mirrors.resolve(given);
     try {
       if (part === undefined) return await runIn(resolved, data, context);
@@ -40,11 +40,10 @@ export function runJob(data: JobData, context: ProcessContext, part?: JobPart): 
       if (resolved !== given) await context.pipeline.closeLake(resolved.options.out);
     }
   });
-}
 
 /** Rejects with `lake-refused` for a lake in a bucket without conditional writes: two jobs of a series would lose each other's lines. */
-export function refuseWithoutConditions(data: JobData, context: ProcessContext): Promise<void> {
-  return withMirrors(data, context, async (mirrors, { options }) => {
+export const refuseWithoutConditions = (data: JobData, context: ProcessContext): Promise<void> =>
+  withMirrors(data, context, async (mirrors, { options }) => {
     const { mirror } = await mirrors.open(options);
     if ((await mirror.tryOut()).isAtomic) return;
     throw new CryptodlError(
@@ -53,7 +52,6 @@ export function refuseWithoutConditions(data: JobData, context: ProcessContext):
       { hint: 'run cryptodl vision with --shard on each machine' },
     );
   });
-}
 
 /** Each job has mirrors of its own: they know what other workers have published before the job began. */
 async function withMirrors<T>(
@@ -104,15 +102,13 @@ async function runIn(
 }
 
 /** Failures go to the queue instead of a file of the lake. */
-function reportInto(failed: FailedObject[]): FailureReport {
-  return {
-    add: (_, { key }, error) => {
-      failed.push({ key, error });
-      return Promise.resolve();
-    },
-    close: () => Promise.resolve(undefined),
-  };
-}
+const reportInto = (failed: FailedObject[]): FailureReport => ({
+  add: (_, { key }, error) => {
+    failed.push({ key, error });
+    return Promise.resolve();
+  },
+  close: () => Promise.resolve(undefined),
+});
 
 /** The series of a job. Its symbol was chosen when the job was made, so no listing of symbols is read. Throws usage errors. */
 function selectJob(context: SymbolContext, resolved: Resolved<never>, verb: DownloadVerb): RunSelection {

@@ -14,45 +14,41 @@ export function isConverted({ verb, options }: JobData): boolean {
 const NONE: ReceivedZip['zip'] = { kind: 'memory', bytes: Buffer.alloc(0) };
 
 /** The run requests the zips that are not staged yet, and stages them one by one. */
-export function fetching(staged: StagedZips): ZipStore {
-  return {
-    isLast: true,
-    zipOf: async (object, path, request) => {
-      const known = await staged.find(object);
-      if (known === 'absent') return undefined;
-      if (known !== undefined) return receivedZip(known, NONE);
-      const received = await request();
-      const zip = received?.zip ?? NONE;
-      try {
-        if (zip.kind === 'memory') await writeFile(path, zip.bytes);
-        await staged.put(object, received === undefined ? { absent: true } : recordOf(received), path);
-      } finally {
-        await rm(path, { force: true });
-      }
-      return received && { ...received, zip: NONE };
-    },
-  };
-}
+export const fetching = (staged: StagedZips): ZipStore => ({
+  isLast: true,
+  zipOf: async (object, path, request) => {
+    const known = await staged.find(object);
+    if (known === 'absent') return undefined;
+    if (known !== undefined) return receivedZip(known, NONE);
+    const received = await request();
+    const zip = received?.zip ?? NONE;
+    try {
+      if (zip.kind === 'memory') await writeFile(path, zip.bytes);
+      await staged.put(object, received === undefined ? { absent: true } : recordOf(received), path);
+    } finally {
+      await rm(path, { force: true });
+    }
+    return received && { ...received, zip: NONE };
+  },
+});
 
 /** The run takes each zip from the bucket, and none from the archive. `failed`: the objects that could not be fetched. */
-export function converting(staged: StagedZips, failed: ReadonlyMap<string, CryptodlError>): ZipStore {
-  return {
-    isLast: false,
-    zipOf: async (object, path) => {
-      const failure = failed.get(object.key);
-      if (failure !== undefined) throw failure;
-      const record = await staged.find(object);
-      if (record === 'absent') return undefined;
-      if (record === undefined || !(await staged.take(object, record, path)))
-        throw new CryptodlError(
-          'staged-zip-lost',
-          `${object.key}: the fetched zip is not in the bucket any more, or has other bytes`,
-          { hint: 'a worker fetches it again: cryptodl retry --redis URL' },
-        );
-      return receivedZip(record, { kind: 'file', path, size: record.bytes });
-    },
-  };
-}
+export const converting = (staged: StagedZips, failed: ReadonlyMap<string, CryptodlError>): ZipStore => ({
+  isLast: false,
+  zipOf: async (object, path) => {
+    const failure = failed.get(object.key);
+    if (failure !== undefined) throw failure;
+    const record = await staged.find(object);
+    if (record === 'absent') return undefined;
+    if (record === undefined || !(await staged.take(object, record, path)))
+      throw new CryptodlError(
+        'staged-zip-lost',
+        `${object.key}: the fetched zip is not in the bucket any more, or has other bytes`,
+        { hint: 'a worker fetches it again: cryptodl retry --redis URL' },
+      );
+    return receivedZip(record, { kind: 'file', path, size: record.bytes });
+  },
+});
 
 function recordOf(received: ReceivedZip): ZipRecord {
   const { zip: _, zipBytes: bytes, verified, ...facts } = received;

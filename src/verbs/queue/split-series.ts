@@ -43,14 +43,12 @@ export function* splitSeries(requests: readonly SeriesRequest[], options: SplitO
   }
 }
 
-function seriesOptions({ market, dataset, interval, symbol }: Series): RawValues {
-  return {
-    market: [market],
-    dataset: [dataset],
-    ...(interval === undefined ? {} : { interval: [interval] }),
-    symbols: [symbol],
-  };
-}
+const seriesOptions = ({ market, dataset, interval, symbol }: Series): RawValues => ({
+  market: [market],
+  dataset: [dataset],
+  ...(interval === undefined ? {} : { interval: [interval] }),
+  symbols: [symbol],
+});
 
 /** The ranges of the jobs of a series, newest first. */
 function* chunksOf(

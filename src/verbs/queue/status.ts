@@ -16,11 +16,11 @@ const PAGE = 1000;
 const RATE_MINUTES = 10;
 
 /** Resolves with 0. */
-export async function status({
+export const status = async ({
   resolved,
   io,
-}: OfflineCommand<'json' | 'queue' | 'redis'>): Promise<ExitCode> {
-  return withQueue(resolved.options, 'status', io, async ({ open }) => {
+}: OfflineCommand<'json' | 'queue' | 'redis'>): Promise<ExitCode> =>
+  withQueue(resolved.options, 'status', io, async ({ open }) => {
     const state = await queueState(open, io.clock.now());
     await writeData(
       io,
@@ -28,7 +28,6 @@ export async function status({
     );
     return 0;
   });
-}
 
 export async function queueState(open: OpenQueue, nowMs: number) {
   const [whole, converting] = await Promise.all([

@@ -162,9 +162,7 @@ function nextStep(open: OpenQueue, pending: number, failedJobs: number): string 
 const NO_STAGES = { wait: 0, transfer: 0, check: 0, convert: 0, commit: 0 };
 
 /** A sum of counts of jobs. Attempts that are counted take objects away that the next one skips. */
-function numberOf(count = 0): number {
-  return Number.isSafeInteger(count) ? Math.max(0, count) : 0;
-}
+const numberOf = (count = 0): number => (Number.isSafeInteger(count) ? Math.max(0, count) : 0);
 
 /** A tally with these counts. Error codes and reasons that this program does not know are left out. */
 function tallyOf(counts: Counts): Tally {

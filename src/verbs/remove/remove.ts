@@ -55,29 +55,27 @@ async function removeLocked(session: Session, removed: Removed): Promise<Removal
   }
 }
 
-function linesOf({ orders, series }: RemovalPlan): string[] {
-  return [
-    ...orders.map(({ order, left, symbols }) =>
-      tabbed([
-        'order',
-        `${order.id} ${layerName(order)}`,
-        left === undefined ? 'the whole order' : listText(symbols),
-      ]),
-    ),
-    ...series.map(({ series: one, data, manifest }) => {
-      const bytes = data.reduce((sum, file) => sum + file.bytes, 0);
-      const own = manifest.length === 0 ? 'no manifest' : 'its manifest';
-      return tabbed([
-        'series',
-        seriesName(one),
-        `${countText(data.length, 'file')}, ${bytesText(bytes)}, ${own}`,
-      ]);
-    }),
-    ...series.flatMap(({ kept }) =>
-      kept.map((path) => tabbed(['stays', path, 'not a file that a manifest line names'])),
-    ),
-  ];
-}
+const linesOf = ({ orders, series }: RemovalPlan): string[] => [
+  ...orders.map(({ order, left, symbols }) =>
+    tabbed([
+      'order',
+      `${order.id} ${layerName(order)}`,
+      left === undefined ? 'the whole order' : listText(symbols),
+    ]),
+  ),
+  ...series.map(({ series: one, data, manifest }) => {
+    const bytes = data.reduce((sum, file) => sum + file.bytes, 0);
+    const own = manifest.length === 0 ? 'no manifest' : 'its manifest';
+    return tabbed([
+      'series',
+      seriesName(one),
+      `${countText(data.length, 'file')}, ${bytesText(bytes)}, ${own}`,
+    ]);
+  }),
+  ...series.flatMap(({ kept }) =>
+    kept.map((path) => tabbed(['stays', path, 'not a file that a manifest line names'])),
+  ),
+];
 
 function closing({ orders, series }: RemovalPlan, { resolved, verb }: Command<'order' | 'yes'>): string[] {
   const { yes, order } = resolved.options;

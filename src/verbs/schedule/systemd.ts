@@ -86,24 +86,16 @@ WantedBy=timers.target
 }
 
 /** Escapes `%`, which begins a specifier (systemd.unit(5)). */
-function specified(text: string): string {
-  return text.replaceAll('%', '%%');
-}
+const specified = (text: string): string => text.replaceAll('%', '%%');
 
 /** A path has no quotes. A slash keeps a blank or a backslash at its end, which would be dropped or would join the next line. */
-function pathValue(path: string): string {
-  return specified(path).replace(/[\s\\]$/, '$&/');
-}
+const pathValue = (path: string): string => specified(path).replace(/[\s\\]$/, '$&/');
 
 /** EnvironmentFile is a pattern of files (systemd.exec(5)). */
-function globLiteral(path: string): string {
-  return path.replaceAll(/[*?[\\]/g, String.raw`\$&`);
-}
+const globLiteral = (path: string): string => path.replaceAll(/[*?[\\]/g, String.raw`\$&`);
 
 /** Escapes `$` too, which begins a variable in arguments but not in the path of the program (systemd.service(5)). */
-function literal(word: string): string {
-  return specified(word).replaceAll('$', '$$$$');
-}
+const literal = (word: string): string => specified(word).replaceAll('$', '$$$$');
 
 function quoted(word: string): string {
   if (/^[\p{L}\p{N}_@%$+=:,./-]+$/u.test(word)) return word;
