@@ -25,8 +25,10 @@ import { describeRows } from './describe-rows.js';
  * errors that do not concern the content of the objects (disk, memory, interruption, bugs).
  */
 export async function convert(conversion: Conversion): Promise<ConversionResult> {
+  const isFromArchive = conversion.received.every(({ verified }) => verified !== 'rest');
   try {
-    return (await copyDirectly(conversion)) ?? (await convertInSteps(conversion));
+    const copied = isFromArchive ? await copyDirectly(conversion) : undefined;
+    return copied ?? (await convertInSteps(conversion));
   } finally {
     await removeScratch(conversion);
   }

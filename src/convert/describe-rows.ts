@@ -68,20 +68,22 @@ async function findIrregular(
   }
   if (sought.size === 0) return new Map();
   const ordinals = [...sought.keys()];
-  const times = new Map(ordinals.map((ordinal) => [ordinal, new Array<number>()]));
-  const hours = new Map(ordinals.map((ordinal) => [ordinal, new Array<number>()]));
+  const read = new Map(
+    ordinals.map((ordinal) => [ordinal, { times: [] as number[], hours: [] as number[] }]),
+  );
   // In batches, because a month of seconds has millions of rows.
   const found = await conversion.duckdb.select(timesQuery(conversion, ordinals, isOrdered));
   for await (const rows of found?.batches ?? [])
     for (const [ordinal, us, sinceLast] of rows) {
-      times.get(Number(ordinal))?.push(Number(us));
-      if (sinceLast !== undefined) hours.get(Number(ordinal))?.push(Number(sinceLast));
+      read.get(Number(ordinal))?.times.push(Number(us));
+      if (sinceLast !== undefined) read.get(Number(ordinal))?.hours.push(Number(sinceLast));
     }
-  const facts = [...sought].map(([ordinal, object]) => {
-    const sorted = Float64Array.from(times.get(ordinal) ?? []).sort();
-    return [ordinal, timeFacts(sorted, { spec, series, object, hours: hours.get(ordinal) ?? [] })] as const;
-  });
-  return new Map(facts);
+  const facts = new Map<number, TimeFacts>();
+  for (const [ordinal, object] of sought) {
+    const { times = [], hours = [] } = read.get(ordinal) ?? {};
+    facts.set(ordinal, timeFacts(Float64Array.from(times).sort(), { spec, series, object, hours }));
+  }
+  return facts;
 }
 
 /** Adds the places of missing ids, or silences, to gaps, except those that overlap one of the gaps. All are in order of time. */

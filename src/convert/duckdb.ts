@@ -15,7 +15,7 @@ export interface EngineOptions {
    * The `memory_limit` of DuckDB in bytes; 300 MB by default, and at most half of the memory of the machine. Small and large connections have one each.
    * DuckDB can use more, because the limit is for its buffer manager only.
    */
-  readonly memoryBytes?: number;
+  readonly memoryBytes?: number | undefined;
   /** A folder for data that exceeds the memory limit. The engine makes it with its first connection, and the caller removes it. */
   readonly tempFolder: string;
   /** Interrupts the engine when it aborts. */
@@ -59,8 +59,7 @@ export function verbEngine(
   memoryBytes?: number,
 ): VerbEngine {
   const folder = tempPath(tempFolderOf(resolved.options.tempDir, surroundings.home), verb);
-  const memory = memoryBytes === undefined ? {} : { memoryBytes };
-  const engine = createEngine({ tempFolder: folder, signal, ...memory });
+  const engine = createEngine({ tempFolder: folder, signal, memoryBytes });
   return {
     ...engine,
     folder,

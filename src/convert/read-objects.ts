@@ -60,13 +60,11 @@ async function readRows(
     if (known.code !== 'bug' && known.code !== 'row-malformed') throw error;
     if (await findWrongLines(conversion, inputs)) return undefined;
     // Every single line is valid, but the files cannot be read: all objects fail.
-    const text = known.message.split('\n')[0] ?? '';
+    const [text = ''] = known.message.split('\n');
     for (const { received } of inputs) {
       const refusal = `${received.name} cannot be read: ${text}`;
-      conversion.failed.set(
-        received.object.key,
-        new CryptodlError('row-malformed', refusal, { cause: error }),
-      );
+      const unreadable = new CryptodlError('row-malformed', refusal, { cause: error });
+      conversion.failed.set(received.object.key, unreadable);
     }
     return undefined;
   }

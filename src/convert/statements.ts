@@ -53,12 +53,8 @@ export const createRows = (context: SqlContext, csv: CsvFile, origin: Origin): s
 export function copyPublished(
   context: SqlContext,
   csv: CsvFile,
-  {
-    key,
-    isOrdered,
-    sound,
-    metadata,
-  }: { key: ColumnSpec; isOrdered: boolean; sound: string; metadata: FileMetadata },
+  metadata: FileMetadata,
+  { key, isOrdered, sound }: { key: ColumnSpec; isOrdered: boolean; sound: string },
 ): string {
   const rows = `SELECT ${convertedList(context, key)} FROM ${readPublished(context, csv, { isSmall: true, key })} ${refusal(context, key, sound)}`;
   return copyTo(context, `(${rows}${isOrdered ? '' : ` ORDER BY ${quoteName(key.name)}`})`, metadata);

@@ -81,12 +81,12 @@ async function shiftErrorPosition<T>(prefix: string, act: () => Promise<T>): Pro
   try {
     return await act();
   } catch (error) {
-    if (error instanceof Error)
-      error.message = error.message.replace(
-        /("position":")(\d+)/,
-        (_, name: string, position: string) => name + String(Number(position) - prefix.length),
-      );
-    throw error;
+    if (!(error instanceof Error)) throw error;
+    const message = error.message.replace(
+      /("position":")(\d+)/,
+      (_, name: string, position: string) => name + String(Number(position) - prefix.length),
+    );
+    throw error instanceof CryptodlError ? error.with({ message }) : new Error(message, { cause: error });
   }
 }
 

@@ -60,17 +60,14 @@ async function sortThrough(
   conversion: Conversion,
   metadata: FileMetadata,
 ): Promise<Counts> {
-  const {
-    duckdb,
-    spec: { hasKey },
-    settings: { asPublished },
-  } = conversion;
+  const { duckdb, spec, settings } = conversion;
+  const { asPublished } = settings;
   try {
     await duckdb.run(sortRows(conversion, path));
     const counts = await duckdb.rows(sortedCounts(conversion, path));
     const sum = (name: string): number => counts.reduce((total, row) => total + Number(row[name]), 0);
     const isDisputed = !asPublished && sum('disputed') > 0;
-    const isSought = hasKey && (isDisputed || asPublished);
+    const isSought = spec.hasKey && (isDisputed || asPublished);
     const conflicts = isSought ? await duckdb.rows(conflictsQuery(conversion, path)) : [];
     await duckdb.run(copySorted(conversion, path, { isDisputed, metadata }));
     return {

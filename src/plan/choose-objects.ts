@@ -24,19 +24,19 @@ import type { SeriesListing } from './series-listing.js';
 /** One selected period: the listed object, the held object, or the reason of its absence. */
 export interface Choice {
   readonly period: Period;
-  readonly listed?: ArchiveObject;
-  readonly held?: ObjectLine;
+  readonly listed?: ArchiveObject | undefined;
+  readonly held?: ObjectLine | undefined;
   /** The period of REST that may have the rows that the held object lacks. */
   readonly standIn?: ArchiveObject;
   /** The period of REST that is used while the archive does not answer; `held`: the lake has its rows already. */
   readonly substitute?: Task['substitute'];
   readonly absent: AbsenceReason;
   /** The day after the last listed period, if the absent period is `delisted` or `not-published-yet`. */
-  readonly since?: number;
+  readonly since?: number | undefined;
   /** REST has no rows of the absent period either. */
   readonly isRestEmpty?: true;
   /** The listing has the neighbours of the period, but no longer the period itself. */
-  readonly isWithdrawn?: true;
+  readonly isWithdrawn?: boolean;
   /** The name of an absent period that has no key in the archive. */
   readonly key?: string;
   /** The monthly object is chosen for a part of its month, or for day files, because the archive lacks days of the month. */
@@ -171,15 +171,11 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
   const held = (listed === undefined ? context.known : context.held).of(period);
   const absent = absenceReason(listing, period, context.spans[period.cadence]);
   if (listed === undefined) {
-    const isAfterLast = absent === 'not-published-yet' && listing.last !== undefined;
-    const since = isAfterLast ? { since: listing.last.to } : {};
-    if (held === undefined) return { period, absent, ...since };
-    const isWithdrawn = absent === 'hole' && listing.copiedAt === undefined && listing.isProbed !== true;
-    const withdrawn = isWithdrawn ? ({ isWithdrawn } as const) : {};
-    return { period, absent, ...since, held, ...withdrawn };
+    const since = absent === 'not-published-yet' ? listing.last?.to : undefined;
+    const isCurrent = listing.copiedAt === undefined && listing.isProbed !== true;
+    return { period, absent, since, held, isWithdrawn: held !== undefined && absent === 'hole' && isCurrent };
   }
-  const object = withSidecar(context, listing, listed, held);
-  return held === undefined ? { period, absent, listed: object } : { period, absent, listed: object, held };
+  return { period, absent, listed: withSidecar(context, listing, listed, held), held };
 }
 
 /** Adds the ETag of the sidecar, if a later run may meet the same revision again. Other objects do not need it. */

@@ -4,40 +4,38 @@ import type { Absences, Absence } from '../lake/absences.js';
 import { rangesOf, spansOf } from '../lake/catalogue/spans.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
 import type { HeldObjects } from '../lake/held-objects.js';
+import type { Manifest } from '../lake/manifest.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { dayPeriod } from '../model/calendar.js';
 import { isFromRest } from '../model/manifest-line.js';
 import { PAGE_DAYS } from './series-listing.js';
 import type { PlanContext } from './series-request.js';
 
+interface LackingLake extends Pick<Manifest, 'absences'> {
+  readonly held: HeldObjects;
+  /** Held days that are cut, compared with the days around them. */
+  readonly cuts: ReadonlySet<number>;
+  /** The run reads the listing of the archive. */
+  readonly isArchived: boolean;
+}
+
 /**
  * The ranges, together with the days since the first day of the order that the lake lacks and that are due: at once if no run has asked for them, then
  * less and less often, without end. Days that are held without some of their rows, or from REST in place of the archive, are compared by each run while
  * they are young enough for the page of the listing that it reads anyway, then less and less often too.
- * `since`: the first day of the order; -Infinity: that of the series. `cuts`: held days that are cut, compared with the days around them.
- * `isArchived`: the run reads the listing of the archive.
+ * `since`: the first day of the order; -Infinity: that of the series.
  */
 export function withLackingDays(
   { today, nowMs, revisions }: Pick<PlanContext, 'today' | 'nowMs' | 'revisions'>,
   asked: readonly DayRange[],
   since: number | undefined,
-  {
-    held,
-    absences,
-    cuts,
-    isArchived,
-  }: {
-    readonly held: HeldObjects;
-    readonly absences: Absences;
-    readonly cuts: ReadonlySet<number>;
-    readonly isArchived: boolean;
-  },
+  lake: LackingLake,
 ): readonly DayRange[] {
+  const { held, absences, cuts, isArchived } = lake;
   const last = asked.at(-1);
   if (since === undefined || last === undefined) return asked;
   const start = since === -Infinity ? (held.first() ?? since) : since;
   if (start === -Infinity) return [{ from: start, to: last.to }];
-  const spans = held.spans();
   const lacking: DayRange[] = [];
   const known = knownAbsence(held, absences);
   const add = (from: number, to: number): void => {
@@ -47,7 +45,7 @@ export function withLackingDays(
     }
   };
   let next = start;
-  for (const { from, to, facts } of spans) {
+  for (const { from, to, facts } of held.spans()) {
     if (to <= start) continue;
     add(next, Math.min(from, last.to));
     const isShort = facts.gaps !== undefined || facts.open === true || cuts.has(from);
@@ -72,12 +70,9 @@ export function isCheckDay(day: number, today: number): boolean {
 function knownAbsence(held: HeldObjects, absences: Absences): (day: number) => Absence | undefined {
   const first = held.first() ?? Infinity;
   const end = held.end() ?? -Infinity;
-  const ended = [...absences.days()]
+  const [ended] = [...absences.days()]
     .filter(([day, { reason }]) => day >= end && isEnd(reason))
-    .reduce<readonly [number, Absence] | undefined>(
-      (one, other) => (one === undefined || other[0] < one[0] ? other : one),
-      undefined,
-    );
+    .sort(([a], [b]) => a - b);
   return (day) => {
     if (absences.failureOf(dayPeriod(day)) !== undefined) return undefined;
     const absence = absences.ofDay(day);

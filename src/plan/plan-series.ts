@@ -98,12 +98,9 @@ function rangesToPlan(
   const spec = findDataset(exchange, series.market, series.dataset);
   const cuts = heldCuts({ held, absences }, { spec, today });
   if (mayLackEdges(held, cuts, today)) context.edges.add(series);
-  const lacking = withLackingDays(context, checked, since, {
-    held,
-    absences,
-    cuts: new Set(cuts.map(({ day }) => day)),
-    isArchived: rest?.mode !== 'only',
-  });
+  const isArchived = rest?.mode !== 'only';
+  const lake = { held, absences, cuts: new Set(cuts.map(({ day }) => day)), isArchived };
+  const lacking = withLackingDays(context, checked, since, lake);
   return rangesOf(subtract(spansOf(lacking), spansOf(replaced)));
 }
 
@@ -150,6 +147,7 @@ async function chosenPeriods(
   const isRefused = (listed: ArchiveObject): boolean =>
     absences.refusalOf(settings.format, listed)?.tool === TOOL_VERSION;
   const choose = {
+    ...context,
     cadences,
     partition: settings.partition,
     held,
@@ -157,8 +155,6 @@ async function chosenPeriods(
     ...(keepsMonths === true ? { keepsMonths } : {}),
     list: memoizedListing(context, series, ranges, known.end()),
     isRefused,
-    today: context.today,
-    recheckDays: context.recheckDays,
     spans: spec?.spans ?? {},
     isHalted: (day: number) =>
       intersect(haltsOf(context.exchange, series), [day * DAY_SECONDS, (day + 1) * DAY_SECONDS]).length > 0,
@@ -168,9 +164,7 @@ async function chosenPeriods(
   };
   const isRechecked = exact !== true && comparesRevisions(context, ranges);
   const choices = await (isRechecked ? chooseWithRevised : chooseObjects)(choose, ranges);
-  const { nowMs, force, life, exchange } = context;
-  const proof = { ...choose, series, life, exchange, absences, nowMs, force, offer: rest };
-  const proven = await proveAbsences(proof, choices);
+  const proven = await proveAbsences({ ...choose, series, absences, offer: rest }, choices);
   const kept = hasLongBars(spec, series.interval) ? await withoutUnlisted(choose, proven) : proven;
   return fromRest === undefined ? kept : fillFromRest(fromRest, kept);
 }
@@ -228,12 +222,9 @@ function memoizedListing(
   heldTo: number | undefined,
 ): (cadence: Cadence) => Promise<SeriesListing> {
   const from = Math.min(...ranges.map((range) => range.from));
-  const selected: ListingRange = {
-    ...(from === -Infinity ? {} : { from }),
-    to: Math.max(...ranges.map((range) => range.to)),
-    today: context.today,
-    ...(heldTo === undefined ? {} : { heldTo }),
-  };
+  const to = Math.max(...ranges.map((range) => range.to));
+  const start = from === -Infinity ? undefined : from;
+  const selected: ListingRange = { from: start, to, today: context.today, heldTo };
   const once = memoized<SeriesListing>();
   return (cadence) => once(cadence, () => context.listSeries(series, cadence, selected));
 }

@@ -89,8 +89,8 @@ export async function makePlan(tools: PlanTools, { requests, hasListing, order }
 }
 
 function contextOf(tools: PlanTools, requests: readonly SeriesRequest[], hasListing: boolean): PlanContext {
-  const { exchange, manifests, options } = tools;
-  const { root } = tools.paths;
+  const { exchange, manifests, options, paths } = tools;
+  const { root } = paths;
   const today = dayOf(tools.nowMs, exchange);
   const { verify, staleChecksum } = options;
   return {

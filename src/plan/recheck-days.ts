@@ -5,7 +5,7 @@ import { rangesOf, spansOf } from '../lake/catalogue/spans.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
-import { monthStart, monthOf } from '../model/calendar.js';
+import { dayPeriod, monthPeriod, monthOf } from '../model/calendar.js';
 import { isFromRest } from '../model/manifest-line.js';
 import { PAGE_DAYS } from './series-listing.js';
 import type { PlanContext } from './series-request.js';
@@ -35,14 +35,12 @@ export function withRecheckedDays(
     return isRecent || facts.daysPending === true || facts.archiveFailed !== undefined;
   });
   const isLate = (absence: Absence): boolean => REASON_FACTS[absence.reason].mayCome && isDue(absence, nowMs);
-  const days = [...absences.days()].flatMap(([day, absence]) =>
-    day < end && isLate(absence) && !held.hasDay(day) ? [{ from: day, to: day + 1 }] : [],
-  );
-  const months = [...absences.months()].flatMap(([month, absence]) =>
-    isLate(absence) && held.ofMonth(month) === undefined
-      ? [{ from: monthStart(month), to: monthStart(month + 1) }]
-      : [],
-  );
+  const days = [...absences.days()]
+    .filter(([day, absence]) => day < end && isLate(absence) && !held.hasDay(day))
+    .map(([day]) => dayPeriod(day));
+  const months = [...absences.months()]
+    .filter(([month, absence]) => isLate(absence) && held.ofMonth(month) === undefined)
+    .map(([month]) => monthPeriod(month));
   const unknown = unknownDays(held, absences, since, end);
   const added = [...again, ...unknown, ...days, ...months].map(({ from, to }) => ({
     from,

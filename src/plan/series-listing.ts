@@ -10,7 +10,7 @@ export interface SeriesListing {
   /** Objects by the first day of their period. */
   readonly objects: ReadonlyMap<number, ArchiveObject>;
   /** ETags of their sidecars, also by the first day of the period; undefined if sidecars were not read. */
-  readonly sidecars?: ReadonlyMap<number, string>;
+  readonly sidecars?: ReadonlyMap<number, string> | undefined;
   /** First listed period of the series, or a later one that is not after the selected start; undefined if nothing is listed. */
   readonly first: Period | undefined;
   /** Last period that the walk found; without `more`, the last listed one. */
@@ -18,9 +18,9 @@ export interface SeriesListing {
   /** Whether the walk stopped at a period after the selected days. */
   readonly more: boolean;
   /** The day at which the walk began; undefined: it began with the series. */
-  readonly start?: number;
+  readonly start?: number | undefined;
   /** The time of the copy that replaced the listing, in epoch milliseconds. */
-  readonly copiedAt?: number;
+  readonly copiedAt?: number | undefined;
   /** Sidecars were requested one by one. A missing sidecar does not prove that its object is missing. */
   readonly isProbed?: true;
 }
@@ -32,11 +32,11 @@ const FIRST_ENTRIES = 20;
 export const LONGEST_DELAY_DAYS: Readonly<Record<Cadence, number>> = { daily: 14, monthly: 45 };
 
 export interface ListingRange {
-  readonly from?: number;
+  readonly from?: number | undefined;
   readonly to: number;
   readonly today: number;
   /** Day after the last held one. If it is recent, the walk begins at the last held day or earlier, to find the end of a delisted series. */
-  readonly heldTo?: number;
+  readonly heldTo?: number | undefined;
 }
 
 /** Days per page of keys and sidecars. An earlier start would cost more requests. */
@@ -83,18 +83,15 @@ export async function listSeries(
   }
   const startsBefore =
     start !== undefined && (earliest === undefined || earliest.from > (selected.from ?? 0));
-  const first = startsBefore
-    ? ((await firstPeriod(listing, archive, series, cadence)) ?? earliest)
-    : earliest;
-  const copiedAt = listing.copiedAt?.(prefix);
+  const first = startsBefore ? await firstPeriod(listing, archive, series, cadence) : undefined;
   return {
     objects,
-    ...(suffix === undefined ? {} : { sidecars }),
-    first,
+    sidecars: suffix === undefined ? undefined : sidecars,
+    first: first ?? earliest,
     last,
     more,
-    ...(start === undefined ? {} : { start }),
-    ...(copiedAt === undefined ? {} : { copiedAt }),
+    start,
+    copiedAt: listing.copiedAt?.(prefix),
   };
 }
 

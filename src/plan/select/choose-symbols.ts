@@ -55,8 +55,8 @@ export async function chooseSymbols(
   const known = new Set(listed);
   const unknown = meantNames(patterns.names, listed).filter((name) => !known.has(name));
   const elsewhere = await otherOwners(context, datasets, unknown);
-  const what = new Set(datasets.map(({ market, spec }) => `${market} ${spec.name}`));
-  const place = { what: [...what].join(', '), listed, elsewhere, takesElsewhere: true };
+  const what = [...new Set(datasets.map(({ market, spec }) => `${market} ${spec.name}`))].join(', ');
+  const place = { what, listed, elsewhere, takesElsewhere: true };
   return { ...selectListed(context, patterns, place), available, elsewhere };
 }
 

@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import { dayOf, dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
-import type { CryptodlError } from '../../model/errors.js';
 import { isDue } from '../../lake/absences.js';
 import { seriesFolder } from '../../lake/layout.js';
 import { firstGap, readHeld } from '../../lake/catalogue/read-series.js';
@@ -26,12 +25,6 @@ import type { DownloadVerb, LakeContext, RunSelection, SymbolContext } from './s
 import { emptyShardText, isInShard } from '../options/shard.js';
 import { offerOf } from './rest-offer.js';
 import { orderedAnew } from './grown-orders.js';
-
-const nothingToContinue = (out: string, verb: DownloadVerb): CryptodlError =>
-  usage(
-    `no --symbols, and ${out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
-    "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
-  );
 
 /**
  * A request for each format of each series of the lake that the verb and the given flags select. Settings without a given
@@ -73,7 +66,11 @@ export async function continueLake(
     if (isInShard(options.shard, exchange, series)) requests.push(request);
     else outside += 1;
   }
-  if (requests.length === 0 && ended.size === 0 && outside === 0) throw nothingToContinue(options.out, verb);
+  if (requests.length === 0 && ended.size === 0 && outside === 0)
+    throw usage(
+      `no --symbols, and ${options.out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
+      "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
+    );
   return {
     requests,
     grown,
@@ -90,14 +87,14 @@ export async function continueLake(
 
 function isChosen(series: Series, context: LakeContext, given: ReadonlySet<string>): boolean {
   const { options } = context;
-  const isMeant = (name: 'market' | 'dataset' | 'interval'): boolean => {
+  const areMeant = (['market', 'dataset', 'interval'] as const).every((name) => {
     const value = series[name];
     const values: readonly string[] = options[name];
     if (!given.has(name) || isAll(values)) return true;
     // --interval alone selects series with an interval; together with --dataset, it does not filter datasets without intervals.
     return value === undefined ? given.has('dataset') : values.includes(value);
-  };
-  if (!isMeant('market') || !isMeant('dataset') || !isMeant('interval')) return false;
+  });
+  if (!areMeant) return false;
   return options.quote === undefined || options.quote.some((quote) => hasQuote(series.symbol, quote));
 }
 

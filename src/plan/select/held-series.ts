@@ -110,18 +110,11 @@ export function filterHeldSeries(
   return chosen.filter(({ symbol }) => selected.has(symbol));
 }
 
-export interface VerbLake {
-  /** Absolute. */
-  readonly root: string;
-  /** All series with a manifest, in path order. */
-  readonly held: Series[];
-}
-
-/** Reads the names of the series. `warn` is called for symbolic links. */
+/** The absolute root of the lake, and all series with a manifest, in path order. `warn` is called for symbolic links. */
 export async function readVerbLake(
   { exchange, resolved, surroundings, observer }: VerbRequest<'out'>,
   warn = observer.warn.bind(observer),
-): Promise<VerbLake> {
+) {
   const root = absolutePath(resolved.options.out, surroundings.home);
   const held: Series[] = [];
   for await (const series of heldSeries(root, exchange, warn)) held.push(series);

@@ -18,11 +18,9 @@ export async function listedSymbols(
   const tooLong = new Set<string>();
   for (const { market, spec } of datasets) {
     if (listed.has(spec)) continue;
-    const cadences = datasets
-      .filter((dataset) => dataset.spec === spec)
-      .flatMap((dataset) => dataset.cadences);
+    const own = datasets.filter((dataset) => dataset.spec === spec);
     const symbols = new Set<string>();
-    for (const cadence of new Set(cadences)) {
+    for (const cadence of new Set(own.flatMap(({ cadences }) => cadences))) {
       const prefix = context.exchange.archive.datasetPrefix(market, cadence, spec.name);
       for await (const symbol of context.listing.folders(prefix))
         (symbol.length > MOST_SYMBOL_CHARACTERS ? tooLong : symbols).add(symbol);

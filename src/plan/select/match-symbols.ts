@@ -70,20 +70,13 @@ export function selectSymbols(
   const excluding = exclusions.map((pattern) => `!${pattern}`);
   const matchesNone = (words: readonly string[], more = ''): string =>
     `--symbols ${listText(words)}${more} matches none of the ${available.length} symbols of ${what}`;
+  const withQuotes = quotes.length === 0 ? '' : ` with --quote ${quotes.join(',')}`;
   if (symbols.length === 0)
-    throw usage(
-      matchesNone(
-        [...patterns.names, ...globs, ...excluding],
-        quotes.length === 0 ? '' : ` with --quote ${quotes.join(',')}`,
-      ),
-      exampleOf(available),
-    );
+    throw usage(matchesNone([...patterns.names, ...globs, ...excluding], withQuotes), exampleOf(available));
   const isUnmatched = (pattern: string): boolean =>
     !known.has(pattern) && !available.some(matcher([pattern]));
-  const unmatched = [
-    ...globs.filter(isUnmatched),
-    ...excluding.filter((pattern) => isUnmatched(pattern.slice(1))),
-  ];
+  const useless = exclusions.filter(isUnmatched).map((pattern) => `!${pattern}`);
+  const unmatched = [...globs.filter(isUnmatched), ...useless];
   if (unknown.length > 0) warn(`${owner} has no ${listText(unknown)} in ${what}: left out`);
   if (unmatched.length > 0) warn(matchesNone(unmatched));
   return symbols;

@@ -23,8 +23,6 @@ export interface ChosenDataset {
 
 type Flags = Options<'market' | 'dataset' | 'interval' | 'cadence'>;
 
-type Provider = 'archive' | 'rest';
-
 export const isAll = (values: readonly string[]): boolean => values.includes(ALL);
 
 export const marketsOf = (
@@ -53,7 +51,7 @@ export function oneMarket(
 export function chooseDatasets(
   exchange: ExchangeSpec,
   flags: Flags,
-  provider: Provider = 'archive',
+  provider: keyof typeof HAS = 'archive',
 ): ChosenDataset[] {
   const markets = marketsOf(exchange, flags);
   const allowsMissing = isAll(flags.market);
@@ -118,7 +116,7 @@ function refuseUnknownIntervals(flags: Flags, datasets: readonly MarketDataset[]
 /** The error for a dataset that the markets lack, or that only another verb downloads or makes. */
 function unknownDataset(
   exchange: ExchangeSpec,
-  { markets, name, provider }: { markets: readonly Market[]; name: string; provider: Provider },
+  { markets, name, provider }: { markets: readonly Market[]; name: string; provider: keyof typeof HAS },
 ): Error {
   const specs = markets.flatMap((market) => datasetsOf(exchange, market).filter(HAS[provider]));
   const known = [...new Set(specs.map((spec) => spec.name))];

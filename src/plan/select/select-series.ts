@@ -152,13 +152,9 @@ function refuseFill(
   datasets: readonly ChosenDataset[],
 ): void {
   if (options.fill === undefined) return;
-  const what =
-    options.format === 'zip'
-      ? 'files of the archive'
-      : datasets.every(({ spec }) => spec.rest === undefined)
-        ? options.dataset.join(',')
-        : undefined;
-  if (what === undefined) return;
+  const hasNone = datasets.every(({ spec }) => spec.rest === undefined);
+  if (options.format !== 'zip' && !hasNone) return;
+  const what = options.format === 'zip' ? 'files of the archive' : options.dataset.join(',');
   throw usage(`--fill rest: REST has no ${what}`, 'leave --fill out');
 }
 
@@ -188,15 +184,9 @@ function lackingNotes(
   return [...new Set(notes)];
 }
 
-/** `fundingRate, klines 1w`, each once. */
-function namesOf(datasets: readonly ChosenDataset[]): string {
-  const names = datasets.map(({ spec, interval = '' }) => `${spec.name} ${interval}`.trimEnd());
-  return [...new Set(names)].join(', ');
-}
-
 function monthlyNotes(datasets: readonly ChosenDataset[]): string[] {
   const monthly = datasets.filter(({ cadences }) => !cadences.includes('daily'));
-  return monthly.length === 0
-    ? []
-    : [`monthly    ${namesOf(monthly)}: every month that the range touches, as a whole`];
+  const names = new Set(monthly.map(({ spec, interval = '' }) => `${spec.name} ${interval}`.trimEnd()));
+  if (names.size === 0) return [];
+  return [`monthly    ${[...names].join(', ')}: every month that the range touches, as a whole`];
 }

@@ -66,14 +66,13 @@ export function periods(request: VerbRequest<ListFlag>): Items<'periods'> {
       );
       for await (const ofSymbol of listed)
         for (const { series, object } of ofSymbol) {
-          const { period, key, bytes = 0 } = object;
-          const { cadence } = period;
+          const { key, bytes = 0 } = object;
+          const { cadence, from, to } = object.period;
           sum += bytes;
-          first = Math.min(first, period.from);
-          last = Math.max(last, period.to);
-          const text = periodText(period);
-          const fields = { ...series, cadence, ...object, period: text };
-          yield { cells: [text, cadence, bytes, key], fields };
+          first = Math.min(first, from);
+          last = Math.max(last, to);
+          const period = periodText(object.period);
+          yield { cells: [period, cadence, bytes, key], fields: { ...series, cadence, ...object, period } };
         }
     }
     const ends = chosen.flatMap(({ market, spec }) => endedText(session.exchange, market, spec.name) ?? []);
@@ -128,8 +127,7 @@ async function periodsOf(
   symbol: string,
   range: Pick<Range, 'from' | 'to'>,
 ): Promise<{ series: Series; object: ArchiveObject }[]> {
-  const ofInterval = interval === undefined ? {} : { interval };
-  const series: Series = { market, dataset: spec.name, ...ofInterval, symbol };
+  const series: Series = { market, dataset: spec.name, ...(interval && { interval }), symbol };
   const { from = 0, to } = range;
   // `today` serves reasons of absence, which are not needed here: with the largest day, the walk begins no earlier for them.
   const want = { ...range, today: Number.MAX_SAFE_INTEGER };

@@ -74,8 +74,6 @@ export function newJob(data: JobData, priority: number): NewJob {
   return { name: data.verb, data, opts: { ...KEPT_UNTIL_DONE, jobId: jobId(data), priority } };
 }
 
-const FULL_POLL_MS = 1000;
-
 /** Back-pressure. Resolves with whether the queue was full, now or before. */
 async function untilRoom(
   { open, options, io, signals: { signal } }: Adding,
@@ -91,7 +89,7 @@ async function untilRoom(
       printLines(io.stderr, [
         `${numberText(waiting)} jobs wait in the queue: adding more as workers take them (--max-waiting)`,
       ]);
-    await io.clock.sleep(FULL_POLL_MS, signal);
+    await io.clock.sleep(1000, signal);
   }
 }
 

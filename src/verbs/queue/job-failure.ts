@@ -4,31 +4,27 @@ import { CryptodlError } from '../../model/errors.js';
 import { isRecord } from '../../text/json.js';
 import { MOST_CHARACTERS } from './job-data.js';
 
-export interface JobFailure {
-  readonly code: string;
-  readonly retryable: boolean;
-  readonly attempts: number;
-  readonly message: string;
-  /** The failed objects, or as many of them as a job can have. */
-  readonly keys: readonly string[];
-}
-
 /** Daily objects of a year, and some more. */
 const MOST_KEYS = 400;
 
-export function jobFailure(error: CryptodlError, keys: readonly string[], attempts: number): JobFailure {
-  const { code, retryable, message } = error;
-  return {
-    code,
-    retryable,
-    attempts,
-    message: message.slice(0, MOST_CHARACTERS),
-    keys: keys.slice(0, MOST_KEYS),
-  };
-}
+export const jobFailure = (
+  { code, retryable, message }: CryptodlError,
+  keys: readonly string[],
+  attempts: number,
+) => ({
+  code,
+  retryable,
+  attempts,
+  message: message.slice(0, MOST_CHARACTERS),
+  /** The failed objects, or as many of them as a job can have. */
+  keys: keys.slice(0, MOST_KEYS),
+});
+export type JobFailure = ReturnType<typeof jobFailure>;
+
+type JobError = Readonly<{ code: string; retryable: boolean }>;
 
 /** The counts of a job that failed before its objects were known: it counts as one object. */
-export const countsOfFailure = ({ code, retryable }: Pick<JobFailure, 'code' | 'retryable'>): Counts => ({
+export const countsOfFailure = ({ code, retryable }: JobError): Counts => ({
   'outcome.failed': 1,
   [`failedBy.${code}`]: 1,
   [retryable ? 'failedRetryable' : 'failedPermanent']: 1,
@@ -56,7 +52,7 @@ export function failureOf({
 }: {
   readonly failedReason?: string;
   readonly progress: unknown;
-}): Pick<JobFailure, 'code' | 'retryable'> | undefined {
+}): JobError | undefined {
   const stalled = stalledFailure(failedReason);
   if (stalled !== undefined || !isRecord(progress)) return stalled;
   const { code, retryable, message } = progress;

@@ -62,9 +62,7 @@ async function work(command: Command<WorkerFlag>, queue: CommandQueue): Promise<
   ends.say(
     `working on the queue ${open.name} at ${shownRedis(open.address)}, ${countText(options.jobs, 'job')} at a time${role}`,
   );
-  const onSignal = (): void => {
-    stop.abort(signals.signal.reason);
-  };
+  const onSignal = (): void => stop.abort(signals.signal.reason);
   signals.signal.addEventListener('abort', onSignal, { once: true });
   if (signals.signal.aborted) onSignal();
   // Another worker may still fetch for the queue of the conversions.
@@ -137,9 +135,7 @@ async function untilEnd(
   left: ReadonlySet<string> | undefined,
 ): Promise<void> {
   const stopped = new Promise<'stopped'>((resolve) => {
-    signal.addEventListener('abort', () => {
-      resolve('stopped');
-    });
+    signal.addEventListener('abort', () => resolve('stopped'));
   });
   while (!signal.aborted) {
     await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);

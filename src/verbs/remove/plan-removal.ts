@@ -32,7 +32,7 @@ export interface RemovedFile {
   readonly bytes: number;
 }
 
-export interface RemovalPlan {
+export interface Removal {
   readonly orders: readonly ReturnType<typeof withoutSymbols>[];
   readonly series: readonly Awaited<ReturnType<typeof planSeries>>[];
 }
@@ -65,11 +65,7 @@ export async function selectRemoved(request: VerbRequest<HeldFlag | 'order'>): P
  * Rejects with `disk` for a symbolic link in the path of a file, with `manifest-damaged` for a manifest that cannot be read as a whole, and
  * with a usage error for an unknown order.
  */
-export async function planRemoval(
-  paths: LakePaths,
-  exchange: Exchange,
-  removed: Removed,
-): Promise<RemovalPlan> {
+export async function planRemoval(paths: LakePaths, exchange: Exchange, removed: Removed): Promise<Removal> {
   const { orders } = await readOrders(paths);
   const unknown = removed.ids.find((id) => !orders.some((order) => order.id === id));
   if (unknown !== undefined)

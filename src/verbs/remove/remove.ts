@@ -20,7 +20,7 @@ import { rm, rmdir } from 'node:fs/promises';
 import type { Lock } from '../../lake/lock.js';
 import { syncDirectory } from '../../files/publish.js';
 import { selectRemoved, planRemoval, SELECTION } from './plan-removal.js';
-import type { Removed, RemovalPlan, RemovedFile } from './plan-removal.js';
+import type { Removed, Removal, RemovedFile } from './plan-removal.js';
 
 /** Rejects with usage errors, with `locked` while another run writes, and as `planRemoval` does; then nothing was removed. */
 export async function remove(command: Command<SessionFlag | HeldFlag | 'order' | 'yes'>): Promise<ExitCode> {
@@ -30,12 +30,11 @@ export async function remove(command: Command<SessionFlag | HeldFlag | 'order' |
     const session = openSession(request);
     try {
       await refuseLinkedFolders(session.paths);
-      const { yes } = resolved.options;
-      const plan = yes
+      const removal = resolved.options.yes
         ? await removeLocked(session, removed)
         : await planRemoval(session.paths, session.exchange, removed);
-      await writeData(io, linesOf(plan));
-      printLines(io.stderr, closing(plan, command));
+      await writeData(io, linesOf(removal));
+      printLines(io.stderr, closing(removal, command));
       return 0;
     } finally {
       await session.close();
@@ -43,19 +42,19 @@ export async function remove(command: Command<SessionFlag | HeldFlag | 'order' |
   });
 }
 
-async function removeLocked(session: Session, removed: Removed): Promise<RemovalPlan> {
+async function removeLocked(session: Session, removed: Removed): Promise<Removal> {
   const { paths, exchange, stop } = session;
   const { lock } = await openLake(session, 'cryptodl remove');
   try {
-    const plan = await planRemoval(paths, exchange, removed);
-    await removePlanned(paths, plan, { lock, signal: stop.signal });
-    return plan;
+    const removal = await planRemoval(paths, exchange, removed);
+    await removePlanned(paths, removal, { lock, signal: stop.signal });
+    return removal;
   } finally {
     await lock.release();
   }
 }
 
-const linesOf = ({ orders, series }: RemovalPlan): string[] => [
+const linesOf = ({ orders, series }: Removal): string[] => [
   ...orders.map(({ order, left, symbols }) =>
     tabbed([
       'order',
@@ -77,7 +76,7 @@ const linesOf = ({ orders, series }: RemovalPlan): string[] => [
   ),
 ];
 
-function closing({ orders, series }: RemovalPlan, { resolved, verb }: Command<'order' | 'yes'>): string[] {
+function closing({ orders, series }: Removal, { resolved, verb }: Command<'order' | 'yes'>): string[] {
   const { yes, order } = resolved.options;
   const files = series.flatMap(({ data, manifest }) => [...data, ...manifest]);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
@@ -96,17 +95,16 @@ function closing({ orders, series }: RemovalPlan, { resolved, verb }: Command<'o
 /** Rejects with `locked` if the lock was lost, with the error of the signal, and with errors of the disk. */
 export async function removePlanned(
   paths: LakePaths,
-  { orders, series }: RemovalPlan,
+  { orders, series }: Removal,
   { lock, signal }: { readonly lock: Pick<Lock, 'confirm'>; readonly signal: AbortSignal },
 ): Promise<void> {
   await lock.confirm();
-  await writeOrders(
-    paths,
-    orders.flatMap(({ left }) => left ?? []),
-  );
+  const left = orders.flatMap((order) => order.left ?? []);
+  await writeOrders(paths, left);
+  const dropped = orders.filter((order) => order.left === undefined);
   await removeOrders(
     paths,
-    orders.flatMap(({ order, left }) => (left === undefined ? order.id : [])),
+    dropped.map(({ order }) => order.id),
   );
   for (const { data, manifest } of series) {
     signal.throwIfAborted();

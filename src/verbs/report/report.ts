@@ -48,12 +48,12 @@ export async function report(
     const found = await readRuns(paths);
     const noted = { ...request, observer: { ...request.observer, warn } };
     // The first run of a lake may have failed.
-    const lake = await coverSelected(noted, { mayBeEmpty: found.runs.length > 0 });
+    const coverage = await coverSelected(noted, { mayBeEmpty: found.runs.length > 0 });
     if (found.warning !== undefined) warn(found.warning);
     const run = chosenRun(found.runs, options.run);
     const say = progressPrinter(options, io);
     let series = 0;
-    const counted = tapped(lake.covered, () => {
+    const counted = tapped(coverage.covered, () => {
       request.signal.throwIfAborted();
       series += 1;
       say(() => countText(series, 'series'));
@@ -67,15 +67,15 @@ export async function report(
       ...runData(run, found.runs),
       failures: await failureData(run, paths, warn),
     };
-    const parts = pageParts(head, counted, { lake, notes });
+    const parts = pageParts(head, counted, { refused: coverage.found.refused, notes });
     const bytes = await writeOwnFile(page, (staged) => writeFile(staged, parts));
-    for (const { message } of lake.found.refused.slice(0, MOST_NOTES))
+    for (const { message } of coverage.found.refused.slice(0, MOST_NOTES))
       printLines(io.stderr, [`cryptodl: ${message}`]);
     const ofRun = run === undefined ? 'no run' : `run ${run.id}`;
     const wrote = `wrote ${shownPath(path)}: ${countText(series, 'series')}, ${ofRun}, ${bytesText(bytes)}`;
     if (options.json) await writeData(io, [{ event: 'report', path, bytes, run: run?.id ?? null, series }]);
     else if (!options.quiet) await writeData(io, [wrote]);
-    return lake.found.exitCode;
+    return coverage.found.exitCode;
   });
 }
 
@@ -94,14 +94,17 @@ function chosenRun(runs: readonly RunRecord[], id: string): RunRecord | undefine
 async function* pageParts(
   head: object,
   covered: AsyncIterable<SeriesStates>,
-  { lake, notes }: { readonly lake: LakeCoverage; readonly notes: readonly string[] },
+  {
+    refused,
+    notes,
+  }: { readonly refused: LakeCoverage['found']['refused']; readonly notes: readonly string[] },
 ): AsyncGenerator<string> {
   const shell = pageShell('report');
   const { before, after } = dataElement('report');
   yield shell.before;
   yield* coverageElements(covered);
   // The counts are complete after the last series.
-  const all = [...notes, ...lake.found.refused.map(({ message }) => message)];
+  const all = [...notes, ...refused.map(({ message }) => message)];
   const rest = { notes: all.slice(0, MOST_NOTES), moreNotes: Math.max(0, all.length - MOST_NOTES) };
   yield before + embedded({ ...head, ...rest }) + after + shell.after;
 }

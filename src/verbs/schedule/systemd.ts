@@ -8,14 +8,11 @@ interface When {
   readonly everyHours: number;
 }
 
-/** Undefined for every hour. */
-function hoursOf({ hour, everyHours }: When, digits = 1): string | undefined {
-  if (everyHours === 1) return undefined;
+function hoursOf({ hour, everyHours }: When, digits = 1): string {
+  if (everyHours === 1) return '*';
   const hours = Array.from({ length: 24 / everyHours }, (_, index) => (hour + index * everyHours) % 24);
-  return hours
-    .sort((a, b) => a - b)
-    .map((each) => String(each).padStart(digits, '0'))
-    .join(',');
+  const sorted = hours.sort((a, b) => a - b);
+  return sorted.map((each) => String(each).padStart(digits, '0')).join(',');
 }
 
 export interface ScheduledCommand {
@@ -34,7 +31,7 @@ export function crontab({ words, folder, environmentFile }: ScheduledCommand, wh
   return `# Paste at the end of crontab -e: CRON_TZ applies to all lines below it.
 # Cron of Debian and Ubuntu ignores CRON_TZ and uses the time zone of the machine (timedatectl shows it).
 CRON_TZ=UTC
-${when.minute} ${hoursOf(when) ?? '*'} * * * ${environment}cd ${cronWord(folder)} && ${words.map(cronWord).join(' ')}
+${when.minute} ${hoursOf(when)} * * * ${environment}cd ${cronWord(folder)} && ${words.map(cronWord).join(' ')}
 `;
 }
 
@@ -75,7 +72,7 @@ SuccessExitStatus=${STOPPED}
 Description=${specified(title)}, on time
 
 [Timer]
-OnCalendar=*-*-* ${hoursOf(when, 2) ?? '*'}:${String(when.minute).padStart(2, '0')}:00 UTC
+OnCalendar=*-*-* ${hoursOf(when, 2)}:${String(when.minute).padStart(2, '0')}:00 UTC
 RandomizedDelaySec=${delay}
 Persistent=true
 
