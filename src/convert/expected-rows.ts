@@ -12,7 +12,7 @@ export function expectedRows(
 ): number | undefined {
   const seconds = rowSeconds(spec, interval);
   if (seconds === undefined || rest?.open === true) return undefined;
-  return ((period.to - period.from) * 86400) / seconds;
+  return ((period.to - period.from) * 86_400) / seconds;
 }
 
 /** Length of a bar in seconds; undefined for datasets without bars, and for bars longer than a day, which may open outside their period. */

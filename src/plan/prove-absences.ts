@@ -59,11 +59,9 @@ function recordedOf(
   context: Pick<ProofContext, 'absences' | 'offer'>,
   period: Period,
 ): AbsenceReason | undefined {
-  const absence = context.absences.of(period);
-  if (absence === undefined) return undefined;
-  return absence.rest === undefined && needsRest(context, absence.reason, period)
-    ? undefined
-    : absence.reason;
+  const { reason, rest } = context.absences.of(period) ?? {};
+  const isOpen = reason !== undefined && rest === undefined && needsRest(context, reason, period);
+  return isOpen ? undefined : reason;
 }
 
 async function reasonOf(

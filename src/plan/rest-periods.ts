@@ -99,24 +99,16 @@ function standInOf(
 ): ArchiveObject | undefined {
   const { from, to } = period;
   if (held?.rows === undefined || held.open === true) return undefined;
-  const gaps = held.gaps ?? (offer.hasMonths ? gapAtEnd(all, period, held) : undefined);
-  if (gaps === undefined) return undefined;
+  const { rows, gaps = offer.hasMonths ? gapAtEnd(all, period, held) : undefined } = held;
+  // At the maximum number, further gaps may be unknown, and the rows of REST cannot be compared with them.
+  if (gaps === undefined || gaps.length >= MAX_GAPS) return undefined;
   if (from < offer.from || to > offer.today) return undefined;
   if (!isFromRest(held) && offer.standsIn?.(period) !== true) return undefined;
   if (isRecentlyAbsent(period)) return undefined;
-  const { rows } = held;
-  // At the maximum number, further gaps may be unknown, and the rows of REST cannot be compared with them.
-  if (gaps.length >= MAX_GAPS) return undefined;
   const keepsHeld = { ...revisionOf(held), rows, gaps };
   const insteadOf = isFromRest(held) ? held.insteadOf : keepsHeld;
-  const rest: RestPeriod = {
-    from,
-    to,
-    reasonIfEmpty: 'hole',
-    fills: true,
-    ...(insteadOf === undefined ? {} : { insteadOf }),
-    keepsHeld,
-  };
+  const filled = { from, to, reasonIfEmpty: 'hole', fills: true, keepsHeld } as const;
+  const rest: RestPeriod = insteadOf === undefined ? filled : { ...filled, insteadOf };
   return { key: restKey(series, period), period, rest };
 }
 

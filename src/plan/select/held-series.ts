@@ -35,8 +35,6 @@ export interface HeldSelection {
   readonly isWhole: boolean;
 }
 
-const FILTERS = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
-
 /** Only given flags restrict the selection. Throws usage errors for values that the lake does not have. */
 export async function selectHeldSeries(
   { options, paths, exchange, observer }: LakeContext<HeldFlag | 'format' | 'shard'>,
@@ -45,7 +43,8 @@ export async function selectHeldSeries(
 ): Promise<HeldSelection> {
   const given = givenFlags(resolved);
   const format = given.has('format') ? options.format : undefined;
-  const isNarrowed = FILTERS.some((name) => given.has(name)) || options.shard !== undefined;
+  const filters = ['market', 'dataset', 'interval', 'symbols', 'quote'];
+  const isNarrowed = filters.some((name) => given.has(name)) || options.shard !== undefined;
   const all = { names: undefined, format, isWhole: !isNarrowed && format === undefined };
   if (all.isWhole) return all;
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
@@ -188,10 +187,12 @@ export async function readableStates(
   } as const;
   for await (const one of openCatalogue(root, exchange, signal).states(selected, terms)) {
     const other = found.get(one.series) ?? one;
-    const firsts = [one.first, other.first].filter((time) => time !== undefined).sort();
-    const lasts = [one.last, other.last].filter((time) => time !== undefined).sort();
-    const best = one.missing < other.missing ? one : other;
-    found.set(one.series, { ...best, first: firsts[0], last: lasts.at(-1) });
+    const [first] = [one.first, other.first].filter((time) => time !== undefined).sort();
+    const last = [one.last, other.last]
+      .filter((time) => time !== undefined)
+      .sort()
+      .at(-1);
+    found.set(one.series, { ...(one.missing < other.missing ? one : other), first, last });
   }
   return found;
 }

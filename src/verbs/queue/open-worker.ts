@@ -17,7 +17,7 @@ const MOST_STALLS = 5;
 
 /** Minutes of which the number of jobs is kept for `status`. */
 const KEPT_MINUTES = 24 * 60;
-const LONGEST_BACKOFF_MS = 300000;
+const LONGEST_BACKOFF_MS = 300_000;
 
 function openWorker(
   queue: string,
@@ -55,11 +55,12 @@ export async function readyWorker(...of: Parameters<typeof openWorker>): Promise
   const { clock, signal } = of[3];
   for (;;) {
     const jobs = openWorker(...of);
-    const isReady = await jobs.waitUntilReady().then(
-      () => true,
-      () => false,
-    );
-    if (isReady || signal.aborted) return jobs;
+    try {
+      await jobs.waitUntilReady();
+      return jobs;
+    } catch {
+      if (signal.aborted) return jobs;
+    }
     await closeWorker(jobs, clock);
     await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
   }
@@ -91,7 +92,7 @@ function listen(jobs: JobWorker, open: OpenQueue, { onEnd, warn }: ProcessContex
 }
 
 /** Without a connection to Redis, the jobs in hand cannot be given back: their leases end by themselves. */
-const CLOSE_MS = 20000;
+const CLOSE_MS = 20_000;
 
 /** Gives back the jobs in hand: they wait for another worker at once. */
 export async function closeWorker(jobs: JobWorker, clock: Clock): Promise<void> {

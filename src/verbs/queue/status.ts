@@ -123,8 +123,6 @@ function stateLines(open: OpenQueue, state: Awaited<ReturnType<typeof queueState
   ];
 }
 
-// The jobs of the last minutes, from the figures that BullMQ keeps when a job ends.
-
 const MINUTE_MS = 60_000;
 
 /**

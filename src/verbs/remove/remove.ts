@@ -90,9 +90,10 @@ function closing({ orders, series }: Removal, { resolved, verb }: Command<'order
   ];
 }
 
-// * Removes what a plan names. The symbols leave the orders first, then the data go, and the manifest last: a removal that was killed leaves series that no run continues, and the same command ends it.
-
-/** Rejects with `locked` if the lock was lost, with the error of the signal, and with errors of the disk. */
+/**
+ * Removes what a plan names. The symbols leave the orders first, then the data go, and the manifest last: a removal that was killed leaves
+ * series that no run continues, and the same command ends it. Rejects with `locked` if the lock was lost, with the error of the signal, and with errors of the disk.
+ */
 export async function removePlanned(
   paths: LakePaths,
   { orders, series }: Removal,
