@@ -112,20 +112,12 @@ function othersInFile(context: DecideContext, inFile: readonly ObjectLine[], tas
     .filter((line) => !planned.has(line.key))
     .flatMap((line) => {
       const period = parsePeriod(line.cadence, line.period);
-      if (
-        period === undefined ||
-        tasks.some(
-          ({
-            object: {
-              period: { from, to },
-            },
-          }) => from < period.to && period.from < to,
-        )
-      )
-        return [];
+      if (period === undefined || tasks.some(({ object }) => overlaps(object.period, period))) return [];
       return { series: context.series, object: heldObject(line, period), action: { kind: 'fetch' } as const };
     });
 }
+
+const overlaps = (a: Period, b: Period): boolean => a.from < b.to && b.from < a.to;
 
 function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
   const { held: line, listed, period } = choice;

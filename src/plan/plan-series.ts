@@ -113,9 +113,8 @@ function withoutSubstitutes({ rest, ...request }: SeriesRequest): SeriesRequest 
 
 /** Rewriting needs all objects again. Throws a usage error if REST no longer has some of them. */
 function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, folder: string): void {
-  const unavailable = held
-    .spans()
-    .find(({ from, facts }) => isFromRest(facts) && from < (rest?.from ?? Infinity));
+  const { from: kept = Infinity } = rest ?? {};
+  const unavailable = held.spans().find(({ from, facts }) => isFromRest(facts) && from < kept);
   if (unavailable === undefined) return;
   throw usage(
     `${seriesName(series)} in ${folder} holds ${unavailable.facts.period} from REST, and ${rest === undefined ? 'this run does not use REST' : 'REST no longer has it'}: the series cannot be rewritten`,

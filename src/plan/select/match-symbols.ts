@@ -19,9 +19,6 @@ export interface SymbolOwner {
   readonly warn?: (message: string) => void;
 }
 
-/** The endings that an asset lacks as a symbol: the usual quote of spot and USD-margined futures, and that of coin-margined ones. */
-const USUAL_ENDINGS = ['USDT', 'USD_PERP', '_PERP'] as const;
-
 /**
  * The available symbols that the names mean: `btcusdt`, `BTC-USDT` and `BTC` are BTCUSDT. An asset means one symbol per market. A
  * name that is available, or means nothing available, stays.
@@ -33,7 +30,10 @@ export function meantNames(names: readonly string[], available: readonly string[
   const meant = names.flatMap((name) => {
     if (known.has(name)) return name;
     const same = byLetters.get(letters(name)) ?? [];
-    const usual = USUAL_ENDINGS.flatMap((ending) => byLetters.get(letters(name + ending)) ?? []);
+    // An asset lacks the usual quote of spot and USD-margined futures, or that of coin-margined ones.
+    const usual = ['USDT', 'USD_PERP', '_PERP'].flatMap(
+      (ending) => byLetters.get(letters(name + ending)) ?? [],
+    );
     return same.length === 1 ? same : same.length === 0 && usual.length > 0 ? usual : name;
   });
   return [...new Set(meant)];

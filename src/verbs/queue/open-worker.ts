@@ -12,11 +12,6 @@ import type { OpenQueue } from './open-queue.js';
 import { processJob } from './process-job.js';
 import type { Work } from './process-job.js';
 
-/** Two workers that are killed one after the other must not fail their job. */
-const MOST_STALLS = 5;
-
-/** Minutes of which the number of jobs is kept for `status`. */
-const KEPT_MINUTES = 24 * 60;
 const LONGEST_BACKOFF_MS = 300_000;
 
 function openWorker(
@@ -38,8 +33,10 @@ function openWorker(
       concurrency,
       lockDuration: leaseMs,
       stalledInterval: leaseMs / 2,
-      maxStalledCount: MOST_STALLS,
-      metrics: { maxDataPoints: KEPT_MINUTES },
+      // Two workers that are killed one after the other must not fail their job.
+      maxStalledCount: 5,
+      // Minutes of which the number of jobs is kept for `status`.
+      metrics: { maxDataPoints: 24 * 60 },
       settings: { backoffStrategy: (attempts, _type, error) => backoffMs(retryDelayMs, attempts, error) },
     },
   );

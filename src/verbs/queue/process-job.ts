@@ -14,9 +14,6 @@ import type { ProcessContext, AttemptEnd } from './end-attempt.js';
 import { refuseWithoutConditions, runJob } from './run-job.js';
 import type { JobPart } from './run-job.js';
 
-/** A job that this worker may not do waits this long for another worker. */
-const PUT_BACK_MS = 30_000;
-
 /** Errors of a job itself; all other fatal errors are those of the machine. */
 const OF_JOB: ReadonlySet<string> = new Set(['usage', 'manifest-damaged', 'bug']);
 
@@ -41,7 +38,8 @@ export async function processJob(
   if (problem !== undefined) {
     context.warn(problem);
     context.left.add(idOf(job));
-    await job.moveToDelayed(context.clock.now() + PUT_BACK_MS, token);
+    // It waits this long for another worker.
+    await job.moveToDelayed(context.clock.now() + 30_000, token);
     throw new bullmq.DelayedError();
   }
   const jobContext = {
@@ -145,7 +143,6 @@ const ACTS: Readonly<Record<Work, Act>> = {
 
 /** Fetching pauses while this many jobs wait for their conversion, because their zips take room in the bucket. */
 const MOST_STAGED = 1000;
-const BEHIND_POLL_MS = 2000;
 
 async function whileBehind({ open, clock, signal, warn }: ProcessContext): Promise<void> {
   for (;;) {
@@ -154,6 +151,6 @@ async function whileBehind({ open, clock, signal, warn }: ProcessContext): Promi
     warn(
       `${MOST_STAGED} fetched jobs wait for their conversion: this worker pauses until workers with --role convert have done some`,
     );
-    await clock.sleep(BEHIND_POLL_MS, signal);
+    await clock.sleep(2000, signal);
   }
 }

@@ -15,8 +15,6 @@ import { layerName } from '../../model/task.js';
 import { dataElement, embedded } from '../../terminal/page-shell.js';
 import { printable } from '../../text/printable.js';
 
-/** Groups of gaps in the page, at most, per group of series. */
-const MOST_GAPS = 200;
 const { before, after } = dataElement('group');
 
 /** Yields the text of the elements, in parts. A group of series has one market, dataset and interval; its series follow each other. */
@@ -56,7 +54,7 @@ function rowOf(series: SeriesStates, states: DayStates): object {
 }
 
 function endOf(states: DayStates, gaps: GapGroups): string {
-  const { shown, more } = gaps.worst(MOST_GAPS);
+  const { shown, more } = gaps.worst(200);
   const groups = shown.map((group) => ({ ...gapTexts(group), reason: group.reason, series: group.series }));
   return `],${embedded({ states: states.list, gaps: groups, moreGaps: more }).slice(1)}${after}`;
 }
@@ -91,13 +89,10 @@ export function dayRuns(series: Parameters<typeof periodsOf>[0], states: DayStat
     if (last?.state === state) last.days += 1;
     else runs.push({ state, days: 1 });
   }
-  return runs
-    .map(({ state, days }) => String.fromCharCode(FIRST_STATE + state) + (days > 1 ? String(days) : ''))
-    .join('');
+  // From `A` on: no digit, and none of the characters that a page escapes.
+  const characterOf = (state: number): string => String.fromCharCode(65 + state);
+  return runs.map(({ state, days }) => characterOf(state) + (days > 1 ? String(days) : '')).join('');
 }
-
-/** `A`: no digit, and none of the characters that a page escapes. */
-const FIRST_STATE = 65;
 
 /** The reason of the gap that takes most of the day. Gaps in which data is expected come first if the day lacks data. */
 function reasonOf({ start, end, missing, gaps }: ReturnType<typeof periodsOf>[number]): GapReason | null {
