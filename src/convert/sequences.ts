@@ -1,4 +1,4 @@
-/** The ids of an object: missing ones, and ranges that overlap. */
+/** Missing rows of an object: by its ids, and by silences, which the rate of its own rows tells. */
 import { MAX_GAPS } from '../model/outcome.js';
 import type { Row } from './duckdb.js';
 import { instantText } from './row-times.js';

@@ -89,10 +89,11 @@ export function dayRuns(series: Parameters<typeof periodsOf>[0], states: DayStat
     if (last?.state === state) last.days += 1;
     else runs.push({ state, days: 1 });
   }
-  // From `A` on: no digit, and none of the characters that a page escapes.
-  const characterOf = (state: number): string => String.fromCharCode(65 + state);
   return runs.map(({ state, days }) => characterOf(state) + (days > 1 ? String(days) : '')).join('');
 }
+
+/** `A` for the first state: no digit, and none of the characters that a page escapes. */
+const characterOf = (state: number): string => String.fromCharCode(65 + state);
 
 /** The reason of the gap that takes most of the day. Gaps in which data is expected come first if the day lacks data. */
 function reasonOf({ start, end, missing, gaps }: ReturnType<typeof periodsOf>[number]): GapReason | null {
