@@ -103,7 +103,7 @@ export function timesQuery(
 const usOf = (time: string): string => `CAST(${time} AS DOUBLE) AS us`;
 
 /** SQL expression that is true for a row that is not on the time grid of its interval. */
-export function offGridExpression(spec: DatasetSpec, { interval }: Series): string {
+function offGridExpression(spec: DatasetSpec, { interval }: Series): string {
   const seconds = rowSeconds(spec, interval);
   return seconds === undefined ? 'false' : `epoch_us(instant) % ${seconds * 1e6} <> 0`;
 }

@@ -26,6 +26,12 @@ import { emptyShardText, isInShard } from '../options/shard.js';
 import { offerOf } from './rest-offer.js';
 import { orderedAnew } from './grown-orders.js';
 
+const nothingToContinue = (out: string, verb: DownloadVerb): Error =>
+  usage(
+    `no --symbols, and ${out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
+    "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
+  );
+
 /**
  * A request for each format of each series of the lake that the verb and the given flags select. Settings without a given
  * flag stay those of the series. Complete series of ended datasets get no request. Throws a usage error if no series is selected.
@@ -66,11 +72,7 @@ export async function continueLake(
     if (isInShard(options.shard, exchange, series)) requests.push(request);
     else outside += 1;
   }
-  if (requests.length === 0 && ended.size === 0 && outside === 0)
-    throw usage(
-      `no --symbols, and ${options.out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
-      "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
-    );
+  if (requests.length === 0 && ended.size === 0 && outside === 0) throw nothingToContinue(options.out, verb);
   return {
     requests,
     grown,

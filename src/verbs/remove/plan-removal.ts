@@ -1,5 +1,5 @@
 /** Plans a removal: the orders that lose symbols, and the files that the manifests of the series name. Changes nothing. */
-import { join } from 'path/posix';
+import { join } from 'node:path';
 import type { Exchange } from '../../exchange/exchange.js';
 import { entryAt } from '../../files/path-checks.js';
 import { seriesOf } from '../../lake/catalogue/ordered-series.js';

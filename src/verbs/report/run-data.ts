@@ -1,6 +1,6 @@
 /** The data of runs in the page: the chosen run with its failures, the history of the lake, and the delays of publication. */
 import { lstat } from 'node:fs/promises';
-import { join, sep, basename } from 'path/posix';
+import { join, sep, basename } from 'node:path';
 import { bringIn, backingOf } from '../../files/backing.js';
 import { FOLDERS } from '../../lake/layout.js';
 import type { LakePaths } from '../../lake/layout.js';
