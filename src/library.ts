@@ -2,8 +2,8 @@
 import { homedir } from 'node:os';
 import type { AuditItem } from './verbs/audit/findings.js';
 import type { AuditSummary } from './verbs/audit/audit-tally.js';
-import type { ListFields } from './verbs/list/list.js';
-import type { Cell } from './convert/duckdb.js';
+import type { ListFields } from './verbs/list/list-items.js';
+import type { Cell } from './convert/stream-rows.js';
 import type { CoverageSummary as CoverageRecord } from './lake/catalogue/coverage-counts.js';
 import type { SeriesRecord } from './verbs/coverage/coverage-records.js';
 import { startRun } from './run/run.js';

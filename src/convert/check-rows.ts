@@ -13,7 +13,6 @@ const NUMBER = /^ *[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)? *$/;
 const DATETIME = /^ *(2\d{3}-\d{2}-\d{2})(?:[ T](\d{2}):(\d{2}):(\d{2}))? *$/;
 const DATE = /^ *2\d{3}-\d{2}-\d{2} *$/;
 const FLAG = /^ *(?:true|false) *$/i;
-const LAST_HOUR = 23;
 /** The longest line that DuckDB reads is this many bytes. */
 export const LONGEST_LINE = 2 * 1024 * 1024;
 /** U+FFFD replaces bytes that are not UTF-8. */
@@ -67,10 +66,7 @@ function findLineError(
   return undefined;
 }
 
-function unquoted(cell: string): string {
-  const isQuoted = cell.length >= 2 && cell.startsWith('"') && cell.endsWith('"');
-  return isQuoted ? cell.slice(1, -1) : cell;
-}
+const unquoted = (cell: string): string => (/^".*"$/s.test(cell) ? cell.slice(1, -1) : cell);
 
 const EXPECTED: Readonly<Record<ColumnSpec['type'], string>> = {
   time: 'an epoch time in ms or us',
@@ -94,7 +90,7 @@ function isLegalCell(type: Exclude<ColumnSpec['type'], 'symbol'>, cell: string):
   if (type === 'number') return true;
   if (!Number.isInteger(value)) return false;
   if (type === 'integer') return Math.abs(value) <= Number.MAX_SAFE_INTEGER;
-  if (type === 'hour') return value >= 0 && value <= LAST_HOUR;
+  if (type === 'hour') return value >= 0 && value <= 23;
   // 1.7e12 is a whole number, but no clock writes times in this form.
   if (/e/i.test(cell)) return false;
   return (value >= MS_RANGE[0] && value < MS_RANGE[1]) || (value >= US_RANGE[0] && value < US_RANGE[1]);

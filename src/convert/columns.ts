@@ -1,6 +1,5 @@
 /** SQL expressions that read, check, convert and write each declared column. */
-import { DAY_MS, startOfDay } from '../model/calendar.js';
-import type { Period, Settings } from '../model/task.js';
+import type { Settings } from '../model/task.js';
 import type { ColumnSpec } from '../exchange/facts.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { quoteName, quoteText } from './sql.js';
@@ -18,14 +17,12 @@ const DATETIME = `${DATE}([ T]([01]\\d|2[0-3]):[0-5]\\d:[0-5]\\d)?`;
 const NOT_IN_TEXT = '[[:cntrl:]",\\x{FFFD}]';
 
 /** Whether numbers are stored as the published text. */
-export function keepsText(settings: Settings): boolean {
-  return settings.format === 'csv' || settings.numbers === 'string';
-}
+export const keepsText = (settings: Settings): boolean =>
+  settings.format === 'csv' || settings.numbers === 'string';
 
 /** Columns that are written to the file. The symbol is not, because it is in the path. */
-export function writtenColumns(spec: DatasetSpec): ColumnSpec[] {
-  return spec.columns.filter((column) => column.type !== 'symbol');
-}
+export const writtenColumns = (spec: DatasetSpec): ColumnSpec[] =>
+  spec.columns.filter((column) => column.type !== 'symbol');
 
 /** The SQL type with which the CSV reader reads a cell. No cell is read as an integer, because an integer type rounds `1.5` to 2. */
 export function readType({ type }: ColumnSpec, settings: Settings): 'DOUBLE' | 'VARCHAR' {
@@ -58,9 +55,8 @@ export function convertedExpression(column: ColumnSpec, settings: Settings): str
 }
 
 /** Trims spaces. Few cells have any, and checking for them is faster than copying every cell. */
-function trimmed(name: string): string {
-  return `CASE WHEN ${name} LIKE ' %' OR ${name} LIKE '% ' THEN trim(${name}, ' ') ELSE ${name} END`;
-}
+const trimmed = (name: string): string =>
+  `CASE WHEN ${name} LIKE ' %' OR ${name} LIKE '% ' THEN trim(${name}, ' ') ELSE ${name} END`;
 
 /** Expression that is true for a valid cell; never NULL. */
 export function legalExpression(column: ColumnSpec, symbol: string): string {
@@ -90,9 +86,8 @@ export function sortExpression(column: ColumnSpec): string {
 }
 
 /** Expression for the minute at which a row was scheduled, see `hoursSinceLast`; for other datasets the time itself. */
-export function identityOf({ hoursSinceLast }: DatasetSpec, time: string): string {
-  return hoursSinceLast === undefined ? time : `date_trunc('minute', ${time} + INTERVAL 30 SECOND)`;
-}
+export const identityOf = ({ hoursSinceLast }: DatasetSpec, time: string): string =>
+  hoursSinceLast === undefined ? time : `date_trunc('minute', ${time} + INTERVAL 30 SECOND)`;
 
 /** Expression for the time of a row, from converted columns. Throws a RangeError for a dataset without time columns. */
 export function instantExpression(spec: DatasetSpec): string {
@@ -108,9 +103,7 @@ export function instantExpression(spec: DatasetSpec): string {
   return `(CAST(${date} AS TIMESTAMP)${hour === undefined ? '' : ` + to_hours(CAST(${hour} AS BIGINT))`})`;
 }
 
-function isZoned({ format, timestamps }: Settings): boolean {
-  return format === 'parquet' && timestamps === 'utc';
-}
+const isZoned = ({ format, timestamps }: Settings): boolean => format === 'parquet' && timestamps === 'utc';
 
 /** Expression for the written value: CSV formats times, and Parquet may add the time zone. No conversion depends on the local time zone. */
 export function renderedExpression(column: ColumnSpec, settings: Settings): string {
@@ -138,31 +131,4 @@ export function rereadExpression(column: ColumnSpec, settings: Settings): string
 }
 
 /** Expression for the TIMESTAMP in UTC of a column with a time zone. */
-export function zonelessExpression(name: string): string {
-  return `make_timestamp(epoch_us(${quoteName(name)}))`;
-}
-
-/** Bars longer than a day may open before the period in which the archive publishes them. Lengths in days. */
-export const LONG_BAR_DAYS: Readonly<Record<string, number>> = { '3d': 3, '1w': 7, '1mo': 31 };
-
-/** The first and the last valid time of rows of a period, in epoch milliseconds, inclusive. */
-export function legalTimeRange(
-  spec: Pick<DatasetSpec, 'edgeSeconds' | 'dayStartMs'>,
-  interval: string | undefined,
-  { from, to }: Pick<Period, 'from' | 'to'>,
-): { readonly first: number; readonly last: number } {
-  const edgeMs = spec.edgeSeconds * 1000;
-  const earlier = (LONG_BAR_DAYS[interval ?? ''] ?? 0) * DAY_MS;
-  return { first: startOfDay(from, spec) - earlier - edgeMs, last: startOfDay(to, spec) + edgeMs };
-}
-
-/** Whether the first and the last row are within the valid time range of the period. Instants are ISO 8601. */
-export function isWithinPeriod(
-  spec: Pick<DatasetSpec, 'edgeSeconds' | 'dayStartMs'>,
-  interval: string | undefined,
-  period: Pick<Period, 'from' | 'to'>,
-  rows: { readonly first: string; readonly last: string },
-): boolean {
-  const legal = legalTimeRange(spec, interval, period);
-  return Date.parse(rows.first) >= legal.first && Date.parse(rows.last) <= legal.last;
-}
+export const zonelessExpression = (name: string): string => `make_timestamp(epoch_us(${quoteName(name)}))`;

@@ -48,6 +48,9 @@ export interface Conversion {
   readonly failed: Map<string, CryptodlError>;
 }
 
+/** What the SQL of a conversion depends on. */
+export type SqlContext = Pick<Conversion, 'spec' | 'settings' | 'series' | 'targetPath' | 'existing'>;
+
 export interface ObjectFacts extends RowFacts {
   readonly rows: number;
   readonly first: string;

@@ -2,35 +2,22 @@
  * Converts the objects of a partition to one Parquet or CSV file: checks every cell, sorts the rows, and removes exact duplicates within an
  * object. With `asPublished`, rows keep their order and duplicates stay.
  */
-import { dayText, startOfDay } from '../model/calendar.js';
+import { dayText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { isFromRest } from '../model/manifest-line.js';
 import type { ObjectLine } from '../model/manifest-line.js';
-import type { ArchiveObject } from '../model/task.js';
-import { rowSeconds } from '../exchange/exchange-spec.js';
-import type { Conversion, ConversionResult, FileMetadata, ObjectFacts } from './conversion.js';
+import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
 import { copyDirectly } from './direct-copy.js';
-import type { Row } from './duckdb.js';
 import { countText } from '../model/units.js';
-import { barSeconds, expectedRows, isoInstant, longestGaps, timeFacts } from './row-times.js';
-import type { TimeFacts } from './row-times.js';
-import { newColumnsOf, readObjects, removeScratch } from './read-objects.js';
-import type { Input, LoadedInput, ReadObjects } from './read-objects.js';
+import { barSeconds } from './expected-rows.js';
+import { readObjects } from './read-objects.js';
+import { removeScratch } from './load-rows.js';
+import type { ReadObjects } from './read-objects.js';
+import type { Input } from './load-rows.js';
 import { compareOverlap, countChangedRows } from './overlap.js';
-import { sequenceOf, silencesOf } from './sequences.js';
-import {
-  conflictsQuery,
-  copyByKey,
-  copySorted,
-  copyTo,
-  createKept,
-  keysQuery,
-  sortRows,
-  sortedCounts,
-  timesQuery,
-} from './statements.js';
-import { findSuspicious } from './values.js';
-import { rename, rm } from 'node:fs/promises';
+import { createKept } from './statements.js';
+import { writeTarget } from './write-target.js';
+import { describeRows } from './describe-rows.js';
 
 /**
  * Writes all valid objects to `targetPath`. Invalid objects are left out; `failed` has their errors. Without a valid object, or if
@@ -38,8 +25,10 @@ import { rename, rm } from 'node:fs/promises';
  * errors that do not concern the content of the objects (disk, memory, interruption, bugs).
  */
 export async function convert(conversion: Conversion): Promise<ConversionResult> {
+  const isFromArchive = conversion.received.every(({ verified }) => verified !== 'rest');
   try {
-    return (await copyDirectly(conversion)) ?? (await convertInSteps(conversion));
+    const copied = isFromArchive ? await copyDirectly(conversion) : undefined;
+    return copied ?? (await convertInSteps(conversion));
   } finally {
     await removeScratch(conversion);
   }
@@ -108,83 +97,6 @@ async function writeRows(conversion: Conversion, read: ReadObjects): Promise<Con
   };
 }
 
-/** What the relation `rows` tells of each object, in their order. `published`: its rows, of which the file may have fewer. */
-async function describeRows(conversion: Conversion, inputs: readonly LoadedInput[]) {
-  const irregular = await findIrregular(conversion, inputs);
-  const suspicious = await findSuspicious(conversion);
-  const described = [];
-  for (const { received, inspected, row } of inputs) {
-    const ordinal = Number(row['ord']);
-    const { gaps: times = [], extraBars = 0, expected, ids: scheduleMinutes } = irregular.get(ordinal) ?? {};
-    // Rows of a schedule have minutes since 1970 in place of ids, see `IdFacts`.
-    const { ids = scheduleMinutes, gaps: places } = await sequenceOf(conversion, row);
-    const { silent, gaps: silences = [] } = await silencesOf(conversion, received.object, row);
-    const gaps = addPlaces(addPlaces(times, places), silences);
-    const doubtful = suspicious.get(ordinal);
-    described.push({
-      key: received.object.key,
-      ordinal,
-      published: Number(row['rows']),
-      first: isoInstant(row, 'first'),
-      last: isoInstant(row, 'last'),
-      extraBars,
-      more: {
-        ...newColumnsOf(inspected),
-        ...(ids === undefined ? {} : { ids: { ...ids, ...(silent === undefined ? {} : { silent }) } }),
-        ...(expected === undefined ? {} : { expectedRows: expected }),
-        ...(doubtful === undefined ? {} : { suspicious: doubtful }),
-        ...(gaps.length === 0 ? {} : { gaps }),
-      },
-    });
-  }
-  return described;
-}
-
-/** Gaps and extra rows by ordinal: of objects with an unexpected row count, order or time grid, or rows outside of their period, of months of irregular times, and of scheduled rows. */
-async function findIrregular(
-  conversion: Conversion,
-  inputs: readonly LoadedInput[],
-): Promise<ReadonlyMap<number, TimeFacts>> {
-  const { spec, series } = conversion;
-  const isRegular = rowSeconds(spec, series.interval) !== undefined;
-  const isOrdered = areOrdered(inputs);
-  const sought = new Map<number, ArchiveObject>();
-  for (const { received, row } of inputs) {
-    const rows = Number(row['rows']);
-    const { from, to } = received.object.period;
-    const isExpected =
-      rows === (expectedRows(spec, series, received.object) ?? rows) &&
-      Date.parse(isoInstant(row, 'first')) >= startOfDay(from, spec) &&
-      Date.parse(isoInstant(row, 'last')) < startOfDay(to, spec);
-    const isSought = isRegular
-      ? !isOrdered || !isExpected || Number(row['off_grid']) > 0
-      : spec.hoursSinceLast !== undefined || received.object.period.cadence === 'monthly';
-    if (isSought) sought.set(Number(row['ord']), received.object);
-  }
-  if (sought.size === 0) return new Map();
-  const ordinals = [...sought.keys()];
-  const times = new Map(ordinals.map((ordinal) => [ordinal, new Array<number>()]));
-  const hours = new Map(ordinals.map((ordinal) => [ordinal, new Array<number>()]));
-  // In batches, because a month of seconds has millions of rows.
-  const found = await conversion.duckdb.select(timesQuery(conversion, ordinals, isOrdered));
-  for await (const rows of found?.batches ?? [])
-    for (const [ordinal, us, sinceLast] of rows) {
-      times.get(Number(ordinal))?.push(Number(us));
-      if (sinceLast !== undefined) hours.get(Number(ordinal))?.push(Number(sinceLast));
-    }
-  const facts = [...sought].map(([ordinal, object]) => {
-    const sorted = Float64Array.from(times.get(ordinal) ?? []).sort();
-    return [ordinal, timeFacts(sorted, { spec, series, object, hours: hours.get(ordinal) ?? [] })] as const;
-  });
-  return new Map(facts);
-}
-
-/** Adds the places of missing ids, or silences, to gaps, except those that overlap one of the gaps. All are in order of time. */
-function addPlaces(gaps: TimeFacts['gaps'], places: TimeFacts['gaps']): TimeFacts['gaps'] {
-  const others = places.filter(([from, to]) => !gaps.some(([since, until]) => from < until && since < to));
-  return longestGaps([...gaps, ...others].sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
 /** Creates the relation `kept`. If objects are replaced and the number of its rows differs from the manifest, rejects with `partition-incomplete`. */
 async function viewKept(conversion: Conversion, ordinals: readonly number[]): Promise<void> {
   const { file = '', kept = [], replaced = [] } = conversion.existing ?? {};
@@ -212,88 +124,4 @@ function ordinalsOf(
   const ordinals: number[] = [];
   for (const [position, { index }] of order.entries()) ordinals[index] = position;
   return { received: ordinals.slice(0, inputs.length), kept: ordinals.slice(inputs.length) };
-}
-
-// Writes the relations `rows` and `kept` to the target file: sorted and without exact duplicates within an object, except with `asPublished`.
-
-/** Numbers that were not counted are absent. */
-interface Counts {
-  /** Rows of an object by ordinal, without removed duplicates. */
-  readonly ofObject?: ReadonlyMap<number, number>;
-  /** Rows of an object, by ordinal, that share the key of another row but differ in values; none for datasets without a key. */
-  readonly conflicts?: ReadonlyMap<number, number>;
-  /** Rows of the file. */
-  readonly rows?: number;
-  /** Exact duplicates across objects, which the file contains; 0 with `asPublished`. */
-  readonly across?: number;
-}
-
-/** If rows are added to a larger file, sorting uses the disk. */
-const MEMORY_KEPT_BYTES = 16 * 1024 * 1024;
-
-/** Whether the existing file is too large for sorting in memory. `kept`: the lines of the file that stay. */
-export function keptIsLarge(kept: readonly ObjectLine[]): boolean {
-  return kept.some((line) => line.fileBytes > MEMORY_KEPT_BYTES);
-}
-
-/** Whether every row of an object is strictly after the previous one. */
-function areOrdered(inputs: readonly LoadedInput[]): boolean {
-  return inputs.every(({ row }) => Number(row['unordered']) === 0);
-}
-
-/** Rows that are in order are written as they are, and not counted. */
-async function writeTarget(conversion: Conversion, { inputs, staged }: ReadObjects): Promise<Counts> {
-  const { duckdb, settings, targetPath, existing: { kept = [] } = {} } = conversion;
-  const metadata = conversion.metadata(inputs.map(({ received }) => received));
-  if (kept.length === 0 && areOrdered(inputs)) {
-    if (staged !== undefined && settings.format === 'parquet') await rename(staged, targetPath);
-    else await duckdb.run(copyTo(conversion, 'rows', metadata));
-    return {};
-  }
-  if (staged !== undefined || keptIsLarge(kept))
-    return sortThrough(`${conversion.csvPath}.sorted`, conversion, metadata);
-  // Usually days are added to a file, and there are no duplicates: this way takes two thirds of the time.
-  if (!settings.asPublished) {
-    const [counted] = await duckdb.rows(keysQuery(conversion));
-    const rows = Number(counted?.['rows']);
-    if (Number(counted?.['keys']) === rows) {
-      await duckdb.run(copyByKey(conversion, metadata));
-      return { rows };
-    }
-  }
-  return sortThrough(undefined, conversion, metadata);
-}
-
-/** Sorts once, into a table or a file; the further steps read it sequentially. */
-async function sortThrough(
-  path: string | undefined,
-  conversion: Conversion,
-  metadata: FileMetadata,
-): Promise<Counts> {
-  const {
-    duckdb,
-    spec: { hasKey },
-    settings: { asPublished },
-  } = conversion;
-  try {
-    await duckdb.run(sortRows(conversion, path));
-    const counts = await duckdb.rows(sortedCounts(conversion, path));
-    const sum = (name: string): number => counts.reduce((total, row) => total + Number(row[name]), 0);
-    const isDisputed = !asPublished && sum('disputed') > 0;
-    const isSought = hasKey && (isDisputed || asPublished);
-    const conflicts = isSought ? await duckdb.rows(conflictsQuery(conversion, path)) : [];
-    await duckdb.run(copySorted(conversion, path, { isDisputed, metadata }));
-    return {
-      ofObject: byOrdinal(counts, 'rows'),
-      conflicts: byOrdinal(conflicts, 'conflicts'),
-      rows: sum('rows'),
-      across: asPublished ? 0 : sum('across'),
-    };
-  } finally {
-    if (path !== undefined) await rm(path, { force: true });
-  }
-}
-
-function byOrdinal(rows: readonly Row[], name: string): ReadonlyMap<number, number> {
-  return new Map(rows.map((row) => [Number(row['ord']), Number(row[name])]));
 }

@@ -44,9 +44,8 @@ const RETURN = 0x0d;
 const BOM = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** The columns of a received CSV. Files of the archive lack the columns that only REST has. */
-export function receivedColumns({ verified }: ReceivedObject, spec: DatasetSpec): readonly ColumnSpec[] {
-  return verified === 'rest' ? spec.columns : archivedColumns(spec);
-}
+export const receivedColumns = ({ verified }: ReceivedObject, spec: DatasetSpec): readonly ColumnSpec[] =>
+  verified === 'rest' ? spec.columns : archivedColumns(spec);
 
 /** Receives rows as text, in order. A chunk of a file is valid only until the promise resolves, because all of them share one buffer. */
 export type RowSink = (rows: Buffer) => Promise<void>;
@@ -141,9 +140,8 @@ function hasStraySigns(
 }
 
 /** Headers begin with a letter; rows begin with a digit, a sign or a blank cell. */
-export function beginsWithHeader(chunk: Buffer): boolean {
-  return /^"?[a-z]/i.test(chunk.subarray(0, 2).toString('latin1'));
-}
+export const beginsWithHeader = (chunk: Buffer): boolean =>
+  /^"?[a-z]/i.test(chunk.subarray(0, 2).toString('latin1'));
 
 /** The form of the name of a new column. Manifests and messages have these names. */
 const COLUMN_NAME = /^[a-z_][\w .%-]{0,63}$/i;

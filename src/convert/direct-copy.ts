@@ -5,12 +5,13 @@
 import { rm } from 'node:fs/promises';
 import { toCryptodlError } from '../model/errors.js';
 import type { ColumnSpec } from '../exchange/facts.js';
-import { isWithinPeriod } from './columns.js';
+import { isWithinPeriod, hasShorterBars } from './expected-rows.js';
 import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
-import { hasShorterBars, orderOf, readTimes, timeFacts } from './row-times.js';
-import type { RowTimes, TimeOrder } from './row-times.js';
-import { gatherSmall, isLarge, newColumnsOf } from './read-objects.js';
-import type { Gathered, Input } from './read-objects.js';
+import { timeFacts } from './row-times.js';
+import { orderOf, readTimes } from './read-times.js';
+import type { RowTimes, TimeOrder } from './read-times.js';
+import { gatherSmall, isLarge, newColumnsOf } from './load-rows.js';
+import type { Gathered, Input } from './load-rows.js';
 import { copyPublished } from './statements.js';
 import { soundExpression } from './values.js';
 
@@ -35,11 +36,10 @@ export async function copyDirectly(conversion: Conversion): Promise<ConversionRe
   }
   const order = orderOf(times);
   if (order.hasDuplicates) return undefined;
-  const { isOrdered } = order;
   const written = describeObjects(conversion, gathered.inputs, order);
   if (written === undefined) return undefined;
   const rows = times.reduce((sum, { length }) => sum + length, 0);
-  if (!(await copy(conversion, gathered, { key, isOrdered, rows }))) return undefined;
+  if (!(await copy(conversion, gathered, { key, isOrdered: order.isOrdered, rows }))) return undefined;
   return { written, failed: conversion.failed, rows, duplicatesAcross: 0, lacked: new Map() };
 }
 
@@ -52,7 +52,7 @@ function timeKey(conversion: Conversion): ColumnSpec | undefined {
     settings.format === 'parquet' &&
     !settings.asPublished &&
     spec.values?.constant === undefined &&
-    received.every(({ csv, verified }) => csv.kind === 'memory' && verified !== 'rest') &&
+    received.every(({ csv }) => csv.kind === 'memory') &&
     !isLarge(conversion, received);
   const isKey = spec.sort.length === 1 && spec.sort[0] === key?.name && spec.hoursSinceLast === undefined;
   return isUsual && isKey && (key?.type === 'time' || key?.type === 'datetime') ? key : undefined;
@@ -96,14 +96,9 @@ async function copy(
   const metadata = conversion.metadata(inputs.map(({ received }) => received));
   if (csv === undefined) return false;
   try {
-    const [copied] = await conversion.duckdb.rows(
-      copyPublished(conversion, csv, {
-        key,
-        isOrdered,
-        metadata,
-        sound: soundExpression(conversion),
-      }),
-    );
+    const sound = soundExpression(conversion);
+    const sql = copyPublished(conversion, csv, metadata, { key, isOrdered, sound });
+    const [copied] = await conversion.duckdb.rows(sql);
     if (Number(copied?.['Count']) === rows) return true;
   } catch (error) {
     // Errors of DuckDB about content have no code of their own and become `bug`.

@@ -7,13 +7,8 @@ import { CryptodlError } from '../model/errors.js';
 import type { Settings } from '../model/task.js';
 import type { ColumnSpec } from '../exchange/facts.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
-import {
-  instantExpression,
-  isWithinPeriod,
-  legalExpression,
-  sortExpression,
-  writtenColumns,
-} from './columns.js';
+import { instantExpression, legalExpression, sortExpression, writtenColumns } from './columns.js';
+import { isWithinPeriod } from './expected-rows.js';
 import type { DuckDb, Row } from './duckdb.js';
 import { readFooter } from './parquet-footer.js';
 import { quoteName, quoteText } from './sql.js';
@@ -98,12 +93,11 @@ function isWrong(column: ColumnSpec): string {
     : `(${isBlank} OR NOT coalesce(isfinite(${cell}), true))`;
 }
 
-function withTimes(lines: readonly ObjectLine[]) {
-  return lines.flatMap((line) => {
+const withTimes = (lines: readonly ObjectLine[]) =>
+  lines.flatMap((line) => {
     const { first, last } = line;
     return first === undefined || last === undefined ? [] : [{ line, first, last }];
   });
-}
 
 function describeProblems(row: Row, file: InspectedFile): string[] {
   const { lines, settings, spec } = file;
@@ -148,6 +142,4 @@ function timeProblems(row: Row, { lines, spec, interval }: InspectedFile): strin
   return listed === found ? [] : [`its rows are from ${found}, its manifest lists ${listed}`];
 }
 
-function shown(epochMs: number): string {
-  return new Date(epochMs).toISOString();
-}
+const shown = (epochMs: number): string => new Date(epochMs).toISOString();

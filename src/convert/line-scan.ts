@@ -60,23 +60,19 @@ export class LineScan {
   }
 }
 
-function hasSuspiciousBytes(chunk: Buffer): boolean {
-  return (
-    SUSPICIOUS_BYTES.some((byte) => chunk.includes(byte)) ||
-    (chunk.includes(QUOTE) && SUSPICIOUS_TEXTS.some((text) => chunk.includes(text)))
-  );
-}
+const hasSuspiciousBytes = (chunk: Buffer): boolean =>
+  SUSPICIOUS_BYTES.some((byte) => chunk.includes(byte)) ||
+  (chunk.includes(QUOTE) && SUSPICIOUS_TEXTS.some((text) => chunk.includes(text)));
 
 /** Whether an `e` follows a digit or a point. */
-function hasExponent(chunk: Buffer): boolean {
-  return EXPONENT_MARKS.some((mark) => {
+const hasExponent = (chunk: Buffer): boolean =>
+  EXPONENT_MARKS.some((mark) => {
     for (let at = chunk.indexOf(mark); at >= 0; at = chunk.indexOf(mark, at + 1)) {
       const previous = chunk[at - 1] ?? 0;
       if ((previous >= ZERO && previous <= NINE) || previous === POINT) return true;
     }
     return false;
   });
-}
 
 function count(chunk: Buffer, byte: number): number {
   let found = 0;

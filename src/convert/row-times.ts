@@ -1,115 +1,15 @@
-/** The times of the rows of an object, and the facts that follow from them: gaps, and further rows for the same bar. */
+/** The facts that follow from the times of the rows of an object: gaps, and further rows for the same bar. */
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import { MAX_GAPS } from '../model/outcome.js';
 import type { IdFacts } from '../model/outcome.js';
 import type { ArchiveObject, Series } from '../model/task.js';
-import type { ColumnSpec } from '../exchange/facts.js';
 import { rowSeconds } from '../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
-import { LONG_BAR_DAYS } from './columns.js';
+import { LONG_BAR_DAYS, barSeconds, expectedRows } from './expected-rows.js';
 import type { Row } from './duckdb.js';
-
-const [NEWLINE, COMMA, ZERO] = [0x0a, 0x2c, 0x30];
-
-/** The times of the rows of one object, in the order of the rows: microseconds since the epoch, each a safe integer. */
-export type RowTimes = Float64Array;
-
-/**
- * Reads the first cell of each line from byte `from` on. Undefined if there are not exactly `rows` lines, or if a cell has another form: a
- * column `time` has 13 digits (milliseconds) or 16 digits (microseconds), a column `datetime` has `2024-01-31 23:59:59`.
- */
-export function readTimes(
-  csv: Buffer,
-  { type }: Pick<ColumnSpec, 'type'>,
-  { from, rows }: { readonly from: number; readonly rows: number },
-): RowTimes | undefined {
-  const times = new Float64Array(rows);
-  const read = type === 'datetime' ? readDateTime : readEpoch;
-  let at = from;
-  for (let row = 0; row < rows; row += 1) {
-    const time = read(csv, at);
-    if (!(time <= Number.MAX_SAFE_INTEGER)) return undefined;
-    times[row] = time;
-    const end = csv.indexOf(NEWLINE, at);
-    at = end < 0 ? csv.length : end + 1;
-  }
-  return at === csv.length ? times : undefined;
-}
-
-/** NaN for anything else than 13 or 16 digits without a leading zero, and a comma. */
-function readEpoch(csv: Buffer, from: number): number {
-  let value = 0;
-  let at = from;
-  for (; at < from + 17; at += 1) {
-    const digit = (csv[at] ?? 0) - ZERO;
-    if (digit < 0 || digit > 9) break;
-    value = value * 10 + digit;
-  }
-  if (csv[at] !== COMMA || csv[from] === ZERO) return Number.NaN;
-  if (at - from === 13) return value * 1000;
-  return at - from === 16 ? value : Number.NaN;
-}
-
-/** The places of the signs in `2024-01-31 23:59:59,`. */
-const SIGNS = Array.from(Buffer.from('0000-00-00 00:00:00,'), (sign, at) => [at, sign]).filter(
-  ([, sign]) => sign !== ZERO,
-);
-
-/** NaN for any other form, for dates and times that do not exist, and for years before 2000 or after 2999. */
-function readDateTime(csv: Buffer, from: number): number {
-  const twoDigits = (at: number): number => {
-    const tens = (csv[from + at] ?? 0) - ZERO;
-    const ones = (csv[from + at + 1] ?? 0) - ZERO;
-    return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
-  };
-  for (const [at = 0, sign] of SIGNS) if (csv[from + at] !== sign) return Number.NaN;
-  const [year, month, day] = [twoDigits(0) * 100 + twoDigits(2), twoDigits(5), twoDigits(8)];
-  const [hour, minute, second] = [twoDigits(11), twoDigits(14), twoDigits(17)];
-  const midnight = new Date(Date.UTC(year, month - 1, day));
-  const isDate = midnight.getUTCMonth() === month - 1 && midnight.getUTCDate() === day;
-  if (!isDate || !(year >= 2000 && year <= 2999)) return Number.NaN;
-  if (!(hour <= 23 && minute <= 59 && second <= 59)) return Number.NaN;
-  return (midnight.getTime() + ((hour * 60 + minute) * 60 + second) * 1000) * 1000;
-}
-
-/** The times of the objects of a file, in the order of the file. */
-export interface TimeOrder {
-  /** The times of each object, ascending. An object whose times ascend strictly keeps its array. */
-  readonly sorted: readonly RowTimes[];
-  /** Whether each row of the file is later than the one before. */
-  readonly isOrdered: boolean;
-  /** Whether two rows, of one object or of two, have the same time. */
-  readonly hasDuplicates: boolean;
-}
-
-export function orderOf(objects: readonly RowTimes[]): TimeOrder {
-  const sorted = objects.map((times) => (isAscending(times) ? times : times.toSorted()));
-  const areApart = sorted.every(
-    (times, index) => index === 0 || (times[0] ?? 0) > (sorted[index - 1]?.at(-1) ?? 0),
-  );
-  return {
-    sorted,
-    isOrdered: areApart && sorted.every((times, index) => times === objects[index]),
-    hasDuplicates: !(areApart ? sorted.every(isAscending) : isAscending(merged(sorted))),
-  };
-}
-
-function isAscending(times: RowTimes): boolean {
-  for (let row = 1; row < times.length; row += 1)
-    if (!((times[row] ?? 0) > (times[row - 1] ?? 0))) return false;
-  return true;
-}
-
-function merged(objects: readonly RowTimes[]): RowTimes {
-  const all = new Float64Array(objects.reduce((sum, { length }) => sum + length, 0));
-  let from = 0;
-  for (const times of objects) {
-    all.set(times, from);
-    from += times.length;
-  }
-  return all.sort();
-}
+import { isAscending, merged } from './read-times.js';
+import type { RowTimes } from './read-times.js';
 
 export interface TimeFacts {
   /** The times of the first and the last row, ISO 8601. */
@@ -321,42 +221,5 @@ export function instantText(microseconds: number): string {
   return fraction === '' ? `${text}Z` : `${text}.${fraction}Z`;
 }
 
-// How many rows an object of regular times must have, and at which times.
-
-/** The number of rows that a period must have; undefined for rows at irregular times, bars longer than a day, and a period that is not over. */
-export function expectedRows(
-  spec: DatasetSpec,
-  { interval }: Series,
-  { period, rest }: ArchiveObject,
-): number | undefined {
-  const seconds = rowSeconds(spec, interval);
-  if (seconds === undefined || rest?.open === true) return undefined;
-  return ((period.to - period.from) * 86_400) / seconds;
-}
-
-/** Length of a bar in seconds; undefined for datasets without bars, and for bars longer than a day, which may open outside their period. */
-export function barSeconds(spec: DatasetSpec, { interval }: Series): number | undefined {
-  return interval === undefined ? undefined : rowSeconds(spec, interval);
-}
-
-/** SQL expression that is true for a row that is not on the time grid of its interval. */
-export function offGridExpression(spec: DatasetSpec, { interval }: Series): string {
-  const seconds = rowSeconds(spec, interval);
-  return seconds === undefined ? 'false' : `epoch_us(instant) % ${seconds * 1e6} <> 0`;
-}
-
-/** Whether an object has so many bars that they must be of a shorter interval. Times off the grid do not prove this: the archive has some. */
-export function hasShorterBars(
-  spec: DatasetSpec,
-  series: Series,
-  object: ArchiveObject,
-  rows: number,
-): boolean {
-  const expected = barSeconds(spec, series) === undefined ? undefined : expectedRows(spec, series, object);
-  return expected !== undefined && rows > 2 * expected;
-}
-
 /** A time in the form of DuckDB, `2024-01-01 00:00:00` → ISO 8601. */
-export function isoInstant(row: Row, name: string): string {
-  return `${String(row[name]).replace(' ', 'T')}Z`;
-}
+export const isoInstant = (row: Row, name: string): string => `${String(row[name]).replace(' ', 'T')}Z`;

@@ -1,8 +1,8 @@
-/** The ids of an object: missing ones, and ranges that overlap. */
+/** Missing rows of an object: by its ids, and by silences, which the rate of its own rows tells. */
 import { MAX_GAPS } from '../model/outcome.js';
 import type { Row } from './duckdb.js';
 import { instantText } from './row-times.js';
-import { isJudgedByRate, missingIdsQuery, overlappingQuery, pausesQuery } from './statements.js';
+import { isJudgedByRate, missingIdsQuery, overlappingQuery, pausesQuery } from './object-stats-sql.js';
 import { startOfDay } from '../model/calendar.js';
 import type { ArchiveObject } from '../model/task.js';
 import type { Conversion } from './conversion.js';
@@ -43,8 +43,6 @@ function gapOf(since: number, until: number): readonly [string, string] {
   return [instantText(Math.min(since, until)), instantText(Math.max(since + 1, until))];
 }
 
-// Silences in rows at irregular times: missing rows, judged by the rate of the object's own rows.
-
 /** A silence is this many times as long as each pause that is none, so at the rate of the rest it would have at least this many rows. */
 const FACTOR = 10;
 /** Fewer rows have no rate. */
@@ -55,9 +53,7 @@ const MOST = 8;
 /** Microseconds since the epoch, `[from, to)`. */
 type Pause = readonly [from: number, to: number];
 
-function lengthOf([from, to]: Pause): number {
-  return to - from;
-}
+const lengthOf = ([from, to]: Pause): number => to - from;
 
 /**
  * The pauses that are silences, in order of time. `pauses`: the times without rows that are at least a tenth of a silence long, also those before
@@ -99,10 +95,8 @@ export async function silencesOf({ duckdb, spec }: Conversion, { period, rest }:
   const leastUs = rate.silenceSeconds * 1e6;
   const pause = Number(stats['pause'] ?? 0);
   if (Math.max(pause, lengthOf(edges.begin), lengthOf(edges.end)) < leastUs) return {};
-  const isOrdered = Number(stats['unordered']) === 0;
-  const inner = await duckdb.rows(
-    pausesQuery(spec, Number(stats['ord']), { isOrdered, leastUs: leastUs / FACTOR }),
-  );
+  const searched = { isOrdered: Number(stats['unordered']) === 0, leastUs: leastUs / FACTOR };
+  const inner = await duckdb.rows(pausesQuery(spec, Number(stats['ord']), searched));
   const pauses = inner.map(({ since, until }) => [Number(since), Number(until)] as const);
   const all = silencesAmong([edges.begin, edges.end, ...pauses], { rows: Number(stats['rows']), leastUs });
   if (isJudgedByRate(spec))

@@ -13,9 +13,7 @@ export function quoteText(text: string): string {
 }
 
 /** The literal of the path of one file that a table function reads. Without it, DuckDB takes the path for a pattern of paths. */
-export function quotePath(path: string): string {
-  return quoteText(path.replaceAll(/[*?[]/g, '[$&]'));
-}
+export const quotePath = (path: string): string => quoteText(path.replaceAll(/[*?[]/g, '[$&]'));
 
 /** A literal for a time in epoch milliseconds, cut to the second: a TIMESTAMP, or with `isZoned` a TIMESTAMPTZ. */
 export function timestampLiteral(epochMs: number, isZoned = false): string {

@@ -31,11 +31,10 @@ function rulesOf({ spec: { values = {} }, settings }: Context): Rule[] {
     broken: `${value(name)} ${broken} 0`,
     columns: [name],
   });
-  const order = { kind: 'order', columns: [...new Set(ordered.flat())] } as const;
+  const columns = [...new Set(ordered.flat())];
+  const [sound, broken] = [compared('<=').join(' AND '), compared('>').join(' OR ')];
   return [
-    ...(pairs.length === 0
-      ? []
-      : [{ ...order, sound: compared('<=').join(' AND '), broken: compared('>').join(' OR ') }]),
+    ...(pairs.length === 0 ? [] : [{ kind: 'order', sound, broken, columns } as const]),
     ...positive.map((name) => ({ ...bound(name, '>', '<='), kind: 'zero' }) as const),
     ...notNegative.map((name) => ({ ...bound(name, '>=', '<'), kind: 'negative' }) as const),
   ];
@@ -50,8 +49,6 @@ export function soundExpression(context: Context): string {
   );
   return needed.length === 0 ? 'true' : `coalesce(${needed.map(({ sound }) => sound).join(' AND ')}, true)`;
 }
-
-const FEWEST_ROWS = 20;
 
 /** The suspicious rows of each object of the relation `rows`, by ordinal: their number, and the first one, for each kind. */
 export async function findSuspicious(
@@ -87,18 +84,15 @@ export async function findSuspicious(
 }
 
 function countQuery(rules: readonly Rule[]): string {
-  const parts = rules.map(
-    ({ kind, broken }) =>
-      `SELECT ${ORDINAL} AS ord, ${NUMBER} AS number, '${kind}' AS kind FROM rows WHERE ${broken}`,
-  );
+  const numbered = `SELECT ${ORDINAL} AS ord, ${NUMBER} AS number`;
+  const parts = rules.map(({ kind, broken }) => `${numbered}, '${kind}' AS kind FROM rows WHERE ${broken}`);
   return `SELECT ord, kind, count(DISTINCT number) AS rows, min(number) AS first
     FROM (${parts.join(' UNION ALL ')}) GROUP BY ord, kind ORDER BY ord, kind`;
 }
 
 /** The columns of the sort order that are no time: they tell the bands of a book. */
-function otherKeys({ sort, columns }: DatasetSpec): string[] {
-  return sort.filter((name) => columns.some((column) => column.name === name && column.type === 'number'));
-}
+const otherKeys = ({ sort, columns }: DatasetSpec): string[] =>
+  sort.filter((name) => columns.some((column) => column.name === name && column.type === 'number'));
 
 /**
  * Rows of a day with one value in all of these columns, by the other key columns, with the first of them. Only values other than 0, which is an
@@ -113,6 +107,6 @@ function constantQuery({ spec }: Context, names: readonly string[]): string {
   );
   const days = `SELECT ${ORDINAL} AS ".ord", count(*) AS rows, min(${time}) AS ".instant", ${first.join(', ')}
     FROM rows GROUP BY ${[ORDINAL, `date_trunc('day', ${time})`, ...keys].join(', ')}
-    HAVING count(*) >= ${FEWEST_ROWS} AND ${isConstant.join(' AND ')} AND max(abs(TRY_CAST(${quoteName(names[0] ?? '')} AS DOUBLE))) > 0`;
+    HAVING count(*) >= 20 AND ${isConstant.join(' AND ')} AND max(abs(TRY_CAST(${quoteName(names[0] ?? '')} AS DOUBLE))) > 0`;
   return `SELECT DISTINCT ON (".ord") *, sum(rows) OVER (PARTITION BY ".ord") AS ".rows" FROM (${days}) ORDER BY ".ord", ".instant"`;
 }

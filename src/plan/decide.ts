@@ -117,9 +117,7 @@ function othersInFile(context: DecideContext, inFile: readonly ObjectLine[], tas
     });
 }
 
-function overlaps(a: Period, b: Period): boolean {
-  return a.from < b.to && b.from < a.to;
-}
+const overlaps = (a: Period, b: Period): boolean => a.from < b.to && b.from < a.to;
 
 function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
   const { held: line, listed, period } = choice;
@@ -150,9 +148,8 @@ function isSameRevision(
 }
 
 /** Whether an earlier run refused the listed revision because it has fewer rows. */
-function isShorter(context: DecideContext, { shorter }: ObjectLine, listed: ArchiveObject): boolean {
-  return context.revisions !== 'take' && shorter !== undefined && isSameRevision(context, shorter, listed);
-}
+const isShorter = (context: DecideContext, { shorter }: ObjectLine, listed: ArchiveObject): boolean =>
+  context.revisions !== 'take' && shorter !== undefined && isSameRevision(context, shorter, listed);
 
 /** The failure with which this version of the program refused the listed revision before. */
 function refusalOf(

@@ -17,19 +17,14 @@ import { seriesName } from '../model/task.js';
 import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
-import {
-  chooseObjects,
-  chooseWithRevised,
-  withoutUnlisted,
-  labelOf,
-  withLackingDays,
-  withRecheckedDays,
-} from './choose-objects.js';
+import { chooseObjects, chooseWithRevised, withoutUnlisted, labelOf } from './choose-objects.js';
+import { withRecheckedDays } from './recheck-days.js';
+import { withLackingDays } from './lacking-days.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import type { PlanContext, SeriesRequest } from './series-request.js';
 import { decidePartition } from './decide.js';
 import { endInArchive, proveAbsences, withProven } from './prove-absences.js';
-import { mayLackEdges } from './prove-edges.js';
+import { mayLackEdges } from './lacking-edges.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
 import type { RestContext } from './rest-periods.js';
 import { withHeldSettings } from './series-request.js';
@@ -103,12 +98,9 @@ function rangesToPlan(
   const spec = findDataset(exchange, series.market, series.dataset);
   const cuts = heldCuts({ held, absences }, { spec, today });
   if (mayLackEdges(held, cuts, today)) context.edges.add(series);
-  const lacking = withLackingDays(context, checked, since, {
-    held,
-    absences,
-    cuts: new Set(cuts.map(({ day }) => day)),
-    isArchived: rest?.mode !== 'only',
-  });
+  const isArchived = rest?.mode !== 'only';
+  const lake = { held, absences, cuts: new Set(cuts.map(({ day }) => day)), isArchived };
+  const lacking = withLackingDays(context, checked, since, lake);
   return rangesOf(subtract(spansOf(lacking), spansOf(replaced)));
 }
 
@@ -121,9 +113,8 @@ function withoutSubstitutes({ rest, ...request }: SeriesRequest): SeriesRequest 
 
 /** Rewriting needs all objects again. Throws a usage error if REST no longer has some of them. */
 function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, folder: string): void {
-  const unavailable = held
-    .spans()
-    .find(({ from, facts }) => isFromRest(facts) && from < (rest?.from ?? Infinity));
+  const { from: kept = Infinity } = rest ?? {};
+  const unavailable = held.spans().find(({ from, facts }) => isFromRest(facts) && from < kept);
   if (unavailable === undefined) return;
   throw usage(
     `${seriesName(series)} in ${folder} holds ${unavailable.facts.period} from REST, and ${rest === undefined ? 'this run does not use REST' : 'REST no longer has it'}: the series cannot be rewritten`,
@@ -155,6 +146,7 @@ async function chosenPeriods(
   const isRefused = (listed: ArchiveObject): boolean =>
     absences.refusalOf(settings.format, listed)?.tool === TOOL_VERSION;
   const choose = {
+    ...context,
     cadences,
     partition: settings.partition,
     held,
@@ -162,8 +154,6 @@ async function chosenPeriods(
     ...(keepsMonths === true ? { keepsMonths } : {}),
     list: memoizedListing(context, series, ranges, known.end()),
     isRefused,
-    today: context.today,
-    recheckDays: context.recheckDays,
     spans: spec?.spans ?? {},
     isHalted: (day: number) =>
       intersect(haltsOf(context.exchange, series), [day * DAY_SECONDS, (day + 1) * DAY_SECONDS]).length > 0,
@@ -173,9 +163,7 @@ async function chosenPeriods(
   };
   const isRechecked = exact !== true && comparesRevisions(context, ranges);
   const choices = await (isRechecked ? chooseWithRevised : chooseObjects)(choose, ranges);
-  const { nowMs, force, life, exchange } = context;
-  const proof = { ...choose, series, life, exchange, absences, nowMs, force, offer: rest };
-  const proven = await proveAbsences(proof, choices);
+  const proven = await proveAbsences({ ...choose, series, absences, offer: rest }, choices);
   const kept = hasLongBars(spec, series.interval) ? await withoutUnlisted(choose, proven) : proven;
   return fromRest === undefined ? kept : fillFromRest(fromRest, kept);
 }
@@ -190,12 +178,10 @@ function reasonsIfGone(absences: Absences): RestContext['reasonIfGone'] {
 }
 
 /** Whether a run of `ranges` compares the revisions of held objects with those that are listed. */
-function comparesRevisions(
+const comparesRevisions = (
   { today, recheckDays, revisions }: PlanContext,
   ranges: readonly DayRange[],
-): boolean {
-  return revisions !== 'ignore' && ranges.some(({ to }) => to > today - recheckDays);
-}
+): boolean => revisions !== 'ignore' && ranges.some(({ to }) => to > today - recheckDays);
 
 /** Whether the archive lists every day that is not in `emptyDays`, and at least one day that is. Without `emptyDays`: whether it lists any day. */
 function haveMore(choices: readonly Choice[], emptyDays: readonly number[] | undefined): boolean {
@@ -235,12 +221,9 @@ function memoizedListing(
   heldTo: number | undefined,
 ): (cadence: Cadence) => Promise<SeriesListing> {
   const from = Math.min(...ranges.map((range) => range.from));
-  const selected: ListingRange = {
-    ...(from === -Infinity ? {} : { from }),
-    to: Math.max(...ranges.map((range) => range.to)),
-    today: context.today,
-    ...(heldTo === undefined ? {} : { heldTo }),
-  };
+  const to = Math.max(...ranges.map((range) => range.to));
+  const start = from === -Infinity ? undefined : from;
+  const selected: ListingRange = { from: start, to, today: context.today, heldTo };
   const once = memoized<SeriesListing>();
   return (cadence) => once(cadence, () => context.listSeries(series, cadence, selected));
 }

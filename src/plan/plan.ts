@@ -1,32 +1,27 @@
 /** The whole plan: each selected object of each series with its action, and the totals. */
-import { isFromRest } from '../model/manifest-line.js';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { seriesFolder } from '../lake/layout.js';
-import { checkedFolder } from '../files/path-checks.js';
-import type { HeldObjects } from '../lake/held-objects.js';
-import type { Manifest } from '../lake/manifest.js';
-import { dayOf, daysWithin, monthOf } from '../model/calendar.js';
-import type { DayStart } from '../model/calendar.js';
+import { dayOf } from '../model/calendar.js';
 import type { Observer } from '../model/observer.js';
-import type { ArchiveObject, Cadence, PartitionPlan, Period, PlanTotals, Series } from '../model/task.js';
-import { bytesToFetch, seriesName } from '../model/task.js';
+import type { Cadence, PlanTotals, Series } from '../model/task.js';
+import { seriesName } from '../model/task.js';
 import { mapOrdered } from '../model/in-order.js';
 import { isListingFault } from '../exchange/listing.js';
 import type { Listing } from '../exchange/listing.js';
-import { requestsFor, routesOf } from '../exchange/routes.js';
 import type { Rest, Exchange } from '../exchange/exchange.js';
 import { findDataset } from '../exchange/exchange-spec.js';
-import { isCheckDay } from './choose-objects.js';
 import { datasetSettings, knownSeries } from './series-request.js';
 import type { PlanContext, SeriesRequest } from './series-request.js';
-import { planSeries } from './plan-series.js';
 import { proveEdges } from './prove-edges.js';
 import type { EdgeContext, PlannedSeries } from './prove-edges.js';
 import { PlanSpool } from './plan-spool.js';
-import { listSeries, probeSeries, withNewerProbed } from './series-listing.js';
-import type { Probe, SeriesListing, ListingRange } from './series-listing.js';
+import { listSeries } from './series-listing.js';
+import { probeSeries, withNewerProbed } from './probe-series.js';
+import type { SeriesListing, ListingRange } from './series-listing.js';
+import type { Probe } from './probe-series.js';
 import { SymbolLife } from './symbol-life.js';
+import { planWithDays } from './short-months.js';
+import { emptyTotals, addTo } from './plan-totals.js';
 
 export interface Plan {
   readonly spool: PlanSpool;
@@ -85,14 +80,17 @@ export async function makePlan(tools: PlanTools, { requests, hasListing, order }
     const isChanged = found.includes('fetch') || found.includes('not-traded');
     if (hasListing && isPublished(exchange, series) && (isChanged || context.edges.has(series)))
       planned.push({ series, format: settings.format, isChanged });
-    for (const partition of partitions) await addTo(plan, partition, { exchange, first: order?.first });
+    for (const partition of partitions) {
+      await spool.add(partition);
+      addTo(plan.totals, partition, { exchange, first: order?.first });
+    }
   }
   return plan;
 }
 
 function contextOf(tools: PlanTools, requests: readonly SeriesRequest[], hasListing: boolean): PlanContext {
-  const { exchange, manifests, options } = tools;
-  const { root } = tools.paths;
+  const { exchange, manifests, options, paths } = tools;
+  const { root } = paths;
   const today = dayOf(tools.nowMs, exchange);
   const { verify, staleChecksum } = options;
   return {
@@ -137,123 +135,5 @@ export function listOrProbe(
   };
 }
 
-function isPublished(exchange: Exchange, { market, dataset }: Series): boolean {
-  return (findDataset(exchange, market, dataset)?.cadences.length ?? 0) > 0;
-}
-
-async function addTo(
-  plan: Plan,
-  partition: PartitionPlan,
-  { exchange, first = -Infinity }: { readonly exchange: Exchange; readonly first: number | undefined },
-): Promise<void> {
-  await plan.spool.add(partition);
-  const { totals } = plan;
-  const { format } = partition.settings;
-  if (!totals.formats.includes(format)) totals.formats.push(format);
-  for (const { action } of partition.tasks) {
-    totals[action.kind] += 1;
-    if (action.kind === 'absent') totals.absentBy[action.reason] = (totals.absentBy[action.reason] ?? 0) + 1;
-  }
-  const fetched = partition.tasks.filter(({ action }) => action.kind === 'fetch');
-  if (fetched.length > 0) totals.partitions += 1;
-  if (fetched.length > 0 && partition.isWider === true) totals.wider += 1;
-  let bytes = 0;
-  for (const { object } of fetched) {
-    if (object.period.to <= first) totals.older += 1;
-    bytes += bytesToFetch(object) ?? 0;
-    if (object.rest === undefined) continue;
-    totals.fetchRest += 1;
-    addWeights(totals, exchange, partition.series, object);
-  }
-  totals.fetchBytes += bytes;
-  const { market, dataset } = partition.series;
-  const of = (totals.fetchBy[`${market} ${dataset}`] ??= { objects: 0, bytes: 0 });
-  of.objects += fetched.length;
-  of.bytes += bytes;
-  totals.largestBytes = Math.max(totals.largestBytes, bytes);
-}
-
-/** Adds the weight of requests, once per span of periods that share pages of REST. */
-function addWeights(
-  { restWeights }: Pick<PlanTotals, 'restWeights'>,
-  exchange: Exchange,
-  series: Series,
-  { rest, period }: ArchiveObject,
-): void {
-  if (rest?.from !== period.from) return;
-  for (const routed of routesOf(exchange, series)) {
-    const { bucket, weight } = routed.route;
-    restWeights[bucket] = (restWeights[bucket] ?? 0) + requestsFor(routed, rest) * weight;
-  }
-}
-
-function emptyTotals(): PlanTotals {
-  return {
-    series: 0,
-    partitions: 0,
-    fetch: 0,
-    skip: 0,
-    absent: 0,
-    wider: 0,
-    older: 0,
-    formats: [],
-    fetchBytes: 0,
-    largestBytes: 0,
-    fetchRest: 0,
-    restWeights: {},
-    absentBy: {},
-    fetchBy: {},
-  };
-}
-
-// Held months that lack the rows of whole days. Their daily objects may have these rows.
-
-/** Plans a series. Daily objects replace a short month if the archive lists its other days and at least one of its empty days. */
-async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
-  const { rest: _, ...own } = request;
-  const folder = await checkedFolder(context.root, seriesFolder(context.exchange.name, request.series));
-  const known = { folder, manifest: await context.manifests.of(folder) };
-  const plans: PartitionPlan[] = [];
-  const replaced: ShortMonth[] = [];
-  for (const month of askedShortMonths(context, request, known.manifest)) {
-    const ofDays = { ...own, cadences: ['daily'], ranges: [month], exact: true } as const;
-    const { emptyDays } = month;
-    const days = await planSeries(context, { ...ofDays, rewrites: 'when-days-have-more', emptyDays }, known);
-    if (days.length > 0) replaced.push(month);
-    plans.push(...days);
-  }
-  return [...plans, ...(await planSeries(context, { ...request, replaced }, known))];
-}
-
-/** The short months in the ranges of a request; if it is not exact, also those of its order, less and less often, without end. */
-function askedShortMonths(
-  { exchange, today, force, revisions }: PlanContext,
-  { series, settings, ranges, exact, since, rewrites }: SeriesRequest,
-  manifest: Manifest,
-): readonly ShortMonth[] {
-  const spec = findDataset(exchange, series.market, series.dataset);
-  const isCompared = !force && rewrites === undefined && (revisions === 'check' || revisions === 'take');
-  if (!isCompared || spec?.cadences.includes('daily') !== true) return [];
-  return shortMonthsOf(manifest[settings.format], spec).filter(({ from, to }) => {
-    const isInRange = ranges.some((range) => range.from < to && from < range.to);
-    return isInRange || (exact !== true && to > (since ?? Infinity) && isCheckDay(from, today));
-  });
-}
-
-/** The days `[from, to)` of a held month, and those of them without rows. */
-interface ShortMonth extends Pick<Period, 'from' | 'to'> {
-  readonly emptyDays: readonly number[];
-}
-
-/**
- * The held months of a series that lack the rows of some days. Only months that were written with `--cadence auto`, because the other
- * cadences do not mix months and days.
- */
-function shortMonthsOf(held: HeldObjects, dayStart: DayStart): ShortMonth[] {
-  return held.spans().flatMap(({ from, to, facts }): ShortMonth[] => {
-    if (facts.cadence !== 'monthly' || facts.settings.cadence !== 'auto' || isFromRest(facts)) return [];
-    const gaps = held.ofMonth(monthOf(from))?.gaps;
-    const empty = daysWithin({ cadence: 'monthly', from, to }, gaps, dayStart);
-    return empty.length > 0 ? [{ from, to, emptyDays: empty }] : [];
-  });
-}
+const isPublished = (exchange: Exchange, { market, dataset }: Series): boolean =>
+  (findDataset(exchange, market, dataset)?.cadences.length ?? 0) > 0;

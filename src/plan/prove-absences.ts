@@ -60,11 +60,9 @@ function recordedOf(
   context: Pick<ProofContext, 'absences' | 'offer'>,
   period: Period,
 ): AbsenceReason | undefined {
-  const absence = context.absences.of(period);
-  if (absence === undefined) return undefined;
-  return absence.rest === undefined && needsRest(context, absence.reason, period)
-    ? undefined
-    : absence.reason;
+  const { reason, rest } = context.absences.of(period) ?? {};
+  const isOpen = reason !== undefined && rest === undefined && needsRest(context, reason, period);
+  return isOpen ? undefined : reason;
 }
 
 async function reasonOf(
@@ -197,16 +195,11 @@ function isPaused(
 
 /** The first period after the last listed one that is recorded as delisted. */
 function recordedEnd(context: ProofContext, cadence: Cadence, last: number): number | undefined {
-  const starts = context.absences
+  const later = context.absences
     .periods()
-    .filter(
-      (period) =>
-        period.cadence === cadence &&
-        period.from >= last &&
-        recordedReason(context, period, ['delisted']) !== undefined,
-    )
-    .map(({ from }) => from);
-  return starts.length === 0 ? undefined : Math.min(...starts);
+    .filter((period) => period.cadence === cadence && period.from >= last)
+    .filter((period) => recordedReason(context, period, ['delisted']) !== undefined);
+  return later.length === 0 ? undefined : Math.min(...later.map(({ from }) => from));
 }
 
 /** A symbol without objects of any dataset for a month, while others of the market go on, was listed twice or suspended. */

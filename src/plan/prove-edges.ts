@@ -1,8 +1,7 @@
 /** Proves where a symbol begins or ends within the first or the last held object of a series: no rows are expected before or after. */
-import type { EmptyStretch } from '../lake/catalogue/empty-stretches.js';
 import { heldCuts } from '../lake/catalogue/held-cuts.js';
 import { barOpenings } from '../lake/catalogue/bar-openings.js';
-import type { HeldObjects, HeldSpan } from '../lake/held-objects.js';
+import type { HeldSpan } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';
 import { checkedFolder } from '../files/path-checks.js';
 import { dayOf, dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
@@ -10,56 +9,14 @@ import { FORMATS } from '../model/task.js';
 import type { Format, Period, Series } from '../model/task.js';
 import { unlessListingFault } from '../exchange/listing.js';
 import { findDataset, rowSeconds } from '../exchange/exchange-spec.js';
-import { isCheckDay } from './choose-objects.js';
 import type { PlanContext } from './series-request.js';
-
-/** The end of a symbol is proven weeks after it. */
-const RECENT_DAYS = 60;
+import { lackingSeams, isRecentOrDue, RECENT_DAYS } from './lacking-edges.js';
 
 /** A series of a run: the run fetches objects of it, or `mayLackEdges` is true for it. `isChanged`: the run fetches objects, or found a pause. */
 export interface PlannedSeries {
   readonly series: Series;
   readonly format: Format;
   readonly isChanged: boolean;
-}
-
-type Cuts = readonly EmptyStretch[];
-
-/** Two neighbouring objects, or the outer end of one, with rows missing between them. `asked`: the object that tells when evidence is asked for. */
-interface Seam {
-  readonly before: HeldSpan | undefined;
-  readonly next: HeldSpan | undefined;
-  readonly asked: HeldSpan;
-}
-
-function lackingSeams(spans: readonly HeldSpan[], cuts: Cuts): Seam[] {
-  return [...spans, undefined].flatMap((next, index) => {
-    const before = spans[index - 1];
-    const isLacking =
-      (next !== undefined && lacksHead(next, cuts)) || (before !== undefined && lacksTail(before, cuts));
-    const asked = next ?? before;
-    return isLacking && asked !== undefined ? [{ before, next, asked }] : [];
-  });
-}
-
-/** Whether evidence may be asked for although a run fetches nothing. So that most series are not read again after the run, the plan asks this. */
-export function mayLackEdges(held: HeldObjects, cuts: Cuts, today: number): boolean {
-  return lackingSeams(held.spans(), cuts).some(({ asked }) => isRecentOrDue(asked, today));
-}
-
-function isRecentOrDue({ from, to }: HeldSpan, today: number): boolean {
-  return today - to < RECENT_DAYS || isCheckDay(from, today);
-}
-
-function lacksHead({ from, facts: { gaps, first = '' } }: HeldSpan, cuts: Cuts): boolean {
-  const isAfterGap = gaps !== undefined && Date.parse(gaps[0]?.[0] ?? '') < Date.parse(first);
-  return isAfterGap || cuts.some(({ day, at }) => day === from && at === 'begin');
-}
-
-function lacksTail({ to, facts: { gaps, last = '', open } }: HeldSpan, cuts: Cuts): boolean {
-  const isBeforeGap =
-    gaps !== undefined && open !== true && Date.parse(gaps.at(-1)?.[0] ?? '') > Date.parse(last);
-  return isBeforeGap || cuts.some(({ day, at }) => day === to - 1 && at === 'end');
 }
 
 export interface EdgeContext extends Pick<PlanContext, 'exchange' | 'root' | 'manifests' | 'today' | 'life'> {
@@ -159,10 +116,7 @@ async function hasBarAt(
   return false;
 }
 
-function isSameDay(one: string, other: string): boolean {
-  return one.slice(0, 'YYYY-MM-DD'.length) === other.slice(0, 'YYYY-MM-DD'.length);
-}
+const isSameDay = (one: string, other: string): boolean =>
+  one.slice(0, 'YYYY-MM-DD'.length) === other.slice(0, 'YYYY-MM-DD'.length);
 
-function rowDay({ exchange }: EdgeContext, time = ''): number {
-  return dayOf(Date.parse(time), exchange);
-}
+const rowDay = ({ exchange }: EdgeContext, time = ''): number => dayOf(Date.parse(time), exchange);

@@ -44,9 +44,8 @@ export function chooseFromRest(context: RestContext, ranges: readonly DayRange[]
 }
 
 /** The choices, with periods of REST for those that the archive lacks. */
-export function fillFromRest(context: RestContext, choices: readonly Choice[]): Choice[] {
-  return choices.flatMap((choice) => fill(context, choice));
-}
+export const fillFromRest = (context: RestContext, choices: readonly Choice[]): Choice[] =>
+  choices.flatMap((choice) => fill(context, choice));
 
 function fill(context: RestContext, choice: Choice): Choice[] {
   const { offer } = context;
@@ -100,24 +99,16 @@ function standInOf(
 ): ArchiveObject | undefined {
   const { from, to } = period;
   if (held?.rows === undefined || held.open === true) return undefined;
-  const gaps = held.gaps ?? (offer.hasMonths ? gapAtEnd(all, period, held) : undefined);
-  if (gaps === undefined) return undefined;
+  const { rows, gaps = offer.hasMonths ? gapAtEnd(all, period, held) : undefined } = held;
+  // At the maximum number, further gaps may be unknown, and the rows of REST cannot be compared with them.
+  if (gaps === undefined || gaps.length >= MAX_GAPS) return undefined;
   if (from < offer.from || to > offer.today) return undefined;
   if (!isFromRest(held) && offer.standsIn?.(period) !== true) return undefined;
   if (isRecentlyAbsent(period)) return undefined;
-  const { rows } = held;
-  // At the maximum number, further gaps may be unknown, and the rows of REST cannot be compared with them.
-  if (gaps.length >= MAX_GAPS) return undefined;
   const keepsHeld = { ...revisionOf(held), rows, gaps };
   const insteadOf = isFromRest(held) ? held.insteadOf : keepsHeld;
-  const rest: RestPeriod = {
-    from,
-    to,
-    reasonIfEmpty: 'hole',
-    fills: true,
-    ...(insteadOf === undefined ? {} : { insteadOf }),
-    keepsHeld,
-  };
+  const filled = { from, to, reasonIfEmpty: 'hole', fills: true, keepsHeld } as const;
+  const rest: RestPeriod = insteadOf === undefined ? filled : { ...filled, insteadOf };
   return { key: restKey(series, period), period, rest };
 }
 

@@ -1,9 +1,7 @@
-/** The objects of one series in one cadence, near the selected days: from the listing, or, without a current listing, from requests for sidecars. */
-import { dayOf, dayText, monthOf, monthStart, periodAt } from '../model/calendar.js';
-import { CryptodlError } from '../model/errors.js';
+/** The listed objects of one series in one cadence, near the selected days. */
+import { monthOf, monthStart, periodAt } from '../model/calendar.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, Period, Series } from '../model/task.js';
-import { mapOrdered } from '../model/in-order.js';
 import type { Listing } from '../exchange/listing.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Span } from '../exchange/exchange-spec.js';
@@ -12,7 +10,7 @@ export interface SeriesListing {
   /** Objects by the first day of their period. */
   readonly objects: ReadonlyMap<number, ArchiveObject>;
   /** ETags of their sidecars, also by the first day of the period; undefined if sidecars were not read. */
-  readonly sidecars?: ReadonlyMap<number, string>;
+  readonly sidecars?: ReadonlyMap<number, string> | undefined;
   /** First listed period of the series, or a later one that is not after the selected start; undefined if nothing is listed. */
   readonly first: Period | undefined;
   /** Last period that the walk found; without `more`, the last listed one. */
@@ -20,9 +18,9 @@ export interface SeriesListing {
   /** Whether the walk stopped at a period after the selected days. */
   readonly more: boolean;
   /** The day at which the walk began; undefined: it began with the series. */
-  readonly start?: number;
+  readonly start?: number | undefined;
   /** The time of the copy that replaced the listing, in epoch milliseconds. */
-  readonly copiedAt?: number;
+  readonly copiedAt?: number | undefined;
   /** Sidecars were requested one by one. A missing sidecar does not prove that its object is missing. */
   readonly isProbed?: true;
 }
@@ -34,11 +32,11 @@ const FIRST_ENTRIES = 20;
 export const LONGEST_DELAY_DAYS: Readonly<Record<Cadence, number>> = { daily: 14, monthly: 45 };
 
 export interface ListingRange {
-  readonly from?: number;
+  readonly from?: number | undefined;
   readonly to: number;
   readonly today: number;
   /** Day after the last held one. If it is recent, the walk begins at the last held day or earlier, to find the end of a delisted series. */
-  readonly heldTo?: number;
+  readonly heldTo?: number | undefined;
 }
 
 /** Days per page of keys and sidecars. An earlier start would cost more requests. */
@@ -85,18 +83,15 @@ export async function listSeries(
   }
   const startsBefore =
     start !== undefined && (earliest === undefined || earliest.from > (selected.from ?? 0));
-  const first = startsBefore
-    ? ((await firstPeriod(listing, archive, series, cadence)) ?? earliest)
-    : earliest;
-  const copiedAt = listing.copiedAt?.(prefix);
+  const first = startsBefore ? await firstPeriod(listing, archive, series, cadence) : undefined;
   return {
     objects,
-    ...(suffix === undefined ? {} : { sidecars }),
-    first,
+    sidecars: suffix === undefined ? undefined : sidecars,
+    first: first ?? earliest,
     last,
     more,
-    ...(start === undefined ? {} : { start }),
-    ...(copiedAt === undefined ? {} : { copiedAt }),
+    start,
+    copiedAt: listing.copiedAt?.(prefix),
   };
 }
 
@@ -141,71 +136,4 @@ export function absenceReason(listing: SeriesListing, period: Period, span: Span
   }
   if (listing.more || (listing.last !== undefined && period.from < listing.last.from)) return 'hole';
   return span?.last !== undefined && period.from > span.last.from ? 'dataset-ended' : 'not-published-yet';
-}
-
-// Without a current listing, the sidecars that should exist by date are requested.
-
-/** Whether the sidecar of a key exists; true if that is unknown. Rejects with `unreachable` without a connection to the archive. */
-export type Probe = (key: string) => Promise<boolean>;
-
-const PROBES_AT_ONCE = 16;
-
-/** Finds the objects by probing each selected period. They have no sizes and ETags. Rejects with `unreachable` for an open start. */
-export async function probeSeries(
-  probe: Probe,
-  exchange: Exchange,
-  series: Series,
-  cadence: Cadence,
-  selected: ListingRange,
-): Promise<SeriesListing> {
-  if (selected.from === undefined) {
-    const hint = `try again, or give --from, for example --from ${dayText(selected.to - 1)}`;
-    const text = 'the listing is not available, so the start of a series is not known';
-    throw new CryptodlError('unreachable', text, { hint });
-  }
-  const objects = new Map<number, ArchiveObject>();
-  let first: Period | undefined;
-  let last: Period | undefined;
-  const found = mapOrdered(periods(cadence, selected.from, selected.to), PROBES_AT_ONCE, async (period) => {
-    const key = exchange.archive.objectKey(series, period);
-    // A month is published after its end.
-    return period.to <= selected.today && (await probe(key)) ? { key, period } : undefined;
-  });
-  for await (const object of found) {
-    if (object === undefined) continue;
-    first ??= object.period;
-    last = object.period;
-    objects.set(object.period.from, object);
-  }
-  return { objects, first, last, more: false, isProbed: true };
-}
-
-function periods(cadence: Cadence, from: number, to: number): Period[] {
-  const found: Period[] = [];
-  for (let day = from; day < to; day = found.at(-1)?.to ?? to) found.push(periodAt(cadence, day));
-  return found;
-}
-
-/** A copy of the listing may lack periods from this many days before it, because the archive publishes them after their end. */
-const SINCE_DAYS: Readonly<Record<Cadence, number>> = { daily: 3, monthly: 35 };
-
-/** If a copy replaced the listing, probes the periods that may have been published since the copy was made. */
-export async function withNewerProbed(
-  probe: Probe,
-  exchange: Exchange,
-  series: Series,
-  { cadence, listed, selected }: { cadence: Cadence; listed: SeriesListing; selected: ListingRange },
-): Promise<SeriesListing> {
-  const { copiedAt, last, more } = listed;
-  if (copiedAt === undefined || more) return listed;
-  const since = dayOf(copiedAt, exchange) - SINCE_DAYS[cadence];
-  const from = Math.max(since, last?.to ?? since, selected.from ?? since);
-  if (from >= selected.to) return listed;
-  const newer = await probeSeries(probe, exchange, series, cadence, { ...selected, from });
-  return {
-    ...listed,
-    objects: new Map([...listed.objects, ...newer.objects]),
-    first: listed.first ?? newer.first,
-    last: newer.last ?? last,
-  };
 }

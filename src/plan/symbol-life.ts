@@ -12,7 +12,7 @@ import type { Rest, Exchange } from '../exchange/exchange.js';
 import { datasetsOf, findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import { firstTimeInRest, keptByRest } from './rest-evidence.js';
 import { firstPeriod, LONGEST_DELAY_DAYS } from './series-listing.js';
-import type { Probe } from './series-listing.js';
+import type { Probe } from './probe-series.js';
 import type { RestOffer } from './rest-evidence.js';
 
 /** Other series of a run that show whether the market goes on, before those of the configuration. */
@@ -125,20 +125,17 @@ export class SymbolLife {
         if (days.length > 0) recent.add(one);
         end = days.reduce((last, day) => Math.max(last, day + 1), end);
       }
-      if (end > latest || !(await this.#endTogether(others, recent))) return undefined;
+      if (end > latest) return undefined;
+      // Another series ended with this one, or before, if this one ended long ago.
+      const isEnded = async (one: Series): Promise<boolean> =>
+        recent.size > 0 ? recent.has(one) : (await this.#firstOf(one)) < Infinity;
+      if (!(await someOf(others, isEnded))) return undefined;
       const shown = this.#shownBy(series, cadence, [...recent]);
       if (!(await this.#goesOn(series, shown, end + delay - 1, Infinity))) return undefined;
       if (await this.#isStale(series, cadence, { from: end, to: latest + 1 })) return undefined;
       if ((await this.#inRest(series, { from: end, to: Infinity })) !== undefined) return undefined;
       return this.#nearest(series, shown, 'after', end);
     });
-  }
-
-  /** Whether another series ended with this one, or before, if this one ended long ago. */
-  async #endTogether(others: readonly Series[], recent: ReadonlySet<Series>): Promise<boolean> {
-    if (recent.size > 0) return others.some((one) => recent.has(one));
-    for (const one of others) if ((await this.#firstOf(one)) < Infinity) return true;
-    return false;
   }
 
   /**
@@ -152,25 +149,21 @@ export class SymbolLife {
     const isTold = ({ market, dataset, interval }: Series): boolean =>
       !hasLongBars(findDataset(this.context.exchange, market, dataset), interval);
     const others = (await this.#othersOf(series)).filter(isTold);
-    if (!(await this.#hasDays(others, from - NEAR_DAYS, to + NEAR_DAYS))) return [];
-    const found = await Promise.all(
-      [series, ...others].filter(isTold).map((one) => this.#daysOf(one, since, to)),
-    );
+    const hasDaysNear = async (one: Series): Promise<boolean> =>
+      (await this.#daysOf(one, from - NEAR_DAYS, to + NEAR_DAYS)).length > 0;
+    if (!(await someOf(others, hasDaysNear))) return [];
+    const told = [series, ...others].filter(isTold);
+    const found = await Promise.all(told.map((one) => this.#daysOf(one, since, to)));
     const days = [...found.flat().sort((a, b) => a - b), to];
     const shown = this.#shownBy(series, cadence, []);
     const pauses: DayRange[] = [];
     let start = since;
     for (const day of days) {
-      const first = Math.max(start, from);
-      const isPause = day > first && day - start >= LEAST_PAUSE_DAYS;
-      const pause = { from: first, to: day };
-      if (
-        isPause &&
-        (await this.#goesOn(series, shown, first, day)) &&
-        (await this.#inRest(series, pause)) === undefined
-      )
-        pauses.push(pause);
+      const pause = { from: Math.max(start, from), to: day };
+      const isLong = day > pause.from && day - start >= LEAST_PAUSE_DAYS;
       start = day + 1;
+      if (!isLong || !(await this.#goesOn(series, shown, pause.from, day))) continue;
+      if ((await this.#inRest(series, pause)) === undefined) pauses.push(pause);
     }
     return pauses;
   }
@@ -216,11 +209,6 @@ export class SymbolLife {
 
   #once<T>(series: Series, what: string, act: () => Promise<T>): Promise<T> {
     return this.#facts(`${nameOf(series)} ${what}`, act) as Promise<T>;
-  }
-
-  async #hasDays(all: readonly Series[], from: number, to: number): Promise<boolean> {
-    for (const one of all) if ((await this.#daysOf(one, from, to)).length > 0) return true;
-    return false;
   }
 
   /**
@@ -335,9 +323,8 @@ export class SymbolLife {
       (['daily', 'monthly'] as const).map(async (cadence) => {
         const [first] = await this.#ask(series, cadence, 'first', async () => {
           const { listing, exchange } = this.context;
-          return [await firstPeriod(listing, exchange.archive, series, cadence)].filter(
-            (one) => one !== undefined,
-          );
+          const found = await firstPeriod(listing, exchange.archive, series, cadence);
+          return found === undefined ? [] : [found];
         });
         return first?.from;
       }),
@@ -368,11 +355,8 @@ export class SymbolLife {
       const marker = exchange.archive.markerBefore(series, periodAt(cadence, from));
       const entries = Math.min(MOST_ENTRIES, 2 * (to - from) + 10);
       const found: Period[] = [];
-      for await (const page of listing.objects(
-        exchange.archive.seriesPrefix(series, cadence),
-        marker,
-        entries,
-      )) {
+      const prefix = exchange.archive.seriesPrefix(series, cadence);
+      for await (const page of listing.objects(prefix, marker, entries)) {
         const periods = page.flatMap(({ key }) => periodOf(key) ?? []);
         found.push(...periods.filter((period) => period.to > from && period.from < to));
         if (periods.some((period) => period.from >= to)) break;
@@ -382,16 +366,10 @@ export class SymbolLife {
   }
 
   /** Rejects with `unreachable` if a copy replaces the listing: it lacks newer objects. */
-  #ask(
-    series: Series,
-    cadence: Cadence,
-    what: string,
-    act: () => Promise<readonly Period[]>,
-  ): Promise<readonly Period[]> {
+  async #ask(series: Series, cadence: Cadence, what: string, act: () => Promise<readonly Period[]>) {
     const { listing, exchange } = this.context;
     const spec = findDataset(exchange, series.market, series.dataset);
-    if (spec === undefined || !cadencesOf(spec, series.interval).includes(cadence))
-      return Promise.resolve([]);
+    if (spec === undefined || !cadencesOf(spec, series.interval).includes(cadence)) return [];
     const prefix = exchange.archive.seriesPrefix(series, cadence);
     return this.#answers(`${prefix} ${what}`, async () => {
       const periods = await act();
@@ -401,10 +379,12 @@ export class SymbolLife {
   }
 }
 
-function nameOf(series: Series): string {
-  return `${groupOf(series)} ${series.symbol}`;
+/** Asks about one series after the other, because each answer may cost requests. */
+async function someOf(all: readonly Series[], is: (one: Series) => Promise<boolean>): Promise<boolean> {
+  for (const one of all) if (await is(one)) return true;
+  return false;
 }
 
-function groupOf({ market, dataset, interval = '' }: Series): string {
-  return `${market} ${dataset} ${interval}`;
-}
+const nameOf = (series: Series): string => `${groupOf(series)} ${series.symbol}`;
+
+const groupOf = ({ market, dataset, interval = '' }: Series): string => `${market} ${dataset} ${interval}`;

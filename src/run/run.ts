@@ -165,7 +165,7 @@ async function execute(
     session.deadline.beginWork();
     // DuckDB is loaded before the first download, because it may be missing, and only if rows will be converted.
     const converts = totals.formats.some((format) => format !== 'zip') && session.zips?.isLast !== true;
-    if (totals.fetch > 0 && converts) (await import('../convert/duckdb.js')).loadDuckDb();
+    if (totals.fetch > 0 && converts) (await import('../convert/load-duckdb.js')).loadDuckDb();
     const { executePlan } = await import('./execute-plan.js');
     const isCut = request.failures?.cut !== undefined;
     const executed = await executePlan(session, { plan, report, isCut });

@@ -112,6 +112,14 @@ describe('--yes', () => {
     expect([...contentOf(lake).keys()]).toEqual([]);
   });
 
+  it('keeps the orders of another exchange', async () => {
+    const lake = await scene.lakeOf(['--symbols ETHUSDT --days 2']);
+    const other = { ...ordersOf(lake)[0], id: '0123456789abcdef', exchange: 'other' };
+    writeFileSync(join(lake, '.cryptodl/orders', `${other.id}.json`), JSON.stringify(other));
+    expect((await remove(lake, '--symbols', 'ETHUSDT', '--yes')).code).toBe(0);
+    expect(ordersOf(lake)).toEqual([other]);
+  });
+
   it('drops an order by its id, and keeps the data', async () => {
     const lake = await scene.lakeOf(['--symbols BTCUSDT --days 2', '--symbols ETHUSDT --days 2']);
     const eth = ordersOf(lake).find(({ symbols }) => symbols.includes('ETHUSDT'));

@@ -78,6 +78,8 @@ export interface ConvertRequest {
   readonly edgeSeconds?: number;
   /** The file that stays in, with the rows of each of its objects by label. */
   readonly kept?: { readonly file: string; readonly objects: Readonly<Record<string, number>> };
+  /** The file with days that the received month replaces. */
+  readonly days?: { readonly file: string; readonly lines: readonly ObjectLine[] };
 }
 
 export class Converter {
@@ -137,6 +139,9 @@ export class Converter {
         ...(kept === undefined
           ? {}
           : { existing: { ...NONE, file: kept.file, kept: linesOf(kept.objects, settings) } }),
+        ...(request.days && {
+          existing: { ...NONE, kept: [], file: request.days.file, days: request.days.lines },
+        }),
       });
       return { ...result, file, statements };
     } finally {

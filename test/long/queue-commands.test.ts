@@ -111,6 +111,16 @@ describe.skipIf(!HAS_REDIS)(`the commands of a queue${NEEDS_REDIS}`, { timeout: 
     expect(code).toBe(3);
   });
 
+  it('a job that retry puts back has all of its attempts again', async () => {
+    scene.refuse((path) => isZip(path) && path.includes('ETHUSDT'), 503);
+    await runs.enqueue(WHAT);
+    await runs.work(['--drain']).ended;
+    await runs.retry();
+    const { events } = await runs.work(['--drain', '--json']).ended;
+    const jobs = events.filter(({ event }) => event === 'job');
+    expect(jobs.map(({ isPutOff }) => isPutOff)).toEqual([true, true, false]);
+  });
+
   it('a worker with --drain ends when only jobs of another lake are left', async () => {
     await runs.enqueue(WHAT);
     const { stderr, code } = await runs.work(['--drain', '--out', 's3://lake/other']).ended;

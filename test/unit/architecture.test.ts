@@ -47,7 +47,8 @@ const MANIFEST_MODULES = /\/(?:(?:inspect-|read-)?manifest|manifests|held-object
 
 /** Each third-party package has one owner; the second name of a row needs its reason. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
-  '@duckdb/node-api': ['convert/duckdb.ts'],
+  // The connections, the package and its errors, and the values of streamed rows.
+  '@duckdb/node-api': ['convert/duckdb.ts', 'convert/load-duckdb.ts', 'convert/stream-rows.ts'],
   '@aws-sdk/client-s3': ['lake/s3/sdk.ts'],
   '@aws-sdk/lib-storage': ['lake/s3/sdk.ts'],
   bullmq: ['verbs/queue/bullmq.ts'],
@@ -58,7 +59,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   ioredis: ['http/redis/connection.ts'],
   // The places of one run, and those for large statements of one engine.
   'p-queue': ['convert/duckdb.ts', 'run/queue/places.ts'],
-  picomatch: ['plan/select/select-symbols.ts'],
+  picomatch: ['plan/select/match-symbols.ts'],
   pino: ['run/report/log.ts'],
   'prom-client': ['run/monitor/prometheus.ts'],
   saxes: ['exchange/s3-listing.ts'],

@@ -1,5 +1,5 @@
 /** Compares files of the lake with the digests of their last commits, before their rows leave the lake. */
-import { isFileError } from '../../convert/duckdb.js';
+import { isFileError } from '../../convert/load-duckdb.js';
 import { fileFacts } from '../../files/publish.js';
 import { memoized } from '../../model/by-name.js';
 import { CryptodlError, errnoOf } from '../../model/errors.js';

@@ -5,9 +5,9 @@ import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { eachDay, parsePeriod, startOfDay } from '../../model/calendar.js';
 import type { Series, Settings } from '../../model/task.js';
-import { legalTimeRange } from '../../convert/columns.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { DayRange } from './spans.js';
+import { legalTimeRange } from '../../convert/expected-rows.js';
 
 export interface LakeFile {
   /** Absolute. */

@@ -2,11 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { convert, keptIsLarge } from '../../convert/convert.js';
 import type { ConversionResult } from '../../convert/conversion.js';
+import { convert } from '../../convert/convert.js';
+import { keptIsLarge } from '../../convert/write-target.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { DuckDb } from '../../convert/duckdb.js';
-import { isLarge } from '../../convert/read-objects.js';
+import { isLarge } from '../../convert/load-rows.js';
 import { readFooter } from '../../convert/parquet-footer.js';
 import { bringIn } from '../../files/backing.js';
 import { fileFacts } from '../../files/publish.js';

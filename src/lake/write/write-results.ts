@@ -1,12 +1,12 @@
 /** The results of writes. */
 import { CryptodlError } from '../../model/errors.js';
 import type { ObjectFacts } from '../../convert/conversion.js';
-import { expectedRows } from '../../convert/row-times.js';
 import type { MadeFile } from './commit-lines.js';
 import { datasetSpec } from './make-file.js';
 import { replacedRevision } from './object-lines.js';
 import type { PlannedWrite } from './partition-guards.js';
 import type { WriteResult, WriterContext, WrittenObject } from './writer.js';
+import { expectedRows } from '../../convert/expected-rows.js';
 
 /** The result of a write that makes these files. Call it before their commit, because the commit replaces the held lines. */
 export function resultOf(

@@ -1,14 +1,9 @@
 /** `vision` and `metrics` without --symbols: continue each series of the lake from its first gap. */
 import { join } from 'node:path';
-import { dayOf, dayText, parseDay } from '../../model/calendar.js';
-import { isNoAnswer, toCryptodlError, usage } from '../../model/errors.js';
-import type { CryptodlError } from '../../model/errors.js';
 import { isDue } from '../../lake/absence-waits.js';
-import { lakePaths, seriesFolder } from '../../lake/layout.js';
-import { readOrders } from '../../lake/orders.js';
-import { withStarts } from '../../lake/order-starts.js';
-import type { OrderChange } from '../../lake/change-orders.js';
-import type { Order } from '../../lake/order.js';
+import { dayOf, dayText } from '../../model/calendar.js';
+import { usage } from '../../model/errors.js';
+import { seriesFolder } from '../../lake/layout.js';
 import { firstGap, readHeld } from '../../lake/catalogue/read-series.js';
 import { isFromRest } from '../../model/manifest-line.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
@@ -17,29 +12,25 @@ import { heldSeries } from './held-series.js';
 import type { SeriesRequest } from '../series-request.js';
 import { isRangeGiven } from './date-range.js';
 import type { Range } from './date-range.js';
-import { hasQuote, inKeyOrderOf, isOfGlobs, listedSymbols } from './select-symbols.js';
+import { hasQuote } from './match-symbols.js';
 import { FORMATS, seriesName } from '../../model/task.js';
-import type { Market, Series } from '../../model/task.js';
+import type { Series } from '../../model/task.js';
 import { endedText, endOfDataset } from '../../exchange/describe.js';
 import { cadencesOf } from '../../exchange/keys.js';
-import { isListingFault } from '../../exchange/listing.js';
-import type { TradedSymbol } from '../../exchange/exchange.js';
 import { findDataset, isArchived, isMetric } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { isAll } from './select-datasets.js';
-import type { ChosenDataset } from './select-datasets.js';
 import { givenSettings, settingsOf } from './selection.js';
 import type { DownloadVerb, LakeContext, RunSelection, SymbolContext } from './selection.js';
-import { emptyShardText, isInShard, shard } from '../options/shard.js';
-import { isExactName } from '../options/symbols.js';
+import { emptyShardText, isInShard } from '../options/shard.js';
 import { offerOf } from './rest-offer.js';
+import { orderedAnew } from './grown-orders.js';
 
-function nothingToContinue(out: string, verb: DownloadVerb): CryptodlError {
-  return usage(
+const nothingToContinue = (out: string, verb: DownloadVerb): Error =>
+  usage(
     `no --symbols, and ${out} holds no series to continue${verb === 'metrics' ? ' over REST' : ''}`,
     "name some: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'; cryptodl list symbols prints all symbols of the archive",
   );
-}
 
 /**
  * A request for each format of each series of the lake that the verb and the given flags select. Settings without a given
@@ -77,7 +68,7 @@ export async function continueLake(
   }
   for (const request of ordered) {
     const { series, settings } = request;
-    if (held.has(`${seriesName(series)} ${settings.format}`)) continue;
+    if (!isChosen(series, context, given) || held.has(`${seriesName(series)} ${settings.format}`)) continue;
     if (isInShard(options.shard, exchange, series)) requests.push(request);
     else outside += 1;
   }
@@ -96,101 +87,16 @@ export async function continueLake(
   };
 }
 
-/** A request for each chosen series of an open order, and the change of the orders whose globs select further symbols now. */
-async function orderedAnew(
-  context: SymbolContext,
-  { to }: Range,
-  given: ReadonlySet<string>,
-  verb: DownloadVerb,
-): Promise<{ readonly ordered: readonly SeriesRequest[]; readonly grown: OrderChange }> {
-  const { exchange, options, paths } = context;
-  const { orders } = await readOrders(lakePaths(paths.root));
-  const ordered: SeriesRequest[] = [];
-  const growths = new Map<string, (order: Order) => Order>();
-  const traded = new Map<Market, Promise<readonly TradedSymbol[]>>();
-  for (const order of orders) {
-    const { market, dataset, interval, settings, first } = order;
-    const spec = findDataset(exchange, market, dataset);
-    if (order.verb !== verb || order.last !== null || spec === undefined) continue;
-    const layer = interval === undefined ? {} : { interval };
-    const cadences = cadencesOf(spec, interval, settings.cadence);
-    const ownShard = order.shard === undefined ? undefined : shard(order.shard, 'shard');
-    const requestOf = (symbol: string): SeriesRequest => {
-      const series = { market, dataset, ...layer, symbol };
-      const rest = offerOf(context, series, verb);
-      const ranges = [{ from: parseDay(first ?? '') ?? -Infinity, to }];
-      return { series, settings, cadences, ranges, rest };
-    };
-    const available = await availableSymbols(context, order, { market, spec, cadences }, traded);
-    const added = newSymbols(order, available)
-      .map(requestOf)
-      .filter(
-        ({ series, rest }) =>
-          (verb === 'vision' || rest !== undefined) && isInShard(ownShard, exchange, series),
-      );
-    const isOfFormat = !given.has('format') || settings.format === options.format;
-    const all = isOfFormat ? [...order.symbols.map(requestOf), ...added] : [];
-    ordered.push(...all.filter(({ series }) => isChosen(series, context, given)));
-    const [one] = added;
-    const reach = one?.rest?.mode === 'only' ? dayText(one.rest.from) : undefined;
-    const names = added.map(({ series }) => series.symbol);
-    const grow = (now: Order): Order => {
-      const symbols = [...new Set([...now.symbols, ...names])].sort();
-      return withStarts({ ...now, symbols }, names, reach);
-    };
-    if (one !== undefined) growths.set(order.id, grow);
-  }
-  return { ordered, grown: (held) => held.flatMap((order) => growths.get(order.id)?.(order) ?? []) };
-}
-
-/** The symbols that the globs of an order select, and that it does not have yet. */
-function newSymbols({ words, quote, symbols }: Order, available: readonly string[]): string[] {
-  const known = new Set(symbols);
-  return available.filter(
-    (symbol) =>
-      !known.has(symbol) &&
-      (quote.length === 0 || quote.some((one) => hasQuote(symbol, one))) &&
-      isOfGlobs(words, symbol),
-  );
-}
-
-/**
- * The symbols that the globs of an order may select; none, with a warning, if their host does not answer. `traded`: the answers of REST so
- * far, so that each market is asked once.
- */
-async function availableSymbols(
-  context: SymbolContext,
-  { verb, words, market }: Order,
-  dataset: ChosenDataset,
-  traded: Map<Market, Promise<readonly TradedSymbol[]>>,
-): Promise<readonly string[]> {
-  if (words.every((word) => word.startsWith('!') || isExactName(word))) return [];
-  try {
-    if (verb === 'metrics') {
-      const symbols = traded.get(market) ?? context.rest.symbols(market);
-      traded.set(market, symbols);
-      return (await symbols).map(({ symbol }) => symbol);
-    }
-    return inKeyOrderOf(await listedSymbols(context, [dataset]));
-  } catch (error) {
-    if (!isNoAnswer(error) && !isListingFault(error)) throw error;
-    context.observer.warn(
-      `the symbols of ${market} ${dataset.spec.name} are not available (${toCryptodlError(error).message}): new ones of ${words.join(',')} are left out`,
-    );
-    return [];
-  }
-}
-
 function isChosen(series: Series, context: LakeContext, given: ReadonlySet<string>): boolean {
   const { options } = context;
-  const isMeant = (name: 'market' | 'dataset' | 'interval'): boolean => {
+  const areMeant = (['market', 'dataset', 'interval'] as const).every((name) => {
     const value = series[name];
     const values: readonly string[] = options[name];
     if (!given.has(name) || isAll(values)) return true;
     // --interval alone selects series with an interval; together with --dataset, it does not filter datasets without intervals.
     return value === undefined ? given.has('dataset') : values.includes(value);
-  };
-  if (!isMeant('market') || !isMeant('dataset') || !isMeant('interval')) return false;
+  });
+  if (!areMeant) return false;
   return options.quote === undefined || options.quote.some((quote) => hasQuote(series.symbol, quote));
 }
 

@@ -17,24 +17,22 @@ import type { Format, Series } from '../../model/task.js';
 import { listText } from '../../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { SymbolPatterns } from '../options/symbols.js';
-import { isCheckDay } from '../choose-objects.js';
+import { isCheckDay } from '../lacking-days.js';
 import type { SeriesRequest } from '../series-request.js';
 import type { Range } from './date-range.js';
 import type { LakeContext, RunSelection } from './selection.js';
 
 /** A range that ends at a date is closed. One that moves with the current day is open. */
-export function orderTerms(
+export const orderTerms = (
   { names, globs, exclusions }: SymbolPatterns,
   { to, months }: Options<'to' | 'months'>,
   range: Range,
-): OrderTerms {
-  return {
-    words: [...names, ...globs, ...exclusions.map((word) => `!${word}`)],
-    first: range.from,
-    last: to?.kind === 'days' ? to.last : undefined,
-    isOfMonths: months !== undefined,
-  };
-}
+): OrderTerms => ({
+  words: [...names, ...globs, ...exclusions.map((word) => `!${word}`)],
+  first: range.from,
+  last: to?.kind === 'days' ? to.last : undefined,
+  isOfMonths: months !== undefined,
+});
 
 /**
  * The selection with the first days of its open orders, and the orders to write before the first request for data. A run with `--exact`, and a run
@@ -163,6 +161,4 @@ function firstDays(orders: readonly Order[]): Map<string, First> {
   return firsts;
 }
 
-function nameOf(...parts: readonly (string | undefined)[]): string {
-  return JSON.stringify(parts);
-}
+const nameOf = (...parts: readonly (string | undefined)[]): string => JSON.stringify(parts);

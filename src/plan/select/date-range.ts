@@ -15,14 +15,12 @@ export interface Range {
 
 export type RangeOptions = Options<RangeFlag>;
 
-export function isRangeGiven(options: RangeOptions): boolean {
-  return [options.days, options.months, options.from, options.to].some((value) => value !== undefined);
-}
+export const isRangeGiven = (options: RangeOptions): boolean =>
+  [options.days, options.months, options.from, options.to].some((value) => value !== undefined);
 
 /** The range of the options; undefined without any. Throws usage errors like `resolveRange`. */
-export function givenRange(...terms: Parameters<typeof resolveRange>): Range | undefined {
-  return isRangeGiven(terms[0]) ? resolveRange(...terms) : undefined;
-}
+export const givenRange = (...terms: Parameters<typeof resolveRange>): Range | undefined =>
+  isRangeGiven(terms[0]) ? resolveRange(...terms) : undefined;
 
 /**
  * The range of the options; yesterday without any. It does not begin before the first day of the exchange, and ends with the last
@@ -56,9 +54,8 @@ export function resolveRange(
   return rangeOf(from, to);
 }
 
-function dayOfOption(date: DateOption, end: 'first' | 'last', today: number): number {
-  return date.kind === 'days' ? date[end] : today - date.daysAgo;
-}
+const dayOfOption = (date: DateOption, end: 'first' | 'last', today: number): number =>
+  date.kind === 'days' ? date[end] : today - date.daysAgo;
 
 function rangeOf(from: number | undefined, to: number): Range {
   const days = from === undefined ? '' : ` (${to - from} day${to - from === 1 ? '' : 's'})`;

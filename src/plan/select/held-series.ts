@@ -20,7 +20,7 @@ import { absolutePath, shownPath } from '../../text/printable.js';
 import { givenFlags } from './selection.js';
 import type { LakeContext } from './selection.js';
 import { isAll } from './select-datasets.js';
-import { selectSymbols } from './select-symbols.js';
+import { selectSymbols } from './match-symbols.js';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
@@ -35,8 +35,6 @@ export interface HeldSelection {
   readonly isWhole: boolean;
 }
 
-const FILTERS = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
-
 /** Only given flags restrict the selection. Throws usage errors for values that the lake does not have. */
 export async function selectHeldSeries(
   { options, paths, exchange, observer }: LakeContext<HeldFlag | 'format' | 'shard'>,
@@ -45,7 +43,8 @@ export async function selectHeldSeries(
 ): Promise<HeldSelection> {
   const given = givenFlags(resolved);
   const format = given.has('format') ? options.format : undefined;
-  const isNarrowed = FILTERS.some((name) => given.has(name)) || options.shard !== undefined;
+  const filters = ['market', 'dataset', 'interval', 'symbols', 'quote'];
+  const isNarrowed = filters.some((name) => given.has(name)) || options.shard !== undefined;
   const all = { names: undefined, format, isWhole: !isNarrowed && format === undefined };
   if (all.isWhole) return all;
   const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
@@ -110,18 +109,11 @@ export function filterHeldSeries(
   return chosen.filter(({ symbol }) => selected.has(symbol));
 }
 
-export interface VerbLake {
-  /** Absolute. */
-  readonly root: string;
-  /** All series with a manifest, in path order. */
-  readonly held: Series[];
-}
-
-/** Reads the names of the series. `warn` is called for symbolic links. */
+/** The absolute root of the lake, and all series with a manifest, in path order. `warn` is called for symbolic links. */
 export async function readVerbLake(
   { exchange, resolved, surroundings, observer }: VerbRequest<'out'>,
   warn = observer.warn.bind(observer),
-): Promise<VerbLake> {
+) {
   const root = absolutePath(resolved.options.out, surroundings.home);
   const held: Series[] = [];
   for await (const series of heldSeries(root, exchange, warn)) held.push(series);
@@ -153,12 +145,11 @@ export async function refuseFormat(
     throw usage(`--format ${format}: ${lake.out} holds no ${format} series`, 'leave --format out');
 }
 
-export function nothingHeld(out: string): Error {
-  return usage(
+export const nothingHeld = (out: string): Error =>
+  usage(
     `${out} holds no series`,
     'name the lake with --out, or download something into it: cryptodl vision --symbols BTCUSDT --days 7',
   );
-}
 
 /** The series with a manifest, in path order. `warn` is called for symbolic links. */
 export async function* heldSeries(
@@ -196,10 +187,12 @@ export async function readableStates(
   } as const;
   for await (const one of openCatalogue(root, exchange, signal).states(selected, terms)) {
     const other = found.get(one.series) ?? one;
-    const firsts = [one.first, other.first].filter((time) => time !== undefined).sort();
-    const lasts = [one.last, other.last].filter((time) => time !== undefined).sort();
-    const best = one.missing < other.missing ? one : other;
-    found.set(one.series, { ...best, first: firsts[0], last: lasts.at(-1) });
+    const [first] = [one.first, other.first].filter((time) => time !== undefined).sort();
+    const last = [one.last, other.last]
+      .filter((time) => time !== undefined)
+      .sort()
+      .at(-1);
+    found.set(one.series, { ...(one.missing < other.missing ? one : other), first, last });
   }
   return found;
 }

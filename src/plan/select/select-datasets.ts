@@ -23,18 +23,12 @@ export interface ChosenDataset {
 
 type Flags = Options<'market' | 'dataset' | 'interval' | 'cadence'>;
 
-type Provider = 'archive' | 'rest';
+export const isAll = (values: readonly string[]): boolean => values.includes(ALL);
 
-export function isAll(values: readonly string[]): boolean {
-  return values.includes(ALL);
-}
-
-export function marketsOf(
+export const marketsOf = (
   exchange: Pick<ExchangeSpec, 'markets'>,
   { market }: Options<'market'>,
-): readonly Market[] {
-  return marketNames(exchange).filter((name) => isAll(market) || market.includes(name));
-}
+): readonly Market[] => marketNames(exchange).filter((name) => isAll(market) || market.includes(name));
 
 /** The market of `--market`, for verbs that take one. Throws a usage error for several. */
 export function oneMarket(
@@ -57,7 +51,7 @@ export function oneMarket(
 export function chooseDatasets(
   exchange: ExchangeSpec,
   flags: Flags,
-  provider: Provider = 'archive',
+  provider: keyof typeof HAS = 'archive',
 ): ChosenDataset[] {
   const markets = marketsOf(exchange, flags);
   const allowsMissing = isAll(flags.market);
@@ -122,7 +116,7 @@ function refuseUnknownIntervals(flags: Flags, datasets: readonly MarketDataset[]
 /** The error for a dataset that the markets lack, or that only another verb downloads or makes. */
 function unknownDataset(
   exchange: ExchangeSpec,
-  { markets, name, provider }: { markets: readonly Market[]; name: string; provider: Provider },
+  { markets, name, provider }: { markets: readonly Market[]; name: string; provider: keyof typeof HAS },
 ): Error {
   const specs = markets.flatMap((market) => datasetsOf(exchange, market).filter(HAS[provider]));
   const known = [...new Set(specs.map((spec) => spec.name))];
@@ -134,9 +128,8 @@ function unknownDataset(
 }
 
 /** `um klines 1m` */
-export function datasetName({ market, spec, interval }: Omit<ChosenDataset, 'cadences'>): string {
-  return [market, spec.name, interval].filter((part) => part !== undefined).join(' ');
-}
+export const datasetName = ({ market, spec, interval }: Omit<ChosenDataset, 'cadences'>): string =>
+  [market, spec.name, interval].filter((part) => part !== undefined).join(' ');
 
 /** Throws a usage error with the last day of the dataset, or with the fact that the exchange has removed it. */
 export function refuseEnded(exchange: ExchangeSpec, { market, spec }: MarketDataset): never {

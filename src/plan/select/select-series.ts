@@ -16,7 +16,8 @@ import type { Range } from './date-range.js';
 import { offerOf, retentionNotes } from './rest-offer.js';
 import { chooseDatasets, endedNotes, isAll, oneMarket } from './select-datasets.js';
 import type { ChosenDataset } from './select-datasets.js';
-import { chooseRestSymbols, chooseSymbols } from './select-symbols.js';
+import { chooseSymbols } from './choose-symbols.js';
+import { chooseRestSymbols } from './choose-rest-symbols.js';
 import { describeDatasets, givenFlags, givenSettings, settingsOf } from './selection.js';
 import type {
   DownloadVerb,
@@ -120,9 +121,8 @@ async function selectTraded(
 }
 
 /** Whether combinations of dataset and symbol that do not exist are left out without a note. */
-function canLackSymbols({ market, dataset }: Options<'market' | 'dataset'>): boolean {
-  return isAll(market) || isAll(dataset);
-}
+const canLackSymbols = ({ market, dataset }: Options<'market' | 'dataset'>): boolean =>
+  isAll(market) || isAll(dataset);
 
 /** Resolves range and datasets without requests and without the lake. Throws usage errors. */
 export function parseDownload(context: SelectionContext, verb: DownloadVerb): ParsedOptions {
@@ -152,13 +152,9 @@ function refuseFill(
   datasets: readonly ChosenDataset[],
 ): void {
   if (options.fill === undefined) return;
-  const what =
-    options.format === 'zip'
-      ? 'files of the archive'
-      : datasets.every(({ spec }) => spec.rest === undefined)
-        ? options.dataset.join(',')
-        : undefined;
-  if (what === undefined) return;
+  const hasNone = datasets.every(({ spec }) => spec.rest === undefined);
+  if (options.format !== 'zip' && !hasNone) return;
+  const what = options.format === 'zip' ? 'files of the archive' : options.dataset.join(',');
   throw usage(`--fill rest: REST has no ${what}`, 'leave --fill out');
 }
 
@@ -188,15 +184,9 @@ function lackingNotes(
   return [...new Set(notes)];
 }
 
-/** `fundingRate, klines 1w`, each once. */
-function namesOf(datasets: readonly ChosenDataset[]): string {
-  const names = datasets.map(({ spec, interval = '' }) => `${spec.name} ${interval}`.trimEnd());
-  return [...new Set(names)].join(', ');
-}
-
 function monthlyNotes(datasets: readonly ChosenDataset[]): string[] {
   const monthly = datasets.filter(({ cadences }) => !cadences.includes('daily'));
-  return monthly.length === 0
-    ? []
-    : [`monthly    ${namesOf(monthly)}: every month that the range touches, as a whole`];
+  const names = new Set(monthly.map(({ spec, interval = '' }) => `${spec.name} ${interval}`.trimEnd()));
+  if (names.size === 0) return [];
+  return [`monthly    ${[...names].join(', ')}: every month that the range touches, as a whole`];
 }

@@ -100,18 +100,14 @@ export function settingsOf(
   };
 }
 
-// The description for the plan block, the closing block and the failure report.
-
-export function givenFlags({ origins }: Resolved<never>): ReadonlySet<string> {
-  return new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
-}
+export const givenFlags = ({ origins }: Resolved<never>): ReadonlySet<string> =>
+  new Set(Object.entries(origins).flatMap(([name, origin]) => (origin === 'default' ? [] : [name])));
 
 export function givenSettings(given: ReadonlySet<string>): ReadonlySet<keyof Settings> {
-  const names = SETTINGS.filter((name) => given.has(name));
+  const settings = ['format', 'partition', 'cadence', 'numbers', 'timestamps'] as const;
+  const names = settings.filter((name) => given.has(name));
   return new Set(given.has('as-published') ? [...names, 'asPublished' as const] : names);
 }
-
-const SETTINGS = ['format', 'partition', 'cadence', 'numbers', 'timestamps'] as const;
 
 /** `um klines 1m` */
 export function describeDatasets(datasets: readonly ChosenDataset[]): string {

@@ -1,6 +1,6 @@
 /** Prints a query result: as a table that fits the terminal, or as lines of CSV or NDJSON. */
 import { writeData, writeExact } from '../../terminal/write-data.js';
-import type { Cell, QueryResult } from '../../convert/duckdb.js';
+import type { Cell, QueryResult } from '../../convert/stream-rows.js';
 import type { Io } from '../../model/io.js';
 import { countText } from '../../model/units.js';
 import { csvLine } from '../../text/csv.js';

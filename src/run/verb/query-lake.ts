@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs';
 import { listText } from '../../model/units.js';
 import { verbEngine } from '../../convert/duckdb.js';
-import type { DuckDb, QueryResult } from '../../convert/duckdb.js';
+import type { DuckDb } from '../../convert/duckdb.js';
+import type { QueryResult } from '../../convert/stream-rows.js';
 import { quotePath, quoteText } from '../../convert/sql.js';
 import { bringIn } from '../../files/backing.js';
 import { CryptodlError, usage } from '../../model/errors.js';

@@ -52,18 +52,16 @@ const COLUMNS: readonly TableColumn[] = [
   { title: 'lacks' },
 ];
 
-function linesOf({ orders, run, summary: { next } }: LakeVerdict, nowMs: number, width: number): string[] {
-  return [
-    '',
-    ...table(COLUMNS, orders.map(cellsOf), { width }).lines,
-    '',
-    ...orders
-      .flatMap(({ excused, doubts }) => [excused.text(), ...doubts.lines()])
-      .filter((line) => line !== ''),
-    ...(run === undefined ? [] : [`last run  ${fateText(run, nowMs)}`]),
-    ...(next === null ? [] : [`next      ${next}`]),
-  ];
-}
+const linesOf = ({ orders, run, summary: { next } }: LakeVerdict, nowMs: number, width: number): string[] => [
+  '',
+  ...table(COLUMNS, orders.map(cellsOf), { width }).lines,
+  '',
+  ...orders
+    .flatMap(({ excused, doubts }) => [excused.text(), ...doubts.lines()])
+    .filter((line) => line !== ''),
+  ...(run === undefined ? [] : [`last run  ${fateText(run, nowMs)}`]),
+  ...(next === null ? [] : [`next      ${next}`]),
+];
 
 function cellsOf(judged: JudgedOrder): string[] {
   const { order, to, series, lacking, percent } = judged;
@@ -82,20 +80,18 @@ function cellsOf(judged: JudgedOrder): string[] {
 }
 
 /** The object of `--json`. Days are inclusive. */
-function recordOf({ summary: { state, exitCode, next }, orders, run }: LakeVerdict): object {
-  return {
-    event: 'check',
-    verdict: state,
-    exitCode,
-    orders: orders.map(({ order, to, series, lacking, rows, days, percent, behind, mends, doubts }) => {
-      const { id, verb, market, dataset, interval, settings, words: symbols, quote, first, last } = order;
-      const layer = { market, dataset, interval, format: settings.format };
-      const judged = { from: first, to: dayText(to - 1) };
-      const asked = { id, verb, ...layer, symbols, quote, first, last };
-      const found = { series, lacking, missing: { rows, days }, percent: percent ?? null };
-      return { ...asked, judged, ...found, behindDays: behind, mend: [...mends], ...doubts.sums };
-    }),
-    lastRun: run ?? null,
-    next,
-  };
-}
+const recordOf = ({ summary: { state, exitCode, next }, orders, run }: LakeVerdict): object => ({
+  event: 'check',
+  verdict: state,
+  exitCode,
+  orders: orders.map(({ order, to, series, lacking, rows, days, percent, behind, mends, doubts }) => {
+    const { id, verb, market, dataset, interval, settings, words: symbols, quote, first, last } = order;
+    const layer = { market, dataset, interval, format: settings.format };
+    const judged = { from: first, to: dayText(to - 1) };
+    const asked = { id, verb, ...layer, symbols, quote, first, last };
+    const found = { series, lacking, missing: { rows, days }, percent: percent ?? null };
+    return { ...asked, judged, ...found, behindDays: behind, mend: [...mends], ...doubts.sums };
+  }),
+  lastRun: run ?? null,
+  next,
+});

@@ -8,7 +8,7 @@ import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
 import { existsSync } from 'node:fs';
 import { once, setMaxListeners } from 'node:events';
-import { duckdbVersion } from '../../convert/duckdb.js';
+import { duckdbVersion } from '../../convert/load-duckdb.js';
 import { Bans } from '../../http/bans.js';
 import { proxyLabels } from '../../http/proxies/no-proxy.js';
 import { createAttempt } from '../../http/stack.js';

@@ -7,31 +7,14 @@ import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { withLog } from '../../run/report/log.js';
 import type { ExitCode } from '../../model/exit-code.js';
-import { numberText, bytesText } from '../../model/units.js';
+import { numberText } from '../../model/units.js';
 import { printable, printLines, tabbed } from '../../text/printable.js';
 import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
-import { openSession } from '../../run/session/session.js';
-import type { Session } from '../../run/session/session.js';
-import { dayText, periodText } from '../../model/calendar.js';
-import { usage } from '../../model/errors.js';
-import type { ArchiveObject, Cadence, Market, Series, Period } from '../../model/task.js';
-import { readPatterns } from '../../plan/options/symbols.js';
-import type { ReadList } from '../../plan/options/symbols.js';
-import type { HeldFlag, RangeFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
-import { listSeries } from '../../plan/series-listing.js';
-import { mapOrdered } from '../../model/in-order.js';
-import { givenRange } from '../../plan/select/date-range.js';
-import type { Range } from '../../plan/select/date-range.js';
-import { chooseDatasets, marketsOf, datasetName, refuseEnded } from '../../plan/select/select-datasets.js';
-import type { ChosenDataset } from '../../plan/select/select-datasets.js';
-import { inKeyOrderOf, listedSymbols, selectSymbols } from '../../plan/select/select-symbols.js';
-import { endedText, reachText } from '../../exchange/describe.js';
-import { asUnreachable } from '../../exchange/listing.js';
-import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
-
-type ListFlag = SessionFlag | HeldFlag | RangeFlag | 'cadence' | 'long';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
+import { periods, symbols } from './list-archive.js';
+import type { Items, KnownItems, ListFlag, ListItem } from './list-items.js';
+import { datasets, markets } from './list-known.js';
 
 /** `operand`: `markets`, `datasets`, `symbols` or `periods`. Throws usage errors. */
 export async function list(command: Command<ListFlag | 'json' | 'quiet'>): Promise<ExitCode> {
@@ -71,58 +54,6 @@ function aligned(rows: readonly ListItem['cells'][], width: number): string[] {
   return table(columns, texts, { width }).lines;
 }
 
-/** One item: cells for text, fields for programs. */
-export interface ListItem<Fields = object> {
-  readonly cells: readonly (string | number)[];
-  readonly fields: Fields;
-}
-
-/** `2024-01-15` or `2024-01`; null if it is open or not known. */
-interface Ends {
-  readonly first: string | null;
-  readonly last: string | null;
-}
-
-/** First and last period, number and size of all objects of a symbol in the selected datasets. */
-interface Extent extends Ends {
-  readonly objects: number;
-  /** Sum of the sizes of the zips. */
-  readonly bytes: number;
-}
-
-export interface ListFields {
-  readonly markets: {
-    readonly market: Market;
-    readonly title: string;
-    readonly datasets: readonly string[];
-  };
-  readonly datasets: {
-    readonly dataset: string;
-    readonly market: Market;
-    readonly title: string;
-    /** First and last period of the archive in each cadence. */
-    readonly cadences: Readonly<Partial<Record<Cadence, Ends>>>;
-    readonly rest: boolean;
-    readonly intervals: readonly string[];
-    /** The period of one file with `--partition auto`. */
-    readonly partition: DatasetSpec['partition'];
-    /** The exchange has stopped publishing it. */
-    readonly removed: boolean;
-  };
-  /** The fields after `symbol` are present with `--long`. */
-  readonly symbols: { readonly symbol: string } & Partial<Extent>;
-  /** `period`: `2024-01-15` or `2024-01`. */
-  readonly periods: Series &
-    Pick<ArchiveObject, 'key' | 'bytes' | 'etag' | 'lastModified' | 'sidecarEtag'> & {
-      readonly cadence: Cadence;
-      readonly period: string;
-    };
-}
-
-/** Returns further texts about the items. */
-type Items<Name extends ListName> = AsyncGenerator<ListItem<ListFields[Name]>, readonly string[]>;
-type KnownItems<Name extends ListName> = Generator<ListItem<ListFields[Name]>, readonly string[]>;
-
 const LISTERS: {
   readonly [Name in ListName]: (request: VerbRequest<ListFlag>) => Items<Name> | KnownItems<Name>;
 } = { markets, datasets, symbols, periods };
@@ -133,170 +64,4 @@ export async function* listItems<Name extends ListName>(
   request: VerbRequest<ListFlag>,
 ): Items<Name> {
   return yield* LISTERS[name](request);
-}
-
-function* markets({ exchange }: VerbRequest<never>): KnownItems<'markets'> {
-  for (const [market, { title, datasets: has }] of Object.entries(exchange.markets)) {
-    const names = Object.keys(has);
-    yield { cells: [market, title, names.join(',')], fields: { market, title, datasets: names } };
-  }
-  return [];
-}
-
-/** Datasets of the markets of `--market`, else of all markets. */
-function* datasets({ exchange, resolved }: VerbRequest<'market'>): KnownItems<'datasets'> {
-  const { options, origins } = resolved;
-  for (const market of origins.market === 'default' ? marketNames(exchange) : marketsOf(exchange, options)) {
-    for (const spec of datasetsOf(exchange, market)) {
-      const { name, title, cadences, partition, removed } = spec;
-      const intervals = intervalsOf(spec) ?? [];
-      const rest = spec.rest !== undefined;
-      const sources = isMade(spec) ? 'lake' : [...cadences, ...(rest ? ['rest'] : [])].join(',');
-      const span = spanText(exchange, market, spec);
-      const ends = cadences.map((cadence): [Cadence, Ends] => {
-        const { first, last } = spec.spans[cadence] ?? {};
-        return [cadence, { first: textOf(first), last: textOf(last) }];
-      });
-      const where = { dataset: name, market, title, cadences: Object.fromEntries(ends), rest };
-      yield {
-        cells: [name, market, sources, span, intervals.join(',') || '-', title],
-        fields: { ...where, intervals, partition, removed },
-      };
-    }
-  }
-  return [];
-}
-
-function spanText(exchange: ExchangeSpec, market: Market, spec: DatasetSpec): string {
-  if (isMade(spec)) return 'made by cryptodl bars';
-  if (!isArchived(spec)) return reachText(exchange, market, spec);
-  const { first, last } = spec.spans[spec.cadences[0] ?? 'daily'] ?? {};
-  const end = spec.removed ? 'removed' : last === undefined ? 'now' : periodText(last);
-  return `${first === undefined ? '?' : periodText(first)}…${end}`;
-}
-
-/** The items of `act`, with a session for the listing of the archive, and the selected symbols. */
-async function* inArchive<Name extends ListName>(
-  request: VerbRequest<ListFlag>,
-  act: (session: Session, chosen: readonly ChosenDataset[], names: readonly string[]) => Items<Name>,
-): Items<Name> {
-  const chosen = chooseDatasets(request.exchange, request.resolved.options);
-  const session = openSession(request);
-  try {
-    await session.refuseBanned('list');
-    return yield* act(session, chosen, await symbolsIn(session, chosen, request.read));
-  } catch (error) {
-    throw asUnreachable(error);
-  } finally {
-    await session.close();
-  }
-}
-
-function symbols(request: VerbRequest<ListFlag>): Items<'symbols'> {
-  const { long } = request.resolved.options;
-  return inArchive(request, async function* (session, chosen, names) {
-    yield* mapOrdered(names, SERIES_AT_ONCE, async (symbol) => {
-      if (!long) return { cells: [symbol], fields: { symbol } };
-      const extent = await extentOf(session, chosen, symbol);
-      const { first, last, objects, bytes } = extent;
-      return { cells: [symbol, first ?? '-', last ?? '-', objects, bytes], fields: { symbol, ...extent } };
-    });
-    return [];
-  });
-}
-
-/** Returns their range and size, and which of the datasets have ended. */
-function periods(request: VerbRequest<ListFlag>): Items<'periods'> {
-  const { options } = request.resolved;
-  if (options.symbols === undefined)
-    throw usage('list periods needs --symbols', "--symbols BTCUSDT or --symbols '*USDT'");
-  return inArchive(request, async function* (session, chosen, names) {
-    const range = givenRange(options, session.nowMs, session.exchange) ?? ALWAYS;
-    let [sum, first, last] = [0, Infinity, 0];
-    for (const dataset of chosen) {
-      const listed = mapOrdered(names, SERIES_AT_ONCE, (symbol) =>
-        periodsOf(session, dataset, symbol, range),
-      );
-      for await (const ofSymbol of listed)
-        for (const { series, object } of ofSymbol) {
-          const { period, key, bytes = 0 } = object;
-          const { cadence } = period;
-          sum += bytes;
-          first = Math.min(first, period.from);
-          last = Math.max(last, period.to);
-          const text = periodText(period);
-          const fields = { ...series, cadence, ...object, period: text };
-          yield { cells: [text, cadence, bytes, key], fields };
-        }
-    }
-    const ends = chosen.flatMap(({ market, spec }) => endedText(session.exchange, market, spec.name) ?? []);
-    return [
-      ...(last > 0 ? [`${dayText(first)} … ${dayText(last - 1)}, ${bytesText(sum)}`] : []),
-      ...new Set(ends),
-    ];
-  });
-}
-
-/** No limit in time. */
-const ALWAYS: Pick<Range, 'from' | 'to'> = { to: Number.MAX_SAFE_INTEGER };
-
-const SERIES_AT_ONCE = 16;
-
-/**
- * The selected symbols of the datasets, in key order. Rejects with usage errors if the archive lists no symbol of a removed dataset, or of all
- * datasets together; for unknown symbols, unless `skipUnknown`; and if the patterns select nothing.
- */
-async function symbolsIn(
-  session: Session<'quote' | 'skip-unknown' | 'symbols'>,
-  chosen: readonly ChosenDataset[],
-  read: ReadList,
-): Promise<readonly string[]> {
-  const { quote = [], skipUnknown, symbols: given } = session.options;
-  const every = { names: [], globs: ['*'], exclusions: [] };
-  const patterns = given === undefined ? every : await readPatterns(given, read);
-  const listed = await listedSymbols(session, chosen);
-  for (const dataset of chosen)
-    if (listed.get(dataset.spec)?.size === 0 && dataset.spec.removed) refuseEnded(session.exchange, dataset);
-  const found = inKeyOrderOf(listed);
-  const what = chosen.map(datasetName).join(', ');
-  if (found.length === 0) throw usage(`the archive lists no symbol of ${what}`);
-  const warn = session.observer.warn.bind(session.observer);
-  return selectSymbols(patterns, quote, found, { what, skipUnknown, warn });
-}
-
-function textOf(period: Period | undefined): string | null {
-  return period === undefined ? null : periodText(period);
-}
-
-async function extentOf(session: Session, chosen: readonly ChosenDataset[], symbol: string): Promise<Extent> {
-  const listed: ArchiveObject[] = [];
-  for (const dataset of chosen)
-    for (const { object } of await periodsOf(session, dataset, symbol, ALWAYS)) listed.push(object);
-  return {
-    first: textOf(listed.toSorted((a, b) => a.period.from - b.period.from)[0]?.period),
-    last: textOf(listed.toSorted((a, b) => b.period.to - a.period.to)[0]?.period),
-    objects: listed.length,
-    bytes: listed.reduce((sum, { bytes = 0 }) => sum + bytes, 0),
-  };
-}
-
-async function periodsOf(
-  session: Session,
-  { market, spec, interval, cadences }: ChosenDataset,
-  symbol: string,
-  range: Pick<Range, 'from' | 'to'>,
-): Promise<{ series: Series; object: ArchiveObject }[]> {
-  const ofInterval = interval === undefined ? {} : { interval };
-  const series: Series = { market, dataset: spec.name, ...ofInterval, symbol };
-  const { from = 0, to } = range;
-  // `today` serves reasons of absence, which are not needed here: with the largest day, the walk begins no earlier for them.
-  const want = { ...range, today: Number.MAX_SAFE_INTEGER };
-  const found: ArchiveObject[] = [];
-  for (const cadence of cadences) {
-    const listing = await listSeries(session.listing, session.exchange, series, cadence, want);
-    // The walk begins with the month of `from`, and ends with one object after the range.
-    for (const object of listing.objects.values())
-      if (object.period.to > from && object.period.from < to) found.push(object);
-  }
-  return found.map((object) => ({ series, object }));
 }

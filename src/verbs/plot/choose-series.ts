@@ -7,7 +7,7 @@ import type { Resolved } from '../../plan/options/resolve.js';
 import { readPatterns, symbols as parseSymbols } from '../../plan/options/symbols.js';
 import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { filterHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
-import { selectSymbols } from '../../plan/select/select-symbols.js';
+import { selectSymbols } from '../../plan/select/match-symbols.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { findDataset, isMade, marketNames } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';

@@ -1,6 +1,6 @@
 /** Reads a series as bars: one for each step of a time grid, made from all rows of the step. Memory depends on the grid only. */
 import { instantExpression } from '../../convert/columns.js';
-import type { Cell } from '../../convert/duckdb.js';
+import type { Cell } from '../../convert/stream-rows.js';
 import { quoteName, quoteText } from '../../convert/sql.js';
 import { dayOf } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';

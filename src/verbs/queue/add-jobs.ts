@@ -8,7 +8,7 @@ import type { NewJob } from './bullmq.js';
 import { jobId } from './job-data.js';
 import type { JobData } from './job-data.js';
 import type { CommandQueue } from './open-queue.js';
-import type { Wait } from './wait-for-jobs.js';
+import type { Wait } from './wait.js';
 
 export interface Adding extends Pick<CommandQueue, 'open'> {
   readonly signals: Pick<CommandQueue['signals'], 'signal'>;
@@ -74,8 +74,6 @@ export function newJob(data: JobData, priority: number): NewJob {
   return { name: data.verb, data, opts: { ...KEPT_UNTIL_DONE, jobId: jobId(data), priority } };
 }
 
-const FULL_POLL_MS = 1000;
-
 /** Back-pressure. Resolves with whether the queue was full, now or before. */
 async function untilRoom(
   { open, options, io, signals: { signal } }: Adding,
@@ -91,7 +89,7 @@ async function untilRoom(
       printLines(io.stderr, [
         `${numberText(waiting)} jobs wait in the queue: adding more as workers take them (--max-waiting)`,
       ]);
-    await io.clock.sleep(FULL_POLL_MS, signal);
+    await io.clock.sleep(1000, signal);
   }
 }
 

@@ -3,19 +3,13 @@ import { withSignals } from '../../run/verb/look-up.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { openSession } from '../../run/session/session.js';
-import type { AskedOrder } from '../../lake/order.js';
-import { dayOf, dayText, monthOf, monthStart, parseDay } from '../../model/calendar.js';
+import { dayOf } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
-import type { Series } from '../../model/task.js';
 import { countText, numberText } from '../../model/units.js';
-import { defaultPartition, findDataset } from '../../exchange/exchange-spec.js';
-import type { Exchange } from '../../exchange/exchange.js';
 import { choice } from '../../plan/options/parsers.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
-import type { RawValues } from '../../plan/options/resolve.js';
 import type { RunFlag, VerbRequest } from '../../plan/options/verb-request.js';
-import type { SeriesRequest } from '../../plan/series-request.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import { askedOrders } from '../../plan/select/continue-orders.js';
 import { selectSeries } from '../../plan/select/select-series.js';
@@ -24,12 +18,15 @@ import type { RunSelection } from '../../plan/select/selection.js';
 import { printLines } from '../../text/printable.js';
 import { addJobs } from './add-jobs.js';
 import { loadBullMq } from './bullmq.js';
-import { JOB_VERBS, jobData, jobOptions, namedLake } from './job-data.js';
+import { JOB_VERBS, jobOptions, namedLake } from './job-data.js';
 import type { JobData, JobVerb } from './job-data.js';
 import { redisAddress, withQueue } from './open-queue.js';
 import type { CommandQueue } from './open-queue.js';
-import { Wait, waitForJobs } from './wait-for-jobs.js';
+import { waitForJobs } from './wait-for-jobs.js';
 import type { WaitFlag } from './wait-for-jobs.js';
+import { Wait } from './wait.js';
+import { splitSeries } from './split-series.js';
+import type { SplitOptions } from './split-series.js';
 
 type EnqueueCommand = Command<WaitFlag | 'dry-run' | 'max-waiting' | 'priority' | 'queue' | 'redis' | 'wait'>;
 
@@ -107,77 +104,5 @@ async function addAll(
     return await waitForJobs({ open, wait, jobs: added, options, io, signals });
   } finally {
     if (open.connection.client.status === 'ready') await wait?.close();
-  }
-}
-
-// Splits the selected series into jobs: a month of a series with large files, a year of a series with small ones.
-
-/** Months per job. A series whose files are months by default has small months. */
-const SMALL_MONTHS = 12;
-
-interface SplitOptions {
-  readonly verb: JobVerb;
-  readonly exchange: Exchange;
-  /** The first day that is not over. */
-  readonly today: number;
-  /** Options that all jobs have. */
-  readonly shared: RawValues;
-  /** The orders of all jobs, which the first job has. */
-  readonly orders: readonly AskedOrder[];
-}
-
-/**
- * The jobs of all series, newest periods first: jobs that follow each other are then of different series, which workers can write at
- * the same time. Nothing is kept in memory but the requests.
- */
-export function* splitSeries(requests: readonly SeriesRequest[], options: SplitOptions): Generator<JobData> {
-  let { orders } = options;
-  const pending = new Set(
-    requests.map((request) => ({ series: request.series, chunks: chunksOf(request, options) })),
-  );
-  for (const each of pending) {
-    const { done, value } = each.chunks.next();
-    pending.delete(each);
-    if (done === true) continue;
-    // Its next job comes after those of the other series.
-    pending.add(each);
-    yield jobData(options.verb, { ...options.shared, ...seriesOptions(each.series), ...value }, orders);
-    orders = [];
-  }
-}
-
-function seriesOptions({ market, dataset, interval, symbol }: Series): RawValues {
-  return {
-    market: [market],
-    dataset: [dataset],
-    ...(interval === undefined ? {} : { interval: [interval] }),
-    symbols: [symbol],
-  };
-}
-
-/** The ranges of the jobs of a series, newest first. */
-function* chunksOf(
-  { series, ranges }: SeriesRequest,
-  { exchange, today }: SplitOptions,
-): Generator<Pick<RawValues, 'from' | 'to' | 'include-today'>> {
-  const spec = findDataset(exchange, series.market, series.dataset);
-  const isSmall = spec === undefined || defaultPartition(spec, series.interval) === 'month';
-  const months = isSmall ? SMALL_MONTHS : 1;
-  for (const range of ranges.toReversed()) {
-    const first = Math.max(range.from, parseDay(exchange.firstDay) ?? 0);
-    for (let to = range.to; to > first;) {
-      // Years begin in January, so that a later command with another range makes the same jobs.
-      const month = monthOf(to - 1);
-      const from = Math.max(first, monthStart(month - (month % months)));
-      const isToday = to > today;
-      const last = isToday ? today - 1 : to - 1;
-      if (last >= from)
-        yield {
-          from: [dayText(from)],
-          to: [dayText(last)],
-          ...(isToday ? { 'include-today': ['true'] } : {}),
-        };
-      to = from;
-    }
   }
 }

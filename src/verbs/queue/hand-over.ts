@@ -12,8 +12,6 @@ import { jobData, MOST_CHARACTERS } from './job-data.js';
 import type { JobData } from './job-data.js';
 import { isRecord } from '../../text/json.js';
 
-const POLL_MS = 500;
-
 export interface FailedObject {
   readonly key: string;
   readonly error: CryptodlError;
@@ -37,7 +35,7 @@ export async function addConversion(
     const found = await queue.getJob(idOf(job));
     const state = await found?.getState();
     // A conversion that has begun may have looked for its zips before they were staged: another one must follow it.
-    if (state === 'active') await clock.sleep(POLL_MS, signal);
+    if (state === 'active') await clock.sleep(500, signal);
     else if (state === 'failed') await found?.remove();
     else if (found === undefined || state === 'unknown') return addTo(queue, job, staged);
     else {
@@ -78,6 +76,4 @@ export function failuresIn(data: unknown): ReadonlyMap<string, CryptodlError> {
   return found;
 }
 
-export function idOf({ id = '' }: QueuedJob): string {
-  return id;
-}
+export const idOf = ({ id = '' }: QueuedJob): string => id;

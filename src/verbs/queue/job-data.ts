@@ -4,14 +4,14 @@ import { isAbsolute, resolve } from 'node:path';
 import { parseAsked } from '../../lake/order.js';
 import type { AskedOrder } from '../../lake/order.js';
 import type { Counts } from '../../model/counters.js';
-import { CryptodlError, usage } from '../../model/errors.js';
+import { usage } from '../../model/errors.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import type { FlagName } from '../../plan/options/flags.js';
 import type { RawLayer, RawValues, Resolved } from '../../plan/options/resolve.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
 import { isExactName } from '../../plan/options/symbols.js';
 import type { Command } from '../../run/verb/verb.js';
-import { fieldsOf, isRecord } from '../../text/json.js';
+import { fieldsOf } from '../../text/json.js';
 import { absolutePath } from '../../text/printable.js';
 
 /** Raised when workers of the earlier version would do something else with the data: they fail such a job. */
@@ -105,13 +105,10 @@ function areOptions(value: unknown, verb: JobVerb): value is RawValues {
   );
 }
 
-function isTexts(value: unknown): value is string[] {
-  return (
-    Array.isArray(value) &&
-    value.length > 0 &&
-    value.every((text) => typeof text === 'string' && text.length <= MOST_CHARACTERS)
-  );
-}
+const isTexts = (value: unknown): value is string[] =>
+  Array.isArray(value) &&
+  value.length > 0 &&
+  value.every((text) => typeof text === 'string' && text.length <= MOST_CHARACTERS);
 
 /** The options of a job, with those of its worker for everything that the job does not decide. Throws usage errors. */
 export function resolveJob(
@@ -128,14 +125,11 @@ export function resolveJob(
 }
 
 /** The lake of a job as its data name it: an address, or an absolute path. */
-export function lakeOf({ options }: JobData): string {
-  return options.out?.[0] ?? '';
-}
+export const lakeOf = ({ options }: JobData): string => options.out?.[0] ?? '';
 
 /** A lake as the data of jobs name it. `home`: the folder that `~` stands for. */
-export function namedLake(out: string, home: string | undefined): string {
-  return isLakeAddress(out) ? out : resolve(absolutePath(out, home));
-}
+export const namedLake = (out: string, home: string | undefined): string =>
+  isLakeAddress(out) ? out : resolve(absolutePath(out, home));
 
 /**
  * Why the worker may not write to the lake of a job; undefined if it may. `own`: the lake of the worker. `isGiven`: its --out was
@@ -144,67 +138,4 @@ export function namedLake(out: string, home: string | undefined): string {
 export function lakeProblem(lake: string, own: string, isGiven: boolean): string | undefined {
   if (lake === own || (!isGiven && isLakeAddress(lake))) return undefined;
   return `the job is for the lake ${lake}, this worker writes to ${own}`;
-}
-
-export interface JobFailure {
-  readonly code: string;
-  readonly retryable: boolean;
-  readonly attempts: number;
-  readonly message: string;
-  /** The failed objects, or as many of them as a job can have. */
-  readonly keys: readonly string[];
-}
-
-/** Daily objects of a year, and some more. */
-const MOST_KEYS = 400;
-
-export function jobFailure(error: CryptodlError, keys: readonly string[], attempts: number): JobFailure {
-  const { code, retryable, message } = error;
-  return {
-    code,
-    retryable,
-    attempts,
-    message: message.slice(0, MOST_CHARACTERS),
-    keys: keys.slice(0, MOST_KEYS),
-  };
-}
-
-/** The counts of a job that failed before its objects were known: it counts as one object. */
-export function countsOfFailure({ code, retryable }: Pick<JobFailure, 'code' | 'retryable'>): Counts {
-  return {
-    'outcome.failed': 1,
-    [`failedBy.${code}`]: 1,
-    [retryable ? 'failedRetryable' : 'failedPermanent']: 1,
-  };
-}
-
-/** The counts that a job has with it, as far as they are whole numbers. */
-export function countsIn(value: unknown): Counts {
-  const counts = isRecord(value) && isRecord(value['counts']) ? value['counts'] : {};
-  return Object.fromEntries(
-    Object.entries(counts).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
-  );
-}
-
-/** BullMQ itself fails a job whose lease ran out too often: each of its workers ended while it had the job. */
-export function stalledFailure(failedReason = '', attempts = 0): JobFailure | undefined {
-  if (!/stalled more than/.test(failedReason)) return undefined;
-  const error = new CryptodlError('job-stalled', 'each worker that began the job ended before the job');
-  return jobFailure(error, [], attempts);
-}
-
-/** The code of the failure of a job as the queue has it; undefined if it has none that this program has written. */
-export function failureOf({
-  failedReason,
-  progress,
-}: {
-  readonly failedReason?: string;
-  readonly progress: unknown;
-}): Pick<JobFailure, 'code' | 'retryable'> | undefined {
-  const stalled = stalledFailure(failedReason);
-  if (stalled !== undefined || !isRecord(progress)) return stalled;
-  const { code, retryable, message } = progress;
-  if (typeof code !== 'string' || typeof retryable !== 'boolean' || typeof message !== 'string')
-    return undefined;
-  return { code: /^[a-z0-9-]{1,40}$/.test(code) ? code : 'unknown', retryable };
 }

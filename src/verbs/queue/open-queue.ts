@@ -97,10 +97,6 @@ export async function withQueue(
   }
 }
 
-/** Commands of BullMQ wait for the next connection. A server that is away for so long is given up. */
-const LONGEST_LOSS_MS = 2 * 60_000;
-/** After a signal, a command that the server does not answer is left. */
-const GRACE_MS = 5000;
 const WATCH_MS = 1000;
 
 /** Rejects when the server has been away for too long, and some time after a signal, with its reason; also when `until` aborts. */
@@ -114,9 +110,11 @@ async function watchLoss(
   for (;;) {
     await clock.sleep(WATCH_MS, until);
     awayMs = client.status === 'ready' ? 0 : awayMs + WATCH_MS;
-    if (awayMs >= LONGEST_LOSS_MS) throw problem();
+    // Commands of BullMQ wait for the next connection. A server that is away for so long is given up.
+    if (awayMs >= 2 * 60_000) throw problem();
     signalledMs += signal.aborted ? WATCH_MS : 0;
-    if (signalledMs >= GRACE_MS) throw signal.reason;
+    // After a signal, a command that the server does not answer is left.
+    if (signalledMs >= 5000) throw signal.reason;
   }
 }
 
@@ -139,6 +137,5 @@ function checkDurability(info: string, address: string, warn: (message: string) 
 }
 
 /** The flags with which another command works on the same queue. */
-export function queueWords({ name }: OpenQueue): string {
-  return `--redis URL${name === 'main' ? '' : ` --queue ${name}`}`;
-}
+export const queueWords = ({ name }: OpenQueue): string =>
+  `--redis URL${name === 'main' ? '' : ` --queue ${name}`}`;

@@ -8,7 +8,8 @@ import { shownRedis } from '../../http/redis/redis-errors.js';
 import { printLines } from '../../text/printable.js';
 import type { JobQueue, QueuedJob } from './bullmq.js';
 import { addFetch } from './hand-over.js';
-import { failureOf, parseJob } from './job-data.js';
+import { parseJob } from './job-data.js';
+import { failureOf } from './job-failure.js';
 import { withQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 
@@ -48,16 +49,14 @@ async function putBackOf(
     for (const job of jobs) {
       const { code } = failureOf(job) ?? { code: 'unknown' };
       const isChosen = codes === undefined || codes.includes(code);
-      // An error: another command has put the job back or removed it in the meantime.
-      const hasLeft =
-        isChosen &&
-        act !== undefined &&
-        (await act(job).then(
-          () => true,
-          () => false,
-        ));
-      if (hasLeft || (isChosen && act === undefined)) putBack += 1;
-      if (!hasLeft) kept += 1;
+      try {
+        if (isChosen) await act?.(job);
+        if (isChosen) putBack += 1;
+        if (!isChosen || act === undefined) kept += 1;
+      } catch {
+        // Another command has put the job back or removed it in the meantime.
+        kept += 1;
+      }
     }
   }
 }

@@ -5,7 +5,7 @@ import { countText, durationText, listText, numberText } from '../../model/units
 import type { OfflineCommand } from '../../run/verb/verb.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
-import { failureOf } from './job-data.js';
+import { failureOf } from './job-failure.js';
 import { queueWords, withQueue } from './open-queue.js';
 import type { OpenQueue } from './open-queue.js';
 
@@ -16,11 +16,11 @@ const PAGE = 1000;
 const RATE_MINUTES = 10;
 
 /** Resolves with 0. */
-export async function status({
+export const status = async ({
   resolved,
   io,
-}: OfflineCommand<'json' | 'queue' | 'redis'>): Promise<ExitCode> {
-  return withQueue(resolved.options, 'status', io, async ({ open }) => {
+}: OfflineCommand<'json' | 'queue' | 'redis'>): Promise<ExitCode> =>
+  withQueue(resolved.options, 'status', io, async ({ open }) => {
     const state = await queueState(open, io.clock.now());
     await writeData(
       io,
@@ -28,7 +28,6 @@ export async function status({
     );
     return 0;
   });
-}
 
 export async function queueState(open: OpenQueue, nowMs: number) {
   const [whole, converting] = await Promise.all([
@@ -123,8 +122,6 @@ function stateLines(open: OpenQueue, state: Awaited<ReturnType<typeof queueState
     ...(failed > 0 ? [`  next       cryptodl retry ${queueWords(open)} puts failed jobs back`] : []),
   ];
 }
-
-// The jobs of the last minutes, from the figures that BullMQ keeps when a job ends.
 
 const MINUTE_MS = 60_000;
 

@@ -3,10 +3,8 @@
  * them: the return value of a job that is done, and the progress that an attempt leaves when it fails. A job is counted once, however often it runs and
  * whichever command enqueued it first.
  */
-import { randomUUID } from 'node:crypto';
 import { REASON_FACTS } from '../../model/absence-reasons.js';
 import { UTC } from '../../model/calendar.js';
-import { Counters } from '../../model/counters.js';
 import type { Counts } from '../../model/counters.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
 import { CryptodlError } from '../../model/errors.js';
@@ -17,86 +15,10 @@ import { countText, numberText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';
 import { closingBlock } from '../../run/report/closing-block.js';
 import { Tally } from '../../run/report/tally.js';
-import { isRecord } from '../../text/json.js';
 import { printLines } from '../../text/printable.js';
-import { PREFIX } from './bullmq.js';
-import type { JobEvents, JobQueue } from './bullmq.js';
-import { countsIn, countsOfFailure, failureOf } from './job-data.js';
 import { queueWords } from './open-queue.js';
 import type { CommandQueue, OpenQueue } from './open-queue.js';
-
-/** The keys of a command that was killed while it waited vanish after this time. */
-const KEPT_SECONDS = 3600;
-/** Of one that was killed before: it adds jobs for as long as the queue is full. */
-const KEPT_WHILE_ADDING_SECONDS = 30 * 24 * 3600;
-
-export class Wait {
-  /** Of the jobs that have ended. */
-  readonly counts = new Counters();
-  readonly #events: JobEvents[] = [];
-  /** A set of the jobs that have not ended. An empty name shows that the server has kept its data. */
-  readonly #key: string;
-
-  constructor(private readonly open: OpenQueue) {
-    this.#key = `${PREFIX}:${open.name}:cryptodl:wait:${randomUUID()}`;
-  }
-
-  /** To be called before the first `add`. */
-  async begin(): Promise<void> {
-    const { bullmq, connection, converting } = this.open;
-    // An earlier end of a job that is enqueued again is not its end.
-    const [seconds = 0, microseconds = 0] = await connection.client.time();
-    const since = seconds * 1000 + Math.floor(microseconds / 1000);
-    await this.add(['']);
-    await connection.client.expire(this.#key, KEPT_WHILE_ADDING_SECONDS);
-    for (const queue of [this.open.queue, converting]) {
-      const events = bullmq.openEvents(queue.name, connection, String(since));
-      events.on('completed', ({ jobId, returnvalue }) => {
-        // Another worker converts what a job without counts has fetched.
-        if (isRecord(returnvalue)) void this.end(jobId, countsIn(returnvalue));
-      });
-      events.on('failed', ({ jobId }) => void this.endFailed(jobId, queue));
-      this.#events.push(events);
-    }
-  }
-
-  /** To be called before the jobs are added to the queue, because a worker may be fast. */
-  async add(jobs: readonly string[]): Promise<void> {
-    await this.open.connection.client.sadd(this.#key, ...jobs);
-  }
-
-  /** The number of the jobs that have not ended. Undefined if the server has lost them. */
-  async pending(): Promise<number | undefined> {
-    const { client } = this.open.connection;
-    await client.expire(this.#key, KEPT_SECONDS);
-    const members = await client.scard(this.#key);
-    return members === 0 ? undefined : members - 1;
-  }
-
-  /** Some of the jobs that have not ended. */
-  async sample(most: number): Promise<string[]> {
-    const jobs = await this.open.connection.client.srandmember(this.#key, most);
-    return jobs.filter((job) => job !== '');
-  }
-
-  async end(job: string, counts: Counts): Promise<void> {
-    if ((await this.open.connection.client.srem(this.#key, job)) !== 1) return;
-    for (const [name, count = 0] of Object.entries(counts)) this.counts.add(name, count);
-  }
-
-  async endFailed(id: string, queue: JobQueue): Promise<void> {
-    const job = await queue.getJob(id);
-    const counts = countsIn(job?.progress);
-    const failure = (job && failureOf(job)) ?? { code: 'bug', retryable: false };
-    const isTold = failure.code !== 'job-stalled' && Object.keys(counts).length > 0;
-    await this.end(id, { ...(isTold ? counts : countsOfFailure(failure)), failedJobs: 1 });
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#events.map((events) => events.close()));
-    await this.open.connection.client.del(this.#key);
-  }
-}
+import type { Wait } from './wait.js';
 
 export type WaitFlag = 'json' | 'out' | 'quiet' | 'strict';
 
@@ -240,9 +162,7 @@ function nextStep(open: OpenQueue, pending: number, failedJobs: number): string 
 const NO_STAGES = { wait: 0, transfer: 0, check: 0, convert: 0, commit: 0 };
 
 /** A sum of counts of jobs. Attempts that are counted take objects away that the next one skips. */
-function numberOf(count = 0): number {
-  return Number.isSafeInteger(count) ? Math.max(0, count) : 0;
-}
+const numberOf = (count = 0): number => (Number.isSafeInteger(count) ? Math.max(0, count) : 0);
 
 /** A tally with these counts. Error codes and reasons that this program does not know are left out. */
 function tallyOf(counts: Counts): Tally {

@@ -5,32 +5,22 @@ import { writeData } from '../../terminal/write-data.js';
 import { openLake } from '../../run/session/open-lake.js';
 import { openSession } from '../../run/session/session.js';
 import type { Session } from '../../run/session/session.js';
-import { refuseLinkedFolders, FOLDERS, lakePaths, seriesFolder } from '../../lake/layout.js';
+import { refuseLinkedFolders } from '../../lake/layout.js';
 import type { LakePaths } from '../../lake/layout.js';
-import { layerName, seriesName, FORMATS } from '../../model/task.js';
-import type { Series } from '../../model/task.js';
+import { layerName, seriesName } from '../../model/task.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { bytesText, countText, listText } from '../../model/units.js';
 import { givenWords } from '../../plan/options/option-layers.js';
 import { commandLine, printLines, tabbed } from '../../text/printable.js';
 import { join, dirname } from 'node:path';
-import { readHeld } from '../../lake/catalogue/read-series.js';
-import { MANIFEST_ENDING } from '../../lake/manifest-place.js';
-import { readOrders, removeOrders, writeOrders } from '../../lake/orders.js';
-import { isOrderedBy } from '../../lake/order.js';
-import type { Order } from '../../lake/order.js';
-import { entryAt } from '../../files/path-checks.js';
-import { listEntries } from '../../lake/list-entries.js';
-import { usage, errnoOf } from '../../model/errors.js';
-import type { HeldFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
-import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
-import { seriesOf } from '../../lake/catalogue/ordered-series.js';
-import { givenFlags } from '../../plan/select/selection.js';
-import { isOfGlobs, meantNames } from '../../plan/select/select-symbols.js';
-import type { Exchange } from '../../exchange/exchange.js';
+import { removeOrders, writeOrders } from '../../lake/orders.js';
+import { errnoOf } from '../../model/errors.js';
+import type { HeldFlag, SessionFlag } from '../../plan/options/verb-request.js';
 import { rm, rmdir } from 'node:fs/promises';
 import type { Lock } from '../../lake/lock.js';
 import { syncDirectory } from '../../files/publish.js';
+import { selectRemoved, planRemoval, SELECTION } from './plan-removal.js';
+import type { Removed, Removal, RemovedFile } from './plan-removal.js';
 
 /** Rejects with usage errors, with `locked` while another run writes, and as `planRemoval` does; then nothing was removed. */
 export async function remove(command: Command<SessionFlag | HeldFlag | 'order' | 'yes'>): Promise<ExitCode> {
@@ -40,12 +30,11 @@ export async function remove(command: Command<SessionFlag | HeldFlag | 'order' |
     const session = openSession(request);
     try {
       await refuseLinkedFolders(session.paths);
-      const { yes } = resolved.options;
-      const plan = yes
+      const removal = resolved.options.yes
         ? await removeLocked(session, removed)
         : await planRemoval(session.paths, session.exchange, removed);
-      await writeData(io, linesOf(plan));
-      printLines(io.stderr, closing(plan, command));
+      await writeData(io, linesOf(removal));
+      printLines(io.stderr, closing(removal, command));
       return 0;
     } finally {
       await session.close();
@@ -53,43 +42,41 @@ export async function remove(command: Command<SessionFlag | HeldFlag | 'order' |
   });
 }
 
-async function removeLocked(session: Session, removed: Removed): Promise<RemovalPlan> {
+async function removeLocked(session: Session, removed: Removed): Promise<Removal> {
   const { paths, exchange, stop } = session;
   const { lock } = await openLake(session, 'cryptodl remove');
   try {
-    const plan = await planRemoval(paths, exchange, removed);
-    await removePlanned(paths, plan, { lock, signal: stop.signal });
-    return plan;
+    const removal = await planRemoval(paths, exchange, removed);
+    await removePlanned(paths, removal, { lock, signal: stop.signal });
+    return removal;
   } finally {
     await lock.release();
   }
 }
 
-function linesOf({ orders, series }: RemovalPlan): string[] {
-  return [
-    ...orders.map(({ order, left, symbols }) =>
-      tabbed([
-        'order',
-        `${order.id} ${layerName(order)}`,
-        left === undefined ? 'the whole order' : listText(symbols),
-      ]),
-    ),
-    ...series.map(({ series: one, data, manifest }) => {
-      const bytes = data.reduce((sum, file) => sum + file.bytes, 0);
-      const own = manifest.length === 0 ? 'no manifest' : 'its manifest';
-      return tabbed([
-        'series',
-        seriesName(one),
-        `${countText(data.length, 'file')}, ${bytesText(bytes)}, ${own}`,
-      ]);
-    }),
-    ...series.flatMap(({ kept }) =>
-      kept.map((path) => tabbed(['stays', path, 'not a file that a manifest line names'])),
-    ),
-  ];
-}
+const linesOf = ({ orders, series }: Removal): string[] => [
+  ...orders.map(({ order, left, symbols }) =>
+    tabbed([
+      'order',
+      `${order.id} ${layerName(order)}`,
+      left === undefined ? 'the whole order' : listText(symbols),
+    ]),
+  ),
+  ...series.map(({ series: one, data, manifest }) => {
+    const bytes = data.reduce((sum, file) => sum + file.bytes, 0);
+    const own = manifest.length === 0 ? 'no manifest' : 'its manifest';
+    return tabbed([
+      'series',
+      seriesName(one),
+      `${countText(data.length, 'file')}, ${bytesText(bytes)}, ${own}`,
+    ]);
+  }),
+  ...series.flatMap(({ kept }) =>
+    kept.map((path) => tabbed(['stays', path, 'not a file that a manifest line names'])),
+  ),
+];
 
-function closing({ orders, series }: RemovalPlan, { resolved, verb }: Command<'order' | 'yes'>): string[] {
+function closing({ orders, series }: Removal, { resolved, verb }: Command<'order' | 'yes'>): string[] {
   const { yes, order } = resolved.options;
   const files = series.flatMap(({ data, manifest }) => [...data, ...manifest]);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
@@ -103,141 +90,22 @@ function closing({ orders, series }: RemovalPlan, { resolved, verb }: Command<'o
   ];
 }
 
-// Plans a removal: the orders that lose symbols, and the files that the manifests of the series name. Changes nothing.
-
-export const SELECTION = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
-
-/** What a command removes: orders without their data, or series with their symbols in the orders. */
-interface Removed {
-  readonly ids: readonly string[];
-  readonly series: readonly Series[];
-}
-
-/** A path relative to the root of the lake. */
-export interface RemovedFile {
-  readonly path: string;
-  readonly bytes: number;
-}
-
-export interface RemovalPlan {
-  readonly orders: readonly ReturnType<typeof withoutSymbols>[];
-  readonly series: readonly Awaited<ReturnType<typeof planSeries>>[];
-}
-
-/** The selection of a command line, from the series of the lake and those of its orders. Rejects with usage errors. */
-export async function selectRemoved(request: VerbRequest<HeldFlag | 'order'>): Promise<Removed> {
-  const { resolved, exchange } = request;
-  const { order: ids = [] } = resolved.options;
-  const isNarrowed = SELECTION.some((name) => givenFlags(resolved).has(name));
-  if (ids.length > 0 && isNarrowed)
-    throw usage(
-      '--order drops whole orders and keeps their data, so it takes no selection of series',
-      'leave --order out: the selected series are taken out of their orders too',
-    );
-  if (ids.length > 0) return { ids, series: [] };
-  if (!isNarrowed)
-    throw usage(
-      'remove needs a selection',
-      'name series with --symbols, --market, --dataset or --interval, or an order with --order ID (cryptodl check --json shows the ids)',
-    );
-  const { root, held } = await readVerbLake(request);
-  const { orders } = await readOrders(lakePaths(root));
-  // A removal that did not end may have left data without an order. A run that failed may have left an order without data.
-  const ordered = orders.filter((order) => order.exchange === exchange.name).flatMap(seriesOf);
-  const known = new Map([...held, ...ordered].map((series) => [seriesName(series), series]));
-  return { ids, series: await selectGiven([...known.values()], request) };
-}
-
 /**
- * Rejects with `disk` for a symbolic link in the path of a file, with `manifest-damaged` for a manifest that cannot be read as a whole, and
- * with a usage error for an unknown order.
+ * Removes what a plan names. The symbols leave the orders first, then the data go, and the manifest last: a removal that was killed leaves
+ * series that no run continues, and the same command ends it. Rejects with `locked` if the lock was lost, with the error of the signal, and with errors of the disk.
  */
-export async function planRemoval(
-  paths: LakePaths,
-  exchange: Exchange,
-  removed: Removed,
-): Promise<RemovalPlan> {
-  const { orders } = await readOrders(paths);
-  const unknown = removed.ids.find((id) => !orders.some((order) => order.id === id));
-  if (unknown !== undefined)
-    throw usage(`--order ${unknown}: the lake has no such order`, 'cryptodl check --json shows the ids');
-  const changes = orders.flatMap((order) => {
-    if (removed.ids.includes(order.id)) return withoutSymbols(order, order.symbols);
-    const own = order.exchange === exchange.name ? removed.series.filter(isOrderedBy(order)) : [];
-    const symbols = own.map(({ symbol }) => symbol);
-    return symbols.length === 0 ? [] : withoutSymbols(order, symbols);
-  });
-  const series = [];
-  for (const one of removed.series) series.push(await planSeries(paths, exchange, one));
-  return { orders: changes, series };
-}
-
-/** `left`: the order without the symbols; undefined if it has no others. Drops words that mean a removed symbol. Words that mean other symbols stay, and globs that select it too: it is excluded from them. */
-function withoutSymbols(order: Order, symbols: readonly string[]) {
-  const gone = new Set(symbols);
-  const rest = order.symbols.filter((symbol) => !gone.has(symbol));
-  const words = order.words.filter((word) => !meantNames([word], symbols).every((name) => gone.has(name)));
-  const excluded = symbols.filter((symbol) => isOfGlobs(words, symbol)).map((symbol) => `!${symbol}`);
-  if (rest.length === 0) return { order, left: undefined, symbols };
-  const left = words.length === 0 ? order.words : [...words, ...excluded];
-  return { order, left: { ...order, words: left, symbols: rest }, symbols };
-}
-
-/** `manifest` is empty for an ordered series without one. `kept`: entries in the folder that no manifest line names, and names of files that are no files. They stay. */
-async function planSeries(paths: LakePaths, exchange: Exchange, series: Series) {
-  const folder = seriesFolder(exchange.name, series);
-  const path = await paths.folder(folder);
-  const manifestPath = `${FOLDERS.manifests}/${folder}${MANIFEST_ENDING}`;
-  const names = await namedFiles(paths, exchange, series);
-  const data: RemovedFile[] = [];
-  const kept: string[] = [];
-  for (const name of [...names.own.map((file) => `${folder}/${file}`), ...names.zips]) {
-    const found = await fileOf(paths, name);
-    if (found === 'other') kept.push(name);
-    else if (found !== undefined) data.push(found);
-  }
-  const { files, folders, links } = listEntries(path);
-  const own = new Set(names.own);
-  for (const name of [...files, ...folders, ...links]) if (!own.has(name)) kept.push(`${folder}/${name}`);
-  const manifest = await fileOf(paths, manifestPath);
-  return { series, data, kept, manifest: typeof manifest === 'object' ? [manifest] : [] };
-}
-
-/** The files that manifest lines name, which were checked to be those of the series: in its folder, and from the root of the lake. */
-async function namedFiles({ root }: LakePaths, exchange: Exchange, series: Series) {
-  const manifest = await readHeld(root, exchange, series);
-  const filesOf = (format: (typeof FORMATS)[number]): string[] => [
-    ...new Set([...manifest[format].files(), ...manifest[format].undone]),
-  ];
-  const { suffix } = exchange.archive.sidecar ?? {};
-  const zips = filesOf('zip').flatMap((file) => (suffix === undefined ? [file] : [file, file + suffix]));
-  return { own: [...filesOf('parquet'), ...filesOf('csv')], zips };
-}
-
-/** Undefined for a missing file. */
-async function fileOf(paths: LakePaths, path: string): Promise<RemovedFile | 'other' | undefined> {
-  await paths.folder(path);
-  const entry = await entryAt(join(paths.root, path));
-  if (entry === undefined) return undefined;
-  return entry.isFile() ? { path, bytes: entry.size } : 'other';
-}
-
-// * Removes what a plan names. The symbols leave the orders first, then the data go, and the manifest last: a removal that was killed leaves series that no run continues, and the same command ends it.
-
-/** Rejects with `locked` if the lock was lost, with the error of the signal, and with errors of the disk. */
 export async function removePlanned(
   paths: LakePaths,
-  { orders, series }: RemovalPlan,
+  { orders, series }: Removal,
   { lock, signal }: { readonly lock: Pick<Lock, 'confirm'>; readonly signal: AbortSignal },
 ): Promise<void> {
   await lock.confirm();
-  await writeOrders(
-    paths,
-    orders.flatMap(({ left }) => left ?? []),
-  );
+  const left = orders.flatMap((order) => order.left ?? []);
+  await writeOrders(paths, left);
+  const dropped = orders.filter((order) => order.left === undefined);
   await removeOrders(
     paths,
-    orders.flatMap(({ order, left }) => (left === undefined ? order.id : [])),
+    dropped.map(({ order }) => order.id),
   );
   for (const { data, manifest } of series) {
     signal.throwIfAborted();

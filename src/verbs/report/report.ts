@@ -1,5 +1,5 @@
 /** `cryptodl report`: writes one HTML file about a lake and one of its runs. */
-import { lstat, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import type { CoverageFlag } from '../../plan/options/verb-request.js';
 import { progressPrinter, tapped, withSignals } from '../../run/verb/look-up.js';
 import type { LookUp } from '../../run/verb/look-up.js';
@@ -9,26 +9,17 @@ import { judgeLake } from '../../run/verdict/judge-lake.js';
 import { coverSelected } from '../../run/verdict/cover-selected.js';
 import type { LakeCoverage } from '../../run/verdict/cover-selected.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
-import { FOLDERS, lakePaths, refuseFile } from '../../lake/layout.js';
-import type { LakePaths } from '../../lake/layout.js';
-import { toCryptodlError, usage } from '../../model/errors.js';
-import { grouped } from '../../model/by-name.js';
+import { lakePaths, refuseFile } from '../../lake/layout.js';
+import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { bytesText, countText } from '../../model/units.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { readRuns } from '../../run/monitor/run-files.js';
 import type { RunRecord } from '../../run/monitor/run-record.js';
-import { absolutePath, printLines, shownPath, printable } from '../../text/printable.js';
+import { absolutePath, printLines, shownPath } from '../../text/printable.js';
 import { dataElement, embedded, pageFile, pageShell } from '../../terminal/page-shell.js';
-import { basename, join, sep } from 'node:path';
-import { backingOf, bringIn } from '../../files/backing.js';
-import { readFailureReport } from '../../run/report/read-failure-report.js';
-import type { GapReason } from '../../lake/catalogue/absent-days.js';
-import { overlap } from '../../lake/catalogue/spans.js';
-import { GapGroups, gapTexts } from '../../lake/catalogue/gap-groups.js';
-import { layerName } from '../../model/task.js';
-import { excusedText, labelOf, percentOf, percentText, unitOf } from '../../lake/catalogue/series-table.js';
-import { periodsOf } from '../../lake/catalogue/period-amounts.js';
+import { runData, failureData } from './run-data.js';
+import { coverageElements } from './coverage-elements.js';
 
 /** The file without --html. */
 const USUAL_FILE = 'cryptodl-report.html';
@@ -57,12 +48,12 @@ export async function report(
     const found = await readRuns(paths);
     const noted = { ...request, observer: { ...request.observer, warn } };
     // The first run of a lake may have failed.
-    const lake = await coverSelected(noted, { mayBeEmpty: found.runs.length > 0 });
+    const coverage = await coverSelected(noted, { mayBeEmpty: found.runs.length > 0 });
     if (found.warning !== undefined) warn(found.warning);
     const run = chosenRun(found.runs, options.run);
     const say = progressPrinter(options, io);
     let series = 0;
-    const counted = tapped(lake.covered, () => {
+    const counted = tapped(coverage.covered, () => {
       request.signal.throwIfAborted();
       series += 1;
       say(() => countText(series, 'series'));
@@ -76,15 +67,15 @@ export async function report(
       ...runData(run, found.runs),
       failures: await failureData(run, paths, warn),
     };
-    const parts = pageParts(head, counted, { lake, notes });
+    const parts = pageParts(head, counted, { refused: coverage.found.refused, notes });
     const bytes = await writeOwnFile(page, (staged) => writeFile(staged, parts));
-    for (const { message } of lake.found.refused.slice(0, MOST_NOTES))
+    for (const { message } of coverage.found.refused.slice(0, MOST_NOTES))
       printLines(io.stderr, [`cryptodl: ${message}`]);
     const ofRun = run === undefined ? 'no run' : `run ${run.id}`;
     const wrote = `wrote ${shownPath(path)}: ${countText(series, 'series')}, ${ofRun}, ${bytesText(bytes)}`;
     if (options.json) await writeData(io, [{ event: 'report', path, bytes, run: run?.id ?? null, series }]);
     else if (!options.quiet) await writeData(io, [wrote]);
-    return lake.found.exitCode;
+    return coverage.found.exitCode;
   });
 }
 
@@ -103,192 +94,17 @@ function chosenRun(runs: readonly RunRecord[], id: string): RunRecord | undefine
 async function* pageParts(
   head: object,
   covered: AsyncIterable<SeriesStates>,
-  { lake, notes }: { readonly lake: LakeCoverage; readonly notes: readonly string[] },
+  {
+    refused,
+    notes,
+  }: { readonly refused: LakeCoverage['found']['refused']; readonly notes: readonly string[] },
 ): AsyncGenerator<string> {
   const shell = pageShell('report');
   const { before, after } = dataElement('report');
   yield shell.before;
   yield* coverageElements(covered);
   // The counts are complete after the last series.
-  const all = [...notes, ...lake.found.refused.map(({ message }) => message)];
+  const all = [...notes, ...refused.map(({ message }) => message)];
   const rest = { notes: all.slice(0, MOST_NOTES), moreNotes: Math.max(0, all.length - MOST_NOTES) };
   yield before + embedded({ ...head, ...rest }) + after + shell.after;
-}
-
-// The data of runs in the page: the chosen run, the history of the lake, and the delays of publication.
-
-const MOST_HISTORY = 100;
-
-/** `runs`: oldest first, as the history in the result. Without a record of a run, `run` is null. */
-export function runData(run: RunRecord | undefined, runs: readonly RunRecord[]) {
-  const latest = runs.slice(-MOST_HISTORY);
-  return { run: run ?? null, history: latest.map(pastRun), publication: publications(latest) };
-}
-
-function pastRun({ id, verb, job, startedAt, summary }: RunRecord) {
-  const { elapsedMs, outcomes, requests, bytes, rows, changed, withdrawn, shorter, exitCode } = summary;
-  const figures = { elapsedMs, outcomes, requests, bytes, rows, changed, withdrawn, shorter, exitCode };
-  return { id, verb, job: job ?? null, startedAt, ...figures, retries: summary.network.retries.total };
-}
-
-/** The newest period of each dataset that the lake holds according to the runs, and the delays of its publication in milliseconds. */
-function publications(runs: readonly RunRecord[]) {
-  const all = runs.flatMap(({ summary }) => summary.datasets);
-  return [...grouped(all, ({ market, dataset }) => `${market} ${dataset}`).values()].map((figures) => {
-    const delays = figures.flatMap(({ publicationDelayMs }) => publicationDelayMs ?? []);
-    const sorted = delays.toSorted((a, b) => a - b);
-    const newest = figures.toSorted((a, b) => (a.newestEndMs ?? 0) - (b.newestEndMs ?? 0)).at(-1);
-    return {
-      market: figures[0]?.market ?? '',
-      dataset: figures[0]?.dataset ?? '',
-      newest: newest?.newest ?? null,
-      newestEndMs: newest?.newestEndMs ?? null,
-      lastMs: delays.at(-1) ?? null,
-      medianMs: sorted[Math.floor((sorted.length - 1) / 2)] ?? null,
-      mostMs: sorted.at(-1) ?? null,
-      runs: figures.length,
-    };
-  });
-}
-
-/** Failures in the page, at most. The page counts the others by code. */
-const MOST_ENTRIES = 2000;
-
-const NO_FAILURES = { path: null, entries: [], more: {} };
-
-/** `path` is null without a report; `more`: failures that are only in the report, by code. `warn` is called for a report that cannot be read. */
-export async function failureData(
-  run: RunRecord | undefined,
-  paths: LakePaths,
-  warn: (message: string) => void,
-) {
-  if (run === undefined || run.summary.outcomes.failed === 0) return NO_FAILURES;
-  try {
-    const path = await reportOf(run, paths);
-    if (path === undefined) return NO_FAILURES;
-    await bringIn(path);
-    const { header, entries } = await readFailureReport(path);
-    // A record may name any file. One outside of the lake is read on only if it says that it is of a run of this lake.
-    if (header.options['out']?.includes(paths.root) !== true && !path.startsWith(join(paths.failures, sep)))
-      throw usage(`${shownPath(path)} is not a failure report of this lake`);
-    const more: Record<string, number> = {};
-    for (const { code } of entries.slice(MOST_ENTRIES)) more[code] = (more[code] ?? 0) + 1;
-    return { path: shownPath(path), entries: entries.slice(0, MOST_ENTRIES), more };
-  } catch (error) {
-    warn(`${toCryptodlError(error).message}; the page has no failures`);
-    return NO_FAILURES;
-  }
-}
-
-/** The report that the record names, also in a lake that was moved. */
-async function reportOf({ summary }: RunRecord, paths: LakePaths): Promise<string | undefined> {
-  const folder = await paths.folder(FOLDERS.failures);
-  await backingOf(folder)?.openFolders([folder]);
-  const named = summary.failures;
-  if (named === null) return undefined;
-  for (const path of [join(folder, basename(named)), named])
-    if ((await lstat(path).catch(() => undefined))?.isFile() === true) return path;
-  return undefined;
-}
-
-// The coverage of the lake in the page: text of one group of series after the other, so that a large lake needs little memory.
-
-/** Groups of gaps in the page, at most, per group of series. */
-const MOST_GAPS = 200;
-
-const { before, after } = dataElement('group');
-
-/** Yields the text of the elements, in parts. A group of series has one market, dataset and interval; its series follow each other. */
-export async function* coverageElements(covered: AsyncIterable<SeriesStates>): AsyncGenerator<string> {
-  let group: { readonly name: string; readonly states: DayStates; readonly gaps: GapGroups } | undefined;
-  for await (const series of covered) {
-    const name = printable(layerName(series.series));
-    if (group?.name !== name) {
-      if (group !== undefined) yield endOf(group.states, group.gaps);
-      group = { name, states: new DayStates(), gaps: new GapGroups(false) };
-      // Without the closing brace: the rows follow, and `endOf` closes the object.
-      const title = embedded({ name, unit: unitOf(series) }).slice(0, -1);
-      yield `${before}${title},"rows":[`;
-    } else yield ',';
-    group.gaps.add(labelOf(series), series, series.gaps);
-    yield embedded(rowOf(series, group.states));
-  }
-  if (group !== undefined) yield endOf(group.states, group.gaps);
-}
-
-/** Short names, because a lake may have thousands of rows. */
-function rowOf(series: SeriesStates, states: DayStates): object {
-  const excused = series.excused === 0 ? '' : ` (${excusedText(series)} excused)`;
-  return {
-    s: labelOf(series),
-    p: `${percentText(series)}${excused}`,
-    e: series.expected,
-    m: series.missing,
-    o: series.objects,
-    v: series.revisions,
-    f: series.first ?? null,
-    l: series.last ?? null,
-    // A series without days begins nowhere.
-    d: Number.isFinite(series.from) ? series.from : 0,
-    r: dayRuns(series, states),
-  };
-}
-
-function endOf(states: DayStates, gaps: GapGroups): string {
-  const { shown, more } = gaps.worst(MOST_GAPS);
-  const groups = shown.map((group) => ({ ...gapTexts(group), reason: group.reason, series: group.series }));
-  return `],${embedded({ states: states.list, gaps: groups, moreGaps: more }).slice(1)}${after}`;
-}
-
-// The heat-map of a series as runs of days with the same state, because a lake has millions of days and few states.
-
-/** The held percentage of a day, rounded down, or null if nothing is expected; and the reason of its largest gap. */
-type DayState = readonly [percent: number | null, reason: GapReason | null];
-
-/** Numbers the different states of days. */
-export class DayStates {
-  readonly #numbers = new Map<string, number>();
-  readonly list: DayState[] = [];
-
-  numberOf(state: DayState): number {
-    const name = state.join(' ');
-    const number = this.#numbers.get(name) ?? this.list.push(state) - 1;
-    this.#numbers.set(name, number);
-    return number;
-  }
-}
-
-/**
- * The days from the first one of the series on, as text: for each run of days with one state, its character and, beyond one day, the
- * number of days: `A30B` is 30 days of the first state and one of the second. In the worst case each day is a run of its own, and
- * a lake of 2,000 series and 3,000 days has six million of them.
- */
-export function dayRuns(series: Parameters<typeof periodsOf>[0], states: DayStates): string {
-  const runs: { state: number; days: number }[] = [];
-  for (const period of periodsOf(series, 'day')) {
-    const percent = percentOf(period);
-    const state = states.numberOf([percent === undefined ? null : Math.floor(percent), reasonOf(period)]);
-    const last = runs.at(-1);
-    if (last?.state === state) last.days += 1;
-    else runs.push({ state, days: 1 });
-  }
-  return runs
-    .map(({ state, days }) => String.fromCharCode(FIRST_STATE + state) + (days > 1 ? String(days) : ''))
-    .join('');
-}
-
-/** `A`: no digit, and none of the characters that a page escapes. */
-const FIRST_STATE = 65;
-
-/** The reason of the gap that takes most of the day. Gaps in which data is expected come first if the day lacks data. */
-function reasonOf({ start, end, missing, gaps }: ReturnType<typeof periodsOf>[number]): GapReason | null {
-  let most = 0;
-  let reason: GapReason | null = null;
-  for (const gap of gaps) {
-    const seconds = missing > 0 && !gap.isMissing ? 0 : overlap(gap.from, gap.to, start, end);
-    if (seconds <= most) continue;
-    most = seconds;
-    ({ reason } = gap);
-  }
-  return reason;
 }

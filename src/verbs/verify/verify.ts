@@ -14,11 +14,10 @@ import type { Progress, VerifyFlag, VerifySummary } from '../../run/verify/verif
 type Flag = VerifyFlag | 'json' | 'quiet';
 
 /** Resolves with 0 for a sound or fixed lake, 4 if findings remain, 1 for unreadable files, 6 while a run writes. */
-export async function verify(command: LookUp<Flag>): Promise<ExitCode> {
-  return withSignals(command, (request) =>
+export const verify = async (command: LookUp<Flag>): Promise<ExitCode> =>
+  withSignals(command, (request) =>
     withLog(request, command.io, (logged) => verifyAndPrint(command, logged)),
   );
-}
 
 async function verifyAndPrint({ io, resolved }: LookUp<Flag>, request: VerbRequest<Flag>): Promise<ExitCode> {
   const { options } = resolved;
@@ -42,9 +41,8 @@ function lineOf({ kind, path, line, text, done }: LakeFinding): string {
   return tabbed([kind, place, `${text}${done === undefined ? '' : ` (${done})`}`]);
 }
 
-function countsText({ series, files, bytes }: Progress): string {
-  return `${countText(series, 'series')}, ${countText(files, 'file')}, ${bytesText(bytes)}`;
-}
+const countsText = ({ series, files, bytes }: Progress): string =>
+  `${countText(series, 'series')}, ${countText(files, 'file')}, ${bytesText(bytes)}`;
 
 const MISSING =
   'missing files: cryptodl repair fetches their objects again; to give them up, delete their lines in the manifest too (docs/lake.md)';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Series, Settings } from '../../../src/model/task.js';
 import { archivedColumns } from '../../../src/exchange/exchange-spec.js';
-import { Converter, received, specOf } from '../../helpers/conversion.js';
+import { Converter, objectLine, received, specOf } from '../../helpers/conversion.js';
 import type { Made } from '../../helpers/conversion.js';
 import { scratchFolder } from '../../helpers/folders.js';
 import { parquetMetadata, readCsv, readParquet } from '../../helpers/lake.js';
@@ -541,4 +541,24 @@ it('a small partition is read in less memory than a reader asks for by itself', 
   } finally {
     small.close();
   }
+});
+
+describe('a month in place of held days', () => {
+  const rows = [0, 1, 2].map((minute) => funding(minute)).join('');
+
+  it.each([
+    ['rest', [], 3],
+    ['sidecar', ['month-incomplete'], 0],
+  ] as const)('with the same rows, and days from %s', async (verified, failed, written) => {
+    const held = await make({ '2024-01-15': rows });
+    const [first, last] = ['2024-01-15T00:00:00Z', '2024-01-15T00:02:00Z'];
+    const lines = [objectLine('2024-01-15', { rows: 3, first, last, verified })];
+    const month = await converter.convert({
+      series: FUNDING,
+      received: [received('2024-01', rows)],
+      days: { file: held.file, lines },
+    });
+    expect([...month.failed.values()].map(({ code }) => code)).toEqual(failed);
+    expect(month.rows).toBe(written);
+  });
 });

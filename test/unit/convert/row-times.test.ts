@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { longestGaps, readTimes } from '../../../src/convert/row-times.js';
+import { longestGaps } from '../../../src/convert/row-times.js';
+import { readTimes } from '../../../src/convert/read-times.js';
 
 const EPOCH = { type: 'time' } as const;
 const DATETIME = { type: 'datetime' } as const;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { DAY_MS, dayText, parseDay } from '../../../src/model/calendar.js';
 import { Absences } from '../../../src/lake/absences.js';
-import type { AbsentLine } from '../../../src/model/manifest-line.js';
-import type { ObjectLine } from '../../../src/model/manifest-line.js';
+import type { AbsentLine, ObjectLine } from '../../../src/model/manifest-line.js';
 import { HeldObjects } from '../../../src/lake/held-objects.js';
-import { withLackingDays, withRecheckedDays } from '../../../src/plan/choose-objects.js';
+import { withRecheckedDays } from '../../../src/plan/recheck-days.js';
+import { withLackingDays } from '../../../src/plan/lacking-days.js';
 import { objectLine } from '../../helpers/conversion.js';
 
 const day = (text: string): number => parseDay(text) ?? Number.NaN;

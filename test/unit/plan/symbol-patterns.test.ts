@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import { readPatterns, symbols as parseSymbols } from '../../../src/plan/options/symbols.js';
 import type { ReadList, SymbolPatterns } from '../../../src/plan/options/symbols.js';
-import { meantNames, namesOnly, selectSymbols } from '../../../src/plan/select/select-symbols.js';
-import type { SymbolOwner } from '../../../src/plan/select/select-symbols.js';
+import { meantNames, namesOnly, selectSymbols } from '../../../src/plan/select/match-symbols.js';
+import type { SymbolOwner } from '../../../src/plan/select/match-symbols.js';
 
 const AVAILABLE = [
   'BNBUSDT',

@@ -1,7 +1,8 @@
 /** The data of jobs: what a worker takes from a queue, and what it refuses. */
 import { describe, expect, it } from 'vitest';
 import { failuresIn } from '../../../src/verbs/queue/hand-over.js';
-import { jobData, jobId, lakeProblem, failureOf, parseJob } from '../../../src/verbs/queue/job-data.js';
+import { jobData, jobId, lakeProblem, parseJob } from '../../../src/verbs/queue/job-data.js';
+import { failureOf } from '../../../src/verbs/queue/job-failure.js';
 import { priorityOf } from '../../../src/verbs/queue/add-jobs.js';
 
 const OPTIONS = {

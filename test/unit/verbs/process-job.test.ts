@@ -13,7 +13,7 @@ import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import type { QueuedJob } from '../../../src/verbs/queue/bullmq.js';
 import { jobData } from '../../../src/verbs/queue/job-data.js';
 import { processJob } from '../../../src/verbs/queue/process-job.js';
-import type { ProcessContext } from '../../../src/verbs/queue/process-job.js';
+import type { ProcessContext } from '../../../src/verbs/queue/end-attempt.js';
 import { startArchive } from '../../helpers/archive.js';
 import { scratchFolder } from '../../helpers/folders.js';
 import { IdleClock } from '../../helpers/idle-clock.js';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { DAY_SECONDS } from '../../../src/lake/catalogue/gap.js';
 import type { SeriesStates } from '../../../src/lake/catalogue/day-states.js';
 import type { Gap } from '../../../src/lake/catalogue/gap.js';
-import { coverageElements } from '../../../src/verbs/report/report.js';
+import { coverageElements } from '../../../src/verbs/report/coverage-elements.js';
 
 interface Group {
   readonly name: string;

@@ -7,7 +7,8 @@ import { DAY_SECONDS } from '../../../src/lake/catalogue/gap.js';
 import type { Gap } from '../../../src/lake/catalogue/gap.js';
 import type { SeriesStates } from '../../../src/lake/catalogue/day-states.js';
 import { periodsOf } from '../../../src/lake/catalogue/period-amounts.js';
-import { DayStates, dayRuns, runData } from '../../../src/verbs/report/report.js';
+import { DayStates, dayRuns } from '../../../src/verbs/report/coverage-elements.js';
+import { runData } from '../../../src/verbs/report/run-data.js';
 import { embedded, hashSource, pageShell } from '../../../src/terminal/page-shell.js';
 import { runRecord } from '../../helpers/report-lake.js';
 

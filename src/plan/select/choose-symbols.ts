@@ -1,0 +1,140 @@
+/** Matches `--symbols` and `--quote` with the symbols of the archive, or of the exchange. */
+import { CryptodlError } from '../../model/errors.js';
+import { readOrders } from '../../lake/orders.js';
+import type { SymbolPatterns } from '../options/symbols.js';
+import { byKey } from '../../exchange/keys.js';
+import { isListingFault } from '../../exchange/listing.js';
+import { datasetsOf, isArchived } from '../../exchange/exchange-spec.js';
+import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import { refuseEnded } from './select-datasets.js';
+import type { ChosenDataset } from './select-datasets.js';
+import type { SymbolContext } from './selection.js';
+import { meantNames, selectSymbols, namesOnly } from './match-symbols.js';
+import type { SymbolOwner } from './match-symbols.js';
+import { listedSymbols, inKeyOrderOf } from './listed-symbols.js';
+
+export interface ChosenSymbols {
+  readonly symbols: readonly string[];
+  /** The symbols that the exact names of --symbols mean. */
+  readonly names: readonly string[];
+  /** Symbols of each selected dataset; undefined if the listing is not available. */
+  readonly available: ReadonlyMap<DatasetSpec, ReadonlySet<string>> | undefined;
+  /** Given symbols that no selected dataset has, but another dataset of their market. */
+  readonly elsewhere: ReadonlySet<string>;
+}
+
+/**
+ * The selected symbols among those that the archive lists for the datasets; without a listing, the exactly named symbols.
+ * Throws usage errors, and for globs without a listing `unreachable` or `wait-too-long`. A name that only another dataset of the
+ * market has is selected too, and its objects are absent. It is an error if no other symbol is selected.
+ */
+export async function chooseSymbols(
+  context: SymbolContext,
+  patterns: SymbolPatterns,
+  datasets: readonly ChosenDataset[],
+): Promise<ChosenSymbols> {
+  let available: Map<DatasetSpec, ReadonlySet<string>>;
+  try {
+    available = await listedSymbols(context, datasets);
+  } catch (error) {
+    if (!isListingFault(error)) throw error;
+    refuseRemoved(context, datasets);
+    // The symbols that earlier runs of the lake have asked for in these markets.
+    const ordered = (await readOrders(context.paths)).orders
+      .filter(({ market }) => datasets.some((dataset) => dataset.market === market))
+      .flatMap(({ symbols }) => symbols);
+    const names = meantNames(patterns.names, [...new Set(ordered)]);
+    const symbols = withoutListing(context, { ...patterns, names }, error);
+    return { symbols, names, available: undefined, elsewhere: new Set() };
+  }
+  refuseRemoved(
+    context,
+    datasets.filter(({ spec }) => available.get(spec)?.size === 0),
+  );
+  const listed = inKeyOrderOf(available);
+  const known = new Set(listed);
+  const unknown = meantNames(patterns.names, listed).filter((name) => !known.has(name));
+  const elsewhere = await otherOwners(context, datasets, unknown);
+  const what = [...new Set(datasets.map(({ market, spec }) => `${market} ${spec.name}`))].join(', ');
+  const place = { what, listed, elsewhere, takesElsewhere: true };
+  return { ...selectListed(context, patterns, place), available, elsewhere };
+}
+
+/** The place of symbols; `takesElsewhere`: the names that only another place has are selected too. */
+interface ListedPlace extends Pick<SymbolOwner, 'what' | 'owner'> {
+  readonly listed: readonly string[];
+  readonly elsewhere: ReadonlySet<string>;
+  readonly takesElsewhere: boolean;
+}
+
+/** The selected symbols, and the names that --symbols means. A name of `elsewhere` is an error if no other symbol is selected. */
+export function selectListed(
+  { options, observer }: SymbolContext,
+  patterns: SymbolPatterns,
+  { listed, elsewhere, takesElsewhere, ...owner }: ListedPlace,
+): Pick<ChosenSymbols, 'symbols' | 'names'> {
+  const all = [...listed, ...elsewhere].sort(byKey);
+  const meant = meantNames(patterns.names, all);
+  const isNothingLeft = patterns.globs.length === 0 && meant.every((name) => elsewhere.has(name));
+  const names = isNothingLeft || takesElsewhere ? meant : meant.filter((name) => !elsewhere.has(name));
+  const available = isNothingLeft || !takesElsewhere ? listed : all;
+  const symbols = selectSymbols({ ...patterns, names }, options.quote ?? [], available, {
+    ...owner,
+    skipUnknown: !isNothingLeft && options.skipUnknown,
+    warn: observer.warn.bind(observer),
+  });
+  return { symbols, names };
+}
+
+/**
+ * Looks for the names in the first dataset of each market, because it has nearly all symbols. Resolves with the names that it has.
+ * A dataset that is selected already, or whose listing is not available, is left out.
+ */
+async function otherOwners(
+  context: SymbolContext,
+  datasets: readonly ChosenDataset[],
+  names: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const owners = new Set<string>();
+  if (names.length === 0) return owners;
+  for (const market of new Set(datasets.map((dataset) => dataset.market))) {
+    const spec = datasetsOf(context.exchange, market).find((one) => isArchived(one) && !one.removed);
+    if (spec === undefined || datasets.some((dataset) => dataset.spec === spec)) continue;
+    try {
+      const listed = await listedSymbols(context, [{ market, spec, cadences: spec.cadences.slice(0, 1) }]);
+      const symbols = listed.get(spec) ?? new Set();
+      for (const name of meantNames(names, [...symbols])) if (symbols.has(name)) owners.add(name);
+    } catch (error) {
+      if (!isListingFault(error)) throw error;
+    }
+  }
+  return owners;
+}
+
+/** Throws the error for the first dataset that the archive no longer has. */
+function refuseRemoved(context: SymbolContext, datasets: readonly ChosenDataset[]): void {
+  const removed = datasets.find(({ spec }) => spec.removed);
+  if (removed !== undefined) refuseEnded(context.exchange, removed);
+}
+
+/** The exactly named symbols, with a warning. For globs, throws `unreachable`, or the given error if it is `wait-too-long`. */
+function withoutListing(
+  context: SymbolContext,
+  patterns: SymbolPatterns,
+  error: CryptodlError,
+): readonly string[] {
+  const symbols = namesOnly(patterns, context.options.quote ?? []);
+  if (symbols === undefined) {
+    // The hint of this error says that the same command may succeed later.
+    if (error.code === 'wait-too-long') throw error;
+    const what = `the listing is not available, so ${patterns.globs.join(', ')} cannot be matched`;
+    throw new CryptodlError('unreachable', `${what}: ${error.message}`, {
+      cause: error,
+      hint: 'check the network and --listing-url, or name the symbols exactly',
+    });
+  }
+  context.observer.warn(
+    `the listing is not available (${error.message}): the sidecar of each selected period is requested instead`,
+  );
+  return symbols;
+}

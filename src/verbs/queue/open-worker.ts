@@ -1,0 +1,109 @@
+/** Opens and closes the workers of BullMQ. */
+import { hostname } from 'node:os';
+import { redisProblem } from '../../http/redis/redis-errors.js';
+import type { Clock } from '../../model/clock.js';
+import { CryptodlError } from '../../model/errors.js';
+import { isLakeAddress } from '../../model/lake-address.js';
+import type { Options } from '../../plan/options/flags.js';
+import type { JobWorker } from './bullmq.js';
+import type { ProcessContext } from './end-attempt.js';
+import { stalledFailure } from './job-failure.js';
+import type { OpenQueue } from './open-queue.js';
+import { processJob } from './process-job.js';
+import type { Work } from './process-job.js';
+
+const LONGEST_BACKOFF_MS = 300_000;
+
+function openWorker(
+  queue: string,
+  act: Work,
+  { jobs: concurrency, leaseMs, retryDelayMs }: Options<'jobs' | 'lease' | 'retry-delay'>,
+  context: ProcessContext,
+): JobWorker {
+  const { open, lake, isLakeGiven } = context;
+  // Workers of the same folder, also on different machines, have the same end of the name.
+  const end = isLakeGiven && !isLakeAddress(lake) ? endOf(lake) : '';
+  const jobs = open.bullmq.openWorker(
+    queue,
+    open.connection,
+    // BullMQ makes the signal for a function with three parameters.
+    (job, token, leaseSignal) => processJob(context, job, token ?? '', act, leaseSignal),
+    {
+      name: `${hostname()}:${process.pid}${end}`,
+      concurrency,
+      lockDuration: leaseMs,
+      stalledInterval: leaseMs / 2,
+      // Two workers that are killed one after the other must not fail their job.
+      maxStalledCount: 5,
+      // Minutes of which the number of jobs is kept for `status`.
+      metrics: { maxDataPoints: 24 * 60 },
+      settings: { backoffStrategy: (attempts, _type, error) => backoffMs(retryDelayMs, attempts, error) },
+    },
+  );
+  listen(jobs, open, context);
+  return jobs;
+}
+
+/**
+ * Opens a worker until it is ready. A worker of BullMQ whose own connection is cut before it is ready never takes a job, also when the server is
+ * there again. After a stop, the worker may not be ready.
+ */
+export async function readyWorker(...of: Parameters<typeof openWorker>): Promise<JobWorker> {
+  const { clock, signal } = of[3];
+  for (;;) {
+    const jobs = openWorker(...of);
+    try {
+      await jobs.waitUntilReady();
+      return jobs;
+    } catch {
+      if (signal.aborted) return jobs;
+    }
+    await closeWorker(jobs, clock);
+    await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
+  }
+}
+
+/** The pause before a further attempt of a job: that of the host, or longer with each attempt. */
+function backoffMs(retryDelayMs: number, attempts = 1, error?: Error): number {
+  const own = Math.min(retryDelayMs * 10 * 4 ** (attempts - 1), LONGEST_BACKOFF_MS);
+  const { retryAfterMs = 0 } = error instanceof CryptodlError ? error : {};
+  return Math.max(own, retryAfterMs);
+}
+
+function listen(jobs: JobWorker, open: OpenQueue, { onEnd, warn }: ProcessContext): void {
+  jobs.on('failed', (job, error) => {
+    const failure = stalledFailure(error.message, job?.attemptsMade);
+    if (job !== undefined && failure !== undefined) onEnd({ id: job.id ?? '', written: 0, failure });
+  });
+  jobs.on('lockRenewalFailed', (ids) => {
+    for (const id of ids) jobs.cancelJob(id);
+  });
+  jobs.on('error', (error) => {
+    // A worker that was paused for longer than its lease comes back to a job that another worker has: its commits were safe.
+    if (/^(?:Missing lock|Missing key|Lock mismatch|could not renew lock)/i.test(error.message))
+      warn(
+        'the lease of a job ran out while this worker had it, or the server lost the job: another worker does it again',
+      );
+    else warn(`${redisProblem(open.address, error).message}; the worker tries again`);
+  });
+}
+
+/** Without a connection to Redis, the jobs in hand cannot be given back: their leases end by themselves. */
+const CLOSE_MS = 20_000;
+
+/** Gives back the jobs in hand: they wait for another worker at once. */
+export async function closeWorker(jobs: JobWorker, clock: Clock): Promise<void> {
+  const waited = new AbortController();
+  const closing = jobs.close();
+  closing.catch(() => undefined);
+  try {
+    await Promise.race([closing, clock.sleep(CLOSE_MS, waited.signal)]);
+  } finally {
+    waited.abort();
+  }
+}
+
+export const DRAIN_POLL_MS = 500;
+
+/** A name on the Redis server has no blanks. */
+export const endOf = (folder: string): string => `:${encodeURIComponent(folder)}`;

@@ -1,0 +1,128 @@
+/** Does a job as a run of the shared pipeline. */
+import { StagedZips } from '../../lake/mirror/staged-zips.js';
+import { CryptodlError, usage, toCryptodlError } from '../../model/errors.js';
+import { SILENT_OBSERVER } from '../../model/observer.js';
+import type { Observer } from '../../model/observer.js';
+import type { Resolved } from '../../plan/options/resolve.js';
+import type { RunFlag } from '../../plan/options/verb-request.js';
+import { parseDownload, requestsOf } from '../../plan/select/select-series.js';
+import { givenSettings, givenFlags, describeDatasets } from '../../plan/select/selection.js';
+import type { SymbolContext, DownloadVerb, RunSelection } from '../../plan/select/selection.js';
+import { startRun } from '../../run/run.js';
+import type { ZipStore } from '../../run/session/session.js';
+import { forEachItem } from '../../run/verb/look-up.js';
+import { Mirrors, callerOf } from '../../run/verb/open-mirrors.js';
+import type { AttemptEnd, ProcessContext } from './end-attempt.js';
+import type { FailedObject } from './hand-over.js';
+import { lakeOf, resolveJob } from './job-data.js';
+import type { JobData } from './job-data.js';
+import type { FailureReport } from '../../run/report/failure-file.js';
+
+/** What a job does if its zips are staged between two workers. */
+export interface JobPart {
+  readonly name: string;
+  readonly zips: (staged: StagedZips) => ZipStore;
+  /** Called when the run has ended by itself. */
+  readonly end: (end: AttemptEnd, staged: StagedZips) => Promise<void>;
+}
+
+/** Rejects with the error that ended the run early: of the machine, of the options, or of a stop. */
+export const runJob = (data: JobData, context: ProcessContext, part?: JobPart): Promise<AttemptEnd> =>
+  withMirrors(data, context, async (mirrors, given) => {
+    const resolved = await mirrors.resolve(given);
+    try {
+      if (part === undefined) return await runIn(resolved, data, context);
+      const staged = await StagedZips.open((await mirrors.open(given.options)).bucket, part.name);
+      const end = await runIn(resolved, data, context, part.zips(staged));
+      await part.end(end, staged);
+      return end;
+    } finally {
+      if (resolved !== given) await context.pipeline.closeLake(resolved.options.out);
+    }
+  });
+
+/** Rejects with `lake-refused` for a lake in a bucket without conditional writes: two jobs of a series would lose each other's lines. */
+export const refuseWithoutConditions = (data: JobData, context: ProcessContext): Promise<void> =>
+  withMirrors(data, context, async (mirrors, { options }) => {
+    const { mirror } = await mirrors.open(options);
+    if ((await mirror.tryOut()).isAtomic) return;
+    throw new CryptodlError(
+      'lake-refused',
+      `${lakeOf(data)}: the server has no conditional writes, which several workers of a lake need`,
+      { hint: 'run cryptodl vision with --shard on each machine' },
+    );
+  });
+
+/** Each job has mirrors of its own: they know what other workers have published before the job began. */
+async function withMirrors<T>(
+  data: JobData,
+  context: ProcessContext,
+  act: (mirrors: Mirrors, given: Resolved) => Promise<T>,
+): Promise<T> {
+  const given = resolveJob(data, context);
+  const { io, warn, verbs } = context;
+  const mirrors = new Mirrors(verbs.worker, () => ({ ...callerOf(io), warn }));
+  try {
+    return await act(mirrors, given);
+  } finally {
+    await mirrors.close();
+  }
+}
+
+async function runIn(
+  resolved: Resolved<RunFlag>,
+  data: JobData,
+  { exchange, surroundings, clock, signal, pipeline, warn }: ProcessContext,
+  zips?: ZipStore,
+): Promise<AttemptEnd> {
+  const failed: FailedObject[] = [];
+  const observer: Observer = { ...SILENT_OBSERVER, warn };
+  const run = startRun({
+    exchange,
+    resolved,
+    surroundings,
+    read: () => Promise.reject(usage('a job reads no list of symbols')),
+    observer,
+    clock,
+    signal,
+    verb: data.verb,
+    pipeline,
+    zips,
+    select: (session) => selectJob(session, resolved, data.verb),
+    asked: data.orders ?? [],
+    report: reportInto(failed),
+  });
+  let written = 0;
+  const end = await forEachItem(run, ({ outcome }) => {
+    if (outcome === 'ok' || outcome === 'partial') written += 1;
+  });
+  if (end.ended !== undefined) throw toCryptodlError(end.ended);
+  if (end.undone > 0) throw new CryptodlError('interrupted', 'the worker was stopped');
+  return { counts: end.tally.all, failed, written };
+}
+
+/** Failures go to the queue instead of a file of the lake. */
+const reportInto = (failed: FailedObject[]): FailureReport => ({
+  add: (_, { key }, error) => {
+    failed.push({ key, error });
+    return Promise.resolve();
+  },
+  close: () => Promise.resolve(undefined),
+});
+
+/** The series of a job. Its symbol was chosen when the job was made, so no listing of symbols is read. Throws usage errors. */
+function selectJob(context: SymbolContext, resolved: Resolved<never>, verb: DownloadVerb): RunSelection {
+  const { options } = context;
+  const { range, datasets } = parseDownload(context, verb);
+  const given = givenSettings(givenFlags(resolved));
+  const [symbol = ''] = options.symbols?.names ?? [];
+  const requests = datasets.flatMap((dataset) => requestsOf({ ...context, verb }, dataset, symbol, range));
+  return {
+    verb,
+    requests: requests.map((request) => ({ ...request, given })),
+    hasListing: verb === 'vision' || options.join !== undefined,
+    what: describeDatasets(datasets),
+    range: range.text,
+    notes: [],
+  };
+}
