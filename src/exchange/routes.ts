@@ -6,7 +6,8 @@ import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import type { Market, Period, Series } from '../model/task.js';
 import type { RouteSpec } from './facts.js';
 import type { Span } from './rest-rows.js';
-import type { Addresses, Exchange } from './exchange.js';
+import type { Exchange } from './exchange.js';
+import type { Addresses } from './rest-api.js';
 import { findDataset, intervalMs } from './exchange-spec.js';
 import type { DatasetSpec, ExchangeSpec } from './exchange-spec.js';
 

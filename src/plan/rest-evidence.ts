@@ -5,7 +5,8 @@ import type { DayRange } from '../lake/catalogue/spans.js';
 import { NOT_IN_REST } from '../exchange/rest-rows.js';
 import type { Span } from '../exchange/rest-rows.js';
 import { routesOf } from '../exchange/routes.js';
-import type { Rest, Exchange } from '../exchange/exchange.js';
+import type { Exchange } from '../exchange/exchange.js';
+import type { Rest } from '../exchange/rest-api.js';
 
 export interface RestOffer {
   /** `only`: REST is the only source. */

@@ -6,7 +6,7 @@ import type { Market } from '../../model/task.js';
 import { MOST_SYMBOL_CHARACTERS, isExactName } from '../options/symbols.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { byKey } from '../../exchange/keys.js';
-import { isListingFault } from '../../exchange/listing.js';
+import { isListingFault } from '../../exchange/listing-faults.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { datasetsOf, isArchived, isMetric } from '../../exchange/exchange-spec.js';
 import { oneMarket, refuseEnded } from './select-datasets.js';

@@ -3,7 +3,7 @@ import type { AttemptEnd } from '../../model/fetch.js';
 import type { CryptodlError } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import type { Announcement, Observer, RetryEvent } from '../../model/observer.js';
-import type { TaskOutcome } from '../../model/outcome.js';
+import type { TaskOutcome } from '../../model/task-outcome.js';
 import { bytesText, countText, durationText } from '../../model/units.js';
 import { printLines } from '../../text/printable.js';
 import { row, some } from './closing-block.js';

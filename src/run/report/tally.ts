@@ -10,7 +10,8 @@ import type { RunStatus } from '../../model/exit-code.js';
 import type { ArchiveObject, Format, Series, Period } from '../../model/task.js';
 import { shellWord } from '../../text/printable.js';
 import { OUTCOME_KINDS } from '../../model/outcome.js';
-import { countText, listText, parseDurationMs } from '../../model/units.js';
+import { countText, listText } from '../../model/units.js';
+import { parseDurationMs } from '../../model/parse-units.js';
 import { LATE_MS } from '../../model/absence-reasons.js';
 
 export type DatasetFigures = Readonly<DatasetTally['figures']>;

@@ -20,7 +20,7 @@ import { usage } from '../../model/errors.js';
 import type { CryptodlError } from '../../model/errors.js';
 import type { Sample } from '../../plan/options/parsers.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
-import { asUnreachable } from '../../exchange/listing.js';
+import { asUnreachable } from '../../exchange/listing-faults.js';
 import { auditArchive, selectAudit } from './audit-archive.js';
 import { auditRest } from './audit-rest.js';
 import { itemsOfMonth } from './compare-rows.js';

@@ -27,7 +27,7 @@ import { chooseDatasets, marketsOf, datasetName, refuseEnded } from '../../plan/
 import type { ChosenDataset } from '../../plan/select/select-datasets.js';
 import { inKeyOrderOf, listedSymbols, selectSymbols } from '../../plan/select/select-symbols.js';
 import { endedText, reachText } from '../../exchange/describe.js';
-import { asUnreachable } from '../../exchange/listing.js';
+import { asUnreachable } from '../../exchange/listing-faults.js';
 import { datasetsOf, intervalsOf, isArchived, isMade, marketNames } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { endAnchored, idAnchored, startAnchored } from '../../../src/exchange/binance/rest-session.js';
-import type { PageQuery } from '../../../src/exchange/binance/rest-session.js';
+import { endAnchored, idAnchored, startAnchored } from '../../../src/exchange/binance/pagers.js';
+import type { PageQuery } from '../../../src/exchange/binance/rest-page.js';
 import type { Page, Span } from '../../../src/exchange/rest-rows.js';
 import { refusal } from '../../helpers/requests.js';
 import { allPages, modelServer, routeOf } from '../../helpers/rest-rows.js';

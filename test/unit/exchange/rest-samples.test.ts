@@ -1,16 +1,18 @@
 /** What the exchange really answered: recordings of several years, kept outside the repository. */
-import { BINANCE_ANSWERS, loadBinance } from '../../../src/exchange/binance/binance.js';
+import { loadBinance } from '../../../src/exchange/binance/binance.js';
+import { BINANCE_ANSWERS } from '../../../src/exchange/binance/answers.js';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../../src/model/errors.js';
 import { readExchangeInfo } from '../../../src/exchange/binance/exchange-info.js';
 import type { ExchangeInfo } from '../../../src/exchange/binance/exchange-info.js';
-import { readPage, seriesPages } from '../../../src/exchange/binance/rest-session.js';
-import { rowsAsCsv } from '../../../src/exchange/rest-rows.js';
+import { seriesPages } from '../../../src/exchange/binance/series-pages.js';
+import { readPage } from '../../../src/exchange/binance/rest-page.js';
+import { rowsAsCsv } from '../../../src/exchange/rows-as-csv.js';
 import type { Row } from '../../../src/exchange/rest-rows.js';
 import type { Market } from '../../../src/model/task.js';
-import { statusError } from '../../../src/http/transport/error-map.js';
+import { statusError } from '../../../src/http/transport/status-error.js';
 import type { ColumnSpec, RouteSpec } from '../../../src/exchange/facts.js';
 import { datasetsOf } from '../../../src/exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../../src/exchange/exchange-spec.js';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Row, Span } from '../../../src/exchange/rest-rows.js';
-import { seriesPages } from '../../../src/exchange/binance/rest-session.js';
+import { seriesPages } from '../../../src/exchange/binance/series-pages.js';
 import { SpanRows } from '../../../src/exchange/rest-rows.js';
 import type { Series } from '../../../src/model/task.js';
 import type { RouteSpec } from '../../../src/exchange/facts.js';

@@ -2,7 +2,8 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Fetch } from '../../../src/model/fetch.js';
-import type { Connection, PoolOptions } from '../../../src/http/transport/pool.js';
+import type { PoolOptions } from '../../../src/http/transport/pool.js';
+import type { Connection } from '../../../src/http/transport/limited-clients.js';
 import { startProxy } from '../../helpers/proxy.js';
 import { answer, context, refusal } from '../../helpers/requests.js';
 import { startSocks } from '../../helpers/socks.js';
