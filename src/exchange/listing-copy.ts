@@ -3,8 +3,6 @@ import { byKey } from './keys.js';
 import type { ListedObject } from './exchange.js';
 import { isRecord } from '../text/json.js';
 
-// A copy of the listing below one prefix. Walks begin at a marker that moves from day to day, so the copy has the names of the last one and those before its marker.
-
 /** All names after `after` up to the end of the prefix. */
 export interface ListingCopy {
   readonly after: string;

@@ -3,7 +3,7 @@ import { isNoAnswer } from '../model/errors.js';
 import { DAY_MS } from '../model/calendar.js';
 import type { Clock } from '../model/clock.js';
 import type { Observer } from '../model/observer.js';
-import type { Copies } from '../http/response-cache.js';
+import type { ResponseCache } from '../http/response-cache.js';
 import { agoText } from '../model/units.js';
 import { getListing } from './archive-client.js';
 import type { ArchiveAccess } from './archive-client.js';
@@ -11,13 +11,11 @@ import { parseListingCopy } from './listing-copy.js';
 import type { Listing, ListingCopies } from './listing.js';
 import { createListing } from './listing.js';
 
-// The listing of one run: its pages, or copies from earlier runs if its host does not answer.
-
 export interface ListingContext {
   readonly access: ArchiveAccess;
   /** Without a slash at its end. */
   readonly url: string;
-  readonly copies: Copies;
+  readonly copies: ResponseCache;
   /** Epoch milliseconds. */
   readonly nowMs: number;
   readonly clock: Clock;

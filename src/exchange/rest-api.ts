@@ -1,6 +1,6 @@
 /** The interface of an exchange's REST. */
 import type { Fetch, Priority } from '../model/fetch.js';
-import type { Copies } from '../http/response-cache.js';
+import type { ResponseCache } from '../http/response-cache.js';
 import type { Throttle } from '../http/throttle/throttle.js';
 import type { Observer } from '../model/observer.js';
 import type { Market, Series } from '../model/task.js';
@@ -31,7 +31,7 @@ export interface RestContext {
   readonly options: Addresses & { readonly priority: Priority };
   readonly fetch: Fetch;
   readonly throttle: Pick<Throttle, 'setBudget'>;
-  readonly copies: Copies;
+  readonly copies: ResponseCache;
   /** Epoch milliseconds. */
   readonly nowMs: number;
   readonly observer: Observer;

@@ -4,8 +4,6 @@ import type { ColumnSpec } from './facts.js';
 import type { DatasetSpec } from './exchange-spec.js';
 import type { Row } from './rest-rows.js';
 
-// Rows of REST as CSV in the format of the archive, for the converter.
-
 export interface CsvOptions {
   readonly spec: DatasetSpec;
   readonly symbol: string;

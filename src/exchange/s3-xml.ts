@@ -4,8 +4,6 @@ import { SaxesParser } from 'saxes';
 import { CryptodlError } from '../model/errors.js';
 import { isLabel } from '../text/label.js';
 
-// Reads the documents of S3. A damaged document must not count as a shorter one.
-
 export interface XmlElement {
   readonly name: string;
   readonly children: XmlElement[];

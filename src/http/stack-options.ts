@@ -2,7 +2,7 @@
 import type { Proxies } from '../files/proxies.js';
 import type { Observer, RetryEvent } from '../model/observer.js';
 import type { AttemptEnd, Fetch, Layer } from '../model/fetch.js';
-import type { ProxyFigures } from './proxies/spread.js';
+import type { ProxyFigures } from './proxies/proxy-lane.js';
 import type { BreakerLimits, BreakerState } from './retry/host-breaker.js';
 import type { RetryBudget } from './retry/budget.js';
 import type { BackoffOptions } from './retry/backoff.js';

@@ -1,8 +1,6 @@
 /** Periods of the calendar, for universes, and for bars of a week or a month. */
 import { monthOf, monthStart } from './calendar.js';
 
-// Periods of the calendar, for universes, and for bars of a week or a month.
-
 /** A period of the calendar. A week begins on Monday. */
 export type CalendarPeriod = 'day' | 'week' | 'month' | 'quarter' | 'year';
 

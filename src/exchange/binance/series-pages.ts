@@ -10,8 +10,6 @@ import type { PageQuery, GetPage } from './rest-page.js';
 import { readPage } from './rest-page.js';
 import { startAnchored, endAnchored, idAnchored } from './pagers.js';
 
-// The pages of one series over a span of time.
-
 export const HOUR_MS = 3_600_000;
 
 /** Least time between the last rows of two pages. Settlements are at least one hour apart. */

@@ -5,7 +5,7 @@ import { crc32, createInflateRaw, inflateRaw, inflateRawSync } from 'node:zlib';
 import type { ZlibOptions } from 'node:zlib';
 import type { Body } from '../../model/fetch.js';
 import { CryptodlError } from '../../model/errors.js';
-import { bytesAt, streamAt } from './zip-entry.js';
+import { bytesAt, streamAt } from './zip-bytes.js';
 import { METHOD_STORED, brokenZip } from './zip-headers.js';
 import type { ZipEntry } from './zip-entry.js';
 
@@ -53,9 +53,9 @@ interface Inflated {
 async function inflateAtOnce(packed: Buffer, size: number): Promise<Buffer> {
   // One output chunk for the whole member avoids further round trips; the extra byte reveals a member that is too long.
   const options = { info: true, chunkSize: Math.max(64, size + 1), maxOutputLength: Math.max(1, size) };
-  const isSmall = packed.length < SYNC_BELOW_BYTES;
   let result: unknown;
   try {
+    const isSmall = packed.length < SYNC_BELOW_BYTES;
     result = isSmall ? inflateRawSync(packed, options) : await inflateInPool(packed, options);
   } catch (error) {
     throw inflateError(error, size);
@@ -71,8 +71,7 @@ async function* inflateStream(input: Readable, compressedSize: number): AsyncGen
   input.on('error', (error) => inflate.destroy(error));
   input.pipe(inflate);
   try {
-    const unpacked: AsyncIterable<Buffer> = inflate;
-    yield* unpacked;
+    yield* inflate as AsyncIterable<Buffer>;
     assertConsumed(inflate.bytesWritten, compressedSize);
   } catch (error) {
     throw inflateError(error, undefined);
@@ -83,8 +82,8 @@ async function* inflateStream(input: Readable, compressedSize: number): AsyncGen
 }
 
 function assertConsumed(consumed: number, compressedSize: number): void {
-  if (consumed === compressedSize) return;
-  throw brokenZip(`${compressedSize - consumed} bytes follow the deflate stream`);
+  if (consumed !== compressedSize)
+    throw brokenZip(`${compressedSize - consumed} bytes follow the deflate stream`);
 }
 
 function assertWhole(entry: ZipEntry, size: number, crc: number): void {
@@ -94,10 +93,8 @@ function assertWhole(entry: ZipEntry, size: number, crc: number): void {
 }
 
 function tooLong(size: number): CryptodlError {
-  return new CryptodlError(
-    'zip-bomb',
-    `the member unpacks to more than the ${size} bytes that the zip declares`,
-  );
+  const problem = `the member unpacks to more than the ${size} bytes that the zip declares`;
+  return new CryptodlError('zip-bomb', problem);
 }
 
 function inflateError(error: unknown, size: number | undefined): unknown {

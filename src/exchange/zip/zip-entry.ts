@@ -1,13 +1,11 @@
 /** Finds a member of a zip with yauzl, and checks its headers before it is unpacked. */
-import { createReadStream } from 'node:fs';
-import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
 import { callbackify } from 'node:util';
 import yauzl from 'yauzl';
 import type { Entry, ZipFile } from 'yauzl';
 import { bodySize } from '../../model/fetch.js';
 import type { Body } from '../../model/fetch.js';
 import { unsupported, brokenZip, checkLocal } from './zip-headers.js';
+import { bytesAt } from './zip-bytes.js';
 
 /** One member as described by the central directory (APPNOTE.TXT 4.3.12), with ZIP64 fields resolved. */
 export type ZipEntry = Entry;
@@ -63,26 +61,6 @@ class BodyReader extends yauzl.RandomAccessReader {
   }
 }
 
-/** Exactly `length` bytes of a zip. Rejects with `zip-broken` beyond its end. Bytes in memory are not copied. */
-export async function bytesAt(body: Body, position: number, length: number): Promise<Buffer> {
-  // Positions come from the headers of the zip. They have up to 64 bits; as JavaScript numbers they are inexact beyond 2^53.
-  const isInside = Number.isSafeInteger(position) && position >= 0 && position + length <= bodySize(body);
-  if (isInside && body.kind === 'memory') return body.bytes.subarray(position, position + length);
-  const bytes = isInside ? await buffer(streamAt(body, position, length)) : undefined;
-  if (bytes?.length === length) return bytes;
-  throw brokenZip(`the zip is truncated: it ends before the ${length} bytes that begin at ${position}`);
-}
-
-const PIECE_BYTES = 256 * 1024;
-
-/** `length` bytes of a zip that has them, as a stream. */
-export function streamAt(body: Body, position: number, length: number): Readable {
-  if (body.kind === 'memory') return Readable.from([body.bytes.subarray(position, position + length)]);
-  if (length === 0) return Readable.from([]);
-  const range = { start: position, end: position + length - 1 };
-  return createReadStream(body.path, { ...range, highWaterMark: PIECE_BYTES });
-}
-
 async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry> {
   let found: ZipEntry | undefined;
   for await (const entry of zip.eachEntry()) {
@@ -97,8 +75,7 @@ async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry
 
 /** The name in the Unicode path field of Info-ZIP (0x7075), else the raw name as UTF-8, even if the writer omitted the UTF-8 flag. */
 function nameOf(entry: Entry): string {
-  const flags = entry.generalPurposeBitFlag | FLAG_UTF8;
-  return yauzl.getFileNameLowLevel(flags, entry.fileNameRaw, entry.extraFields, true);
+  return yauzl.getFileNameLowLevel(FLAG_UTF8, entry.fileNameRaw, entry.extraFields, true);
 }
 
 /** Rejects a central directory with more entries than the end record counts: two readers could see different members. */

@@ -22,6 +22,20 @@ export interface SpreadOptions {
   readonly observer: Pick<Observer, 'event' | 'warn'>;
 }
 
+export interface ProxyFigures {
+  /** Host and port. */
+  readonly proxy: string;
+  /** Requests that were sent through it, also to a proxy that did not work. */
+  readonly requests: number;
+  /** Requests that failed because the proxy did not work. */
+  readonly failures: number;
+  /** Requests that a host refused for the address of this proxy. */
+  readonly refusals: number;
+  readonly isDead: boolean;
+  /** Milliseconds that are left of its longest pause or ban: a host has refused the address of this proxy. */
+  readonly pausedMs: number;
+}
+
 const FIRST_DELAY_MS = 1000;
 const LONGEST_DELAY_MS = 300_000;
 
@@ -34,7 +48,7 @@ export class ProxyLane {
   inARow = 0;
   isProbed = false;
   /** On the monotonic clock. */
-  pausedUntil = 0;
+  #pausedUntil = 0;
   error: CryptodlError | undefined;
   #deadUntil = 0;
 
@@ -42,6 +56,12 @@ export class ProxyLane {
     readonly lane: Lane,
     readonly options: SpreadOptions,
   ) {}
+
+  get figures(): ProxyFigures {
+    const { requests, failures, refusals, error } = this;
+    const pausedMs = Math.max(0, this.#pausedUntil - this.options.clock.monotonic());
+    return { proxy: this.lane.label, requests, failures, refusals, isDead: error !== undefined, pausedMs };
+  }
 
   get leftMs(): number {
     return Math.max(0, this.#deadUntil - this.options.clock.monotonic());
@@ -54,7 +74,7 @@ export class ProxyLane {
   /** Milliseconds before it may send this request. */
   async pauseMs(request: FetchRequest): Promise<number> {
     const leftMs = await this.lane.pauseMs(request);
-    if (leftMs > 0) this.pausedUntil = Math.max(this.pausedUntil, this.options.clock.monotonic() + leftMs);
+    if (leftMs > 0) this.#pausedUntil = Math.max(this.#pausedUntil, this.options.clock.monotonic() + leftMs);
     return leftMs;
   }
 
@@ -78,16 +98,11 @@ export class ProxyLane {
     this.error = error;
     const { observer } = this.options;
     const { label } = this.lane;
-    const reason = reasonOf(error);
+    const { proxyFault: reason = error.message } = error;
     observer.event('proxy', { proxy: label, state: 'dead', reason, delayMs });
     if (isProbe) return;
     observer.warn(
       `the proxy ${label} is taken out, and gets a request again in ${durationText(delayMs)}: it ${reason}`,
     );
   }
-}
-
-/** Errors say `the proxy HOST cannot be reached` or `the proxy answered 407`. */
-export function reasonOf({ message }: CryptodlError): string {
-  return message.replace(/^the proxy (?:\S+ (?=cannot be reached))?/, '');
 }

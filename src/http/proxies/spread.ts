@@ -5,22 +5,8 @@
 import { CryptodlError, NO_CONNECTION } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { Fetch, FetchRequest } from '../../model/fetch.js';
-import type { SpreadOptions } from './proxy-lane.js';
-import { ProxyLane, reasonOf } from './proxy-lane.js';
-
-export interface ProxyFigures {
-  /** Host and port. */
-  readonly proxy: string;
-  /** Requests that were sent through it, also to a proxy that did not work. */
-  readonly requests: number;
-  /** Requests that failed because the proxy did not work. */
-  readonly failures: number;
-  /** Requests that a host refused for the address of this proxy. */
-  readonly refusals: number;
-  readonly isDead: boolean;
-  /** Milliseconds that are left of its longest pause or ban: a host has refused the address of this proxy. */
-  readonly pausedMs: number;
-}
+import type { ProxyFigures, SpreadOptions } from './proxy-lane.js';
+import { ProxyLane } from './proxy-lane.js';
 
 /** No request of a lane reaches its host without the proxy, so these are faults of the proxy. */
 const DEAD: ReadonlySet<ErrorCode> = new Set([...NO_CONNECTION, 'proxy-refused', 'unreachable']);
@@ -43,15 +29,7 @@ export class Spread {
   }
 
   get figures(): ProxyFigures[] {
-    const now = this.options.clock.monotonic();
-    return this.#lanes.map(({ lane, requests, failures, refusals, error, pausedUntil }) => ({
-      proxy: lane.label,
-      requests,
-      failures,
-      refusals,
-      isDead: error !== undefined,
-      pausedMs: Math.max(0, pausedUntil - now),
-    }));
+    return this.#lanes.map((lane) => lane.figures);
   }
 
   /** A request that one proxy cannot send goes through another one at once. Rejects with the error of the last proxy, or with one for all. */
@@ -112,7 +90,8 @@ export class Spread {
 
   #allDead(): CryptodlError {
     const texts = this.#lanes.map(
-      ({ lane, error }) => `${lane.label} ${error === undefined ? 'is not free' : reasonOf(error)}`,
+      ({ lane, error }) =>
+        `${lane.label} ${error === undefined ? 'is not free' : (error.proxyFault ?? error.message)}`,
     );
     const message = `none of the ${this.#lanes.length} proxies works: ${texts.join(', ')}`;
     const hint = 'check --proxy; cryptodl doctor shows the proxies one by one';

@@ -29,7 +29,11 @@ class Hosts {
       // The other source (REST or the archive) may still have the data.
       if (!isHopeless || this.options.failover?.isPossible === true) throw error;
       if (last?.code === 'proxy-unreachable')
-        throw new CryptodlError('unreachable', last.message, { cause: error, hint: last.hint });
+        throw new CryptodlError('unreachable', last.message, {
+          cause: error,
+          hint: last.hint,
+          proxyFault: last.proxyFault,
+        });
       const message =
         this.#answered.size === 0
           ? `${host} cannot be reached, and no other host answered either`

@@ -69,8 +69,6 @@ export function retry(options: RetryOptions): Layer {
 }
 
 class RequestAttempts {
-  readonly #options: RetryOptions;
-  readonly #request: FetchRequest;
   readonly #context: FetchContext;
   readonly #backoff: () => number;
   #attempt = 1;
@@ -84,9 +82,11 @@ class RequestAttempts {
   /** The received bytes of the body when progress last reset the count of retries. */
   #mostBytes = 0;
 
-  constructor(options: RetryOptions, request: FetchRequest, context: FetchContext) {
-    this.#options = options;
-    this.#request = request;
+  constructor(
+    private readonly options: RetryOptions,
+    private readonly request: FetchRequest,
+    context: FetchContext,
+  ) {
     const { waitSignal } = options;
     this.#context = waitSignal === undefined ? context : { ...context, waitSignal };
     this.#backoff = createBackoff(options, options.clock);
@@ -120,7 +120,7 @@ class RequestAttempts {
     const { signal, waitSignal = signal, onWait } = this.#context;
     const endWait = onWait?.(waitFor(failure, delayMs));
     try {
-      await this.#options.clock.sleep(
+      await this.options.clock.sleep(
         delayMs,
         over === undefined ? waitSignal : AbortSignal.any([waitSignal, over]),
       );
@@ -153,9 +153,9 @@ class RequestAttempts {
   }
 
   #nextRequest(): FetchRequest {
-    if (!this.#bypassCache && this.#partial === undefined) return this.#request;
+    if (!this.#bypassCache && this.#partial === undefined) return this.request;
     return {
-      ...this.#request,
+      ...this.request,
       ...(this.#bypassCache ? { bypassCache: true } : {}),
       ...(this.#partial === undefined ? {} : { partial: this.#partial }),
     };
@@ -163,8 +163,7 @@ class RequestAttempts {
 
   /** Milliseconds before the next attempt. Throws if there is none. */
   #delayAfter(error: CryptodlError): number {
-    const { retries, maxWaitMs } = this.#options;
-    const { failover } = this.#options;
+    const { retries, maxWaitMs, failover } = this.options;
     if (failover?.isPossible === true && NOT_SENT.has(error.code)) throw givenUp(error);
     if (WAITS.has(error.code)) return this.#waitMs(error);
     this.#waitingSince = undefined;
@@ -195,7 +194,7 @@ class RequestAttempts {
 
   /** The wait for an open breaker is part of its error. Jitter spreads the requests. */
   #waitMs(error: CryptodlError): number {
-    const { clock, retryDelayMs, maxWaitMs } = this.#options;
+    const { clock, retryDelayMs, maxWaitMs } = this.options;
     const leastMs = PACED.has(error.code) ? 0 : (error.retryAfterMs ?? 0);
     const delayMs = leastMs + clock.random() * retryDelayMs;
     this.#waitingSince ??= clock.monotonic();
@@ -205,10 +204,10 @@ class RequestAttempts {
   }
 
   #report(error: CryptodlError, delayMs: number): void {
-    this.#options.onRetry?.({
+    this.options.onRetry?.({
       traceId: this.#context.traceId,
       attemptId: this.#attemptId(),
-      url: this.#request.url,
+      url: this.request.url,
       retry: this.#failures + this.#wrongContents,
       usesAttempt: !WAITS.has(error.code),
       error,

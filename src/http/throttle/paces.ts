@@ -1,7 +1,5 @@
 /** Limits of the user besides the meter of a bucket: `--request-interval`, `--requests-per-minute`, and `--limits` of a rate. */
 
-// Limits of the user besides the meter of a bucket: `--request-interval`, `--requests-per-minute`, and `--limits` of a rate.
-
 /** At most `requests` requests in any `spanMs` milliseconds. */
 export interface Pace {
   readonly requests: number;

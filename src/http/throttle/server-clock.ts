@@ -1,7 +1,5 @@
 /** The time of the server that counts the windows, estimated from its `Date` headers. */
 
-// The time of the server that counts the windows, estimated from its `Date` headers.
-
 export interface ServerTime {
   /** Epoch milliseconds. The time of the server lies between `from` and `to`. */
   readonly from: number;

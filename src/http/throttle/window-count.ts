@@ -1,4 +1,4 @@
-/** The permits that were used in a window, by this process, by all processes of this machine, or by an egress group. */
+/** Counts of the permits that were used in a window. */
 
 export interface Budget {
   readonly permits: number;
@@ -6,7 +6,6 @@ export interface Budget {
 }
 
 /** The permits that were used in a window, by this process, by all processes of this machine, or by an egress group. */
-
 export interface WindowCount {
   used(window: number): number;
   /**

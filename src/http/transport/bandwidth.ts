@@ -1,8 +1,6 @@
 /** The limit of received bytes per second, for all connections together (`--bwlimit`). */
 import type { Clock } from '../../model/clock.js';
 
-// The limit of received bytes per second, for all connections together (`--bwlimit`).
-
 export interface Bandwidth {
   /** Counts received bytes. The caller must not read on before the returned promise is fulfilled. */
   take(bytes: number): Promise<void> | undefined;

@@ -45,7 +45,11 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
   const refused = /^Proxy (?:response|Authentication Required) \((\d+)\)/.exec(error.message);
   if (refused !== null) return proxyAnswered(Number(refused[1]), url, error);
   if (error instanceof TunnelError)
-    return new CryptodlError(error.kind, error.message, { cause: error, hint: error.hint });
+    return new CryptodlError(error.kind, error.message, {
+      cause: error,
+      hint: error.hint,
+      proxyFault: error.proxyFault,
+    });
   if (error instanceof CryptodlError || error instanceof TypeError || MISUSE.test(code)) return error;
   if (!('code' in error)) return error;
   const kind =
@@ -53,11 +57,11 @@ export function mapWireError(error: Error, url: string, proxy?: URL): Error {
       ? 'http-protocol'
       : (BY_CODE[code] ?? (CERTIFICATE.test(code) ? 'tls-failed' : 'connection-lost'));
   const detail = error.message === '' ? code : error.message;
-  if (proxy !== undefined && NO_CONNECTION.has(kind))
-    return new CryptodlError('proxy-unreachable', `the proxy ${proxy.host} cannot be reached: ${detail}`, {
-      cause: error,
-      hint: PROXY_HINT,
-    });
+  if (proxy !== undefined && NO_CONNECTION.has(kind)) {
+    const proxyFault = `cannot be reached: ${detail}`;
+    const message = `the proxy ${proxy.host} ${proxyFault}`;
+    return new CryptodlError('proxy-unreachable', message, { cause: error, hint: PROXY_HINT, proxyFault });
+  }
   return new CryptodlError(kind, `${new URL(url).host}: ${detail}`, {
     cause: error,
     ...(kind === 'tls-failed' ? { hint: OUT_OF_TIME.has(code) ? CLOCK_HINT : TRUST_HINT } : {}),
@@ -72,9 +76,10 @@ const TRUST_HINT =
   'certificates are always checked; if your own proxy signs them, name its authority with --ca-file FILE';
 
 export function proxyAnswered(status: number, url: string, cause?: Error): CryptodlError {
-  const message = `the proxy answered ${status} to a request for ${new URL(url).host}`;
-  if (status >= 500) return new CryptodlError('connect-failed', message, { cause });
+  const proxyFault = `answered ${status} to a request for ${new URL(url).host}`;
+  const message = `the proxy ${proxyFault}`;
+  if (status >= 500) return new CryptodlError('connect-failed', message, { cause, proxyFault });
   const hint =
     status === 407 ? 'give --proxy with user and password: http://user:password@host:port' : 'see --proxy';
-  return new CryptodlError('proxy-refused', message, { cause, hint });
+  return new CryptodlError('proxy-refused', message, { cause, hint, proxyFault });
 }

@@ -1,7 +1,5 @@
 /** The ends of attempts before their answers. */
 
-// The ends of attempts before their answers.
-
 /** The end of one attempt: a deadline has passed, or the signal of its request has aborted. */
 class Expiry {
   #over: { readonly reason: unknown } | undefined;

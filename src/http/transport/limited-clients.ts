@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import type { buildConnector, Pool } from 'undici';
 import { Client, errors } from 'undici';
-import { PROXY_HINT, TunnelError } from './socks.js';
+import { faultOfProxy, PROXY_HINT } from './socks.js';
 
 export interface Connection {
   readonly client: Client;
@@ -54,6 +54,6 @@ function withoutLoop(ended: Parameters<buildConnector.Callback>, host: string): 
   if (error === null && !socket.destroyed && socket.readableLength === 0) return ended;
   if (error !== null && !(error instanceof errors.SocketError)) return ended;
   socket?.destroy();
-  const message = `the proxy gave no connection to ${host}: ${error?.message ?? 'bytes before the first request'}`;
-  return [new TunnelError('proxy-unreachable', message, PROXY_HINT), null];
+  const fault = `gave no connection to ${host}: ${error?.message ?? 'bytes before the first request'}`;
+  return [faultOfProxy('proxy-unreachable', fault, PROXY_HINT), null];
 }

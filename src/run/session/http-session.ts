@@ -4,7 +4,7 @@ import { Bans } from '../../http/bans.js';
 import { MOST_AT_ONCE } from '../../plan/options/parsers.js';
 import type { Fetch } from '../../model/fetch.js';
 import type { HostStates } from '../../http/host-states.js';
-import { Copies } from '../../http/response-cache.js';
+import { ResponseCache } from '../../http/response-cache.js';
 import { Failover } from '../../http/retry/fallback-host.js';
 import type { RetryBudget } from '../../http/retry/budget.js';
 import { createStack } from '../../http/stack.js';
@@ -51,7 +51,7 @@ export function openHttp(request: HttpRequest, signals: Signals) {
   const { options } = request.resolved;
   warnOfMany(request.verb, options, observer);
   const { stack, bans, hasLanes, failover, close, ...figures } = openStack(request, signals);
-  const copies = new Copies({
+  const copies = new ResponseCache({
     folder: join(stateFolder(options, surroundings), 'cache'),
     nowMs,
     clock,
