@@ -94,10 +94,7 @@ export function intervalMs(interval: string): number {
   return Number(match?.[1]) * (DURATION_MS[match?.[2] ?? ''] ?? Number.NaN);
 }
 
-/**
- * Seconds between rows; undefined if the number of rows per day is not fixed: no interval, one above a day (`3d`, `1w`, `1mo`), and bars
- * of the program, which exist only where the lake has rows.
- */
+/** Seconds between rows; undefined without an interval, for one above a day (`3d`, `1w`, `1mo`), and for bars of the program, which may lack rows. */
 export function rowSeconds(spec: DatasetSpec, interval: string | undefined): number | undefined {
   if (isMade(spec)) return undefined;
   if (spec.rowSeconds !== undefined) return spec.rowSeconds;

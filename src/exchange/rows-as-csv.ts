@@ -19,10 +19,10 @@ export function rowsAsCsv(rows: readonly Row[], options: CsvOptions): Buffer {
   return Buffer.from(`${lines.join('\n')}\n`);
 }
 
-function cellOf({ at, cells }: Row, column: ColumnSpec, options: CsvOptions): string {
+function cellOf({ atMs, cells }: Row, column: ColumnSpec, options: CsvOptions): string {
   if (column.type === 'symbol') return options.symbol;
   const value = cells[column.field ?? ''];
-  if (column.type === 'datetime') return new Date(at).toISOString().slice(0, 19).replace('T', ' ');
+  if (column.type === 'datetime') return new Date(atMs).toISOString().slice(0, 19).replace('T', ' ');
   const text = plainText(value);
   if (text === undefined || /[",\n\r]/.test(text))
     throw new CryptodlError('answer-malformed', `REST answered ${shownValue(value)} for ${column.name}`);

@@ -57,9 +57,9 @@ export function instantText(ms: number): string {
 }
 
 /** `3h 0m ago (2026-11-21 05:00 UTC)`. `at` and `nowMs` are epoch milliseconds. */
-export function agoText(at: number, nowMs: number): string {
-  const ageMs = Math.max(0, nowMs - at);
+export function agoText(atMs: number, nowMs: number): string {
+  const ageMs = Math.max(0, nowMs - atMs);
   const days = Math.floor(ageMs / DAY_MS);
   const age = days < 2 ? durationText(ageMs) : `${days} days`;
-  return `${age} ago (${instantText(at).slice(0, 16)} UTC)`;
+  return `${age} ago (${instantText(atMs).slice(0, 16)} UTC)`;
 }

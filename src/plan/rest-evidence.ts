@@ -43,7 +43,7 @@ export async function firstTimeInRest(
   if (routed === undefined) return undefined;
   try {
     for await (const { rows } of rest.pages(routed.route, routed.series, span))
-      return rows.find(({ at }) => at >= span.from && at < span.to)?.at;
+      return rows.find(({ atMs }) => atMs >= span.fromMs && atMs < span.toMs)?.atMs;
   } catch (error) {
     if (!(error instanceof CryptodlError) || !NOT_IN_REST.has(error.code)) throw error;
   }

@@ -17,62 +17,62 @@ const LEAST_STEP_MS = 1000;
  */
 export async function* startAnchored(
   get: GetPage,
-  { from, to }: Span,
+  { fromMs, toMs }: Span,
   leastMs = LEAST_STEP_MS,
 ): AsyncGenerator<Page> {
-  let start = from;
-  let nextMs = from;
-  while (start < to) {
-    const rows = await get({ startTime: start, endTime: to - 1 });
+  let start = fromMs;
+  let nextMs = fromMs;
+  while (start < toMs) {
+    const rows = await get({ startTime: start, endTime: toMs - 1 });
     const last = rows.at(-1);
     if (last === undefined) break;
     // Otherwise, answers with a single row at the requested start would advance by 1 ms per page.
-    if (last.at < nextMs)
+    if (last.atMs < nextMs)
       throw new CryptodlError('page-wrong', `a page ends less than ${leastMs} ms after the previous page`);
-    nextMs = last.at + leastMs;
+    nextMs = last.atMs + leastMs;
     // `readPage` refuses rows before the start, so the new start is later.
-    start = last.at + 1;
+    start = last.atMs + 1;
     yield { rows, known: start };
   }
-  yield { rows: [], known: to };
+  yield { rows: [], known: toMs };
 }
 
 /** Pages for routes that answer with the last rows. The windows are so short that all of their rows fit into one page. */
 export async function* endAnchored(
   get: GetPage,
-  { from, to }: Span,
+  { fromMs, toMs }: Span,
   window: { readonly limit: number; readonly stepMs: number; readonly longestMs: number },
 ): AsyncGenerator<Page> {
   // Both ends are inclusive, so a window has one row more than steps.
   const most = Math.floor(window.longestMs / window.stepMs);
   const stepsInWindow = Math.min(window.limit - 1, most);
-  for (let start = from; start < to;) {
-    const endTime = Math.min(start + stepsInWindow * window.stepMs, to - 1);
+  for (let start = fromMs; start < toMs;) {
+    const endTime = Math.min(start + stepsInWindow * window.stepMs, toMs - 1);
     const rows = await get({ startTime: start, endTime });
-    start = Math.min(endTime + window.stepMs, to);
+    start = Math.min(endTime + window.stepMs, toMs);
     yield { rows, known: start };
   }
 }
 
 /** Finds the first row by time, in windows of one hour (hosts refuse longer ones), and then continues by id. */
-export async function* idAnchored(get: GetPage, { from, to }: Span): AsyncGenerator<Page> {
+export async function* idAnchored(get: GetPage, { fromMs, toMs }: Span): AsyncGenerator<Page> {
   let rows: readonly Row[] = [];
-  let known = from;
-  while (rows.length === 0 && known < to) {
-    const endTime = Math.min(known + HOUR_MS, to) - 1;
+  let known = fromMs;
+  while (rows.length === 0 && known < toMs) {
+    const endTime = Math.min(known + HOUR_MS, toMs) - 1;
     rows = await get({ startTime: known, endTime });
     // A page may lack later rows of its hour, so only the time up to its last row is known. If it is empty, its hour has no rows.
-    known = rows.at(-1)?.at ?? endTime + 1;
+    known = rows.at(-1)?.atMs ?? endTime + 1;
     yield { rows, known };
   }
-  while (rows.length > 0 && known < to) {
+  while (rows.length > 0 && known < toMs) {
     const fromId = (rows.at(-1)?.id ?? 0) + 1;
     rows = await get({ fromId });
     // A request by id has no start time, so the order is checked against the previous page.
-    if ((rows[0]?.at ?? known) < known)
+    if ((rows[0]?.atMs ?? known) < known)
       throw new CryptodlError('page-wrong', `row ${rows[0]?.id ?? fromId} is older than the previous row`);
-    known = rows.at(-1)?.at ?? to;
-    yield { rows: rows.filter(({ at }) => at < to), known };
+    known = rows.at(-1)?.atMs ?? toMs;
+    yield { rows: rows.filter(({ atMs }) => atMs < toMs), known };
   }
-  yield { rows: [], known: to };
+  yield { rows: [], known: toMs };
 }

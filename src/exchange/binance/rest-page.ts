@@ -48,7 +48,7 @@ function rowOf(cells: unknown, route: RouteSpec): Row {
       `${route.path} answered with a row whose ${field} is ${value}`,
     );
   };
-  return { at: numberOf(route.time), id: route.id === '' ? 0 : numberOf(route.id), cells: byName };
+  return { atMs: numberOf(route.time), id: route.id === '' ? 0 : numberOf(route.id), cells: byName };
 }
 
 /** The latest time of a JavaScript Date. */
@@ -70,10 +70,10 @@ function orderFault(
 ): string | undefined {
   if ('fromId' in query && row.id < query.fromId)
     return `row ${row.id} is before the requested row ${query.fromId}`;
-  if ('startTime' in query && (row.at < query.startTime || row.at > query.endTime))
+  if ('startTime' in query && (row.atMs < query.startTime || row.atMs > query.endTime))
     return `row ${nameOf(row)} is outside of the requested ${instantText(query.startTime)} to ${instantText(query.endTime)}`;
   if (before === undefined) return undefined;
-  const isAfter = id === '' ? row.at > before.at : row.id > before.id && row.at >= before.at;
+  const isAfter = id === '' ? row.atMs > before.atMs : row.id > before.id && row.atMs >= before.atMs;
   return isAfter ? undefined : `row ${nameOf(row)} comes after ${nameOf(before)}`;
 }
 
@@ -87,8 +87,8 @@ function contractFault({ cells }: Row, symbol: string): string | undefined {
   return undefined;
 }
 
-function nameOf({ at, id }: Row): string {
-  return id === 0 ? instantText(at) : String(id);
+function nameOf({ atMs, id }: Row): string {
+  return id === 0 ? instantText(atMs) : String(id);
 }
 
 function instantText(ms: number): string {

@@ -8,9 +8,7 @@ import { pairOf } from './exchange-info.js';
 import type { RestClient } from './rest-client.js';
 import type { PageQuery, GetPage } from './rest-page.js';
 import { readPage } from './rest-page.js';
-import { startAnchored, endAnchored, idAnchored } from './pagers.js';
-
-export const HOUR_MS = 3_600_000;
+import { endAnchored, HOUR_MS, idAnchored, startAnchored } from './pagers.js';
 
 /** Least time between the last rows of two pages. Settlements are at least one hour apart. */
 const SETTLEMENT_STEP_MS = 60_000;
@@ -21,14 +19,14 @@ export async function* seriesPages(
   series: Series,
   span: Span,
 ): AsyncGenerator<Page> {
-  const served = { at: Number.NaN };
+  const served = { atMs: Number.NaN };
   const get = getterOf(client, route, series, served);
-  const from = span.from - route.lookBackHours * HOUR_MS;
+  const fromMs = span.fromMs - route.lookBackHours * HOUR_MS;
   const pages =
     route.lookBackHours === 0
       ? pagesOf(route, series, get, span)
-      : withIntervals(pagesOf(route, series, get, { from, to: span.to + LOOK_AHEAD_MS }), span);
-  for await (const page of pages) yield { ...page, servedAt: served.at };
+      : withIntervals(pagesOf(route, series, get, { fromMs, toMs: span.toMs + LOOK_AHEAD_MS }), span);
+  for await (const page of pages) yield { ...page, servedAt: served.atMs };
 }
 
 function pagesOf(route: RouteSpec, series: Series, get: GetPage, span: Span): AsyncGenerator<Page> {
@@ -42,7 +40,7 @@ function pagesOf(route: RouteSpec, series: Series, get: GetPage, span: Span): As
 }
 
 /** `served` gets the time of the host at its last answer. */
-function getterOf(client: RestClient, route: RouteSpec, series: Series, served: { at: number }): GetPage {
+function getterOf(client: RestClient, route: RouteSpec, series: Series, served: { atMs: number }): GetPage {
   const { host, path, bucket, weight, limit } = route;
   const fixed = Object.fromEntries(
     Object.entries(route.parameters).map(([name, value]) => [name, parameter(value, series)]),
@@ -51,9 +49,9 @@ function getterOf(client: RestClient, route: RouteSpec, series: Series, served: 
   const barMs = 'interval' in route.parameters ? intervalMs(series.interval ?? '') : Number.NaN;
   return (query: PageQuery) =>
     client.get({ host, path, bucket, weight, query: { ...fixed, ...query, limit } }, (content, servedAt) => {
-      served.at = servedAt;
+      served.atMs = servedAt;
       // A bar that is not over changes until its end. The clock of the host decides, because that of this machine may be wrong.
-      return readPage(content, route, query, series).filter(({ at }) => !(at + barMs > servedAt));
+      return readPage(content, route, query, series).filter(({ atMs }) => !(atMs + barMs > servedAt));
     });
 }
 
@@ -75,12 +73,12 @@ const LOOK_AHEAD_MS = (LONGEST_HOURS + 1) * HOUR_MS;
  * Adds the hours of each funding interval, which REST does not report: the hours since the previous settlement, else until the next
  * settlement, else 8. The pages reach beyond the span on both sides, so that a row gets the same hours in every request.
  */
-async function* withIntervals(pages: AsyncIterable<Page>, { from, to }: Span): AsyncGenerator<Page> {
+async function* withIntervals(pages: AsyncIterable<Page>, { fromMs, toMs }: Span): AsyncGenerator<Page> {
   let before: number | undefined;
   let last: Row | undefined;
   const addHours = (row: Row, next: Row | undefined): Row => {
-    const hours = hoursBetween(before, row.at) ?? hoursBetween(row.at, next?.at) ?? LONGEST_HOURS;
-    before = row.at;
+    const hours = hoursBetween(before, row.atMs) ?? hoursBetween(row.atMs, next?.atMs) ?? LONGEST_HOURS;
+    before = row.atMs;
     return { ...row, cells: { ...row.cells, intervalHours: hours } };
   };
   for await (const { rows, known } of pages) {
@@ -89,13 +87,13 @@ async function* withIntervals(pages: AsyncIterable<Page>, { from, to }: Span): A
     last = rows.at(-1);
     const ready = last === undefined ? all : all.slice(0, -1);
     const withHours = ready.map((row, index) => addHours(row, all[index + 1]));
-    yield { rows: withHours.filter(({ at }) => at >= from && at < to), known: last?.at ?? known };
+    yield { rows: withHours.filter(({ atMs }) => atMs >= fromMs && atMs < toMs), known: last?.atMs ?? known };
   }
 }
 
 /** Undefined if one of the times is unknown, or if they are not 1 to 8 hours apart. */
-function hoursBetween(from: number | undefined, to: number | undefined): number | undefined {
-  if (from === undefined || to === undefined) return undefined;
-  const hours = Math.round((to - from) / HOUR_MS);
+function hoursBetween(fromMs: number | undefined, toMs: number | undefined): number | undefined {
+  if (fromMs === undefined || toMs === undefined) return undefined;
+  const hours = Math.round((toMs - fromMs) / HOUR_MS);
   return hours >= 1 && hours <= LONGEST_HOURS ? hours : undefined;
 }

@@ -9,8 +9,7 @@ import type { EgressGroup } from './group.js';
 import type { Budget } from './window-count.js';
 import type { LongestWait } from './priority-queue.js';
 import type { LimiterTally } from './quota-bucket.js';
-import type { ServerBucket } from './server-buckets.js';
-import type { ThrottleSetup } from './server-buckets.js';
+import type { ServerBucket, ThrottleSetup } from './server-buckets.js';
 import { countsOf, sharedBuckets, sharedBucket } from './server-buckets.js';
 
 export interface ThrottleFigures {

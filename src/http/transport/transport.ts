@@ -10,8 +10,7 @@ import { mapWireError } from './error-map.js';
 import { statusError } from './status-error.js';
 import type { ReadRefusal } from './status-error.js';
 import type { Pools } from './pool.js';
-import { Sink } from './sink.js';
-import { refuseRange, strongEtag } from './sink.js';
+import { Sink, refuseRange, strongEtag } from './sink.js';
 import type { ReceivedBody } from './sink.js';
 import { headersOf, sentChunks } from './sent-headers.js';
 

@@ -257,7 +257,9 @@ describe.skipIf(missing !== undefined)('every recorded sample parses', () => {
       route: routeOf('um', 'openInterestHist'),
     } as const;
     const rows = rowsFor(routed, 'recorded').map((cells) => rowOf(cells, routed.route));
-    const [old, recent] = [true, false].map((isOld) => rows.filter(({ at }) => at < SUPPLY_FROM === isOld));
+    const [old, recent] = [true, false].map((isOld) =>
+      rows.filter(({ atMs }) => atMs < SUPPLY_FROM === isOld),
+    );
     expect(old?.length).toBeGreaterThan(0);
     expect(recent?.length).toBeGreaterThan(0);
     expect(old?.some(({ cells }) => 'CMCCirculatingSupply' in cells)).toBe(false);
@@ -423,7 +425,7 @@ describe.skipIf(restSamplesMissing(FUNDING_ZIP, KLINES_ZIP) !== undefined)('besi
         .filter(({ fundingTime }) => fundingTime >= Number(searchParams.get('startTime')));
       return { status: 200, body: JSON.stringify(page) };
     });
-    const span = { from: Date.UTC(2026, 3, 1), to: Date.UTC(2026, 4, 1) };
+    const span = { fromMs: Date.UTC(2026, 3, 1), toMs: Date.UTC(2026, 4, 1) };
     const series = { market: 'um', dataset: 'fundingRate', symbol: 'BTCUSDT' } as const;
     const pages = await allPages(seriesPages(client, routeOf('um', 'fundingRate'), series, span));
     const csv = rowsAsCsv(

@@ -15,7 +15,7 @@ function linesOf(
   cells: readonly Cells[],
   options: Partial<CsvOptions> = {},
 ): string[] {
-  const rows = cells.map((row): Row => ({ at: AT, id: 0, cells: row }));
+  const rows = cells.map((row): Row => ({ atMs: AT, id: 0, cells: row }));
   const csv = rowsAsCsv(rows, {
     spec: specOf(market, dataset),
     symbol: 'BTCUSDT',
