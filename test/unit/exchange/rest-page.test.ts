@@ -51,8 +51,8 @@ describe('a row', () => {
   it('has its time as a number or as a text, and keeps its cells as they were', () => {
     const cells = { sumOpenInterest: '1.50', timestamp: `${AT}` };
     expect(read([cells, { timestamp: AT + 1 }])).toEqual([
-      { at: AT, id: 0, cells },
-      { at: AT + 1, id: 0, cells: { timestamp: AT + 1 } },
+      { atMs: AT, id: 0, cells },
+      { atMs: AT + 1, id: 0, cells: { timestamp: AT + 1 } },
     ]);
   });
 

@@ -79,7 +79,7 @@ describe('funding intervals', () => {
     }));
     const pages = await allPages(seriesPages(client, FUNDING, SERIES, day));
     expect(pages.flatMap(({ rows }) => rows)).toEqual([
-      { at: BASE, id: 0, cells: { ...row, intervalHours: 8 } },
+      { atMs: BASE, id: 0, cells: { ...row, intervalHours: 8 } },
     ]);
   });
 

@@ -132,10 +132,10 @@ describe('joined routes', () => {
       0,
     );
     expect((await joined.take({ fromMs: 0, toMs: 40 })).rows).toEqual([
-      { at: 10, id: 0, cells: { timestamp: 10, 'interest.timestamp': 10, 'interest.sum': 'a' } },
-      { at: 20, id: 0, cells: { timestamp: 20, 'ratio.timestamp': '20', 'ratio.ratio': 'B' } },
+      { atMs: 10, id: 0, cells: { timestamp: 10, 'interest.timestamp': 10, 'interest.sum': 'a' } },
+      { atMs: 20, id: 0, cells: { timestamp: 20, 'ratio.timestamp': '20', 'ratio.ratio': 'B' } },
       {
-        at: 30,
+        atMs: 30,
         id: 0,
         cells: {
           timestamp: 30,

@@ -164,6 +164,7 @@ describe('a proxy', () => {
       code,
       fatal,
       message: `the proxy answered ${status} to a request for archive.test`,
+      proxyFault: `answered ${status} to a request for archive.test`,
       cause: { message: `Proxy response (${status}) !== 200 when HTTP Tunneling` },
     });
   });

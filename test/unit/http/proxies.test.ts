@@ -68,6 +68,7 @@ describe('a SOCKS5 proxy', () => {
     const fetch = through(`socks5h://${login}${socks.label}`);
     const error = await refusal(fetch({ url: await served('archive.test'), bucket: 'archive' }, context()));
     expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
+    expect(error.message.replace(/^the proxy (?:127\S+ )?/, '')).toBe(error.proxyFault);
     if (hint !== undefined) expect(error.hint).toMatch(hint);
     expect(error.message).not.toContain('pa55');
   });
