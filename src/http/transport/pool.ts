@@ -67,8 +67,6 @@ export function createPools(options: PoolOptions): Pools {
     pool.on('connectionError', () => dns.remove(new URL(origin).hostname));
     return pool;
   };
-  const tunnels = (origin: string | URL, given: object): Pool =>
-    new Pool(origin, { ...given, factory: clientsWithin({}) });
   const agentOf = (uri: string): ProxyAgent =>
     new ProxyAgent({ ...shared, uri, requestTls: tls, proxyTls: tls, proxyTunnel: false, factory: tunnels });
   return {
@@ -96,6 +94,10 @@ export function createPools(options: PoolOptions): Pools {
       await Promise.all([...pools.values(), ...agents.values()].map((dispatcher) => dispatcher.destroy()));
     },
   };
+}
+
+function tunnels(origin: string | URL, given: object): Pool {
+  return new Pool(origin, { ...given, factory: clientsWithin({}) });
 }
 
 function tlsOptions({ connectTimeoutMs, authorities }: PoolOptions): { timeout: number; ca?: string[] } {
