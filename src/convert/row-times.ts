@@ -42,8 +42,8 @@ export function timeFacts(
   const period = boundsOf(object, spec);
   const labels = grid === undefined ? period : labelBounds(sorted, period, grid * 1e6, { spec, object });
   const isIrregular =
-    first < labels.from ||
-    last >= labels.to ||
+    first < labels.fromUs ||
+    last >= labels.toUs ||
     (grid !== undefined && (isOffGrid(sorted, grid) || !isAscending(sorted)));
   const mayHaveGaps = grid !== undefined && (isIrregular || sorted.length < (expected ?? 0));
   const mayHaveExtraBars = bar !== undefined && (isIrregular || sorted.length > (expected ?? sorted.length));
@@ -53,7 +53,7 @@ export function timeFacts(
       grid === undefined
         ? gapsOfMonth(sorted, { spec, series, object })
         : mayHaveGaps
-          ? gapsBetween(sorted, { from: labels.from - grid * 1e6, to: labels.to }, grid * 1e6)
+          ? gapsBetween(sorted, { fromUs: labels.fromUs - grid * 1e6, toUs: labels.toUs }, grid * 1e6)
           : [],
     extraBars: mayHaveExtraBars ? countExtra(sorted, period, bar * 1e6) : 0,
   };
@@ -67,12 +67,12 @@ interface TimedObject {
 
 /** Microseconds `[from, to)` since the epoch. */
 interface Bounds {
-  readonly from: number;
-  readonly to: number;
+  readonly fromUs: number;
+  readonly toUs: number;
 }
 
 function boundsOf({ period }: ArchiveObject, spec: DatasetSpec): Bounds {
-  return { from: startOfDay(period.from, spec) * 1000, to: startOfDay(period.to, spec) * 1000 };
+  return { fromUs: startOfDay(period.from, spec) * 1000, toUs: startOfDay(period.to, spec) * 1000 };
 }
 
 function isOffGrid(times: RowTimes, seconds: number): boolean {
@@ -81,12 +81,12 @@ function isOffGrid(times: RowTimes, seconds: number): boolean {
   return false;
 }
 
-function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): number {
+function countExtra(sorted: RowTimes, { fromUs, toUs }: Bounds, step: number): number {
   let bars = 0;
   let last = Number.NaN;
   for (const time of sorted) {
     const bar = Math.floor(time / step);
-    if (time >= from && time < to && bar !== last) {
+    if (time >= fromUs && time < toUs && bar !== last) {
       bars += 1;
       last = bar;
     }
@@ -100,16 +100,16 @@ function countExtra(sorted: RowTimes, { from, to }: Bounds, step: number): numbe
  */
 function labelBounds(
   sorted: RowTimes,
-  { from, to }: Bounds,
+  { fromUs, toUs }: Bounds,
   step: number,
   { spec: { rest }, object: { period } }: Pick<TimedObject, 'spec' | 'object'>,
 ): Bounds {
   const endsBefore = rest !== undefined && 'joins' in rest ? parseDay(rest.endLabelsBefore ?? '') : undefined;
   const mayBeEnds = endsBefore !== undefined && period.from < endsBefore;
   const [first = 0, last = 0] = [sorted[0], sorted.at(-1)];
-  const areEnds = last >= to - step / 2 || Math.abs(first - from - step) < step / 2;
+  const areEnds = last >= toUs - step / 2 || Math.abs(first - fromUs - step) < step / 2;
   const shift = mayBeEnds && areEnds ? step : 0;
-  return { from: from + shift, to: to + shift };
+  return { fromUs: fromUs + shift, toUs: toUs + shift };
 }
 
 /**
@@ -121,24 +121,24 @@ function gapsOfMonth(
   { spec, series, object }: TimedObject,
 ): readonly (readonly [string, string])[] {
   if (object.period.cadence !== 'monthly' || object.rest?.open === true) return [];
-  const { from, to } = boundsOf(object, spec);
+  const { fromUs, toUs } = boundsOf(object, spec);
   const barDays = LONG_BAR_DAYS[series.interval ?? ''];
   const step = (barDays ?? 1) * DAY_MS * 1000;
-  const startOfDayOf = (time: number): number => from + Math.floor((time - from) / step) * step;
+  const startOfDayOf = (time: number): number => fromUs + Math.floor((time - fromUs) / step) * step;
   // A bar of several days may open before its period, but not after it.
-  const earliest = barDays === undefined ? from : -Infinity;
+  const earliest = barDays === undefined ? fromUs : -Infinity;
   const times = (barDays === undefined ? sorted.map(startOfDayOf) : sorted).filter(
-    (time) => time >= earliest && time < to,
+    (time) => time >= earliest && time < toUs,
   );
-  const [first = from, last = from] = [times[0], times.at(-1)];
+  const [first = fromUs, last = fromUs] = [times[0], times.at(-1)];
   // In an object that begins with a bar of the month before, the last bar that closes after the month is in the next object.
-  const end = first < from ? to - step : to;
+  const end = first < fromUs ? toUs - step : toUs;
   const isLastMonth = spec.spans.monthly?.last?.from === object.period.from;
   const bounds = {
-    from: first - (Math.floor((first - from) / step) + 1) * step,
-    to: last + (isLastMonth ? 1 : Math.max(1, Math.ceil((end - last) / step))) * step,
+    fromUs: first - (Math.floor((first - fromUs) / step) + 1) * step,
+    toUs: last + (isLastMonth ? 1 : Math.max(1, Math.ceil((end - last) / step))) * step,
   };
-  return gapsBetween(times, bounds, step, to);
+  return gapsBetween(times, bounds, step, toUs);
 }
 
 /** Microseconds. */
@@ -153,7 +153,7 @@ function scheduleFacts(
   hours: readonly number[],
   { spec, object }: TimedObject,
 ): Pick<TimeFacts, 'gaps' | 'extraBars' | 'expected' | 'ids'> {
-  const { from, to } = boundsOf(object, spec);
+  const { fromUs, toUs } = boundsOf(object, spec);
   const { rest } = object;
   const isFirst = rest !== undefined && REASON_FACTS[rest.reasonIfEmpty].at === 'start';
   const gaps: [string, string][] = [];
@@ -165,8 +165,8 @@ function scheduleFacts(
     gaps.push([instantText(first), instantText(end)]);
   };
   const stepOf = (index: number): number => Math.max(1, hours[index] ?? 0) * HOUR;
-  const [first = from] = sorted;
-  const lackingFirst = isFirst ? 0 : Math.max(0, Math.floor((first - from) / stepOf(0)));
+  const [first = fromUs] = sorted;
+  const lackingFirst = isFirst ? 0 : Math.max(0, Math.floor((first - fromUs) / stepOf(0)));
   const firstExpected = first - lackingFirst * stepOf(0);
   addGap(lackingFirst, firstExpected, first);
   let previous = first;
@@ -176,7 +176,7 @@ function scheduleFacts(
     previous = time;
   }
   const step = stepOf(sorted.length - 1);
-  addGap(Math.floor((to - MINUTE - previous) / step), previous + step, to);
+  addGap(Math.floor((toUs - MINUTE - previous) / step), previous + step, toUs);
   const ids = { first: (firstExpected - stepOf(0)) / MINUTE + 1, last: previous / MINUTE };
   const isJudged = rest?.open !== true;
   return { ...(isJudged ? { gaps: longestGaps(gaps), expected } : { gaps: [] }), extraBars: 0, ids };
@@ -188,17 +188,17 @@ function scheduleFacts(
  */
 function gapsBetween(
   sorted: RowTimes,
-  { from, to }: Bounds,
+  { fromUs, toUs }: Bounds,
   step: number,
   until = Infinity,
 ): readonly (readonly [string, string])[] {
-  const points = merged([sorted, Float64Array.of(from, to)]);
+  const points = merged([sorted, Float64Array.of(fromUs, toUs)]);
   const gaps: [string, string][] = [];
   let covered = Number.NaN;
   for (const point of points) {
     if (point >= covered + step / 2) gaps.push([instantText(covered), instantText(Math.min(point, until))]);
     // No row is expected after the end of the period.
-    covered = point === to ? Number.NaN : point + step;
+    covered = point === toUs ? Number.NaN : point + step;
   }
   return longestGaps(gaps);
 }

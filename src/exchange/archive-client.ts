@@ -1,10 +1,11 @@
 /** Requests to the archive, except downloads of objects: pages of its listing, sidecars, and tests whether it answers. */
 import { randomUUID } from 'node:crypto';
 import { CryptodlError, NO_CONNECTION } from '../model/errors.js';
-import type { Expectation, Fetch, FetchRequest, FetchResponse, Priority } from '../model/fetch.js';
+import type { Fetch, FetchResponse, Priority } from '../model/fetch.js';
 import type { Failover } from '../http/retry/fallback-host.js';
 import { keyPath } from './keys.js';
 import type { Archive, ListingPage, Sidecar } from './exchange.js';
+import { fetchDocument } from '../http/fetch-document.js';
 
 export interface ArchiveAccess {
   readonly fetch: Fetch;
@@ -15,29 +16,6 @@ export interface ArchiveAccess {
 }
 
 const LISTING_MAX_BYTES = 16 * 1024 * 1024;
-
-/**
- * Requests a document that is kept in memory, and reads it. If `read` throws a retryable error, the request is retried. `missing`: the error
- * for 404.
- */
-export async function fetchDocument<T>(
-  { fetch, signal }: Pick<ArchiveAccess, 'fetch' | 'signal'>,
-  request: FetchRequest & { readonly maxBytes: number },
-  read: (bytes: Buffer, headers: FetchResponse['headers']) => T,
-  missing: () => CryptodlError,
-): Promise<T> {
-  let found: { readonly value: T } | undefined;
-  const expect: Expectation = {
-    check: ({ status, body, headers }) => {
-      if (status === 404 || body.kind === 'file') throw missing();
-      found = { value: read(body.bytes, headers) };
-    },
-  };
-  const inMemory = { ...request, spoolAboveBytes: request.maxBytes, expect };
-  await fetch(inMemory, { signal, traceId: randomUUID() });
-  if (found === undefined) throw new CryptodlError('bug', `the answer of ${request.url} was not checked`);
-  return found.value;
-}
 
 /** Requests a page of the listing. A malformed page is retried like a failed request. */
 export function getListing(access: ArchiveAccess, base: string, address: string): Promise<ListingPage> {

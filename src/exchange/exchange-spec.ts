@@ -1,8 +1,7 @@
 /** Markets, datasets and columns of an exchange, made from the facts of config/. */
-import { parsePeriod } from '../model/calendar.js';
 import type { DayStart } from '../model/calendar.js';
 import type { Cadence, PartitionPeriod, Market, Period } from '../model/task.js';
-import { DURATION_MS } from '../model/units.js';
+import { DURATION_MS } from '../model/parse-units.js';
 import type { ColumnSpec, DatasetFacts, OfferFacts, ExchangeFacts } from './facts.js';
 
 /** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */
@@ -26,7 +25,7 @@ export interface DatasetSpec
   readonly notes: readonly string[];
 }
 
-interface MarketSpec extends Omit<ExchangeFacts['markets'][string], 'datasets'> {
+export interface MarketSpec extends Omit<ExchangeFacts['markets'][string], 'datasets'> {
   readonly datasets: Readonly<Record<string, DatasetSpec>>;
 }
 
@@ -37,62 +36,6 @@ export interface ExchangeSpec
   /** By the bucket of a request: `archive`, `listing`, and those of REST. */
   readonly buckets: Readonly<Record<string, ExchangeFacts['buckets']['archive']>>;
   readonly markets: Readonly<Record<Market, MarketSpec>>;
-}
-
-/** Throws a RangeError for a dataset without a description. test/unit/exchange/exchange-spec.test.ts checks the other references between the files of config/. */
-export function exchangeSpecOf(
-  { intervals, markets, dayStartHours, ...exchange }: ExchangeFacts,
-  datasets: Readonly<Record<string, DatasetFacts>>,
-): ExchangeSpec {
-  const dayStartMs = dayStartHours * 3_600_000;
-  const specsOf = (market: Market, offers: Readonly<Record<string, OfferFacts>>): MarketSpec['datasets'] => {
-    const specs = Object.entries(offers).map(([name, offer]) => {
-      const facts = datasets[name];
-      if (facts === undefined) throw new RangeError(`config: ${market} ${name} is not described`);
-      return [name, { ...specOf(name, facts, offer, intervals), dayStartMs }] as const;
-    });
-    return Object.fromEntries(specs);
-  };
-  const specs = Object.entries(markets).map(
-    ([market, { datasets: offers, ...facts }]) =>
-      [market, { ...facts, datasets: specsOf(market, offers) }] as const,
-  );
-  return { ...exchange, dayStartMs, markets: Object.fromEntries(specs) };
-}
-
-function specOf(
-  name: string,
-  facts: DatasetFacts,
-  offer: OfferFacts,
-  lists: ExchangeFacts['intervals'],
-): Omit<DatasetSpec, 'dayStartMs'> {
-  const { intervals } = offer;
-  const list = (of: string): readonly string[] => lists[of] ?? [];
-  const cadences = (['daily', 'monthly'] as const).filter((cadence) => offer.cadences[cadence] !== undefined);
-  return {
-    name,
-    ...facts,
-    cadences,
-    spans: Object.fromEntries(cadences.map((cadence) => [cadence, spanOf(offer, cadence)])),
-    removed: offer.removed,
-    header: offer.header,
-    columns: columnsOf(facts, offer),
-    notes: [...offer.notes, ...facts.notes],
-    sequence: offer.sequence,
-    rest: offer.rest,
-    intervals: intervals && { daily: list(intervals.daily), monthly: list(intervals.monthly) },
-  };
-}
-
-function columnsOf(facts: DatasetFacts, offer: OfferFacts): ColumnSpec[] {
-  return facts.columns
-    .filter((column) => !offer.omit.includes(column.name))
-    .map((column) => ({ ...column, ...offer.columns[column.name] }) as ColumnSpec);
-}
-
-function spanOf(offer: OfferFacts, cadence: Cadence): Span {
-  const { first, last } = offer.cadences[cadence] ?? {};
-  return { first: parsePeriod(cadence, first ?? ''), last: parsePeriod(cadence, last ?? '') };
 }
 
 /** The markets of an exchange, in the order of its facts. */
@@ -151,10 +94,7 @@ export function intervalMs(interval: string): number {
   return Number(match?.[1]) * (DURATION_MS[match?.[2] ?? ''] ?? Number.NaN);
 }
 
-/**
- * Seconds between rows; undefined if the number of rows per day is not fixed: no interval, one above a day (`3d`, `1w`, `1mo`), and bars
- * of the program, which exist only where the lake has rows.
- */
+/** Seconds between rows; undefined without an interval, for one above a day (`3d`, `1w`, `1mo`), and for bars of the program, which may lack rows. */
 export function rowSeconds(spec: DatasetSpec, interval: string | undefined): number | undefined {
   if (isMade(spec)) return undefined;
   if (spec.rowSeconds !== undefined) return spec.rowSeconds;

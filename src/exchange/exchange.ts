@@ -1,13 +1,10 @@
 /** The interface of an exchange: its facts, archive, listing and REST. `run/verb/start-verb.ts` passes one to each command that needs it. */
 import type { AnswerRules } from '../http/exchange-hosts.js';
-import type { Body, BodyFormat, Fetch, Priority } from '../model/fetch.js';
-import type { Copies } from '../http/response-cache.js';
-import type { Throttle } from '../http/throttle/throttle.js';
-import type { Observer } from '../model/observer.js';
+import type { Body, BodyFormat } from '../model/fetch.js';
 import type { Cadence, Market, Period, Series } from '../model/task.js';
-import type { HaltFacts, RouteSpec } from './facts.js';
-import type { Page, Span } from './rest-rows.js';
+import type { HaltFacts } from './facts.js';
 import type { ExchangeSpec } from './exchange-spec.js';
+import type { RestApi } from './rest-api.js';
 
 export interface Exchange extends ExchangeSpec {
   readonly archive: Archive;
@@ -98,48 +95,4 @@ export interface ListingFormat {
   address(page: PageRequest): string;
   /** Reads a page. Throws `listing-malformed` for anything but a complete page. */
   parse(body: Buffer, address: string): ListingPage;
-}
-
-export interface Addresses {
-  readonly archiveUrl: string;
-  readonly listingUrl: string;
-  readonly fallbackUrl: string | undefined;
-  readonly fapiUrl: string;
-  readonly dapiUrl: string;
-  readonly spotUrl: string;
-}
-
-export interface RestApi {
-  /** Address of each host, by the name of the option that replaces it: `fapi-url`. */
-  urls(addresses: Addresses): Readonly<Record<string, string>>;
-  /** The names under which bans of a market's REST are recorded: `futures fapi.binance.com`. */
-  places(addresses: Addresses, market: Market): readonly string[];
-  /** The addresses that are banned together with this one, itself included. */
-  bannedWith(addresses: Addresses, url: string): readonly string[];
-  open(context: RestContext): Rest;
-  isPerpetual(market: Market, symbol: string): boolean;
-}
-
-export interface RestContext {
-  readonly options: Addresses & { readonly priority: Priority };
-  readonly fetch: Fetch;
-  readonly throttle: Pick<Throttle, 'setBudget'>;
-  readonly copies: Copies;
-  /** Epoch milliseconds. */
-  readonly nowMs: number;
-  readonly observer: Observer;
-  readonly signal: AbortSignal;
-}
-
-export interface TradedSymbol {
-  readonly symbol: string;
-  readonly status: string;
-  /** Empty for spot, and for some symbols that are not traded yet. */
-  readonly contractType: string;
-}
-
-export interface Rest {
-  /** The symbols of a market. Also takes the request limits from the answer of the host. */
-  symbols(market: Market): Promise<readonly TradedSymbol[]>;
-  pages(route: RouteSpec, series: Series, span: Span): AsyncGenerator<Page>;
 }

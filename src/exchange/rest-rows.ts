@@ -1,17 +1,14 @@
 /** Splits pages of REST into periods: a page may have rows of many periods, and a period may need many pages. */
-import { CryptodlError } from '../model/errors.js';
-import type { ColumnSpec } from './facts.js';
-import type { DatasetSpec } from './exchange-spec.js';
 
 /** Epoch milliseconds `[from, to)`. */
 export interface Span {
-  readonly from: number;
-  readonly to: number;
+  readonly fromMs: number;
+  readonly toMs: number;
 }
 
 /** The keys of `cells` are field names, or positions written as text (`'0'`). */
 export interface Row {
-  readonly at: number;
+  readonly atMs: number;
   /** Id of a trade; 0 for rows without ids. */
   readonly id: number;
   readonly cells: Readonly<Record<string, unknown>>;
@@ -53,23 +50,23 @@ export class SpanRows {
   #servedAt = Number.NaN;
   #tail: Promise<void> = Promise.resolve();
 
-  constructor(pages: AsyncIterable<Page>, from: number) {
+  constructor(pages: AsyncIterable<Page>, fromMs: number) {
     this.#pages = pages[Symbol.asyncIterator]();
-    this.#known = from;
+    this.#known = fromMs;
   }
 
   /** The rows of a period; each row is returned once. After a failed page, all later calls reject with the same error. */
-  async take({ from, to }: Span): Promise<PeriodRows> {
-    this.#tail = this.#tail.then(() => this.#read(to));
+  async take({ fromMs, toMs }: Span): Promise<PeriodRows> {
+    this.#tail = this.#tail.then(() => this.#read(toMs));
     await this.#tail;
-    const rows = this.#rows.filter(({ at }) => at >= from && at < to);
-    this.#rows = this.#rows.filter(({ at }) => at < from || at >= to);
-    const isBeforeFirst = this.#first === undefined || this.#first >= to;
+    const rows = this.#rows.filter(({ atMs }) => atMs >= fromMs && atMs < toMs);
+    this.#rows = this.#rows.filter(({ atMs }) => atMs < fromMs || atMs >= toMs);
+    const isBeforeFirst = this.#first === undefined || this.#first >= toMs;
     return { rows, isBeforeFirst, servedAt: this.#servedAt };
   }
 
-  async #read(to: number): Promise<void> {
-    while (this.#known < to) {
+  async #read(toMs: number): Promise<void> {
+    while (this.#known < toMs) {
       const next = await this.#pages.next();
       if (next.done === true) {
         this.#known = Number.POSITIVE_INFINITY;
@@ -77,7 +74,7 @@ export class SpanRows {
       }
       const { rows, known, servedAt = Number.NaN } = next.value;
       this.#servedAt = servedAt;
-      this.#first ??= rows[0]?.at;
+      this.#first ??= rows[0]?.atMs;
       // Not push(...rows): a page may have more rows than a call may have arguments.
       for (const row of rows) this.#rows.push(row);
       this.#known = known;
@@ -85,14 +82,12 @@ export class SpanRows {
   }
 }
 
-// Several routes as one series: rows of the same time are joined.
-
-/** Like SpanRows, for several routes. */
+/** Like SpanRows, for several routes as one series: rows of the same time are joined. */
 export class JoinedRows {
   readonly #parts: readonly (readonly [dataset: string, rows: SpanRows])[];
 
-  constructor(parts: readonly (readonly [dataset: string, pages: AsyncIterable<Page>])[], from: number) {
-    this.#parts = parts.map(([dataset, pages]) => [dataset, new SpanRows(pages, from)]);
+  constructor(parts: readonly (readonly [dataset: string, pages: AsyncIterable<Page>])[], fromMs: number) {
+    this.#parts = parts.map(([dataset, pages]) => [dataset, new SpanRows(pages, fromMs)]);
   }
 
   /** Cells are named `dataset.field`. Cells of a part without a row at this time stay blank. */
@@ -102,53 +97,14 @@ export class JoinedRows {
     );
     const byTime = new Map<number, Record<string, unknown>>();
     for (const { dataset, rows } of taken) {
-      for (const { at, cells } of rows) {
-        const joined = byTime.get(at) ?? { timestamp: at };
+      for (const { atMs, cells } of rows) {
+        const joined = byTime.get(atMs) ?? { timestamp: atMs };
         for (const [field, value] of Object.entries(cells)) joined[`${dataset}.${field}`] = value;
-        byTime.set(at, joined);
+        byTime.set(atMs, joined);
       }
     }
-    const rows = [...byTime].sort(([a], [b]) => a - b).map(([at, cells]): Row => ({ at, id: 0, cells }));
+    const rows = [...byTime].sort(([a], [b]) => a - b).map(([atMs, cells]): Row => ({ atMs, id: 0, cells }));
     const servedAt = Math.min(...taken.map((part) => part.servedAt));
     return { rows, isBeforeFirst: taken.every(({ isBeforeFirst }) => isBeforeFirst), servedAt };
   }
-}
-
-// Rows of REST as CSV in the format of the archive, for the converter.
-
-export interface CsvOptions {
-  readonly spec: DatasetSpec;
-  readonly symbol: string;
-  /** Write times in microseconds like the archive: an inclusive end becomes …999999. */
-  readonly microseconds: boolean;
-}
-
-/** CSV with a header. Digits stay unchanged. Throws `answer-malformed` for a value that does not fit into a cell. */
-export function rowsAsCsv(rows: readonly Row[], options: CsvOptions): Buffer {
-  const { columns } = options.spec;
-  const lines = [columns.map((column) => column.published ?? column.name).join(',')];
-  for (const row of rows) lines.push(columns.map((column) => cellOf(row, column, options)).join(','));
-  return Buffer.from(`${lines.join('\n')}\n`);
-}
-
-function cellOf({ at, cells }: Row, column: ColumnSpec, options: CsvOptions): string {
-  if (column.type === 'symbol') return options.symbol;
-  const value = cells[column.field ?? ''];
-  if (column.type === 'datetime') return new Date(at).toISOString().slice(0, 19).replace('T', ' ');
-  const text = plainText(value);
-  if (text === undefined || /[",\n\r]/.test(text))
-    throw new CryptodlError('answer-malformed', `REST answered ${shownValue(value)} for ${column.name}`);
-  if (column.type !== 'time' || !options.microseconds || !/^\d{13}$/.test(text)) return text;
-  return text + (column.name.startsWith('close') ? '999' : '000');
-}
-
-/** Blank for a missing value: the converter checks which columns may be blank. */
-function plainText(value: unknown): string | undefined {
-  if (value === undefined || value === null) return '';
-  if (typeof value === 'string') return value.trim();
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : undefined;
-}
-
-export function shownValue(value: unknown): string {
-  return (JSON.stringify(value) as string | undefined)?.slice(0, 40) ?? 'missing';
 }

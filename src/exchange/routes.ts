@@ -6,7 +6,8 @@ import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import type { Market, Period, Series } from '../model/task.js';
 import type { RouteSpec } from './facts.js';
 import type { Span } from './rest-rows.js';
-import type { Addresses, Exchange } from './exchange.js';
+import type { Exchange } from './exchange.js';
+import type { Addresses } from './rest-api.js';
 import { findDataset, intervalMs } from './exchange-spec.js';
 import type { DatasetSpec, ExchangeSpec } from './exchange-spec.js';
 
@@ -31,7 +32,7 @@ export function reachMs(exchange: ExchangeSpec, series: Series): number | undefi
 
 /** The span of the row times of these days, in epoch ms. Some datasets label a row with the end of its interval. */
 export function restSpan(spec: DatasetSpec, { from, to }: Pick<Period, 'from' | 'to'>): Span {
-  return { from: startOf(spec, from), to: startOf(spec, to) };
+  return { fromMs: startOf(spec, from), toMs: startOf(spec, to) };
 }
 
 function startOf(spec: DatasetSpec, day: number): number {
@@ -70,12 +71,13 @@ export function exchangeHosts(
   addresses: Addresses,
   { hosts, buckets, answers, rest }: Pick<Exchange, 'hosts' | 'buckets' | 'answers' | 'rest'>,
 ): ExchangeHosts {
+  const { archiveUrl, listingUrl, fallbackUrl } = addresses;
   return {
     ...answers,
     buckets,
-    archiveUrl: addresses.archiveUrl,
-    listingUrl: addresses.listingUrl,
-    fallbackUrl: addresses.fallbackUrl,
+    archiveUrl,
+    listingUrl,
+    fallbackUrl,
     restUrls: rest.urls(addresses),
     knownUrls: Object.values(hosts),
     bannedWith: (url) => rest.bannedWith(addresses, url),

@@ -1,25 +1,14 @@
 /**
  * Bans: a host refuses all requests of one bucket until a certain time. Other and later runs of this machine, and of the egress group, obey
- * them too. Each ban is a file in the state folder that no run changes, so that no run waits for another, and a short ban never replaces a long one. A run
- * works without them: a file that cannot be used is a warning.
+ * them too.
  */
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Clock } from '../model/clock.js';
-import { CryptodlError, errnoOf } from '../model/errors.js';
+import { CryptodlError } from '../model/errors.js';
 import { instantText } from '../model/units.js';
 import { hostOf } from '../model/fetch.js';
-import { makeFolder } from '../files/disk.js';
-import { stagedBeside } from '../files/temp-files.js';
-import { fieldsOf, parseJson } from '../text/json.js';
-import { reasonOf } from '../text/path-faults.js';
+import { BanFiles } from './ban-files.js';
+import type { Ban } from './ban-files.js';
 import type { EgressGroup } from './throttle/group.js';
-
-export interface Ban {
-  /** End of the ban, in epoch milliseconds. */
-  readonly until: number;
-  readonly why: string;
-}
 
 type BansByPlace = Readonly<Record<string, Ban>>;
 
@@ -37,14 +26,13 @@ interface BansOptions {
 
 /** A place is a bucket and a host, see `placeOf`. */
 export class Bans {
-  readonly #folder: string;
-  #hasWarned = false;
+  readonly #files: BanFiles;
   /** Ends after the last recorded ban. */
   #written: Promise<unknown> = Promise.resolve();
   #known: { readonly at: number; readonly bans: Promise<BansByPlace> } | undefined;
 
   constructor(private readonly options: BansOptions) {
-    this.#folder = join(options.folder, 'bans');
+    this.#files = new BanFiles(options.folder, options.warn);
   }
 
   /** Rejects with `wait-too-long` (exit code 7) while one of these places is banned. */
@@ -75,7 +63,7 @@ export class Bans {
     const { clock, group } = this.options;
     const now = clock.monotonic();
     if (this.#known === undefined || now - this.#known.at >= READ_EVERY_MS)
-      this.#known = { at: now, bans: this.#ofMachine() };
+      this.#known = { at: now, bans: this.#files.all() };
     const { until = 0 } = (await this.#known.bans)[place] ?? {};
     await group?.opened();
     return Math.max(0, Math.max(until, this.#ofGroup()[place]?.until ?? 0) - clock.now());
@@ -84,7 +72,9 @@ export class Bans {
   /** Records a ban. A shorter ban does not end a longer one. The file is written in the background; see `written`. */
   record(place: string, ban: Ban): void {
     const told = this.options.group?.ban(place, ban.until - this.options.clock.now(), ban.why);
-    this.#written = this.#written.then(() => this.#write(place, ban)).then(() => told);
+    this.#written = this.#written
+      .then(() => this.#files.write(place, ban, this.options.clock.now()))
+      .then(() => told);
   }
 
   /** Removes all bans of a host. Resolves with the places of the removed bans. */
@@ -94,10 +84,8 @@ export class Bans {
     const ofHost = Object.keys(this.#ofGroup()).filter((place) => hostOfPlace(place) === host);
     const buckets = new Set(ofHost.map(bucketOfPlace));
     const places = (await this.options.group?.clearBans((place) => buckets.has(bucketOfPlace(place)))) ?? [];
-    const stored = (await this.#stored()).filter(({ place }) => hostOfPlace(place) === host);
-    await this.#change(() => Promise.all(stored.map(({ file }) => rm(file, { force: true }))));
-    places.push(...stored.map(({ place }) => place));
-    return [...new Set(places)];
+    const stored = await this.#files.remove((place) => hostOfPlace(place) === host);
+    return [...new Set([...places, ...stored])];
   }
 
   /** Resolves when the writes of all recorded bans have ended. */
@@ -107,7 +95,7 @@ export class Bans {
 
   async #all(): Promise<BansByPlace> {
     await this.options.group?.opened();
-    const bans: Record<string, Ban> = { ...(await this.#ofMachine()) };
+    const bans: Record<string, Ban> = { ...(await this.#files.all()) };
     for (const [place, ban] of Object.entries(this.#ofGroup()))
       if (ban.until > (bans[place]?.until ?? 0)) bans[place] = ban;
     return bans;
@@ -118,79 +106,6 @@ export class Bans {
     const bans = this.options.group?.bans ?? [];
     return Object.fromEntries(bans.map(({ place, until, why }) => [place, { until: until + offsetMs, why }]));
   }
-
-  /** The longest ban of each place in the state folder, also those that are over. */
-  async #ofMachine(): Promise<BansByPlace> {
-    const bans: Record<string, Ban> = {};
-    for (const { place, ban } of await this.#stored())
-      if (ban.until > (bans[place]?.until ?? Number.NEGATIVE_INFINITY)) bans[place] = ban;
-    return bans;
-  }
-
-  async #stored(): Promise<readonly StoredBan[]> {
-    try {
-      const entries = await readdir(this.#folder, { withFileTypes: true });
-      const files = entries.filter((entry) => entry.isFile() && entry.name.endsWith(ENDING));
-      return (await Promise.all(files.map(({ name }) => this.#read(join(this.#folder, name))))).flat();
-    } catch (error) {
-      if (errnoOf(error) !== 'ENOENT') this.#warnOnce(`the bans in ${this.#folder} cannot be read`, error);
-      return [];
-    }
-  }
-
-  /** The ban of a file; none if the file was removed meanwhile, or has other content. */
-  async #read(file: string): Promise<StoredBan[]> {
-    try {
-      const { place, until, why } = fieldsOf(parseJson(await readFile(file, 'utf8')));
-      // A number beyond the dates of JavaScript is no time.
-      const isTime = typeof until === 'number' && !Number.isNaN(new Date(until).getTime());
-      if (typeof place === 'string' && isTime && typeof why === 'string')
-        return [{ file, place, ban: { until, why } }];
-      this.#warnOnce(`${file} is not a ban, and not used`);
-    } catch (error) {
-      if (errnoOf(error) !== 'ENOENT') this.#warnOnce(`${file} cannot be read`, error);
-    }
-    return [];
-  }
-
-  #write(place: string, ban: Ban): Promise<void> {
-    return this.#change(async () => {
-      const stored = await this.#stored();
-      const ofPlace = stored.filter((other) => other.place === place);
-      if (ofPlace.some((other) => other.ban.until >= ban.until)) return;
-      await makeFolder(this.#folder);
-      const path = join(this.#folder, `${encodeURIComponent(place)}-${ban.until}${ENDING}`);
-      const staged = await stagedBeside(path);
-      await writeFile(staged, JSON.stringify({ place, ...ban }));
-      await rename(staged, path);
-      const over = stored.filter((other) => other.ban.until <= this.options.clock.now());
-      await Promise.all([...over, ...ofPlace].map(({ file }) => rm(file, { force: true })));
-    });
-  }
-
-  async #change(act: () => Promise<unknown>): Promise<void> {
-    try {
-      await act();
-    } catch (error) {
-      this.#warnOnce(`the bans in ${this.#folder} cannot be changed`, error);
-    }
-  }
-
-  #warnOnce(what: string, error?: unknown): void {
-    if (this.#hasWarned) return;
-    this.#hasWarned = true;
-    const reason = error === undefined ? '' : ` (${reasonOf(errnoOf(error))}); another --state-dir works`;
-    this.options.warn(what + reason);
-  }
-}
-
-const ENDING = '.json';
-
-/** `file`: its path. */
-interface StoredBan {
-  readonly file: string;
-  readonly place: string;
-  readonly ban: Ban;
 }
 
 /** The place of a ban: bucket, and host with port. A host bans the address that it sees, so each of several proxies (`via`) has places of its own. */

@@ -5,7 +5,7 @@ import { CryptodlError } from '../model/errors.js';
 import type { FollowedRequests, Observer, RequestCount, RetryEvent } from '../model/observer.js';
 import { bodySize, hostOf } from '../model/fetch.js';
 import type { AttemptEnd, FetchRequest, FetchResponse } from '../model/fetch.js';
-import type { RequestFigures } from './stack.js';
+import type { RequestFigures } from './stack-options.js';
 import type { RequestFollower } from './transport/measure.js';
 
 type Watcher = Pick<Observer, 'attempt' | 'retry'>;

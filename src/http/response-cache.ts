@@ -2,16 +2,15 @@
  * Copies of answers, for runs in which the host does not answer. A damaged copy is removed with a warning. If the folder cannot be
  * written, the run writes no further copies. All runs of the machine share the copies; the last written one counts.
  */
-import { createHash } from 'node:crypto';
-import { lstat, lutimes, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gunzipSync, gzip } from 'node:zlib';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import { makeFolder } from '../files/disk.js';
 import { readStateNow, TOO_LARGE } from '../files/state-file.js';
-import { removeLeftovers, tempPath } from '../files/temp-files.js';
+import { tempPath } from '../files/temp-files.js';
+import { copyPath, pruneCopies } from './cache-folder.js';
 
 export interface Copy<T> {
   /** Epoch milliseconds. */
@@ -19,7 +18,7 @@ export interface Copy<T> {
   readonly value: T;
 }
 
-export interface CopiesOptions {
+export interface ResponseCacheOptions {
   readonly folder: string;
   /** The current time of the run, in epoch milliseconds. */
   readonly nowMs: number;
@@ -32,26 +31,20 @@ export interface CopiesOptions {
 const MAX_AGE_MS = 30 * 86_400_000;
 /** Bytes of a copy at most, packed and unpacked: as many as in the largest accepted answer of REST. */
 const COPY_MAX_BYTES = 64 * 1024 * 1024;
-/** Names of copies. Of other files, only temporary files of ended processes are removed. */
-const COPY_NAME = /^[0-9a-f]{40}\.json\.gz$/;
-/** The folder was last cleaned at the modification time of this file. A look at thousands of copies in each run would take too long. */
-const PRUNED = 'pruned';
-const PRUNE_EVERY_MS = 86_400_000;
-
 const packed = promisify(gzip);
 
-export class Copies {
+export class ResponseCache {
   /** Created with the first copy. */
   #folder: Promise<unknown> | undefined;
   #hasWritten = false;
   #isBroken = false;
   #hasWarned = false;
 
-  constructor(private readonly options: CopiesOptions) {}
+  constructor(private readonly options: ResponseCacheOptions) {}
 
   /** Undefined without a copy, or if its file is too old, too large or damaged: `parse` returns undefined. */
   async read<T>(name: string, parse: (value: unknown) => T | undefined): Promise<Copy<T> | undefined> {
-    const path = this.#pathOf(name);
+    const path = copyPath(this.options.folder, name);
     let bytes: Buffer | undefined;
     try {
       bytes = readStateNow(path, COPY_MAX_BYTES);
@@ -74,7 +67,7 @@ export class Copies {
     try {
       await (this.#folder ??= makeFolder(folder));
       await writeFile(staged, await packed(JSON.stringify({ v: 1, name, at, value })));
-      await rename(staged, this.#pathOf(name));
+      await rename(staged, copyPath(folder, name));
       this.#hasWritten = true;
     } catch (error) {
       this.#isBroken = true;
@@ -85,36 +78,8 @@ export class Copies {
 
   /** Once a day, removes old copies. */
   async close(): Promise<void> {
-    if (this.#hasWritten && (await this.#isPruneDue())) await this.#prune().catch(() => undefined);
-  }
-
-  async #isPruneDue(): Promise<boolean> {
-    const pruned = await lstat(join(this.options.folder, PRUNED)).catch(() => undefined);
-    // The absolute difference, because a clock that was wrong once must not stop the cleaning for years.
-    return pruned === undefined || Math.abs(this.options.clock.now() - pruned.mtimeMs) > PRUNE_EVERY_MS;
-  }
-
-  async #prune(): Promise<void> {
     const { folder, clock } = this.options;
-    const now = clock.now();
-    // A folder that is a link is not cleaned, because the link may lead to foreign files.
-    if ((await realpath(folder)) !== join(await realpath(dirname(folder)), basename(folder))) return;
-    await removeLeftovers(folder);
-    for (const name of await readdir(folder)) {
-      if (!COPY_NAME.test(name)) continue;
-      const path = join(folder, name);
-      const facts = await lstat(path).catch(() => undefined);
-      if (facts?.isFile() === true && now - facts.mtimeMs > MAX_AGE_MS) await rm(path, { force: true });
-    }
-    const note = join(folder, PRUNED);
-    // An existing file of that name keeps its content.
-    await writeFile(note, '', { flag: 'wx' }).catch(() => undefined);
-    await lutimes(note, new Date(now), new Date(now));
-  }
-
-  #pathOf(name: string): string {
-    const digest = createHash('sha256').update(name).digest('hex').slice(0, 40);
-    return join(this.options.folder, `${digest}.json.gz`);
+    if (this.#hasWritten) await pruneCopies(folder, clock.now(), MAX_AGE_MS).catch(() => undefined);
   }
 
   #warn(message: string): void {

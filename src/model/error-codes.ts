@@ -8,14 +8,9 @@
  * - `wrongBytes`: the bytes of the object or its sidecar are wrong: the daily objects may replace a monthly one.
  * - `lasting`: the published bytes cause the error: each later request of the same revision fails the same way.
  */
-interface Traits {
-  readonly retryable: boolean;
-  readonly rounds: boolean;
-  readonly hostFault: boolean;
-  readonly fatal: boolean;
-  readonly wrongBytes: boolean;
-  readonly lasting: boolean;
-}
+type Traits = Readonly<
+  Record<'retryable' | 'rounds' | 'hostFault' | 'fatal' | 'wrongBytes' | 'lasting', boolean>
+>;
 
 const NONE = { hostFault: false, fatal: false, wrongBytes: false, lasting: false } as const;
 const TRANSIENT: Traits = { ...NONE, retryable: true, rounds: true, hostFault: true };

@@ -18,6 +18,8 @@ interface Details {
   readonly retryAfterMs?: number | undefined;
   /** The next step for the user, printed on its own line. */
   readonly hint?: string | undefined;
+  /** What a proxy did, for messages that name the proxy themselves: `answered 407 to …`. */
+  readonly proxyFault?: string | undefined;
   /** The rejected body, for the quarantine. */
   readonly evidence?: FetchResponse | undefined;
   /** The received part of an incomplete body; the next attempt resumes after it. */
@@ -45,6 +47,7 @@ export class CryptodlError extends Error {
   override readonly name = 'CryptodlError';
   readonly retryAfterMs: number | undefined;
   readonly hint: string | undefined;
+  readonly proxyFault: string | undefined;
   readonly evidence: FetchResponse | undefined;
   readonly location: string | undefined;
   readonly over: AbortSignal | undefined;

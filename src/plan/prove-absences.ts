@@ -8,7 +8,7 @@ import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
 import { DAY_MS, dayOf, periodAt } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
-import { unlessListingFault } from '../exchange/listing.js';
+import { unlessListingFault } from '../exchange/listing-faults.js';
 import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
 import { LONGEST_DELAY_DAYS } from './series-listing.js';

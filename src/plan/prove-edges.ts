@@ -7,7 +7,7 @@ import { checkedFolder } from '../files/path-checks.js';
 import { dayOf, dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
 import { FORMATS } from '../model/task.js';
 import type { Format, Period, Series } from '../model/task.js';
-import { unlessListingFault } from '../exchange/listing.js';
+import { unlessListingFault } from '../exchange/listing-faults.js';
 import { findDataset, rowSeconds } from '../exchange/exchange-spec.js';
 import type { PlanContext } from './series-request.js';
 import { lackingSeams, isRecentOrDue, RECENT_DAYS } from './lacking-edges.js';

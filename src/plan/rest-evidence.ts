@@ -5,7 +5,8 @@ import type { DayRange } from '../lake/catalogue/spans.js';
 import { NOT_IN_REST } from '../exchange/rest-rows.js';
 import type { Span } from '../exchange/rest-rows.js';
 import { routesOf } from '../exchange/routes.js';
-import type { Rest, Exchange } from '../exchange/exchange.js';
+import type { Exchange } from '../exchange/exchange.js';
+import type { Rest } from '../exchange/rest-api.js';
 
 export interface RestOffer {
   /** `only`: REST is the only source. */
@@ -42,7 +43,7 @@ export async function firstTimeInRest(
   if (routed === undefined) return undefined;
   try {
     for await (const { rows } of rest.pages(routed.route, routed.series, span))
-      return rows.find(({ at }) => at >= span.from && at < span.to)?.at;
+      return rows.find(({ atMs }) => atMs >= span.fromMs && atMs < span.toMs)?.atMs;
   } catch (error) {
     if (!(error instanceof CryptodlError) || !NOT_IN_REST.has(error.code)) throw error;
   }

@@ -5,10 +5,11 @@ import { CryptodlError } from '../model/errors.js';
 import type { Cadence, Period, Series } from '../model/task.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
 import { cadencesOf } from '../exchange/keys.js';
-import { isListingFault } from '../exchange/listing.js';
+import { isListingFault } from '../exchange/listing-faults.js';
 import type { Listing } from '../exchange/listing.js';
 import { restSpan } from '../exchange/routes.js';
-import type { Rest, Exchange } from '../exchange/exchange.js';
+import type { Exchange } from '../exchange/exchange.js';
+import type { Rest } from '../exchange/rest-api.js';
 import { datasetsOf, findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import { firstTimeInRest, keptByRest } from './rest-evidence.js';
 import { firstPeriod, LONGEST_DELAY_DAYS } from './series-listing.js';
@@ -189,13 +190,13 @@ export class SymbolLife {
   }
 
   /** Whether REST, in a run that uses it, has rows of the day of this time (epoch milliseconds), before or after it. */
-  async hasInRest(series: Series, side: 'before' | 'after', at: number): Promise<boolean> {
+  async hasInRest(series: Series, side: 'before' | 'after', atMs: number): Promise<boolean> {
     const { exchange } = this.context;
-    const day = dayOf(at, exchange);
+    const day = dayOf(atMs, exchange);
     if (keptByRest(this.#offers.get(nameOf(series)), { from: day, to: day + 1 }) === undefined) return false;
-    const [from, to] =
-      side === 'before' ? [startOfDay(day, exchange), at] : [at + 1, startOfDay(day + 1, exchange)];
-    return (await firstTimeInRest(this.context, series, { from, to })) !== undefined;
+    const [fromMs, toMs] =
+      side === 'before' ? [startOfDay(day, exchange), atMs] : [atMs + 1, startOfDay(day + 1, exchange)];
+    return (await firstTimeInRest(this.context, series, { fromMs, toMs })) !== undefined;
   }
 
   /** Whether the archive has the last object of these days, although the listing does not. */

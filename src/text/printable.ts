@@ -109,11 +109,8 @@ export function shownPath(path: string): string {
   return below === '' ? '.' : below.startsWith('..') ? path : below;
 }
 
-/** The shown path of the default of `--out`. */
-const USUAL_LAKE = 'data';
-
-/** ` --out DIR` for a command; empty for the default of `--out`. */
+/** ` --out DIR` for a command; empty for `data`, the default of `--out`. */
 export function lakeFlag(root: string): string {
   const lake = shownPath(root);
-  return lake === USUAL_LAKE ? '' : ` --out ${shellWord(lake)}`;
+  return lake === 'data' ? '' : ` --out ${shellWord(lake)}`;
 }

@@ -1,10 +1,10 @@
 /** A REST client whose host answers in process. */
-import { BINANCE_ANSWERS } from '../../src/exchange/binance/binance.js';
+import { BINANCE_ANSWERS } from '../../src/exchange/binance/answers.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../src/model/fetch.js';
 import { RestClient } from '../../src/exchange/binance/rest-client.js';
 import type { RestOptions } from '../../src/exchange/binance/rest-client.js';
-import { statusError } from '../../src/http/transport/error-map.js';
+import { statusError } from '../../src/http/transport/status-error.js';
 import { answer } from './requests.js';
 import type { Host } from './rest-venue-types.js';
 import type { RestVenue } from './rest-venue.js';

@@ -1,8 +1,8 @@
 /** Routes of the shipped facts, and what the pages of REST come to. */
 import type { Market } from '../../src/model/task.js';
 import type { RouteSpec } from '../../src/exchange/facts.js';
-import { readPage } from '../../src/exchange/binance/rest-session.js';
-import type { GetPage, PageQuery } from '../../src/exchange/binance/rest-session.js';
+import { readPage } from '../../src/exchange/binance/rest-page.js';
+import type { GetPage, PageQuery } from '../../src/exchange/binance/rest-page.js';
 import type { Page, Row } from '../../src/exchange/rest-rows.js';
 import { specOf } from './conversion.js';
 

@@ -12,14 +12,8 @@ import { Readable } from 'node:stream';
 import { createGunzip, gzipSync } from 'node:zlib';
 import type { LoadExchange } from '../../src/run/verb/verb.js';
 import type { ColumnSpec, HaltFacts } from '../../src/exchange/facts.js';
-import type {
-  Archive,
-  ListedObject,
-  ListingFormat,
-  Packing,
-  RestApi,
-  Exchange,
-} from '../../src/exchange/exchange.js';
+import type { Archive, ListedObject, ListingFormat, Packing, Exchange } from '../../src/exchange/exchange.js';
+import type { RestApi } from '../../src/exchange/rest-api.js';
 import type { DatasetSpec } from '../../src/exchange/exchange-spec.js';
 import { built } from './built.js';
 

@@ -1,7 +1,7 @@
 /** The buckets of a run without other runs, programs and bans. */
 import { Throttle } from '../../src/http/throttle/throttle.js';
-import type { ThrottleSetup } from '../../src/http/throttle/throttle.js';
-import { BINANCE_ANSWERS } from '../../src/exchange/binance/binance.js';
+import type { ThrottleSetup } from '../../src/http/throttle/server-buckets.js';
+import { BINANCE_ANSWERS } from '../../src/exchange/binance/answers.js';
 import type { VirtualClock } from './virtual-clock.js';
 
 export const NO_BANS: ThrottleSetup['bans'] = {

@@ -1,10 +1,10 @@
 /** A REST venue in the place of the sockets: one attempt on the wire, in whatever time the clock has. */
-import { BINANCE_ANSWERS } from '../../src/exchange/binance/binance.js';
+import { BINANCE_ANSWERS } from '../../src/exchange/binance/answers.js';
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Fetch, FetchResponse } from '../../src/model/fetch.js';
-import { statusError } from '../../src/http/transport/error-map.js';
+import { statusError } from '../../src/http/transport/status-error.js';
 import type { Host, VenueAnswer } from './rest-venue-types.js';
 import type { RestVenue } from './rest-venue.js';
 

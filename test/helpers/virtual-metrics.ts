@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { SILENT_OBSERVER } from '../../src/model/observer.js';
 import type { RawValues } from '../../src/plan/options/resolve.js';
 import { resolveOptions } from '../../src/plan/options/resolve.js';
-import { NO_PROXIES } from '../../src/files/environment.js';
+import { NO_PROXIES } from '../../src/files/proxies.js';
 import { LiveRun } from '../../src/run/report/live-run.js';
 import { summaryOf } from '../../src/run/report/run-summary.js';
 import type { RunSummary } from '../../src/run/report/run-summary.js';

@@ -1,13 +1,13 @@
 /** The real wire: undici's pools and the transport over them, closed when the test is over. */
-import { BINANCE_ANSWERS } from '../../src/exchange/binance/binance.js';
+import { BINANCE_ANSWERS } from '../../src/exchange/binance/answers.js';
 import dns from 'node:dns';
 import type { LookupAddress } from 'node:dns';
 import { syncBuiltinESMExports } from 'node:module';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
 import type { Fetch } from '../../src/model/fetch.js';
-import { NO_PROXIES } from '../../src/files/environment.js';
-import { UNLIMITED } from '../../src/http/transport/sockets.js';
+import { NO_PROXIES } from '../../src/files/proxies.js';
+import { UNLIMITED } from '../../src/http/transport/bandwidth.js';
 import { createPools } from '../../src/http/transport/pool.js';
 import type { PoolOptions, Pools } from '../../src/http/transport/pool.js';
 import { timeout } from '../../src/http/transport/timeout.js';

@@ -62,9 +62,9 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   picomatch: ['plan/select/match-symbols.ts'],
   pino: ['run/report/log.ts'],
   'prom-client': ['run/monitor/prometheus.ts'],
-  saxes: ['exchange/s3-listing.ts'],
-  // transport.ts names the type of the response it reads, nothing else.
-  undici: ['http/transport/pool.ts', 'http/transport/transport.ts'],
+  saxes: ['exchange/s3-xml.ts'],
+  // limited-clients.ts makes the clients of the pools; transport.ts names the type of the response it reads, nothing else.
+  undici: ['http/transport/limited-clients.ts', 'http/transport/pool.ts', 'http/transport/transport.ts'],
   // Six schemas of six formats, each beside its reader.
   valibot: [
     'exchange/facts.ts',

@@ -1,7 +1,7 @@
 /** A client for REST: sends requests through the layers of http/ and checks each JSON answer. */
 import { CryptodlError } from '../../model/errors.js';
 import type { Fetch, Priority } from '../../model/fetch.js';
-import { fetchDocument } from '../archive-client.js';
+import { fetchDocument } from '../../http/fetch-document.js';
 import type { REST_HOSTS } from '../facts.js';
 
 export type RestHost = (typeof REST_HOSTS)[number];

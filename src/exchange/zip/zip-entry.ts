@@ -1,12 +1,11 @@
 /** Finds a member of a zip with yauzl, and checks its headers before it is unpacked. */
-import { createReadStream } from 'node:fs';
-import { Readable } from 'node:stream';
-import { buffer } from 'node:stream/consumers';
 import { callbackify } from 'node:util';
-import yauzl, { type Entry, type LocalFileHeader, type ZipFile } from 'yauzl';
+import yauzl from 'yauzl';
+import type { Entry, ZipFile } from 'yauzl';
 import { bodySize } from '../../model/fetch.js';
 import type { Body } from '../../model/fetch.js';
-import { CryptodlError } from '../../model/errors.js';
+import { unsupported, brokenZip, checkLocal } from './zip-headers.js';
+import { bytesAt } from './zip-bytes.js';
 
 /** One member as described by the central directory (APPNOTE.TXT 4.3.12), with ZIP64 fields resolved. */
 export type ZipEntry = Entry;
@@ -62,26 +61,6 @@ class BodyReader extends yauzl.RandomAccessReader {
   }
 }
 
-/** Exactly `length` bytes of a zip. Rejects with `zip-broken` beyond its end. Bytes in memory are not copied. */
-export async function bytesAt(body: Body, position: number, length: number): Promise<Buffer> {
-  // Positions come from the headers of the zip. They have up to 64 bits; as JavaScript numbers they are inexact beyond 2^53.
-  const isInside = Number.isSafeInteger(position) && position >= 0 && position + length <= bodySize(body);
-  if (isInside && body.kind === 'memory') return body.bytes.subarray(position, position + length);
-  const bytes = isInside ? await buffer(streamAt(body, position, length)) : undefined;
-  if (bytes?.length === length) return bytes;
-  throw brokenZip(`the zip is truncated: it ends before the ${length} bytes that begin at ${position}`);
-}
-
-const PIECE_BYTES = 256 * 1024;
-
-/** `length` bytes of a zip that has them, as a stream. */
-export function streamAt(body: Body, position: number, length: number): Readable {
-  if (body.kind === 'memory') return Readable.from([body.bytes.subarray(position, position + length)]);
-  if (length === 0) return Readable.from([]);
-  const range = { start: position, end: position + length - 1 };
-  return createReadStream(body.path, { ...range, highWaterMark: PIECE_BYTES });
-}
-
 async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry> {
   let found: ZipEntry | undefined;
   for await (const entry of zip.eachEntry()) {
@@ -96,8 +75,7 @@ async function searchMembers(zip: ZipFile, memberName: string): Promise<ZipEntry
 
 /** The name in the Unicode path field of Info-ZIP (0x7075), else the raw name as UTF-8, even if the writer omitted the UTF-8 flag. */
 function nameOf(entry: Entry): string {
-  const flags = entry.generalPurposeBitFlag | FLAG_UTF8;
-  return yauzl.getFileNameLowLevel(flags, entry.fileNameRaw, entry.extraFields, true);
+  return yauzl.getFileNameLowLevel(FLAG_UTF8, entry.fileNameRaw, entry.extraFields, true);
 }
 
 /** Rejects a central directory with more entries than the end record counts: two readers could see different members. */
@@ -108,67 +86,7 @@ async function assertNoMoreMembers(zip: ZipFile, body: Body): Promise<void> {
   throw brokenZip(`the end record counts ${zip.entryCount} members, the directory holds more`);
 }
 
-function unsupported(message: string): CryptodlError {
-  return new CryptodlError('zip-unsupported', message);
-}
-
-export function brokenZip(message: string, cause?: unknown): CryptodlError {
-  return new CryptodlError('zip-broken', message, { cause });
-}
-
 /** yauzl throws plain errors without a code. Errors of Node and CryptodlErrors have a code; bugs have another class. */
 function isReaderError(error: unknown): error is Error {
   return error instanceof Error && error.name === 'Error' && !('code' in error);
-}
-
-// The headers of a member.
-
-export const METHOD_STORED = 0;
-const METHOD_DEFLATE = 8;
-const MAX_UINT32 = 0xffffffff;
-const FLAG_ENCRYPTED = 0x0001;
-const FLAG_DESCRIPTOR = 0x0008;
-const FLAG_PATCHED = 0x0020;
-/** The maximum of deflate: 258 bytes need at least two bits. */
-export const MAX_DEFLATE_RATIO = 1032;
-
-/** Throws `zip-unsupported` or `zip-bomb` before anything is allocated or inflated. yauzl refuses strong encryption, and a stored member with two sizes. */
-export function checkEntry(entry: Entry, maxBytes: number): void {
-  const { compressionMethod: method, generalPurposeBitFlag: flags, uncompressedSize: size } = entry;
-  if ((flags & FLAG_ENCRYPTED) !== 0) throw unsupported('the member is encrypted');
-  if ((flags & FLAG_PATCHED) !== 0) throw unsupported('the member is patched data');
-  if (method !== METHOD_STORED && method !== METHOD_DEFLATE)
-    throw unsupported(`compression method ${method}; 0 and 8 are supported`);
-  if (size > maxBytes)
-    throw new CryptodlError('zip-bomb', `the member unpacks to ${size} bytes, the limit is ${maxBytes}`);
-}
-
-/** Throws `zip-bomb` for a member whose declared size exceeds its packed size times `maxRatio`. */
-export function checkRatio({ uncompressedSize: size, compressedSize }: Entry, maxRatio: number): void {
-  if (size <= compressedSize * maxRatio) return;
-  const sizes = `${size} unpacked bytes, but only ${compressedSize} packed bytes`;
-  throw new CryptodlError('zip-bomb', `the zip declares ${sizes}: more than ${maxRatio} to 1`);
-}
-
-const SAME = { crc32: 'CRC-32', compressedSize: 'packed size', uncompressedSize: 'size' } as const;
-
-/**
- * Throws `zip-broken` when name, method, encryption flag, CRC-32 or sizes differ between local header and central directory: two readers could then
- * see different files. Sizes in the ZIP64 field of the local header are not compared.
- */
-function checkLocal(local: LocalFileHeader, entry: Entry): void {
-  const flags = local.generalPurposeBitFlag;
-  if (!local.fileName.equals(entry.fileNameRaw)) throw disagreement('name');
-  if (local.compressionMethod !== entry.compressionMethod) throw disagreement('method');
-  if (((flags ^ entry.generalPurposeBitFlag) & FLAG_ENCRYPTED) !== 0) throw disagreement('encryption flag');
-  // A streaming writer does not know sizes and CRC when it writes the local header: it writes zeros.
-  const isStreamed = (flags & FLAG_DESCRIPTOR) !== 0;
-  for (const [field, words] of Object.entries(SAME) as [keyof typeof SAME, string][]) {
-    const isOpen = (isStreamed && local[field] === 0) || (field !== 'crc32' && local[field] === MAX_UINT32);
-    if (local[field] !== entry[field] && !isOpen) throw disagreement(words);
-  }
-}
-
-function disagreement(field: string): CryptodlError {
-  return brokenZip(`local header and central directory disagree about the ${field}`);
 }

@@ -1,6 +1,6 @@
 /** The proxy of an address, and names of proxies without their passwords. */
 
-import type { Proxies } from '../../files/environment.js';
+import type { Proxies } from '../../files/proxies.js';
 
 export type ProxyRules = Omit<Proxies, 'several'>;
 

@@ -14,6 +14,8 @@ import type {
   Wait,
 } from '../../model/fetch.js';
 import type { Failover } from './fallback-host.js';
+import type { BackoffOptions } from './backoff.js';
+import { createBackoff } from './backoff.js';
 
 export interface RetryOptions extends BackoffOptions {
   readonly clock: Clock;
@@ -67,8 +69,6 @@ export function retry(options: RetryOptions): Layer {
 }
 
 class RequestAttempts {
-  readonly #options: RetryOptions;
-  readonly #request: FetchRequest;
   readonly #context: FetchContext;
   readonly #backoff: () => number;
   #attempt = 1;
@@ -82,9 +82,11 @@ class RequestAttempts {
   /** The received bytes of the body when progress last reset the count of retries. */
   #mostBytes = 0;
 
-  constructor(options: RetryOptions, request: FetchRequest, context: FetchContext) {
-    this.#options = options;
-    this.#request = request;
+  constructor(
+    private readonly options: RetryOptions,
+    private readonly request: FetchRequest,
+    context: FetchContext,
+  ) {
     const { waitSignal } = options;
     this.#context = waitSignal === undefined ? context : { ...context, waitSignal };
     this.#backoff = createBackoff(options, options.clock);
@@ -118,7 +120,7 @@ class RequestAttempts {
     const { signal, waitSignal = signal, onWait } = this.#context;
     const endWait = onWait?.(waitFor(failure, delayMs));
     try {
-      await this.#options.clock.sleep(
+      await this.options.clock.sleep(
         delayMs,
         over === undefined ? waitSignal : AbortSignal.any([waitSignal, over]),
       );
@@ -151,9 +153,9 @@ class RequestAttempts {
   }
 
   #nextRequest(): FetchRequest {
-    if (!this.#bypassCache && this.#partial === undefined) return this.#request;
+    if (!this.#bypassCache && this.#partial === undefined) return this.request;
     return {
-      ...this.#request,
+      ...this.request,
       ...(this.#bypassCache ? { bypassCache: true } : {}),
       ...(this.#partial === undefined ? {} : { partial: this.#partial }),
     };
@@ -161,8 +163,7 @@ class RequestAttempts {
 
   /** Milliseconds before the next attempt. Throws if there is none. */
   #delayAfter(error: CryptodlError): number {
-    const { retries, maxWaitMs } = this.#options;
-    const { failover } = this.#options;
+    const { retries, maxWaitMs, failover } = this.options;
     if (failover?.isPossible === true && NOT_SENT.has(error.code)) throw givenUp(error);
     if (WAITS.has(error.code)) return this.#waitMs(error);
     this.#waitingSince = undefined;
@@ -193,7 +194,7 @@ class RequestAttempts {
 
   /** The wait for an open breaker is part of its error. Jitter spreads the requests. */
   #waitMs(error: CryptodlError): number {
-    const { clock, retryDelayMs, maxWaitMs } = this.#options;
+    const { clock, retryDelayMs, maxWaitMs } = this.options;
     const leastMs = PACED.has(error.code) ? 0 : (error.retryAfterMs ?? 0);
     const delayMs = leastMs + clock.random() * retryDelayMs;
     this.#waitingSince ??= clock.monotonic();
@@ -203,10 +204,10 @@ class RequestAttempts {
   }
 
   #report(error: CryptodlError, delayMs: number): void {
-    this.#options.onRetry?.({
+    this.options.onRetry?.({
       traceId: this.#context.traceId,
       attemptId: this.#attemptId(),
-      url: this.#request.url,
+      url: this.request.url,
       retry: this.#failures + this.#wrongContents,
       usesAttempt: !WAITS.has(error.code),
       error,
@@ -246,35 +247,4 @@ function tooLong(error: CryptodlError, maxWaitMs: number, attempts: number): Cry
     `another attempt would wait longer than --max-wait ${durationText(maxWaitMs)} allows: ${error.message}`,
     error,
   ).with({ attempts });
-}
-
-/** `full` has a random delay between 0 and the step of `exponential`. */
-export type Strategy = 'fixed' | 'linear' | 'exponential' | 'full';
-
-export interface BackoffOptions {
-  readonly retryStrategy: Strategy;
-  readonly retryDelayMs: number;
-  /** Growth per step, for `exponential` and `full`. */
-  readonly retryFactor: number;
-  readonly retryMaxDelayMs: number;
-}
-
-/** Returns a function that gives the milliseconds before the next retry; it is called once per retry of one request. */
-export function createBackoff(options: BackoffOptions, clock: Pick<Clock, 'random'>): () => number {
-  const { retryStrategy, retryDelayMs, retryFactor, retryMaxDelayMs } = options;
-  let retries = 0;
-  return () => {
-    retries += 1;
-    const step = Math.min(retryMaxDelayMs, retryDelayMs * retryFactor ** (retries - 1));
-    switch (retryStrategy) {
-      case 'fixed':
-        return Math.min(retryMaxDelayMs, retryDelayMs);
-      case 'linear':
-        return Math.min(retryMaxDelayMs, retryDelayMs * retries);
-      case 'exponential':
-        return step;
-      case 'full':
-        return clock.random() * step;
-    }
-  };
 }

@@ -2,7 +2,7 @@
 import type { Clock } from '../../model/clock.js';
 import type { EgressGroup } from './group.js';
 import type { ToldWindow } from './group-script.js';
-import type { Budget, WindowCount } from './meter.js';
+import type { Budget, WindowCount } from './window-count.js';
 
 /** Redis answers earlier, or the group is lost; both wake the bucket. Milliseconds. */
 const ANSWER_MS = 1000;

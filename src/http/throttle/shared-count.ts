@@ -7,8 +7,8 @@ import { appendFileSync, closeSync, constants, lstatSync, openSync, readdirSync,
 import { join } from 'node:path';
 import { makeFolderSync } from '../../files/disk.js';
 import { errnoOf } from '../../model/errors.js';
-import { ProcessCount } from './meter.js';
-import type { Budget, WindowCount } from './meter.js';
+import { ProcessCount } from './window-count.js';
+import type { Budget, WindowCount } from './window-count.js';
 
 export interface SharedCountOptions {
   readonly folder: string;

@@ -1,38 +1,16 @@
 /** The permits of all requests of a run: one bucket per limit of a server. */
-import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
-import { SharedResources } from '../../model/io.js';
-import type { Observer } from '../../model/observer.js';
 import { bucketOfPlace, placeOf } from '../bans.js';
-import type { Bans } from '../bans.js';
 import { limitedBuckets } from '../exchange-hosts.js';
-import type { ExchangeHosts, LimitOptions, Quota } from '../exchange-hosts.js';
 import type { FetchRequest, Layer } from '../../model/fetch.js';
 import type { BucketState } from '../host-states.js';
-import type { Failover } from '../retry/fallback-host.js';
 import type { EgressGroup } from './group.js';
-import { GroupCount } from './group-count.js';
-import { ProcessCount, RateMeter, ServerClock, WindowMeter } from './meter.js';
-import type { Budget, WindowCount } from './meter.js';
+import type { Budget } from './window-count.js';
 import type { LongestWait } from './priority-queue.js';
-import { QuotaBucket } from './quota-bucket.js';
-import type { LimiterTally, QuotaBucketOptions } from './quota-bucket.js';
-import { SharedCount } from './shared-count.js';
-
-export interface ThrottleSetup {
-  readonly options: LimitOptions & { readonly maxWaitMs: number };
-  readonly clock: Clock;
-  readonly hosts: ExchangeHosts;
-  readonly bans: Pick<Bans, 'leftMs' | 'record'>;
-  readonly observer: Pick<Observer, 'warn'>;
-  readonly stateFolder: string | undefined;
-  readonly failover?: Failover | undefined;
-  readonly common?: SharedResources | undefined;
-  readonly group?: EgressGroup | undefined;
-  /** The proxy whose address the servers see, if there are several. */
-  readonly via?: string | undefined;
-}
+import type { LimiterTally } from './quota-bucket.js';
+import type { ServerBucket, ThrottleSetup } from './server-buckets.js';
+import { countsOf, sharedBuckets, sharedBucket } from './server-buckets.js';
 
 export interface ThrottleFigures {
   /** Number of waits for a permit, and their sum in milliseconds. */
@@ -51,15 +29,16 @@ interface BucketFigures extends Readonly<LimiterTally> {
 }
 
 export class Throttle {
-  readonly #setup: ThrottleSetup;
   readonly #buckets: ReadonlyMap<string, ServerBucket>;
   /** Waits and refusals of this run; the buckets may be shared with others. */
   readonly #tallies = new Map<string, LimiterTally>();
   #lastDate = { header: '', time: Number.NaN };
 
-  constructor(setup: ThrottleSetup, countOf = countsOf(setup)) {
+  constructor(
+    private readonly setup: ThrottleSetup,
+    countOf = countsOf(setup),
+  ) {
     const { clock, options, hosts, group } = setup;
-    this.#setup = setup;
     const shared = sharedBuckets(setup);
     const waits = { clock, maxWaitMs: options.maxWaitMs };
     this.#buckets = new Map(
@@ -91,7 +70,7 @@ export class Throttle {
 
   /** The buckets that this run has used, at this moment. */
   get states(): BucketState[] {
-    const now = this.#setup.clock.monotonic();
+    const now = this.setup.clock.monotonic();
     return [...this.#tallies.keys()].map((name) => {
       const { bucket, window } = this.#of(name);
       return { name, ...bucket.state, window: window?.state(now), ...(window && this.#group) };
@@ -99,7 +78,7 @@ export class Throttle {
   }
 
   get #group(): Pick<ThrottleFigures, 'group'> {
-    const { group } = this.#setup;
+    const { group } = this.setup;
     return group === undefined ? {} : { group: group.state };
   }
 
@@ -123,7 +102,7 @@ export class Throttle {
 
   /** The layer: each attempt takes a permit of its bucket. A 429 pauses the whole bucket. */
   readonly layer: Layer = (next) => async (request, context) => {
-    const { clock, bans, hosts, via } = this.#setup;
+    const { clock, bans, hosts, via } = this.setup;
     const { bucket, window, time } = this.#of(request.bucket);
     const { weight = 1, priority = 'normal' } = request;
     const banMs = await bans.leftMs(placeOf(request.bucket, request.url, via));
@@ -179,14 +158,14 @@ export class Throttle {
   }
 
   #recordBan(bucket: string, url: string, why: string, delayMs: number): void {
-    const { clock, bans, hosts, via } = this.#setup;
+    const { clock, bans, hosts, via } = this.setup;
     const until = clock.now() + delayMs;
     for (const kin of hosts.bannedWith(url)) bans.record(placeOf(bucket, kin, via), { until, why });
   }
 
   /** Undefined for the buckets of REST, because a wait for its limits is usual. */
   #longestWaitOf(bucket: string): LongestWait {
-    return ['archive', 'listing'].includes(bucket) ? this.#setup.failover?.longestWaitMs : undefined;
+    return ['archive', 'listing'].includes(bucket) ? this.setup.failover?.longestWaitMs : undefined;
   }
 
   /** The buckets to which a refusal applies: a ban applies to the whole family. */
@@ -209,59 +188,4 @@ export class Throttle {
     if (known === undefined) throw new CryptodlError('bug', `no quota bucket is called ${name}`);
     return known;
   }
-}
-
-interface ServerBucket {
-  readonly quota: Quota;
-  readonly bucket: QuotaBucket;
-  readonly time: ServerClock;
-  /** Undefined for a rate. */
-  readonly window: WindowMeter | undefined;
-}
-
-/** An egress group counts its windows in Redis, other runs of a machine count them in the state folder. */
-function countsOf(setup: ThrottleSetup): (bucket: string) => WindowCount {
-  const { observer, stateFolder, clock, group, via } = setup;
-  const ofProxy = via === undefined ? '' : `-via-${via.replaceAll(/[^\w.-]/g, '_')}`;
-  const warn = (text: string): void => observer.warn(text);
-  return (bucket) => {
-    if (group !== undefined) return new GroupCount(group, bucket, clock);
-    if (stateFolder === undefined) return new ProcessCount();
-    return new SharedCount({ folder: stateFolder, name: bucket + ofProxy, warn });
-  };
-}
-
-/** Jobs of one process share their buckets if they have the same hosts. */
-function sharedBuckets({ common, hosts, stateFolder, group, via }: ThrottleSetup): SharedResources {
-  const urls = [hosts.archiveUrl, hosts.listingUrl, ...Object.values(hosts.restUrls)];
-  const name = `buckets ${JSON.stringify([stateFolder, group?.id, via, ...urls])}`;
-  return common?.once(name, () => new SharedResources()) ?? new SharedResources();
-}
-
-/**
- * A bucket that the runs of one process share. Buckets with equal options are one bucket. Buckets of one name with different
- * options share the count of permits, so that all runs together stay below the limit of the exchange.
- */
-function sharedBucket(
-  quota: Quota,
-  waits: Pick<QuotaBucketOptions, 'clock' | 'maxWaitMs' | 'name'>,
-  countOf: (bucket: string) => WindowCount,
-  shared: SharedResources,
-): ServerBucket {
-  const { clock, maxWaitMs, name } = waits;
-  return shared.once(`bucket ${JSON.stringify([name, quota, maxWaitMs])}`, () => {
-    const count = shared.once(`count ${name}`, () => countOf(name));
-    const localOffsetMs = clock.now() - clock.monotonic();
-    const time = new ServerClock(() => count.offsetMs ?? localOffsetMs);
-    const { paces } = quota;
-    if ('permitsPerSecond' in quota) {
-      const meter = shared.once(`rate ${name}`, () => new RateMeter(quota, clock.monotonic()));
-      return { quota, time, window: undefined, bucket: new QuotaBucket({ ...waits, paces, meter }) };
-    }
-    const budget = { permits: quota.permits, windowMs: quota.windowSeconds * 1000 };
-    const window = new WindowMeter(budget, (nowMs) => time.at(nowMs), count);
-    const bucket = new QuotaBucket({ ...waits, paces, meter: window });
-    count.onChange?.(() => bucket.wake());
-    return { quota, time, window, bucket };
-  });
 }

@@ -2,13 +2,15 @@
 import type { Socket } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { callbackify } from 'node:util';
-import { buildConnector, Client, errors, Pool, ProxyAgent } from 'undici';
+import { buildConnector, Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../model/clock.js';
 import { proxyOf } from '../proxies/no-proxy.js';
 import type { ProxyRules } from '../proxies/no-proxy.js';
 import { DnsCache } from './dns-cache.js';
-import { openTunnel, PROXY_HINT, TunnelError } from './socks.js';
+import { openTunnel, TunnelError } from './socks.js';
+import type { Connection } from './limited-clients.js';
+import { clientsWithin } from './limited-clients.js';
 
 export interface PoolOptions {
   /** Sockets per origin, at most. */
@@ -65,8 +67,6 @@ export function createPools(options: PoolOptions): Pools {
     pool.on('connectionError', () => dns.remove(new URL(origin).hostname));
     return pool;
   };
-  const tunnels = (origin: string | URL, given: object): Pool =>
-    new Pool(origin, { ...given, factory: clientsWithin({}) });
   const agentOf = (uri: string): ProxyAgent =>
     new ProxyAgent({ ...shared, uri, requestTls: tls, proxyTls: tls, proxyTunnel: false, factory: tunnels });
   return {
@@ -94,6 +94,10 @@ export function createPools(options: PoolOptions): Pools {
       await Promise.all([...pools.values(), ...agents.values()].map((dispatcher) => dispatcher.destroy()));
     },
   };
+}
+
+function tunnels(origin: string | URL, given: object): Pool {
+  return new Pool(origin, { ...given, factory: clientsWithin({}) });
 }
 
 function tlsOptions({ connectTimeoutMs, authorities }: PoolOptions): { timeout: number; ca?: string[] } {
@@ -153,54 +157,6 @@ function socketOptions({ connections, http2, keepAliveMs }: PoolOptions): Pool.O
     headersTimeout: 0,
     bodyTimeout: 0,
   };
-}
-
-export interface Connection {
-  readonly client: Client;
-  socket?: Socket;
-}
-
-/** Makes clients that together have at most `most` sockets: before a further one is opened, an idle one is closed. */
-function clientsWithin({ most, open = new Set() }: Partial<PoolOptions>): Required<Pool.Options>['factory'] {
-  const makeRoom = (): void => {
-    if (open.size < (most ?? Number.POSITIVE_INFINITY)) return;
-    for (const connection of open) {
-      if (connection.socket === undefined || connection.client.stats.size > 0) continue;
-      open.delete(connection);
-      connection.socket.destroy();
-      return;
-    }
-  };
-  return (origin, given) => {
-    const { connect, ...options } = given as Client.Options & { connect: buildConnector.connector };
-    const client: Client = new Client(origin, {
-      ...options,
-      connect: (target, callback) => {
-        makeRoom();
-        const connection: Connection = { client };
-        open.add(connection);
-        connect(target, (...answer) => {
-          const ended = withoutLoop(answer, target.hostname);
-          if (ended[0] === null) {
-            connection.socket = ended[1];
-            ended[1].once('close', () => open.delete(connection));
-          } else open.delete(connection);
-          callback(...ended);
-        });
-      },
-    });
-    return client;
-  };
-}
-
-/** undici (7.30.2) fails no request after a SocketError of a connector or early bytes, but connects again at once and for ever. */
-function withoutLoop(ended: Parameters<buildConnector.Callback>, host: string): typeof ended {
-  const [error, socket] = ended;
-  if (error === null && !socket.destroyed && socket.readableLength === 0) return ended;
-  if (error !== null && !(error instanceof errors.SocketError)) return ended;
-  socket?.destroy();
-  const message = `the proxy gave no connection to ${host}: ${error?.message ?? 'bytes before the first request'}`;
-  return [new TunnelError('proxy-unreachable', message, PROXY_HINT), null];
 }
 
 function known<T>(made: Map<string, T>, key: string, make: (key: string) => T): T {

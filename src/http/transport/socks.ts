@@ -10,15 +10,21 @@ export class TunnelError extends Error {
     readonly kind: ErrorCode,
     message: string,
     readonly hint?: string,
+    readonly proxyFault?: string,
   ) {
     super(message);
   }
 }
 
+/** `fault`: what the proxy did: `cannot be reached: …`. */
+export function faultOfProxy(kind: ErrorCode, fault: string, hint?: string, host = ''): TunnelError {
+  return new TunnelError(kind, `the proxy ${host}${fault}`, hint, fault);
+}
+
 export const PROXY_HINT =
   'check --proxy, HTTPS_PROXY, HTTP_PROXY and ALL_PROXY; --proxy none connects directly';
 const NO_ANSWER = 'no answer to a SOCKS5 request';
-const NO_SOCKS = 'the proxy does not speak SOCKS5';
+const NO_SOCKS = 'does not speak SOCKS5';
 const LOGIN = 'give --proxy with user and password: socks5h://user:password@host:port';
 
 const REPLIES: readonly string[] = [
@@ -48,22 +54,18 @@ export async function openTunnel(
     socket.write(Buffer.concat([Buffer.of(5, 1, 0), addressBytes(host), Buffer.of(port >> 8, port & 255)]));
     const [version, reply = 1, reserved, kind = 0] = await take(socket, 4);
     if (reply !== 0)
-      throw new TunnelError(
+      throw faultOfProxy(
         reply === NOT_ALLOWED ? 'proxy-refused' : 'connect-failed',
-        `the proxy cannot connect to ${host}: ${REPLIES[reply] ?? `reply ${reply}`}`,
+        `cannot connect to ${host}: ${REPLIES[reply] ?? `reply ${reply}`}`,
       );
     if (version !== 5 || reserved !== 0 || ![1, 3, 4].includes(kind))
-      throw new TunnelError('proxy-refused', NO_SOCKS, 'see --proxy');
+      throw faultOfProxy('proxy-refused', NO_SOCKS, 'see --proxy');
     const [length = 0] = kind === 1 ? [4] : kind === 4 ? [16] : await take(socket, 1);
     await take(socket, length + 2);
   } catch (error) {
     if (error instanceof TunnelError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    throw new TunnelError(
-      'proxy-unreachable',
-      `the proxy ${proxy.host} cannot be reached: ${reason}`,
-      PROXY_HINT,
-    );
+    throw faultOfProxy('proxy-unreachable', `cannot be reached: ${reason}`, PROXY_HINT, `${proxy.host} `);
   } finally {
     socket.setTimeout(0, stop).off('end', stop);
   }
@@ -76,13 +78,12 @@ async function logIn(socket: Socket, proxy: URL): Promise<void> {
   const methods = user.length > 0 ? [0, 2] : [0];
   socket.write(Buffer.of(5, methods.length, ...methods));
   const [version, method = 255] = await take(socket, 2);
-  if (version !== 5) throw new TunnelError('proxy-refused', NO_SOCKS, 'see --proxy');
-  if (!methods.includes(method))
-    throw new TunnelError('proxy-refused', 'the proxy requires another login', LOGIN);
+  if (version !== 5) throw faultOfProxy('proxy-refused', NO_SOCKS, 'see --proxy');
+  if (!methods.includes(method)) throw faultOfProxy('proxy-refused', 'requires another login', LOGIN);
   if (method === 0) return;
   socket.write(Buffer.concat([Buffer.of(1, user.length), user, Buffer.of(password.length), password]));
   const [, status] = await take(socket, 2);
-  if (status !== 0) throw new TunnelError('proxy-refused', 'the proxy refused user and password', LOGIN);
+  if (status !== 0) throw faultOfProxy('proxy-refused', 'refused user and password', LOGIN);
 }
 
 /** An address of IPv6 is sent as a name, which the proxy resolves. */

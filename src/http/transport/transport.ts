@@ -5,12 +5,14 @@ import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import { hostOf } from '../../model/fetch.js';
 import type { Fetch, FetchContext, FetchRequest, FetchResponse, PartialBody } from '../../model/fetch.js';
-import type { Bandwidth } from './sockets.js';
-import { mapWireError, statusError } from './error-map.js';
-import type { ReadRefusal } from './error-map.js';
+import type { Bandwidth } from './bandwidth.js';
+import { mapWireError } from './error-map.js';
+import { statusError } from './status-error.js';
+import type { ReadRefusal } from './status-error.js';
 import type { Pools } from './pool.js';
-import { refuseRange, Sink, strongEtag } from './sink.js';
+import { Sink, refuseRange, strongEtag } from './sink.js';
 import type { ReceivedBody } from './sink.js';
+import { headersOf, sentChunks } from './sent-headers.js';
 
 /** After so many bytes, further chunks of a body that is no object are ignored: an error message needs no more. */
 const ERROR_BODY_BYTES = 64 * 1024;
@@ -275,42 +277,4 @@ type Waiting = Promise<unknown> | undefined;
 function bothOf(one: Waiting, other: Waiting): Waiting {
   if (one === undefined) return other;
   return Promise.all([one, other]);
-}
-
-// The headers and the body that an attempt sends.
-
-export const USER_AGENT = 'cryptodl/0.1 (+bulk market data downloader)';
-
-function headersOf(request: FetchRequest, partial: PartialBody | undefined): Record<string, string> {
-  const caches = request.bypassCache === true ? { 'cache-control': 'no-cache', pragma: 'no-cache' } : {};
-  const range = partial === undefined ? {} : { range: `bytes=${partial.bytes}-`, 'if-range': partial.etag };
-  // With a known length, undici does not send the body in chunks, which S3 refuses.
-  const length = request.sends === undefined ? {} : { 'content-length': String(request.sends.length) };
-  return {
-    'accept-encoding': 'identity',
-    'user-agent': USER_AGENT,
-    ...request.headers,
-    ...caches,
-    ...range,
-    ...length,
-  };
-}
-
-/** The chunks of a body: each is a sign of progress, and waits for the bandwidth. */
-async function* sentChunks(
-  body: Buffer,
-  bandwidth: Bandwidth,
-  tell: NonNullable<FetchContext['onActivity']>,
-): AsyncGenerator<Buffer> {
-  const chunkBytes = 64 * 1024;
-  for (let at = 0; at < body.length; at += chunkBytes) {
-    const chunk = body.subarray(at, at + chunkBytes);
-    const wait = bandwidth.take(chunk.length);
-    if (wait !== undefined) {
-      tell('paused');
-      await wait;
-    }
-    tell('uploading', chunk.length);
-    yield chunk;
-  }
 }

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import type { FetchRequest, FetchResponse, Layer } from '../../model/fetch.js';
 import type { RequestCounts } from '../../http/request-counts.js';
 import { createStack } from '../../http/stack.js';
-import type { Stack, StackOptions } from '../../http/stack.js';
+import type { Stack, StackOptions } from '../../http/stack-options.js';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError, isNoAnswer } from '../../model/errors.js';
 import type { LakeAddress, S3Credentials } from '../../model/lake-address.js';

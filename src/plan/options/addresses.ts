@@ -1,7 +1,7 @@
 /** Parsers for addresses and places: text in, checked text out, or a usage error that names the expected form. */
 import { usage } from '../../model/errors.js';
 import { isLakeAddress, parseLake } from '../../model/lake-address.js';
-import { HOST_AND_PORT, readProxy } from '../../files/environment.js';
+import { HOST_AND_PORT, readProxy } from '../../files/proxies.js';
 import { text, parser } from './parsers.js';
 import type { Parse } from './parsers.js';
 

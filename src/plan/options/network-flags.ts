@@ -5,7 +5,8 @@ import type { BucketLimit } from '../../exchange/names.js';
 import { count, duration, file, kind, LIST, oneOf, section } from './flag-spec.js';
 import { proxy, redis, region, url } from './addresses.js';
 import { usage } from '../../model/errors.js';
-import { durationValue, parseDurationMs } from '../../model/units.js';
+import { durationValue } from '../../model/units.js';
+import { parseDurationMs } from '../../model/parse-units.js';
 
 export interface Limit {
   readonly bucket: string;

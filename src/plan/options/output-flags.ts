@@ -4,7 +4,7 @@ import { intervalMs } from '../../exchange/exchange-spec.js';
 import { localFolder } from './addresses.js';
 import { count, file, LIST, oneOf, section, timeout } from './flag-spec.js';
 import { DAY_MS } from '../../model/calendar.js';
-import { parseDurationMs } from '../../model/units.js';
+import { parseDurationMs } from '../../model/parse-units.js';
 import { GRAINS, MEASURES } from './periods.js';
 
 /** One character; `tab` and `\\t` are the tabulator. */

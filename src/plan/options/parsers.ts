@@ -4,12 +4,12 @@
  */
 import { usage } from '../../model/errors.js';
 import { DAY_MS, parseDay } from '../../model/calendar.js';
-import { parseBytes, parseDurationMs, sameInterval } from '../../model/units.js';
+import { parseBytes, parseDurationMs, sameInterval } from '../../model/parse-units.js';
 import { ALL, MARKET_ALIASES, readDatasetWords } from '../../exchange/names.js';
 import { isArchived, isMetric } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
-import type { CalendarPeriod } from '../../model/calendar.js';
+import type { CalendarPeriod } from '../../model/calendar-periods.js';
 
 export interface ExchangeNames {
   readonly markets: readonly string[];

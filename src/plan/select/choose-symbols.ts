@@ -3,7 +3,6 @@ import { CryptodlError } from '../../model/errors.js';
 import { readOrders } from '../../lake/orders.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { byKey } from '../../exchange/keys.js';
-import { isListingFault } from '../../exchange/listing.js';
 import { datasetsOf, isArchived } from '../../exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { refuseEnded } from './select-datasets.js';
@@ -12,6 +11,7 @@ import type { SymbolContext } from './selection.js';
 import { meantNames, selectSymbols, namesOnly } from './match-symbols.js';
 import type { SymbolOwner } from './match-symbols.js';
 import { listedSymbols, inKeyOrderOf } from './listed-symbols.js';
+import { isListingFault } from '../../exchange/listing-faults.js';
 
 export interface ChosenSymbols {
   readonly symbols: readonly string[];

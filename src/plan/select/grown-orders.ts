@@ -1,8 +1,6 @@
 /** The series of the open orders of a lake, with the symbols that their globs select since. */
 import { findDataset } from '../../exchange/exchange-spec.js';
-import type { TradedSymbol } from '../../exchange/exchange.js';
 import { cadencesOf } from '../../exchange/keys.js';
-import { isListingFault } from '../../exchange/listing.js';
 import { lakePaths } from '../../lake/layout.js';
 import { readOrders } from '../../lake/orders.js';
 import { parseDay, dayText } from '../../model/calendar.js';
@@ -20,6 +18,8 @@ import type { SymbolContext, DownloadVerb } from './selection.js';
 import { withStarts } from '../../lake/order-starts.js';
 import type { OrderChange } from '../../lake/change-orders.js';
 import type { Order } from '../../lake/order.js';
+import type { TradedSymbol } from '../../exchange/rest-api.js';
+import { isListingFault } from '../../exchange/listing-faults.js';
 
 /** A request for each series of an open order, and the change of the orders whose globs select further symbols now. */
 export async function orderedAnew(

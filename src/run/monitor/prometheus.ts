@@ -2,8 +2,8 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { AttemptEnd } from '../../model/fetch.js';
 import { hostOf } from '../../model/fetch.js';
-import type { ProxyFigures } from '../../http/proxies/spread.js';
-import type { BreakerState } from '../../http/retry/breaker.js';
+import type { ProxyFigures } from '../../http/proxies/proxy-lane.js';
+import type { BreakerState } from '../../http/retry/host-breaker.js';
 import type { Clock } from '../../model/clock.js';
 import { grouped } from '../../model/by-name.js';
 import { Counters } from '../../model/counters.js';

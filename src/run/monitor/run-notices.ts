@@ -6,7 +6,7 @@ import { toCryptodlError } from '../../model/errors.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { TOOL_VERSION } from '../../model/version.js';
-import { proxiesOf } from '../../files/environment.js';
+import { proxiesOf } from '../../files/proxies.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import type { RunSummary, VerdictSummary } from '../report/run-summary.js';

@@ -1,10 +1,10 @@
 /** Sends one message about a run: a ping, or a POST with JSON. */
 import { mapWireError } from '../../http/transport/error-map.js';
 import type { Pools } from '../../http/transport/pool.js';
-import { USER_AGENT } from '../../http/transport/transport.js';
 import type { Clock } from '../../model/clock.js';
 import { toCryptodlError, CryptodlError } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
+import { USER_AGENT } from '../../http/transport/sent-headers.js';
 
 /** The end of a run waits for its messages: so long for all attempts, and for one. */
 export const LIMIT_MS = 10_000;

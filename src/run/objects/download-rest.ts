@@ -9,7 +9,8 @@ import { REASON_FACTS } from '../../model/absence-reasons.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
 import type { ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../../model/task.js';
 import type { Arrived } from './arrival.js';
-import { JoinedRows, NOT_IN_REST, rowsAsCsv, SETTLE_MS, SpanRows } from '../../exchange/rest-rows.js';
+import { JoinedRows, NOT_IN_REST, SETTLE_MS, SpanRows } from '../../exchange/rest-rows.js';
+import { rowsAsCsv } from '../../exchange/rows-as-csv.js';
 import type { PeriodRows, Row } from '../../exchange/rest-rows.js';
 import { restSpan, routesOf } from '../../exchange/routes.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
@@ -49,7 +50,7 @@ export class RestDownloads {
     try {
       const { rows, isBeforeFirst, servedAt } = await this.#rowsOf(series, spec, object.period, rest);
       // The clock of this machine, by which the period was planned, may be wrong.
-      const isOpen = rest.open === true || servedAt < restSpan(spec, object.period).to + SETTLE_MS;
+      const isOpen = rest.open === true || servedAt < restSpan(spec, object.period).toMs + SETTLE_MS;
       const open = isOpen ? ({ open: true } as const) : {};
       if (rest.keepsHeld !== undefined) {
         const { inside, outside } = rowsAround(rows, rest.keepsHeld);
@@ -100,8 +101,8 @@ export class RestDownloads {
     if (first === undefined) throw new CryptodlError('bug', `${series.dataset} has no route`);
     const taker =
       spec.rest !== undefined && 'joins' in spec.rest
-        ? new JoinedRows(parts, asked.from)
-        : new SpanRows(first[1], asked.from);
+        ? new JoinedRows(parts, asked.fromMs)
+        : new SpanRows(first[1], asked.fromMs);
     return { taker, span, next: span.from };
   }
 
@@ -122,8 +123,10 @@ export class RestDownloads {
 /** The number of different times of rows inside and outside of the gaps of the short object. */
 function rowsAround(rows: readonly Row[], short: ShortObject): { inside: number; outside: number } {
   const gaps = short.gaps.map(([from, to]) => [Date.parse(from), Date.parse(to)] as const);
-  const instants = [...new Set(rows.map(({ at }) => at))];
-  const inside = instants.filter((at) => gaps.some(([from, to]) => at >= from && at < to)).length;
+  const instants = [...new Set(rows.map(({ atMs }) => atMs))];
+  const inside = instants.filter((atMs) =>
+    gaps.some(([fromMs, toMs]) => atMs >= fromMs && atMs < toMs),
+  ).length;
   return { inside, outside: instants.length - inside };
 }
 

@@ -4,10 +4,10 @@ import type { DayStart } from '../../model/calendar.js';
 import { Counters } from '../../model/counters.js';
 import type { Outcome } from '../../model/outcome.js';
 import type { ArchiveObject, Series, Period } from '../../model/task.js';
-import { parseDurationMs } from '../../model/units.js';
 import { LATE_MS } from '../../model/absence-reasons.js';
 import { outcomesOf } from './count-outcome.js';
 import type { CountName } from './count-outcome.js';
+import { parseDurationMs } from '../../model/parse-units.js';
 
 export type DatasetFigures = Readonly<DatasetTally['figures']>;
 

@@ -7,8 +7,8 @@ import type { ErrorCode } from '../../model/errors.js';
 import { hostOf } from '../../model/fetch.js';
 import type { AttemptEnd } from '../../model/fetch.js';
 import type { OpenBreaker } from '../../http/host-states.js';
-import type { BreakerState } from '../../http/retry/breaker.js';
 import type { RetryEvent } from '../../model/observer.js';
+import type { BreakerState } from '../../http/retry/host-breaker.js';
 
 /** Upper bounds in seconds. The archive answers most requests in less than 0.1 s. */
 export const LATENCY_BOUNDS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10] as const;

@@ -1,12 +1,12 @@
 /** All network figures of a run at a moment. */
 import type { RequestCount } from '../../model/observer.js';
-import type { Stack } from '../../http/stack.js';
 import type { ThrottleFigures } from '../../http/throttle/throttle.js';
 import type { Clock } from '../../model/clock.js';
 import type { Concurrency } from '../queue/concurrency.js';
 import type { Costs } from './costs.js';
 import type { LoopDelay } from './loop-delay.js';
 import { Figures } from './figures.js';
+import type { Stack } from '../../http/stack-options.js';
 
 interface Measured {
   readonly clock: Pick<Clock, 'monotonic'>;

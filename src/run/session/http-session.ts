@@ -4,16 +4,17 @@ import { Bans } from '../../http/bans.js';
 import { MOST_AT_ONCE } from '../../plan/options/parsers.js';
 import type { Fetch } from '../../model/fetch.js';
 import type { HostStates } from '../../http/host-states.js';
-import { Copies } from '../../http/response-cache.js';
+import { ResponseCache } from '../../http/response-cache.js';
 import { Failover } from '../../http/retry/fallback-host.js';
 import type { RetryBudget } from '../../http/retry/budget.js';
 import { createStack } from '../../http/stack.js';
-import type { Stack } from '../../http/stack.js';
+import type { Stack } from '../../http/stack-options.js';
 import { egressGroupOf } from '../../http/throttle/group.js';
 import { usage } from '../../model/errors.js';
 import { openFiles } from '../../files/machine.js';
 import type { Observer } from '../../model/observer.js';
-import { proxiesOf, stateFolder } from '../../files/environment.js';
+import { stateFolder } from '../../files/environment.js';
+import { proxiesOf } from '../../files/proxies.js';
 import type { VerbName } from '../../plan/options/verb-spec.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
@@ -26,7 +27,7 @@ import { networkFigures } from '../report/network-figures.js';
 import type { LiveRun } from '../report/live-run.js';
 import { marketsOf } from '../../plan/select/select-datasets.js';
 import { archiveAnswers, probeSidecar } from '../../exchange/archive-client.js';
-import { openListing } from '../../exchange/listing.js';
+import { openListing } from '../../exchange/open-listing.js';
 import { exchangeHosts, refuseBanned } from '../../exchange/routes.js';
 
 export interface HttpRequest extends Omit<VerbRequest<SessionFlag>, 'read' | 'signal'> {
@@ -52,7 +53,7 @@ export function openHttp(request: HttpRequest, signals: Signals) {
   const { options } = request.resolved;
   warnOfMany(request.verb, options, observer);
   const { stack, bans, hasLanes, failover, close, ...figures } = openStack(request, signals);
-  const copies = new Copies({
+  const copies = new ResponseCache({
     folder: join(stateFolder(options, surroundings), 'cache'),
     nowMs,
     clock,

@@ -1,6 +1,5 @@
 /** The lists of the archive: symbols and periods. */
 import { endedText } from '../../exchange/describe.js';
-import { asUnreachable } from '../../exchange/listing.js';
 import { periodText, dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import { mapOrdered } from '../../model/in-order.js';
@@ -21,6 +20,7 @@ import { openSession } from '../../run/session/session.js';
 import type { Session } from '../../run/session/session.js';
 import { textOf } from './list-items.js';
 import type { Extent, Items, ListFlag } from './list-items.js';
+import { asUnreachable } from '../../exchange/listing-faults.js';
 
 /** The items of `act`, with a session for the listing of the archive, and the selected symbols. */
 async function* inArchive<Name extends ListName>(

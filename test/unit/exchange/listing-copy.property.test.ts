@@ -1,7 +1,7 @@
 import { array, assert, constantFrom, property } from 'fast-check';
 import { expect, it } from 'vitest';
-import { namesAfter, parseListingCopy, withWalk } from '../../../src/exchange/listing.js';
-import type { ListingCopy } from '../../../src/exchange/listing.js';
+import { namesAfter, parseListingCopy, withWalk } from '../../../src/exchange/listing-copy.js';
+import type { ListingCopy } from '../../../src/exchange/listing-copy.js';
 import { byKey } from '../../../src/exchange/keys.js';
 
 const NAMES = Array.from({ length: 12 }, (_, index) => `p/${String.fromCharCode(97 + index)}`);

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
-import { readPage } from '../../../src/exchange/binance/rest-session.js';
-import type { PageQuery } from '../../../src/exchange/binance/rest-session.js';
+import { readPage } from '../../../src/exchange/binance/rest-page.js';
+import type { PageQuery } from '../../../src/exchange/binance/rest-page.js';
 import type { Row } from '../../../src/exchange/rest-rows.js';
 import type { RouteSpec } from '../../../src/exchange/facts.js';
 import { routeOf } from '../../helpers/rest-rows.js';
@@ -51,8 +51,8 @@ describe('a row', () => {
   it('has its time as a number or as a text, and keeps its cells as they were', () => {
     const cells = { sumOpenInterest: '1.50', timestamp: `${AT}` };
     expect(read([cells, { timestamp: AT + 1 }])).toEqual([
-      { at: AT, id: 0, cells },
-      { at: AT + 1, id: 0, cells: { timestamp: AT + 1 } },
+      { atMs: AT, id: 0, cells },
+      { atMs: AT + 1, id: 0, cells: { timestamp: AT + 1 } },
     ]);
   });
 
@@ -60,13 +60,13 @@ describe('a row', () => {
     const rows: unknown = JSON.parse(
       `[{"timestamp":${AT},"pair":"BTCUSD"},{"pair":"BTCUSD","timestamp":${AT + 1}}]`,
     );
-    expect(read(rows).map(({ at }) => at)).toEqual([AT, AT + 1]);
+    expect(read(rows).map(({ atMs }) => atMs)).toEqual([AT, AT + 1]);
   });
 
   it('may be a list, whose fields are found by position', () => {
     const row = [AT, '1.0', '2.0', '0.5', '1.5', '10', AT + 59_999];
     const [found] = read([row], ALL, KLINES);
-    expect(found?.at).toBe(AT);
+    expect(found?.atMs).toBe(AT);
     expect([found?.cells['4'], found?.cells['6'], found?.cells['11']]).toEqual([
       '1.5',
       AT + 59_999,
@@ -83,7 +83,7 @@ describe('a row', () => {
       ALL,
       TRADES,
     );
-    expect(rows.map(({ at, id }) => [at, id])).toEqual([
+    expect(rows.map(({ atMs, id }) => [atMs, id])).toEqual([
       [AT, 7],
       [AT, 8],
     ]);
@@ -195,10 +195,10 @@ it('every answer is read, or refused with a typed error', () => {
     fc.property(page, query, fc.constantFrom(INTEREST, KLINES, TRADES), (content, asked, route) => {
       try {
         const rows = readPage(content, route, asked, OF);
-        for (const [index, { at, id }] of rows.entries()) {
+        for (const [index, { atMs, id }] of rows.entries()) {
           const before = rows[index - 1];
           if (before === undefined) continue;
-          expect(at + id).toBeGreaterThan(before.at + before.id);
+          expect(atMs + id).toBeGreaterThan(before.atMs + before.id);
         }
       } catch (error) {
         expect(error).toBeInstanceOf(CryptodlError);

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { endAnchored, idAnchored, startAnchored } from '../../../src/exchange/binance/rest-session.js';
-import type { PageQuery } from '../../../src/exchange/binance/rest-session.js';
+import { endAnchored, idAnchored, startAnchored } from '../../../src/exchange/binance/pagers.js';
+import type { PageQuery } from '../../../src/exchange/binance/rest-page.js';
 import type { Page, Span } from '../../../src/exchange/rest-rows.js';
 import { refusal } from '../../helpers/requests.js';
 import { allPages, modelServer, routeOf } from '../../helpers/rest-rows.js';
@@ -37,8 +37,8 @@ function rowsWith(delays: readonly number[], firstId = 1): Known[] {
   });
 }
 
-const within = (rows: readonly Known[], { from, to }: Span): Known[] =>
-  rows.filter(({ at }) => at >= from && at < to);
+const within = (rows: readonly Known[], { fromMs, toMs }: Span): Known[] =>
+  rows.filter(({ at }) => at >= fromMs && at < toMs);
 
 /** Both ends of the times are included. */
 function asked(rows: readonly Known[], query: PageQuery): Known[] {
@@ -51,21 +51,21 @@ function asked(rows: readonly Known[], query: PageQuery): Known[] {
 function expectAll(pages: readonly Page[], rows: readonly Known[], span: Span): void {
   const expected = within(rows, span).map(({ at }) => at);
   const came: number[] = [];
-  let before = span.from;
+  let before = span.fromMs;
   for (const page of pages) {
-    came.push(...page.rows.map(({ at }) => at));
-    const known = Math.min(page.known, span.to);
+    came.push(...page.rows.map(({ atMs }) => atMs));
+    const known = Math.min(page.known, span.toMs);
     expect(known).toBeGreaterThanOrEqual(before);
     expect(came.filter((at) => at < known)).toEqual(expected.filter((at) => at < known));
     before = known;
   }
   expect(came).toEqual(expected);
-  expect(before).toBe(span.to);
+  expect(before).toBe(span.toMs);
 }
 
 const span = fc
   .tuple(fc.nat(60 * HOUR), fc.integer({ min: 1, max: 90 * HOUR }))
-  .map(([start, length]): Span => ({ from: BASE + start, to: BASE + start + length }));
+  .map(([start, length]): Span => ({ fromMs: BASE + start, toMs: BASE + start + length }));
 
 describe('from a start on', () => {
   const cases = fc.record({
@@ -83,13 +83,13 @@ describe('from a start on', () => {
         const most = Math.ceil(within(rows, wanted).length / cap) + 1;
         const server = modelServer(FUNDING, most, (query) => asked(rows, query).slice(0, cap).map(funding));
         expectAll(await allPages(startAnchored(server.get, wanted)), rows, wanted);
-        for (const query of server.asked) expect(query).toMatchObject({ endTime: wanted.to - 1 });
+        for (const query of server.asked) expect(query).toMatchObject({ endTime: wanted.toMs - 1 });
       }),
     );
   });
 
   it('a host that answers each question with a row at its start is not asked for ever', async () => {
-    const wanted = { from: BASE, to: BASE + 1000 * HOUR };
+    const wanted = { fromMs: BASE, toMs: BASE + 1000 * HOUR };
     const server = modelServer(FUNDING, 100, (query) =>
       'startTime' in query ? [funding({ at: query.startTime, id: 0 })] : [],
     );
@@ -111,7 +111,7 @@ describe('to an end', () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ there, from, steps, limit, longest }) => {
         const rows = there.flatMap((is, index) => (is ? [{ at: BASE + (index + 8) * STEP, id: 0 }] : []));
-        const wanted = { from: BASE + from * STEP, to: BASE + (from + steps) * STEP };
+        const wanted = { fromMs: BASE + from * STEP, toMs: BASE + (from + steps) * STEP };
         const longestMs = longest === undefined ? Number.POSITIVE_INFINITY : longest * STEP - 1;
         const perWindow = Math.min(limit, longest ?? limit);
         const server = modelServer(INTEREST, Math.ceil(steps / perWindow), (query) =>
@@ -124,7 +124,7 @@ describe('to an end', () => {
           const length = query.endTime - query.startTime;
           expect(Math.floor(length / STEP) + 1).toBeLessThanOrEqual(limit);
           expect(length).toBeLessThanOrEqual(longestMs);
-          expect(query.endTime).toBeLessThan(wanted.to);
+          expect(query.endTime).toBeLessThan(wanted.toMs);
         }
       }),
     );
@@ -146,7 +146,7 @@ describe('by id', () => {
     await fc.assert(
       fc.asyncProperty(cases, async ({ span: wanted, rows: delays, firstAfter, firstId, cap }) => {
         const rows = rowsWith([firstAfter, ...delays], firstId);
-        const hours = Math.ceil((wanted.to - wanted.from) / HOUR);
+        const hours = Math.ceil((wanted.toMs - wanted.fromMs) / HOUR);
         const most = hours + Math.ceil((within(rows, wanted).length + 1) / cap) + 1;
         const server = modelServer(TRADES, most, (query) => asked(rows, query).slice(0, cap).map(trade));
         expectAll(await allPages(idAnchored(server.get, wanted)), rows, wanted);
@@ -161,7 +161,7 @@ describe('by id', () => {
 
   it('a quiet day costs one request an hour', async () => {
     const server = modelServer(TRADES, 24, () => []);
-    const pages = await allPages(idAnchored(server.get, { from: BASE, to: BASE + 24 * HOUR }));
+    const pages = await allPages(idAnchored(server.get, { fromMs: BASE, toMs: BASE + 24 * HOUR }));
     expect(server.asked).toHaveLength(24);
     expect(pages.at(-1)).toEqual({ rows: [], known: BASE + 24 * HOUR });
   });
@@ -210,7 +210,7 @@ const PAGERS: Readonly<Record<'start' | 'end' | 'id', Pager>> = {
 
 /** A row at every step, for two days after the span as well. */
 const DENSE = rowsWith(Array.from({ length: 1000 }, () => STEP));
-const WANTED: Span = { from: BASE + STEP, to: BASE + STEP * 401 };
+const WANTED: Span = { fromMs: BASE + STEP, toMs: BASE + STEP * 401 };
 
 async function ofWrongServer(pager: Pager, fault: keyof typeof FAULTS, wrongPage: number) {
   let before: readonly Known[] = [];

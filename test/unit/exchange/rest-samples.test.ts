@@ -1,16 +1,18 @@
 /** What the exchange really answered: recordings of several years, kept outside the repository. */
-import { BINANCE_ANSWERS, loadBinance } from '../../../src/exchange/binance/binance.js';
+import { loadBinance } from '../../../src/exchange/binance/binance.js';
+import { BINANCE_ANSWERS } from '../../../src/exchange/binance/answers.js';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { ErrorCode } from '../../../src/model/errors.js';
 import { readExchangeInfo } from '../../../src/exchange/binance/exchange-info.js';
 import type { ExchangeInfo } from '../../../src/exchange/binance/exchange-info.js';
-import { readPage, seriesPages } from '../../../src/exchange/binance/rest-session.js';
-import { rowsAsCsv } from '../../../src/exchange/rest-rows.js';
+import { seriesPages } from '../../../src/exchange/binance/series-pages.js';
+import { readPage } from '../../../src/exchange/binance/rest-page.js';
+import { rowsAsCsv } from '../../../src/exchange/rows-as-csv.js';
 import type { Row } from '../../../src/exchange/rest-rows.js';
 import type { Market } from '../../../src/model/task.js';
-import { statusError } from '../../../src/http/transport/error-map.js';
+import { statusError } from '../../../src/http/transport/status-error.js';
 import type { ColumnSpec, RouteSpec } from '../../../src/exchange/facts.js';
 import { datasetsOf } from '../../../src/exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../../src/exchange/exchange-spec.js';
@@ -255,7 +257,9 @@ describe.skipIf(missing !== undefined)('every recorded sample parses', () => {
       route: routeOf('um', 'openInterestHist'),
     } as const;
     const rows = rowsFor(routed, 'recorded').map((cells) => rowOf(cells, routed.route));
-    const [old, recent] = [true, false].map((isOld) => rows.filter(({ at }) => at < SUPPLY_FROM === isOld));
+    const [old, recent] = [true, false].map((isOld) =>
+      rows.filter(({ atMs }) => atMs < SUPPLY_FROM === isOld),
+    );
     expect(old?.length).toBeGreaterThan(0);
     expect(recent?.length).toBeGreaterThan(0);
     expect(old?.some(({ cells }) => 'CMCCirculatingSupply' in cells)).toBe(false);
@@ -421,7 +425,7 @@ describe.skipIf(restSamplesMissing(FUNDING_ZIP, KLINES_ZIP) !== undefined)('besi
         .filter(({ fundingTime }) => fundingTime >= Number(searchParams.get('startTime')));
       return { status: 200, body: JSON.stringify(page) };
     });
-    const span = { from: Date.UTC(2026, 3, 1), to: Date.UTC(2026, 4, 1) };
+    const span = { fromMs: Date.UTC(2026, 3, 1), toMs: Date.UTC(2026, 4, 1) };
     const series = { market: 'um', dataset: 'fundingRate', symbol: 'BTCUSDT' } as const;
     const pages = await allPages(seriesPages(client, routeOf('um', 'fundingRate'), series, span));
     const csv = rowsAsCsv(

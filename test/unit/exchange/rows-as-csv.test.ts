@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { Market } from '../../../src/model/task.js';
-import type { CsvOptions, Row } from '../../../src/exchange/rest-rows.js';
-import { rowsAsCsv } from '../../../src/exchange/rest-rows.js';
+import type { Row } from '../../../src/exchange/rest-rows.js';
+import type { CsvOptions } from '../../../src/exchange/rows-as-csv.js';
+import { rowsAsCsv } from '../../../src/exchange/rows-as-csv.js';
 import { specOf } from '../../helpers/conversion.js';
 
 const AT = Date.UTC(2026, 8, 1);
@@ -14,7 +15,7 @@ function linesOf(
   cells: readonly Cells[],
   options: Partial<CsvOptions> = {},
 ): string[] {
-  const rows = cells.map((row): Row => ({ at: AT, id: 0, cells: row }));
+  const rows = cells.map((row): Row => ({ atMs: AT, id: 0, cells: row }));
   const csv = rowsAsCsv(rows, {
     spec: specOf(market, dataset),
     symbol: 'BTCUSDT',

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Row, Span } from '../../../src/exchange/rest-rows.js';
-import { seriesPages } from '../../../src/exchange/binance/rest-session.js';
+import { seriesPages } from '../../../src/exchange/binance/series-pages.js';
 import { SpanRows } from '../../../src/exchange/rest-rows.js';
 import type { Series } from '../../../src/model/task.js';
 import type { RouteSpec } from '../../../src/exchange/facts.js';
@@ -35,7 +35,7 @@ async function rowsOf(
 ): Promise<[at: number, hours: unknown][]> {
   const pages = await allPages(seriesPages(hostOf(times, cap).client, FUNDING, SERIES, span));
   return pages.flatMap(({ rows }) =>
-    rows.map(({ at, cells }): [number, unknown] => [at, cells['intervalHours']]),
+    rows.map(({ atMs, cells }): [number, unknown] => [atMs, cells['intervalHours']]),
   );
 }
 
@@ -46,7 +46,7 @@ const settlements = (...hours: readonly number[]): number[] =>
 const hoursOf = (rows: readonly [number, unknown][]): unknown[] => rows.map(([, hours]) => hours);
 
 describe('funding intervals', () => {
-  const day: Span = { from: BASE, to: BASE + DAY };
+  const day: Span = { fromMs: BASE, toMs: BASE + DAY };
 
   it.each<[string, readonly number[], readonly number[]]>([
     ['8 hours', [-24, -16, -8, 0, 8, 16, 24], [8, 8, 8]],
@@ -79,7 +79,7 @@ describe('funding intervals', () => {
     }));
     const pages = await allPages(seriesPages(client, FUNDING, SERIES, day));
     expect(pages.flatMap(({ rows }) => rows)).toEqual([
-      { at: BASE, id: 0, cells: { ...row, intervalHours: 8 } },
+      { atMs: BASE, id: 0, cells: { ...row, intervalHours: 8 } },
     ]);
   });
 
@@ -99,11 +99,11 @@ describe('funding intervals', () => {
       fc.asyncProperty(scene, async ({ delays, lateMs, start, asked, day: number, caps }) => {
         let hour = start;
         const times = delays.map((delay, index) => BASE + (hour += delay) * HOUR + (index % 2) * lateMs);
-        const alone: Span = { from: BASE + number * DAY, to: BASE + (number + 1) * DAY };
-        const longer: Span = { from: alone.from - asked[0] * DAY, to: alone.to + asked[1] * DAY };
-        const isOfDay = ([at]: [number, unknown]): boolean => at >= alone.from && at < alone.to;
+        const alone: Span = { fromMs: BASE + number * DAY, toMs: BASE + (number + 1) * DAY };
+        const longer: Span = { fromMs: alone.fromMs - asked[0] * DAY, toMs: alone.toMs + asked[1] * DAY };
+        const isOfDay = ([at]: [number, unknown]): boolean => at >= alone.fromMs && at < alone.toMs;
         const found = await rowsOf(times, alone, caps[0]);
-        expect(found.map(([at]) => at)).toEqual(times.filter((at) => at >= alone.from && at < alone.to));
+        expect(found.map(([at]) => at)).toEqual(times.filter((at) => at >= alone.fromMs && at < alone.toMs));
         expect((await rowsOf(times, longer, caps[1])).filter(isOfDay)).toEqual(found);
       }),
     );
@@ -113,13 +113,13 @@ describe('funding intervals', () => {
     const times = settlements(...Array.from({ length: 40 }, (_, index) => index * 8 - 80));
     const requestsFor = async (span: Span): Promise<number> => {
       const { client, asked } = hostOf(times);
-      const rows = new SpanRows(seriesPages(client, FUNDING, SERIES, span), span.from);
+      const rows = new SpanRows(seriesPages(client, FUNDING, SERIES, span), span.fromMs);
       const { rows: found } = await rows.take(span);
-      expect(found).toHaveLength(times.filter((at) => at >= span.from && at < span.to).length);
+      expect(found).toHaveLength(times.filter((at) => at >= span.fromMs && at < span.toMs).length);
       return asked.length;
     };
-    expect(await requestsFor({ from: BASE, to: BASE + DAY })).toBe(1);
-    expect(await requestsFor({ from: BASE, to: BASE + 90 * DAY })).toBe(2);
+    expect(await requestsFor({ fromMs: BASE, toMs: BASE + DAY })).toBe(1);
+    expect(await requestsFor({ fromMs: BASE, toMs: BASE + 90 * DAY })).toBe(2);
   });
 });
 
@@ -142,9 +142,9 @@ describe('a series', () => {
 
   it('of fundings comes whole, from its first settlement on', async () => {
     const series = { ...SERIES, symbol: LIFE.symbol };
-    const { rows } = await found(FUNDING, series, { from: BASE, to: BASE + 30 * DAY });
+    const { rows } = await found(FUNDING, series, { fromMs: BASE, toMs: BASE + 30 * DAY });
     const expected = fundingEvents(LIFE, BASE, BASE + 30 * DAY - 1);
-    expect(rows.map(({ at, cells }) => [at, cells['fundingRate'], cells['intervalHours']])).toEqual(
+    expect(rows.map(({ atMs, cells }) => [atMs, cells['fundingRate'], cells['intervalHours']])).toEqual(
       expected.map(({ fundingTime, fundingRate }) => [fundingTime, fundingRate, 4]),
     );
   });
@@ -153,7 +153,7 @@ describe('a series', () => {
     const { rows, asked } = await found(
       routeOf('cm', 'fundingRate'),
       { market: 'cm', dataset: 'fundingRate', symbol: 'BTCUSD_PERP' },
-      { from: Date.UTC(2022, 0, 1), to: Date.UTC(2025, 0, 1) },
+      { fromMs: Date.UTC(2022, 0, 1), toMs: Date.UTC(2025, 0, 1) },
     );
     expect(rows).toHaveLength(1096 * 3);
     expect(rows.every(({ cells }) => cells['intervalHours'] === 8)).toBe(true);
@@ -167,13 +167,13 @@ describe('a series', () => {
       interval: '5m',
       symbol: 'BTCUSD_PERP',
     };
-    const span = { from: BASE + 10 * DAY, to: BASE + 13 * DAY };
+    const span = { fromMs: BASE + 10 * DAY, toMs: BASE + 13 * DAY };
     const { rows, asked } = await found(routeOf('cm', 'openInterestHist'), series, span);
-    expect(rows.map(({ at }) => at)).toEqual(
-      Array.from({ length: 864 }, (_, index) => span.from + index * 300_000),
+    expect(rows.map(({ atMs }) => atMs)).toEqual(
+      Array.from({ length: 864 }, (_, index) => span.fromMs + index * 300_000),
     );
     const between = (from: number, to: number): string =>
-      `startTime=${span.from + from * 300_000}&endTime=${to === 864 ? span.to - 1 : span.from + to * 300_000}`;
+      `startTime=${span.fromMs + from * 300_000}&endTime=${to === 864 ? span.toMs - 1 : span.fromMs + to * 300_000}`;
     const start =
       'https://dapi.test/futures/data/openInterestHist?pair=BTCUSD&contractType=PERPETUAL&period=5m';
     expect(asked).toEqual([
@@ -184,7 +184,7 @@ describe('a series', () => {
 
   it('of COIN-M klines is never asked for over more than 200 days', async () => {
     const series: Series = { market: 'cm', dataset: 'klines', interval: '1d', symbol: 'BTCUSD_PERP' };
-    const span = { from: Date.UTC(2024, 0, 1), to: Date.UTC(2026, 0, 1) };
+    const span = { fromMs: Date.UTC(2024, 0, 1), toMs: Date.UTC(2026, 0, 1) };
     const { rows, asked } = await found(routeOf('cm', 'klines'), series, span);
     expect(rows).toHaveLength(731);
     expect(asked).toHaveLength(4);
@@ -192,7 +192,10 @@ describe('a series', () => {
 
   it('of klines is asked for by its interval and limit', async () => {
     const series: Series = { market: 'spot', dataset: 'klines', interval: '1h', symbol: 'BTCUSDT' };
-    const { rows, asked } = await found(routeOf('spot', 'klines'), series, { from: BASE, to: BASE + DAY });
+    const { rows, asked } = await found(routeOf('spot', 'klines'), series, {
+      fromMs: BASE,
+      toMs: BASE + DAY,
+    });
     expect(rows).toHaveLength(24);
     expect(asked[0]).toBe(
       `https://spot.test/api/v3/klines?symbol=BTCUSDT&interval=1h&startTime=${BASE}&endTime=${BASE + DAY - 1}&limit=1000`,
@@ -201,7 +204,7 @@ describe('a series', () => {
 
   it('of months is asked for by the name that REST has for them', async () => {
     const series: Series = { market: 'spot', dataset: 'klines', interval: '1mo', symbol: 'BTCUSDT' };
-    const span = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2026, 6, 1) };
+    const span = { fromMs: Date.UTC(2026, 0, 1), toMs: Date.UTC(2026, 6, 1) };
     const { rows, asked } = await found(routeOf('spot', 'klines'), series, span);
     expect(rows).toHaveLength(6);
     expect(asked[0]).toContain('interval=1M&');
@@ -209,7 +212,7 @@ describe('a series', () => {
 
   it('of trades is found by time and followed by id', async () => {
     const series: Series = { market: 'spot', dataset: 'aggTrades', symbol: 'BTCUSDT' };
-    const span = { from: BASE, to: BASE + 3 * HOUR };
+    const span = { fromMs: BASE, toMs: BASE + 3 * HOUR };
     const { rows, asked } = await found(routeOf('spot', 'aggTrades'), series, span);
     expect(rows.at(-1)?.id).toBe((rows[0]?.id ?? 0) + rows.length - 1);
     expect(rows.length).toBeGreaterThan(2000);

@@ -5,9 +5,9 @@ import type { Page, Row } from '../../../src/exchange/rest-rows.js';
 import { JoinedRows, SpanRows } from '../../../src/exchange/rest-rows.js';
 import { refusal } from '../../helpers/requests.js';
 
-const rowAt = (at: number, cells: Row['cells'] = {}): Row => ({ at, id: 0, cells });
+const rowAt = (atMs: number, cells: Row['cells'] = {}): Row => ({ atMs, id: 0, cells });
 const page = (known: number, ...times: number[]): Page => ({ known, rows: times.map((at) => rowAt(at)) });
-const timesOf = ({ rows }: { readonly rows: readonly Row[] }): number[] => rows.map(({ at }) => at);
+const timesOf = ({ rows }: { readonly rows: readonly Row[] }): number[] => rows.map(({ atMs }) => atMs);
 
 /** Pages as a pager gives them; an error in their place is thrown. Counts how many were asked for. */
 function pager(pages: readonly (Page | Error)[]) {
@@ -30,26 +30,26 @@ describe('periods of a span', () => {
     const { state, pages } = pager(PAGES);
     const rows = new SpanRows(pages, 0);
     expect(state.asked).toBe(0);
-    await rows.take({ from: 0, to: 4 });
+    await rows.take({ fromMs: 0, toMs: 4 });
     expect(state.asked).toBe(1);
-    await rows.take({ from: 4, to: 5 });
+    await rows.take({ fromMs: 4, toMs: 5 });
     expect(state.asked).toBe(2);
-    await rows.take({ from: 5, to: 6 });
-    await rows.take({ from: 6, to: 12 });
+    await rows.take({ fromMs: 5, toMs: 6 });
+    await rows.take({ fromMs: 6, toMs: 12 });
     expect(state.asked).toBe(3);
   });
 
   it('may end after the last page', async () => {
     const { pages } = pager(PAGES);
     const rows = new SpanRows(pages, 0);
-    expect(timesOf(await rows.take({ from: 0, to: 99 }))).toEqual([0, 1, 3, 4, 7, 11]);
-    expect(await rows.take({ from: 99, to: 100 })).toMatchObject({ rows: [], isBeforeFirst: false });
+    expect(timesOf(await rows.take({ fromMs: 0, toMs: 99 }))).toEqual([0, 1, 3, 4, 7, 11]);
+    expect(await rows.take({ fromMs: 99, toMs: 100 })).toMatchObject({ rows: [], isBeforeFirst: false });
   });
 
   it('hold more rows than a call may have arguments', async () => {
     const many = Array.from({ length: 300_000 }, (_, at) => rowAt(at));
     const { pages } = pager([{ rows: many, known: 300_000 }]);
-    expect((await new SpanRows(pages, 0).take({ from: 0, to: 300_000 })).rows).toHaveLength(300_000);
+    expect((await new SpanRows(pages, 0).take({ fromMs: 0, toMs: 300_000 })).rows).toHaveLength(300_000);
   });
 
   it('get each row once and in order, in all orders and sizes of the parts', async () => {
@@ -69,7 +69,7 @@ describe('periods of a span', () => {
           pages.push(page((some.at(-1) ?? 0) + 1, ...some));
         }
         let start = 0;
-        const periods = cuts.map((length) => ({ from: start, to: (start += length) }));
+        const periods = cuts.map((length) => ({ fromMs: start, toMs: (start += length) }));
         const shuffled = periods
           .map((period, index) => ({ period, order: order[index] ?? [0, false] }))
           .sort((a, b) => a.order[0] - b.order[0]);
@@ -78,8 +78,10 @@ describe('periods of a span', () => {
         const taken: Promise<void>[] = [];
         for (const { period, order: rank } of shuffled) {
           const take = rows.take(period).then((found) => {
-            expect(timesOf(found)).toEqual(times.filter((time) => time >= period.from && time < period.to));
-            expect(found.isBeforeFirst).toBe((times[0] ?? Number.POSITIVE_INFINITY) >= period.to);
+            expect(timesOf(found)).toEqual(
+              times.filter((time) => time >= period.fromMs && time < period.toMs),
+            );
+            expect(found.isBeforeFirst).toBe((times[0] ?? Number.POSITIVE_INFINITY) >= period.toMs);
           });
           if (rank[1]) await take;
           else taken.push(take);
@@ -98,20 +100,20 @@ describe('an error', () => {
     const { state, pages } = pager([page(4, 1), lost, page(20)]);
     const rows = new SpanRows(pages, 0);
     const waiting = [
-      rows.take({ from: 0, to: 8 }),
-      rows.take({ from: 8, to: 12 }),
-      rows.take({ from: 12, to: 16 }),
+      rows.take({ fromMs: 0, toMs: 8 }),
+      rows.take({ fromMs: 8, toMs: 12 }),
+      rows.take({ fromMs: 12, toMs: 16 }),
     ];
     for (const take of waiting) expect(await refusal(take)).toBe(lost);
-    expect(await refusal(rows.take({ from: 16, to: 20 }))).toBe(lost);
+    expect(await refusal(rows.take({ fromMs: 16, toMs: 20 }))).toBe(lost);
     expect(state.asked).toBe(2);
   });
 
   it('does not remove earlier rows', async () => {
     const { pages } = pager([page(4, 1), lost]);
     const rows = new SpanRows(pages, 0);
-    const first = rows.take({ from: 0, to: 4 });
-    const second = refusal(rows.take({ from: 4, to: 8 }));
+    const first = rows.take({ fromMs: 0, toMs: 4 });
+    const second = refusal(rows.take({ fromMs: 4, toMs: 8 }));
     expect(timesOf(await first)).toEqual([1]);
     expect(await second).toBe(lost);
   });
@@ -129,11 +131,11 @@ describe('joined routes', () => {
       ],
       0,
     );
-    expect((await joined.take({ from: 0, to: 40 })).rows).toEqual([
-      { at: 10, id: 0, cells: { timestamp: 10, 'interest.timestamp': 10, 'interest.sum': 'a' } },
-      { at: 20, id: 0, cells: { timestamp: 20, 'ratio.timestamp': '20', 'ratio.ratio': 'B' } },
+    expect((await joined.take({ fromMs: 0, toMs: 40 })).rows).toEqual([
+      { atMs: 10, id: 0, cells: { timestamp: 10, 'interest.timestamp': 10, 'interest.sum': 'a' } },
+      { atMs: 20, id: 0, cells: { timestamp: 20, 'ratio.timestamp': '20', 'ratio.ratio': 'B' } },
       {
-        at: 30,
+        atMs: 30,
         id: 0,
         cells: {
           timestamp: 30,
@@ -155,8 +157,8 @@ describe('joined routes', () => {
       ],
       0,
     );
-    expect(timesOf(await joined.take({ from: 0, to: 32 }))).toEqual([5, 30]);
-    expect(timesOf(await joined.take({ from: 32, to: 40 }))).toEqual([35]);
+    expect(timesOf(await joined.take({ fromMs: 0, toMs: 32 }))).toEqual([5, 30]);
+    expect(timesOf(await joined.take({ fromMs: 32, toMs: 40 }))).toEqual([35]);
   });
 
   it('are before the first row when all of them are', async () => {
@@ -167,9 +169,9 @@ describe('joined routes', () => {
       ],
       0,
     );
-    expect((await joined.take({ from: 0, to: 10 })).isBeforeFirst).toBe(true);
-    expect((await joined.take({ from: 10, to: 20 })).isBeforeFirst).toBe(false);
-    expect((await joined.take({ from: 20, to: 30 })).isBeforeFirst).toBe(false);
+    expect((await joined.take({ fromMs: 0, toMs: 10 })).isBeforeFirst).toBe(true);
+    expect((await joined.take({ fromMs: 10, toMs: 20 })).isBeforeFirst).toBe(false);
+    expect((await joined.take({ fromMs: 20, toMs: 30 })).isBeforeFirst).toBe(false);
   });
 
   it('are refused together', async () => {
@@ -181,7 +183,7 @@ describe('joined routes', () => {
       ],
       0,
     );
-    expect(await refusal(joined.take({ from: 0, to: 10 }))).toBe(lost);
-    expect(await refusal(joined.take({ from: 10, to: 40 }))).toBe(lost);
+    expect(await refusal(joined.take({ fromMs: 0, toMs: 10 }))).toBe(lost);
+    expect(await refusal(joined.take({ fromMs: 10, toMs: 40 }))).toBe(lost);
   });
 });

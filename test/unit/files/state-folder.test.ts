@@ -1,7 +1,8 @@
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { NO_PROXIES, stateFolder } from '../../../src/files/environment.js';
+import { stateFolder } from '../../../src/files/environment.js';
+import { NO_PROXIES } from '../../../src/files/proxies.js';
 
 it.each([
   ['--state-dir', { stateDir: '/srv/state' }, '/home/a', undefined, '/srv/state'],

@@ -5,7 +5,8 @@ import { optionLines } from '../../../src/plan/options/option-layers.js';
 import { CryptodlError } from '../../../src/model/errors.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import type { RawLayer } from '../../../src/plan/options/resolve.js';
-import { NO_PROXIES, proxiesOf, surroundingsOf } from '../../../src/files/environment.js';
+import { surroundingsOf } from '../../../src/files/environment.js';
+import { NO_PROXIES, proxiesOf } from '../../../src/files/proxies.js';
 import { commandLine, linesText, withoutPassword } from '../../../src/text/printable.js';
 
 const LOWER = 'http://lower.test:3128';

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createBackoff } from '../../../src/http/retry/retry.js';
-import type { Strategy } from '../../../src/http/retry/retry.js';
+import { createBackoff } from '../../../src/http/retry/backoff.js';
+import type { Strategy } from '../../../src/http/retry/backoff.js';
 import { STRATEGIES } from '../../../src/exchange/names.js';
 
 function delays(strategy: Strategy, random: number, retries = 6): number[] {

@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { FetchContext, Sign } from '../../../src/model/fetch.js';
-import { limitBandwidth } from '../../../src/http/transport/sockets.js';
+import { limitBandwidth } from '../../../src/http/transport/bandwidth.js';
 import { context, refusal, REQUEST } from '../../helpers/requests.js';
 import { timedAttempt } from '../../helpers/timed-attempt.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';

@@ -4,7 +4,7 @@ import { CryptodlError, isNoAnswer } from '../../../src/model/errors.js';
 import type { ErrorCode } from '../../../src/model/errors.js';
 import type { Fetch, FetchResponse } from '../../../src/model/fetch.js';
 import { breaker } from '../../../src/http/retry/breaker.js';
-import type { BreakerOptions } from '../../../src/http/retry/breaker.js';
+import type { BreakerOptions } from '../../../src/http/retry/host-breaker.js';
 import { answer, context, refusal, REQUEST } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 

@@ -1,9 +1,10 @@
 /** What proxies, firewalls and odd statuses are called; the rest is in transport-faults.test.ts. */
-import { BINANCE_ANSWERS } from '../../../src/exchange/binance/binance.js';
+import { BINANCE_ANSWERS } from '../../../src/exchange/binance/answers.js';
 import { describe, expect, it } from 'vitest';
 import type { CryptodlError, ErrorCode } from '../../../src/model/errors.js';
-import { mapWireError, statusError } from '../../../src/http/transport/error-map.js';
-import type { Refusal } from '../../../src/http/transport/error-map.js';
+import { mapWireError } from '../../../src/http/transport/error-map.js';
+import { statusError } from '../../../src/http/transport/status-error.js';
+import type { Refusal } from '../../../src/http/transport/status-error.js';
 import { context, refusal } from '../../helpers/requests.js';
 import { wire } from '../../helpers/wire.js';
 import { closedPort, wireServer } from '../../helpers/wire-server.js';
@@ -163,6 +164,7 @@ describe('a proxy', () => {
       code,
       fatal,
       message: `the proxy answered ${status} to a request for archive.test`,
+      proxyFault: `answered ${status} to a request for archive.test`,
       cause: { message: `Proxy response (${status}) !== 200 when HTTP Tunneling` },
     });
   });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Paces } from '../../../src/http/throttle/quota-bucket.js';
+import { Paces } from '../../../src/http/throttle/paces.js';
 
 describe('Paces', () => {
   it('let no more through in any span than each of them has, and as many as they allow', () => {

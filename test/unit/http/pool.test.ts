@@ -1,11 +1,11 @@
 /** Sockets and what they trust, over real ones. */
-import { BINANCE_ANSWERS } from '../../../src/exchange/binance/binance.js';
+import { BINANCE_ANSWERS } from '../../../src/exchange/binance/answers.js';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { createServer } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../../src/model/clock.js';
-import { UNLIMITED } from '../../../src/http/transport/sockets.js';
+import { UNLIMITED } from '../../../src/http/transport/bandwidth.js';
 import { createTransport } from '../../../src/http/transport/transport.js';
 import { HAS_OPENSSL, makeCertificate } from '../../helpers/certificates.js';
 import { scratchFolder } from '../../helpers/folders.js';

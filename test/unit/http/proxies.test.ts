@@ -2,7 +2,8 @@
 import type { Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Fetch } from '../../../src/model/fetch.js';
-import type { Connection, PoolOptions } from '../../../src/http/transport/pool.js';
+import type { PoolOptions } from '../../../src/http/transport/pool.js';
+import type { Connection } from '../../../src/http/transport/limited-clients.js';
 import { startProxy } from '../../helpers/proxy.js';
 import { answer, context, refusal } from '../../helpers/requests.js';
 import { startSocks } from '../../helpers/socks.js';
@@ -67,6 +68,7 @@ describe('a SOCKS5 proxy', () => {
     const fetch = through(`socks5h://${login}${socks.label}`);
     const error = await refusal(fetch({ url: await served('archive.test'), bucket: 'archive' }, context()));
     expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
+    expect(error.message.replace(/^the proxy (?:127\S+ )?/, '')).toBe(error.proxyFault);
     if (hint !== undefined) expect(error.hint).toMatch(hint);
     expect(error.message).not.toContain('pa55');
   });

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { Throttle } from '../../../src/http/throttle/throttle.js';
-import type { ThrottleSetup } from '../../../src/http/throttle/throttle.js';
+import type { ThrottleSetup } from '../../../src/http/throttle/server-buckets.js';
 import { EgressGroup } from '../../../src/http/throttle/group.js';
 import { Failover } from '../../../src/http/retry/fallback-host.js';
 import { CryptodlError } from '../../../src/model/errors.js';

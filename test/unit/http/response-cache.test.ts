@@ -5,8 +5,8 @@ import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/model/clock.js';
 import { tempPath } from '../../../src/files/temp-files.js';
-import { Copies } from '../../../src/http/response-cache.js';
-import type { CopiesOptions } from '../../../src/http/response-cache.js';
+import { ResponseCache } from '../../../src/http/response-cache.js';
+import type { ResponseCacheOptions } from '../../../src/http/response-cache.js';
 import { scratchFolder } from '../../helpers/folders.js';
 
 const scratch = scratchFolder();
@@ -21,10 +21,20 @@ function copiesOn(folder: string): string[] {
   return readdirSync(folder).filter((name) => name.includes('.json.gz'));
 }
 
-function copiesIn(folder: string, more: Partial<CopiesOptions> = {}): Copies & { said: string[] } {
+function copiesIn(
+  folder: string,
+  more: Partial<ResponseCacheOptions> = {},
+): ResponseCache & { said: string[] } {
   const said: string[] = [];
   const warn = (message: string): void => void said.push(message);
-  const copies = new Copies({ folder, nowMs: NOW, isReadOnly: false, clock: systemClock, warn, ...more });
+  const copies = new ResponseCache({
+    folder,
+    nowMs: NOW,
+    isReadOnly: false,
+    clock: systemClock,
+    warn,
+    ...more,
+  });
   return Object.assign(copies, { said });
 }
 

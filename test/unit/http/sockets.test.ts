@@ -4,13 +4,9 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/model/clock.js';
 import { SharedResources } from '../../../src/model/io.js';
-import { NO_PROXIES } from '../../../src/files/environment.js';
-import {
-  authoritiesOf,
-  poolOptions,
-  socketsPerHost,
-  withSockets,
-} from '../../../src/http/transport/sockets.js';
+import { NO_PROXIES } from '../../../src/files/proxies.js';
+import { authoritiesOf, poolOptions, socketsPerHost } from '../../../src/http/transport/sockets.js';
+import { withSockets } from '../../../src/http/transport/in-flight.js';
 import { scratchFolder } from '../../helpers/folders.js';
 import { context } from '../../helpers/requests.js';
 

@@ -57,7 +57,8 @@ function open(labels: readonly string[]): Opened {
         world.told.push(`${proxy} ${state} ${delayMs}`.trim());
       },
       warn: (message) => {
-        if (message.includes('is taken out')) world.told.push(`${world.told.pop() ?? ''} new`);
+        const [, fault] = /^the proxy \w is taken out, .*: it has (\S+)$/.exec(message) ?? [];
+        if (fault !== undefined) world.told.push(`${world.told.pop() ?? ''} new`);
       },
     },
     lanes: labels.map((label) => ({
@@ -67,7 +68,8 @@ function open(labels: readonly string[]): Opened {
         world.asked.push(label);
         await world.held.get(label);
         const code = world.faults.get(label);
-        if (code !== undefined) throw new CryptodlError(code, `${code} of ${label}`);
+        if (code !== undefined)
+          throw new CryptodlError(code, `the proxy ${label} has ${code}`, { proxyFault: `has ${code}` });
         return ANSWER;
       },
     })),

@@ -1,11 +1,11 @@
 /** Jobs of one process share the buckets of the hosts that they ask. */
 import { VERBS } from '../../../src/main.js';
 import { expect, it } from 'vitest';
-import { layersOver } from '../../../src/http/stack.js';
-import type { Stack } from '../../../src/http/stack.js';
+import { layersOver } from '../../../src/http/layers.js';
+import type { Stack } from '../../../src/http/stack-options.js';
 import { SharedResources } from '../../../src/model/io.js';
 import { SILENT_OBSERVER } from '../../../src/model/observer.js';
-import { NO_PROXIES } from '../../../src/files/environment.js';
+import { NO_PROXIES } from '../../../src/files/proxies.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import type { RawValues } from '../../../src/plan/options/resolve.js';
 import { Concurrency, mostInFlight } from '../../../src/run/queue/concurrency.js';

@@ -6,7 +6,7 @@ import type { ErrorCode } from '../../../src/model/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../../src/model/fetch.js';
 import { Failover } from '../../../src/http/retry/fallback-host.js';
 import { EgressGroup } from '../../../src/http/throttle/group.js';
-import type { ThrottleSetup } from '../../../src/http/throttle/throttle.js';
+import type { ThrottleSetup } from '../../../src/http/throttle/server-buckets.js';
 import { SharedResources } from '../../../src/model/io.js';
 import { REQUEST, answer, context, refusal } from '../../helpers/requests.js';
 import { NO_BANS, throttleOf } from '../../helpers/throttles.js';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { ErrorCode } from '../../../src/model/errors.js';
 import { mapWireError } from '../../../src/http/transport/error-map.js';
-import { UNLIMITED } from '../../../src/http/transport/sockets.js';
+import { UNLIMITED } from '../../../src/http/transport/bandwidth.js';
 import { context, refusal } from '../../helpers/requests.js';
 import { wire } from '../../helpers/wire.js';
 import { httpAnswer, wireServer } from '../../helpers/wire-server.js';

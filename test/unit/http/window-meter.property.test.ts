@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Priority } from '../../../src/model/fetch.js';
-import { ProcessCount, WindowMeter } from '../../../src/http/throttle/meter.js';
+import { ProcessCount } from '../../../src/http/throttle/window-count.js';
+import { WindowMeter } from '../../../src/http/throttle/window-meter.js';
 import { QuotaBucket } from '../../../src/http/throttle/quota-bucket.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { startRun } from '../../../src/run/run.js';
 import { systemClock } from '../../../src/model/clock.js';
 import { SILENT_OBSERVER } from '../../../src/model/observer.js';
-import { NO_PROXIES } from '../../../src/files/environment.js';
+import { NO_PROXIES } from '../../../src/files/proxies.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';

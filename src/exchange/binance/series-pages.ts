@@ -1,0 +1,99 @@
+/** The pages of one series over a span of time. */
+import { DAY_MS } from '../../model/calendar.js';
+import type { Series } from '../../model/task.js';
+import type { RouteSpec } from '../facts.js';
+import type { Page, Row, Span } from '../rest-rows.js';
+import { intervalMs } from '../exchange-spec.js';
+import { pairOf } from './exchange-info.js';
+import type { RestClient } from './rest-client.js';
+import type { PageQuery, GetPage } from './rest-page.js';
+import { readPage } from './rest-page.js';
+import { endAnchored, HOUR_MS, idAnchored, startAnchored } from './pagers.js';
+
+/** Least time between the last rows of two pages. Settlements are at least one hour apart. */
+const SETTLEMENT_STEP_MS = 60_000;
+
+export async function* seriesPages(
+  client: RestClient,
+  route: RouteSpec,
+  series: Series,
+  span: Span,
+): AsyncGenerator<Page> {
+  const served = { atMs: Number.NaN };
+  const get = getterOf(client, route, series, served);
+  const fromMs = span.fromMs - route.lookBackHours * HOUR_MS;
+  const pages =
+    route.lookBackHours === 0
+      ? pagesOf(route, series, get, span)
+      : withIntervals(pagesOf(route, series, get, { fromMs, toMs: span.toMs + LOOK_AHEAD_MS }), span);
+  for await (const page of pages) yield { ...page, servedAt: served.atMs };
+}
+
+function pagesOf(route: RouteSpec, series: Series, get: GetPage, span: Span): AsyncGenerator<Page> {
+  if (route.pager === 'start')
+    return route.lookBackHours === 0
+      ? startAnchored(get, span)
+      : startAnchored(get, span, SETTLEMENT_STEP_MS);
+  if (route.pager === 'id') return idAnchored(get, span);
+  const longestMs = route.windowDays === undefined ? Number.POSITIVE_INFINITY : route.windowDays * DAY_MS - 1;
+  return endAnchored(get, span, { limit: route.limit, stepMs: intervalMs(series.interval ?? ''), longestMs });
+}
+
+/** `served` gets the time of the host at its last answer. */
+function getterOf(client: RestClient, route: RouteSpec, series: Series, served: { atMs: number }): GetPage {
+  const { host, path, bucket, weight, limit } = route;
+  const fixed = Object.fromEntries(
+    Object.entries(route.parameters).map(([name, value]) => [name, parameter(value, series)]),
+  );
+  // Routes with an interval have bars; statistics have a period.
+  const barMs = 'interval' in route.parameters ? intervalMs(series.interval ?? '') : Number.NaN;
+  return (query: PageQuery) =>
+    client.get({ host, path, bucket, weight, query: { ...fixed, ...query, limit } }, (content, servedAt) => {
+      served.atMs = servedAt;
+      // A bar that is not over changes until its end. The clock of the host decides, because that of this machine may be wrong.
+      return readPage(content, route, query, series).filter(({ atMs }) => !(atMs + barMs > servedAt));
+    });
+}
+
+function parameter(value: string, { symbol, interval = '' }: Series): string {
+  if (value === '$symbol') return symbol;
+  if (value === '$pair') return pairOf(symbol);
+  // The archive writes `1mo` where REST has `1M`.
+  if (value === '$interval') return interval === '1mo' ? '1M' : interval;
+  return value;
+}
+
+/** Settlements are 1 to 8 hours apart. */
+const LONGEST_HOURS = 8;
+
+/** Includes the settlement after the span, also a late one. */
+const LOOK_AHEAD_MS = (LONGEST_HOURS + 1) * HOUR_MS;
+
+/**
+ * Adds the hours of each funding interval, which REST does not report: the hours since the previous settlement, else until the next
+ * settlement, else 8. The pages reach beyond the span on both sides, so that a row gets the same hours in every request.
+ */
+async function* withIntervals(pages: AsyncIterable<Page>, { fromMs, toMs }: Span): AsyncGenerator<Page> {
+  let before: number | undefined;
+  let last: Row | undefined;
+  const addHours = (row: Row, next: Row | undefined): Row => {
+    const hours = hoursBetween(before, row.atMs) ?? hoursBetween(row.atMs, next?.atMs) ?? LONGEST_HOURS;
+    before = row.atMs;
+    return { ...row, cells: { ...row.cells, intervalHours: hours } };
+  };
+  for await (const { rows, known } of pages) {
+    const all = last === undefined ? rows : [last, ...rows];
+    // The last row waits for the next page, because its interval may depend on the next row.
+    last = rows.at(-1);
+    const ready = last === undefined ? all : all.slice(0, -1);
+    const withHours = ready.map((row, index) => addHours(row, all[index + 1]));
+    yield { rows: withHours.filter(({ atMs }) => atMs >= fromMs && atMs < toMs), known: last?.atMs ?? known };
+  }
+}
+
+/** Undefined if one of the times is unknown, or if they are not 1 to 8 hours apart. */
+function hoursBetween(fromMs: number | undefined, toMs: number | undefined): number | undefined {
+  if (fromMs === undefined || toMs === undefined) return undefined;
+  const hours = Math.round((toMs - fromMs) / HOUR_MS);
+  return hours >= 1 && hours <= LONGEST_HOURS ? hours : undefined;
+}
