@@ -1,6 +1,7 @@
 /** `cryptodl vision`, `metrics`, `repair` and `retry`: a run with its output on the terminal. */
-import { forEachItem, withSignals } from './verb/look-up.js';
-import type { LookUp } from './verb/look-up.js';
+import { forEachItem } from './verb/items.js';
+import { withSignals } from './verb/start-verb.js';
+import type { VerbInput } from './verb/verb.js';
 import { printError } from '../terminal/print-error.js';
 import { writeData } from '../terminal/write-data.js';
 import { periodText } from '../model/calendar.js';
@@ -37,7 +38,7 @@ import type { RunRequest } from './run.js';
 import { judgeLake } from './verdict/judge-lake.js';
 import type { FlagName, Options } from '../plan/options/flags.js';
 
-interface Download extends LookUp<RunFlag> {
+interface Download extends VerbInput<RunFlag> {
   readonly verb: RunRequest['verb'];
   readonly failures?: PastFailures | undefined;
 }

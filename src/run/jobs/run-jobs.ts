@@ -1,7 +1,7 @@
 /** Several runs, one after the other or side by side: one closing block, one exit code. */
 import { join, parse } from 'node:path';
-import { withSignals } from '../verb/look-up.js';
-import type { LookUp } from '../verb/look-up.js';
+import { withSignals } from '../verb/start-verb.js';
+import type { VerbInput } from '../verb/verb.js';
 import { grouped } from '../../model/by-name.js';
 import { Counters } from '../../model/counters.js';
 import { exitCodeOfJobs } from '../../model/exit-code.js';
@@ -24,7 +24,7 @@ import type { MirrorFlag, Mirrors } from '../verb/open-mirrors.js';
 import { openMonitors } from '../monitor/open-monitors.js';
 
 /** Its options are those of the command as a whole. */
-export interface JobsRun extends LookUp<RunFlag | MirrorFlag | 'jobs'> {
+export interface JobsRun extends VerbInput<RunFlag | MirrorFlag | 'jobs'> {
   readonly jobs: readonly Job[];
 }
 

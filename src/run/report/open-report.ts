@@ -4,7 +4,7 @@ import { TOOL_VERSION } from '../../model/version.js';
 import { runId } from '../monitor/run-record.js';
 import type { Signalled } from '../../model/io.js';
 import type { RawValues, Resolved } from '../../plan/options/resolve.js';
-import { SECRET_ADDRESSES } from '../../plan/options/option-layers.js';
+import { SECRET_ADDRESSES } from '../../plan/options/print-options.js';
 import type { FailureReport, RunHeader, ReportFileOptions } from './failure-report.js';
 import type { PastFailures } from './select-failures.js';
 import type { RunFlag } from '../../plan/options/verb-request.js';

@@ -1,7 +1,8 @@
 /** `cryptodl export`: files for other programs from the lake. Failures and, with --dry-run, planned files go to stdout, the rest to stderr. */
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import { UnreadableFile } from '../../lake/catalogue/file-digests.js';
-import { progressPrinter, withSignals } from '../../run/verb/look-up.js';
+import { progressPrinter } from '../../run/verb/items.js';
+import { withSignals } from '../../run/verb/start-verb.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';

@@ -16,7 +16,7 @@ import type { RunFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { parseDownload, requestsOf } from '../../plan/select/select-series.js';
 import { describeDatasets, givenFlags, givenSettings } from '../../plan/select/selection.js';
 import type { DownloadVerb, RunSelection, SymbolContext } from '../../plan/select/selection.js';
-import { forEachItem } from '../../run/verb/look-up.js';
+import { forEachItem } from '../../run/verb/items.js';
 import { callerOf, Mirrors } from '../../run/verb/open-mirrors.js';
 import type { Command } from '../../run/verb/verb.js';
 import type { Pipeline } from '../../run/session/pipeline.js';

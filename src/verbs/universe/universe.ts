@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
-import { withSignals } from '../../run/verb/look-up.js';
+import { withSignals } from '../../run/verb/start-verb.js';
 import { printRows } from '../../run/verb/print-table.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
