@@ -4,7 +4,7 @@ import { dayOf, dayPeriod, monthOf, monthPeriod, periodText, startOfDay, UTC } f
 import { seriesName } from '../../model/task.js';
 import type { Period, Series } from '../../model/task.js';
 import { instantText, listText } from '../../model/units.js';
-import type { Until } from '../../plan/options/parsers.js';
+import type { Until } from '../../plan/options/dates.js';
 import type { PlanContext, SeriesRequest } from '../../plan/series-request.js';
 import { listOrProbe } from '../../plan/plan.js';
 import { absenceReason, LONGEST_DELAY_DAYS } from '../../plan/series-listing.js';

@@ -2,7 +2,7 @@
 import type { Settled } from '../../http/host-states.js';
 import type { LoadSign } from '../../http/transport/measure.js';
 import { withinOpenFiles } from '../../files/machine.js';
-import type { Concurrency as ConcurrencyChoice } from '../../plan/options/parsers.js';
+import type { Concurrency as ConcurrencyChoice } from '../../plan/options/retry-flags.js';
 import { LevelSearch } from './level-search.js';
 import type { LevelReason, Step } from './level-search.js';
 import { Failures, RESULTS_AFTER_RETREAT, Throughput } from './measurement.js';

@@ -19,7 +19,7 @@ import { makeTempFolder } from '../../files/temp-files.js';
 import { refuseFile } from '../../lake/layout.js';
 import { usage } from '../../model/errors.js';
 import type { CryptodlError } from '../../model/errors.js';
-import type { Sample } from '../../plan/options/parsers.js';
+import type { Sample } from '../../plan/options/lake-flags.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
 import { asUnreachable } from '../../exchange/listing.js';
 import { auditArchive, selectAudit } from './audit-archive.js';
