@@ -20,7 +20,8 @@ import { CONTINUE, openReporter, runAndPrint } from '../download.js';
 import type { PrintedRun } from '../download.js';
 import type { Job } from './jobs.js';
 import type { RunFlag } from '../../plan/options/verb-request.js';
-import type { MirrorFlag, Mirrors } from '../verb/open-mirrors.js';
+import type { MirrorFlag } from '../verb/mirror-parts.js';
+import type { Mirrors } from '../verb/open-mirrors.js';
 import { openMonitors } from '../monitor/open-monitors.js';
 
 /** Its options are those of the command as a whole. */

@@ -105,7 +105,6 @@ export async function removeTempFiles({ options }: Resolved<'temp-dir'>, { envir
 }
 
 export async function printOptions(verb: VerbSpec, resolved: Resolved, io: Io): Promise<0> {
-  const { optionLines } = await import('../../plan/options/print-options.js');
-  printLines(io.stdout, optionLines(verb, resolved));
+  printLines(io.stdout, (await import('../../plan/options/print-options.js')).optionLines(verb, resolved));
   return 0;
 }
