@@ -28,7 +28,7 @@ import { readSymbolFile } from './plan/options/symbols.js';
 import type { VerbRequest } from './plan/options/verb-request.js';
 import type { RunVerb } from './plan/select/selection.js';
 import { loadBinance } from './exchange/binance/binance.js';
-import { forEachItem } from './run/verb/look-up.js';
+import { forEachItem } from './run/verb/items.js';
 import type { LakeFinding } from './run/verify/lake-finding.js';
 import type { VerifySummary } from './run/verify/verify-lake.js';
 

@@ -3,9 +3,12 @@ import { completionVerb, manVerb } from './cli/commands.js';
 import { parseCommandLine } from './cli/program.js';
 import type { ExitCode } from './model/exit-code.js';
 import type { Io } from './model/io.js';
+import { environmentName, FLAG_NAMES } from './plan/options/flags.js';
 import type { VerbName } from './plan/options/verb-spec.js';
 import { printingErrors, startVerb } from './run/verb/start-verb.js';
 import type { LoadExchange, ParseLine, VerbCommand } from './run/verb/verb.js';
+import { nearest } from './text/did-you-mean.js';
+import { printLines } from './text/printable.js';
 import { auditVerb } from './verbs/audit/command.js';
 import { barsVerb } from './verbs/bars/command.js';
 import { checkVerb } from './verbs/check/command.js';
@@ -80,10 +83,23 @@ export async function run(
     const parseLine: ParseLine = (words, { stdout }) => parseCommandLine(words, VERBS, stdout);
     const invocation = parseLine(argv, io);
     if (invocation === undefined) return 0;
-    const { layersOf, warnOfVariables } = await import('./plan/options/option-layers.js');
     warnOfVariables(io);
+    const { layersOf } = await import('./plan/options/resolve.js');
     const layers = await layersOf(invocation, io);
     const started = { ...invocation, layers, io, verbs: VERBS, parseLine, loadExchange };
     return startVerb(VERBS[invocation.verb.name], started);
   });
+}
+
+const PREFIX = 'CRYPTODL_';
+
+/** Warns of variables whose name is similar to that of an option, because a mistyped one would do nothing. Others may belong to scripts of the user. */
+function warnOfVariables({ environment, stderr }: Io): void {
+  const known = FLAG_NAMES.map((name) => environmentName(name).slice(PREFIX.length));
+  for (const name of Object.keys(environment)) {
+    const word = name.slice(PREFIX.length);
+    const near = name.startsWith(PREFIX) && !known.includes(word) ? nearest(word, known) : undefined;
+    if (near !== undefined)
+      printLines(stderr, [`warning: ${name} is not an option; did you mean ${PREFIX}${near}?`]);
+  }
 }

@@ -1,6 +1,7 @@
 /** `cryptodl vision`, `metrics`, `repair` and `retry`: a run with its output on the terminal. */
-import { forEachItem, withSignals } from './verb/look-up.js';
-import type { LookUp } from './verb/look-up.js';
+import { forEachItem } from './verb/items.js';
+import { withSignals } from './verb/start-verb.js';
+import type { VerbInput } from './verb/verb.js';
 import { printError } from '../terminal/print-error.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { CryptodlError } from '../model/errors.js';
@@ -31,7 +32,7 @@ import { judgeLake } from './verdict/judge-lake.js';
 import type { Options } from '../plan/options/flags.js';
 import { printPlan } from './print-plan.js';
 
-interface Download extends LookUp<RunFlag> {
+interface Download extends VerbInput<RunFlag> {
   readonly verb: RunRequest['verb'];
   readonly failures?: PastFailures | undefined;
 }

@@ -9,7 +9,7 @@ import { NO_PROXIES } from '../../src/files/proxies.js';
 import { LiveRun } from '../../src/run/report/live-run.js';
 import { summaryOf } from '../../src/run/report/run-summary.js';
 import type { RunSummary } from '../../src/run/report/run-summary.js';
-import { forEachItem } from '../../src/run/verb/look-up.js';
+import { forEachItem } from '../../src/run/verb/items.js';
 import { startRun } from '../../src/run/run.js';
 import { IdleClock } from './idle-clock.js';
 import { NOW } from './metrics-scene.js';

@@ -8,7 +8,6 @@ import { readText } from '../../text/read-text.js';
 import type { VerbName } from './verb-spec.js';
 import { FLAG_NAMES, flagSpec } from './flags.js';
 import type { FlagName } from './flags.js';
-import type { RawLayer, RawValues } from './resolve.js';
 import { isRecord } from '../../text/json.js';
 
 const CONFIG_HINT = 'name a YAML or JSON file with lines like "market: spot"';
@@ -45,7 +44,7 @@ function faultOf({ message, linePos }: YAMLError, text: string, place: string): 
 }
 
 /** The layer of a config file. It may have options of all verbs. */
-export function configLayer(file: string, content: unknown, verb: VerbName): RawLayer {
+export function configLayer(file: string, content: unknown, verb: VerbName) {
   const known = FLAG_NAMES.filter((name) => name !== 'config');
   return fileLayer(content, { origin: 'config file', place: file, known, hint: helpHint(verb) });
 }
@@ -56,7 +55,7 @@ export function helpHint(verb: VerbName): string {
 
 /** A map in a file, and the flags whose names are its keys. */
 interface FileMap {
-  readonly origin: RawLayer['origin'];
+  readonly origin: 'config file' | 'job' | 'defaults of the jobs';
   /** The file, and the path of keys to the map. */
   readonly place: string;
   readonly known: readonly FlagName[];
@@ -64,11 +63,11 @@ interface FileMap {
 }
 
 /** The options in a map. Throws usage errors for other keys, and for values that are no texts and no lists of them. */
-export function fileLayer(content: unknown, { origin, place, known, hint }: FileMap): RawLayer {
+export function fileLayer(content: unknown, { origin, place, known, hint }: FileMap) {
   if (!isRecord(content))
     throw usage(`${place} is not a map of option names to values`, 'write lines like "market: spot"');
   const nameOf = (key: string): string => `${place}: ${key}`;
-  const values: RawValues = {};
+  const values: Partial<Record<FlagName, readonly string[]>> = {};
   for (const [key, value] of Object.entries(content)) {
     const name = known.find((candidate) => candidate === key);
     if (name === undefined) throw usage(`${place}: unknown key "${key}"`, didYouMean(key, known) ?? hint);

@@ -1,8 +1,10 @@
-/**
- * The values of `--from` and `--to`: a day, a month, a year, `yesterday`, `today` or `now`. All days are those of the exchange.
- */
-import { monthOf, monthStart, parseDay } from '../../model/calendar.js';
-import { parser } from './parsers.js';
+/** Parsers for days and times. The days of `--from` and `--to` are those of the exchange, all times are UTC. */
+import { DAY_MS, monthOf, monthStart, parseDay } from '../../model/calendar.js';
+import { within } from './numbers.js';
+import { choice, invalid, parser } from './parsers.js';
+import type { Parse } from './parsers.js';
+import type { CalendarPeriod } from '../../model/calendar-periods.js';
+import { parseDurationMs } from '../../model/parse-units.js';
 
 /** A date as given. The clock of the run decides which day a word means. */
 export type DateOption =
@@ -25,3 +27,54 @@ function daysOf(value: string): DateOption | undefined {
   const next = monthStart(monthOf(first) + (month === undefined ? 12 : 1));
   return { kind: 'days', first, last: day === undefined ? next - 1 : first };
 }
+
+export const EVERY = ['day', '12h', '8h', '6h', '4h', '3h', '2h', '1h'] as const;
+
+export type Every = { readonly text: string } & (
+  | { readonly kind: 'hours'; readonly hours: number }
+  | { readonly kind: 'calendar'; readonly period: CalendarPeriod }
+);
+
+export const every: Parse<Every> = (value, where) => {
+  const word = choice(EVERY)(value, where);
+  return { kind: 'hours', text: word, hours: word === 'day' ? 24 : Number.parseInt(word, 10) };
+};
+
+/** `08:05`, `8:30` or `08:30Z` → minutes after midnight; undefined for any other text. */
+function clockMinutes(value: string): number | undefined {
+  const [, hours = '', minutes = ''] = /^(\d{1,2}):(\d{2})Z?$/i.exec(value) ?? [];
+  return hours !== '' && Number(hours) < 24 && Number(minutes) < 60
+    ? Number(hours) * 60 + Number(minutes)
+    : undefined;
+}
+
+/** A time of day, UTC → minutes after midnight. */
+export const timeOfDay = parser('a time of day (HH:MM, UTC)', ['08:05'], clockMinutes);
+
+/** Epoch milliseconds from 2001 on. */
+const EPOCH_MS = /^\d{13}$/;
+const INSTANT = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:\d{2})?)?$/i;
+
+/** An ISO 8601 instant or date, in UTC without another zone, or epoch milliseconds → epoch milliseconds. */
+export const instant = parser('an instant in UTC', ['2026-11-21T08:00:00Z'], (value) => {
+  const [, day = '', time = '00:00', zone = 'Z'] = INSTANT.exec(value) ?? [];
+  if (parseDay(day) !== undefined) return within(DAY_MS, Infinity, Date.parse(`${day}T${time}${zone}`));
+  return EPOCH_MS.test(value) ? Number(value) : undefined;
+});
+
+/** The end of a wait. A time of day is in UTC. */
+export type Until =
+  | { readonly kind: 'time'; readonly sinceMidnightMs: number }
+  | { readonly kind: 'instant'; readonly epochMs: number }
+  | { readonly kind: 'duration'; readonly durationMs: number };
+
+/** A time of day, an instant or a duration. A bare number could be minutes or seconds, so it is refused. */
+export const until: Parse<Until> = (value, where) => {
+  const minutes = clockMinutes(value);
+  if (minutes !== undefined) return { kind: 'time', sinceMidnightMs: minutes * 60_000 };
+  const ms = /^[1-9]\d*$/.test(value) ? undefined : parseDurationMs(value);
+  if (ms !== undefined) return { kind: 'duration', durationMs: ms };
+  if (value.includes('-')) return { kind: 'instant', epochMs: instant(value, where) };
+  const what = 'a time of day in UTC, an instant or a duration';
+  throw invalid(value, where, what, '08:30', '2026-11-21T08:30:00Z', '90m');
+};

@@ -1,5 +1,5 @@
 /** Sets of flags that several verbs take, and meanings of flags that several verbs share. */
-import * as parse from './parsers.js';
+import { dataset } from './exchange-values.js';
 import { flagSpec } from './flags.js';
 import type { FlagName } from './flags.js';
 import type { FlagMeanings } from './verb-spec.js';
@@ -159,7 +159,7 @@ const UNARCHIVED = [...STATISTICS, 'basis', 'bars'];
 
 export const ARCHIVED = {
   dataset: {
-    parse: parse.dataset('archive'),
+    parse: dataset('archive'),
     choices: (flagSpec('dataset').choices ?? []).filter((name) => !UNARCHIVED.includes(name)),
   },
 } as const satisfies FlagMeanings;

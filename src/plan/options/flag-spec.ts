@@ -1,4 +1,5 @@
 /** The shape of a row of the flag table. */
+import * as numbers from './numbers.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
 import type { RetryPreset } from '../../exchange/facts.js';
@@ -89,9 +90,9 @@ export function kind<const Kind extends Partial<FlagSpec>>(common: Kind) {
 }
 
 export const LIST = { value: 'LIST', list: 'comma' } as const;
-export const duration = kind({ value: 'TIME', parse: parse.duration, unit: 'Ms' });
-export const timeout = kind({ value: 'TIME', parse: parse.timeout, unit: 'Ms' });
-export const count = kind({ value: 'N', parse: parse.integer(1) });
+export const duration = kind({ value: 'TIME', parse: numbers.duration, unit: 'Ms' });
+export const timeout = kind({ value: 'TIME', parse: numbers.timeout, unit: 'Ms' });
+export const count = kind({ value: 'N', parse: numbers.integer(1) });
 export const file = kind({ value: 'FILE', parse: parse.text });
 export const folder = kind({ value: 'DIR', parse: parse.text });
 

@@ -1,6 +1,32 @@
 /** Flags about messages, logs and the sources of options. */
 import { count, file, oneOf, section } from './flag-spec.js';
-import { secretUrl, endpoint, promFile } from './addresses.js';
+import { secretUrl } from './addresses.js';
+import { parser } from './parsers.js';
+
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** `9464`, `0.0.0.0:9464`, `[::]:9464`, or the address with these: `http://0.0.0.0:9464/metrics`. The second example is for other machines. */
+export const endpoint = parser(
+  'a port from 1 to 65535 with or without an address in front',
+  ['9464', '0.0.0.0:9464'],
+  (typed): Endpoint | undefined => {
+    const value = typed
+      .replace(/^https?:\/\//, '')
+      .replace(/\/.*/s, '')
+      .replace(/^:/, '0.0.0.0:');
+    const [, bracketed, name, digits] = /^(?:(?:\[([\da-f:.]+)\]|([\w.-]+)):)?(\d{1,5})$/i.exec(value) ?? [];
+    const port = Number(digits);
+    return port >= 1 && port <= 65_535 ? { host: bracketed ?? name ?? '127.0.0.1', port } : undefined;
+  },
+);
+
+/** The path of a file for the textfile collector. node_exporter reads only files of this ending. */
+export const promFile = parser('a file with the ending .prom', ['cryptodl.prom'], (path) =>
+  /[^\\/]\.prom$/.test(path) ? path : undefined,
+);
 
 export const MESSAGE_FLAGS = {
   ...section({ group: 'Messages' })({

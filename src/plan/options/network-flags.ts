@@ -1,48 +1,10 @@
-/** Flags about the network: limits, sockets, proxy, addresses of hosts. Limits of the user cannot exceed those of the exchange. */
+/** Flags about the network: limits, sockets, proxy, addresses of hosts. */
+import * as numbers from './numbers.js';
 import * as parse from './parsers.js';
 import { readExchangeWords } from '../../exchange/names.js';
-import type { BucketLimit } from '../../exchange/names.js';
 import { count, duration, file, kind, LIST, oneOf, section } from './flag-spec.js';
 import { proxy, redis, region, url } from './addresses.js';
-import { usage } from '../../model/errors.js';
-import { durationValue } from '../../model/units.js';
-import { parseDurationMs } from '../../model/parse-units.js';
-
-export interface Limit {
-  readonly bucket: string;
-  readonly permits: number;
-  readonly windowMs: number;
-}
-
-/**
- * `archive=100/s` or `futuresData=800/5m`, at most the limit of the exchange. If the exchange counts in windows of its own, the rate is
- * that of such a window: `futuresData=100/m` is `futuresData=500/5m`.
- */
-export function limit(known: Readonly<Record<string, BucketLimit>>): parse.Parse<Limit> {
-  return (text, where) => {
-    const [, name = '', amount = '', number = '', unit = ''] =
-      /^\s*(\w+)\s*[=:]\s*(\d+)\s*\/\s*(?:(\d+)\s*)?([a-z]+)$/i.exec(text) ?? [];
-    const givenMs = parseDurationMs(`${number === '' ? '1' : number}${unit}`) ?? 0;
-    if (!(Number(amount) >= 1 && givenMs >= 1))
-      throw parse.invalid(text, where, 'a limit of a bucket', 'archive=100/s');
-    const bucket = parse.choice(Object.keys(known))(name, where);
-    const most = known[bucket];
-    if (most === undefined) throw new RangeError(bucket);
-    const windowMs = most.isWindow ? most.windowMs : givenMs;
-    const permits = Math.max(1, Math.floor((Number(amount) / givenMs) * windowMs));
-    if (permits / windowMs > most.permits / most.windowMs)
-      throw usage(
-        `${where}: ${text} is above the limit of ${bucket}`,
-        `at most ${bucket}=${most.permits}/${windowText(most.windowMs)}`,
-      );
-    return { bucket, permits, windowMs };
-  };
-}
-
-/** `s`, `m` or `5m`. */
-function windowText(windowMs: number): string {
-  return durationValue(windowMs).replace(/^1(?=[a-z])/, '');
-}
+import { limit } from './limit.js';
 
 const exchange = readExchangeWords();
 
@@ -56,7 +18,7 @@ export const NETWORK_FLAGS = {
     'requests-per-minute': {
       value: 'N',
       doc: 'maximum requests of a bucket per minute; the limits of the exchange still apply',
-      parse: parse.integer(1, undefined, 600),
+      parse: numbers.integer(1, undefined, 600),
     },
     limits: {
       ...LIST,
@@ -71,7 +33,7 @@ export const NETWORK_FLAGS = {
     bwlimit: {
       value: 'SIZE',
       doc: 'maximum bytes per second of all connections; at least 1kB',
-      parse: parse.byteRate,
+      parse: numbers.byteRate,
       unit: 'BytesPerSecond',
       aka: ['limit-rate', 'max-speed', 'bandwidth'],
     },
@@ -132,23 +94,6 @@ export const NETWORK_FLAGS = {
       parse: region,
       unset: 'AWS_REGION, AWS_DEFAULT_REGION, the profile of AWS, or us-east-1',
       aka: ['region'],
-    },
-    'clear-bans': {
-      value: 'HOST',
-      doc: 'remove the stored bans of this host; prints them, and checks nothing else',
-      parse: parse.text,
-    },
-    host: {
-      value: 'HOST',
-      doc: 'address to listen on',
-      parse: parse.text,
-      default: '127.0.0.1',
-    },
-    port: {
-      value: 'PORT',
-      doc: 'port to listen on; 0 chooses a free port',
-      parse: parse.port,
-      default: '8090',
     },
   }),
 };

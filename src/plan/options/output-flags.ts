@@ -2,10 +2,7 @@
 import * as parse from './parsers.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
 import { localFolder } from './addresses.js';
-import { count, file, LIST, oneOf, section, timeout } from './flag-spec.js';
-import { DAY_MS } from '../../model/calendar.js';
-import { parseDurationMs } from '../../model/parse-units.js';
-import { GRAINS, MEASURES } from './periods.js';
+import { file, LIST, section } from './flag-spec.js';
 
 /** One character; `tab` and `\\t` are the tabulator. */
 const delimiter = parse.parser(
@@ -94,80 +91,3 @@ export const OUTPUT_FLAGS = {
       'with trades as source, also make bars of times without trades in whole days of the lake; their prices are the close before, their volumes are 0; klines have candles for such times, so their bars are always made',
   }),
 };
-
-/** `30d` → milliseconds of whole days, at least one. A bare number means days. */
-const wholeDays = parse.parser('a number of whole days', ['30d'], (text) => {
-  const ms = parseDurationMs(/^\d+$/.test(text) ? `${text}d` : text) ?? 0;
-  return ms >= DAY_MS && ms % DAY_MS === 0 ? ms : undefined;
-});
-
-export const UNIVERSE_FLAGS = section({ group: 'What' })({
-  top: {
-    value: 'N',
-    doc: 'the N symbols with the largest sums; without this flag, all symbols that were traded',
-    parse: parse.integer(1, undefined, 30),
-    aka: ['number', 'limit', 'size', 'number-assets', 'count'],
-  },
-  contract: oneOf('KIND', ['perpetual', 'dated', 'all'])(
-    'perpetual, dated or all; contracts of futures; dated ones have a day of delivery',
-    { default: 'perpetual' },
-  ),
-  by: {
-    group: 'When',
-    value: 'WHAT',
-    doc: 'period of one cell: auto, day or month; auto is day for a range of up to 60 days',
-    parse: parse.choice([...GRAINS, ...MEASURES]),
-    choices: GRAINS,
-    default: 'auto',
-  },
-  window: {
-    group: 'When',
-    value: 'TIME',
-    doc: 'days before each period whose sums are ranked; later rows are not read for this period',
-    parse: wholeDays,
-    unit: 'Ms',
-    default: '30d',
-  },
-  'min-age': {
-    group: 'When',
-    value: 'TIME',
-    doc: 'only symbols with a first row at least this long before the period; the first row is that of the lake, or the first one after more than 30 days without rows',
-    parse: wholeDays,
-    unit: 'Ms',
-  },
-  as: oneOf('FORM', ['csv', 'list', 'freqtrade'])(
-    'csv, list or freqtrade; csv: a line per period and symbol; list: each symbol once, for --symbols @FILE; freqtrade: a file of pairs for each period',
-    { group: 'How', default: 'csv', aka: ['format', 'output-format', 'csv', 'freqtrade'] },
-  ),
-});
-
-export const QUEUE_FLAGS = section({ group: 'How' })({
-  queue: {
-    group: 'Where',
-    value: 'NAME',
-    doc: 'name of the queue on the Redis server',
-    parse: parse.keyName('history'),
-    default: 'main',
-  },
-  every: {
-    group: 'When',
-    value: 'TIME',
-    doc: 'how often: day for once a day, or 12h, 8h, 6h, 4h, 3h, 2h or 1h',
-    parse: parse.every,
-    choices: parse.EVERY,
-  },
-  'max-waiting': count('adds no further jobs while so many jobs wait in the queue', { default: '100000' }),
-  wait: 'wait until the workers have done the jobs; prints the progress of all workers, then the same summary and exit code as a download',
-  drain: 'end when the queue is empty; without it, the worker waits for further jobs',
-  role: oneOf('ROLE', ['fetch', 'convert', 'both'])(
-    'fetch: put the zips of jobs into the bucket of the lake; convert: write the lake from these zips; both: do each job as a whole, and convert',
-    { default: 'both' },
-  ),
-  lease: timeout('time after which the jobs of a killed worker go to other workers', { default: '1m' }),
-  codes: {
-    group: 'What',
-    ...LIST,
-    doc: 'with --redis: put back only the failed jobs with these error codes, separated by commas',
-    parse: parse.text,
-  },
-});

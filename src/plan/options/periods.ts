@@ -2,7 +2,8 @@
 import type { CalendarPeriod } from '../../model/calendar-periods.js';
 import { MARKET_ALIASES } from '../../exchange/names.js';
 import { choice } from './parsers.js';
-import type { Every, Parse } from './parsers.js';
+import type { Every } from './dates.js';
+import type { Parse } from './parsers.js';
 import { usage } from '../../model/errors.js';
 
 /** Periods of a cell of `coverage`. */

@@ -1,5 +1,6 @@
-/** Resolves the texts of all sources to one frozen Options. */
+/** The sources of options (flags, environment, config file), and their texts as one frozen Options. */
 import { usage } from '../../model/errors.js';
+import type { Io } from '../../model/io.js';
 import { environmentName, FLAG_NAMES, flagSpec, isSwitch, optionName } from './flags.js';
 import type { FlagName, Options } from './flags.js';
 import { flagFor, flagsOf } from './verb-spec.js';
@@ -28,18 +29,18 @@ export interface Invocation {
 export interface RawLayer {
   readonly origin: Origin;
   readonly values: RawValues;
-  /** The name of an option in messages about this source. */
+  /** The name of an option in messages about this layer. */
   readonly nameOf: (name: FlagName) => string;
 }
 
-/** The source of an option; undefined for a default. The first layer with a value wins; for the flags of a range, the first layer with any of them. */
-function sourcesOf(verb: VerbSpec, layers: readonly RawLayer[]): (name: FlagName) => RawLayer | undefined {
+/** The layer of an option; undefined for a default. The first layer with a value wins; for the flags of a range, the first layer with any of them. */
+function layerFinder(verb: VerbSpec, layers: readonly RawLayer[]): (name: FlagName) => RawLayer | undefined {
   const known = new Set(flagsOf(verb));
   const ofRange = layers.find((layer) => [...RANGE].some((kind) => layer.values[kind] !== undefined));
   return (name) => {
     if (!known.has(name) && verb.name !== 'retry') return undefined;
-    const sources = RANGE.has(name) && ofRange !== undefined ? [ofRange] : layers;
-    return sources.find((source) => source.values[name] !== undefined);
+    const own = RANGE.has(name) && ofRange !== undefined ? [ofRange] : layers;
+    return own.find((layer) => layer.values[name] !== undefined);
   };
 }
 
@@ -65,6 +66,23 @@ function defaultLayer(verb: VerbSpec, exchange: ExchangeWords | undefined): RawL
   return { origin: 'default', values, nameOf: (name) => `--${name}` };
 }
 
+/** Flags, environment and config file of an invocation, in order of precedence. */
+export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
+  const { verb } = invocation;
+  const flags = flagLayer(invocation);
+  const environment = environmentLayer(io.environment, verb);
+  const layer = [flags, environment].find(({ values }) => values.config !== undefined);
+  const file = layer?.values.config?.at(-1);
+  if (layer === undefined || file === undefined) return [flags, environment];
+  const { configLayer, readConfigFile } = await import('./config-file.js');
+  const content = await readConfigFile(file, layer.nameOf('config'));
+  return [flags, environment, configLayer(file, content, verb.name)];
+}
+
+export function flagLayer({ values }: Pick<Invocation, 'values'>): RawLayer {
+  return { origin: 'flag', values, nameOf: (name) => `--${name}` };
+}
+
 export function environmentLayer(
   environment: Readonly<Record<string, string | undefined>>,
   verb: VerbSpec,
@@ -77,11 +95,11 @@ export function environmentLayer(
   return { origin: 'environment', values, nameOf: environmentName };
 }
 
-/** Flags of a range. A range comes from one source as a whole: a source with any of these flags hides these flags in later sources. */
+/** Flags of a range. A range comes from one layer as a whole: a layer with any of these flags hides these flags in later layers. */
 const RANGE: ReadonlySet<FlagName> = new Set(['days', 'months', 'from', 'to']);
 
 /**
- * Parses the value of each option from its source. Throws a usage error for an invalid value. Without an exchange, markets and addresses are
+ * Parses the value of each option from its layer. Throws a usage error for an invalid value. Without an exchange, markets and addresses are
  * those of the flag table.
  */
 export function resolveOptions(
@@ -91,7 +109,7 @@ export function resolveOptions(
 ): Resolved {
   const defaults = defaultLayer(verb, exchange);
   const names = exchange === undefined ? undefined : namesOf(exchange);
-  const layerOf = sourcesOf(verb, layers);
+  const layerOf = layerFinder(verb, layers);
   const options: Partial<Record<keyof Options, unknown>> = {};
   const origins: Partial<Record<FlagName, Origin>> = {};
   const texts: RawValues = {};

@@ -2,7 +2,27 @@
 import { durationText } from '../../model/units.js';
 import { PRESETS, readPresetWords, STRATEGIES } from '../../exchange/names.js';
 import { count, duration, oneOf, section, timeout } from './flag-spec.js';
+import * as numbers from './numbers.js';
 import * as parse from './parsers.js';
+
+/** The number of objects in flight: fixed, or adapted up to a maximum. */
+export type Concurrency =
+  { readonly kind: 'fixed'; readonly limit: number } | { readonly kind: 'auto'; readonly max: number };
+
+/** The maximum of `--concurrency auto`. */
+export const MOST_AT_ONCE = 128;
+
+/** `50`, `auto` or `auto:64`. */
+export const concurrency = parse.parser<Concurrency>(
+  'a number from 1 to 1024, auto or auto:MAX',
+  ['50', 'auto:64'],
+  (value) => {
+    const [, auto, max = String(MOST_AT_ONCE), fixed] = /^(?:(auto)(?::(\d+))?|(\d+))$/.exec(value) ?? [];
+    const number = numbers.within(1, 1024, Number(fixed ?? max));
+    if (number === undefined || (auto ?? fixed) === undefined) return undefined;
+    return fixed === undefined ? { kind: 'auto', max: number } : { kind: 'fixed', limit: number };
+  },
+);
 
 const presets = readPresetWords();
 
@@ -19,7 +39,7 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true })({
   concurrency: {
     value: 'N',
     doc: 'objects at the same time; a number, auto or auto:MAX',
-    parse: parse.concurrency,
+    parse: concurrency,
     default: 'auto',
     aka: ['c', 'j', 'w', 'workers', 'threads', 'parallel', 'max-workers', 'transfers'],
   },
@@ -30,7 +50,7 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true })({
   retries: {
     value: 'N',
     doc: 'retries per request',
-    parse: parse.integer(0),
+    parse: numbers.integer(0),
     ...FROM_PRESET,
     derive: ({ preset }) => preset.retries,
     aka: ['retry', 'max-retries'],
@@ -42,7 +62,7 @@ export const RETRY_FLAGS = section({ group: 'Network', isCarried: true })({
   'retry-factor': {
     value: 'X',
     doc: 'factor between two steps of the back-off; not used by fixed and linear',
-    parse: parse.factor,
+    parse: numbers.factor,
     ...FROM_PRESET,
     derive: ({ preset }) => preset.factor,
   },

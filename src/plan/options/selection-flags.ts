@@ -1,136 +1,74 @@
-/** Flags that select what is downloaded or shown: series and days. */
+/** Flags that select what is downloaded or shown: series and jobs. */
 import { ALL, MARKETS, readExchangeWords } from '../../exchange/names.js';
-import { duration, LIST, oneOf, section } from './flag-spec.js';
-import { date } from './dates.js';
+import { LIST, oneOf, section } from './flag-spec.js';
+import { asset, dataset, interval, market } from './exchange-values.js';
 import * as parse from './parsers.js';
 import { shard } from './shard.js';
 import { symbols } from './symbols.js';
 
 const exchange = readExchangeWords();
 
-export const SELECTION_FLAGS = {
-  ...section({ group: 'What' })({
-    only: {
-      ...LIST,
-      doc: 'names of the jobs to run, separated by commas',
-      parse: parse.text,
-    },
-    symbols: {
-      short: 's',
-      value: 'LIST',
-      list: 'joined',
-      doc: "names or globs like '*USDT', separated by commas; '!BUSD*' excludes, @FILE reads a file, - reads stdin, all selects all; without this flag, the series of the lake, or all symbols (list, universe)",
-      parse: symbols,
-      aka: ['symbol', 'p', 'pair', 'pairs', 'ticker', 'tickers', 'coin', 'coins', 'instrument'],
-    },
-    market: {
-      short: 'm',
-      ...LIST,
-      doc: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; usdm, futures, perp and linear are um, coinm and inverse are cm',
-      parse: parse.market(MARKETS),
-      choices: [...MARKETS, ALL],
-      default: exchange.defaultMarket,
-      aka: ['markets', 'type', 'asset-class'],
-    },
-    dataset: {
-      ...LIST,
-      doc: 'datasets, separated by commas, or all; cryptodl list datasets shows them',
-      parse: parse.dataset('any'),
-      default: 'klines',
-      choices: [...exchange.datasets, ALL],
-      aka: ['datasets', 'data', 'data-type', 'kind'],
-    },
-    interval: {
-      short: 'i',
-      ...LIST,
-      doc: 'intervals, separated by commas, or all; only for klines and statistics: other datasets ignore them',
-      parse: parse.interval(exchange.intervals),
-      default: '1m',
-      choices: [...exchange.intervals, ALL],
-      aka: ['intervals', 'timeframe', 'timeframes', 't', 'granularity', 'freq', 'resolution'],
-    },
-    order: {
-      ...LIST,
-      value: 'ID',
-      doc: 'drop these orders, separated by commas, and keep their data; cryptodl check --json shows the ids',
-      parse: parse.text,
-    },
-    quote: {
-      ...LIST,
-      doc: 'only symbols with this quote asset, for example USDT; several are separated by commas',
-      parse: parse.asset,
-    },
-    'skip-unknown':
-      'leave out unknown names of --symbols, with a warning; without this flag, they are refused',
-    shard: {
-      value: 'I/N',
-      doc: 'only the series of shard I of N, counted from 0; N machines with shards 0/N to N-1/N do the whole selection, and no series is in two shards',
-      parse: shard,
-    },
-    join: oneOf('WITH', ['archive'])(
-      'archive: prefer objects of the archive to rows of REST; only days and months without an object come from REST',
-    ),
-    fill: oneOf('FROM', ['rest'])(
-      'rest: use REST for the days that the archive lacks; REST has klines, aggTrades, funding rates and metrics',
-    ),
-  }),
-  ...section({ group: 'When' })({
-    at: {
-      value: 'HH:MM',
-      doc: 'time of day, UTC; the archive publishes the objects of a day from about 07:30 of the next day',
-      parse: parse.timeOfDay,
-      unit: 'Minutes',
-      default: '08:05',
-    },
-    days: {
-      short: 'd',
-      value: 'N',
-      doc: 'the last N complete UTC days; a download with --symbols and without a range selects the last day',
-      parse: parse.integer(1, 'day'),
-      aka: ['last'],
-    },
-    months: {
-      value: 'N',
-      doc: 'the last N complete months',
-      parse: parse.integer(1, 'month'),
-    },
-    from: {
-      value: 'DATE',
-      doc: 'first day, for example 2024-01-31, 2024-01 or yesterday; a month (2024-01) or a year (2024) begins with its first day; --to without --from begins at the first day of each series',
-      parse: date,
-      aka: ['since', 'start', 'start-date', 'startdate', 'begin', 'from-date', 'date-from', 'start-time'],
-    },
-    to: {
-      value: 'DATE',
-      doc: 'last day, inclusive; a month (2024-01) or a year (2024) ends with its last day; yesterday and today are the last complete day; --from without --to ends yesterday',
-      parse: date,
-      aka: ['until', 'end', 'end-date', 'enddate', 'to-date', 'date-to', 'end-time'],
-    },
-    'include-today': 'also request the rows of today so far; the next run requests today again',
-    'wait-for-publication': {
-      value: 'UNTIL',
-      doc: 'wait until the archive has published the newest period; this applies to each selected series that has not ended; the run waits at most until a time of day (08:30, UTC) or an instant (2026-11-21T08:30:00Z), or for a duration (90m)',
-      parse: parse.until,
-    },
-    jitter: duration('wait for a random time before the run starts; TIME is the maximum'),
-    'max-duration': duration(
-      'start no new download after this time; downloads in progress are finished and committed, the others are listed in the failure report; a run that is still planning ends without a report (exit code 3)',
-    ),
-    exact:
-      'fetch only the selected days; without this flag, a run without --to also fetches what its order lacks since the earliest day that was ever asked for',
-    all: {
-      group: 'How',
-      doc: 'show each gap; without this flag, the ten worst',
-    },
-    summary: {
-      group: 'How',
-      doc: 'print in one line whether anything is missing; with --json only the summary',
-    },
-    now: {
-      value: 'ISO',
-      doc: 'use this instant as the current time; for replays and tests',
-      parse: parse.instant,
-      unit: 'Ms',
-    },
-  }),
-};
+export const SELECTION_FLAGS = section({ group: 'What' })({
+  only: {
+    ...LIST,
+    doc: 'names of the jobs to run, separated by commas',
+    parse: parse.text,
+  },
+  symbols: {
+    short: 's',
+    value: 'LIST',
+    list: 'joined',
+    doc: "names or globs like '*USDT', separated by commas; '!BUSD*' excludes, @FILE reads a file, - reads stdin, all selects all; without this flag, the series of the lake, or all symbols (list, universe)",
+    parse: symbols,
+    aka: ['symbol', 'p', 'pair', 'pairs', 'ticker', 'tickers', 'coin', 'coins', 'instrument'],
+  },
+  market: {
+    short: 'm',
+    ...LIST,
+    doc: 'spot, um (USD-margined futures), cm (coin-margined futures), option, or all; several are separated by commas; usdm, futures, perp and linear are um, coinm and inverse are cm',
+    parse: market(MARKETS),
+    choices: [...MARKETS, ALL],
+    default: exchange.defaultMarket,
+    aka: ['markets', 'type', 'asset-class'],
+  },
+  dataset: {
+    ...LIST,
+    doc: 'datasets, separated by commas, or all; cryptodl list datasets shows them',
+    parse: dataset('any'),
+    default: 'klines',
+    choices: [...exchange.datasets, ALL],
+    aka: ['datasets', 'data', 'data-type', 'kind'],
+  },
+  interval: {
+    short: 'i',
+    ...LIST,
+    doc: 'intervals, separated by commas, or all; only for klines and statistics: other datasets ignore them',
+    parse: interval(exchange.intervals),
+    default: '1m',
+    choices: [...exchange.intervals, ALL],
+    aka: ['intervals', 'timeframe', 'timeframes', 't', 'granularity', 'freq', 'resolution'],
+  },
+  order: {
+    ...LIST,
+    value: 'ID',
+    doc: 'drop these orders, separated by commas, and keep their data; cryptodl check --json shows the ids',
+    parse: parse.text,
+  },
+  quote: {
+    ...LIST,
+    doc: 'only symbols with this quote asset, for example USDT; several are separated by commas',
+    parse: asset,
+  },
+  'skip-unknown': 'leave out unknown names of --symbols, with a warning; without this flag, they are refused',
+  shard: {
+    value: 'I/N',
+    doc: 'only the series of shard I of N, counted from 0; N machines with shards 0/N to N-1/N do the whole selection, and no series is in two shards',
+    parse: shard,
+  },
+  join: oneOf('WITH', ['archive'])(
+    'archive: prefer objects of the archive to rows of REST; only days and months without an object come from REST',
+  ),
+  fill: oneOf('FROM', ['rest'])(
+    'rest: use REST for the days that the archive lacks; REST has klines, aggTrades, funding rates and metrics',
+  ),
+});

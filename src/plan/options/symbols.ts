@@ -112,10 +112,11 @@ export type ReadList = (list: SymbolList) => Promise<string>;
 /** The patterns of the option and of its lists. Throws the usage errors of the parser, and one for a list that cannot be read. */
 export async function readPatterns(option: SymbolsOption, read: ReadList): Promise<SymbolPatterns> {
   if (option.lists.length === 0) return option;
-  const exclusions = option.exclusions.map((pattern) => `!${pattern}`);
-  let words = [...option.names, ...option.globs, ...exclusions];
+  let words: string[] = [];
   for (const list of option.lists) words = words.concat(listWords(await read(list)));
-  const patterns = patternsOf(words, '--symbols');
+  const listed = patternsOf(words, '--symbols');
+  const all = (kind: keyof SymbolPatterns): string[] => unique([...option[kind], ...listed[kind]]);
+  const patterns = { names: all('names'), globs: all('globs'), exclusions: all('exclusions') };
   refuseNothing(patterns, '--symbols');
   return patterns;
 }

@@ -2,7 +2,7 @@
 import { dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { Cadence, Market } from '../../model/task.js';
-import { HAS } from '../options/parsers.js';
+import { HAS } from '../options/exchange-values.js';
 import type { VerbName } from '../options/verb-spec.js';
 import type { Options } from '../options/flags.js';
 import { endedText, endOfDataset } from '../../exchange/describe.js';

@@ -1,5 +1,4 @@
 /** `cryptodl run FILE`: reads the jobs of a file and checks the options of all chosen jobs before the first job begins. */
-import { flagLayer } from '../../plan/options/option-layers.js';
 import type { Clock } from '../../model/clock.js';
 import { toCryptodlError, usage } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
@@ -7,7 +6,7 @@ import { readConfigFile } from '../../plan/options/config-file.js';
 import { JOBS_HINT, jobsFile } from '../../plan/options/jobs-file.js';
 import type { JobEntry } from '../../plan/options/jobs-file.js';
 import type { RunFlag } from '../../plan/options/verb-request.js';
-import { environmentLayer, resolveOptions } from '../../plan/options/resolve.js';
+import { environmentLayer, flagLayer, resolveOptions } from '../../plan/options/resolve.js';
 import type { Invocation, RawLayer, Resolved } from '../../plan/options/resolve.js';
 import type { VerbSpec, VerbSpecs } from '../../plan/options/verb-spec.js';
 import { readPatterns, readSymbolFile } from '../../plan/options/symbols.js';

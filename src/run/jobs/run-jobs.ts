@@ -1,7 +1,7 @@
 /** Several runs, one after the other or side by side: one closing block, one exit code. */
 import { join, parse } from 'node:path';
-import { withSignals } from '../verb/look-up.js';
-import type { LookUp } from '../verb/look-up.js';
+import { withSignals } from '../verb/start-verb.js';
+import type { VerbInput } from '../verb/verb.js';
 import { grouped } from '../../model/by-name.js';
 import { Counters } from '../../model/counters.js';
 import { exitCodeOfJobs } from '../../model/exit-code.js';
@@ -21,11 +21,12 @@ import { CONTINUE, runAndPrint } from '../download.js';
 import type { PrintedRun } from '../download.js';
 import type { Job } from './jobs.js';
 import type { RunFlag } from '../../plan/options/verb-request.js';
-import type { MirrorFlag, Mirrors } from '../verb/open-mirrors.js';
+import type { MirrorFlag } from '../verb/mirror-parts.js';
+import type { Mirrors } from '../verb/open-mirrors.js';
 import { openMonitors } from '../monitor/open-monitors.js';
 
 /** Its options are those of the command as a whole. */
-export interface JobsRun extends LookUp<RunFlag | MirrorFlag | 'jobs'> {
+export interface JobsRun extends VerbInput<RunFlag | MirrorFlag | 'jobs'> {
   readonly jobs: readonly Job[];
 }
 

@@ -2,7 +2,7 @@
 import { dayOf, periodText, startOfDay, UTC } from '../../model/calendar.js';
 import { seriesName } from '../../model/task.js';
 import { instantText, listText } from '../../model/units.js';
-import type { Until } from '../../plan/options/parsers.js';
+import type { Until } from '../../plan/options/dates.js';
 import { listOrProbe } from '../../plan/plan.js';
 import type { RunSelection } from '../../plan/select/selection.js';
 import type { RunSession } from '../session/session.js';

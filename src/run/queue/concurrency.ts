@@ -2,7 +2,7 @@
 import type { Settled } from '../../http/host-states.js';
 import type { LoadSign } from '../../http/transport/load-sign.js';
 import { withinOpenFiles } from '../../files/machine.js';
-import type { Concurrency as ConcurrencyChoice } from '../../plan/options/parsers.js';
+import type { Concurrency as ConcurrencyChoice } from '../../plan/options/retry-flags.js';
 import { LevelSearch } from './level-search.js';
 import type { LevelReason, Step } from './level-search.js';
 import { Throughput } from './measurement.js';

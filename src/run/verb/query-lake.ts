@@ -1,32 +1,19 @@
 /** A query on the lake. Takes no lock, sends no request and writes nothing into the lake. */
-import { existsSync } from 'node:fs';
-import { listText } from '../../model/units.js';
 import { verbEngine } from '../../convert/duckdb.js';
 import type { DuckDb } from '../../convert/duckdb.js';
 import type { QueryResult } from '../../convert/stream-rows.js';
 import { quotePath, quoteText } from '../../convert/sql.js';
-import { bringIn } from '../../files/backing.js';
-import { CryptodlError, usage } from '../../model/errors.js';
-import type { Series } from '../../model/task.js';
-import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
-import { givenRange } from '../../plan/select/date-range.js';
-import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
-import { absolutePath, shellWord, shownPath } from '../../text/printable.js';
-import { openCatalogue } from '../../lake/catalogue/catalogue.js';
-import { filesOfRange } from '../../lake/catalogue/lake-file.js';
-import type { DayRange } from '../../lake/catalogue/spans.js';
 import { tableName, viewOf } from '../../lake/catalogue/views.js';
-import type { LakeFile } from '../../lake/catalogue/lake-file.js';
-import type { LakeTable } from '../../lake/catalogue/views.js';
+import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import { absolutePath } from '../../text/printable.js';
+import { shownBy, tablesOf } from './lake-tables.js';
+import type { ShownRows } from './lake-tables.js';
+import { noViews, queryError } from './query-errors.js';
+import { notOneSelect, tablesInStatement } from './read-statement.js';
 
 /** An open result. The caller must close it. */
 export interface LakeResult extends QueryResult {
   readonly close: () => Promise<void>;
-}
-
-export interface ShownRows {
-  readonly series: readonly Series[];
-  readonly range: Partial<DayRange>;
 }
 
 /** Runs a query. Rejects with usage errors for its faults, also while the caller reads the rows. Without `shown`, the flags of the request decide. */
@@ -45,7 +32,7 @@ export async function queryLake(
   };
   try {
     duckdb = await engine.connect();
-    const names = await parseStatement(duckdb, text);
+    const names = await tablesInStatement(duckdb, text);
     const root = absolutePath(request.resolved.options.out, request.surroundings.home);
     const { series: held, range } = shown ?? (await shownBy(request));
     const named = held.filter((series) => names.has(tableName(series).toLowerCase()));
@@ -78,50 +65,6 @@ export async function* lakeViews(request: VerbRequest<QueryFlag>): AsyncGenerato
   for (const table of tables) yield `${await viewOf(table, shown.range, true)};\n`;
 }
 
-/** The series and days that the flags select; without flags, the whole lake. */
-async function shownBy(request: VerbRequest<QueryFlag>): Promise<ShownRows> {
-  const { resolved, exchange, clock } = request;
-  const range = givenRange(resolved.options, resolved.options.nowMs ?? clock.now(), exchange) ?? {};
-  const { held } = await readVerbLake(request);
-  return { series: held.length === 0 ? held : await selectGiven(held, request), range };
-}
-
-/** The tables with at least one readable file, ordered by name, with the files that may have shown rows. Rejects for a damaged manifest. */
-async function tablesOf(
-  root: string,
-  { exchange, observer, signal }: VerbRequest<never>,
-  { series: selected, range }: ShownRows,
-): Promise<LakeTable[]> {
-  const tables = new Map<string, LakeTable>();
-  // A table without a row of the range has its columns from one file.
-  const spare = new Map<string, readonly LakeFile[]>();
-  const unsound: string[] = [];
-  const overlapping: string[] = [];
-  for await (const held of openCatalogue(root, exchange, signal).series(selected)) {
-    if (held.damage !== undefined) throw held.damage;
-    unsound.push(...held.unsound);
-    overlapping.push(...held.overlapping);
-    if (held.files.length === 0) continue;
-    const { series, spec } = held;
-    const name = tableName(series);
-    const known = tables.get(name)?.files ?? [];
-    const files = [...known, ...(spec === undefined ? held.files : filesOfRange(held, spec, range))];
-    spare.set(name, held.files.slice(0, 1));
-    tables.set(name, { ...series, hasInterval: series.interval !== undefined, files, spec });
-  }
-  warnOf(unsound, 'missing or different from its commit; not queried (cryptodl verify gives details)');
-  warnOf(overlapping, 'CSV with some days that Parquet files hold too; not queried');
-  const all = [...tables]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, table]) => (table.files.length > 0 ? table : { ...table, files: spare.get(name) ?? [] }));
-  await bringIn(...all.flatMap(({ files }) => files.map(({ path }) => path)));
-  return all;
-
-  function warnOf(files: readonly string[], why: string): void {
-    if (files.length > 0) observer.warn(`${listText(files.map(shownPath), 1)}: ${why}`);
-  }
-}
-
 /** Rejects, also while rows are read: with usage errors for faults of the query, and with errors of disk, memory or interruption. */
 async function runQuery(duckdb: DuckDb, text: string, root: string): Promise<QueryResult> {
   const explained = async function* ({ batches }: QueryResult) {
@@ -148,106 +91,4 @@ async function restrictAccess(duckdb: DuckDb, root: string): Promise<void> {
     'lock_configuration = true',
   ])
     await duckdb.run(`SET ${setting}`);
-}
-
-const READS =
-  'sql takes one read-only statement: SELECT, WITH, FROM, VALUES, DESCRIBE, SUMMARIZE or SHOW TABLES';
-
-/** Functions with which a SELECT could write something or run another statement. */
-const REFUSED_FUNCTIONS: ReadonlySet<string> = new Set([
-  'arrow_scan',
-  'arrow_scan_dumb',
-  'enable_logging',
-  'enable_profiling',
-  'json_execute_serialized_sql',
-  'query',
-]);
-
-/**
- * The names of tables, views and CTEs in a query, in lower case; a name of DuckDB for SHOW TABLES and similar statements. Rejects with usage
- * errors for statements that are not read-only, and for syntax errors.
- */
-async function parseStatement(duckdb: DuckDb, text: string): Promise<ReadonlySet<string>> {
-  if (text.includes('\0')) throw usage('the query holds a NUL character');
-  const [row] = await duckdb.rows(`SELECT json_serialize_sql(CAST(${quoteText(text)} AS VARCHAR)) AS tree`);
-  const tree = JSON.parse(String(row?.['tree'])) as Tree;
-  const { error_type: type, error_message: message = '', position } = tree;
-  if (type === 'parser') throw usage(message, restFrom(text, Number(position)));
-  if (tree.statements === undefined) throw notOneSelect();
-  if (tree.statements.length === 0) throw usage('the query is empty', 'for example: SHOW TABLES');
-  if (tree.statements.length > 1) throw usage(`${READS}; the query has ${tree.statements.length} statements`);
-  const names = new Set<string>();
-  visit(tree, (node) => {
-    if (typeof node['table_name'] === 'string') names.add(node['table_name'].toLowerCase());
-    const called = node['function_name'];
-    if (typeof called === 'string' && REFUSED_FUNCTIONS.has(called.toLowerCase()))
-      throw usage(`${READS}; ${called}() is not allowed`);
-  });
-  return names;
-}
-
-function notOneSelect(): Error {
-  return usage(READS, 'for other statements, use DuckDB with the views that cryptodl sql --views prints');
-}
-
-interface Tree {
-  readonly error_type?: string;
-  readonly error_message?: string;
-  readonly position?: string;
-  readonly statements?: readonly unknown[];
-}
-
-type Node = Readonly<Record<string, unknown>>;
-
-function visit(value: unknown, act: (node: Node) => void): void {
-  if (typeof value !== 'object' || value === null) return;
-  if (!Array.isArray(value)) act(value as Node);
-  for (const part of Object.values(value)) visit(part, act);
-}
-
-/** The beginning of the text from a character on; undefined without one. */
-function restFrom(text: string, position: number): string | undefined {
-  const rest = Array.from(text).slice(position, position + 60);
-  return Number.isNaN(position) || rest.length === 0 ? undefined : `at: ${rest.join('')}`;
-}
-
-/** `Catalog Error: Table with name um_kline does not exist!`, followed by a suggestion and the line of the query. */
-const FAULT = /^([A-Z][\w ]*) Error: (.*)$/s;
-
-/** Errors of lines of a CSV file name it below their text, which contains the line. */
-const CSV_FILE = /^ {2}file = (.+)$/gm;
-
-/** The error for the user; `error` itself if it does not come from DuckDB. `root`: the lake. */
-function queryError(error: unknown, root: string): unknown {
-  if (!(error instanceof Error) || error instanceof CryptodlError) return error;
-  const [, type = '', message] = FAULT.exec(error.message) ?? [];
-  if (message === undefined) return error;
-  const [text = '', ...rest] = message.split('\n').filter((line) => /[^\s^]/.test(line));
-  if (type === 'IO') return new CryptodlError('disk', text);
-  if (type === 'Out of Memory')
-    return new CryptodlError('out-of-memory', `DuckDB ran out of memory: ${text}`, {
-      hint: 'query less: one symbol, fewer days, no ORDER BY over all rows',
-    });
-  if (type === 'INTERRUPT') return new CryptodlError('interrupted', 'the query was interrupted');
-  if (type === 'Permission') return usage(text, 'sql reads only files of the lake');
-  // The query is right, but a file of the lake that it reads is not. Of a Parquet file, the text does not have the name.
-  const isCsv = message.includes('CSV Error on Line: ');
-  if (type !== 'Invalid' && !isCsv && !text.includes(`${root}/`))
-    return usage(text.replace(/!$/, ''), rest.length === 0 ? undefined : rest.join('\n'));
-  const csv = isCsv ? [...message.matchAll(CSV_FILE)].at(-1)?.[1] : undefined;
-  const file = csv === undefined ? `a file of the lake ${shownPath(root)}` : shownPath(csv);
-  const out = shellWord(shownPath(root));
-  return new CryptodlError('disk', `${file} cannot be read: ${text}`, {
-    hint: `to name damaged files, and to fetch them again:\ncryptodl verify --out ${out}\ncryptodl repair --out ${out}`,
-  });
-}
-
-/** The error for a lake without views. `names`: its tables, none of which has a readable file. */
-function noViews(root: string, names: readonly string[]): Error {
-  const lake = shownPath(root);
-  if (names.length > 0) return usage(`the lake ${lake} has no readable Parquet or CSV file`);
-  return usage(
-    existsSync(root) ? `the lake ${lake} is empty` : `${lake} does not exist, so there is no lake`,
-    'download data first, or name another lake with --out',
-  );
 }

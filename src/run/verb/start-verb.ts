@@ -1,13 +1,21 @@
-/** Starts a verb: resolves its options, opens the mirrors of lakes in buckets, and prints errors. */
+/** Starts a verb: resolves its options, opens the mirrors of lakes in buckets, makes its request, watches signals, and prints errors. */
+import { homeOf, surroundingsOf } from '../../files/environment.js';
+import { exitCodeOfSignal } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { toCryptodlError } from '../../model/errors.js';
+import { watchSignals } from '../../model/io.js';
 import type { Io } from '../../model/io.js';
+import { isLakeAddress } from '../../model/lake-address.js';
+import { SILENT_OBSERVER } from '../../model/observer.js';
+import type { FlagName } from '../../plan/options/flags.js';
 import type { Resolved } from '../../plan/options/resolve.js';
+import { readLists } from '../../plan/options/symbols.js';
+import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { VerbSpec } from '../../plan/options/verb-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { printLines } from '../../text/printable.js';
 import type { Mirrors } from './open-mirrors.js';
-import type { Started, VerbCommand } from './verb.js';
+import type { Started, VerbCommand, VerbInput } from './verb.js';
 
 export async function startVerb(verb: VerbCommand, started: Started): Promise<ExitCode> {
   if ('start' in verb) return verb.start(started);
@@ -28,7 +36,8 @@ export async function withResolved(
     const resolved = resolveOptions(verb, layers, exchange);
     if (resolved.options.printOptions) return printOptions(verb, resolved, io);
     await removeTempFiles(resolved, io);
-    return act(verb.isOfQueue === true ? resolved : await lakes.resolve(resolved));
+    const isInBucket = isLakeAddress(resolved.options.out) && verb.isOfQueue !== true;
+    return act(isInBucket ? await lakes.resolve(resolved) : resolved);
   });
 }
 
@@ -56,15 +65,46 @@ export async function printingErrors(io: Io, work: () => Promise<ExitCode>): Pro
   }
 }
 
+/** The request of a verb on the command line. Warnings are printed on stderr. */
+export function requestOf<Names extends FlagName>(
+  { exchange, resolved, io }: VerbInput<Names>,
+  signal: AbortSignal,
+): VerbRequest<Names> {
+  return {
+    exchange,
+    resolved,
+    surroundings: surroundingsOf(io.environment),
+    read: readLists(io),
+    observer: { ...SILENT_OBSERVER, warn: (message) => printLines(io.stderr, [`warning: ${message}`]) },
+    clock: io.clock,
+    signal,
+  };
+}
+
+/** Calls `act`, which SIGINT and SIGTERM abort. Resolves with the exit code; after a signal, with that of the signal instead of an error. */
+export async function withSignals<Names extends FlagName>(
+  command: VerbInput<Names>,
+  act: (request: VerbRequest<Names>, signals: ReturnType<typeof watchSignals>) => Promise<ExitCode>,
+): Promise<ExitCode> {
+  const signals = watchSignals(command.io);
+  try {
+    return await act(requestOf(command, signals.signal), signals);
+  } catch (error) {
+    const signal = signals.signalled();
+    if (signal === undefined) throw error;
+    return exitCodeOfSignal(signal);
+  } finally {
+    signals.release();
+  }
+}
+
 /** Removes what killed commands have left in the folder for temporary files. */
 export async function removeTempFiles({ options }: Resolved<'temp-dir'>, { environment }: Io): Promise<void> {
   const { removeLeftovers, tempFolderOf } = await import('../../files/temp-files.js');
-  const { homeOf } = await import('../../files/environment.js');
   await removeLeftovers(tempFolderOf(options.tempDir, homeOf(environment)));
 }
 
 export async function printOptions(verb: VerbSpec, resolved: Resolved, io: Io): Promise<0> {
-  const { optionLines } = await import('../../plan/options/option-layers.js');
-  printLines(io.stdout, optionLines(verb, resolved));
+  printLines(io.stdout, (await import('../../plan/options/print-options.js')).optionLines(verb, resolved));
   return 0;
 }

@@ -55,6 +55,11 @@ export interface OfflineCommand<Names extends FlagName = FlagName> extends Omit<
   readonly resolved: Resolved<Names>;
 }
 
-export interface Command<Names extends FlagName = FlagName> extends OfflineCommand<Names> {
+/** The parts of a command from which the request of its verb is made. */
+export interface VerbInput<Names extends FlagName = FlagName> {
   readonly exchange: Exchange;
+  readonly resolved: Resolved<Names>;
+  readonly io: Io;
 }
+
+export type Command<Names extends FlagName = FlagName> = OfflineCommand<Names> & VerbInput<Names>;

@@ -3,7 +3,6 @@ import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import type { OrderedFormats, SeriesStates } from '../../lake/catalogue/day-states.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { lakePaths, seriesFolder } from '../../lake/layout.js';
-import type { LakePaths } from '../../lake/layout.js';
 import { readOrders } from '../../lake/orders.js';
 import { firstSymlink } from '../../files/path-checks.js';
 import { seriesName } from '../../model/task.js';
@@ -16,6 +15,7 @@ import { readLastFailures } from '../report/last-failures.js';
 import { daysOfSymbol, orderedDays, seriesOf } from '../../lake/catalogue/ordered-series.js';
 import type { OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { Exchange } from '../../exchange/exchange.js';
+import { tapped } from '../verb/items.js';
 import { CoverageCounts } from '../../lake/catalogue/coverage-counts.js';
 import { MOST_DAYS } from '../../lake/catalogue/period-amounts.js';
 import type { CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
@@ -37,7 +37,7 @@ export async function coverSelected(request: VerbRequest<CoverageFlag>, { mayBeE
     warn(message);
   };
   const { root, held } = await readVerbLake(request, skip);
-  const { known, ordered } = await withOrdered(lakePaths(root), exchange, held, nowMs);
+  const { known, ordered } = await withOrdered(root, exchange, held, nowMs);
   const chosen = mayBeEmpty && known.length === 0 ? [] : await selectGiven(known, request);
   const isHeld = new Set(held.map(seriesName));
   const isFormatGiven = origins.format !== 'default';
@@ -57,7 +57,7 @@ export async function coverSelected(request: VerbRequest<CoverageFlag>, { mayBeE
   });
   return {
     // Can be read once.
-    covered: counted(covered, found, options.minPercent),
+    covered: tapped(covered, (series) => found.add(series, options.minPercent)),
     // The counts of the series that were read so far.
     found,
     failures,
@@ -68,23 +68,12 @@ export async function coverSelected(request: VerbRequest<CoverageFlag>, { mayBeE
   };
 }
 
-interface OrderedSeries {
-  readonly series: Series;
-  readonly formats: OrderedFormats;
-  /** The days of all orders. An order without a first day asks at least for the last day. */
-  readonly days: DayRange;
-}
-
 /** The series of the lake with those that its orders name and that it lacks, in path order, and the ordered ones by name. */
-async function withOrdered(
-  paths: LakePaths,
-  exchange: Exchange,
-  held: readonly Series[],
-  nowMs: number,
-): Promise<{ readonly known: readonly Series[]; readonly ordered: ReadonlyMap<string, OrderedSeries> }> {
+async function withOrdered(root: string, exchange: Exchange, held: readonly Series[], nowMs: number) {
   const names = new Set(held.map(seriesName));
-  const ordered = new Map<string, OrderedSeries>();
-  for (const order of (await readOrders(paths)).orders) {
+  // The days are those of all orders. An order without a first day asks at least for the last day.
+  const ordered = new Map<string, { series: Series; formats: OrderedFormats; days: DayRange }>();
+  for (const order of (await readOrders(lakePaths(root))).orders) {
     if (order.exchange !== exchange.name) continue;
     const ofAll = orderedDays(order, exchange, nowMs);
     for (const series of seriesOf(order)) {
@@ -103,7 +92,7 @@ async function withOrdered(
   }
   // The lake has a series behind a link, which is not followed.
   const isLink = (series: Series): boolean =>
-    firstSymlink(paths.root, seriesFolder(exchange.name, series)) !== undefined;
+    firstSymlink(root, seriesFolder(exchange.name, series)) !== undefined;
   const lacked = [...ordered].filter(([name, { series }]) => !names.has(name) && !isLink(series));
   const all = [...held, ...lacked.map(([, { series }]) => series)];
   const byFolder = new Map(all.map((series) => [seriesFolder(exchange.name, series), series]));
@@ -113,15 +102,4 @@ async function withOrdered(
 function unionOf(a: OrderedDays, b: OrderedDays): OrderedDays {
   const { from: _, ...days } = { ...a, ...b, to: Math.max(a.to, b.to) };
   return a.from === undefined || b.from === undefined ? days : { ...days, from: Math.min(a.from, b.from) };
-}
-
-async function* counted(
-  covered: AsyncIterable<SeriesStates>,
-  found: CoverageCounts,
-  minPercent: number | undefined,
-): AsyncGenerator<SeriesStates> {
-  for await (const series of covered) {
-    found.add(series, minPercent);
-    yield series;
-  }
 }

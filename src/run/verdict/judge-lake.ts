@@ -1,7 +1,4 @@
-/**
- * The verdict about a lake: one state, an exit code, and the command that may mend it. For `cryptodl check`, the report, the metrics and the
- * messages of runs. Writes nothing.
- */
+/** The verdict about a lake: one state, an exit code, and the command that may mend it. Writes nothing. */
 import { exitCodeOfFindings } from '../../model/exit-code.js';
 import { amountsText } from '../../lake/catalogue/series-table.js';
 import { lakePaths } from '../../lake/layout.js';
@@ -11,7 +8,6 @@ import type { CryptodlError } from '../../model/errors.js';
 import { countText, numberText } from '../../model/units.js';
 import { lacksOrder } from '../monitor/run-history.js';
 import { isRunning, lastRun } from '../monitor/last-run.js';
-import type { LastRun } from '../monitor/last-run.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { VerdictSummary } from '../report/run-summary.js';
 import { absolutePath, commandLine, lakeFlag } from '../../text/printable.js';
@@ -19,16 +15,10 @@ import { judgeOrders } from './judge-orders.js';
 import type { JudgedOrder } from './judge-orders.js';
 import type { Mend } from './mends.js';
 
-export interface LakeVerdict {
-  readonly summary: VerdictSummary;
-  readonly orders: readonly JudgedOrder[];
-  readonly run: LastRun | undefined;
-  /** Errors of manifests and lines that cannot be read: the verdict is about the others. */
-  readonly refused: readonly CryptodlError[];
-}
+export type LakeVerdict = NonNullable<Awaited<ReturnType<typeof judgeLake>>>;
 
 /** Undefined for a lake without orders. Rejects with `disk` for a link in the path of a folder, and with errors of the system. */
-export async function judgeLake(request: VerbRequest<'out' | 'now'>): Promise<LakeVerdict | undefined> {
+export async function judgeLake(request: VerbRequest<'out' | 'now'>) {
   const { exchange, resolved, surroundings, observer } = request;
   const paths = lakePaths(absolutePath(resolved.options.out, surroundings.home));
   const { orders: all, unreadable } = await readOrders(paths);
@@ -37,6 +27,7 @@ export async function judgeLake(request: VerbRequest<'out' | 'now'>): Promise<La
   if (own.length === 0) return undefined;
   const running = await isRunning(paths);
   const run = await lastRun(paths, running);
+  // Errors of manifests and lines that cannot be read: the verdict is about the others.
   const refused: CryptodlError[] = [];
   const orders = await judgeOrders(request, own, (error) => refused.push(error));
   // Why it is not known what the lake should hold besides its orders, and what to do.
@@ -77,19 +68,18 @@ function verdictText(
 ): string {
   const series = numberText(sumOf(orders, 'series'));
   const lacking = sumOf(orders, 'lacking');
-  if (lacking === 0)
-    return `nothing is missing in ${series} series of ${countText(orders.length, 'order')}${zipsText(orders)}`;
+  if (lacking === 0) {
+    // Zips are compared with their digests and not unpacked.
+    const zips = orders.filter(({ order }) => order.settings.format === 'zip').length;
+    const uncounted =
+      zips === 0 ? '' : `; the rows within the zips of ${countText(zips, 'order')} are not counted`;
+    return `nothing is missing in ${series} series of ${countText(orders.length, 'order')}${uncounted}`;
+  }
   const some = `${numberText(lacking)} of ${series} series`;
   if (state === 'behind')
     return `${countText(Math.max(...orders.map(({ behind }) => behind)), 'day')} in ${some}`;
   const amounts = amountsText({ rows: sumOf(orders, 'rows'), days: sumOf(orders, 'days') });
   return `${some} lack ${amounts}${exitCode === 4 ? '; no run can fetch them' : ''}`;
-}
-
-/** Zips are compared with their digests and not unpacked. */
-function zipsText(orders: readonly JudgedOrder[]): string {
-  const zips = orders.filter(({ order }) => order.settings.format === 'zip').length;
-  return zips === 0 ? '' : `; the rows within the zips of ${countText(zips, 'order')} are not counted`;
 }
 
 /** Command lines, separated by `; `; null without any. One command for each verb: while a run finds nothing, another verb may still mend its part. */

@@ -1,25 +1,18 @@
 /** Checks one series: each manifest line, each file against its lines, and files that no line names. */
-import { basename, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Engine } from '../../convert/duckdb.js';
 import type { Session } from '../session/session.js';
-import { inspectRows } from '../../convert/inspect-rows.js';
 import { CryptodlError, errnoOf } from '../../model/errors.js';
 import type { ObjectKeys } from '../../lake/object-keys.js';
-import { entryAt, firstSymlink, isIrregular, isPartitionFile } from '../../files/path-checks.js';
-import { keyPath } from '../../lake/safe-names.js';
 import { InspectedManifest, inspectManifest } from '../../lake/inspect-manifest.js';
-import type { HeldObjects } from '../../lake/held-objects.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { fileFacts, fileSize } from '../../files/publish.js';
-import type { FileFacts } from '../../files/publish.js';
 import { FORMATS } from '../../model/task.js';
 import type { Format, Series } from '../../model/task.js';
-import type { Exchange } from '../../exchange/exchange.js';
-import { findDataset } from '../../exchange/exchange-spec.js';
-import { NOT_IN_MANIFEST, NOT_REGULAR, asRegular, linkFinding } from './lake-finding.js';
+import { UNREADABLE, checkFile } from './check-file.js';
+import { asRegular, linkFinding } from './lake-finding.js';
 import type { LakeFinding } from './lake-finding.js';
-import { listEntries } from '../../lake/list-entries.js';
 import type { ListedSeries, SeriesFolder } from '../../lake/walk-lake.js';
+import { linkedZipFolders, unlistedFiles, unlistedZips } from './unlisted-files.js';
 
 export interface SeriesCheck {
   readonly folder: SeriesFolder;
@@ -48,6 +41,8 @@ export interface CheckContext {
 export async function checkSeries(context: CheckContext, folder: ListedSeries): Promise<SeriesCheck> {
   const { paths, exchange } = context.session;
   const { root } = paths;
+  const { engine, format: checkedFormat } = context;
+  const part = { root, exchange, format: checkedFormat };
   const relativePath = folder.path.slice(root.length + 1).replaceAll('\\', '/');
   const manifestPath = folder.manifest?.path ?? relativePath;
   const inspected =
@@ -60,10 +55,10 @@ export async function checkSeries(context: CheckContext, folder: ListedSeries): 
   const findings: LakeFinding[] = lineFindings(folder.series, manifestPath, inspected);
   // Lines of a later version may describe these files in a way that this version cannot check.
   if (inspected.newer.length > 0) return { ...found, inspected, findings };
-  const linked = linkedZipFolders(context, folder.series, inspected);
+  const linked = linkedZipFolders(part, folder.series, inspected);
   findings.push(...linked.map((path) => linkFinding(path, folder.series)));
   for (const format of FORMATS) {
-    if (context.format !== undefined && format !== context.format) continue;
+    if (checkedFormat !== undefined && format !== checkedFormat) continue;
     const held = inspected.manifest[format];
     if (format === 'zip' && linked.length > 0) continue;
     for (const [file, lines] of held.linesByFile()) {
@@ -71,15 +66,15 @@ export async function checkSeries(context: CheckContext, folder: ListedSeries): 
       found.bytes += held.lastOfFile(file)?.fileBytes ?? 0;
       const path = format === 'zip' ? file : `${relativePath}/${file}`;
       const { series } = folder;
-      const wrong = await checkFile(context, series, join(root, path), lines, held);
+      const wrong = await checkFile({ engine, exchange }, series, join(root, path), lines, held);
       if (wrong === undefined) continue;
       broken.push(...lines);
       const periods = lines.map((line) => line.period);
       findings.push({ ...wrong, path, series, format, periods });
     }
   }
-  const zips = linked.length > 0 ? [] : zipFindings(context, folder.series, inspected);
-  const others = [...fileFindings(context, folder, relativePath, inspected), ...zips];
+  const zips = linked.length > 0 ? [] : unlistedZips(part, folder.series, inspected);
+  const others = [...unlistedFiles(part, folder, relativePath, inspected), ...zips];
   findings.push(...(await Promise.all(others.map((finding) => asRegular(root, finding)))));
   return { ...found, inspected, findings };
 }
@@ -110,139 +105,4 @@ function lineFindings(series: Series, path: string, { damaged, newer }: Inspecte
     ...damaged.map(({ number, why }) => ({ kind: 'line-damaged', line: number, text: why }) as const),
     ...newer.map((line) => ({ kind: 'line-newer', line, text }) as const),
   ].map(({ kind, ...of }) => ({ kind, path, ...of, series }));
-}
-
-function fileFindings(
-  context: CheckContext,
-  { series, files, nestedFiles, links }: ListedSeries,
-  relativePath: string,
-  { manifest }: InspectedManifest,
-): LakeFinding[] {
-  const named = new Set(FORMATS.flatMap((format) => manifest[format].lines().map(({ file }) => file)));
-  const isOther = (name: string): boolean =>
-    context.format !== undefined && isPartitionFile(name) && !name.endsWith(context.format);
-  const others = [...files, ...nestedFiles].filter((name) => !isOther(name));
-  return strangeFindings(series, relativePath, { files: others, links }, (name) => named.has(name));
-}
-
-/** The files and links of a folder that no line names. A link in place of a committed file is reported as a missing file. */
-function strangeFindings(
-  series: Series,
-  folder: string,
-  { files, links }: Pick<ListedSeries, 'files' | 'links'>,
-  isNamed: (name: string) => boolean,
-): LakeFinding[] {
-  const pathsOf = (names: readonly string[]): string[] =>
-    names.filter((name) => !isNamed(name)).map((name) => `${folder}/${name}`);
-  return [
-    ...pathsOf(links).map((path) => linkFinding(path, series)),
-    ...pathsOf(files).map((path): LakeFinding => ({ kind: 'unlisted', path, text: NOT_IN_MANIFEST, series })),
-  ];
-}
-
-function zipFolders(exchange: Exchange, series: Series): string[] {
-  const folders = (['daily', 'monthly'] as const).map((cadence) =>
-    keyPath(exchange.archive.seriesPrefix(series, cadence).slice(0, -1)),
-  );
-  // An archive may have one folder for both cadences.
-  return [...new Set(folders)];
-}
-
-function linkedZipFolders(
-  { session: { paths, exchange } }: CheckContext,
-  series: Series,
-  { exists, manifest: { zip } }: InspectedManifest,
-): string[] {
-  if (exists && zip.size === 0) return [];
-  const links = zipFolders(exchange, series).map((relativePath) => firstSymlink(paths.root, relativePath));
-  return [...new Set(links)].flatMap((link) => link ?? []);
-}
-
-/**
- * Checks the folders of the archive layout only if the manifest names zips or does not exist. Otherwise a user may have made
- * such a folder, and its files do not belong to the lake.
- */
-function zipFindings(
-  { session: { paths, exchange }, format }: CheckContext,
-  series: Series,
-  { exists, manifest: { zip } }: InspectedManifest,
-): LakeFinding[] {
-  if ((exists && zip.size === 0) || (format !== undefined && format !== 'zip')) return [];
-  const { root } = paths;
-  const suffix = exchange.archive.sidecar?.suffix ?? '';
-  const named = new Set(zip.lines().flatMap(({ file }) => [file, file + suffix]));
-  const findings: LakeFinding[] = [];
-  for (const relativePath of zipFolders(exchange, series)) {
-    const isNamed = (name: string): boolean => named.has(`${relativePath}/${name}`);
-    const entries = listEntries(join(root, relativePath));
-    findings.push(...strangeFindings(series, relativePath, entries, isNamed));
-  }
-  return findings;
-}
-
-// Checks one file of a series against the manifest lines that name it.
-
-/** Errno values with which the file system refuses to read a file. */
-const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO']);
-
-type FileCheck = Pick<LakeFinding, 'kind' | 'text'>;
-
-/**
- * Compares a file with its last commit: size, digest, and the row counts of its manifest lines; with an engine also the rows. Of a zip,
- * only size and digest. `lines` are the manifest lines of the objects in the file. Resolves with undefined when nothing differs.
- */
-async function checkFile(
-  { engine, session: { exchange } }: CheckContext,
-  series: Series,
-  path: string,
-  lines: readonly ObjectLine[],
-  held: HeldObjects,
-): Promise<FileCheck | undefined> {
-  const committed = held.lastOfFile(lines[0]?.file ?? '');
-  if (committed === undefined) return undefined;
-  try {
-    const size = await fileSize(path);
-    if (size === undefined) return await missing(path);
-    const text = differenceOf(await fileFacts(path), committed) ?? missingLine(committed, lines);
-    if (text !== undefined) return { kind: 'damaged', text };
-    const { settings } = committed;
-    const spec = findDataset(exchange, series.market, series.dataset);
-    if (engine === undefined || spec === undefined || settings.format === 'zip') return undefined;
-    const rows = await engine.connect();
-    try {
-      const { interval } = series;
-      const wrong = await inspectRows(rows, { path, spec, settings, interval, lines });
-      return wrong.length === 0 ? undefined : { kind: 'damaged', text: wrong.join('; ') };
-    } finally {
-      rows.close();
-    }
-  } catch (error) {
-    const errno = errnoOf(error);
-    if (errno === 'ENOENT') return { kind: 'missing', text: 'the file does not exist' };
-    if (!UNREADABLE.has(errno)) throw error;
-    return { kind: 'unreadable', text: `the file cannot be read (${errno})` };
-  }
-}
-
-async function missing(path: string): Promise<FileCheck> {
-  const text = 'a symbolic link stands in place of the file; links are not followed';
-  if (firstSymlink(dirname(path), basename(path)) !== undefined) return { kind: 'missing', text };
-  // Only the user can move it away: repair writes no file in its place.
-  if (isIrregular(await entryAt(path))) return { kind: 'unreadable', text: `${NOT_REGULAR}: move it away` };
-  return { kind: 'missing', text: 'the file does not exist' };
-}
-
-function differenceOf(facts: FileFacts, committed: ObjectLine): string | undefined {
-  if (facts.bytes !== committed.fileBytes)
-    return `the file has ${facts.bytes} bytes, the committed file had ${committed.fileBytes}`;
-  if (facts.sha256 !== committed.fileSha256)
-    return `the SHA-256 of the file is ${facts.sha256.slice(0, 12)}…, that of the committed file was ${committed.fileSha256.slice(0, 12)}…`;
-  return undefined;
-}
-
-function missingLine({ fileRows }: ObjectLine, lines: readonly ObjectLine[]): string | undefined {
-  const rows = lines.reduce((total, line) => total + (line.rows ?? 0), 0);
-  return fileRows === undefined || rows === fileRows
-    ? undefined
-    : `the file has ${fileRows} rows, its manifest lines name ${rows}: a manifest line is missing`;
 }

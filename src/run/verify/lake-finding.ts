@@ -42,7 +42,7 @@ export const NOT_IN_MANIFEST = 'no manifest line names this file';
 /** The text of a pipe, a socket, a device or a folder in place of a file. */
 export const NOT_REGULAR = 'it is not a regular file';
 
-export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding['left']>>> = {
+const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding['left']>>> = {
   missing: 'repair',
   damaged: 'fix',
   unlisted: 'fix',
@@ -52,6 +52,11 @@ export const REMEDIES: Readonly<Record<LakeFindingKind, NonNullable<LakeFinding[
   leftover: 'fix',
   unreadable: 'nothing-known',
 };
+
+/** The finding with the command that mends it. */
+export function withRemedy(finding: LakeFinding): LakeFinding {
+  return { ...finding, left: REMEDIES[finding.kind] };
+}
 
 /** `path` is relative to the lake's root. */
 export function linkFinding(path: string, series?: Series): LakeFinding {

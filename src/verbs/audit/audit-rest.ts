@@ -13,7 +13,7 @@ import { periodAt, periodText } from '../../model/calendar.js';
 import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import type { Period } from '../../model/task.js';
-import type { Sample } from '../../plan/options/parsers.js';
+import type { Sample } from '../../plan/options/lake-flags.js';
 import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { givenRange } from '../../plan/select/date-range.js';

@@ -5,10 +5,10 @@ import { seriesName } from '../../model/task.js';
 import { countText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { CryptodlError } from '../../model/errors.js';
-import type { Sample } from '../../plan/options/parsers.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
 import type { AuditFinding, AuditedMonth } from './findings.js';
 import type { Rebuild } from './rebuilds.js';
+import type { Sample } from '../../plan/options/lake-flags.js';
 
 export interface AuditSummary {
   readonly series: number;

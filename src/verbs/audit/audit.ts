@@ -1,6 +1,7 @@
 /** `cryptodl audit`: prints findings about the archive, or about the lake against REST; with --prefer daily, rebuilds faulty months of the lake from daily objects. */
-import { forEachItem, progressPrinter, withSignals } from '../../run/verb/look-up.js';
-import type { LookUp } from '../../run/verb/look-up.js';
+import { forEachItem, progressPrinter } from '../../run/verb/items.js';
+import { withSignals } from '../../run/verb/start-verb.js';
+import type { VerbInput } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { runAndPrint } from '../../run/download.js';
 import { withLog } from '../../run/report/log.js';
@@ -30,7 +31,7 @@ type Flag = RunFlag | 'against' | 'prefer' | 'sample';
  * Resolves with 7 or 3 if a later audit may read the failed objects, else with 4 for findings and permanent failures, else with 0.
  * The rebuild counts as a further job (`exitCodeOfJobs`). An error or a signal that ends the audit has its own code.
  */
-export async function audit(command: LookUp<Flag>): Promise<ExitCode> {
+export async function audit(command: VerbInput<Flag>): Promise<ExitCode> {
   return withSignals(command, async (request, signals) => {
     const tally = await withLog(request, command.io, (logged) => printItems(command, logged));
     const { io, resolved } = command;
@@ -44,7 +45,10 @@ export async function audit(command: LookUp<Flag>): Promise<ExitCode> {
   });
 }
 
-async function printItems({ io, resolved }: LookUp<Flag>, request: VerbRequest<Flag>): Promise<AuditTally> {
+async function printItems(
+  { io, resolved }: VerbInput<Flag>,
+  request: VerbRequest<Flag>,
+): Promise<AuditTally> {
   const { options } = resolved;
   const printProgress = progressPrinter(options, io);
   const onProgress = (tally: AuditTally): void => printProgress(() => summaryText(tally.summary(), options));
@@ -57,7 +61,7 @@ async function printItems({ io, resolved }: LookUp<Flag>, request: VerbRequest<F
 }
 
 async function conclude(
-  { io, resolved }: LookUp<'against' | 'json' | 'quiet'>,
+  { io, resolved }: VerbInput<'against' | 'json' | 'quiet'>,
   tally: AuditTally,
   rebuilt: ExitCode | undefined,
 ): Promise<ExitCode> {

@@ -1,5 +1,6 @@
 /** `cryptodl bars`: makes bars from rows of the lake. Sends no request. */
-import { progressPrinter, withSignals } from '../../run/verb/look-up.js';
+import { progressPrinter } from '../../run/verb/items.js';
+import { withSignals } from '../../run/verb/start-verb.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { exitCodeOfFindings } from '../../model/exit-code.js';

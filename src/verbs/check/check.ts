@@ -1,6 +1,6 @@
 /** `cryptodl check`: prints the verdict about a lake, its orders compared with what it holds. Sends no request. */
-import { withSignals } from '../../run/verb/look-up.js';
-import type { LookUp } from '../../run/verb/look-up.js';
+import { withSignals } from '../../run/verb/start-verb.js';
+import type { VerbInput } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { amountsText, percentText } from '../../lake/catalogue/series-table.js';
 import { refuseFile } from '../../lake/layout.js';
@@ -22,7 +22,7 @@ import type { JudgedOrder } from '../../run/verdict/judge-orders.js';
  * Resolves with 0 if nothing is missing, 3 if a run may mend what is missing, and 4 if it cannot be had. Rejects with a usage error for a
  * lake without orders.
  */
-export async function check(command: LookUp<'out' | 'json' | 'quiet' | 'now'>): Promise<ExitCode> {
+export async function check(command: VerbInput<'out' | 'json' | 'quiet' | 'now'>): Promise<ExitCode> {
   const { io, resolved } = command;
   const { out, json, quiet, nowMs = io.clock.now() } = resolved.options;
   return withSignals(command, async (request) => {

@@ -1,7 +1,8 @@
 /** `cryptodl coverage`: prints the held rows of a lake compared with the expected rows. */
 import { listText } from '../../model/units.js';
 import type { CoverageFlag } from '../../plan/options/verb-request.js';
-import { tapped, withSignals } from '../../run/verb/look-up.js';
+import { tapped } from '../../run/verb/items.js';
+import { withSignals } from '../../run/verb/start-verb.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData, writeExact, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';

@@ -4,13 +4,13 @@ import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { dayText } from '../../model/calendar.js';
 import { seriesName } from '../../model/task.js';
 import type { LastFailures } from '../../run/report/last-failures.js';
-import { givenWords } from '../../plan/options/option-layers.js';
 import type { FlagName } from '../../plan/options/flags.js';
 import type { VerbName } from '../../plan/options/verb-spec.js';
 import { findDataset, isArchived, isMade } from '../../exchange/exchange-spec.js';
 import { mendsOf, mendSources } from '../../run/verdict/mends.js';
 import type { Command } from '../../run/verb/verb.js';
 import { commandLine, shownPath } from '../../text/printable.js';
+import { givenWords } from '../../plan/options/print-options.js';
 
 export class NextStep {
   /** The verbs that download days before or after those of a series, and these days. */

@@ -6,12 +6,7 @@ import type { Io } from '../../model/io.js';
 import { layerName } from '../../model/task.js';
 import { printable } from '../../text/printable.js';
 import { fitted, widthOf } from '../../text/wrap.js';
-import {
-  cellsOf,
-  labelOf,
-  percentText,
-  seriesTable,
-} from '../../lake/catalogue/series-table.js';
+import { cellsOf, labelOf, percentText, seriesTable } from '../../lake/catalogue/series-table.js';
 import { MOST_DAYS, periodsOf } from '../../lake/catalogue/period-amounts.js';
 import type { CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';

@@ -1,6 +1,6 @@
 /** `cryptodl doctor`: starts the checks at once, and prints a table with a row for each result, in a fixed order. */
-import { withSignals } from '../../run/verb/look-up.js';
-import type { LookUp } from '../../run/verb/look-up.js';
+import { withSignals } from '../../run/verb/start-verb.js';
+import type { VerbInput } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { printable, printLines, absolutePath, shownPath } from '../../text/printable.js';
@@ -32,7 +32,7 @@ import type { HostChecks } from './check-hosts.js';
 type Flag = SessionFlag | 'clear-bans' | 'json' | 'quiet';
 
 /** Resolves with 0, with 1 when a check failed, or with the exit code of the signal or error that ended the checks. */
-export async function doctor(command: LookUp<Flag>): Promise<ExitCode> {
+export async function doctor(command: VerbInput<Flag>): Promise<ExitCode> {
   const { resolved, io } = command;
   const { options } = resolved;
   return withSignals(command, async (request) => {

@@ -1,6 +1,6 @@
 /** `cryptodl export`: files for other programs from the lake. Failures and, with --dry-run, planned files go to stdout, the rest to stderr. */
-import { withSignals } from '../../run/verb/look-up.js';
 import { writeText } from '../../terminal/write-data.js';
+import { withSignals } from '../../run/verb/start-verb.js';
 import { exitCodeOfFindings } from '../../model/exit-code.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { absolutePath, printLines } from '../../text/printable.js';

@@ -1,5 +1,4 @@
 /** Writes the files of an export, and prints what became of them. */
-import { progressPrinter } from '../../run/verb/look-up.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { listText } from '../../model/units.js';
@@ -7,6 +6,7 @@ import { printLines, tabbed } from '../../text/printable.js';
 import { exportLake } from './export-lake.js';
 import type { Export, ExportCommand } from './select-export.js';
 import { FAILURES, Tally, closing } from './export-tally.js';
+import { progressPrinter } from '../../run/verb/items.js';
 
 export async function writeFiles(
   { io, resolved }: ExportCommand,

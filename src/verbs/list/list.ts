@@ -1,9 +1,9 @@
 /** `cryptodl list markets|datasets|symbols|periods`: prints one item per line. */
 import { listName } from '../../plan/options/periods.js';
 import type { ListName } from '../../plan/options/periods.js';
-import { forEachItem, withSignals } from '../../run/verb/look-up.js';
-import type { LookUp } from '../../run/verb/look-up.js';
-import type { Command } from '../../run/verb/verb.js';
+import { forEachItem } from '../../run/verb/items.js';
+import { withSignals } from '../../run/verb/start-verb.js';
+import type { Command, VerbInput } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { withLog } from '../../run/report/log.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -27,7 +27,7 @@ export async function list(command: Command<ListFlag | 'json' | 'quiet'>): Promi
 
 /** Prints the items to stdout (markets and datasets on a terminal in aligned columns). Prints their number and further texts to stderr. */
 async function print(
-  { io, resolved }: LookUp<'json' | 'quiet'>,
+  { io, resolved }: VerbInput<'json' | 'quiet'>,
   name: ListName,
   items: AsyncGenerator<ListItem, readonly string[]>,
 ): Promise<void> {

@@ -1,6 +1,6 @@
 /** The command object of `metrics`: flags, help and what it does. */
 import { ALL } from '../../exchange/names.js';
-import * as parse from '../../plan/options/parsers.js';
+import { dataset } from '../../plan/options/exchange-values.js';
 import {
   BUCKET_FLAGS,
   DOWNLOAD_FLAGS,
@@ -26,7 +26,7 @@ export const metricsVerb = runCommand({
   meanings: {
     market: { doc: 'um (USD-margined futures) or cm (coin-margined futures)', choices: ['um', 'cm'] },
     dataset: {
-      parse: parse.dataset('rest'),
+      parse: dataset('rest'),
       choices: ['fundingRate', 'metrics', ...STATISTICS, 'basis', ALL],
       default: ['fundingRate', ...STATISTICS].join(','),
     },

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import type { Gap } from '../../lake/catalogue/gap.js';
-import { withSignals } from '../../run/verb/look-up.js';
+import { withSignals } from '../../run/verb/start-verb.js';
 import type { Command } from '../../run/verb/verb.js';
 import { hasColour, writeData, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';

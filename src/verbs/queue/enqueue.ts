@@ -1,5 +1,5 @@
 /** `cryptodl enqueue vision|metrics`: the selected series of a download as jobs of a queue. */
-import { withSignals } from '../../run/verb/look-up.js';
+import { withSignals } from '../../run/verb/start-verb.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { openSession } from '../../run/session/session.js';

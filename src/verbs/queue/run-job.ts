@@ -10,13 +10,13 @@ import { givenSettings, givenFlags, describeDatasets } from '../../plan/select/s
 import type { SymbolContext, DownloadVerb, RunSelection } from '../../plan/select/selection.js';
 import { startRun } from '../../run/run.js';
 import type { ZipStore } from '../../run/session/session.js';
-import { forEachItem } from '../../run/verb/look-up.js';
 import { Mirrors, callerOf } from '../../run/verb/open-mirrors.js';
 import type { AttemptEnd, ProcessContext } from './end-attempt.js';
 import type { FailedObject } from './hand-over.js';
 import { lakeOf, resolveJob } from './job-data.js';
 import type { JobData } from './job-data.js';
 import type { FailureReport } from '../../run/report/failure-file.js';
+import { forEachItem } from '../../run/verb/items.js';
 
 /** What a job does if its zips are staged between two workers. */
 export interface JobPart {

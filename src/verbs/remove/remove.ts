@@ -1,5 +1,5 @@
 /** `cryptodl remove`: drops series with their data, or orders. Without `--yes` it prints what it would remove. */
-import { withSignals } from '../../run/verb/look-up.js';
+import { withSignals } from '../../run/verb/start-verb.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { openLake } from '../../run/session/open-lake.js';
@@ -10,7 +10,7 @@ import type { LakePaths } from '../../lake/layout.js';
 import { layerName, seriesName } from '../../model/task.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { bytesText, countText, listText } from '../../model/units.js';
-import { givenWords } from '../../plan/options/option-layers.js';
+import { givenWords } from '../../plan/options/print-options.js';
 import { commandLine, printLines, tabbed } from '../../text/printable.js';
 import { join, dirname } from 'node:path';
 import { removeOrders, writeOrders } from '../../lake/orders.js';

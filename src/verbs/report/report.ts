@@ -1,8 +1,9 @@
 /** `cryptodl report`: writes one HTML file about a lake and one of its runs. */
 import { writeFile } from 'node:fs/promises';
 import type { CoverageFlag } from '../../plan/options/verb-request.js';
-import { progressPrinter, tapped, withSignals } from '../../run/verb/look-up.js';
-import type { LookUp } from '../../run/verb/look-up.js';
+import { progressPrinter, tapped } from '../../run/verb/items.js';
+import { withSignals } from '../../run/verb/start-verb.js';
+import type { VerbInput } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import { judgeLake } from '../../run/verdict/judge-lake.js';
@@ -29,7 +30,7 @@ const MOST_NOTES = 50;
 
 /** Resolves with 1 when a manifest or one of its lines cannot be read. */
 export async function report(
-  command: LookUp<CoverageFlag | 'force' | 'html' | 'json' | 'quiet' | 'run'>,
+  command: VerbInput<CoverageFlag | 'force' | 'html' | 'json' | 'quiet' | 'run'>,
 ): Promise<ExitCode> {
   const { io } = command;
   const { options } = command.resolved;

@@ -2,7 +2,6 @@
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import type { Command } from '../../run/verb/verb.js';
-import { layersOf } from '../../plan/options/option-layers.js';
 import { printError } from '../../terminal/print-error.js';
 import { writeText } from '../../terminal/write-data.js';
 import { checkRequest, readJobs } from '../../run/jobs/jobs.js';
@@ -17,7 +16,7 @@ import { environmentName } from '../../plan/options/flags.js';
 import type { Options } from '../../plan/options/flags.js';
 import { flagsOf } from '../../plan/options/verb-spec.js';
 import type { VerbSpec } from '../../plan/options/verb-spec.js';
-import { resolveOptions } from '../../plan/options/resolve.js';
+import { layersOf, resolveOptions } from '../../plan/options/resolve.js';
 import type { Invocation, Resolved } from '../../plan/options/resolve.js';
 import { readSymbolFile } from '../../plan/options/symbols.js';
 import { absolutePath, printLines, withoutPassword } from '../../text/printable.js';

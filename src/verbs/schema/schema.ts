@@ -2,7 +2,7 @@
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Command } from '../../run/verb/verb.js';
-import { dataset as parseDataset } from '../../plan/options/parsers.js';
+import { dataset as parseDataset } from '../../plan/options/exchange-values.js';
 import { namesOf } from '../../plan/options/resolve.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import { describeDataset, marketWith } from '../../exchange/describe.js';

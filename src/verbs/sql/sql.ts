@@ -1,6 +1,6 @@
 /** `cryptodl sql`: prints the result of a query on the lake, as a table on a terminal, else as CSV or NDJSON. */
 import { statSync } from 'node:fs';
-import { requestOf, withSignals } from '../../run/verb/look-up.js';
+import { requestOf, withSignals } from '../../run/verb/start-verb.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeExact } from '../../terminal/write-data.js';
 import { errnoOf, usage } from '../../model/errors.js';

@@ -1,6 +1,6 @@
 /** `cryptodl universe`: the most traded symbols at the beginning of each period, from klines of days before the period only. */
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
-import { withSignals } from '../../run/verb/look-up.js';
+import { withSignals } from '../../run/verb/start-verb.js';
 import { printRows } from '../../run/verb/print-table.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';

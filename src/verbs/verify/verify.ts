@@ -1,6 +1,7 @@
 /** `cryptodl verify`: prints one finding per line on stdout and the summary on stderr. */
-import { forEachItem, progressPrinter, withSignals } from '../../run/verb/look-up.js';
-import type { LookUp } from '../../run/verb/look-up.js';
+import { forEachItem, progressPrinter } from '../../run/verb/items.js';
+import { withSignals } from '../../run/verb/start-verb.js';
+import type { VerbInput } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { withLog } from '../../run/report/log.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -14,12 +15,15 @@ import type { Progress, VerifyFlag, VerifySummary } from '../../run/verify/verif
 type Flag = VerifyFlag | 'json' | 'quiet';
 
 /** Resolves with 0 for a sound or fixed lake, 4 if findings remain, 1 for unreadable files, 6 while a run writes. */
-export const verify = async (command: LookUp<Flag>): Promise<ExitCode> =>
+export const verify = async (command: VerbInput<Flag>): Promise<ExitCode> =>
   withSignals(command, (request) =>
     withLog(request, command.io, (logged) => verifyAndPrint(command, logged)),
   );
 
-async function verifyAndPrint({ io, resolved }: LookUp<Flag>, request: VerbRequest<Flag>): Promise<ExitCode> {
+async function verifyAndPrint(
+  { io, resolved }: VerbInput<Flag>,
+  request: VerbRequest<Flag>,
+): Promise<ExitCode> {
   const { options } = resolved;
   const printProgress = progressPrinter(options, io);
   const findings = verifyLake(request, (progress) => {

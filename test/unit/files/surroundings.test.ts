@@ -1,7 +1,7 @@
 /** Proxies: where they are named, and that nobody gets to see a password. */
 import { VERBS } from '../../../src/main.js';
 import { describe, expect, it } from 'vitest';
-import { optionLines } from '../../../src/plan/options/option-layers.js';
+import { optionLines } from '../../../src/plan/options/print-options.js';
 import { CryptodlError } from '../../../src/model/errors.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import type { RawLayer } from '../../../src/plan/options/resolve.js';

@@ -1,6 +1,6 @@
 /** The value of `--prometheus-textfile`. */
 import { expect, it } from 'vitest';
-import { promFile } from '../../../src/plan/options/addresses.js';
+import { promFile } from '../../../src/plan/options/message-flags.js';
 
 it('--prometheus-textfile takes names that end in .prom', () => {
   expect(promFile('/var/lib/x/cryptodl.prom', '--x')).toBe('/var/lib/x/cryptodl.prom');

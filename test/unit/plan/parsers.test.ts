@@ -2,11 +2,14 @@ import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import { proxy, redis, url } from '../../../src/plan/options/addresses.js';
-import { date } from '../../../src/plan/options/dates.js';
-import { limit } from '../../../src/plan/options/network-flags.js';
-import { endpoint } from '../../../src/plan/options/addresses.js';
+import * as dates from '../../../src/plan/options/dates.js';
+import * as exchangeValues from '../../../src/plan/options/exchange-values.js';
+import { limit } from '../../../src/plan/options/limit.js';
+import { endpoint } from '../../../src/plan/options/message-flags.js';
+import * as numbers from '../../../src/plan/options/numbers.js';
 import * as parse from '../../../src/plan/options/parsers.js';
 import { namesOf } from '../../../src/plan/options/resolve.js';
+import { concurrency } from '../../../src/plan/options/retry-flags.js';
 import { shard } from '../../../src/plan/options/shard.js';
 import { calendarPeriod, measure } from '../../../src/plan/options/periods.js';
 import { listName } from '../../../src/plan/options/periods.js';
@@ -22,26 +25,26 @@ const PARSERS: Readonly<Record<string, parse.Parse<unknown>>> = {
   choice: parse.choice(['parquet', 'csv', 'zip'], { parquet: ['pq'] }),
   text: parse.text,
   flag: parse.flag,
-  'integer from 0': parse.integer(0),
-  'integer from 1': parse.integer(1),
-  days: parse.integer(1, 'day'),
-  months: parse.integer(1, 'month'),
-  duration: parse.duration,
-  bytes: parse.bytes,
-  byteRate: parse.byteRate,
-  timeout: parse.timeout,
-  instant: parse.instant,
-  timeOfDay: parse.timeOfDay,
-  until: parse.until,
-  every: parse.every,
-  concurrency: parse.concurrency,
-  asset: parse.asset,
-  market: parse.market(['spot', 'um', 'cm', 'option']),
-  'dataset of the archive': parse.dataset('archive'),
-  'dataset of REST': parse.dataset('rest'),
-  'dataset of a lake': parse.dataset('any'),
-  interval: parse.interval([]),
-  date,
+  'integer from 0': numbers.integer(0),
+  'integer from 1': numbers.integer(1),
+  days: numbers.integer(1, 'day'),
+  months: numbers.integer(1, 'month'),
+  duration: numbers.duration,
+  bytes: numbers.bytes,
+  byteRate: numbers.byteRate,
+  timeout: numbers.timeout,
+  instant: dates.instant,
+  timeOfDay: dates.timeOfDay,
+  until: dates.until,
+  every: dates.every,
+  concurrency,
+  asset: exchangeValues.asset,
+  market: exchangeValues.market(['spot', 'um', 'cm', 'option']),
+  'dataset of the archive': exchangeValues.dataset('archive'),
+  'dataset of REST': exchangeValues.dataset('rest'),
+  'dataset of a lake': exchangeValues.dataset('any'),
+  interval: exchangeValues.interval([]),
+  date: dates.date,
   url,
   proxy,
   redis,

@@ -3,12 +3,11 @@ import { VERBS } from '../../../src/main.js';
 import type { VerbSpec } from '../../../src/plan/options/verb-spec.js';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { optionLines } from '../../../src/plan/options/option-layers.js';
+import { optionLines, SECRET_ADDRESSES } from '../../../src/plan/options/print-options.js';
 import { flagFor, flagsOf } from '../../../src/plan/options/verb-spec.js';
 import { configLayer } from '../../../src/plan/options/config-file.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
 import type { RawLayer, RawValues, Resolved } from '../../../src/plan/options/resolve.js';
-import { SECRET_ADDRESSES } from '../../../src/plan/options/option-layers.js';
 import { flagValue } from '../../helpers/flag-values.js';
 
 function flags(values: RawValues): RawLayer {

@@ -132,6 +132,14 @@ it('the lake of a report overrides that of the environment', () => {
   expect(resolved.options.out).toBe('/lake');
 });
 
+it('a retry treats revised objects as the run that it repeats', () => {
+  const options = { revisions: ['take'] };
+  const header = { v: 1, kind: 'header', verb: 'vision', tool: '', at: '', options } as const;
+  const report = { path: 'report', file: undefined, header, entries: [], cut: undefined };
+  const { resolved } = pastRun(report, [], { verbs: VERBS, exchange: loadBinance() });
+  expect(resolved.options.revisions).toBe('take');
+});
+
 describe('a report that replaces an earlier one', () => {
   it('is removed when everything succeeded, with what a killed retry has left beside it', async () => {
     const path = await earlier();

@@ -1,44 +1,10 @@
-/** The sources of options (flags, environment, config file), and the lines of `--print-options`. */
-import type { Io } from '../../model/io.js';
+/** Options as texts: the lines of `--print-options`, and the flags of a next command. */
 import { hiddenAddress } from './addresses.js';
-import { environmentName, FLAG_NAMES, flagSpec, isSwitch, optionName } from './flags.js';
+import { flagSpec, isSwitch, optionName } from './flags.js';
 import type { FlagName } from './flags.js';
-import { environmentLayer } from './resolve.js';
-import type { Invocation, RawLayer, Resolved } from './resolve.js';
+import type { Resolved } from './resolve.js';
 import { flagFor, flagsOf } from './verb-spec.js';
 import type { VerbSpec } from './verb-spec.js';
-import { nearest } from '../../text/did-you-mean.js';
-import { printLines } from '../../text/printable.js';
-
-/** Flags, environment and config file of an invocation, in order of precedence. */
-export async function layersOf(invocation: Invocation, io: Io): Promise<RawLayer[]> {
-  const { verb } = invocation;
-  const flags = flagLayer(invocation);
-  const environment = environmentLayer(io.environment, verb);
-  const source = [flags, environment].find(({ values }) => values.config !== undefined);
-  const file = source?.values.config?.at(-1);
-  if (source === undefined || file === undefined) return [flags, environment];
-  const { configLayer, readConfigFile } = await import('./config-file.js');
-  const content = await readConfigFile(file, source.nameOf('config'));
-  return [flags, environment, configLayer(file, content, verb.name)];
-}
-
-const PREFIX = 'CRYPTODL_';
-
-/** Warns of variables whose name is similar to that of an option, because a mistyped one would do nothing. Others may belong to scripts of the user. */
-export function warnOfVariables({ environment, stderr }: Io): void {
-  const known = FLAG_NAMES.map((name) => environmentName(name).slice(PREFIX.length));
-  for (const name of Object.keys(environment)) {
-    const word = name.slice(PREFIX.length);
-    const near = name.startsWith(PREFIX) && !known.includes(word) ? nearest(word, known) : undefined;
-    if (near !== undefined)
-      printLines(stderr, [`warning: ${name} is not an option; did you mean ${PREFIX}${near}?`]);
-  }
-}
-
-export function flagLayer({ values }: Pick<Invocation, 'values'>): RawLayer {
-  return { origin: 'flag', values, nameOf: (name) => `--${name}` };
-}
 
 /** Addresses with a secret: each program that has the path can send messages in the name of the user; that of Redis has its password. */
 export const SECRET_ADDRESSES: ReadonlySet<string> = new Set<FlagName>(['ping', 'alert-webhook', 'redis']);
