@@ -2,8 +2,7 @@
 import type { ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { flagSpec, isSwitch } from '../plan/options/flags.js';
-import { flagFor, flagsOf } from '../plan/options/verb-spec.js';
-import type { VerbSpec, VerbSpecs } from '../plan/options/verb-spec.js';
+import { flagFor, flagsOf, type VerbSpec, type VerbSpecs } from '../plan/options/verb-spec.js';
 import { choice } from '../plan/options/parsers.js';
 import type { OfflineCommand } from '../run/verb/verb.js';
 import { writeText } from '../terminal/write-data.js';

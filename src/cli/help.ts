@@ -2,8 +2,7 @@
 import type { ExitCode } from '../model/exit-code.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { GROUPS } from '../plan/options/flag-spec.js';
-import { environmentName, flagSpec } from '../plan/options/flags.js';
-import type { FlagName } from '../plan/options/flags.js';
+import { environmentName, flagSpec, type FlagName } from '../plan/options/flags.js';
 import { flagFor, flagsOf, RUN_EXITS, shownDefault } from '../plan/options/verb-spec.js';
 import type { ExitTexts, VerbSpec, VerbSpecs } from '../plan/options/verb-spec.js';
 import { fitted, wrap } from '../text/wrap.js';

@@ -2,14 +2,11 @@
 import { Command, CommanderError, Option } from 'commander';
 import { usage } from '../model/errors.js';
 import { TOOL_VERSION } from '../model/version.js';
-import { flagSpec, isSwitch } from '../plan/options/flags.js';
-import type { FlagName } from '../plan/options/flags.js';
+import { flagSpec, isSwitch, type FlagName } from '../plan/options/flags.js';
 import type { Invocation, RawValues } from '../plan/options/resolve.js';
-import { flagsOf } from '../plan/options/verb-spec.js';
-import type { VerbSpec, VerbSpecs } from '../plan/options/verb-spec.js';
+import { flagsOf, type VerbSpec, type VerbSpecs } from '../plan/options/verb-spec.js';
 import { didYouMean } from '../text/did-you-mean.js';
-import { helpText } from './help.js';
-import type { Tier } from './help.js';
+import { helpText, type Tier } from './help.js';
 
 /** Parses a command line. Undefined after help or the version was printed. Throws usage errors. */
 export function parseCommandLine(

@@ -4,16 +4,13 @@
  */
 import { dayText } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import { isFromRest } from '../model/manifest-line.js';
-import type { ObjectLine } from '../model/manifest-line.js';
+import { isFromRest, type ObjectLine } from '../model/manifest-line.js';
 import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
 import { copyDirectly } from './direct-copy.js';
 import { countText } from '../model/units.js';
 import { barSeconds } from './expected-rows.js';
-import { readObjects } from './read-objects.js';
-import { removeScratch } from './load-rows.js';
-import type { ReadObjects } from './read-objects.js';
-import type { Input } from './load-rows.js';
+import { readObjects, type ReadObjects } from './read-objects.js';
+import { removeScratch, type Input } from './load-rows.js';
 import { compareOverlap, countChangedRows } from './overlap.js';
 import { createKept } from './statements.js';
 import { writeTarget } from './write-target.js';

@@ -6,8 +6,7 @@ import type { Body } from '../model/fetch.js';
 import type { ObjectLine } from '../model/manifest-line.js';
 import type { ArchiveObject } from '../model/task.js';
 import type { ColumnSpec } from '../exchange/facts.js';
-import { archivedColumns } from '../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../exchange/exchange-spec.js';
+import { archivedColumns, type DatasetSpec } from '../exchange/exchange-spec.js';
 import { LONGEST_LINE } from './check-rows.js';
 import { LineScan } from './line-scan.js';
 

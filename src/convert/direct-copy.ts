@@ -8,10 +8,8 @@ import type { ColumnSpec } from '../exchange/facts.js';
 import { isWithinPeriod, hasShorterBars } from './expected-rows.js';
 import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
 import { timeFacts } from './row-times.js';
-import { orderOf, readTimes } from './read-times.js';
-import type { RowTimes, TimeOrder } from './read-times.js';
-import { gatherSmall, isLarge, newColumnsOf } from './load-rows.js';
-import type { Gathered, Input } from './load-rows.js';
+import { orderOf, readTimes, type RowTimes, type TimeOrder } from './read-times.js';
+import { gatherSmall, isLarge, newColumnsOf, type Gathered, type Input } from './load-rows.js';
 import { copyPublished } from './statements.js';
 import { soundExpression } from './values.js';
 

@@ -5,8 +5,7 @@ import { makeTempFolder, tempFolderOf, tempPath } from '../files/temp-files.js';
 import { cores, memoryLimitBytes, withinOpenFiles } from '../files/machine.js';
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { interrupted, loadDuckDb, mapErrors } from './load-duckdb.js';
-import { select } from './stream-rows.js';
-import type { QueryResult } from './stream-rows.js';
+import { select, type QueryResult } from './stream-rows.js';
 
 export interface EngineOptions {
   /** By default one per core; fewer if the limit of open files is low. */

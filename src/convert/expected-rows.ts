@@ -1,6 +1,5 @@
 /** How many rows the objects of a series must have, and which times they may have. */
-import { rowSeconds } from '../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../exchange/exchange-spec.js';
+import { rowSeconds, type DatasetSpec } from '../exchange/exchange-spec.js';
 import { DAY_MS, startOfDay } from '../model/calendar.js';
 import type { Series, ArchiveObject, Period } from '../model/task.js';
 

@@ -1,7 +1,6 @@
 /** Checks all rows of a file of the lake against its manifest lines. */
 import { withFile } from '../files/disk.js';
-import { areDisjoint } from '../model/manifest-line.js';
-import type { ObjectLine } from '../model/manifest-line.js';
+import { areDisjoint, type ObjectLine } from '../model/manifest-line.js';
 import { parsePeriod } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import type { Settings } from '../model/task.js';

@@ -1,6 +1,5 @@
 /** The SQL that counts and describes the rows of each object. */
-import { rowSeconds } from '../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../exchange/exchange-spec.js';
+import { rowSeconds, type DatasetSpec } from '../exchange/exchange-spec.js';
 import type { Series } from '../model/task.js';
 import { instantExpression, sortExpression, identityOf } from './columns.js';
 import type { SqlContext } from './conversion.js';

@@ -1,11 +1,8 @@
 /** Compares rows of REST with rows of the archive for the same periods, new revisions with held ones, and months with held days. */
-import { parsePeriod, startOfDay } from '../model/calendar.js';
-import type { DayStart } from '../model/calendar.js';
+import { parsePeriod, startOfDay, type DayStart } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
-import { isFromRest } from '../model/manifest-line.js';
-import type { ObjectLine } from '../model/manifest-line.js';
-import type { DatasetSpec } from '../exchange/exchange-spec.js';
-import { rowSeconds } from '../exchange/exchange-spec.js';
+import { isFromRest, type ObjectLine } from '../model/manifest-line.js';
+import { rowSeconds, type DatasetSpec } from '../exchange/exchange-spec.js';
 import { identityOf, instantExpression, writtenColumns } from './columns.js';
 import type { Conversion, Overlap } from './conversion.js';
 import { quoteName } from './sql.js';

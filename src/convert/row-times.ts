@@ -1,15 +1,12 @@
 /** The facts that follow from the times of the rows of an object: gaps, and further rows for the same bar. */
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
-import { MAX_GAPS } from '../model/outcome.js';
-import type { IdFacts } from '../model/outcome.js';
+import { MAX_GAPS, type IdFacts } from '../model/outcome.js';
 import type { ArchiveObject, Series } from '../model/task.js';
-import { rowSeconds } from '../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../exchange/exchange-spec.js';
+import { rowSeconds, type DatasetSpec } from '../exchange/exchange-spec.js';
 import { LONG_BAR_DAYS, barSeconds, expectedRows } from './expected-rows.js';
 import type { Row } from './duckdb.js';
-import { isAscending, merged } from './read-times.js';
-import type { RowTimes } from './read-times.js';
+import { isAscending, merged, type RowTimes } from './read-times.js';
 
 export interface TimeFacts {
   /** The times of the first and the last row, ISO 8601. */

@@ -1,11 +1,8 @@
 /** Walks of the archive's listing, page by page. */
 import type { ListedObject, ListingFormat, ListingPage } from './exchange.js';
-import type { ListingCopy } from './listing-copy.js';
-import { withWalk, namesAfter } from './listing-copy.js';
-import type { Position } from './page-order.js';
-import { nextPosition, pageCheck } from './page-order.js';
-import type { GetListing } from './listing-faults.js';
-import { pauseAfterFailures } from './listing-faults.js';
+import { withWalk, namesAfter, type ListingCopy } from './listing-copy.js';
+import { nextPosition, pageCheck, type Position } from './page-order.js';
+import { pauseAfterFailures, type GetListing } from './listing-faults.js';
 
 export interface Listing {
   /** Names of the folders directly below a prefix. */

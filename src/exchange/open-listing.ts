@@ -5,11 +5,9 @@ import type { Clock } from '../model/clock.js';
 import type { Observer } from '../model/observer.js';
 import type { ResponseCache } from '../http/response-cache.js';
 import { agoText } from '../model/units.js';
-import { getListing } from './archive-client.js';
-import type { ArchiveAccess } from './archive-client.js';
+import { getListing, type ArchiveAccess } from './archive-client.js';
 import { parseListingCopy } from './listing-copy.js';
-import type { Listing, ListingCopies } from './listing.js';
-import { createListing } from './listing.js';
+import { createListing, type Listing, type ListingCopies } from './listing.js';
 
 export interface ListingContext {
   readonly access: ArchiveAccess;

@@ -1,6 +1,5 @@
 /** The REST routes of a dataset with their cost, and the addresses of the hosts. */
-import { placeOf } from '../http/bans.js';
-import type { Bans } from '../http/bans.js';
+import { placeOf, type Bans } from '../http/bans.js';
 import type { ExchangeHosts } from '../http/exchange-hosts.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import type { Market, Period, Series } from '../model/task.js';
@@ -8,8 +7,7 @@ import type { RouteSpec } from './facts.js';
 import type { Span } from './rest-rows.js';
 import type { Exchange } from './exchange.js';
 import type { Addresses } from './rest-api.js';
-import { findDataset, intervalMs } from './exchange-spec.js';
-import type { DatasetSpec, ExchangeSpec } from './exchange-spec.js';
+import { findDataset, intervalMs, type DatasetSpec, type ExchangeSpec } from './exchange-spec.js';
 
 export interface RoutedSeries {
   readonly route: RouteSpec;

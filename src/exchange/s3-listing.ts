@@ -1,7 +1,6 @@
 /** A reader of the answers of S3 ListObjects and ListObjectsV2. */
 import type { ListedObject, ListingFormat, ListingPage } from './exchange.js';
-import type { XmlElement } from './s3-xml.js';
-import { rootOf, childrenOf, textIn, neededIn, labelIn, malformed } from './s3-xml.js';
+import { rootOf, childrenOf, textIn, neededIn, labelIn, malformed, type XmlElement } from './s3-xml.js';
 
 /** Pages by marker, or by token for stores with only ListObjectsV2. */
 export const S3_LISTING: ListingFormat = {

@@ -1,7 +1,6 @@
 /** Creates folders without the recursive `mkdir`, which can loop forever, and writes chunks, also if a write stops early. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
-import { open } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errnoOf } from '../model/errors.js';
 

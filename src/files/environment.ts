@@ -3,8 +3,7 @@ import { userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { errnoOf, usage } from '../model/errors.js';
 import { absolutePath } from '../text/printable.js';
-import type { Proxies, PROXY_VARIABLES } from './proxies.js';
-import { readProxy } from './proxies.js';
+import { readProxy, type Proxies, type PROXY_VARIABLES } from './proxies.js';
 
 export interface Surroundings {
   /** The folder that `~` stands for in paths. */

@@ -1,8 +1,6 @@
 /** Path checks: file names from a lake and symbolic links below its root never lead outside the lake. */
-import { closeSync, constants, fstatSync, lstatSync, openSync } from 'node:fs';
-import type { Stats } from 'node:fs';
-import { open } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { closeSync, constants, fstatSync, lstatSync, openSync, type Stats } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { memoized } from '../model/by-name.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';

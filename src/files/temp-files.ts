@@ -9,8 +9,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { absolutePath } from '../text/printable.js';
 import { makeFolder } from './disk.js';
-import { processState, thisProcess } from './running-process.js';
-import type { RunningProcess } from './running-process.js';
+import { processState, thisProcess, type RunningProcess } from './running-process.js';
 
 /** The folder for temporary files: `--temp-dir`, or that of the system. */
 export function tempFolderOf(tempDir: string | undefined, home: string | undefined): string {

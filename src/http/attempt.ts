@@ -1,19 +1,15 @@
 /** The layers of one attempt, from the permit to the wire. */
 import type { ExchangeHosts } from './exchange-hosts.js';
-import { hostOf } from '../model/fetch.js';
-import type { Fetch } from '../model/fetch.js';
+import { hostOf, type Fetch } from '../model/fetch.js';
 import { Throttle } from './throttle/throttle.js';
-import { measure } from './transport/measure.js';
-import type { RequestFollower } from './transport/measure.js';
-import { createPools } from './transport/pool.js';
-import type { Pools } from './transport/pool.js';
+import { measure, type RequestFollower } from './transport/measure.js';
+import { createPools, type Pools } from './transport/pool.js';
 import { redirect } from './transport/redirect.js';
 import { poolOptions } from './transport/sockets.js';
 import { limitBandwidth, UNLIMITED } from './transport/bandwidth.js';
 import { withSockets } from './transport/in-flight.js';
 import { timeout } from './transport/timeout.js';
-import { createTransport } from './transport/transport.js';
-import type { TransportOptions } from './transport/transport.js';
+import { createTransport, type TransportOptions } from './transport/transport.js';
 import type { AttemptOptions } from './stack-options.js';
 
 export interface Layers {

@@ -6,8 +6,7 @@ import type { Clock } from '../model/clock.js';
 import { CryptodlError } from '../model/errors.js';
 import { instantText } from '../model/units.js';
 import { hostOf } from '../model/fetch.js';
-import { BanFiles } from './ban-files.js';
-import type { Ban } from './ban-files.js';
+import { BanFiles, type Ban } from './ban-files.js';
 import type { EgressGroup } from './throttle/group.js';
 
 type BansByPlace = Readonly<Record<string, Ban>>;

@@ -8,8 +8,7 @@ import { follow } from './transport/measure.js';
 import { loadSignOf } from './transport/load-sign.js';
 import { verify } from './transport/verify-body.js';
 import type { StackOptions } from './stack-options.js';
-import type { Layers } from './attempt.js';
-import { attemptOver } from './attempt.js';
+import { attemptOver, type Layers } from './attempt.js';
 
 /** Retries in flight that the retry budget of a host allows at any concurrency. */
 const LEAST_RETRIES_AT_ONCE = 5;

@@ -1,10 +1,8 @@
 /** Counts the requests to a host that is no host of the exchange, for example to the bucket of a lake. */
-import { Counters } from '../model/counters.js';
-import type { Counts } from '../model/counters.js';
+import { Counters, type Counts } from '../model/counters.js';
 import { CryptodlError } from '../model/errors.js';
 import type { FollowedRequests, Observer, RequestCount, RetryEvent } from '../model/observer.js';
-import { bodySize, hostOf } from '../model/fetch.js';
-import type { AttemptEnd, FetchRequest, FetchResponse } from '../model/fetch.js';
+import { bodySize, hostOf, type AttemptEnd, type FetchRequest, type FetchResponse } from '../model/fetch.js';
 import type { RequestFigures } from './stack-options.js';
 import type { RequestFollower } from './transport/measure.js';
 

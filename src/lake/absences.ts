@@ -1,10 +1,8 @@
 /** Absent periods of a series, as recorded in its manifest: the reason, and the number of requests. */
 import { DAY_MS, dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from '../model/calendar.js';
 import { ERROR_TRAITS } from '../model/error-codes.js';
-import { CryptodlError } from '../model/errors.js';
-import type { ErrorCode } from '../model/errors.js';
-import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
-import type { AbsenceReason } from '../model/absence-reasons.js';
+import { CryptodlError, type ErrorCode } from '../model/errors.js';
+import { LATE_MS, REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
 import type { AbsentLine, RestAnswer, RefusedRevision } from '../model/manifest-line.js';
 import type { ArchiveObject, Cadence, Format, Period } from '../model/task.js';
 

@@ -8,8 +8,7 @@ import { areSettings } from '../model/settings-schema.js';
 import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
 import { isRecord, parseJson } from '../text/json.js';
 import { readPlainLine } from './plain-line.js';
-import { createKeyCheck } from './object-keys.js';
-import type { ObjectKeys, KeyCheck } from './object-keys.js';
+import { createKeyCheck, type ObjectKeys, type KeyCheck } from './object-keys.js';
 import { fieldProblem, FIELDS } from './line-fields.js';
 import { CryptodlError } from '../model/errors.js';
 

@@ -19,8 +19,7 @@ import {
   syncDirectory,
 } from '../files/publish.js';
 import type { Publication } from '../files/publish.js';
-import type { FileCommit } from './commit-journal.js';
-import { buildJournal } from './commit-journal.js';
+import { buildJournal, type FileCommit } from './commit-journal.js';
 
 interface CommitContext {
   readonly paths: LakePaths;

@@ -9,8 +9,7 @@ import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';
 import { openManifest } from './manifest-place.js';
 import { appendManifest } from './append-manifest.js';
 import { fileFacts, fileSize, removeFile } from '../files/publish.js';
-import type { JournalExchange, FileCommit } from './commit-journal.js';
-import { JournalRefused, readJournal } from './commit-journal.js';
+import { JournalRefused, readJournal, type JournalExchange, type FileCommit } from './commit-journal.js';
 import { apply } from './commit-files.js';
 
 interface RefusedCommit {

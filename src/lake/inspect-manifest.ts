@@ -6,8 +6,7 @@ import type { ObjectKeys } from './object-keys.js';
 import { hasManifest } from './manifest-place.js';
 import type { DroppedLine } from '../model/manifest-line.js';
 import { emptyManifest } from './manifest.js';
-import { foldManifest } from './read-manifest.js';
-import type { ReadLine, ManifestFold } from './read-manifest.js';
+import { foldManifest, type ReadLine, type ManifestFold } from './read-manifest.js';
 
 interface DamagedLine {
   /** Counts from 1. */

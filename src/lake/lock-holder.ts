@@ -3,8 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, lstat, rm, stat, writeFile } from 'node:fs/promises';
 import { unlessMissing } from '../model/errors.js';
-import { thisProcess } from '../files/running-process.js';
-import type { RunningProcess } from '../files/running-process.js';
+import { thisProcess, type RunningProcess } from '../files/running-process.js';
 import { fieldsOf, parseJson } from '../text/json.js';
 import { join } from 'node:path';
 

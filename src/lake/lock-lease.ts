@@ -6,8 +6,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import type { Clock, Timer } from '../model/clock.js';
 import { CryptodlError, unlessMissing } from '../model/errors.js';
-import type { LockHolder } from './lock-holder.js';
-import { parseHolder } from './lock-holder.js';
+import { parseHolder, type LockHolder } from './lock-holder.js';
 
 const HEARTBEAT_MS = 15_000;
 /** If the last renewal is older than this, a commit renews the lock first, because the process may have been suspended. */

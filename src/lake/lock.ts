@@ -5,9 +5,8 @@ import { makeFolder } from '../files/disk.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, unlessMissing } from '../model/errors.js';
 import { withClaim } from './lock-claim.js';
-import type { LockHolder } from './lock-holder.js';
 import { Lease } from './lock-lease.js';
-import { fileSystemNow, describeThisProcess, readHolderFile } from './lock-holder.js';
+import { fileSystemNow, describeThisProcess, readHolderFile, type LockHolder } from './lock-holder.js';
 import { releaseSocket, bindSocket, isSocketTaken } from './lock-socket.js';
 import { expiredHolder, socketHeldError } from './lock-refusals.js';
 

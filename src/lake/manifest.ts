@@ -3,8 +3,7 @@
  * and the partition file that contains its rows; other lines record absent periods and dropped objects. Later lines supersede earlier ones.
  */
 import { monthOf } from '../model/calendar.js';
-import { FORMATS } from '../model/task.js';
-import type { Format, Period } from '../model/task.js';
+import { FORMATS, type Format, type Period } from '../model/task.js';
 import { Absences } from './absences.js';
 import { HeldObjects } from './held-objects.js';
 import type { ManifestLine } from '../model/manifest-line.js';

@@ -1,10 +1,9 @@
 /** A cache of the manifests that a run uses. Every append of the run also updates the cached manifest. */
 import { backingOf } from '../files/backing.js';
 import type { ObjectKeys } from './object-keys.js';
-import { applyLine } from './manifest.js';
+import { applyLine, type Manifest } from './manifest.js';
 import { readManifest } from './read-manifest.js';
 import { appendManifest } from './append-manifest.js';
-import type { Manifest } from './manifest.js';
 import type { ManifestLine } from '../model/manifest-line.js';
 
 /** A line takes less than 2 kB of memory. A single larger manifest is kept too. */

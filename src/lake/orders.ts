@@ -9,11 +9,9 @@ import { unlessMissing } from '../model/errors.js';
 import { parseJson } from '../text/json.js';
 import { shownPath } from '../text/printable.js';
 import { backingOf, bringIn, withoutConflict } from '../files/backing.js';
-import { FOLDERS } from './layout.js';
-import type { LakePaths } from './layout.js';
+import { FOLDERS, type LakePaths } from './layout.js';
 import { publishText, removeFile, syncDirectory } from '../files/publish.js';
-import { MOST_ORDERS, parseOrder } from './order.js';
-import type { Order } from './order.js';
+import { MOST_ORDERS, parseOrder, type Order } from './order.js';
 
 export const ORDERS_FOLDER = `${FOLDERS.internal}/orders`;
 const MAX_BYTES = 16 * 1024 * 1024;

@@ -7,8 +7,7 @@ import type { ManifestLine } from '../model/manifest-line.js';
 import { isOneOf, mayHaveUndone } from './undone-commits.js';
 import { FileCommits } from './file-commits.js';
 import { completeLinesOf } from './complete-lines.js';
-import type { Manifest } from './manifest.js';
-import { emptyManifest, applyLine } from './manifest.js';
+import { emptyManifest, applyLine, type Manifest } from './manifest.js';
 
 /** Most readings of a manifest. It is read again until its undone commits stay the same, because another process may commit in between. */
 const MOST_READINGS = 5;

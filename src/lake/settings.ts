@@ -1,7 +1,6 @@
 /** The settings of a series: those that a run takes from its files, and their comparison with requested ones. */
 import { usage } from '../model/errors.js';
-import { FORMATS, seriesName } from '../model/task.js';
-import type { Format, Series, Settings } from '../model/task.js';
+import { FORMATS, seriesName, type Format, type Series, type Settings } from '../model/task.js';
 import type { HeldObjects } from './held-objects.js';
 
 /** The settings that change the files of a format. */

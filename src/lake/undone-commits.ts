@@ -4,8 +4,7 @@
  */
 import { join } from 'node:path';
 import { unlessMissing } from '../model/errors.js';
-import { FORMATS } from '../model/task.js';
-import type { Format } from '../model/task.js';
+import { FORMATS, type Format } from '../model/task.js';
 import { manifestPlace } from './manifest-place.js';
 import type { HeldObjects } from './held-objects.js';
 import type { ManifestLine, ObjectLine } from '../model/manifest-line.js';

@@ -2,12 +2,10 @@
 import { join, relative, sep } from 'node:path';
 import type { Series } from '../model/task.js';
 import { backingOf } from '../files/backing.js';
-import type { ExchangeFolders } from './layout.js';
-import { FOLDERS, refuseFile, refuseInnerFolder, seriesAt } from './layout.js';
+import { FOLDERS, refuseFile, refuseInnerFolder, seriesAt, type ExchangeFolders } from './layout.js';
 import { MANIFEST_ENDING } from './manifest-place.js';
 import { checkedFolder, isPartitionFile } from '../files/path-checks.js';
-import type { LoosePath } from './list-entries.js';
-import { looseIn, looseBelow, listEntries } from './list-entries.js';
+import { looseIn, looseBelow, listEntries, type LoosePath } from './list-entries.js';
 
 export interface SeriesFolder {
   readonly kind: 'series';

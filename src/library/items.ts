@@ -1,9 +1,7 @@
 /** The items of a call, read while it runs, and its summary. */
-import { CryptodlError as ProgramError, usage, toCryptodlError } from '../model/errors.js';
-import type { ErrorCode } from '../model/errors.js';
+import { CryptodlError as ProgramError, usage, toCryptodlError, type ErrorCode } from '../model/errors.js';
 import { SharedResources } from '../model/io.js';
-import { exitCodeOfError } from '../model/exit-code.js';
-import type { ExitCode } from '../model/exit-code.js';
+import { exitCodeOfError, type ExitCode } from '../model/exit-code.js';
 import { withAddresses } from '../text/mirror-roots.js';
 
 /** The call begins when the first item is read. Leaving the loop ends the call. */

@@ -15,8 +15,7 @@ import { repairVerb } from '../verbs/repair/command.js';
 import { sqlVerb } from '../verbs/sql/command.js';
 import { verifyVerb } from '../verbs/verify/command.js';
 import { visionVerb } from '../verbs/vision/command.js';
-import { SILENT_OBSERVER } from '../model/observer.js';
-import type { Announcement, Observer } from '../model/observer.js';
+import { SILENT_OBSERVER, type Announcement, type Observer } from '../model/observer.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import type { S3Credentials } from '../model/lake-address.js';
 

@@ -1,7 +1,6 @@
 /** The settings of a series as JSON from outside, in orders and in failure reports. */
 import * as v from 'valibot';
-import { FORMATS } from './task.js';
-import type { Settings } from './task.js';
+import { FORMATS, type Settings } from './task.js';
 
 export const SettingsSchema = v.strictObject({
   format: v.picklist(FORMATS),

@@ -11,15 +11,12 @@ import {
   monthStart,
   monthText,
 } from '../model/calendar.js';
-import { REASON_FACTS } from '../model/absence-reasons.js';
-import type { AbsenceReason } from '../model/absence-reasons.js';
+import { REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, Cadence, PartitionPeriod, Period, Task } from '../model/task.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
-import { rangesOf, spansOf } from '../lake/catalogue/spans.js';
-import type { DayRange } from '../lake/catalogue/spans.js';
+import { rangesOf, spansOf, type DayRange } from '../lake/catalogue/spans.js';
 import type { PlanContext } from './series-request.js';
-import { absenceReason } from './series-listing.js';
-import type { SeriesListing } from './series-listing.js';
+import { absenceReason, type SeriesListing } from './series-listing.js';
 
 /** One selected period: the listed object, the held object, or the reason of its absence. */
 export interface Choice {

@@ -1,8 +1,6 @@
 /** Adds to the ranges of a request the days of its order that the lake lacks, and held days that may lack rows. */
-import { isEnd } from '../lake/absences.js';
-import type { Absences, Absence } from '../lake/absences.js';
-import { rangesOf, spansOf } from '../lake/catalogue/spans.js';
-import type { DayRange } from '../lake/catalogue/spans.js';
+import { isEnd, type Absences, type Absence } from '../lake/absences.js';
+import { rangesOf, spansOf, type DayRange } from '../lake/catalogue/spans.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import type { Manifest } from '../lake/manifest.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';

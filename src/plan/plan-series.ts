@@ -3,8 +3,7 @@ import { REASON_FACTS } from '../model/absence-reasons.js';
 import { isFromRest } from '../model/manifest-line.js';
 import { haltsOf } from '../lake/catalogue/judge-series.js';
 import { DAY_SECONDS } from '../lake/catalogue/gap.js';
-import { intersect, rangesOf, spansOf, subtract } from '../lake/catalogue/spans.js';
-import type { DayRange } from '../lake/catalogue/spans.js';
+import { intersect, rangesOf, spansOf, subtract, type DayRange } from '../lake/catalogue/spans.js';
 import { heldCuts } from '../lake/catalogue/held-cuts.js';
 import { isRestDue } from '../lake/absence-waits.js';
 import type { Absences } from '../lake/absences.js';
@@ -21,13 +20,11 @@ import { chooseObjects, chooseWithRevised, withoutUnlisted, labelOf } from './ch
 import { withRecheckedDays } from './recheck-days.js';
 import { withLackingDays } from './lacking-days.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
-import type { PlanContext, SeriesRequest } from './series-request.js';
 import { decidePartition } from './decide.js';
 import { endInArchive, proveAbsences, withProven } from './prove-absences.js';
 import { mayLackEdges } from './lacking-edges.js';
-import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
-import type { RestContext } from './rest-periods.js';
-import { withHeldSettings } from './series-request.js';
+import { chooseFromRest, fillFromRest, joinPeriods, type RestContext } from './rest-periods.js';
+import { withHeldSettings, type PlanContext, type SeriesRequest } from './series-request.js';
 import type { SeriesListing, ListingRange } from './series-listing.js';
 
 /** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */

@@ -1,6 +1,5 @@
 /** Stores a plan: its first partitions in memory, the others in a file that is read lazily. */
-import { open, rm } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { completeLines } from '../lake/complete-lines.js';
 import type { PartitionPlan, Task } from '../model/task.js';

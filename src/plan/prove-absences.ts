@@ -1,20 +1,16 @@
 /** Replaces the reasons of absence that the listing of a series leaves open by those that the other datasets of its symbol prove. */
 import { barOpenings } from '../lake/catalogue/bar-openings.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
-import { isEnd } from '../lake/absences.js';
+import { isEnd, type Absences } from '../lake/absences.js';
 import { isDue } from '../lake/absence-waits.js';
-import type { Absences } from '../lake/absences.js';
-import { LATE_MS, REASON_FACTS } from '../model/absence-reasons.js';
-import type { AbsenceReason } from '../model/absence-reasons.js';
+import { LATE_MS, REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
 import { DAY_MS, dayOf, periodAt } from '../model/calendar.js';
 import type { Cadence, Period, Series } from '../model/task.js';
 import { unlessListingFault } from '../exchange/listing-faults.js';
 import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
-import { LONGEST_DELAY_DAYS } from './series-listing.js';
-import type { SeriesListing } from './series-listing.js';
-import { keptByRest } from './rest-evidence.js';
-import type { RestOffer } from './rest-evidence.js';
+import { LONGEST_DELAY_DAYS, type SeriesListing } from './series-listing.js';
+import { keptByRest, type RestOffer } from './rest-evidence.js';
 import type { PlanContext } from './series-request.js';
 
 /** With `force`, recorded reasons do not count. */

@@ -1,7 +1,6 @@
 /** Adds to the ranges of a request the days that are checked again: their objects may have changed or been published late. */
 import type { Absences, Absence } from '../lake/absences.js';
-import { rangesOf, spansOf } from '../lake/catalogue/spans.js';
-import type { DayRange } from '../lake/catalogue/spans.js';
+import { rangesOf, spansOf, type DayRange } from '../lake/catalogue/spans.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { dayPeriod, monthPeriod, monthOf } from '../model/calendar.js';

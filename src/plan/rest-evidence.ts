@@ -2,8 +2,7 @@
 import { CryptodlError } from '../model/errors.js';
 import type { Period, Series } from '../model/task.js';
 import type { DayRange } from '../lake/catalogue/spans.js';
-import { NOT_IN_REST } from '../exchange/rest-rows.js';
-import type { Span } from '../exchange/rest-rows.js';
+import { NOT_IN_REST, type Span } from '../exchange/rest-rows.js';
 import { routesOf } from '../exchange/routes.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Rest } from '../exchange/rest-api.js';

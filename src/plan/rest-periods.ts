@@ -1,18 +1,14 @@
 /** Chooses the periods of a series that are requested from REST: all of them, or those that the archive lacks. */
 import { dayPeriod, eachDay, dayText, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
 import type { HeldObjects } from '../lake/held-objects.js';
-import { revisionOf, isFromRest } from '../model/manifest-line.js';
+import { revisionOf, isFromRest, type ObjectLine } from '../model/manifest-line.js';
 import { MAX_GAPS } from '../model/outcome.js';
-import type { ObjectLine } from '../model/manifest-line.js';
-import { REASON_FACTS } from '../model/absence-reasons.js';
-import type { AbsenceReason } from '../model/absence-reasons.js';
+import { REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
 import type { ArchiveObject, PartitionPlan, Period, RestPeriod, Series, Task } from '../model/task.js';
 import type { RestOffer } from './rest-evidence.js';
 import { restKey } from '../exchange/keys.js';
-import { byMonth } from './choose-objects.js';
-import type { Choice } from './choose-objects.js';
-import { rangesOf, spansOf } from '../lake/catalogue/spans.js';
-import type { DayRange } from '../lake/catalogue/spans.js';
+import { byMonth, type Choice } from './choose-objects.js';
+import { rangesOf, spansOf, type DayRange } from '../lake/catalogue/spans.js';
 
 export interface RestContext {
   readonly series: Series;

@@ -11,10 +11,9 @@ import { restSpan } from '../exchange/routes.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Rest } from '../exchange/rest-api.js';
 import { datasetsOf, findDataset, hasLongBars } from '../exchange/exchange-spec.js';
-import { firstTimeInRest, keptByRest } from './rest-evidence.js';
+import { firstTimeInRest, keptByRest, type RestOffer } from './rest-evidence.js';
 import { firstPeriod, LONGEST_DELAY_DAYS } from './series-listing.js';
 import type { Probe } from './probe-series.js';
-import type { RestOffer } from './rest-evidence.js';
 
 /** Other series of a run that show whether the market goes on, before those of the configuration. */
 const MOST_PEERS = 3;

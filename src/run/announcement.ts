@@ -6,10 +6,9 @@ import type { Plan } from '../plan/plan.js';
 import { shownPath } from '../text/printable.js';
 import { countText } from '../model/units.js';
 import { dayText } from '../model/calendar.js';
-import { requestNotes } from '../plan/select/selection.js';
+import { requestNotes, type RunSelection } from '../plan/select/selection.js';
 import { limitedBuckets } from '../http/exchange-hosts.js';
 import type { RunSession } from './session/session.js';
-import type { RunSelection } from '../plan/select/selection.js';
 
 export function announcement(
   session: RunSession,

@@ -22,8 +22,7 @@ import { createZipWriter } from '../lake/write/zip-writer.js';
 import { countObjectRows } from './objects/download-object.js';
 import { Downloads } from './objects/downloads.js';
 import type { RunSession } from './session/session.js';
-import { openWorkshop } from './session/workshop.js';
-import type { Workshop } from './session/workshop.js';
+import { openWorkshop, type Workshop } from './session/workshop.js';
 import { Outcomes } from './partitions/outcomes.js';
 
 interface PlannedRun {

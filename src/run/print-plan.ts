@@ -2,12 +2,10 @@
 import { writeData } from '../terminal/write-data.js';
 import { periodText } from '../model/calendar.js';
 import type { Io } from '../model/io.js';
-import { bytesToFetch } from '../model/task.js';
-import type { Task } from '../model/task.js';
+import { bytesToFetch, type Task } from '../model/task.js';
 import { LiveRun } from './report/live-run.js';
 import { tabbed } from '../text/printable.js';
-import { planOnly } from './run.js';
-import type { RunRequest } from './run.js';
+import { planOnly, type RunRequest } from './run.js';
 
 /** `--dry-run`: prints `fetch|skip|absent`, bytes, key and job (if any) of each object on stdout, or a `planned` event for each with `--json`. */
 export async function printPlan(

@@ -1,8 +1,7 @@
 /** The page around the data: markup, style and script, without any text from a lake; and data that cannot become markup. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { beginsWith } from '../files/own-file.js';
-import type { OwnFile } from '../files/own-file.js';
+import { beginsWith, type OwnFile } from '../files/own-file.js';
 import { packageFile } from '../files/package-file.js';
 import { jsonText } from '../text/printable.js';
 

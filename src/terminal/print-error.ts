@@ -1,12 +1,10 @@
 /** Prints an error for people: the message, the hint, and the stack of a bug. */
 import { readFileSync } from 'node:fs';
-import { SourceMap } from 'node:module';
-import type { SourceMapPayload } from 'node:module';
+import { SourceMap, type SourceMapPayload } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { packageFile } from '../files/package-file.js';
 import type { CryptodlError } from '../model/errors.js';
-import { exitCodeOfError } from '../model/exit-code.js';
-import type { ExitCode } from '../model/exit-code.js';
+import { exitCodeOfError, type ExitCode } from '../model/exit-code.js';
 import type { Io } from '../model/io.js';
 import { printLines } from '../text/printable.js';
 

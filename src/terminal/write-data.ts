@@ -2,8 +2,7 @@
 import { once } from 'node:events';
 import { errnoOf } from '../model/errors.js';
 import type { Io } from '../model/io.js';
-import { linesText } from '../text/printable.js';
-import type { Line } from '../text/printable.js';
+import { linesText, type Line } from '../text/printable.js';
 import { widthOf } from '../text/wrap.js';
 
 /** Writes lines to stdout as fast as the reader takes them. Resolves with false if the reader has stopped (`| head`). */

@@ -2,8 +2,7 @@
 import { ZIP } from '../zip/unzip.js';
 import { parsePeriod, periodText } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
-import { readFacts } from '../facts.js';
-import type { HaltFacts } from '../facts.js';
+import { readFacts, type HaltFacts } from '../facts.js';
 import { fileOfKey } from '../keys.js';
 import { S3_LISTING } from '../s3-listing.js';
 import type { Archive, Sidecar, Exchange } from '../exchange.js';

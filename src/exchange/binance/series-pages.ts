@@ -6,8 +6,7 @@ import type { Page, Row, Span } from '../rest-rows.js';
 import { intervalMs } from '../exchange-spec.js';
 import { pairOf } from './exchange-info.js';
 import type { RestClient } from './rest-client.js';
-import type { PageQuery, GetPage } from './rest-page.js';
-import { readPage } from './rest-page.js';
+import { readPage, type PageQuery, type GetPage } from './rest-page.js';
 import { endAnchored, HOUR_MS, idAnchored, startAnchored } from './pagers.js';
 
 /** Least time between the last rows of two pages. Settlements are at least one hour apart. */

@@ -1,8 +1,7 @@
 /** Unpacks a member of a zip, and checks its size and CRC-32. */
 import type { Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { crc32, createInflateRaw, inflateRaw, inflateRawSync } from 'node:zlib';
-import type { ZlibOptions } from 'node:zlib';
+import { crc32, createInflateRaw, inflateRaw, inflateRawSync, type ZlibOptions } from 'node:zlib';
 import type { Body } from '../../model/fetch.js';
 import { CryptodlError } from '../../model/errors.js';
 import { bytesAt, streamAt } from './zip-bytes.js';

@@ -2,8 +2,7 @@
 import { createReadStream } from 'node:fs';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { bodySize } from '../../model/fetch.js';
-import type { Body } from '../../model/fetch.js';
+import { bodySize, type Body } from '../../model/fetch.js';
 import { brokenZip } from './zip-headers.js';
 
 /** Exactly `length` bytes of a zip. Rejects with `zip-broken` beyond its end. Bytes in memory are not copied. */

@@ -2,8 +2,7 @@
 import { callbackify } from 'node:util';
 import yauzl from 'yauzl';
 import type { Entry, ZipFile } from 'yauzl';
-import { bodySize } from '../../model/fetch.js';
-import type { Body } from '../../model/fetch.js';
+import { bodySize, type Body } from '../../model/fetch.js';
 import { unsupported, brokenZip, checkLocal } from './zip-headers.js';
 import { bytesAt } from './zip-bytes.js';
 

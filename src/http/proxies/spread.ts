@@ -2,11 +2,9 @@
  * Spreads requests over several proxies. Each proxy has a lane of its own: breaker, permits, bans and connections. A proxy that does not
  * work is taken out, and gets a request again after a delay that grows.
  */
-import { CryptodlError, NO_CONNECTION } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
+import { CryptodlError, NO_CONNECTION, type ErrorCode } from '../../model/errors.js';
 import type { Fetch, FetchRequest } from '../../model/fetch.js';
-import type { ProxyFigures, SpreadOptions } from './proxy-lane.js';
-import { ProxyLane } from './proxy-lane.js';
+import { ProxyLane, type ProxyFigures, type SpreadOptions } from './proxy-lane.js';
 
 /** No request of a lane reaches its host without the proxy, so these are faults of the proxy. */
 const DEAD: ReadonlySet<ErrorCode> = new Set([...NO_CONNECTION, 'proxy-refused', 'unreachable']);

@@ -1,10 +1,7 @@
 /** The circuit breaker: stops requests to a host that keeps failing. */
-import { CryptodlError, NO_CONNECTION } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
-import { hostOf } from '../../model/fetch.js';
-import type { Layer } from '../../model/fetch.js';
-import type { BreakerOptions, Result } from './host-breaker.js';
-import { Breaker } from './host-breaker.js';
+import { CryptodlError, NO_CONNECTION, type ErrorCode } from '../../model/errors.js';
+import { hostOf, type Layer } from '../../model/fetch.js';
+import { Breaker, type BreakerOptions, type Result } from './host-breaker.js';
 
 /** Error codes of requests that may not have reached the host. */
 const NEVER_ANSWERED: ReadonlySet<ErrorCode> = new Set([...NO_CONNECTION, 'interrupted', 'wait-too-long']);

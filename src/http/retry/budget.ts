@@ -4,8 +4,7 @@
  */
 import type { Clock } from '../../model/clock.js';
 import { waitTooLong } from '../../model/errors.js';
-import { hostOf } from '../../model/fetch.js';
-import type { Layer, OnWait } from '../../model/fetch.js';
+import { hostOf, type Layer, type OnWait } from '../../model/fetch.js';
 import { RateMeter } from '../throttle/meter.js';
 import { QuotaBucket } from '../throttle/quota-bucket.js';
 import { durationText } from '../../model/units.js';

@@ -1,6 +1,5 @@
 /** While the breaker of a host is open, requests go to another host with the same objects. Bucket and retry budget stay the same. */
-import { CryptodlError } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
+import { CryptodlError, type ErrorCode } from '../../model/errors.js';
 import type { Layer } from '../../model/fetch.js';
 
 /** Error codes for a host that gets no requests now. */

@@ -1,7 +1,6 @@
 /** The retry layer and its delays. */
 import type { Clock } from '../../model/clock.js';
-import { CryptodlError, waitTooLong } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
+import { CryptodlError, waitTooLong, type ErrorCode } from '../../model/errors.js';
 import type { RetryEvent } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
 import type {
@@ -14,8 +13,7 @@ import type {
   Wait,
 } from '../../model/fetch.js';
 import type { Failover } from './fallback-host.js';
-import type { BackoffOptions } from './backoff.js';
-import { createBackoff } from './backoff.js';
+import { createBackoff, type BackoffOptions } from './backoff.js';
 
 export interface RetryOptions extends BackoffOptions {
   readonly clock: Clock;

@@ -6,12 +6,10 @@ import { randomUUID } from 'node:crypto';
 import type { Clock, Timer } from '../../model/clock.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { countText } from '../../model/units.js';
-import { openRedis } from '../redis/connection.js';
-import type { RedisConnection } from '../redis/connection.js';
+import { openRedis, type RedisConnection } from '../redis/connection.js';
 import { redisProblem } from '../redis/redis-errors.js';
 import { SharedResources } from '../../model/io.js';
-import { CALL, MISSING_MS } from './group-script.js';
-import type { GroupAnswer, ToldBan, ToldWindow } from './group-script.js';
+import { CALL, MISSING_MS, type GroupAnswer, type ToldBan, type ToldWindow } from './group-script.js';
 
 export interface GroupOptions {
   /** A value of `--redis`. */

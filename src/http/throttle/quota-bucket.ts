@@ -4,10 +4,8 @@ import { CryptodlError, longPause, waitTooLong } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
 import type { OnWait } from '../../model/fetch.js';
 import type { Meter } from './meter.js';
-import { PriorityQueue } from './priority-queue.js';
-import type { LongestWait, Permit } from './priority-queue.js';
-import type { Pace } from './paces.js';
-import { Paces } from './paces.js';
+import { PriorityQueue, type LongestWait, type Permit } from './priority-queue.js';
+import { Paces, type Pace } from './paces.js';
 
 export interface LimiterTally {
   /** Number of waits, and their sum in milliseconds. */

@@ -8,12 +8,10 @@ import type { Failover } from '../retry/fallback-host.js';
 import type { EgressGroup } from './group.js';
 import { GroupCount } from './group-count.js';
 import { RateMeter } from './meter.js';
-import { ProcessCount } from './window-count.js';
+import { ProcessCount, type WindowCount } from './window-count.js';
 import { WindowMeter } from './window-meter.js';
 import { ServerClock } from './server-clock.js';
-import type { WindowCount } from './window-count.js';
-import { QuotaBucket } from './quota-bucket.js';
-import type { QuotaBucketOptions } from './quota-bucket.js';
+import { QuotaBucket, type QuotaBucketOptions } from './quota-bucket.js';
 import { SharedCount } from './shared-count.js';
 
 export interface ThrottleSetup {

@@ -7,8 +7,7 @@ import { appendFileSync, closeSync, constants, lstatSync, openSync, readdirSync,
 import { join } from 'node:path';
 import { makeFolderSync } from '../../files/disk.js';
 import { errnoOf } from '../../model/errors.js';
-import { ProcessCount } from './window-count.js';
-import type { Budget, WindowCount } from './window-count.js';
+import { ProcessCount, type Budget, type WindowCount } from './window-count.js';
 
 export interface SharedCountOptions {
   readonly folder: string;

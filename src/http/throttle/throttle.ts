@@ -1,6 +1,5 @@
 /** The permits of all requests of a run: one bucket per limit of a server. */
-import { CryptodlError } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
+import { CryptodlError, type ErrorCode } from '../../model/errors.js';
 import { bucketOfPlace, placeOf } from '../bans.js';
 import { limitedBuckets } from '../exchange-hosts.js';
 import type { FetchRequest, Layer } from '../../model/fetch.js';

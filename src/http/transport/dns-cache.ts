@@ -2,8 +2,7 @@
  * Caches DNS answers for all direct connections, which ask for addresses of any family. A name is resolved again after five minutes, or after
  * a failed connection.
  */
-import { lookup as systemLookup } from 'node:dns';
-import type { LookupAddress } from 'node:dns';
+import { lookup as systemLookup, type LookupAddress } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { Clock } from '../../model/clock.js';
 

@@ -1,6 +1,5 @@
 /** Turns exceptions of undici and sockets, and HTTP statuses, into typed errors. */
-import { CryptodlError, errnoOf, NO_CONNECTION } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
+import { CryptodlError, errnoOf, NO_CONNECTION, type ErrorCode } from '../../model/errors.js';
 import { PROXY_HINT, TunnelError } from './socks.js';
 
 const BY_CODE: Readonly<Record<string, ErrorCode>> = {

@@ -1,7 +1,6 @@
 /** The layer in which requests wait for a socket. */
 import type { Clock } from '../../model/clock.js';
-import { hostOf } from '../../model/fetch.js';
-import type { FetchRequest, Layer, Wait } from '../../model/fetch.js';
+import { hostOf, type FetchRequest, type Layer, type Wait } from '../../model/fetch.js';
 import type { Meter } from '../throttle/meter.js';
 import { QuotaBucket } from '../throttle/quota-bucket.js';
 import type { SocketScope } from './sockets.js';

@@ -1,7 +1,6 @@
 /** Clients of undici that together have a limited number of sockets. */
 import type { Socket } from 'node:net';
-import type { buildConnector, Pool } from 'undici';
-import { Client, errors } from 'undici';
+import { Client, errors, type buildConnector, type Pool } from 'undici';
 import { faultOfProxy, PROXY_HINT } from './socks.js';
 
 export interface Connection {

@@ -2,15 +2,12 @@
 import type { Socket } from 'node:net';
 import { rootCertificates } from 'node:tls';
 import { callbackify } from 'node:util';
-import { buildConnector, Pool, ProxyAgent } from 'undici';
-import type { Dispatcher } from 'undici';
+import { buildConnector, Pool, ProxyAgent, type Dispatcher } from 'undici';
 import type { Clock } from '../../model/clock.js';
-import { proxyOf } from '../proxies/no-proxy.js';
-import type { ProxyRules } from '../proxies/no-proxy.js';
+import { proxyOf, type ProxyRules } from '../proxies/no-proxy.js';
 import { DnsCache } from './dns-cache.js';
 import { openTunnel, TunnelError } from './socks.js';
-import type { Connection } from './limited-clients.js';
-import { clientsWithin } from './limited-clients.js';
+import { clientsWithin, type Connection } from './limited-clients.js';
 
 export interface PoolOptions {
   /** Sockets per origin, at most. */

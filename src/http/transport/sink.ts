@@ -1,8 +1,6 @@
 /** Takes the bytes of a body into memory, or a large body into a spool file, and hashes them. */
-import { createHash, hash } from 'node:crypto';
-import type { Hash } from 'node:crypto';
-import { open } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { createHash, hash, type Hash } from 'node:crypto';
+import { open, type FileHandle } from 'node:fs/promises';
 import { writeAllChunks } from '../../files/disk.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { FetchRequest, FetchResponse, PartialBody } from '../../model/fetch.js';

@@ -1,7 +1,6 @@
 /** A connection to a host through a SOCKS5 proxy (RFC 1928), with user and password if the proxy requires them (RFC 1929). */
 import { once } from 'node:events';
-import { isIP } from 'node:net';
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { ErrorCode } from '../../model/errors.js';
 
 /** A plain error: several requests may wait for one connection, and each needs a typed error of its own. */

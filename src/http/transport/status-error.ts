@@ -1,6 +1,5 @@
 /** Turns HTTP statuses into typed errors. */
-import { CryptodlError, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
+import { CryptodlError, LONGEST_WAIT_DAYS, LONGEST_WAIT_MS, type ErrorCode } from '../../model/errors.js';
 import { proxyAnswered } from './error-map.js';
 
 export interface Answer {

@@ -1,12 +1,9 @@
 /** The deadlines of one attempt. */
 import type { Clock } from '../../model/clock.js';
-import { CryptodlError } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
-import { hostOf } from '../../model/fetch.js';
-import type { Layer, Sign } from '../../model/fetch.js';
+import { CryptodlError, type ErrorCode } from '../../model/errors.js';
+import { hostOf, type Layer, type Sign } from '../../model/fetch.js';
 import { Expiries } from './expiry.js';
-import type { Deadlines } from './attempt-watch.js';
-import { Watch } from './attempt-watch.js';
+import { Watch, type Deadlines } from './attempt-watch.js';
 
 const SLOWEST_BYTES_PER_SECOND = 16 * 1024;
 

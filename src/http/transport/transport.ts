@@ -7,11 +7,9 @@ import { hostOf } from '../../model/fetch.js';
 import type { Fetch, FetchContext, FetchRequest, FetchResponse, PartialBody } from '../../model/fetch.js';
 import type { Bandwidth } from './bandwidth.js';
 import { mapWireError } from './error-map.js';
-import { statusError } from './status-error.js';
-import type { ReadRefusal } from './status-error.js';
+import { statusError, type ReadRefusal } from './status-error.js';
 import type { Pools } from './pool.js';
-import { Sink, refuseRange, strongEtag } from './sink.js';
-import type { ReceivedBody } from './sink.js';
+import { Sink, refuseRange, strongEtag, type ReceivedBody } from './sink.js';
 import { headersOf, sentChunks } from './sent-headers.js';
 
 /** After so many bytes, further chunks of a body that is no object are ignored: an error message needs no more. */

@@ -2,10 +2,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { withFile } from '../../files/disk.js';
-import { CryptodlError } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
-import { bodySize } from '../../model/fetch.js';
-import type { Body, Expectation, FetchResponse, Layer } from '../../model/fetch.js';
+import { CryptodlError, type ErrorCode } from '../../model/errors.js';
+import { bodySize, type Body, type Expectation, type FetchResponse, type Layer } from '../../model/fetch.js';
 
 /**
  * Refuses a body with `not-a-zip`, `length-mismatch`, `zip-truncated`, `body-damaged`, `sidecar-stale` or `checksum-mismatch`;

@@ -1,12 +1,10 @@
 /** Gives the reason for each day that a series does not hold. */
-import { ABSENCE_REASONS, LATE_MS, REASON_FACTS } from '../../model/absence-reasons.js';
-import type { AbsenceReason } from '../../model/absence-reasons.js';
+import { ABSENCE_REASONS, LATE_MS, REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
 import { DAY_MS, dayPeriod, monthOf, monthPeriod } from '../../model/calendar.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { Absence, Absences } from '../absences.js';
 import type { Period } from '../../model/task.js';
-import { at, intersect, subtract } from './spans.js';
-import type { DayRange, Spans } from './spans.js';
+import { at, intersect, subtract, type DayRange, type Spans } from './spans.js';
 
 /**
  * `stalled`: after the last published period, and its publication is late. `unexplained`: no recorded reason applies, and days before and

@@ -3,19 +3,15 @@ import { bringIn } from '../../files/backing.js';
 import { CryptodlError } from '../../model/errors.js';
 import { mapOrdered } from '../../model/in-order.js';
 import type { Series } from '../../model/task.js';
-import { findDataset } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import { findDataset, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { SeriesStates } from './day-states.js';
 import { createDigestCheck, faultOfSeries } from './file-digests.js';
-import { readSeriesFiles } from './series-files.js';
-import type { LeftOut } from './series-files.js';
-import type { LakeFile } from './lake-file.js';
+import { readSeriesFiles, type LeftOut } from './series-files.js';
 import type { DayRange } from './spans.js';
 import { uniqueRowsQuery, withinRange } from './views.js';
-import type { JudgeTerms, DatasetTerms } from './judge-series.js';
-import { judgedSeries, haltsOf } from './judge-series.js';
-import { filesOfRange } from './lake-file.js';
+import { judgedSeries, haltsOf, type JudgeTerms, type DatasetTerms } from './judge-series.js';
+import { filesOfRange, type LakeFile } from './lake-file.js';
 
 export interface HeldSeries extends LeftOut {
   readonly series: Series;

@@ -1,13 +1,11 @@
 /** Counts over all series, for the summary, the exit code and the next step. */
 import type { SeriesStates } from './day-states.js';
 import type { CryptodlError } from '../../model/errors.js';
-import { exitCodeOfError, exitCodeOfFindings } from '../../model/exit-code.js';
-import type { ExitCode } from '../../model/exit-code.js';
+import { exitCodeOfError, exitCodeOfFindings, type ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
 import { numberText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
-import { DoubtSums } from './doubts.js';
-import type { Doubts } from './doubts.js';
+import { DoubtSums, type Doubts } from './doubts.js';
 import { ExcusedAmounts } from './excused-amounts.js';
 import { percentOf, amountsText, percentText, unitOf } from './series-table.js';
 

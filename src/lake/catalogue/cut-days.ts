@@ -2,8 +2,7 @@
  * Finds held days that lack rows, by four signs. Missing ids. Silences: the conversion found times without rows that are long for the rate of the object.
  * Long stretches without rows: they are found here, at a midnight, compared with near days. Few rows in a day.
  */
-import { startOfDay } from '../../model/calendar.js';
-import type { DayStart } from '../../model/calendar.js';
+import { startOfDay, type DayStart } from '../../model/calendar.js';
 import type { HeldSpan } from '../held-objects.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { EmptyStretch, DayTimes } from './empty-stretches.js';

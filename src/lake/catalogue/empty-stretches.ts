@@ -1,6 +1,5 @@
 /** Times without rows at the start, at the end or within a held day. */
-import { DAY_MS, dayOf, startOfDay } from '../../model/calendar.js';
-import type { DayStart } from '../../model/calendar.js';
+import { DAY_MS, dayOf, startOfDay, type DayStart } from '../../model/calendar.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import type { HeldSpan } from '../held-objects.js';
 

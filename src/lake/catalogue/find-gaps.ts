@@ -1,18 +1,15 @@
 /** The gaps of a series in order of time. */
 import type { HeldSpan } from '../held-objects.js';
 import type { Absences } from '../absences.js';
-import { absentDays, isMissing } from './absent-days.js';
-import type { GapReason } from './absent-days.js';
+import { absentDays, isMissing, type GapReason } from './absent-days.js';
 import { idsGoOn } from './id-seams.js';
 import type { EmptyStretch } from './empty-stretches.js';
 import { DAY_SECONDS } from './gap.js';
 import type { Gap, LackState } from './gap.js';
-import { addRows, cutGaps, looseGaps } from './held-gaps.js';
+import { addRows, cutGaps, looseGaps, type Add } from './held-gaps.js';
 import { wholeDays } from './gap.js';
-import type { Add } from './held-gaps.js';
 import type { Part } from './gap-edges.js';
-import { eachSpan, intersect, subtract } from './spans.js';
-import type { Spans } from './spans.js';
+import { eachSpan, intersect, subtract, type Spans } from './spans.js';
 import { cutsOf, daysOf } from './held-cuts.js';
 
 /** The days between held objects whose ids go on: nothing was traded. */

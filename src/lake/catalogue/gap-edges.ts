@@ -2,12 +2,9 @@
 import type { Absences } from '../absences.js';
 import { dayPeriod } from '../../model/calendar.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
-import { reasons } from './absent-days.js';
-import type { GapReason, SeriesFacts } from './absent-days.js';
-import { DAY_SECONDS } from './gap.js';
-import type { Gap } from './gap.js';
-import { at, eachSpan, union } from './spans.js';
-import type { Spans } from './spans.js';
+import { reasons, type GapReason, type SeriesFacts } from './absent-days.js';
+import { DAY_SECONDS, type Gap } from './gap.js';
+import { at, eachSpan, union, type Spans } from './spans.js';
 import type { BarOpenings } from './bar-openings.js';
 
 /** What is asked of the part of a series that the range selects. */

@@ -1,6 +1,5 @@
 /** The times of gaps as text. */
-import { DAY_SECONDS } from './gap.js';
-import type { Gap } from './gap.js';
+import { DAY_SECONDS, type Gap } from './gap.js';
 import type { SeriesStates } from './day-states.js';
 import { dayText } from '../../model/calendar.js';
 

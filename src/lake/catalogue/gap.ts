@@ -1,7 +1,6 @@
 /** A time without data in a series, with its state, reason and evidence. */
 import type { Evidence, GapReason } from './absent-days.js';
-import { eachSpan } from './spans.js';
-import type { Spans } from './spans.js';
+import { eachSpan, type Spans } from './spans.js';
 
 /** Times of states are seconds since the start of the exchange's day 1970-01-01. Each day begins at a multiple of this number. */
 export const DAY_SECONDS = 86_400;

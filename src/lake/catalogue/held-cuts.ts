@@ -6,12 +6,9 @@ import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { reasons } from './absent-days.js';
 import { cutStretches } from './cut-days.js';
 import type { EmptyStretch } from './empty-stretches.js';
-import { hasEnded, isBeforeStart } from './gap-edges.js';
-import type { Part } from './gap-edges.js';
-import { append } from './spans.js';
-import type { DayRange } from './spans.js';
-import { ownDays, factsOf } from './series-facts.js';
-import type { FactTerms } from './series-facts.js';
+import { hasEnded, isBeforeStart, type Part } from './gap-edges.js';
+import { append, type DayRange } from './spans.js';
+import { ownDays, factsOf, type FactTerms } from './series-facts.js';
 
 export function daysOf(objects: readonly DayRange[]): number[] {
   const days: number[] = [];

@@ -1,14 +1,11 @@
 /** The gaps of held objects: missing rows with their times, cut days, and what lies before the start, after the end or in a pause of a series. */
 import type { HeldSpan } from '../held-objects.js';
 import { idsGoOn } from './id-seams.js';
-import { isLongStretch } from './empty-stretches.js';
-import type { EmptyStretch } from './empty-stretches.js';
-import { DAY_SECONDS, wholeDays } from './gap.js';
-import type { Gap, LackState } from './gap.js';
+import { isLongStretch, type EmptyStretch } from './empty-stretches.js';
+import { DAY_SECONDS, wholeDays, type Gap, type LackState } from './gap.js';
 import { at, eachSpan, intersect, inWholeRows, overlap, rowsIn, subtract, totalOf, union } from './spans.js';
 import type { Spans } from './spans.js';
-import type { Part, Edge } from './gap-edges.js';
-import { edgesOf, pausesOf } from './gap-edges.js';
+import { edgesOf, pausesOf, type Part, type Edge } from './gap-edges.js';
 import { gapsWithin, unfetchedTime, gapsOfBoth } from './object-gaps.js';
 
 export type Add = (

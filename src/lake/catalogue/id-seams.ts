@@ -1,9 +1,7 @@
 /** Compares the ids of the rows of held objects from object to object. */
-import { startOfDay } from '../../model/calendar.js';
-import type { DayStart } from '../../model/calendar.js';
+import { startOfDay, type DayStart } from '../../model/calendar.js';
 import type { HeldSpan } from '../held-objects.js';
-import type { EmptyStretch } from './empty-stretches.js';
-import { isLongStretch, timesOf, stretchAt } from './empty-stretches.js';
+import { isLongStretch, timesOf, stretchAt, type EmptyStretch } from './empty-stretches.js';
 
 /**
  * Compares the last id of each object with the first id of the next one. `missing`: for each midnight at which ids are missing, the longer stretch

@@ -1,16 +1,13 @@
 /** Judges a series: reads its manifest, and computes the states of its days. */
 import { dayOf } from '../../model/calendar.js';
-import type { CryptodlError } from '../../model/errors.js';
-import { toCryptodlError } from '../../model/errors.js';
-import { seriesName } from '../../model/task.js';
-import type { Format, Series } from '../../model/task.js';
+import { toCryptodlError, type CryptodlError } from '../../model/errors.js';
+import { seriesName, type Format, type Series } from '../../model/task.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { statesOf } from './day-states.js';
 import type { OrderedFormats, ReportedFailure, SeriesStates, StateTerms } from './day-states.js';
 import type { OrderedDays } from './ordered-series.js';
 import { readSeries } from './read-series.js';
-import { union } from './spans.js';
-import type { Spans } from './spans.js';
+import { union, type Spans } from './spans.js';
 
 export interface JudgeTerms {
   /** The ranges of days to judge a series in. Without `from` or `to`, a range begins or ends with the own days of the series. */

@@ -1,8 +1,7 @@
 /** A committed file of a series with what its manifest lines tell. */
 import { join } from 'node:path';
 import type { HeldObjects } from '../held-objects.js';
-import { isFromRest } from '../../model/manifest-line.js';
-import type { ObjectLine } from '../../model/manifest-line.js';
+import { isFromRest, type ObjectLine } from '../../model/manifest-line.js';
 import { eachDay, parsePeriod, startOfDay } from '../../model/calendar.js';
 import type { Series, Settings } from '../../model/task.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';

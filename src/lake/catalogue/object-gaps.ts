@@ -1,8 +1,7 @@
 /** The missing times that held objects name. */
 import type { HeldSpan } from '../held-objects.js';
 import type { Absences } from '../absences.js';
-import { isFromRest } from '../../model/manifest-line.js';
-import type { ObjectLine } from '../../model/manifest-line.js';
+import { isFromRest, type ObjectLine } from '../../model/manifest-line.js';
 import { parsePeriod } from '../../model/calendar.js';
 import { DAY_SECONDS } from './gap.js';
 import { at, intersect } from './spans.js';

@@ -6,8 +6,7 @@ import { dayOf, monthOf, monthStart, parseDay } from '../../model/calendar.js';
 import type { Series, Settings } from '../../model/task.js';
 import { cadencesOf } from '../../exchange/keys.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import { findDataset, hasLongBars } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import { findDataset, hasLongBars, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { DayRange } from './spans.js';
 
 /**

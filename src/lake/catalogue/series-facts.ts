@@ -2,14 +2,12 @@
 import { isFromRest } from '../../model/manifest-line.js';
 import type { HeldSpan } from '../held-objects.js';
 import type { Absences } from '../absences.js';
-import { dayOf, monthOf, monthStart } from '../../model/calendar.js';
-import type { DayStart } from '../../model/calendar.js';
+import { dayOf, monthOf, monthStart, type DayStart } from '../../model/calendar.js';
 import { endOfDataset } from '../../exchange/describe.js';
 import { cadencesOf } from '../../exchange/keys.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { SeriesFacts } from './absent-days.js';
-import { at } from './spans.js';
-import type { DayRange, Spans } from './spans.js';
+import { at, type DayRange, type Spans } from './spans.js';
 
 /** What explains the days of a series besides its manifest. */
 export interface FactTerms {

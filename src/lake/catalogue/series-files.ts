@@ -4,11 +4,9 @@ import { backingOf } from '../../files/backing.js';
 import { seriesFolder } from '../layout.js';
 import type { Manifest } from '../manifest.js';
 import { fileSize } from '../../files/publish.js';
-import { FORMATS } from '../../model/task.js';
-import type { Series } from '../../model/task.js';
+import { FORMATS, type Series } from '../../model/task.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import type { LakeFile } from './lake-file.js';
-import { lakeFile, daysOf } from './lake-file.js';
+import { lakeFile, daysOf, type LakeFile } from './lake-file.js';
 import { readHeld } from './read-series.js';
 
 /** Committed files that are not queried. */

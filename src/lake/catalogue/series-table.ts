@@ -2,8 +2,7 @@
 import type { Amounts, SeriesStates } from './day-states.js';
 import { countText, numberText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
-import { table } from '../../text/table.js';
-import type { TableColumn } from '../../text/table.js';
+import { table, type TableColumn } from '../../text/table.js';
 
 /** Rounds down, so that 99.999 % is not printed as 100 %. */
 export function percentText(amounts: Amounts): string {

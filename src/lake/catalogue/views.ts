@@ -8,8 +8,7 @@ import type { ColumnSpec } from '../../exchange/facts.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { LakeFile } from './lake-file.js';
 import type { DayRange } from './spans.js';
-import type { ViewColumn } from './view-parts.js';
-import { hasZonedTimes, parquetParts, byShape, csvPart } from './view-parts.js';
+import { hasZonedTimes, parquetParts, byShape, csvPart, type ViewColumn } from './view-parts.js';
 
 export interface LakeTable {
   readonly market: Market;

@@ -2,21 +2,16 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { rm, stat, writeFile } from 'node:fs/promises';
-import { bodySize } from '../../model/fetch.js';
-import type { FetchResponse } from '../../model/fetch.js';
+import { bodySize, type FetchResponse } from '../../model/fetch.js';
 import { CryptodlError } from '../../model/errors.js';
-import { isPlainKey, parseLakeAddress } from '../../model/lake-address.js';
-import type { LakeAddress } from '../../model/lake-address.js';
+import { isPlainKey, parseLakeAddress, type LakeAddress } from '../../model/lake-address.js';
 import { byKey } from '../../exchange/keys.js';
 import { parseListing } from '../../exchange/s3-listing.js';
 import type { ListingPage } from '../../exchange/exchange.js';
-import { refuseError, S3Access } from './client.js';
-import { statusOf } from './sdk.js';
-import type { ClientOptions } from './client.js';
+import { refuseError, S3Access, type ClientOptions } from './client.js';
+import { statusOf, type Client } from './sdk.js';
 import type { Transfer } from './sdk-request.js';
-import type { Client } from './sdk.js';
-import type { BucketObject } from './bucket-object.js';
-import { SHA256_HEADER, ageMsOf, objectOf, changedElsewhere } from './bucket-object.js';
+import { SHA256_HEADER, ageMsOf, objectOf, changedElsewhere, type BucketObject } from './bucket-object.js';
 
 export interface BucketOptions extends Omit<ClientOptions, 'address'> {
   /** `s3://bucket/prefix` */

@@ -11,10 +11,8 @@ import type { LakeAddress, S3Credentials } from '../../model/lake-address.js';
 import type { Observer } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
 import { CREDENTIALS, errorName, hideIn, HINTS, readRefusals } from './refusals.js';
-import type { Sdk, Client, Environment } from './sdk.js';
-import { ofEnvironment, loadSdk, statusOf } from './sdk.js';
-import type { SdkRequest, Transfer } from './sdk-request.js';
-import { BUCKET, requestOf } from './sdk-request.js';
+import { ofEnvironment, loadSdk, statusOf, type Sdk, type Client, type Environment } from './sdk.js';
+import { BUCKET, requestOf, type SdkRequest, type Transfer } from './sdk-request.js';
 
 export interface ClientOptions {
   readonly address: LakeAddress;

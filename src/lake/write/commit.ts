@@ -9,8 +9,7 @@ import { readFooter } from '../../convert/parquet-footer.js';
 import type { ExistingFile } from './existing-file.js';
 import { fieldsOf, isRecord, parseJson } from '../../text/json.js';
 import type { WriterContext } from './writer.js';
-import type { MadeFile, Commit } from './commit-lines.js';
-import { manifestLines } from './commit-lines.js';
+import { manifestLines, type MadeFile, type Commit } from './commit-lines.js';
 
 /**
  * Appends to the manifest and gives the staged files their names (`commitFiles`). Resolves with the quarantine

@@ -1,13 +1,11 @@
 /** Completes a plan for a file that exists: which objects must be fetched again, so that its rows stay or are replaced together. */
 import { parsePeriod } from '../../model/calendar.js';
-import { areDisjoint, heldObject } from '../../model/manifest-line.js';
-import type { ObjectLine } from '../../model/manifest-line.js';
+import { areDisjoint, heldObject, type ObjectLine } from '../../model/manifest-line.js';
 import { checkSettings, differingSettings } from '../settings.js';
 import { fileFacts, fileSize } from '../../files/publish.js';
 import type { PartitionPlan, Task } from '../../model/task.js';
 import type { WriterContext } from './writer.js';
-import type { ExistingFile } from './existing-file.js';
-import { readExistingFile, fetchedPeriods, overlaps } from './existing-file.js';
+import { readExistingFile, fetchedPeriods, overlaps, type ExistingFile } from './existing-file.js';
 
 /**
  * The plan with all objects that must be fetched for its file. With `force`, or if the file differs from its last commit, it is

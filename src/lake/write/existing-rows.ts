@@ -1,10 +1,8 @@
 /** The rows of the existing file that a conversion reads. */
-import { isFromRest } from '../../model/manifest-line.js';
-import type { ObjectLine } from '../../model/manifest-line.js';
+import { isFromRest, type ObjectLine } from '../../model/manifest-line.js';
 import type { Conversion } from '../../convert/conversion.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import { overlaps } from './existing-file.js';
-import type { ExistingFile } from './existing-file.js';
+import { overlaps, type ExistingFile } from './existing-file.js';
 import type { WriterContext } from './writer.js';
 
 /** Empty if no row of the file stays or is compared with received ones. */

@@ -4,8 +4,7 @@ import type { Series, Settings } from '../../model/task.js';
 import type { DatasetSpec, ExchangeSpec } from '../../exchange/exchange-spec.js';
 import { describeColumns } from '../../exchange/describe.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import { isFromRest } from '../../model/manifest-line.js';
-import type { ObjectLine } from '../../model/manifest-line.js';
+import { isFromRest, type ObjectLine } from '../../model/manifest-line.js';
 
 export interface DescribedFile {
   readonly exchange: Pick<ExchangeSpec, 'name' | 'terms'>;

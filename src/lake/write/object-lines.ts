@@ -1,8 +1,7 @@
 /** The manifest lines of received objects, and the held lines that they replace. */
 import { periodText } from '../../model/calendar.js';
 import type { HeldObjects } from '../held-objects.js';
-import { revisionOf, isFromRest } from '../../model/manifest-line.js';
-import type { DroppedLine, ObjectLine } from '../../model/manifest-line.js';
+import { revisionOf, isFromRest, type DroppedLine, type ObjectLine } from '../../model/manifest-line.js';
 import type { Format, PartitionPlan, Revision } from '../../model/task.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 

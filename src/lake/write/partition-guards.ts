@@ -1,15 +1,12 @@
 /** The guards of a write: they prevent that held rows are lost, or that rows are stored twice. */
-import { areDisjoint } from '../../model/manifest-line.js';
-import type { ObjectLine } from '../../model/manifest-line.js';
+import { areDisjoint, type ObjectLine } from '../../model/manifest-line.js';
 import { dayPeriod } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { PartitionPlan } from '../../model/task.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { Commit } from './commit-lines.js';
-import { lostLines, overlappedFiles, overlaps, supersededFiles } from './existing-file.js';
-import type { ExistingFile } from './existing-file.js';
-import { failAll } from './writer.js';
-import type { Missing, WriteResult } from './writer.js';
+import { lostLines, overlappedFiles, overlaps, supersededFiles, type ExistingFile } from './existing-file.js';
+import { failAll, type Missing, type WriteResult } from './writer.js';
 
 export interface PlannedWrite {
   readonly plan: PartitionPlan;

@@ -1,7 +1,6 @@
 /** Writes one partition file: convert, read back, publish, append to the manifest. Guards prevent that held rows are lost, or stored twice. */
 import { rm } from 'node:fs/promises';
-import { toCryptodlError } from '../../model/errors.js';
-import type { CryptodlError } from '../../model/errors.js';
+import { toCryptodlError, type CryptodlError } from '../../model/errors.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { seriesName } from '../../model/task.js';
 import { withoutConflict } from '../../files/backing.js';

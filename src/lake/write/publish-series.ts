@@ -5,8 +5,7 @@ import { toCryptodlError } from '../../model/errors.js';
 import type { PartitionPlan } from '../../model/task.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import { seriesFolder } from '../layout.js';
-import { failAll } from './writer.js';
-import type { WriteResult, WriterContext } from './writer.js';
+import { failAll, type WriteResult, type WriterContext } from './writer.js';
 
 /** Resolves when the lake in a bucket has the objects too. They fail with `lake-conflict` if another writer has changed the series. */
 export async function publishedOrFailed(

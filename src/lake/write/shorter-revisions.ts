@@ -1,7 +1,6 @@
 /** Revisions that lack held rows. They are rejected and recorded in the manifest, so that they are not fetched again. */
 import { parsePeriod } from '../../model/calendar.js';
-import { isFromRest, revisionOf } from '../../model/manifest-line.js';
-import type { ObjectLine } from '../../model/manifest-line.js';
+import { isFromRest, revisionOf, type ObjectLine } from '../../model/manifest-line.js';
 import type { Format } from '../../model/task.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { HeldObjects } from '../held-objects.js';

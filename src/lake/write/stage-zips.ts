@@ -8,8 +8,7 @@ import { withPath } from '../../model/errors.js';
 import { keyPath } from '../safe-names.js';
 import type { LakePaths } from '../layout.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { removeFile, removeStaged, renameAll } from '../../files/publish.js';
-import type { Publication } from '../../files/publish.js';
+import { removeFile, removeStaged, renameAll, type Publication } from '../../files/publish.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { WriterContext } from './writer.js';
 

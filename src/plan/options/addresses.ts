@@ -2,8 +2,7 @@
 import { usage } from '../../model/errors.js';
 import { isLakeAddress, parseLake } from '../../model/lake-address.js';
 import { HOST_AND_PORT, readProxy } from '../../files/proxies.js';
-import { text } from './parsers.js';
-import type { Parse } from './parsers.js';
+import { text, type Parse } from './parsers.js';
 
 /** A folder, or the address of a lake in a bucket. */
 export const lake: Parse<string> = (value, where) => parseLake(text(value, where), where);

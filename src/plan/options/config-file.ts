@@ -1,13 +1,11 @@
 /** Reads files of options and jobs. Usage errors name the file and the key. */
-import { parseDocument } from 'yaml';
-import type { YAMLError } from 'yaml';
+import { parseDocument, type YAMLError } from 'yaml';
 import { errnoOf, usage } from '../../model/errors.js';
 import { didYouMean } from '../../text/did-you-mean.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { readText } from '../../text/read-text.js';
 import type { VerbName } from './verb-spec.js';
-import { FLAG_NAMES, flagSpec } from './flags.js';
-import type { FlagName } from './flags.js';
+import { FLAG_NAMES, flagSpec, type FlagName } from './flags.js';
 import { isRecord } from '../../text/json.js';
 
 const CONFIG_HINT = 'name a YAML or JSON file with lines like "market: spot"';

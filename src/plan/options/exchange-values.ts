@@ -1,9 +1,7 @@
 /** Parsers for the markets, datasets, intervals and assets of an exchange. */
 import { ALL, MARKET_ALIASES, readDatasetWords } from '../../exchange/names.js';
-import { isArchived, isMetric } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
-import { choice, folded, text } from './parsers.js';
-import type { Parse } from './parsers.js';
+import { isArchived, isMetric, type DatasetSpec } from '../../exchange/exchange-spec.js';
+import { choice, folded, text, type Parse } from './parsers.js';
 import { sameInterval } from '../../model/parse-units.js';
 
 /** A market of the exchange of the run by its name or by one of other tools (`usdm` is `um`), or `all`. */

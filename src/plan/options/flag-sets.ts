@@ -1,7 +1,6 @@
 /** Sets of flags that several verbs take, and meanings of flags that several verbs share. */
 import { dataset } from './exchange-values.js';
-import { flagSpec } from './flags.js';
-import type { FlagName } from './flags.js';
+import { flagSpec, type FlagName } from './flags.js';
 import type { FlagMeanings } from './verb-spec.js';
 
 const names = <const Names extends readonly FlagName[]>(...given: Names): Names => given;

@@ -7,8 +7,7 @@ import { fileLayer, helpHint } from './config-file.js';
 import type { FlagName } from './flags.js';
 import { choice } from './parsers.js';
 import type { RawLayer } from './resolve.js';
-import { flagsOf } from './verb-spec.js';
-import type { VerbSpec, VerbSpecs } from './verb-spec.js';
+import { flagsOf, type VerbSpec, type VerbSpecs } from './verb-spec.js';
 import { isRecord } from '../../text/json.js';
 
 export interface JobEntry {

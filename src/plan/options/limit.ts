@@ -2,8 +2,7 @@
 import type { BucketLimit } from '../../exchange/names.js';
 import { usage } from '../../model/errors.js';
 import { durationValue } from '../../model/units.js';
-import { choice, invalid } from './parsers.js';
-import type { Parse } from './parsers.js';
+import { choice, invalid, type Parse } from './parsers.js';
 import { parseDurationMs } from '../../model/parse-units.js';
 
 export interface Limit {

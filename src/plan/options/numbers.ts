@@ -1,6 +1,5 @@
 /** Parsers for numbers: counts, percentages, durations in milliseconds, sizes in bytes. */
-import { parser } from './parsers.js';
-import type { Parse } from './parsers.js';
+import { parser, type Parse } from './parsers.js';
 import { parseBytes, parseDurationMs } from '../../model/parse-units.js';
 
 /** The number if it is in the range; undefined for any other. */

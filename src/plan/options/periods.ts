@@ -1,9 +1,8 @@
 /** Words that only some verbs take: periods of the calendar, columns to rank by, markets to rank, and lists. */
 import type { CalendarPeriod } from '../../model/calendar-periods.js';
 import { MARKET_ALIASES } from '../../exchange/names.js';
-import { choice } from './parsers.js';
+import { choice, type Parse } from './parsers.js';
 import type { Every } from './dates.js';
-import type { Parse } from './parsers.js';
 import { usage } from '../../model/errors.js';
 
 /** Periods of a cell of `coverage`. */

@@ -1,10 +1,8 @@
 /** Options as texts: the lines of `--print-options`, and the flags of a next command. */
 import { hiddenAddress } from './addresses.js';
-import { flagSpec, isSwitch, optionName } from './flags.js';
-import type { FlagName } from './flags.js';
+import { flagSpec, isSwitch, optionName, type FlagName } from './flags.js';
 import type { Resolved } from './resolve.js';
-import { flagFor, flagsOf } from './verb-spec.js';
-import type { VerbSpec } from './verb-spec.js';
+import { flagFor, flagsOf, type VerbSpec } from './verb-spec.js';
 
 /** Addresses with a secret: each program that has the path can send messages in the name of the user; that of Redis has its password. */
 export const SECRET_ADDRESSES: ReadonlySet<string> = new Set<FlagName>(['ping', 'alert-webhook', 'redis']);

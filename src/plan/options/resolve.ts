@@ -3,14 +3,11 @@ import { usage } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import { environmentName, FLAG_NAMES, flagSpec, isSwitch, optionName } from './flags.js';
 import type { FlagName, Options } from './flags.js';
-import { flagFor, flagsOf } from './verb-spec.js';
-import type { VerbSpec } from './verb-spec.js';
-import { text as parseText } from './parsers.js';
-import type { ExchangeNames } from './parsers.js';
+import { flagFor, flagsOf, type VerbSpec } from './verb-spec.js';
+import { text as parseText, type ExchangeNames } from './parsers.js';
 import { readFacts } from '../../exchange/facts.js';
 import { readExchangeWords } from '../../exchange/names.js';
-import { datasetsOf, intervalsOf, marketNames } from '../../exchange/exchange-spec.js';
-import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
+import { datasetsOf, intervalsOf, marketNames, type ExchangeSpec } from '../../exchange/exchange-spec.js';
 
 type Origin =
   'flag' | 'environment' | 'config file' | 'job' | 'defaults of the jobs' | 'failure report' | 'default';

@@ -1,7 +1,6 @@
 /** A part of a selection for one of several machines: `--shard 3/12`. */
 import type { Series } from '../../model/task.js';
-import { invalid } from './parsers.js';
-import type { Parse } from './parsers.js';
+import { invalid, type Parse } from './parsers.js';
 
 /** The shard `index` of `count` shards, counted from 0. */
 export interface Shard {

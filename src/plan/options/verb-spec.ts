@@ -1,8 +1,7 @@
 /** The shape of a verb: its flags, and what help says about it. A command object (`run/verb/verb.ts`) has one. */
 import type { ExitCode } from '../../model/exit-code.js';
 import type { FlagSpec } from './flag-spec.js';
-import { FLAG_NAMES, flagSpec } from './flags.js';
-import type { FlagName } from './flags.js';
+import { FLAG_NAMES, flagSpec, type FlagName } from './flags.js';
 
 export type VerbName =
   | 'vision'

@@ -3,13 +3,10 @@ import { CryptodlError } from '../../model/errors.js';
 import { readOrders } from '../../lake/orders.js';
 import type { SymbolPatterns } from '../options/symbols.js';
 import { byKey } from '../../exchange/keys.js';
-import { datasetsOf, isArchived } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
-import { refuseEnded } from './select-datasets.js';
-import type { ChosenDataset } from './select-datasets.js';
+import { datasetsOf, isArchived, type DatasetSpec } from '../../exchange/exchange-spec.js';
+import { refuseEnded, type ChosenDataset } from './select-datasets.js';
 import type { SymbolContext } from './selection.js';
-import { meantNames, selectSymbols, namesOnly } from './match-symbols.js';
-import type { SymbolOwner } from './match-symbols.js';
+import { meantNames, selectSymbols, namesOnly, type SymbolOwner } from './match-symbols.js';
 import { listedSymbols, inKeyOrderOf } from './listed-symbols.js';
 import { isListingFault } from '../../exchange/listing-faults.js';
 

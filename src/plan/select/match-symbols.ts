@@ -4,8 +4,7 @@ import { grouped } from '../../model/by-name.js';
 import { usage } from '../../model/errors.js';
 import { listText } from '../../model/units.js';
 import { didYouMean } from '../../text/did-you-mean.js';
-import { isExactName } from '../options/symbols.js';
-import type { SymbolPatterns } from '../options/symbols.js';
+import { isExactName, type SymbolPatterns } from '../options/symbols.js';
 
 /** The place of the available symbols in messages, and the treatment of names that it lacks. */
 export interface SymbolOwner {

@@ -15,8 +15,7 @@ import { cadencesOf } from '../../exchange/keys.js';
 import type { Listing } from '../../exchange/listing.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { Rest } from '../../exchange/rest-api.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
-import { defaultPartition } from '../../exchange/exchange-spec.js';
+import { defaultPartition, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { Range } from './date-range.js';
 import type { ChosenDataset } from './select-datasets.js';
 

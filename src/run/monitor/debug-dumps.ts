@@ -2,13 +2,11 @@
 import type { Profiler } from 'node:inspector';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { beginsWith, refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
-import type { OwnFile } from '../../files/own-file.js';
+import { beginsWith, refuseForeignFile, writeOwnFile, type OwnFile } from '../../files/own-file.js';
 import { toCryptodlError } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import { TOOL_VERSION } from '../../model/version.js';
-import { stateFolder } from '../../files/environment.js';
-import type { Surroundings } from '../../files/environment.js';
+import { stateFolder, type Surroundings } from '../../files/environment.js';
 import type { Options } from '../../plan/options/flags.js';
 import { absolutePath, jsonText, printLines, shownPath } from '../../text/printable.js';
 import type { RunIdentity } from './run-history.js';

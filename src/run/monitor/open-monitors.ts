@@ -1,6 +1,5 @@
 /** Followers of the runs of a command: metrics of Prometheus, and debug dumps. */
-import { openDebugDumps } from './debug-dumps.js';
-import type { Command } from './debug-dumps.js';
+import { openDebugDumps, type Command } from './debug-dumps.js';
 import { lakePaths } from '../../lake/layout.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';

@@ -1,6 +1,5 @@
 /** The memory and the open files of this process. */
-import { Counters } from '../../model/counters.js';
-import type { Counts } from '../../model/counters.js';
+import { Counters, type Counts } from '../../model/counters.js';
 import { fstatSync, readdirSync } from 'node:fs';
 import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8';
 

@@ -1,7 +1,6 @@
 /** The figures of the runs of this process in the text format of Prometheus. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { AttemptEnd } from '../../model/fetch.js';
-import { hostOf } from '../../model/fetch.js';
+import { hostOf, type AttemptEnd } from '../../model/fetch.js';
 import type { ProxyFigures } from '../../http/proxies/proxy-lane.js';
 import type { BreakerState } from '../../http/retry/host-breaker.js';
 import type { Clock } from '../../model/clock.js';
@@ -12,8 +11,7 @@ import type { DatasetFigures } from '../report/dataset-tally.js';
 import type { NetworkFigures } from '../report/network-figures.js';
 import { LATENCY_BOUNDS_S } from '../report/figures.js';
 import type { LiveRun } from '../report/live-run.js';
-import { METRICS } from './prometheus-metrics.js';
-import type { Labels, MetricName } from './prometheus-metrics.js';
+import { METRICS, type Labels, type MetricName } from './prometheus-metrics.js';
 import type { RunHistory } from './run-history.js';
 
 const BREAKER: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2, stopped: 3 };

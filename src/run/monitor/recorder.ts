@@ -1,16 +1,12 @@
 /** Judges a run, and leaves its record in its lake. */
 import { existsSync } from 'node:fs';
 import { alertsOf } from './alerts.js';
-import { runId } from './run-record.js';
+import { runId, type RunStart, type WrittenRun } from './run-record.js';
 import { removeStart, writeRun, writeStart } from './run-files.js';
-import type { RunStart, WrittenRun } from './run-record.js';
-import { toCryptodlError } from '../../model/errors.js';
-import type { CryptodlError } from '../../model/errors.js';
-import { summaryOf } from '../report/run-summary.js';
-import type { RunEnd } from '../report/run-summary.js';
+import { toCryptodlError, type CryptodlError } from '../../model/errors.js';
+import { summaryOf, type RunEnd } from '../report/run-summary.js';
 import { lakeFlag } from '../../text/printable.js';
-import { runHeader } from '../report/open-report.js';
-import type { ReportedRun } from '../report/open-report.js';
+import { runHeader, type ReportedRun } from '../report/open-report.js';
 import type { RunSession } from '../session/session.js';
 
 /**

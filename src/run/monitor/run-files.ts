@@ -5,14 +5,12 @@ import { join } from 'node:path';
 import { makeFolder } from '../../files/disk.js';
 import { readStateNow } from '../../files/state-file.js';
 import { backingOf, bringIn } from '../../files/backing.js';
-import { FOLDERS } from '../../lake/layout.js';
-import type { LakePaths } from '../../lake/layout.js';
+import { FOLDERS, type LakePaths } from '../../lake/layout.js';
 import { publishText, removeFile } from '../../files/publish.js';
 import { CryptodlError, unlessMissing } from '../../model/errors.js';
 import { listText } from '../../model/units.js';
 import { jsonText, shownPath } from '../../text/printable.js';
-import { parseRun, parseStart } from './run-record.js';
-import type { RunRecord, RunStart, WrittenRun } from './run-record.js';
+import { parseRun, parseStart, type RunRecord, type RunStart, type WrittenRun } from './run-record.js';
 
 /** Records that a lake keeps, at most. */
 const MOST_RECORDS = 1000;

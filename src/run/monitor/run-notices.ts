@@ -2,8 +2,7 @@
 import { basename } from 'node:path';
 import { createPools } from '../../http/transport/pool.js';
 import { poolOptions } from '../../http/transport/sockets.js';
-import { toCryptodlError } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
+import { toCryptodlError, type ErrorCode } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { proxiesOf } from '../../files/proxies.js';
@@ -11,8 +10,7 @@ import type { Options } from '../../plan/options/flags.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import type { RunSummary, VerdictSummary } from '../report/run-summary.js';
 import { absolutePath, lakeFlag } from '../../text/printable.js';
-import { send } from './send-notice.js';
-import type { Content } from './send-notice.js';
+import { send, type Content } from './send-notice.js';
 
 export interface NoticesOptions extends Pick<VerbRequest, 'surroundings' | 'clock' | 'observer'> {
   readonly options: Options<SessionFlag | 'alert-webhook' | 'ping'>;

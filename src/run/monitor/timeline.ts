@@ -1,8 +1,7 @@
 /** The course of a run over time: throughput, latency and concurrency by interval, in bounded memory. */
 import type { Clock, Timer } from '../../model/clock.js';
 import type { Counts } from '../../model/counters.js';
-import { LATENCY_BOUNDS_S } from '../report/figures.js';
-import type { RunCount } from '../report/figures.js';
+import { LATENCY_BOUNDS_S, type RunCount } from '../report/figures.js';
 import type { LiveRun, RunFollower } from '../report/live-run.js';
 import type { RunRecord } from './run-record.js';
 

@@ -12,8 +12,7 @@ import type { Arrived } from './arrival.js';
 import { md5OfEtag } from '../../http/transport/verify-body.js';
 import { publishedDigest } from '../../exchange/archive-client.js';
 import { keyPath } from '../../exchange/keys.js';
-import { beginsWithHeader } from '../../convert/csv-input.js';
-import type { ReceivedObject } from '../../convert/csv-input.js';
+import { beginsWithHeader, type ReceivedObject } from '../../convert/csv-input.js';
 import type { ReceivedZip, Session } from '../session/session.js';
 import { isLabel } from '../../text/label.js';
 

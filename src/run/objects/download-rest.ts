@@ -5,16 +5,14 @@ import type { Body } from '../../model/fetch.js';
 import { startOfDay } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
-import { REASON_FACTS } from '../../model/absence-reasons.js';
-import type { AbsenceReason } from '../../model/absence-reasons.js';
+import { REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
 import type { ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../../model/task.js';
 import type { Arrived } from './arrival.js';
 import { JoinedRows, NOT_IN_REST, SETTLE_MS, SpanRows } from '../../exchange/rest-rows.js';
 import { rowsAsCsv } from '../../exchange/rows-as-csv.js';
 import type { PeriodRows, Row } from '../../exchange/rest-rows.js';
 import { restSpan, routesOf } from '../../exchange/routes.js';
-import { findDataset } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import { findDataset, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { Session } from '../session/session.js';
 
 /** Pages of rows that several periods share: they are requested once for the whole span, and each period takes its rows in order of time. */

@@ -1,6 +1,5 @@
 /** The objects of a run, from the archive or from REST. */
-import { bytesToFetch } from '../../model/task.js';
-import type { PartitionPlan, Task } from '../../model/task.js';
+import { bytesToFetch, type PartitionPlan, type Task } from '../../model/task.js';
 import { routesOf } from '../../exchange/routes.js';
 import type { RunSession } from '../session/session.js';
 import type { Arrived } from './arrival.js';

@@ -6,8 +6,7 @@ import type { Until } from '../../plan/options/dates.js';
 import { listOrProbe } from '../../plan/plan.js';
 import type { RunSelection } from '../../plan/select/selection.js';
 import type { RunSession } from '../session/session.js';
-import { awaitedOf, unpublished } from './unpublished-series.js';
-import type { Expected } from './unpublished-series.js';
+import { awaitedOf, unpublished, type Expected } from './unpublished-series.js';
 
 const FIRST_DELAY_MS = 60_000;
 const LONGEST_DELAY_MS = 600_000;

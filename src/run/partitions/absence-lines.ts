@@ -1,15 +1,13 @@
 /** The manifest lines of the absent and failed periods of a run: only new facts get one. */
 import type { Absence, Absences } from '../../lake/absences.js';
 import type { AbsentLine, RefusedRevision, RestAnswer } from '../../model/manifest-line.js';
-import { isHeld } from '../../lake/manifest.js';
-import type { Manifest } from '../../lake/manifest.js';
-import { REASON_FACTS } from '../../model/absence-reasons.js';
+import { isHeld, type Manifest } from '../../lake/manifest.js';
+import { REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
 import type { ArchiveObject, Format, Period, Cadence } from '../../model/task.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { isDeepStrictEqual } from 'node:util';
 import { dayPeriod, monthPeriod, periodText } from '../../model/calendar.js';
 import type { ErrorCode } from '../../model/errors.js';
-import type { AbsenceReason } from '../../model/absence-reasons.js';
 import { isDue, isRestDue } from '../../lake/absence-waits.js';
 import { isSupportedPeriod } from '../../lake/value-checks.js';
 

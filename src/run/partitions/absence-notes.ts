@@ -5,12 +5,10 @@ import { ERROR_TRAITS } from '../../model/error-codes.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { checkedFolder } from '../../files/path-checks.js';
 import { seriesFolder } from '../../lake/layout.js';
-import { REASON_FACTS } from '../../model/absence-reasons.js';
-import type { AbsenceReason } from '../../model/absence-reasons.js';
+import { REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
 import type { ArchiveObject, Format, Period, Series } from '../../model/task.js';
 import type { Session } from '../session/session.js';
-import { refusedRevision, linesOf } from './absence-lines.js';
-import type { Note, Stretch } from './absence-lines.js';
+import { refusedRevision, linesOf, type Note, type Stretch } from './absence-lines.js';
 
 export interface AbsenceContext extends Pick<Session, 'manifests'> {
   readonly paths: { readonly root: string };

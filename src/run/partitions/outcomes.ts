@@ -1,14 +1,12 @@
 /** Passes received objects to the writer of their partition, and reports the outcomes of these and of all other tasks. */
 import type { Body } from '../../model/fetch.js';
 import { CutDays } from './cut-days.js';
-import { afterWrite, missingOf } from '../objects/arrival.js';
-import type { Arrival } from '../objects/arrival.js';
+import { afterWrite, missingOf, type Arrival } from '../objects/arrival.js';
 import { releaseBodies } from '../objects/download-object.js';
 import { quarantine } from '../../lake/quarantine.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
 import { CryptodlError } from '../../model/errors.js';
-import { MonthsFromDays } from './months-from-days.js';
-import type { EndedObject } from './months-from-days.js';
+import { MonthsFromDays, type EndedObject } from './months-from-days.js';
 import type { RunSession } from '../session/session.js';
 import type { PartitionPlan, Task } from '../../model/task.js';
 import type { FailureReport } from '../report/failure-file.js';

@@ -3,11 +3,9 @@ import type { Settled } from '../../http/host-states.js';
 import type { LoadSign } from '../../http/transport/load-sign.js';
 import { withinOpenFiles } from '../../files/machine.js';
 import type { Concurrency as ConcurrencyChoice } from '../../plan/options/retry-flags.js';
-import { LevelSearch } from './level-search.js';
-import type { LevelReason, Step } from './level-search.js';
-import { Throughput } from './measurement.js';
+import { LevelSearch, type LevelReason, type Step } from './level-search.js';
+import { Throughput, type Measurement } from './measurement.js';
 import { Failures, RESULTS_AFTER_RETREAT } from './failure-share.js';
-import type { Measurement } from './measurement.js';
 
 export function allowedInFlight(choice: ConcurrencyChoice): number {
   return choice.kind === 'fixed' ? choice.limit : choice.max;

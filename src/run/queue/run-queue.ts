@@ -1,17 +1,13 @@
 /** The queue of a run: takes partition plans lazily, downloads their objects, and hands complete partitions to the writers. */
-import { toCryptodlError } from '../../model/errors.js';
-import type { CryptodlError } from '../../model/errors.js';
+import { toCryptodlError, type CryptodlError } from '../../model/errors.js';
 import { grouped } from '../../model/by-name.js';
 import type { PartitionPlan, Task } from '../../model/task.js';
 import type { PartitionWriter } from '../../lake/write/writer.js';
-import { failureOf, withoutSubstitute } from '../objects/arrival.js';
-import type { Arrival } from '../objects/arrival.js';
+import { failureOf, withoutSubstitute, type Arrival } from '../objects/arrival.js';
 import type { Downloads } from '../objects/downloads.js';
 import type { LiveRun } from '../report/live-run.js';
-import { Deferrals, FURTHER_ROUNDS } from './rounds.js';
-import type { DeferredPlans, Rounds } from './rounds.js';
-import { settlePartition } from './settle-partition.js';
-import type { Settling } from './settle-partition.js';
+import { Deferrals, FURTHER_ROUNDS, type DeferredPlans, type Rounds } from './rounds.js';
+import { settlePartition, type Settling } from './settle-partition.js';
 
 export interface QueueParts extends Pick<Settling, 'outcomes' | 'places' | 'stop'> {
   readonly writer: Pick<PartitionWriter, 'prepare'>;

@@ -1,8 +1,7 @@
 /** Writes the objects of a partition that arrived, and decides which failed tasks get a further round. */
 import { CryptodlError, FALLBACK_CODES } from '../../model/errors.js';
 import type { PartitionPlan } from '../../model/task.js';
-import { withoutSubstitute } from '../objects/arrival.js';
-import type { Arrival } from '../objects/arrival.js';
+import { withoutSubstitute, type Arrival } from '../objects/arrival.js';
 import type { Outcomes } from '../partitions/outcomes.js';
 import type { Deferrals, FailedTask } from './rounds.js';
 import type { Places } from './places.js';

@@ -1,15 +1,13 @@
 /** The last lines of a run: counts, paths of the data, and the next command. */
-import type { ErrorCode } from '../../model/errors.js';
-import { CryptodlError } from '../../model/errors.js';
+import { CryptodlError, type ErrorCode } from '../../model/errors.js';
 import type { Counts } from '../../model/counters.js';
 import { OUTCOME_KINDS } from '../../model/outcome.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
 import { bytesText, countText, durationText, numberText } from '../../model/units.js';
 import type { NetworkTotals } from './network-figures.js';
 import type { RunEnd } from './run-summary.js';
-import { NOTES } from './count-outcome.js';
+import { NOTES, type CountName, type Note } from './count-outcome.js';
 import type { Tally } from './tally.js';
-import type { CountName, Note } from './count-outcome.js';
 
 type OfEnd = 'tally' | 'times' | 'shard' | 'dataPath' | 'reportPath' | 'quarantinePath' | 'undone' | 'alerts';
 

@@ -3,8 +3,7 @@ import type { AttemptEnd, Wait } from '../../model/fetch.js';
 import type { RequestFollower } from '../../http/transport/measure.js';
 import type { Clock } from '../../model/clock.js';
 import { Counters } from '../../model/counters.js';
-import { CryptodlError } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
+import { CryptodlError, type ErrorCode } from '../../model/errors.js';
 
 /** Error codes that are no failures of the connection: the run ended, or the host asked for a pause. */
 const NO_FAILURES: ReadonlySet<ErrorCode> = new Set(['interrupted', 'rate-limited', 'banned']);

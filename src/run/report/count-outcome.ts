@@ -1,10 +1,9 @@
 /** The counts of a run, and those of them that an outcome changes. */
 import { Counters } from '../../model/counters.js';
 import type { ErrorCode } from '../../model/errors.js';
-import type { Outcome, OutcomeKind, WrittenOutcome } from '../../model/outcome.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
 import type { ArchiveObject } from '../../model/task.js';
-import { OUTCOME_KINDS } from '../../model/outcome.js';
+import { OUTCOME_KINDS, type Outcome, type OutcomeKind, type WrittenOutcome } from '../../model/outcome.js';
 import { countText, listText } from '../../model/units.js';
 
 /** The counts that a summary shows under their own names. */

@@ -1,12 +1,10 @@
 /** The counts of the objects of a dataset, and the newest periods that the lake holds of it. */
-import { DAY_MS, periodAt, periodText, startOfDay } from '../../model/calendar.js';
-import type { DayStart } from '../../model/calendar.js';
+import { DAY_MS, periodAt, periodText, startOfDay, type DayStart } from '../../model/calendar.js';
 import { Counters } from '../../model/counters.js';
 import type { Outcome } from '../../model/outcome.js';
 import type { ArchiveObject, Series, Period } from '../../model/task.js';
 import { LATE_MS } from '../../model/absence-reasons.js';
-import { outcomesOf } from './count-outcome.js';
-import type { CountName } from './count-outcome.js';
+import { outcomesOf, type CountName } from './count-outcome.js';
 import { parseDurationMs } from '../../model/parse-units.js';
 
 export type DatasetFigures = Readonly<DatasetTally['figures']>;

@@ -1,12 +1,10 @@
 /** The file of the failure report: one JSON line per failure, written immediately. A report that replaces an earlier one is written beside it, and renamed when it is complete. */
 import { periodText } from '../../model/calendar.js';
-import { errnoOf, usage } from '../../model/errors.js';
-import type { CryptodlError } from '../../model/errors.js';
+import { errnoOf, usage, type CryptodlError } from '../../model/errors.js';
 import { jsonText } from '../../text/printable.js';
 import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
 import { constants } from 'node:fs';
-import { access, open, rename, rm, stat } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { access, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { removeFile } from '../../files/publish.js';
 import { dirname, resolve } from 'node:path';
 import { makeFolder } from '../../files/disk.js';

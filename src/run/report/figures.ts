@@ -1,11 +1,8 @@
 /** The network figures of a run, for summary, closing block and events. */
-import { createHistogram } from 'node:perf_hooks';
-import type { RecordableHistogram } from 'node:perf_hooks';
+import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 import { Counters } from '../../model/counters.js';
-import { CryptodlError } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
-import { hostOf } from '../../model/fetch.js';
-import type { AttemptEnd } from '../../model/fetch.js';
+import { CryptodlError, type ErrorCode } from '../../model/errors.js';
+import { hostOf, type AttemptEnd } from '../../model/fetch.js';
 import type { OpenBreaker } from '../../http/host-states.js';
 import type { RetryEvent } from '../../model/observer.js';
 import type { BreakerState } from '../../http/retry/host-breaker.js';

@@ -1,14 +1,11 @@
 /** The newest failure report of a lake, and its failed periods. */
 import { parsePeriod } from '../../model/calendar.js';
-import { usage, toCryptodlError } from '../../model/errors.js';
-import type { Format, Period } from '../../model/task.js';
+import { usage, toCryptodlError, type ErrorCode } from '../../model/errors.js';
 import { join } from 'node:path';
 import { backingOf, bringIn } from '../../files/backing.js';
-import { FOLDERS, lakePaths, refuseLinkedFolders } from '../../lake/layout.js';
-import type { LakePaths } from '../../lake/layout.js';
-import type { ErrorCode } from '../../model/errors.js';
+import { FOLDERS, lakePaths, refuseLinkedFolders, type LakePaths } from '../../lake/layout.js';
 import type { Io } from '../../model/io.js';
-import { seriesName } from '../../model/task.js';
+import { seriesName, type Format, type Period } from '../../model/task.js';
 import { homeOf } from '../../files/environment.js';
 import { GIVE_REPORT, newestReport, readFailureReport } from './read-failure-report.js';
 import { absolutePath, shownPath } from '../../text/printable.js';

@@ -1,8 +1,7 @@
 /** The structured log of a run (pino), for `--log-file` and `--log-level`. */
 import { closeSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { destination, pino } from 'pino';
-import type { Logger } from 'pino';
+import { destination, pino, type Logger } from 'pino';
 import { makeFolderSync } from '../../files/disk.js';
 import type { AttemptEnd } from '../../model/fetch.js';
 import { CryptodlError, errnoOf, usage } from '../../model/errors.js';

@@ -4,12 +4,9 @@ import { lakeOfReport } from '../../lake/layout.js';
 import { usage } from '../../model/errors.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
 import type { ExchangeWords, RawLayer, RawValues } from '../../plan/options/resolve.js';
-import { flagFor } from '../../plan/options/verb-spec.js';
-import type { VerbSpecs } from '../../plan/options/verb-spec.js';
-import { readFailureReport } from './read-failure-report.js';
-import type { ReadReport } from './read-failure-report.js';
-import { carriedOptions } from './select-failures.js';
-import type { PastFailures } from './select-failures.js';
+import { flagFor, type VerbSpecs } from '../../plan/options/verb-spec.js';
+import { readFailureReport, type ReadReport } from './read-failure-report.js';
+import { carriedOptions, type PastFailures } from './select-failures.js';
 import { marketNames } from '../../exchange/exchange-spec.js';
 import { withAddresses } from '../../text/mirror-roots.js';
 

@@ -6,11 +6,9 @@ import type { Announcement, Observer, RetryEvent } from '../../model/observer.js
 import { durationText } from '../../model/units.js';
 import type { TaskOutcome } from '../../model/task-outcome.js';
 import { printLines } from '../../text/printable.js';
-import { logAttempt, logRetry } from './log.js';
-import type { Log } from './log.js';
+import { logAttempt, logRetry, type Log } from './log.js';
 import type { RunFollower } from './live-run.js';
-import { RunProgress, progressMode } from './run-progress.js';
-import type { ProgressOptions } from './run-progress.js';
+import { RunProgress, progressMode, type ProgressOptions } from './run-progress.js';
 import { planBlock } from './plan-block.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 

@@ -1,7 +1,6 @@
 /** The result of a run, in numbers and as an exit code. */
 import type { CryptodlError } from '../../model/errors.js';
-import { exitCode } from '../../model/exit-code.js';
-import type { ExitCode, RunStatus } from '../../model/exit-code.js';
+import { exitCode, type ExitCode, type RunStatus } from '../../model/exit-code.js';
 import type { Tally } from './tally.js';
 import type { NetworkFigures } from './network-figures.js';
 import { SUMMED } from './count-outcome.js';

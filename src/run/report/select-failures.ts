@@ -11,8 +11,7 @@ import type { ReadReport } from './read-failure-report.js';
 import { cadencesOf, restKey } from '../../exchange/keys.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import { restOffer } from '../../plan/select/rest-offer.js';
-import { givenSettings } from '../../plan/select/selection.js';
-import type { LakeContext, RunSelection } from '../../plan/select/selection.js';
+import { givenSettings, type LakeContext, type RunSelection } from '../../plan/select/selection.js';
 
 /** The failures that a retry requests again, and the options of their run. */
 export interface PastFailures extends Pick<ReadReport, 'path' | 'file' | 'entries' | 'cut'> {

@@ -1,18 +1,14 @@
 /** The counts of a run, for closing block, JSON summary and exit code, and the next command after failures. */
-import { UTC } from '../../model/calendar.js';
-import type { DayStart } from '../../model/calendar.js';
-import { Counters } from '../../model/counters.js';
-import type { Counts } from '../../model/counters.js';
+import { UTC, type DayStart } from '../../model/calendar.js';
+import { Counters, type Counts } from '../../model/counters.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { Outcome, OutcomeKind } from '../../model/outcome.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
 import type { RunStatus } from '../../model/exit-code.js';
 import type { ArchiveObject, Format, Series } from '../../model/task.js';
 import { shellWord } from '../../text/printable.js';
-import { DatasetTally } from './dataset-tally.js';
-import type { DatasetFigures } from './dataset-tally.js';
-import { countOutcome, outcomesOf } from './count-outcome.js';
-import type { CountName } from './count-outcome.js';
+import { DatasetTally, type DatasetFigures } from './dataset-tally.js';
+import { countOutcome, outcomesOf, type CountName } from './count-outcome.js';
 
 /** Examples of each kind in the closing block, at most. The failure report has all failures. */
 const EXAMPLES = 3;

@@ -8,12 +8,10 @@ import { SILENT_OBSERVER } from '../../model/observer.js';
 import { Concurrency } from '../queue/concurrency.js';
 import type { NetworkFigures } from '../report/network-figures.js';
 import { LiveRun } from '../report/live-run.js';
-import { ARCHIVE_START, openHttp } from './http-session.js';
-import type { HttpRequest } from './http-session.js';
+import { ARCHIVE_START, openHttp, type HttpRequest } from './http-session.js';
 import { newRunFolder, openLake } from './open-lake.js';
 import type { LakeParts, Session, SharedParts } from './session.js';
-import { openWorkshop } from './workshop.js';
-import type { Workshop } from './workshop.js';
+import { openWorkshop, type Workshop } from './workshop.js';
 
 export type PipelineRequest = Omit<HttpRequest, 'nowMs' | 'live' | 'observer' | 'concurrency'> & {
   /** Whether the lakes of the runs are in buckets. */

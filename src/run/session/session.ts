@@ -9,8 +9,7 @@ import { Manifests } from '../../lake/manifests.js';
 import { CryptodlError } from '../../model/errors.js';
 import { joinObservers } from '../../model/observer.js';
 import type { Outcome } from '../../model/outcome.js';
-import type { TaskOutcome } from '../../model/task-outcome.js';
-import { taskOutcome } from '../../model/task-outcome.js';
+import { taskOutcome, type TaskOutcome } from '../../model/task-outcome.js';
 import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
 import { Timeline } from '../monitor/timeline.js';
 import { LiveRun } from '../report/live-run.js';
@@ -19,8 +18,7 @@ import type { RunFlag, SessionFlag } from '../../plan/options/verb-request.js';
 import type { FlagName, Options } from '../../plan/options/flags.js';
 import { absolutePath } from '../../text/printable.js';
 import { Deadline } from './deadline.js';
-import { openHttp } from './http-session.js';
-import type { HttpRequest } from './http-session.js';
+import { openHttp, type HttpRequest } from './http-session.js';
 import type { Workshop } from './workshop.js';
 
 /** `More`: flags that its verb reads beside those of all sessions. */

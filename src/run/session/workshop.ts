@@ -1,6 +1,5 @@
 /** The means of a run to receive and write objects: places, DuckDB, and the order of writes. The jobs of a worker share one. */
-import { createEngine } from '../../convert/duckdb.js';
-import type { Engine } from '../../convert/duckdb.js';
+import { createEngine, type Engine } from '../../convert/duckdb.js';
 import type { Clock, Timer } from '../../model/clock.js';
 import { cores, withinOpenFiles } from '../../files/machine.js';
 import type { Concurrency } from '../queue/concurrency.js';

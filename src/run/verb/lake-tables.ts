@@ -2,16 +2,14 @@
 import { bringIn } from '../../files/backing.js';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
-import { tableName } from '../../lake/catalogue/views.js';
-import type { LakeTable } from '../../lake/catalogue/views.js';
+import { tableName, type LakeTable } from '../../lake/catalogue/views.js';
 import type { Series } from '../../model/task.js';
 import { listText } from '../../model/units.js';
 import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { shownPath } from '../../text/printable.js';
-import { filesOfRange } from '../../lake/catalogue/lake-file.js';
-import type { LakeFile } from '../../lake/catalogue/lake-file.js';
+import { filesOfRange, type LakeFile } from '../../lake/catalogue/lake-file.js';
 
 export interface ShownRows {
   readonly series: readonly Series[];

@@ -1,8 +1,7 @@
 /** The parts of a mirror: its folder, the copies of its files, its bucket, and its end after a signal. */
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { stateFolder } from '../../files/environment.js';
-import type { Surroundings } from '../../files/environment.js';
+import { stateFolder, type Surroundings } from '../../files/environment.js';
 import { makeTempFolder, tempFolderOf, tempPath } from '../../files/temp-files.js';
 import { FOLDERS } from '../../lake/layout.js';
 import { FileCopies } from '../../lake/mirror/file-copies.js';

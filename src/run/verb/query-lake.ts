@@ -1,13 +1,11 @@
 /** A query on the lake. Takes no lock, sends no request and writes nothing into the lake. */
-import { verbEngine } from '../../convert/duckdb.js';
-import type { DuckDb } from '../../convert/duckdb.js';
+import { verbEngine, type DuckDb } from '../../convert/duckdb.js';
 import type { QueryResult } from '../../convert/stream-rows.js';
 import { quotePath, quoteText } from '../../convert/sql.js';
 import { tableName, viewOf } from '../../lake/catalogue/views.js';
 import type { QueryFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { absolutePath } from '../../text/printable.js';
-import { shownBy, tablesOf } from './lake-tables.js';
-import type { ShownRows } from './lake-tables.js';
+import { shownBy, tablesOf, type ShownRows } from './lake-tables.js';
 import { noViews, queryError } from './query-errors.js';
 import { notOneSelect, tablesInStatement } from './read-statement.js';
 

@@ -1,10 +1,8 @@
 /** Starts a verb: resolves its options, opens the mirrors of lakes in buckets, makes its request, watches signals, and prints errors. */
 import { homeOf, surroundingsOf } from '../../files/environment.js';
-import { exitCodeOfSignal } from '../../model/exit-code.js';
-import type { ExitCode } from '../../model/exit-code.js';
+import { exitCodeOfSignal, type ExitCode } from '../../model/exit-code.js';
 import { toCryptodlError } from '../../model/errors.js';
-import { watchSignals } from '../../model/io.js';
-import type { Io } from '../../model/io.js';
+import { watchSignals, type Io } from '../../model/io.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
 import type { FlagName } from '../../plan/options/flags.js';

@@ -5,8 +5,7 @@ import type { DayRange } from '../../lake/catalogue/spans.js';
 import { lakePaths, seriesFolder } from '../../lake/layout.js';
 import { readOrders } from '../../lake/orders.js';
 import { firstSymlink } from '../../files/path-checks.js';
-import { seriesName } from '../../model/task.js';
-import type { Series } from '../../model/task.js';
+import { seriesName, type Series } from '../../model/task.js';
 import { emptyShardText, isInShard } from '../../plan/options/shard.js';
 import type { CoverageFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
@@ -17,8 +16,7 @@ import type { OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { tapped } from '../verb/items.js';
 import { CoverageCounts } from '../../lake/catalogue/coverage-counts.js';
-import { MOST_DAYS } from '../../lake/catalogue/period-amounts.js';
-import type { CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
+import { MOST_DAYS, type CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
 
 export type LakeCoverage = Awaited<ReturnType<typeof coverSelected>>;
 

@@ -11,8 +11,7 @@ import { isRunning, lastRun } from '../monitor/last-run.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { VerdictSummary } from '../report/run-summary.js';
 import { absolutePath, commandLine, lakeFlag } from '../../text/printable.js';
-import { judgeOrders } from './judge-orders.js';
-import type { JudgedOrder } from './judge-orders.js';
+import { judgeOrders, type JudgedOrder } from './judge-orders.js';
 import type { Mend } from './mends.js';
 
 export type LakeVerdict = NonNullable<Awaited<ReturnType<typeof judgeLake>>>;

@@ -1,26 +1,21 @@
 /** Judges the orders of a lake: compares what was asked for, up to the last day that must be published by now, with what the lake holds. */
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
-import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
+import { DAY_SECONDS, type Gap } from '../../lake/catalogue/gap.js';
 import type { Amounts, SeriesStates } from '../../lake/catalogue/day-states.js';
-import type { Gap } from '../../lake/catalogue/gap.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';
 import { percentOf, unitOf } from '../../lake/catalogue/series-table.js';
 import { ExcusedAmounts } from '../../lake/catalogue/excused-amounts.js';
 import { lakePaths } from '../../lake/layout.js';
-import { isOrderedBy } from '../../lake/order.js';
-import type { Order } from '../../lake/order.js';
+import { isOrderedBy, type Order } from '../../lake/order.js';
 import type { CryptodlError } from '../../model/errors.js';
-import { seriesName } from '../../model/task.js';
-import type { Series } from '../../model/task.js';
+import { seriesName, type Series } from '../../model/task.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { readVerbLake } from '../../plan/select/held-series.js';
 import { readLastFailures } from '../report/last-failures.js';
-import { daysOfSymbol, orderedDays } from '../../lake/catalogue/ordered-series.js';
-import type { OrderedDays } from '../../lake/catalogue/ordered-series.js';
+import { daysOfSymbol, orderedDays, type OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { printable } from '../../text/printable.js';
-import { mendsOf, mendSources } from './mends.js';
-import type { Mend, MendSources } from './mends.js';
+import { mendsOf, mendSources, type Mend, type MendSources } from './mends.js';
 
 export type JudgedOrder = Readonly<ReturnType<typeof summed>>;
 

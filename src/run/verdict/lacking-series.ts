@@ -1,10 +1,8 @@
 /** `--strict`: the series of a run that lack data in its range, by the day states of `coverage` and `check`. */
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
-import { dueEnd } from '../../lake/catalogue/ordered-series.js';
-import type { OrderedDays } from '../../lake/catalogue/ordered-series.js';
+import { dueEnd, type OrderedDays } from '../../lake/catalogue/ordered-series.js';
 import { dayOf } from '../../model/calendar.js';
-import { seriesName } from '../../model/task.js';
-import type { Series } from '../../model/task.js';
+import { seriesName, type Series } from '../../model/task.js';
 import type { RunSelection } from '../../plan/select/selection.js';
 import { findDataset, hasLongBars } from '../../exchange/exchange-spec.js';
 import { lakeFlag } from '../../text/printable.js';

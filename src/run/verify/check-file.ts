@@ -5,14 +5,12 @@ import { inspectRows } from '../../convert/inspect-rows.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import { entryAt, firstSymlink, isIrregular } from '../../files/path-checks.js';
-import { fileFacts, fileSize } from '../../files/publish.js';
-import type { FileFacts } from '../../files/publish.js';
+import { fileFacts, fileSize, type FileFacts } from '../../files/publish.js';
 import type { HeldObjects } from '../../lake/held-objects.js';
 import { errnoOf } from '../../model/errors.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import type { Series } from '../../model/task.js';
-import { NOT_REGULAR } from './lake-finding.js';
-import type { LakeFinding } from './lake-finding.js';
+import { NOT_REGULAR, type LakeFinding } from './lake-finding.js';
 
 /** Errno values with which the file system refuses to read a file. */
 export const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO']);

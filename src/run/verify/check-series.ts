@@ -6,11 +6,9 @@ import { CryptodlError, errnoOf } from '../../model/errors.js';
 import type { ObjectKeys } from '../../lake/object-keys.js';
 import { InspectedManifest, inspectManifest } from '../../lake/inspect-manifest.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
-import { FORMATS } from '../../model/task.js';
-import type { Format, Series } from '../../model/task.js';
+import { FORMATS, type Format, type Series } from '../../model/task.js';
 import { UNREADABLE, checkFile } from './check-file.js';
-import { asRegular, linkFinding } from './lake-finding.js';
-import type { LakeFinding } from './lake-finding.js';
+import { asRegular, linkFinding, type LakeFinding } from './lake-finding.js';
 import type { ListedSeries, SeriesFolder } from '../../lake/walk-lake.js';
 import { linkedZipFolders, unlistedFiles, unlistedZips } from './unlisted-files.js';
 

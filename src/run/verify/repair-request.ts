@@ -1,7 +1,6 @@
 /** The series request of `repair` for a checked series: its lost objects and its missing days. */
 import { cadencesOf, periodOf } from '../../exchange/keys.js';
-import { isArchived } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import { isArchived, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { HeldObjects } from '../../lake/held-objects.js';
 import { dayOf, dayPeriod } from '../../model/calendar.js';
 import { isFromRest } from '../../model/manifest-line.js';

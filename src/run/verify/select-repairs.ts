@@ -1,9 +1,7 @@
 /** `cryptodl repair`: fixes the lake, then plans the lost objects and the missing days like any other run. */
 import type { RunSession, Session } from '../session/session.js';
-import { FORMATS, seriesName } from '../../model/task.js';
-import { Counters } from '../../model/counters.js';
-import type { Counts } from '../../model/counters.js';
-import type { Series } from '../../model/task.js';
+import { FORMATS, seriesName, type Series } from '../../model/task.js';
+import { Counters, type Counts } from '../../model/counters.js';
 import { countText } from '../../model/units.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import type { ReadList } from '../../plan/options/symbols.js';

@@ -1,19 +1,15 @@
 /** Checks the selected series of a lake, under the lock when it fixes, and counts the findings. */
 import { join } from 'node:path';
 import { openLake } from '../session/open-lake.js';
-import { openSession } from '../session/session.js';
-import type { Session } from '../session/session.js';
-import type { LakePaths } from '../../lake/layout.js';
-import { refuseLinkedFolders } from '../../lake/layout.js';
+import { openSession, type Session } from '../session/session.js';
+import { refuseLinkedFolders, type LakePaths } from '../../lake/layout.js';
 import { entryAt } from '../../files/path-checks.js';
 import { refuseIfLocked } from '../../lake/lock.js';
 import { listLeftovers } from '../../lake/list-entries.js';
 import { Counters } from '../../model/counters.js';
-import type { ExitCode } from '../../model/exit-code.js';
-import { exitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import type { HeldFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
-import { selectHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
-import type { HeldSelection } from '../../plan/select/held-series.js';
+import { selectHeldSeries, nothingHeld, type HeldSelection } from '../../plan/select/held-series.js';
 import { checkLake } from './check-lake.js';
 import type { LakeFinding, LakeFindingKind } from './lake-finding.js';
 

@@ -3,8 +3,7 @@ import { dayOf, dayPeriod, eachDay, monthOf, monthStart, monthText } from '../..
 import type { VerbEngine } from '../../convert/duckdb.js';
 import { toCryptodlError } from '../../model/errors.js';
 import { mapOrdered } from '../../model/in-order.js';
-import { absenceReason, listSeries } from '../../plan/series-listing.js';
-import type { SeriesListing } from '../../plan/series-listing.js';
+import { absenceReason, listSeries, type SeriesListing } from '../../plan/series-listing.js';
 import type { Cadence, PartitionPlan } from '../../model/task.js';
 import { cadencesOf } from '../../exchange/keys.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
@@ -13,8 +12,7 @@ import { downloadObject, releaseBodies } from '../../run/objects/download-object
 import type { RunSession } from '../../run/session/session.js';
 import { AUDITED } from './audited-objects.js';
 import type { AuditedMonth } from './findings.js';
-import { compareMonth } from './compare-month.js';
-import type { Month } from './compare-month.js';
+import { compareMonth, type Month } from './compare-month.js';
 import type { AuditedSeries } from './select-audit.js';
 
 /** One month is compared while the next one is downloaded. */

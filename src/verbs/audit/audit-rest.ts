@@ -1,7 +1,6 @@
 /** `audit --against rest`: compares the bars that the lake holds with those that REST has now, in all or a sample of the held days and months. */
 import { createHash } from 'node:crypto';
-import { openCatalogue } from '../../lake/catalogue/catalogue.js';
-import type { Catalogue, HeldSeries } from '../../lake/catalogue/catalogue.js';
+import { openCatalogue, type Catalogue, type HeldSeries } from '../../lake/catalogue/catalogue.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import type { DuckDb, VerbEngine } from '../../convert/duckdb.js';
 import { quoteName } from '../../convert/sql.js';
@@ -11,8 +10,7 @@ import { completeDays } from '../../lake/catalogue/lake-file.js';
 import { grouped } from '../../model/by-name.js';
 import { periodAt, periodText } from '../../model/calendar.js';
 import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';
-import { seriesName } from '../../model/task.js';
-import type { Period } from '../../model/task.js';
+import { seriesName, type Period } from '../../model/task.js';
 import type { Sample } from '../../plan/options/lake-flags.js';
 import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { mapOrdered } from '../../model/in-order.js';
@@ -21,12 +19,10 @@ import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { restOffer } from '../../plan/select/rest-offer.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
 import { restKey } from '../../exchange/keys.js';
-import { archivedColumns, isArchived, rowSeconds } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import { archivedColumns, isArchived, rowSeconds, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import { compareRows, dayExpression } from './compare-rows.js';
 import { withRows } from './audited-objects.js';
-import { NOTHING } from './findings.js';
-import type { AuditedMonth } from './findings.js';
+import { NOTHING, type AuditedMonth } from './findings.js';
 
 /** The limits of REST pace the requests; more at once would only take memory. */
 const PERIODS_AT_ONCE = 4;

@@ -1,6 +1,5 @@
 /** Counts the findings of an audit, and collects the months of the lake that daily objects would improve. */
-import { exitCode as exitCodeOfRun, exitCodeOfJobs } from '../../model/exit-code.js';
-import type { ExitCode } from '../../model/exit-code.js';
+import { exitCode as exitCodeOfRun, exitCodeOfJobs, type ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
 import { countText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';

@@ -20,8 +20,7 @@ import { auditArchive } from './audit-archive.js';
 import { selectAudit } from './select-audit.js';
 import { asUnreachable } from '../../exchange/listing-faults.js';
 import { auditRest } from './audit-rest.js';
-import { itemsOfMonth } from './findings.js';
-import type { AuditItem } from './findings.js';
+import { itemsOfMonth, type AuditItem } from './findings.js';
 import { AuditTally, summaryText } from './audit-tally.js';
 import { rebuildOf, selectRebuilds } from './rebuilds.js';
 

@@ -3,8 +3,7 @@ import type { DuckDb } from '../../convert/duckdb.js';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Conversion } from '../../convert/conversion.js';
-import { readObjects } from '../../convert/read-objects.js';
-import type { ReadObjects } from '../../convert/read-objects.js';
+import { readObjects, type ReadObjects } from '../../convert/read-objects.js';
 import type { ArchiveObject, Settings } from '../../model/task.js';
 import { removeScratch } from '../../convert/load-rows.js';
 

@@ -1,15 +1,12 @@
 /** Compares the monthly object of one month with its daily objects, row by row, and finds missing days and ids. */
 import type { DuckDb, Engine } from '../../convert/duckdb.js';
 import type { ArchiveObject } from '../../model/task.js';
-import { archivedColumns } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import { archivedColumns, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { ReadObjects } from '../../convert/read-objects.js';
 import { quoteName } from '../../convert/sql.js';
 import { compareRows, dayExpression } from './compare-rows.js';
-import { withRows } from './audited-objects.js';
-import type { AuditedObjects } from './audited-objects.js';
-import { NOTHING } from './findings.js';
-import type { AuditFinding, AuditedMonth } from './findings.js';
+import { withRows, type AuditedObjects } from './audited-objects.js';
+import { NOTHING, type AuditFinding, type AuditedMonth } from './findings.js';
 
 export interface Month extends AuditedObjects {
   /** `2024-01` */

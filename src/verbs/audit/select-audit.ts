@@ -1,7 +1,6 @@
 /** The series and months that an audit of the archive reads. */
 import { usage } from '../../model/errors.js';
-import { FORMATS } from '../../model/task.js';
-import type { Series } from '../../model/task.js';
+import { FORMATS, type Series } from '../../model/task.js';
 import { findDataset, isArchived } from '../../exchange/exchange-spec.js';
 import type { RunSession } from '../../run/session/session.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';

@@ -6,10 +6,8 @@ import type { DayRange } from '../../lake/catalogue/spans.js';
 import { DAY_MS, dayOf, eachDay, monthOf, monthStart, monthText, startOfDay } from '../../model/calendar.js';
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import { barStart, nextStart } from './bar-rule.js';
-import type { BarRule } from './bar-rule.js';
-import { sourceName } from './source.js';
-import type { BarSource } from './source.js';
+import { barStart, nextStart, type BarRule } from './bar-rule.js';
+import { sourceName, type BarSource } from './source.js';
 
 /** What bars are made of, apart from the rows. */
 export interface Recipe {

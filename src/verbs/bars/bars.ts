@@ -3,16 +3,13 @@ import { progressPrinter } from '../../run/verb/items.js';
 import { withSignals } from '../../run/verb/start-verb.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
-import { exitCodeOfFindings } from '../../model/exit-code.js';
-import type { ExitCode } from '../../model/exit-code.js';
+import { exitCodeOfFindings, type ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
 import { bytesText, countText, durationText, numberText } from '../../model/units.js';
 import { printLines, tabbed } from '../../text/printable.js';
 import { parseBar } from './bar-rule.js';
-import { buildBars } from './build-bars.js';
-import type { BarsFlag } from './build-bars.js';
-import { NOTHING, addAmounts } from './built-series.js';
-import type { Amounts, BuiltSeries } from './built-series.js';
+import { buildBars, type BarsFlag } from './build-bars.js';
+import { NOTHING, addAmounts, type Amounts, type BuiltSeries } from './built-series.js';
 
 /** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
 export async function bars(command: Command<BarsFlag | 'json' | 'quiet'>): Promise<ExitCode> {

@@ -3,11 +3,9 @@ import { seriesName } from '../../model/task.js';
 import type { HeldFlag, RangeFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { join } from 'node:path';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
-import { createEngine } from '../../convert/duckdb.js';
-import type { Engine } from '../../convert/duckdb.js';
+import { createEngine, type Engine } from '../../convert/duckdb.js';
 import { closeLake, openLake } from '../../run/session/open-lake.js';
-import { openSession } from '../../run/session/session.js';
-import type { LakeParts } from '../../run/session/session.js';
+import { openSession, type LakeParts } from '../../run/session/session.js';
 import { seriesFolder } from '../../lake/layout.js';
 import { writeNotice } from '../../lake/notice.js';
 import { monthOf } from '../../model/calendar.js';
@@ -16,10 +14,8 @@ import { givenRange } from '../../plan/select/date-range.js';
 import { canMake, chooseSource, noSourceText, selectBarSymbols, sourceName, sourceOf } from './source.js';
 import type { BarSource, SymbolSeries } from './source.js';
 import type { BarRule } from './bar-rule.js';
-import { buildSeries } from './build-series.js';
-import type { Build } from './build-series.js';
-import { NOTHING } from './built-series.js';
-import type { BuiltSeries } from './built-series.js';
+import { buildSeries, type Build } from './build-series.js';
+import { NOTHING, type BuiltSeries } from './built-series.js';
 
 export type BarsFlag = SessionFlag | HeldFlag | RangeFlag | 'fill-empty' | 'force' | 'shard';
 

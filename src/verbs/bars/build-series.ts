@@ -10,15 +10,11 @@ import { fileSize } from '../../files/publish.js';
 import { dayText, monthOf } from '../../model/calendar.js';
 import type { BarRule } from './bar-rule.js';
 import { missingDays, sourceName } from './source.js';
-import { planMonths } from './bar-months.js';
-import type { BarMonth } from './bar-months.js';
-import { makeBars } from './make-bars.js';
-import type { BarTools } from './make-bars.js';
-import { lostDays } from './month-lines.js';
-import type { BarTarget } from './month-lines.js';
+import { planMonths, type BarMonth } from './bar-months.js';
+import { makeBars, type BarTools } from './make-bars.js';
+import { lostDays, type BarTarget } from './month-lines.js';
 import { writeMonth } from './write-month.js';
-import { NOTHING, addAmounts } from './built-series.js';
-import type { BuiltSeries } from './built-series.js';
+import { NOTHING, addAmounts, type BuiltSeries } from './built-series.js';
 
 export interface Build extends Pick<BarTools, 'catalogue'> {
   readonly rule: BarRule;

@@ -6,12 +6,9 @@ import type { Catalogue } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import type { DuckDb } from '../../convert/duckdb.js';
 import { DAY_MS, parseDay, startOfDay } from '../../model/calendar.js';
-import { findDataset, intervalMs } from '../../exchange/exchange-spec.js';
-import type { ExchangeSpec } from '../../exchange/exchange-spec.js';
-import { missingDays } from './source.js';
-import type { BarSource } from './source.js';
-import { nextStart } from './bar-rule.js';
-import type { BarRule } from './bar-rule.js';
+import { findDataset, intervalMs, type ExchangeSpec } from '../../exchange/exchange-spec.js';
+import { missingDays, type BarSource } from './source.js';
+import { nextStart, type BarRule } from './bar-rule.js';
 import type { BarMonth, Recipe } from './bar-months.js';
 import { barColumns, barsOf, sourceRows, withEmptyBars } from './bar-sql.js';
 

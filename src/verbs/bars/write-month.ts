@@ -10,11 +10,9 @@ import { seriesFolder, stagingFolder } from '../../lake/layout.js';
 import { fileFacts, fileSize } from '../../files/publish.js';
 import { moveToQuarantine } from '../../lake/quarantine.js';
 import { TOOL_VERSION } from '../../model/version.js';
-import { ruleText } from './bar-months.js';
-import type { BarMonth } from './bar-months.js';
+import { ruleText, type BarMonth } from './bar-months.js';
 import type { Amounts } from './built-series.js';
-import { linesOf } from './month-lines.js';
-import type { BarTarget } from './month-lines.js';
+import { linesOf, type BarTarget } from './month-lines.js';
 import { commitFiles } from '../../lake/commit-files.js';
 import { fileMetadata } from '../../lake/write/file-metadata.js';
 

@@ -6,16 +6,13 @@ import { amountsText, percentText } from '../../lake/catalogue/series-table.js';
 import { refuseFile } from '../../lake/layout.js';
 import { dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
-import { exitCodeOfError } from '../../model/exit-code.js';
-import type { ExitCode } from '../../model/exit-code.js';
+import { exitCodeOfError, type ExitCode } from '../../model/exit-code.js';
 import { countText, listText, numberText } from '../../model/units.js';
 import { fateText } from '../../run/monitor/last-run.js';
 import { absolutePath, lakeFlag, printable, printLines, shownPath } from '../../text/printable.js';
-import { table } from '../../text/table.js';
-import type { TableColumn } from '../../text/table.js';
+import { table, type TableColumn } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
-import { judgeLake } from '../../run/verdict/judge-lake.js';
-import type { LakeVerdict } from '../../run/verdict/judge-lake.js';
+import { judgeLake, type LakeVerdict } from '../../run/verdict/judge-lake.js';
 import type { JudgedOrder } from '../../run/verdict/judge-orders.js';
 
 /**

@@ -1,13 +1,11 @@
 /** Coverage for programs: NDJSON and CSV. Times are ISO 8601, spans are half-open. */
-import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
-import type { Gap } from '../../lake/catalogue/gap.js';
+import { DAY_SECONDS, type Gap } from '../../lake/catalogue/gap.js';
 import type { Amounts, SeriesStates } from '../../lake/catalogue/day-states.js';
 import type { Format, Series } from '../../model/task.js';
 import { csvLine } from '../../text/csv.js';
 import { percentOf, unitOf } from '../../lake/catalogue/series-table.js';
 import type { Doubts } from '../../lake/catalogue/doubts.js';
-import { periodsOf } from '../../lake/catalogue/period-amounts.js';
-import type { CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
+import { periodsOf, type CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
 
 /** Amounts in rows or days. */
 interface AmountsRecord {

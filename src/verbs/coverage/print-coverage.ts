@@ -7,12 +7,10 @@ import { layerName } from '../../model/task.js';
 import { printable } from '../../text/printable.js';
 import { fitted, widthOf } from '../../text/wrap.js';
 import { cellsOf, labelOf, percentText, seriesTable } from '../../lake/catalogue/series-table.js';
-import { MOST_DAYS, periodsOf } from '../../lake/catalogue/period-amounts.js';
-import type { CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
+import { MOST_DAYS, periodsOf, type CoveragePeriod } from '../../lake/catalogue/period-amounts.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';
 import { GapGroups } from '../../lake/catalogue/gap-groups.js';
-import { heatMap, legend } from './heat-map.js';
-import type { HeatStyle } from './heat-map.js';
+import { heatMap, legend, type HeatStyle } from './heat-map.js';
 
 /** Of a heat-map in a pipe. */
 const USUAL_WIDTH = 100;

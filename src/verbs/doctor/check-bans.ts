@@ -1,8 +1,7 @@
 /** Checks of the clock and of the bans. */
 import type { Bans } from '../../http/bans.js';
 import { durationText, instantText } from '../../model/units.js';
-import { checkResult } from './check-machine.js';
-import type { CheckResult } from './check-machine.js';
+import { checkResult, type CheckResult } from './check-machine.js';
 
 /** The clock of a host minus the local one, in milliseconds. */
 export interface ClockDifference {

@@ -10,8 +10,7 @@ import { toCryptodlError, errnoOf } from '../../model/errors.js';
 import { bytesText } from '../../model/units.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { shownPath } from '../../text/printable.js';
-import { checkResult } from './check-machine.js';
-import type { CheckResult } from './check-machine.js';
+import { checkResult, type CheckResult } from './check-machine.js';
 
 const LITTLE_ROOM_BYTES = 1e9;
 

@@ -1,14 +1,11 @@
 /** Sends one request to each host, as a run sends it but without retries. The error of a request has the cause and the next step. */
 import type { Fetch } from '../../model/fetch.js';
-import { CryptodlError, toCryptodlError } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
+import { CryptodlError, toCryptodlError, type ErrorCode } from '../../model/errors.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { keyPath } from '../../exchange/keys.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import { checkResult } from './check-machine.js';
-import type { CheckResult } from './check-machine.js';
-import { differenceOf } from './check-bans.js';
-import type { ClockDifference } from './check-bans.js';
+import { checkResult, type CheckResult } from './check-machine.js';
+import { differenceOf, type ClockDifference } from './check-bans.js';
 
 export interface HostChecks extends VerbRequest<SessionFlag> {
   readonly fetch: Fetch;

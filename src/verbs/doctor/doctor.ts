@@ -13,8 +13,7 @@ import { Bans } from '../../http/bans.js';
 import { proxyLabels } from '../../http/proxies/no-proxy.js';
 import { createAttempt } from '../../http/stack.js';
 import type { AttemptOptions } from '../../http/stack-options.js';
-import { egressGroupOf } from '../../http/throttle/group.js';
-import type { EgressGroup } from '../../http/throttle/group.js';
+import { egressGroupOf, type EgressGroup } from '../../http/throttle/group.js';
 import { backingOf } from '../../files/backing.js';
 import { lakePaths, refuseLinkedFolders } from '../../lake/layout.js';
 import { stateFolder } from '../../files/environment.js';
@@ -23,11 +22,9 @@ import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.j
 import { mostInFlight } from '../../run/queue/concurrency.js';
 import { exchangeHosts } from '../../exchange/routes.js';
 import { bucketResult, checkFolder, checkLock } from './check-folder.js';
-import { checkRedis, checkVersions, asResult } from './check-machine.js';
-import type { CheckResult, Status } from './check-machine.js';
+import { checkRedis, checkVersions, asResult, type CheckResult, type Status } from './check-machine.js';
 import { checkBans, checkClock, clearBans } from './check-bans.js';
-import { checkHosts, checkProxy, LONGEST_WAIT_MS } from './check-hosts.js';
-import type { HostChecks } from './check-hosts.js';
+import { checkHosts, checkProxy, LONGEST_WAIT_MS, type HostChecks } from './check-hosts.js';
 
 type Flag = SessionFlag | 'clear-bans' | 'json' | 'quiet';
 

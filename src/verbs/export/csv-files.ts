@@ -5,8 +5,7 @@ import { usage } from '../../model/errors.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
-import { csvForm, rowOrder } from './export-file.js';
-import type { ExportProgram, ProgramInput, ExportFile } from './export-file.js';
+import { csvForm, rowOrder, type ExportProgram, type ProgramInput, type ExportFile } from './export-file.js';
 
 /** `datasets` is empty: all. */
 export const CSV: ExportProgram = {

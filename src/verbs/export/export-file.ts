@@ -1,6 +1,5 @@
 /** The files of an export, before they are written: a SELECT over rows of the lake, and the form of the file. */
-import { filesOfRange } from '../../lake/catalogue/lake-file.js';
-import type { LakeFile } from '../../lake/catalogue/lake-file.js';
+import { filesOfRange, type LakeFile } from '../../lake/catalogue/lake-file.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { instantExpression } from '../../convert/columns.js';
 import { quoteName } from '../../convert/sql.js';

@@ -1,11 +1,8 @@
 /** The files of an export, group by group: those of a pair, or of a dataset. */
 import { grouped } from '../../model/by-name.js';
-import { layerName } from '../../model/task.js';
-import type { Series } from '../../model/task.js';
-import { daysOf, filesOf } from './export-file.js';
-import type { ExportFile, Refused, SeriesRows } from './export-file.js';
-import { pairName } from './select-export.js';
-import type { Export } from './select-export.js';
+import { layerName, type Series } from '../../model/task.js';
+import { daysOf, filesOf, type ExportFile, type Refused, type SeriesRows } from './export-file.js';
+import { pairName, type Export } from './select-export.js';
 
 /**
  * Yields the files of the selected series group by group, with the series that are left out. A series with a file that cannot be read would

@@ -5,8 +5,7 @@ import { backingOf } from '../../files/backing.js';
 import { makeFolder } from '../../files/disk.js';
 import { checkedFolder } from '../../files/path-checks.js';
 import { refuseFile, seriesFolder } from '../../lake/layout.js';
-import { acquireLock } from '../../lake/lock.js';
-import type { Lock, LockRequest } from '../../lake/lock.js';
+import { acquireLock, type Lock, type LockRequest } from '../../lake/lock.js';
 import { CryptodlError, errnoOf, usage } from '../../model/errors.js';
 import { cores, memoryLimitBytes, withinOpenFiles } from '../../files/machine.js';
 import { mapOrdered } from '../../model/in-order.js';
@@ -17,8 +16,7 @@ import type { Refused } from './export-file.js';
 import { OWN_FOLDER } from './output.js';
 import type { Export } from './select-export.js';
 import type { ExportedFile } from './exported-file.js';
-import { exportFile } from './write-file.js';
-import type { Work } from './write-file.js';
+import { exportFile, type Work } from './write-file.js';
 import { exportGroups } from './export-groups.js';
 
 /** Sessions of DuckDB are as many as cores. So many files wait for them or for the disk, so that a long one does not stop the others. */

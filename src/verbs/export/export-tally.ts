@@ -1,6 +1,5 @@
 /** The counts of an export, its exit code, and the lines at its end. */
-import { exitCodeOfFindings } from '../../model/exit-code.js';
-import type { ExitCode } from '../../model/exit-code.js';
+import { exitCodeOfFindings, type ExitCode } from '../../model/exit-code.js';
 import { grouped } from '../../model/by-name.js';
 import { seriesName } from '../../model/task.js';
 import { bytesText, countText, durationText, listText, numberText } from '../../model/units.js';

@@ -1,8 +1,7 @@
 /** `cryptodl export`: files for other programs from the lake. Failures and, with --dry-run, planned files go to stdout, the rest to stderr. */
 import { writeText } from '../../terminal/write-data.js';
 import { withSignals } from '../../run/verb/start-verb.js';
-import { exitCodeOfFindings } from '../../model/exit-code.js';
-import type { ExitCode } from '../../model/exit-code.js';
+import { exitCodeOfFindings, type ExitCode } from '../../model/exit-code.js';
 import { absolutePath, printLines } from '../../text/printable.js';
 import { usage } from '../../model/errors.js';
 import { backingOf } from '../../files/backing.js';
@@ -16,8 +15,7 @@ import { TARDIS } from './tardis.js';
 import type { ExportProgram, SeriesRows } from './export-file.js';
 import { exportGroups } from './export-groups.js';
 import { targetFolder } from './export-lake.js';
-import { selectExport } from './select-export.js';
-import type { Export, ExportCommand } from './select-export.js';
+import { selectExport, type Export, type ExportCommand } from './select-export.js';
 import { Tally } from './export-tally.js';
 import { NOTHING_EXPORTED, tellLacking } from './lacking-data.js';
 import { writeFiles } from './write-files.js';

@@ -3,8 +3,7 @@ import { createHash } from 'node:crypto';
 import { relative, sep } from 'node:path';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { TOOL_VERSION } from '../../model/version.js';
-import { filesOf } from './export-file.js';
-import type { ExportFile } from './export-file.js';
+import { filesOf, type ExportFile } from './export-file.js';
 import { MACROS } from './write-rows.js';
 import type { Export } from './select-export.js';
 

@@ -1,9 +1,7 @@
 /** The derivative tickers of Tardis: a row for each time at which a funding rate, an open interest, or a price is known. */
 import { DAY_MS, parseDay } from '../../model/calendar.js';
-import { intervalsOf } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
-import { daysOf, onDay } from './export-file.js';
-import type { SeriesRows } from './export-file.js';
+import { intervalsOf, type DatasetSpec } from '../../exchange/exchange-spec.js';
+import { daysOf, onDay, type SeriesRows } from './export-file.js';
 
 export const INDEX = 'indexPriceKlines';
 

@@ -12,8 +12,7 @@ import { refuseInLake } from '../../plan/select/held-series.js';
 import type { ExportFile } from './export-file.js';
 import { MACROS, writeRows } from './write-rows.js';
 import { Output } from './output.js';
-import { originOf, widened } from './exported-file.js';
-import type { ExportedFile, Origin } from './exported-file.js';
+import { originOf, widened, type ExportedFile, type Origin } from './exported-file.js';
 import type { Export } from './select-export.js';
 
 /** What the files of one export have in common. */

@@ -5,21 +5,17 @@ import { usage } from '../../model/errors.js';
 import { mapOrdered } from '../../model/in-order.js';
 import type { ArchiveObject, Series } from '../../model/task.js';
 import { bytesText } from '../../model/units.js';
-import { readPatterns } from '../../plan/options/symbols.js';
-import type { ReadList } from '../../plan/options/symbols.js';
+import { readPatterns, type ReadList } from '../../plan/options/symbols.js';
 import type { ListName } from '../../plan/options/periods.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
-import { givenRange } from '../../plan/select/date-range.js';
-import type { Range } from '../../plan/select/date-range.js';
+import { givenRange, type Range } from '../../plan/select/date-range.js';
 import { listedSymbols, inKeyOrderOf } from '../../plan/select/listed-symbols.js';
 import { selectSymbols } from '../../plan/select/match-symbols.js';
 import { chooseDatasets, refuseEnded, datasetName } from '../../plan/select/select-datasets.js';
 import type { ChosenDataset } from '../../plan/select/select-datasets.js';
 import { listSeries } from '../../plan/series-listing.js';
-import { openSession } from '../../run/session/session.js';
-import type { Session } from '../../run/session/session.js';
-import { textOf } from './list-items.js';
-import type { Extent, Items, ListFlag } from './list-items.js';
+import { openSession, type Session } from '../../run/session/session.js';
+import { textOf, type Extent, type Items, type ListFlag } from './list-items.js';
 import { asUnreachable } from '../../exchange/listing-faults.js';
 
 /** The items of `act`, with a session for the listing of the archive, and the selected symbols. */

@@ -6,8 +6,7 @@ import { periodText } from '../../model/calendar.js';
 import type { Cadence, Market } from '../../model/task.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { marketsOf } from '../../plan/select/select-datasets.js';
-import { textOf } from './list-items.js';
-import type { Ends, KnownItems } from './list-items.js';
+import { textOf, type Ends, type KnownItems } from './list-items.js';
 
 export function* markets({ exchange }: VerbRequest<never>): KnownItems<'markets'> {
   for (const [market, { title, datasets: has }] of Object.entries(exchange.markets)) {

@@ -1,6 +1,5 @@
 /** `cryptodl list markets|datasets|symbols|periods`: prints one item per line. */
-import { listName } from '../../plan/options/periods.js';
-import type { ListName } from '../../plan/options/periods.js';
+import { listName, type ListName } from '../../plan/options/periods.js';
 import { forEachItem } from '../../run/verb/items.js';
 import { withSignals } from '../../run/verb/start-verb.js';
 import type { Command, VerbInput } from '../../run/verb/verb.js';

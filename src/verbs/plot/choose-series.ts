@@ -1,16 +1,14 @@
 /** Chooses the series and the column of a plot from the operand, the flags, and the series of the lake. */
 import { listText } from '../../model/units.js';
 import { usage } from '../../model/errors.js';
-import { layerName } from '../../model/task.js';
-import type { Series } from '../../model/task.js';
+import { layerName, type Series } from '../../model/task.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import { readPatterns, symbols as parseSymbols } from '../../plan/options/symbols.js';
 import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { filterHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
 import { selectSymbols } from '../../plan/select/match-symbols.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import { findDataset, isMade, marketNames } from '../../exchange/exchange-spec.js';
-import type { DatasetSpec } from '../../exchange/exchange-spec.js';
+import { findDataset, isMade, marketNames, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { ColumnSpec } from '../../exchange/facts.js';
 
 export type ChartColumns =

@@ -1,6 +1,5 @@
 /** Draws a chart with characters: candles and lines of box lines, volumes of blocks. */
-import { extremes, isUp } from './chart.js';
-import type { Chart } from './chart.js';
+import { extremes, isUp, type Chart } from './chart.js';
 import { amountText, LONGEST_TEXT, shortText, valueScale } from './value-scale.js';
 import type { Bar } from './read-bars.js';
 import { timeTicks } from './time-ticks.js';

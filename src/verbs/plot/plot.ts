@@ -14,14 +14,11 @@ import { bytesText, listText } from '../../model/units.js';
 import { refuseForeignFile, writeOwnFile } from '../../files/own-file.js';
 import { pageFile } from '../../terminal/page-shell.js';
 import { absolutePath, lakeFlag, shellWord, shownPath } from '../../text/printable.js';
-import { MOST_STEPS, chartHtml, makeChart } from './chart.js';
-import type { Chart } from './chart.js';
+import { MOST_STEPS, chartHtml, makeChart, type Chart } from './chart.js';
 import { chooseDataset, seriesOfSymbol } from './choose-series.js';
-import { chartText, plotColumns } from './draw-text.js';
-import type { TextStyle } from './draw-text.js';
+import { chartText, plotColumns, type TextStyle } from './draw-text.js';
 import { readBars } from './read-bars.js';
-import { timeGrid } from './time-grid.js';
-import type { TimeRange } from './time-grid.js';
+import { timeGrid, type TimeRange } from './time-grid.js';
 import { chooseInterval } from './choose-interval.js';
 import { gapText } from '../../lake/catalogue/gap-texts.js';
 

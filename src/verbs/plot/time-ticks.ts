@@ -1,7 +1,6 @@
 /** The labels of a time axis. */
 import { DAY_MS } from '../../model/calendar.js';
-import { MINUTE, STEPS, numberOf, startOf } from './time-grid.js';
-import type { Step, TimeGrid } from './time-grid.js';
+import { MINUTE, STEPS, numberOf, startOf, type Step, type TimeGrid } from './time-grid.js';
 
 /** A label of the time axis at the start of a step. */
 type TimeTick = ReturnType<typeof ticksOf>[number];

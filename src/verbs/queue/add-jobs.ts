@@ -5,8 +5,7 @@ import type { Options } from '../../plan/options/flags.js';
 import { redisProblem } from '../../http/redis/redis-errors.js';
 import { printLines } from '../../text/printable.js';
 import type { NewJob } from './bullmq.js';
-import { jobId } from './job-data.js';
-import type { JobData } from './job-data.js';
+import { jobId, type JobData } from './job-data.js';
 import type { CommandQueue } from './open-queue.js';
 import type { Wait } from './wait.js';
 

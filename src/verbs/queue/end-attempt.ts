@@ -1,6 +1,5 @@
 /** The end of an attempt of a job, and what the queue is told about it. */
-import { Counters } from '../../model/counters.js';
-import type { Counts } from '../../model/counters.js';
+import { Counters, type Counts } from '../../model/counters.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { Serialize } from '../../model/in-order.js';
 import type { SharedResources } from '../../model/io.js';
@@ -8,10 +7,8 @@ import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { Pipeline } from '../../run/session/pipeline.js';
 import type { Command } from '../../run/verb/verb.js';
 import type { QueuedJob } from './bullmq.js';
-import { idOf } from './hand-over.js';
-import type { FailedObject } from './hand-over.js';
-import { countsIn, jobFailure, countsOfFailure } from './job-failure.js';
-import type { JobFailure } from './job-failure.js';
+import { idOf, type FailedObject } from './hand-over.js';
+import { countsIn, jobFailure, countsOfFailure, type JobFailure } from './job-failure.js';
 import type { CommandQueue } from './open-queue.js';
 
 /** The `layers` are the options of the worker, for everything that a job does not decide. */

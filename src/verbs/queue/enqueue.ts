@@ -13,20 +13,15 @@ import type { RunFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import { askedOrders } from '../../plan/select/continue-orders.js';
 import { selectSeries } from '../../plan/select/select-series.js';
-import { ofShard } from '../../plan/select/selection.js';
-import type { RunSelection } from '../../plan/select/selection.js';
+import { ofShard, type RunSelection } from '../../plan/select/selection.js';
 import { printLines } from '../../text/printable.js';
 import { addJobs } from './add-jobs.js';
 import { loadBullMq } from './bullmq.js';
-import { JOB_VERBS, jobOptions, namedLake } from './job-data.js';
-import type { JobData, JobVerb } from './job-data.js';
-import { redisAddress, withQueue } from './open-queue.js';
-import type { CommandQueue } from './open-queue.js';
-import { waitForJobs } from './wait-for-jobs.js';
-import type { WaitFlag } from './wait-for-jobs.js';
+import { JOB_VERBS, jobOptions, namedLake, type JobData, type JobVerb } from './job-data.js';
+import { redisAddress, withQueue, type CommandQueue } from './open-queue.js';
+import { waitForJobs, type WaitFlag } from './wait-for-jobs.js';
 import { Wait } from './wait.js';
-import { splitSeries } from './split-series.js';
-import type { SplitOptions } from './split-series.js';
+import { splitSeries, type SplitOptions } from './split-series.js';
 
 type EnqueueCommand = Command<WaitFlag | 'dry-run' | 'max-waiting' | 'priority' | 'queue' | 'redis' | 'wait'>;
 

@@ -3,13 +3,11 @@
  * there once. A job is added to the next queue before it leaves its own: it may be in both, and is never in none.
  */
 import type { Clock } from '../../model/clock.js';
-import { CryptodlError } from '../../model/errors.js';
-import type { ErrorCode } from '../../model/errors.js';
+import { CryptodlError, type ErrorCode } from '../../model/errors.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
 import { newJob } from './add-jobs.js';
 import type { JobQueue, QueuedJob } from './bullmq.js';
-import { jobData, MOST_CHARACTERS } from './job-data.js';
-import type { JobData } from './job-data.js';
+import { jobData, MOST_CHARACTERS, type JobData } from './job-data.js';
 import { isRecord } from '../../text/json.js';
 
 export interface FailedObject {

@@ -1,14 +1,12 @@
 /** The data of a job: one series with a range of days, as options of a download. Whatever a queue holds is checked like any input. */
 import { createHash } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
-import { parseAsked } from '../../lake/order.js';
-import type { AskedOrder } from '../../lake/order.js';
+import { parseAsked, type AskedOrder } from '../../lake/order.js';
 import type { Counts } from '../../model/counters.js';
 import { usage } from '../../model/errors.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import type { FlagName } from '../../plan/options/flags.js';
-import type { RawLayer, RawValues, Resolved } from '../../plan/options/resolve.js';
-import { resolveOptions } from '../../plan/options/resolve.js';
+import { resolveOptions, type RawLayer, type RawValues, type Resolved } from '../../plan/options/resolve.js';
 import { isExactName } from '../../plan/options/symbols.js';
 import type { Command } from '../../run/verb/verb.js';
 import { fieldsOf } from '../../text/json.js';

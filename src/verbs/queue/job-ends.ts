@@ -1,7 +1,6 @@
 /** The jobs that a worker has ended: one line each, and the summary. */
 import type { CryptodlError } from '../../model/errors.js';
-import { exitCode } from '../../model/exit-code.js';
-import type { ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import type { Io, Signalled } from '../../model/io.js';
 import { countText, numberText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';

@@ -1,16 +1,13 @@
 /** Opens a queue for a verb: connects, and checks that the server keeps the jobs. */
 import { CryptodlError, usage } from '../../model/errors.js';
 import type { Clock } from '../../model/clock.js';
-import { exitCodeOfSignal } from '../../model/exit-code.js';
-import type { ExitCode } from '../../model/exit-code.js';
-import { watchSignals } from '../../model/io.js';
-import type { Io } from '../../model/io.js';
+import { exitCodeOfSignal, type ExitCode } from '../../model/exit-code.js';
+import { watchSignals, type Io } from '../../model/io.js';
 import { connectRedis } from '../../http/redis/connection.js';
 import { redisProblem, shownRedis } from '../../http/redis/redis-errors.js';
 import type { Options } from '../../plan/options/flags.js';
 import { printLines } from '../../text/printable.js';
-import { loadBullMq } from './bullmq.js';
-import type { JobQueue } from './bullmq.js';
+import { loadBullMq, type JobQueue } from './bullmq.js';
 
 export type OpenQueue = Awaited<ReturnType<typeof openQueue>>;
 

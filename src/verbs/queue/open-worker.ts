@@ -9,8 +9,7 @@ import type { JobWorker } from './bullmq.js';
 import type { ProcessContext } from './end-attempt.js';
 import { stalledFailure } from './job-failure.js';
 import type { OpenQueue } from './open-queue.js';
-import { processJob } from './process-job.js';
-import type { Work } from './process-job.js';
+import { processJob, type Work } from './process-job.js';
 
 const LONGEST_BACKOFF_MS = 300_000;
 

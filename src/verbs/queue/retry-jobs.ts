@@ -10,8 +10,7 @@ import type { JobQueue, QueuedJob } from './bullmq.js';
 import { addFetch } from './hand-over.js';
 import { parseJob } from './job-data.js';
 import { failureOf } from './job-failure.js';
-import { withQueue } from './open-queue.js';
-import type { OpenQueue } from './open-queue.js';
+import { withQueue, type OpenQueue } from './open-queue.js';
 
 const PAGE = 1000;
 

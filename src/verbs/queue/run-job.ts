@@ -1,8 +1,7 @@
 /** Does a job as a run of the shared pipeline. */
 import { StagedZips } from '../../lake/mirror/staged-zips.js';
 import { CryptodlError, usage, toCryptodlError } from '../../model/errors.js';
-import { SILENT_OBSERVER } from '../../model/observer.js';
-import type { Observer } from '../../model/observer.js';
+import { SILENT_OBSERVER, type Observer } from '../../model/observer.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import type { RunFlag } from '../../plan/options/verb-request.js';
 import { parseDownload, requestsOf } from '../../plan/select/select-series.js';
@@ -13,8 +12,7 @@ import type { ZipStore } from '../../run/session/session.js';
 import { Mirrors, callerOf } from '../../run/verb/open-mirrors.js';
 import type { AttemptEnd, ProcessContext } from './end-attempt.js';
 import type { FailedObject } from './hand-over.js';
-import { lakeOf, resolveJob } from './job-data.js';
-import type { JobData } from './job-data.js';
+import { lakeOf, resolveJob, type JobData } from './job-data.js';
 import type { FailureReport } from '../../run/report/failure-file.js';
 import { forEachItem } from '../../run/verb/items.js';
 

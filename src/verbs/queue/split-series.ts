@@ -5,8 +5,7 @@ import { parseDay, monthOf, monthStart, dayText } from '../../model/calendar.js'
 import type { Series } from '../../model/task.js';
 import type { RawValues } from '../../plan/options/resolve.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
-import { jobData } from './job-data.js';
-import type { JobVerb, JobData } from './job-data.js';
+import { jobData, type JobVerb, type JobData } from './job-data.js';
 import type { AskedOrder } from '../../lake/order.js';
 
 /** Months per job. A series whose files are months by default has small months. */

@@ -6,8 +6,7 @@ import type { OfflineCommand } from '../../run/verb/verb.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
 import { failureOf } from './job-failure.js';
-import { queueWords, withQueue } from './open-queue.js';
-import type { OpenQueue } from './open-queue.js';
+import { queueWords, withQueue, type OpenQueue } from './open-queue.js';
 
 /** Failed jobs that are read for the counts by code, the newest first. */
 const MOST_FAILED = 10_000;

@@ -8,16 +8,14 @@ import { UTC } from '../../model/calendar.js';
 import type { Counts } from '../../model/counters.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
 import { CryptodlError } from '../../model/errors.js';
-import { exitCode } from '../../model/exit-code.js';
-import type { ExitCode } from '../../model/exit-code.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import { countText, numberText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';
 import { closingBlock } from '../../run/report/closing-block.js';
 import { Tally } from '../../run/report/tally.js';
 import { printLines } from '../../text/printable.js';
-import { queueWords } from './open-queue.js';
-import type { CommandQueue, OpenQueue } from './open-queue.js';
+import { queueWords, type CommandQueue, type OpenQueue } from './open-queue.js';
 import type { Wait } from './wait.js';
 
 export type WaitFlag = 'json' | 'out' | 'quiet' | 'strict';

@@ -1,10 +1,8 @@
 /** The jobs that a command waits for, on the Redis server. */
 import { randomUUID } from 'node:crypto';
-import { Counters } from '../../model/counters.js';
-import type { Counts } from '../../model/counters.js';
+import { Counters, type Counts } from '../../model/counters.js';
 import { isRecord } from '../../text/json.js';
-import { PREFIX } from './bullmq.js';
-import type { JobEvents, JobQueue } from './bullmq.js';
+import { PREFIX, type JobEvents, type JobQueue } from './bullmq.js';
 import { countsIn, failureOf, countsOfFailure } from './job-failure.js';
 import type { OpenQueue } from './open-queue.js';
 

@@ -2,8 +2,7 @@
 import { lstat } from 'node:fs/promises';
 import { join, sep, basename } from 'node:path';
 import { bringIn, backingOf } from '../../files/backing.js';
-import { FOLDERS } from '../../lake/layout.js';
-import type { LakePaths } from '../../lake/layout.js';
+import { FOLDERS, type LakePaths } from '../../lake/layout.js';
 import { grouped } from '../../model/by-name.js';
 import { usage, toCryptodlError } from '../../model/errors.js';
 import type { RunRecord } from '../../run/monitor/run-record.js';

@@ -1,8 +1,7 @@
 /** The command object of `retry`: flags, help and what it does. */
 import { BUCKET_FLAGS, DOWNLOAD_FLAGS, MEND_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
-import type { Started } from '../../run/verb/verb.js';
+import { verbCommand, type Started } from '../../run/verb/verb.js';
 import type { RetryJobs } from './retry.js';
 
 /** `retryJobs` belongs to the verbs of the queue. */

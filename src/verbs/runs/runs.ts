@@ -19,8 +19,7 @@ import {
   printLines,
   shownPath,
 } from '../../text/printable.js';
-import { table } from '../../text/table.js';
-import type { TableColumn } from '../../text/table.js';
+import { table, type TableColumn } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
 
 /** Records that are read: several commands may share the lake, and a killed run counts until a later one of its command has a record. */

@@ -12,16 +12,12 @@ import type { Io } from '../../model/io.js';
 import { listText } from '../../model/units.js';
 import { homeOf } from '../../files/environment.js';
 import { PROXY_VARIABLES } from '../../files/proxies.js';
-import { environmentName } from '../../plan/options/flags.js';
-import type { Options } from '../../plan/options/flags.js';
-import { flagsOf } from '../../plan/options/verb-spec.js';
-import type { VerbSpec } from '../../plan/options/verb-spec.js';
-import { layersOf, resolveOptions } from '../../plan/options/resolve.js';
-import type { Invocation, Resolved } from '../../plan/options/resolve.js';
+import { environmentName, type Options } from '../../plan/options/flags.js';
+import { flagsOf, type VerbSpec } from '../../plan/options/verb-spec.js';
+import { layersOf, resolveOptions, type Invocation, type Resolved } from '../../plan/options/resolve.js';
 import { readSymbolFile } from '../../plan/options/symbols.js';
 import { absolutePath, printLines, withoutPassword } from '../../text/printable.js';
-import { units, crontab } from './systemd.js';
-import type { ScheduledCommand } from './systemd.js';
+import { units, crontab, type ScheduledCommand } from './systemd.js';
 
 /** Each run starts after a random delay up to this, so that the runs of many users do not send requests in the same second. */
 const DELAY = { systemd: '10min', flag: '10m' };

@@ -2,8 +2,7 @@
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapOrdered } from '../../model/in-order.js';
-import { etagOf, sizeOf } from './object-digests.js';
-import type { DigestCache } from './object-digests.js';
+import { etagOf, sizeOf, type DigestCache } from './object-digests.js';
 import {
   isKeyPart,
   mayHaveSidecar,

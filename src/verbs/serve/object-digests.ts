@@ -1,8 +1,7 @@
 /** Digests of objects: their ETags, and their sidecars. */
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import { openObject } from './object-store.js';
-import type { StoredObject } from './object-store.js';
+import { openObject, type StoredObject } from './object-store.js';
 
 type Algorithm = 'md5' | 'sha256';
 

@@ -1,8 +1,6 @@
 /** Finds and opens the files of objects, inside `data/` only and never through symbolic links; their ETags, sidecars and sizes. */
-import { constants } from 'node:fs';
-import type { BigIntStats } from 'node:fs';
-import { lstat, open, readlink, realpath, stat } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { constants, type BigIntStats } from 'node:fs';
+import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errnoOf } from '../../model/errors.js';
 

@@ -1,13 +1,11 @@
 /** `cryptodl serve DIR`: serves a folder like the archive, with objects, sidecars and listing, until a signal ends it. */
 import { join } from 'node:path';
 import { existsSync, realpathSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { errnoOf, usage } from '../../model/errors.js';
-import { exitCodeOfSignal } from '../../model/exit-code.js';
-import type { ExitCode } from '../../model/exit-code.js';
+import { exitCodeOfSignal, type ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import type { Options } from '../../plan/options/flags.js';
 import { printLines } from '../../text/printable.js';

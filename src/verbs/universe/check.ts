@@ -8,8 +8,7 @@ import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { refuseInLake } from '../../plan/select/held-series.js';
 import { oneMarket } from '../../plan/select/select-datasets.js';
 import { absolutePath } from '../../text/printable.js';
-import { DATASET } from './held-klines.js';
-import type { HeldKlines } from './held-klines.js';
+import { DATASET, type HeldKlines } from './held-klines.js';
 
 export type Checked = Awaited<ReturnType<typeof check>>;
 

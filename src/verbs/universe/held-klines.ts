@@ -1,11 +1,9 @@
 /** The klines of a lake by symbol: their files, and the days on which the symbol was listed. Only manifests are read. */
 import type { Catalogue, SeriesFilesPart } from '../../lake/catalogue/catalogue.js';
-import { DAY_MS, dayOf, eachDay } from '../../model/calendar.js';
-import type { DayStart } from '../../model/calendar.js';
+import { DAY_MS, dayOf, eachDay, type DayStart } from '../../model/calendar.js';
 import { intervalMs } from '../../exchange/exchange-spec.js';
 import { CryptodlError, usage } from '../../model/errors.js';
-import { seriesName } from '../../model/task.js';
-import type { Market, Series } from '../../model/task.js';
+import { seriesName, type Market, type Series } from '../../model/task.js';
 import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { selectGiven } from '../../plan/select/held-series.js';
 import { pairOf } from '../../exchange/pairs.js';
