@@ -169,6 +169,21 @@ function literalsOf(source: string): string[] {
   return texts;
 }
 
+describe('the maps of the house', () => {
+  const files = ['src', 'test'].flatMap((folder) =>
+    readdirSync(file(folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path}`),
+  );
+
+  it.each(['ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/testing.md'])(
+    'of %s name only files that exist',
+    (map) => {
+      const named = [...read(map).matchAll(/`([\w./-]+\.ts)`/g)].map(([, path = '']) => path);
+      const missing = named.filter((path) => !files.some((one) => `/${one}`.endsWith(`/${path}`)));
+      expect(missing).toEqual([]);
+    },
+  );
+});
+
 describe('README.md', () => {
   const readme = read('README.md');
 

@@ -64,11 +64,4 @@ describe('a sidecar', () => {
   ])('%s counts as none', async (_, sidecar) => {
     expect(await verifiedBy(sidecar)).toBe('crc');
   });
-
-  it('of many spaces is read in less than half a second of CPU time', async () => {
-    const before = process.cpuUsage();
-    expect(await verifiedBy(`${DIGEST}  x${' '.repeat(65_000)}y`)).toBe('crc');
-    const { user } = process.cpuUsage(before);
-    expect(user).toBeLessThan(500_000);
-  });
 });
