@@ -15,7 +15,7 @@ import { bytesText, durationText } from '../model/units.js';
 import { ofShard, type RunSelection } from '../plan/select/selection.js';
 import { Recorder } from './monitor/recorder.js';
 import { closeLake, openLake } from './session/open-lake.js';
-import { reportPlace, runHeader, type ReportedRun } from './report/open-report.js';
+import { reportPlace, runHeader, type ReportedRun } from './report/failure-file.js';
 import { continueOrders } from '../plan/select/continue-orders.js';
 import { addOrders, noteStarts, withOrders, type OrderChange } from '../lake/change-orders.js';
 import type { AskedOrder } from '../lake/order.js';
