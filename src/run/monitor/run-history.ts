@@ -98,7 +98,7 @@ function isOrdered({ verb, options, isOrdered: hasWritten }: RunStart): boolean 
   return hasWritten === true || !hasOwn;
 }
 
-interface LastRun extends Pick<RunStart, 'verb' | 'job' | 'startedAt'> {
+export interface LastRun extends Pick<RunStart, 'verb' | 'job' | 'startedAt'> {
   /** `killed`, `running`: only the start is there. `failed`: the run could not begin. */
   readonly fate: 'ended' | 'failed' | 'killed' | 'running';
   readonly exitCode: number | undefined;

@@ -182,15 +182,11 @@ export class RunQueue {
   }
 
   /** Decides which failed tasks get a further round. The substitutes of others are requested at the end of the round. */
-  async #settleFailures(
-    plan: PartitionPlan,
-    failures: readonly FailedTask[],
-    mayDefer: boolean,
-  ): Promise<void> {
+  async #settleFailures(plan: PartitionPlan, tasks: readonly FailedTask[], mayDefer: boolean): Promise<void> {
     const again: FailedTask[] = [];
     const forSubstitute: FailedTask[] = [];
-    const othersMayCome = failures.some(({ error }) => error.rounds);
-    for (const failed of failures) {
+    const othersMayCome = tasks.some(({ error }) => error.rounds);
+    for (const failed of tasks) {
       const { task, error } = failed;
       if (error.fatal) continue;
       // A task that failed because another object of its partition is missing may succeed once that object arrives.

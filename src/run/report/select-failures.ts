@@ -54,30 +54,22 @@ function requestsOf(context: LakeContext, { path, entries, options }: PastFailur
     const period = parsePeriod(entry.cadence, entry.period);
     const spec = findDataset(context.exchange, entry.market, entry.dataset);
     const series = seriesOf(entry);
-    const rest = period !== undefined && entry.key === restKey(series, period);
+    const isRest = period !== undefined && entry.key === restKey(series, period);
     if (
       period === undefined ||
       spec === undefined ||
       !isSupportedPeriod(entry.period) ||
       entry.symbol.length > MOST_SYMBOL_CHARACTERS ||
-      (!rest && context.exchange.archive.objectKey(series, period) !== entry.key)
+      (!isRest && context.exchange.archive.objectKey(series, period) !== entry.key)
     ) {
       const what = `${entry.market} ${entry.dataset} ${entry.symbol} ${entry.period}`;
       throw usage(`${path} line ${entry.line}: ${entry.key} is not a key of ${what}`, 'remove that line');
     }
     const { settings } = entry;
     const cadences = cadencesOf(spec, entry.interval, settings.cadence);
-    const id = JSON.stringify([series, settings, rest]);
-    const offer = rest ? restOffer(series, { ...context, mode: 'only', includeToday: true }) : undefined;
-    const request = requests.get(id) ?? {
-      series,
-      settings,
-      given,
-      cadences,
-      ranges: [],
-      exact: true,
-      rest: offer,
-    };
+    const id = JSON.stringify([series, settings, isRest]);
+    const rest = isRest ? restOffer(series, { ...context, mode: 'only', includeToday: true }) : undefined;
+    const request = requests.get(id) ?? { series, settings, given, cadences, ranges: [], exact: true, rest };
     request.ranges.push({ from: period.from, to: period.to });
     requests.set(id, request);
   }
@@ -91,10 +83,10 @@ export function seriesOf({ market, dataset, interval, symbol }: ReadReport['entr
 
 /** The part of the report's options that a retry uses: neither the selection nor the output of messages. */
 function carriedOptions(options: Readonly<Record<string, readonly string[]>>): RawValues {
-  const carried = FLAG_NAMES.filter((name) => flagSpec(name).isCarried === true);
-  return Object.fromEntries(
-    carried.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])),
+  const carried = FLAG_NAMES.filter(
+    (name) => options[name] !== undefined && flagSpec(name).isCarried === true,
   );
+  return Object.fromEntries(carried.map((name) => [name, options[name]]));
 }
 
 /**

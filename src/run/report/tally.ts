@@ -13,6 +13,8 @@ import { parseDurationMs } from '../../model/parse-units.js';
 /** Examples of each kind in the closing block, at most. The failure report has all failures. */
 const EXAMPLES = 3;
 
+type CountedObject = Pick<ArchiveObject, 'key' | 'period' | 'lastModified'>;
+
 export class Tally extends Counters<CountName> {
   readonly #datasets = new Map<string, DatasetTally>();
   /** Texts about the first objects that a count has. */
@@ -29,11 +31,7 @@ export class Tally extends Counters<CountName> {
     super(counts);
   }
 
-  count(
-    series: Series,
-    object: Pick<ArchiveObject, 'key' | 'period' | 'lastModified'>,
-    outcome: Outcome,
-  ): void {
+  count(series: Series, object: CountedObject, outcome: Outcome): void {
     const name = `${series.market} ${series.dataset}`;
     const dataset = this.#datasets.get(name) ?? new DatasetTally(series, this.dayStart);
     this.#datasets.set(name, dataset);
@@ -104,11 +102,7 @@ class DatasetTally extends Counters<CountName> {
   }
 
   /** Notes which periods are held, published and unpublished. */
-  note(
-    series: Series,
-    { period, lastModified }: Pick<ArchiveObject, 'period' | 'lastModified'>,
-    outcome: Outcome,
-  ): void {
+  note(series: Series, { period, lastModified }: CountedObject, outcome: Outcome): void {
     const isOfEach = hasEachPeriod(series, period);
     if (outcome.kind === 'absent') {
       if (outcome.reason === 'not-published-yet' && isOfEach) this.#unpublished.set(period.to, period);

@@ -69,7 +69,7 @@ function restOf(
   return restOffer(series, { exchange, nowMs, mode, includeToday: false, standsIn: true });
 }
 
-export function isHeld(held: HeldObjects, period: Period): boolean {
+function isHeld(held: HeldObjects, period: Period): boolean {
   if (held.ofMonth(monthOf(period.from)) !== undefined) return true;
   for (let day = period.from; day < period.to; day += 1) if (!held.hasDay(day)) return false;
   return true;
