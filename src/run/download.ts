@@ -123,28 +123,23 @@ function conclude(
   summary: RunSummary,
 ): void {
   const { exitCode } = summary;
-  const isSignalled = signalled() !== undefined;
   const reportPath = end.reportPath && shownPath(end.reportPath);
   const trouble = { strict: end.status.strict, nothingNew: exitCode === 5 };
-  const next = isSignalled
-    ? CONTINUE
-    : reportPath === undefined
-      ? trouble.nothingNew
-        ? LATER
-        : end.query
-      : nextStep(end.tally, reportPath);
+  const next =
+    signalled() !== undefined
+      ? CONTINUE
+      : reportPath === undefined
+        ? trouble.nothingNew
+          ? LATER
+          : end.query
+        : nextStep(end.tally, reportPath);
   const warning = firstAttemptWarning(end.network);
   if (warning !== undefined) reporter.warn(warning);
   const { network, times } = end;
   const elapsedMs = times.elapsedMs - times.pausedMs;
   const diagnosis = diagnosisLines({ network, elapsedMs });
-  const closing = {
-    ...end,
-    diagnosis,
-    reportPath,
-    trouble,
-    next: job === undefined || reportPath !== undefined ? next : undefined,
-  };
+  const isNextShown = job === undefined || reportPath !== undefined;
+  const closing = { ...end, diagnosis, reportPath, trouble, next: isNextShown ? next : undefined };
   const lines = closingBlock(closing, resolved.options.quiet);
   reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.of('shorter') === 0 });
   for (const alert of end.alerts) reporter.event('alert', alert);

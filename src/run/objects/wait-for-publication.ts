@@ -30,10 +30,9 @@ export async function waitForPublication(
   const until = session.options.waitForPublication;
   // With `--revisions only`, the run takes new revisions of held objects and nothing else.
   if (until === undefined || session.options.revisions === 'only') return;
-  const { clock, observer, stop } = session;
+  const { clock, observer, stop, exchange } = session;
   const untilMs = Math.min(epochOf(until, session.nowMs), LAST_MS);
   const untilText = `${instantText(untilMs).slice(0, 16)} UTC`;
-  const { exchange } = session;
   const today = dayOf(session.nowMs, exchange);
   const context = { exchange, today, listSeries: listOrProbe(session, selection.hasListing) };
   let left = await unpublished(context, awaitedOf(context, selection.requests));
@@ -76,7 +75,7 @@ function described(awaited: readonly Expected[]): string {
 }
 
 /** One series, and the newest selected period that can be published by now. */
-export interface Expected {
+interface Expected {
   readonly series: Series;
   readonly period: Period;
 }
@@ -108,10 +107,7 @@ function lastWholeMonth(day: number, today: number): Period {
  * Series whose period is not published yet but will be. A series that ended before the others of its dataset does not count:
  * otherwise, each delisted symbol would cost the whole wait for two weeks.
  */
-export async function unpublished(
-  context: PublicationContext,
-  awaited: readonly Expected[],
-): Promise<Expected[]> {
+async function unpublished(context: PublicationContext, awaited: readonly Expected[]): Promise<Expected[]> {
   const looks: Awaited<ReturnType<typeof lookAt>>[] = [];
   for await (const look of mapOrdered(awaited, SERIES_AT_ONCE, (one) => lookAt(context, one)))
     looks.push(look);

@@ -143,7 +143,7 @@ async function makeMirrorFolder({ tempDir }: Options<'temp-dir'>, { home }: Surr
 }
 
 /** Undefined if this user has no folder for them. */
-export function copiesOf(
+function copiesOf(
   address: string,
   options: Options<'state-dir'>,
   surroundings: Surroundings,

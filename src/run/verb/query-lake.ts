@@ -104,7 +104,7 @@ interface ShownRows {
 }
 
 /** The series and days that the flags select; without flags, the whole lake. */
-export async function shownBy(request: VerbRequest<QueryFlag>): Promise<ShownRows> {
+async function shownBy(request: VerbRequest<QueryFlag>): Promise<ShownRows> {
   const { resolved, exchange, clock } = request;
   const range = givenRange(resolved.options, resolved.options.nowMs ?? clock.now(), exchange) ?? {};
   const { held } = await readVerbLake(request);
@@ -134,6 +134,9 @@ async function tablesOf(
     spare.set(name, held.files.slice(0, 1));
     tables.set(name, { ...series, hasInterval: series.interval !== undefined, files, spec });
   }
+  const warnOf = (files: readonly string[], why: string): void => {
+    if (files.length > 0) observer.warn(`${listText(files.map(shownPath), 1)}: ${why}`);
+  };
   warnOf(unsound, 'missing or different from its commit; not queried (cryptodl verify gives details)');
   warnOf(overlapping, 'CSV with some days that Parquet files hold too; not queried');
   const all = [...tables]
@@ -141,8 +144,4 @@ async function tablesOf(
     .map(([name, table]) => (table.files.length > 0 ? table : { ...table, files: spare.get(name) ?? [] }));
   await bringIn(...all.flatMap(({ files }) => files.map(({ path }) => path)));
   return all;
-
-  function warnOf(files: readonly string[], why: string): void {
-    if (files.length > 0) observer.warn(`${listText(files.map(shownPath), 1)}: ${why}`);
-  }
 }
