@@ -94,16 +94,15 @@ export function openHttp(request: HttpRequest, signals: Signals) {
 export const ARCHIVE_START = 30;
 
 function openStack(request: HttpRequest, signals: Signals) {
-  const { clock, observer, resolved } = request;
-  const { options } = resolved;
+  const { clock, observer } = request;
+  const { options } = request.resolved;
   const folder = stateFolder(options, request.surroundings);
   const { proxies, hasLanes } = lanesOf(request);
   const failover = new Failover(options.fill !== undefined || options.join !== undefined);
   const warn = observer.warn.bind(observer);
   const figures = new Figures(request.live.counts);
   const costs = new Costs(clock);
-  const choice = options.concurrency;
-  const { concurrency = new Concurrency({ choice, start: ARCHIVE_START }) } = request;
+  const { concurrency = new Concurrency({ choice: options.concurrency, start: ARCHIVE_START }) } = request;
   concurrency.onLevel = (change) => observer.event('concurrency', change);
   const group = egressGroupOf(options, { clock, warn }, request.common);
   const bans = new Bans({ folder, clock, warn, group });
@@ -112,7 +111,7 @@ function openStack(request: HttpRequest, signals: Signals) {
     ...request,
     ...signals,
     budgets,
-    options: { ...options, mostInFlight: mostInFlight(choice) },
+    options: { ...options, mostInFlight: mostInFlight(options.concurrency) },
     hosts: exchangeHosts(options, request.exchange),
     figures,
     followers: [request.live, costs],
