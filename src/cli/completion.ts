@@ -119,9 +119,7 @@ function flagsWithDocs(verb: VerbSpec): string[] {
   return [...HELP, ...own];
 }
 
-function described(word: string, doc: string): string {
-  return `${word}\t${doc.split(';')[0] ?? ''}`;
-}
+const described = (word: string, doc: string): string => `${word}\t${doc.split(';')[0] ?? ''}`;
 
 /** The values of the flag `typed`; undefined for a switch and for another word. `text`: the begun value, of which the part after the last comma is completed. */
 function valuesOf(verb: VerbSpec, typed: string | undefined, text: string): readonly string[] | undefined {

@@ -146,9 +146,7 @@ function listed(title: string, items: readonly Item[], width: number, all?: read
   return [`${title}:`, ...lines].join('\n');
 }
 
-function filled(text: string, width: number): string {
-  return wrap(text, width).join('\n');
-}
+const filled = (text: string, width: number): string => wrap(text, width).join('\n');
 
 export async function man({ verbs, io }: Pick<OfflineCommand, 'verbs' | 'io'>): Promise<ExitCode> {
   await writeText(io, manPage(verbs));

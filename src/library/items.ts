@@ -37,9 +37,7 @@ export interface Begun {
   readonly common: SharedResources;
 }
 
-function refuse(message: string): CryptodlError {
-  return new CryptodlError(usage(message));
-}
+const refuse = (message: string): CryptodlError => new CryptodlError(usage(message));
 
 /** The items of a generator, which `begin` makes when the first item is read. `given`: the signal of the caller. */
 export function itemsOf<Item, Summary>(

@@ -2,7 +2,7 @@
 import { removeLeftovers, tempFolderOf } from '../files/temp-files.js';
 import { isLakeAddress } from '../model/lake-address.js';
 import type { VerbSpec } from '../plan/options/verb-spec.js';
-import type { MirrorFlag } from '../run/verb/mirror-parts.js';
+import type { MirrorFlag } from '../run/verb/make-mirror.js';
 import type { VerbRequest } from '../plan/options/verb-request.js';
 import { withAddresses } from '../text/mirror-roots.js';
 import { libraryError } from './items.js';

@@ -18,11 +18,10 @@ import type { PastFailures } from './report/select-failures.js';
 import { openNotices, type EndedRun } from './monitor/run-notices.js';
 import { shownPath } from '../text/printable.js';
 import type { Job } from './jobs/jobs.js';
-import { recordedOptions } from './report/open-report.js';
+import { recordedOptions } from './report/failure-file.js';
 import { openMonitors, type Monitors } from './monitor/open-monitors.js';
 import { startRun, type RunRequest } from './run.js';
 import { judgeLake } from './verdict/judge-lake.js';
-import type { Options } from '../plan/options/flags.js';
 import { printPlan } from './print-plan.js';
 
 interface Download extends VerbInput<RunFlag> {
@@ -76,7 +75,7 @@ export async function runAndPrint(
   const onSignal = (): void => reporter.ending(ENDING);
   request.signal.addEventListener('abort', onSignal, { once: true });
   const tellEnd = async (run: EndedRun): Promise<void> => {
-    const verdict = wantsVerdict(options) ? await verdictAfter(request) : undefined;
+    const verdict = await verdictAfter(request);
     await endNotices?.({ ...run, verdict });
     live.ended(run.exitCode, verdict);
     // The command ends with its only run.
@@ -124,28 +123,23 @@ function conclude(
   summary: RunSummary,
 ): void {
   const { exitCode } = summary;
-  const isSignalled = signalled() !== undefined;
   const reportPath = end.reportPath && shownPath(end.reportPath);
   const trouble = { strict: end.status.strict, nothingNew: exitCode === 5 };
-  const next = isSignalled
-    ? CONTINUE
-    : reportPath === undefined
-      ? trouble.nothingNew
-        ? LATER
-        : end.query
-      : nextStep(end.tally, reportPath);
+  const next =
+    signalled() !== undefined
+      ? CONTINUE
+      : reportPath === undefined
+        ? trouble.nothingNew
+          ? LATER
+          : end.query
+        : nextStep(end.tally, reportPath);
   const warning = firstAttemptWarning(end.network);
   if (warning !== undefined) reporter.warn(warning);
   const { network, times } = end;
   const elapsedMs = times.elapsedMs - times.pausedMs;
   const diagnosis = diagnosisLines({ network, elapsedMs });
-  const closing = {
-    ...end,
-    diagnosis,
-    reportPath,
-    trouble,
-    next: job === undefined || reportPath !== undefined ? next : undefined,
-  };
+  const isNextShown = job === undefined || reportPath !== undefined;
+  const closing = { ...end, diagnosis, reportPath, trouble, next: isNextShown ? next : undefined };
   const lines = closingBlock(closing, resolved.options.quiet);
   reporter.end(lines, { error: end.ended, isWell: exitCode === 0 && end.tally.of('shorter') === 0 });
   for (const alert of end.alerts) reporter.event('alert', alert);
@@ -174,16 +168,12 @@ function refuse(
   });
 }
 
-/** Whether an output of the run shows the verdict, which takes a reading of all manifests. */
-function wantsVerdict(
-  options: Options<'alert-webhook' | 'dry-run' | 'ping' | 'prometheus-port' | 'prometheus-textfile'>,
-): boolean {
-  const { ping, alertWebhook, prometheusPort, prometheusTextfile, dryRun } = options;
-  return !dryRun && [ping, alertWebhook, prometheusPort, prometheusTextfile].some((one) => one !== undefined);
-}
-
-/** Undefined for a lake without orders, and after a warning for one that cannot be read. */
-async function verdictAfter(request: VerbRequest<'out' | 'now'>): Promise<VerdictSummary | undefined> {
+/** Undefined if no output shows it, for a lake without orders, and after a warning for one that cannot be read. */
+async function verdictAfter(request: VerbRequest<RunFlag>): Promise<VerdictSummary | undefined> {
+  const { ping, alertWebhook, prometheusPort, prometheusTextfile, dryRun } = request.resolved.options;
+  // It takes a reading of all manifests.
+  const outputs = [ping, alertWebhook, prometheusPort, prometheusTextfile];
+  if (dryRun || outputs.every((one) => one === undefined)) return undefined;
   try {
     // Also after a signal: the message about the run needs it.
     const judged = await judgeLake({ ...request, signal: new AbortController().signal });

@@ -15,7 +15,7 @@ import { bytesText, durationText } from '../model/units.js';
 import { ofShard, type RunSelection } from '../plan/select/selection.js';
 import { Recorder } from './monitor/recorder.js';
 import { closeLake, openLake } from './session/open-lake.js';
-import { reportPlace, runHeader, type ReportedRun } from './report/open-report.js';
+import { reportPlace, runHeader, type ReportedRun } from './report/failure-file.js';
 import { continueOrders } from '../plan/select/continue-orders.js';
 import { addOrders, noteStarts, withOrders, type OrderChange } from '../lake/change-orders.js';
 import type { AskedOrder } from '../lake/order.js';
@@ -85,11 +85,8 @@ async function work(request: RunRequest, outcomes: PassThrough, stop: AbortContr
 }
 
 /** `--jitter`: waits a random time, so that the runs of many machines do not begin in the same second. */
-async function beginLater(
-  { resolved, clock, observer }: RunRequest,
-  live: LiveRun,
-  signal: AbortSignal,
-): Promise<void> {
+async function beginLater(request: RunRequest, live: LiveRun, signal: AbortSignal): Promise<void> {
+  const { resolved, clock, observer } = request;
   const { jitterMs = 0 } = resolved.options;
   if (jitterMs === 0) return;
   live.enter('waiting-for-jitter');
@@ -193,11 +190,8 @@ async function acceptedPlan(session: RunSession, selection: RunSelection): Promi
 }
 
 /** Throws a usage error if all objects of a download with symbols are absent because their dataset has ended. */
-function refuseAllEnded(
-  { exchange }: RunSession,
-  { order, requests: [first] }: RunSelection,
-  { totals }: Plan,
-): void {
+function refuseAllEnded({ exchange }: RunSession, { order, requests }: RunSelection, { totals }: Plan): void {
+  const [first] = requests;
   const isAll = totals.absent > 0 && totals.fetch + totals.skip === 0 && order !== undefined;
   if (!isAll || first === undefined || totals.absentBy['dataset-ended'] !== totals.absent) return;
   const { market, dataset } = first.series;

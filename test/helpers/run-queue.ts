@@ -32,7 +32,7 @@ class MemorySpool implements DeferredPlans {
     this.#plans.push(deferred);
     return Promise.resolve();
   }
-  plans(): AsyncIterable<PartitionPlan> {
+  plans(): AsyncGenerator<PartitionPlan> {
     return iterate(this.#plans);
   }
   close(): Promise<void> {

@@ -17,7 +17,7 @@ import { openReporter } from '../report/reporter.js';
 import { CONTINUE, runAndPrint, type PrintedRun } from '../download.js';
 import type { Job } from './jobs.js';
 import type { RunFlag } from '../../plan/options/verb-request.js';
-import type { MirrorFlag } from '../verb/mirror-parts.js';
+import type { MirrorFlag } from '../verb/make-mirror.js';
 import type { Mirrors } from '../verb/open-mirrors.js';
 import { openMonitors } from '../monitor/open-monitors.js';
 

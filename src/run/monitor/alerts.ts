@@ -119,11 +119,7 @@ export function alertsOf(run: WrittenRun, context: AlertContext): Alert[] {
   );
 }
 
-function hoursText(ms: number): string {
-  return `${Math.round(ms / HOUR_MS)} h`;
-}
+const hoursText = (ms: number): string => `${Math.round(ms / HOUR_MS)} h`;
 
 /** `0.4 %`, `12 %` */
-export function percentText(share: number): string {
-  return `${Number((share * 100).toFixed(1))} %`;
-}
+export const percentText = (share: number): string => `${Number((share * 100).toFixed(1))} %`;

@@ -7,7 +7,7 @@ import type { Clock } from '../../model/clock.js';
 import { grouped } from '../../model/by-name.js';
 import { Counters } from '../../model/counters.js';
 import { TOOL_VERSION } from '../../model/version.js';
-import type { DatasetFigures } from '../report/dataset-tally.js';
+import type { DatasetFigures } from '../report/tally.js';
 import type { NetworkFigures } from '../report/network-figures.js';
 import { LATENCY_BOUNDS_S } from '../report/figures.js';
 import type { LiveRun } from '../report/live-run.js';
@@ -239,6 +239,4 @@ export class PrometheusFigures {
   }
 }
 
-function nameOf({ market, dataset }: DatasetFigures): string {
-  return `${market} ${dataset}`;
-}
+const nameOf = ({ market, dataset }: DatasetFigures): string => `${market} ${dataset}`;

@@ -6,7 +6,7 @@ import { removeStart, writeRun, writeStart } from './run-files.js';
 import { toCryptodlError, type CryptodlError } from '../../model/errors.js';
 import { summaryOf, type RunEnd } from '../report/run-summary.js';
 import { lakeFlag } from '../../text/printable.js';
-import { runHeader, type ReportedRun } from '../report/open-report.js';
+import { runHeader, type ReportedRun } from '../report/failure-file.js';
 import type { RunSession } from '../session/session.js';
 
 /**

@@ -2,9 +2,13 @@
 import type { Exchange } from '../../exchange/exchange.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
 import type { LakePaths } from '../../lake/layout.js';
-import type { DatasetFigures } from '../report/dataset-tally.js';
+import type { DatasetFigures } from '../report/tally.js';
 import { readRuns, readStarts } from './run-files.js';
 import type { RunRecord, RunStart } from './run-record.js';
+import { toCryptodlError } from '../../model/errors.js';
+import { refuseIfLocked } from '../../lake/lock.js';
+import { agoText } from '../../model/units.js';
+import { printable } from '../../text/printable.js';
 
 /** The parts of a run that tell which selection it has. The options are the given ones, without private addresses. */
 export type RunIdentity = Pick<RunRecord, 'verb' | 'job' | 'options'>;
@@ -51,9 +55,7 @@ const SELECTING = ['market', 'dataset', 'symbols', 'interval'] as const;
 /** The other options that tell orders apart, by their texts: those of a daily command stay the same. */
 const ORDERING = ['from', 'to', 'days', 'months', 'format', 'quote', 'shard', 'join'] as const;
 
-function isSame(one: RunIdentity, other: RunIdentity): boolean {
-  return selectionOf(one) === selectionOf(other);
-}
+const isSame = (one: RunIdentity, other: RunIdentity): boolean => selectionOf(one) === selectionOf(other);
 
 /** A text that is the same for all runs of one selection. */
 export function selectionOf({ verb, job, options }: RunIdentity): string {
@@ -94,4 +96,57 @@ function isOrdered({ verb, options, isOrdered: hasWritten }: RunStart): boolean 
   // Runs without symbols of their own continue the orders of the lake.
   const hasOwn = (verb === 'vision' || verb === 'metrics') && options['symbols'] !== undefined;
   return hasWritten === true || !hasOwn;
+}
+
+export interface LastRun extends Pick<RunStart, 'verb' | 'job' | 'startedAt'> {
+  /** `killed`, `running`: only the start is there. `failed`: the run could not begin. */
+  readonly fate: 'ended' | 'failed' | 'killed' | 'running';
+  readonly exitCode: number | undefined;
+  readonly error: string | undefined;
+}
+
+/** Whether a run writes to the lake now. Rejects with errors of the system. */
+export async function isRunning({ internal }: LakePaths): Promise<boolean> {
+  try {
+    await refuseIfLocked(internal);
+    return false;
+  } catch (error) {
+    if (toCryptodlError(error).code === 'locked') return true;
+    throw error;
+  }
+}
+
+/** Undefined if no run has left a record or a start. Rejects with errors of the system. */
+export async function lastRun(paths: LakePaths, running: boolean): Promise<LastRun | undefined> {
+  const start = (await readStarts(paths)).starts.at(-1);
+  const run = (await readRuns(paths, 1)).runs.at(-1);
+  if (start !== undefined && (run === undefined || start.id > run.id)) return ofStart(start, running);
+  if (run === undefined) return undefined;
+  const { verb, job, startedAt, summary } = run;
+  const { exitCode } = summary;
+  return { verb, job, startedAt, fate: 'ended', exitCode, error: undefined };
+}
+
+/** A start without an end is that of a run that was killed, unless a run holds the lock. */
+export function ofStart(start: RunStart, running: boolean): LastRun {
+  const { verb, job, startedAt, ended } = start;
+  const fate = ended !== undefined ? 'failed' : running ? 'running' : 'killed';
+  return { verb, job, startedAt, fate, exitCode: undefined, error: ended?.message };
+}
+
+/** `vision, 3h 0m ago (2026-11-21 05:00 UTC): exit code 0`. The time is the start of the run. */
+export function fateText({ fate, exitCode, error, ...run }: LastRun, nowMs: number): string {
+  const when = agoText(Date.parse(run.startedAt), nowMs);
+  const texts = {
+    ended: `exit code ${exitCode ?? 0}`,
+    failed: `could not begin: ${printable(error ?? '')}`,
+    killed: 'was killed before its end',
+    running: 'is running',
+  };
+  return `${printable(runName(run))}, ${when}: ${texts[fate]}`;
+}
+
+/** The runs of one crontab line or job: `vision`, or `vision bars` for a job. */
+export function runName({ verb, job }: Pick<RunStart, 'verb' | 'job'>): string {
+  return job === undefined ? verb : `${verb} ${job}`;
 }

@@ -1,12 +1,16 @@
 /** `--wait-for-publication`: checks less and less often whether the archive has the newest selected period of each series. */
-import { dayOf, periodText, startOfDay, UTC } from '../../model/calendar.js';
-import { seriesName } from '../../model/task.js';
+import { dayOf, periodText, startOfDay, UTC, dayPeriod, monthOf, monthPeriod } from '../../model/calendar.js';
+import { seriesName, type Period, type Series } from '../../model/task.js';
 import { instantText, listText } from '../../model/units.js';
 import type { Until } from '../../plan/options/dates.js';
 import { listOrProbe } from '../../plan/plan.js';
 import type { RunSelection } from '../../plan/select/selection.js';
 import type { RunSession } from '../session/session.js';
-import { awaitedOf, unpublished, type Expected } from './unpublished-series.js';
+import { grouped } from '../../model/by-name.js';
+import type { PlanContext, SeriesRequest } from '../../plan/series-request.js';
+import { absenceReason, LONGEST_DELAY_DAYS } from '../../plan/series-listing.js';
+import { mapOrdered } from '../../model/in-order.js';
+import { findDataset, hasLongBars } from '../../exchange/exchange-spec.js';
 
 const FIRST_DELAY_MS = 60_000;
 const LONGEST_DELAY_MS = 600_000;
@@ -26,10 +30,9 @@ export async function waitForPublication(
   const until = session.options.waitForPublication;
   // With `--revisions only`, the run takes new revisions of held objects and nothing else.
   if (until === undefined || session.options.revisions === 'only') return;
-  const { clock, observer, stop } = session;
+  const { clock, observer, stop, exchange } = session;
   const untilMs = Math.min(epochOf(until, session.nowMs), LAST_MS);
   const untilText = `${instantText(untilMs).slice(0, 16)} UTC`;
-  const { exchange } = session;
   const today = dayOf(session.nowMs, exchange);
   const context = { exchange, today, listSeries: listOrProbe(session, selection.hasListing) };
   let left = await unpublished(context, awaitedOf(context, selection.requests));
@@ -69,4 +72,70 @@ function epochOf(until: Until, nowMs: number): number {
 function described(awaited: readonly Expected[]): string {
   const names = awaited.map(({ series, period }) => `${seriesName(series)} ${periodText(period)}`);
   return listText(names, 1);
+}
+
+/** One series, and the newest selected period that can be published by now. */
+interface Expected {
+  readonly series: Series;
+  readonly period: Period;
+}
+
+type PublicationContext = Pick<PlanContext, 'exchange' | 'today' | 'listSeries'>;
+
+const SERIES_AT_ONCE = 16;
+
+/** Leaves out series from REST, because REST publishes nothing, and bars longer than a day, because they have no object per day. */
+function awaitedOf({ exchange, today }: PublicationContext, requests: readonly SeriesRequest[]): Expected[] {
+  return requests.flatMap(({ series, cadences, ranges, rest }) => {
+    const last = ranges.at(-1);
+    const spec = findDataset(exchange, series.market, series.dataset);
+    if (rest?.mode === 'only' || last === undefined || hasLongBars(spec, series.interval)) return [];
+    const day = Math.min(last.to, today) - 1;
+    const period = cadences.includes('daily') ? dayPeriod(day) : lastWholeMonth(day, today);
+    const isWanted = period.to > last.from && cadences.length > 0;
+    return isWanted ? [{ series, period }] : [];
+  });
+}
+
+/** The month of the day, or the previous month while that month is not over. */
+function lastWholeMonth(day: number, today: number): Period {
+  const period = monthPeriod(monthOf(day));
+  return period.to <= today ? period : monthPeriod(monthOf(day) - 1);
+}
+
+/**
+ * Series whose period is not published yet but will be. A series that ended before the others of its dataset does not count:
+ * otherwise, each delisted symbol would cost the whole wait for two weeks.
+ */
+async function unpublished(context: PublicationContext, awaited: readonly Expected[]): Promise<Expected[]> {
+  const looks: Awaited<ReturnType<typeof lookAt>>[] = [];
+  for await (const look of mapOrdered(awaited, SERIES_AT_ONCE, (one) => lookAt(context, one)))
+    looks.push(look);
+  return [...grouped(looks, groupOf).values()].flatMap((group) => {
+    const front = Math.max(...group.map(({ before }) => before));
+    return group.filter(({ isMissing, before }) => isMissing && before === front);
+  });
+}
+
+function groupOf({ series: { market, dataset, interval }, period }: Expected): string {
+  return [market, dataset, interval ?? '', period.from].join(' ');
+}
+
+async function lookAt({ exchange, today, listSeries }: PublicationContext, { series, period }: Expected) {
+  // The previous period shows whether the series is still published, even if only sidecars can be requested.
+  const before = period.cadence === 'daily' ? period.from - 1 : monthPeriod(monthOf(period.from) - 1).from;
+  const listing = await listSeries(series, period.cadence, { from: before, to: period.to, today });
+  const span = findDataset(exchange, series.market, series.dataset)?.spans[period.cadence];
+  const earlier = [...listing.objects.keys()].filter((from) => from < period.from);
+  return {
+    series,
+    period,
+    /** Whether the period is not published yet, judged by the listing of this series alone. */
+    isMissing:
+      !listing.objects.has(period.from) &&
+      absenceReason(listing, period, span) === 'not-published-yet' &&
+      (listing.last?.to ?? 0) >= today - LONGEST_DELAY_DAYS[period.cadence],
+    /** First day of the last published period before the expected one; -Infinity if the listing has none. */
+    before: Math.max(Number.NEGATIVE_INFINITY, ...earlier),
+  };
 }

@@ -10,12 +10,10 @@ import type { ArchiveObject, Format, Period, Series } from '../../model/task.js'
 import type { Session } from '../session/session.js';
 import { refusedRevision, linesOf, type Note, type Stretch } from './absence-lines.js';
 
-export interface AbsenceContext extends Pick<Session, 'manifests'> {
+interface AbsenceContext extends Pick<Session, 'manifests' | 'nowMs'> {
   readonly paths: { readonly root: string };
   readonly exchange: { readonly name: string };
   readonly options: { readonly verify: string };
-  /** Start of the run, or `--now`. Epoch milliseconds. */
-  readonly nowMs: number;
 }
 
 export interface Found {

@@ -72,6 +72,4 @@ export class CutDays {
   }
 }
 
-function instant(ms: number): string {
-  return new Date(ms).toISOString();
-}
+const instant = (ms: number): string => new Date(ms).toISOString();

@@ -12,9 +12,7 @@ export function allowedInFlight(choice: ConcurrencyChoice): number {
 }
 
 /** The highest number of objects in flight: fewer than allowed where the process may open few files. */
-export function mostInFlight(choice: ConcurrencyChoice): number {
-  return withinOpenFiles(allowedInFlight(choice));
-}
+export const mostInFlight = (choice: ConcurrencyChoice): number => withinOpenFiles(allowedInFlight(choice));
 
 export interface LevelChange {
   readonly from: number;

@@ -22,11 +22,6 @@ export interface Step {
   readonly why: LevelReason;
 }
 
-export interface LevelBounds {
-  readonly least: number;
-  readonly most: number;
-}
-
 /** While growing, the level doubles. A level that is x % higher must raise the rate by `SCALES` times x %. After two that do not, the growth ends. */
 const GROWTH = 2;
 const SCALES = 0.25;
@@ -82,7 +77,7 @@ export class LevelSearch {
 
   constructor(
     level: number,
-    private readonly bounds: LevelBounds,
+    private readonly bounds: { readonly least: number; readonly most: number },
   ) {
     this.level = level;
   }

@@ -52,11 +52,7 @@ export class Places {
 
   /** Objects in flight, files that are written, and complete partitions that wait for a writer. */
   get state(): { inFlight: number; writing: number; toWrite: number } {
-    return {
-      inFlight: this.#downloads.pending,
-      writing: this.#writers.pending,
-      toWrite: this.#writers.size,
-    };
+    return { inFlight: this.#downloads.pending, writing: this.#writers.pending, toWrite: this.#writers.size };
   }
 
   /**

@@ -1,5 +1,6 @@
 /** The further rounds of a run: their waits, the tasks that wait for them, and the substitutes for objects whose host does not answer. */
 import type { PartitionPlan, Task } from '../../model/task.js';
+import type { PlanSpool } from '../../plan/plan-spool.js';
 import { substitutedPlan } from '../../plan/rest-periods.js';
 import type { RunSession } from '../session/session.js';
 import type { CryptodlError } from '../../model/errors.js';
@@ -34,11 +35,7 @@ export interface FailedTask {
   readonly error: CryptodlError;
 }
 
-export interface DeferredPlans {
-  add(plan: PartitionPlan): Promise<void>;
-  plans(): AsyncIterable<PartitionPlan>;
-  close(): Promise<void>;
-}
+export type DeferredPlans = Pick<PlanSpool, 'add' | 'plans' | 'close'>;
 
 export class Deferrals {
   #spool: DeferredPlans;
@@ -62,7 +59,7 @@ export class Deferrals {
     const spool = this.#spool;
     this.#spool = this.createSpool();
     this.count = 0;
-    const plans = spool.plans()[Symbol.asyncIterator]();
+    const plans = spool.plans();
     let next: IteratorResult<PartitionPlan, undefined> = await plans.next();
     try {
       while (next.done !== true) {
@@ -78,7 +75,7 @@ export class Deferrals {
   }
 
   /** The plans of tasks that get no further round. */
-  left(): AsyncIterable<PartitionPlan> {
+  left(): AsyncGenerator<PartitionPlan> {
     return this.#spool.plans();
   }
 

@@ -1,19 +1,24 @@
-/** The queue of a run: takes partition plans lazily, downloads their objects, and hands complete partitions to the writers. */
-import { toCryptodlError, type CryptodlError } from '../../model/errors.js';
+/** The queue of a run: takes partition plans lazily, downloads their objects, hands complete partitions to the writers, and decides about further rounds. */
+import { toCryptodlError, CryptodlError, FALLBACK_CODES } from '../../model/errors.js';
 import { grouped } from '../../model/by-name.js';
 import type { PartitionPlan, Task } from '../../model/task.js';
 import type { PartitionWriter } from '../../lake/write/writer.js';
 import { failureOf, withoutSubstitute, type Arrival } from '../objects/arrival.js';
 import type { Downloads } from '../objects/downloads.js';
 import type { LiveRun } from '../report/live-run.js';
-import { Deferrals, FURTHER_ROUNDS, type DeferredPlans, type Rounds } from './rounds.js';
-import { settlePartition, type Settling } from './settle-partition.js';
+import { Deferrals, FURTHER_ROUNDS, type DeferredPlans, type Rounds, type FailedTask } from './rounds.js';
+import type { Outcomes } from '../partitions/outcomes.js';
+import type { Places } from './places.js';
 
-export interface QueueParts extends Pick<Settling, 'outcomes' | 'places' | 'stop'> {
+interface QueueParts {
   readonly writer: Pick<PartitionWriter, 'prepare'>;
   readonly downloads: Pick<Downloads, 'download' | 'together' | 'bytesOf'>;
+  readonly outcomes: Pick<Outcomes, 'write' | 'failed' | 'settled'>;
+  readonly places: Places;
   readonly rounds: Rounds;
   readonly live: Pick<LiveRun, 'begin'>;
+  /** Aborts with a CryptodlError. The queue aborts it when a fatal error ends the run. */
+  readonly stop: AbortController;
   /** The error of tasks that may no longer begin; undefined while tasks may begin. Tasks in flight go on. */
   readonly refusal: () => CryptodlError | undefined;
   readonly createSpool: () => DeferredPlans;
@@ -60,12 +65,9 @@ export class RunQueue {
   async *#substitutes(hasRounds: boolean): AsyncGenerator<PartitionPlan> {
     for await (const plan of this.#whileAllowed(this.#unanswered.next())) {
       const substituted = await this.parts.rounds.substituted(plan, hasRounds);
-      if (substituted !== undefined) yield substituted;
-      else
-        await this.#deferrals.add(
-          plan,
-          plan.tasks.map((task) => ({ task, error: failureOf(task) })),
-        );
+      const failures = plan.tasks.map((task) => ({ task, error: failureOf(task) }));
+      if (substituted === undefined) await this.#deferrals.add(plan, failures);
+      else yield substituted;
     }
   }
 
@@ -125,13 +127,13 @@ export class RunQueue {
         if (wait !== undefined) await wait;
       }
       // After an abort the remaining tasks end without a request.
-      arrivals.push(places.download(() => Promise.all(group.map((task) => this.#arrive(plan, task)))));
+      arrivals.push(
+        places.download(() =>
+          Promise.all(group.map(async (task) => ({ task, end: await this.#download(plan, task) }))),
+        ),
+      );
     }
     return arrivals;
-  }
-
-  async #arrive(plan: PartitionPlan, task: Task): Promise<Arrival> {
-    return withoutSubstitute({ task, end: await this.#download(plan, task) });
   }
 
   async #download(plan: PartitionPlan, task: Task): Promise<Arrival['end']> {
@@ -148,19 +150,63 @@ export class RunQueue {
     }
   }
 
+  /** Writes the objects that arrived. Each task gets an outcome, or waits for a further round or its substitute. */
   async #settle(
     plan: PartitionPlan,
-    arrivals: readonly Promise<Arrival[]>[],
+    downloads: readonly Promise<Arrival[]>[],
     mayDefer: boolean,
   ): Promise<void> {
-    const deferrals = mayDefer ? this.#deferrals : undefined;
-    const settling = { ...this.parts, deferrals, unanswered: this.#unanswered };
-    await settlePartition(settling, plan, (await Promise.all(arrivals)).flat());
+    const { outcomes, places, stop } = this.parts;
+    const arrivals = (await Promise.all(downloads)).flat().map(withoutSubstitute);
+    // A run that is stopped or out of time does not replace a file by one with only a part of its objects.
+    const isReplaced = plan.rebuild !== undefined || plan.isUnlisted === true;
+    const isCutShort =
+      isReplaced &&
+      arrivals.some(({ end }) => 'error' in end && (stop.signal.aborted || end.error.code === 'time-over'));
+    const isWrite = !isCutShort && arrivals.some(isForWriter);
+    const written = isWrite ? await places.write(() => outcomes.write(plan, arrivals)) : arrivals;
+    const ends = written.map(withoutSubstitute);
+    const isWritten = isWrite && ends.some(({ end }) => 'received' in end);
+    const failures = ends.flatMap(({ task, end }) => ('error' in end ? [{ task, error: end.error }] : []));
+    const mayComplete = !isCutShort && failures.some(({ error }) => error.rounds);
+    // A further round fetches all objects of a file that was not rebuilt, so none of them has an outcome before.
+    if (mayDefer && plan.rebuild !== undefined && !isWritten && mayComplete) {
+      const text = 'other objects of its file could not be fetched again';
+      const error = new CryptodlError('partition-incomplete', text);
+      const others = ends.flatMap(({ task, end }) => ('instead' in end ? [{ task, error }] : []));
+      return this.#deferrals.add(plan, [...failures, ...others]);
+    }
+    for (const { task, end } of ends)
+      if ('instead' in end) await outcomes.settled(plan, { ...task, action: end.instead });
+    return this.#settleFailures(isWritten ? { ...plan, isWritten } : plan, failures, mayDefer);
+  }
+
+  /** Decides which failed tasks get a further round. The substitutes of others are requested at the end of the round. */
+  async #settleFailures(plan: PartitionPlan, tasks: readonly FailedTask[], mayDefer: boolean): Promise<void> {
+    const again: FailedTask[] = [];
+    const forSubstitute: FailedTask[] = [];
+    const othersMayCome = tasks.some(({ error }) => error.rounds);
+    for (const failed of tasks) {
+      const { task, error } = failed;
+      if (error.fatal) continue;
+      // A task that failed because another object of its partition is missing may succeed once that object arrives.
+      const mayCome = error.rounds || (othersMayCome && error.code === 'partition-incomplete');
+      // A rebuilt file contains no substitutes.
+      if (task.substitute !== undefined && FALLBACK_CODES.has(error.code) && plan.rebuild === undefined)
+        forSubstitute.push(failed);
+      else if (mayDefer && mayCome) again.push(failed);
+      else await this.parts.outcomes.failed(plan, task, error);
+    }
+    await this.#deferrals.add(plan, again);
+    await this.#unanswered.add(plan, forSubstitute);
   }
 
   readonly #stop = (error: unknown): void => this.parts.stop.abort(toCryptodlError(error));
 }
 
-function isFetch({ action }: Task): boolean {
-  return action.kind === 'fetch';
+const isFetch = ({ action }: Task): boolean => action.kind === 'fetch';
+
+/** The writer also decides about held rows of absent objects. */
+function isForWriter({ end }: Arrival): boolean {
+  return 'received' in end || ('instead' in end && end.instead.kind === 'absent');
 }

@@ -69,13 +69,8 @@ export function closingBlock(closing: Closing, isQuiet = false): string[] {
 const TIMES_AFTER_MS = 10_000;
 
 /** For example `plan 18s, work 38.5s; of the objects' time 5 % wait, 95 % transfer`; undefined for a short run. */
-export function timeText({
-  elapsedMs,
-  planMs,
-  pausedMs,
-  workMs,
-  stagesMs,
-}: RunEnd['times']): string | undefined {
+export function timeText(times: RunEnd['times']): string | undefined {
+  const { elapsedMs, planMs, pausedMs, workMs, stagesMs } = times;
   if (elapsedMs <= TIMES_AFTER_MS) return undefined;
   const pauses = pausedMs < 1000 ? '' : `pauses ${durationText(pausedMs)}, `;
   const phases = `plan ${durationText(planMs)}, ${pauses}work ${durationText(workMs)}`;

@@ -79,10 +79,8 @@ const LEAST_FAILURES = 10;
 const FIRST_SHARE = 0.01;
 
 /** A high failure rate of first attempts that successful retries hide. */
-export function firstAttemptWarning({
-  firstAttempts,
-}: Pick<NetworkFigures, 'firstAttempts'>): string | undefined {
-  const { requests, failed } = firstAttempts;
+export function firstAttemptWarning(network: Pick<NetworkFigures, 'firstAttempts'>): string | undefined {
+  const { requests, failed } = network.firstAttempts;
   if (failed < LEAST_FAILURES || failed < requests * FIRST_SHARE) return undefined;
   const percent = Math.round((failed / requests) * 1000) / 10;
   return `${percent} % of first attempts failed (${numberText(failed)} of ${numberText(requests)} requests), usual is 0.1 %: the host or the network has a problem, even if retries succeed`;

@@ -6,12 +6,20 @@ import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
 import { constants } from 'node:fs';
 import { access, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { removeFile } from '../../files/publish.js';
-import { dirname, resolve } from 'node:path';
+import { dirname, resolve, join } from 'node:path';
 import { makeFolder } from '../../files/disk.js';
 import { beginsWith, refuseForeignFile } from '../../files/own-file.js';
 import { removeLeftovers, stagedBeside } from '../../files/temp-files.js';
 import { reasonOf } from '../../text/path-faults.js';
 import type { RunHeader, WrittenEntry } from './read-failure-report.js';
+import { TOOL_VERSION } from '../../model/version.js';
+import { runId } from '../monitor/run-record.js';
+import type { Signalled } from '../../model/io.js';
+import type { RawValues, Resolved } from '../../plan/options/resolve.js';
+import { SECRET_ADDRESSES } from '../../plan/options/print-options.js';
+import type { PastFailures } from './select-failures.js';
+import type { RunFlag } from '../../plan/options/verb-request.js';
+import type { RunSession } from '../session/session.js';
 
 export interface FailureReport {
   add(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError, at: string): Promise<void>;
@@ -19,7 +27,7 @@ export interface FailureReport {
   close(isComplete: boolean): Promise<string | undefined>;
 }
 
-export interface ReportFileOptions {
+interface ReportFileOptions {
   readonly path: string;
   readonly header: RunHeader;
   /**
@@ -124,4 +132,56 @@ export async function refuseBadReport({ path, mode }: Omit<ReportFileOptions, 'h
       'choose another --failures, or leave it out',
     );
   }
+}
+
+/** The path of the report, and what becomes of an earlier one. A retry replaces the report that it repeats, unless --failures names another. */
+export function reportPlace(
+  { options: { failures }, paths, clock }: Pick<RunSession, 'clock' | 'options' | 'paths'>,
+  { verb, failures: past }: Pick<ReportedRun, 'verb' | 'failures'>,
+): Pick<ReportFileOptions, 'path' | 'mode'> {
+  const earlier = past?.file;
+  if (earlier !== undefined && (failures === undefined || resolve(failures) === resolve(earlier)))
+    return { path: earlier, mode: 'replace' };
+  if (failures !== undefined) return { path: failures, mode: 'overwrite' };
+  return { path: join(paths.failures, `${verb}-${runId(clock.now())}.jsonl`), mode: 'new' };
+}
+
+export interface ReportedRun {
+  readonly resolved: Resolved<RunFlag>;
+  /** The verb of the options; for a failure report, the verb of its run. */
+  readonly verb: RunHeader['verb'];
+  readonly job?: string | undefined;
+  /** The signal of the process that has ended the run. */
+  readonly signalled?: (() => Signalled) | undefined;
+  /** The failures to repeat. Default: the options select the objects. */
+  readonly failures?: PastFailures | undefined;
+  /** Takes the failures. Default: a file. */
+  readonly report?: FailureReport | undefined;
+}
+
+/** Users pass reports on. These addresses are private, and that of a proxy may contain a password. */
+const PRIVATE: ReadonlySet<string> = new Set(['proxy', ...SECRET_ADDRESSES]);
+
+/** The options of a run as given, without private addresses. A retry has those of the run that it repeats, too. */
+export function recordedOptions({
+  resolved,
+  failures,
+}: Pick<ReportedRun, 'resolved' | 'failures'>): Record<string, string[]> {
+  const texts: PastFailures['options'] | RawValues = { ...failures?.options, ...resolved.texts };
+  const listed = Object.entries(texts).filter(([name]) => !PRIVATE.has(name));
+  return Object.fromEntries(listed.map(([name, given]) => [name, [...given]]));
+}
+
+/** The verb, the options and the time of a run, without private addresses. */
+export function runHeader(
+  session: Pick<RunSession, 'clock' | 'options' | 'paths' | 'runFolder'>,
+  run: ReportedRun,
+): RunHeader {
+  const options = recordedOptions(run);
+  // Absolute paths, because the next command may run in another working directory.
+  options['out'] = [session.paths.root];
+  if (options['ca-file'] !== undefined) options['ca-file'] = options['ca-file'].map((file) => resolve(file));
+  if (options['temp-dir'] !== undefined && session.options.tempDir !== undefined)
+    options['temp-dir'] = [dirname(session.runFolder)];
+  return { verb: run.verb, tool: TOOL_VERSION, at: new Date(session.clock.now()).toISOString(), options };
 }

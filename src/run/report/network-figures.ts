@@ -4,7 +4,7 @@ import type { ThrottleFigures } from '../../http/throttle/throttle.js';
 import type { Clock } from '../../model/clock.js';
 import type { Concurrency } from '../queue/concurrency.js';
 import type { Costs } from './costs.js';
-import type { LoopDelay } from './loop-delay.js';
+import type { LoopDelay } from './costs.js';
 import { Figures } from './figures.js';
 import type { Stack } from '../../http/stack-options.js';
 

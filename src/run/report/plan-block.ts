@@ -6,30 +6,21 @@ import { row, some } from './closing-block.js';
 /** The plan names at most this number of symbols. */
 const MOST_NAMES = 3;
 
-export function planBlock({
-  what,
-  symbols,
-  range,
-  idle = 'no series to continue',
-  notes,
-  formats,
-  folder,
-  totals,
-  terms,
-}: Announcement): string[] {
+export function planBlock(announced: Announcement): string[] {
+  const { what, symbols, range, idle = 'no series to continue', notes, totals, terms } = announced;
   const absent = Object.entries(totals.absentBy).flatMap(([reason, number]) => some(number, reason));
   const ofArchive = totals.fetch - totals.fetchRest;
   const size = [
     ...(ofArchive === 0 ? [] : [`${countText(ofArchive, 'object')}, ${bytesText(totals.fetchBytes)}`]),
     ...(totals.fetchRest === 0 ? [] : [`${countText(totals.fetchRest, 'period')} from REST`]),
   ].join(' and ');
-  const fetch = `${size}, into ${countText(totals.partitions, 'partition')} of ${formats}`;
+  const fetch = `${size}, into ${countText(totals.partitions, 'partition')} of ${announced.formats}`;
   const parts = Object.entries(totals.fetchBy)
     .filter(([, { objects }]) => objects > 0)
     .flatMap(([name, of]) => row('', `${name}: ${countText(of.objects, 'object')}, ${bytesText(of.bytes)}`));
   const names = symbols.length > MOST_NAMES ? countText(totals.series, 'series') : symbols.join(', ');
   return [
-    `${what} in ${folder}: ${totals.series === 0 ? idle : `${names}, ${range}`}`,
+    `${what} in ${announced.folder}: ${totals.series === 0 ? idle : `${names}, ${range}`}`,
     ...notes.map((note) => `  ${note}`),
     ...row('to fetch', totals.fetch === 0 ? 'nothing' : fetch),
     // One line per dataset, if there are several.

@@ -81,9 +81,7 @@ function holdTexts({ hosts: { breakers, buckets } }: ProgressState): string[] {
 }
 
 /** At least one second. */
-function wholeSeconds(ms: number): string {
-  return durationText(Math.max(1, Math.round(ms / 1000)) * 1000);
-}
+const wholeSeconds = (ms: number): string => durationText(Math.max(1, Math.round(ms / 1000)) * 1000);
 
 export function progressFields(state: ProgressState): object {
   const { hosts, ...counts } = state;

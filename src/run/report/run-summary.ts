@@ -51,9 +51,7 @@ type Summed = Readonly<Record<(typeof SUMMED)[number], number>>;
 export type RunSummary = Readonly<ReturnType<typeof summaryOf>>;
 
 /** Peak resident memory of this process. Node gives it in KiB on every platform. */
-export function peakMemoryBytes(): number {
-  return process.resourceUsage().maxRSS * 1024;
-}
+export const peakMemoryBytes = (): number => process.resourceUsage().maxRSS * 1024;
 
 /** `signal`: the one that ended the command; calls of the library have none. */
 export function summaryOf(end: RunEnd, signal?: RunStatus['signal']) {

@@ -1,17 +1,22 @@
-/** The selection of `cryptodl retry REPORT`: the failures of a report → series requests. */
+/** `cryptodl retry REPORT`: the options of the run of a failure report, and its failures → series requests. */
 import { isSupportedPeriod } from '../../lake/value-checks.js';
 import { parsePeriod } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import { FLAG_NAMES, flagSpec } from '../../plan/options/flags.js';
-import type { RawValues } from '../../plan/options/resolve.js';
+import { resolveOptions } from '../../plan/options/resolve.js';
+import type { RawValues, ExchangeWords, RawLayer } from '../../plan/options/resolve.js';
 import { MOST_SYMBOL_CHARACTERS } from '../../plan/options/symbols.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
 import type { Settings, Series } from '../../model/task.js';
-import type { ReadReport } from './read-failure-report.js';
+import { readFailureReport, type ReadReport } from './read-failure-report.js';
 import { cadencesOf, restKey } from '../../exchange/keys.js';
-import { findDataset } from '../../exchange/exchange-spec.js';
+import { findDataset, marketNames } from '../../exchange/exchange-spec.js';
 import { restOffer } from '../../plan/select/rest-offer.js';
 import { givenSettings, type LakeContext, type RunSelection } from '../../plan/select/selection.js';
+import { resolve } from 'node:path';
+import { lakeOfReport } from '../../lake/layout.js';
+import { flagFor, type VerbSpecs } from '../../plan/options/verb-spec.js';
+import { withAddresses } from '../../text/mirror-roots.js';
 
 /** The failures that a retry requests again, and the options of their run. */
 export interface PastFailures extends Pick<ReadReport, 'path' | 'file' | 'entries' | 'cut'> {
@@ -49,30 +54,22 @@ function requestsOf(context: LakeContext, { path, entries, options }: PastFailur
     const period = parsePeriod(entry.cadence, entry.period);
     const spec = findDataset(context.exchange, entry.market, entry.dataset);
     const series = seriesOf(entry);
-    const rest = period !== undefined && entry.key === restKey(series, period);
+    const isRest = period !== undefined && entry.key === restKey(series, period);
     if (
       period === undefined ||
       spec === undefined ||
       !isSupportedPeriod(entry.period) ||
       entry.symbol.length > MOST_SYMBOL_CHARACTERS ||
-      (!rest && context.exchange.archive.objectKey(series, period) !== entry.key)
+      (!isRest && context.exchange.archive.objectKey(series, period) !== entry.key)
     ) {
       const what = `${entry.market} ${entry.dataset} ${entry.symbol} ${entry.period}`;
       throw usage(`${path} line ${entry.line}: ${entry.key} is not a key of ${what}`, 'remove that line');
     }
     const { settings } = entry;
     const cadences = cadencesOf(spec, entry.interval, settings.cadence);
-    const id = JSON.stringify([series, settings, rest]);
-    const offer = rest ? restOffer(series, { ...context, mode: 'only', includeToday: true }) : undefined;
-    const request = requests.get(id) ?? {
-      series,
-      settings,
-      given,
-      cadences,
-      ranges: [],
-      exact: true,
-      rest: offer,
-    };
+    const id = JSON.stringify([series, settings, isRest]);
+    const rest = isRest ? restOffer(series, { ...context, mode: 'only', includeToday: true }) : undefined;
+    const request = requests.get(id) ?? { series, settings, given, cadences, ranges: [], exact: true, rest };
     request.ranges.push({ from: period.from, to: period.to });
     requests.set(id, request);
   }
@@ -85,9 +82,61 @@ export function seriesOf({ market, dataset, interval, symbol }: ReadReport['entr
 }
 
 /** The part of the report's options that a retry uses: neither the selection nor the output of messages. */
-export function carriedOptions(options: Readonly<Record<string, readonly string[]>>): RawValues {
-  const carried = FLAG_NAMES.filter((name) => flagSpec(name).isCarried === true);
-  return Object.fromEntries(
-    carried.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])),
+function carriedOptions(options: Readonly<Record<string, readonly string[]>>): RawValues {
+  const carried = FLAG_NAMES.filter(
+    (name) => options[name] !== undefined && flagSpec(name).isCarried === true,
   );
+  return Object.fromEntries(carried.map((name) => [name, options[name]]));
+}
+
+/**
+ * The recorded paths of a report in a lake are those in this lake, which may be a copy or may have been moved since. Rejects with a usage
+ * error for a file that is not a report, and for a failure in a market that the exchange does not have.
+ */
+export async function readReport(operand: string, exchange: ExchangeWords): Promise<ReadReport> {
+  const report = await readFailureReport(operand);
+  const markets = marketNames(exchange);
+  const stray = report.entries.find(({ market }) => !markets.includes(market));
+  if (stray === undefined) return inItsLake(report);
+  throw usage(
+    `${operand} line ${stray.line} is not a failure ("${stray.market}" is not one of the markets ${markets.join(', ')})`,
+    'remove that line',
+  );
+}
+
+function inItsLake(report: ReadReport): ReadReport {
+  const { file, header } = report;
+  const recorded = header.options['out']?.[0];
+  const lake = file === undefined ? undefined : lakeOfReport(resolve(file));
+  if (lake === undefined || recorded === undefined) return report;
+  const moved = (text: string): string =>
+    `${text}/`.startsWith(`${recorded}/`) ? withAddresses(lake) + text.slice(recorded.length) : text;
+  const options = Object.entries(header.options).map(([name, texts]) => [name, texts.map(moved)] as const);
+  return { ...report, header: { ...header, options: Object.fromEntries(options) } };
+}
+
+/** `layers`: the options of this command, its flags first. All layers override the options of the report, but only flags override its paths. */
+export function pastRun(
+  { path, file, header, entries, cut }: ReadReport,
+  layers: readonly RawLayer[],
+  { verbs, exchange }: { readonly verbs: VerbSpecs; readonly exchange: ExchangeWords },
+) {
+  const { options, verb } = header;
+  const ofReport: RawLayer = {
+    origin: 'failure report',
+    values: { ...(verb === 'metrics' ? paceOfMetrics(verbs) : {}), ...carriedOptions(options) },
+    nameOf: (name) => `${path}: ${name}`,
+  };
+  // The environment and the config file may be made for another lake, so the paths of the report override theirs.
+  const paths = Object.entries(ofReport.values).filter(([name]) => ['out', 'temp-dir'].includes(name));
+  const ofLake = { ...ofReport, values: Object.fromEntries(paths) };
+  const ordered = [...layers.slice(0, 1), ofLake, ...layers.slice(1), ofReport];
+  const failures: PastFailures = { path, file, entries, cut, options };
+  return { verb, resolved: resolveOptions(verbs.retry, ordered, exchange), failures };
+}
+
+/** A retry of `metrics` uses the default concurrency and the default retry preset of `metrics`, unless the report has others. */
+function paceOfMetrics({ metrics }: VerbSpecs): RawValues {
+  const names = ['concurrency', 'retry-preset'] as const;
+  return Object.fromEntries(names.map((name) => [name, [flagFor(name, metrics).default ?? '']]));
 }

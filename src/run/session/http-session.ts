@@ -21,7 +21,7 @@ import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.j
 import type { Probe } from '../../plan/probe-series.js';
 import { Concurrency, allowedInFlight, mostInFlight } from '../queue/concurrency.js';
 import { Costs } from '../report/costs.js';
-import { LoopDelay } from '../report/loop-delay.js';
+import { LoopDelay } from '../report/costs.js';
 import { Figures } from '../report/figures.js';
 import { networkFigures } from '../report/network-figures.js';
 import type { LiveRun } from '../report/live-run.js';
@@ -102,7 +102,8 @@ function openStack(request: HttpRequest, signals: Signals) {
   const warn = observer.warn.bind(observer);
   const figures = new Figures(request.live.counts);
   const costs = new Costs(clock);
-  const concurrency = concurrencyOf(request);
+  const { concurrency = new Concurrency({ choice: options.concurrency, start: ARCHIVE_START }) } = request;
+  concurrency.onLevel = (change) => observer.event('concurrency', change);
   const group = egressGroupOf(options, { clock, warn }, request.common);
   const bans = new Bans({ folder, clock, warn, group });
   const budgets = new Map<string, RetryBudget>();
@@ -162,12 +163,6 @@ function hostStates(stack: Stack, figures: Figures, budgets: ReadonlyMap<string,
     deadProxies: stack.proxies().flatMap(({ proxy, isDead }) => (isDead ? [proxy] : [])),
     retryBudgets: Object.fromEntries([...budgets].map(([host, { state }]) => [host, state])),
   };
-}
-
-function concurrencyOf({ concurrency, observer, resolved: { options } }: HttpRequest): Concurrency {
-  const found = concurrency ?? new Concurrency({ choice: options.concurrency, start: ARCHIVE_START });
-  found.onLevel = (change) => observer.event('concurrency', change);
-  return found;
 }
 
 /** More requests at once do not help: at 0.3 s per answer, 15 in flight use up the largest REST budget, that of spot. */

@@ -1,6 +1,6 @@
 /** Makes the mirror of a lake in a bucket, for one command. */
 import { setMaxListeners } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { rm, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { connectBacking } from '../../files/backing.js';
 import { RequestCounts } from '../../http/request-counts.js';
@@ -11,16 +11,22 @@ import { LakeBucket } from '../../lake/s3/bucket.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { VerbSpec } from '../../plan/options/verb-spec.js';
 import { showAs } from '../../text/mirror-roots.js';
-import { bucketOptions, copiesOf, graceAfterSignals, makeMirrorFolder } from './mirror-parts.js';
-import type { Caller, MirrorFlag } from './mirror-parts.js';
+import { stateFolder, type Surroundings } from '../../files/environment.js';
+import { makeTempFolder, tempFolderOf, tempPath } from '../../files/temp-files.js';
+import { FileCopies } from '../../lake/mirror/file-copies.js';
+import type { Clock, Timer } from '../../model/clock.js';
+import { CryptodlError, errnoOf, toCryptodlError } from '../../model/errors.js';
+import type { Io } from '../../model/io.js';
+import type { S3Credentials } from '../../model/lake-address.js';
+import { SILENT_OBSERVER } from '../../model/observer.js';
+import { bucketPlace } from '../../plan/options/addresses.js';
+import type { SessionFlag } from '../../plan/options/verb-request.js';
+import { reasonOf } from '../../text/path-faults.js';
+import { proxiesOf } from '../../files/proxies.js';
 
-export interface OpenMirror {
-  readonly bucket: LakeBucket;
-  readonly mirror: Mirror;
-  readonly close: () => Promise<void>;
-}
+export type OpenMirror = Awaited<ReturnType<typeof makeMirror>>;
 
-export interface MirroredLake {
+interface MirroredLake {
   readonly address: string;
   readonly options: Options<MirrorFlag>;
   /** The folders of the selected series; none: all. */
@@ -36,11 +42,7 @@ const OF_RUNS = [
 ];
 
 /** Makes a mirror and connects it. Rejects with `disk` if the folder for temporary files cannot be used. */
-export async function makeMirror(
-  verb: VerbSpec,
-  caller: Caller,
-  { address, options, parts }: MirroredLake,
-): Promise<OpenMirror> {
+export async function makeMirror(verb: VerbSpec, caller: Caller, { address, options, parts }: MirroredLake) {
   const { clock, surroundings, warn } = caller;
   const stop = new AbortController();
   // Each request in flight adds a listener.
@@ -93,4 +95,85 @@ async function publishRest(mirror: Mirror, verb: VerbSpec): Promise<void> {
   // These verbs move files after they have published their manifest, or without a change of it.
   if (['verify', 'repair'].includes(verb.name))
     for (const folder of await mirror.foldersInRoot()) await mirror.publishFolder(join(root, folder));
+}
+
+/** Of every verb: a flag that it does not take has its default. */
+export type MirrorFlag = SessionFlag | 'dataset' | 'fix' | 's3-endpoint' | 's3-region';
+
+/** What the program or a call of the library gives to the mirrors. */
+export interface Caller {
+  readonly clock: Clock;
+  readonly environment: Io['environment'];
+  readonly surroundings: Surroundings;
+  readonly warn: (message: string) => void;
+  /** Default: no signals. */
+  readonly onSignal?: Io['onSignal'];
+  /** Default: the places in which the tools of AWS look. */
+  readonly credentials?: S3Credentials;
+}
+
+/** The options of a bucket, with the server and the region that the environment names. */
+function bucketOptions(options: Options<MirrorFlag>, caller: Caller) {
+  const { environment, surroundings, warn } = caller;
+  return {
+    ...caller,
+    observer: { ...SILENT_OBSERVER, warn },
+    options: { ...options, ...bucketPlace(options, environment) },
+    proxies: proxiesOf(options.proxy, surroundings),
+  };
+}
+
+/** The folder of a mirror, for one command. Rejects with `disk` if the folder for temporary files cannot be used. */
+async function makeMirrorFolder({ tempDir }: Options<'temp-dir'>, { home }: Surroundings): Promise<string> {
+  const parent = tempFolderOf(tempDir, home);
+  const root = tempPath(parent, 'mirror');
+  try {
+    await makeTempFolder(root);
+    await mkdir(join(root, FOLDERS.internal, 'mirror'), { recursive: true });
+    return root;
+  } catch (error) {
+    if (toCryptodlError(error).code === 'disk-full') throw error;
+    const flag = tempDir === undefined ? 'the temporary folder' : '--temp-dir';
+    const why = reasonOf(errnoOf(error));
+    throw new CryptodlError('disk', `${flag} ${parent} cannot hold the mirror of the lake (${why})`, {
+      cause: error,
+      hint: 'choose a writable --temp-dir',
+    });
+  }
+}
+
+/** Undefined if this user has no folder for them. */
+function copiesOf(
+  address: string,
+  options: Options<'state-dir'>,
+  surroundings: Surroundings,
+): FileCopies | undefined {
+  try {
+    return new FileCopies(join(stateFolder(options, surroundings), 'buckets'), address);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Publications that a signal has found under way end within this time. A second signal ends the process. */
+const GRACE_MS = 5000;
+
+/** Ends the requests of a bucket some time after a signal: a bucket that does not answer is waited for no longer. */
+function graceAfterSignals({ clock, onSignal }: Pick<Caller, 'clock' | 'onSignal'>, stop: AbortController) {
+  let release: (() => void) | undefined;
+  let timer: Timer | undefined;
+  return {
+    /** Call at the first publication: before, a signal must end a command that does not listen. */
+    watch: (): void => {
+      release ??= onSignal?.((signal) => {
+        timer ??= clock.timer(GRACE_MS, () => {
+          stop.abort(new CryptodlError('interrupted', `ended by ${signal}`));
+        });
+      });
+    },
+    release: (): void => {
+      release?.();
+      timer?.cancel();
+    },
+  };
 }

@@ -8,8 +8,7 @@ import type { Options } from '../../plan/options/flags.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import type { VerbSpec } from '../../plan/options/verb-spec.js';
 import { printLines } from '../../text/printable.js';
-import type { MirroredLake, OpenMirror } from './make-mirror.js';
-import type { Caller, MirrorFlag } from './mirror-parts.js';
+import type { Caller, MirrorFlag, OpenMirror } from './make-mirror.js';
 
 export function callerOf({ clock, environment, stderr, onSignal }: Io): Caller {
   const warn = (message: string): void => printLines(stderr, [`warning: ${message}`]);
@@ -64,16 +63,15 @@ export class Mirrors {
 
   /** The mirror of a lake and its bucket. `parts`: the folders of the selected series; none: all. */
   open(options: Options<MirrorFlag>, parts: readonly string[] = []): Promise<OpenMirror> {
-    const { text } = parseLakeAddress(options.out, '--out');
-    const opened = this.#opened.get(text) ?? this.#make({ address: text, options, parts });
-    this.#opened.set(text, opened);
+    const { text: address } = parseLakeAddress(options.out, '--out');
+    // Loaded late: most commands have no bucket.
+    const opened =
+      this.#opened.get(address) ??
+      import('./make-mirror.js').then(({ makeMirror }) =>
+        makeMirror(this.verb, this.caller(), { address, options, parts }),
+      );
+    this.#opened.set(address, opened);
     return opened;
-  }
-
-  async #make(lake: MirroredLake): Promise<OpenMirror> {
-    // Most commands have no bucket.
-    const { makeMirror } = await import('./make-mirror.js');
-    return makeMirror(this.verb, this.caller(), lake);
   }
 }
 

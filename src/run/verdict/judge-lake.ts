@@ -7,7 +7,7 @@ import type { Order } from '../../lake/order.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { countText, numberText } from '../../model/units.js';
 import { lacksOrder } from '../monitor/run-history.js';
-import { isRunning, lastRun } from '../monitor/last-run.js';
+import { isRunning, lastRun } from '../monitor/run-history.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { VerdictSummary } from '../report/run-summary.js';
 import { absolutePath, commandLine, lakeFlag } from '../../text/printable.js';

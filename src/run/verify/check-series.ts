@@ -1,5 +1,5 @@
 /** Checks one series: each manifest line, each file against its lines, and files that no line names. */
-import { join } from 'node:path';
+import { join, basename, dirname } from 'node:path';
 import type { Engine } from '../../convert/duckdb.js';
 import type { Session } from '../session/session.js';
 import { CryptodlError, errnoOf } from '../../model/errors.js';
@@ -7,10 +7,13 @@ import type { ObjectKeys } from '../../lake/object-keys.js';
 import { InspectedManifest, inspectManifest } from '../../lake/inspect-manifest.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { FORMATS, type Format, type Series } from '../../model/task.js';
-import { UNREADABLE, checkFile } from './check-file.js';
-import { asRegular, linkFinding, type LakeFinding } from './lake-finding.js';
+import { asRegular, linkFinding, NOT_REGULAR, type LakeFinding } from './lake-finding.js';
 import type { ListedSeries, SeriesFolder } from '../../lake/walk-lake.js';
 import { linkedZipFolders, unlistedFiles, unlistedZips } from './unlisted-files.js';
+import { inspectRows } from '../../convert/inspect-rows.js';
+import { findDataset } from '../../exchange/exchange-spec.js';
+import { entryAt, firstSymlink, isIrregular } from '../../files/path-checks.js';
+import { fileFacts, fileSize, type FileFacts } from '../../files/publish.js';
 
 export interface SeriesCheck {
   readonly folder: SeriesFolder;
@@ -39,7 +42,7 @@ export interface CheckContext {
 export async function checkSeries(context: CheckContext, folder: ListedSeries): Promise<SeriesCheck> {
   const { paths, exchange } = context.session;
   const { root } = paths;
-  const { engine, format: checkedFormat } = context;
+  const { format: checkedFormat } = context;
   const part = { root, exchange, format: checkedFormat };
   const relativePath = folder.path.slice(root.length + 1).replaceAll('\\', '/');
   const manifestPath = folder.manifest?.path ?? relativePath;
@@ -60,11 +63,12 @@ export async function checkSeries(context: CheckContext, folder: ListedSeries): 
     const held = inspected.manifest[format];
     if (format === 'zip' && linked.length > 0) continue;
     for (const [file, lines] of held.linesByFile()) {
+      const committed = held.lastOfFile(file) ?? lines[0];
       found.files += 1;
-      found.bytes += held.lastOfFile(file)?.fileBytes ?? 0;
+      found.bytes += committed.fileBytes;
       const path = format === 'zip' ? file : `${relativePath}/${file}`;
       const { series } = folder;
-      const wrong = await checkFile({ engine, exchange }, series, join(root, path), lines, held);
+      const wrong = await checkFile(context, series, join(root, path), { lines, committed });
       if (wrong === undefined) continue;
       broken.push(...lines);
       const periods = lines.map((line) => line.period);
@@ -103,4 +107,67 @@ function lineFindings(series: Series, path: string, { damaged, newer }: Inspecte
     ...damaged.map(({ number, why }) => ({ kind: 'line-damaged', line: number, text: why }) as const),
     ...newer.map((line) => ({ kind: 'line-newer', line, text }) as const),
   ].map(({ kind, ...of }) => ({ kind, path, ...of, series }));
+}
+
+/** Errno values with which the file system refuses to read a file. */
+const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO']);
+
+type FileCheck = Pick<LakeFinding, 'kind' | 'text'>;
+
+/**
+ * Compares a file with its last commit: size, digest, and the row counts of its manifest lines; with an engine also the rows. Of a zip,
+ * only size and digest. `lines` are the manifest lines of the objects in the file. Resolves with undefined when nothing differs.
+ */
+async function checkFile(
+  { engine, session: { exchange } }: CheckContext,
+  series: Series,
+  path: string,
+  { lines, committed }: { readonly lines: readonly ObjectLine[]; readonly committed: ObjectLine },
+): Promise<FileCheck | undefined> {
+  try {
+    const size = await fileSize(path);
+    if (size === undefined) return await missing(path);
+    const text = differenceOf(await fileFacts(path), committed, lines);
+    if (text !== undefined) return { kind: 'damaged', text };
+    const { settings } = committed;
+    const spec = findDataset(exchange, series.market, series.dataset);
+    if (engine === undefined || spec === undefined || settings.format === 'zip') return undefined;
+    const rows = await engine.connect();
+    try {
+      const { interval } = series;
+      const wrong = await inspectRows(rows, { path, spec, settings, interval, lines });
+      return wrong.length === 0 ? undefined : { kind: 'damaged', text: wrong.join('; ') };
+    } finally {
+      rows.close();
+    }
+  } catch (error) {
+    const errno = errnoOf(error);
+    if (errno === 'ENOENT') return { kind: 'missing', text: 'the file does not exist' };
+    if (!UNREADABLE.has(errno)) throw error;
+    return { kind: 'unreadable', text: `the file cannot be read (${errno})` };
+  }
+}
+
+async function missing(path: string): Promise<FileCheck> {
+  const text = 'a symbolic link stands in place of the file; links are not followed';
+  if (firstSymlink(dirname(path), basename(path)) !== undefined) return { kind: 'missing', text };
+  // Only the user can move it away: repair writes no file in its place.
+  if (isIrregular(await entryAt(path))) return { kind: 'unreadable', text: `${NOT_REGULAR}: move it away` };
+  return { kind: 'missing', text: 'the file does not exist' };
+}
+
+function differenceOf(
+  facts: FileFacts,
+  committed: ObjectLine,
+  lines: readonly ObjectLine[],
+): string | undefined {
+  if (facts.bytes !== committed.fileBytes)
+    return `the file has ${facts.bytes} bytes, the committed file had ${committed.fileBytes}`;
+  if (facts.sha256 !== committed.fileSha256)
+    return `the SHA-256 of the file is ${facts.sha256.slice(0, 12)}…, that of the committed file was ${committed.fileSha256.slice(0, 12)}…`;
+  const { fileRows } = committed;
+  const rows = lines.reduce((total, line) => total + (line.rows ?? 0), 0);
+  return fileRows === undefined || rows === fileRows
+    ? undefined
+    : `the file has ${fileRows} rows, its manifest lines name ${rows}: a manifest line is missing`;
 }

@@ -8,7 +8,7 @@ import { dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import { exitCodeOfError, type ExitCode } from '../../model/exit-code.js';
 import { countText, listText, numberText } from '../../model/units.js';
-import { fateText } from '../../run/monitor/last-run.js';
+import { fateText } from '../../run/monitor/run-history.js';
 import { absolutePath, lakeFlag, printable, printLines, shownPath } from '../../text/printable.js';
 import { table, type TableColumn } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';

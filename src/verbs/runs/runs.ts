@@ -6,7 +6,7 @@ import type { ExitCode } from '../../model/exit-code.js';
 import { durationText, numberText } from '../../model/units.js';
 import { percentText } from '../../run/monitor/alerts.js';
 import { selectionOf } from '../../run/monitor/run-history.js';
-import { fateText, isRunning, ofStart, runName } from '../../run/monitor/last-run.js';
+import { fateText, isRunning, ofStart, runName } from '../../run/monitor/run-history.js';
 import { readRuns, readStarts } from '../../run/monitor/run-files.js';
 import type { RunRecord, RunStart } from '../../run/monitor/run-record.js';
 import { homeOf } from '../../files/environment.js';

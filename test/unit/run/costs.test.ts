@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { Fetch, FetchContext, Layer, Wait } from '../../../src/model/fetch.js';
 import { Costs } from '../../../src/run/report/costs.js';
-import { LoopDelay } from '../../../src/run/report/loop-delay.js';
+import { LoopDelay } from '../../../src/run/report/costs.js';
 import { breaker } from '../../../src/http/retry/breaker.js';
 import { retryBudget } from '../../../src/http/retry/budget.js';
 import { retry } from '../../../src/http/retry/retry.js';

@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } fr
 import { mkdtemp } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { pastRun, readReport } from '../../../src/run/report/read-report.js';
+import { pastRun, readReport } from '../../../src/run/report/select-failures.js';
 import { stagedBeside } from '../../../src/files/temp-files.js';
 import { CryptodlError } from '../../../src/model/errors.js';
 import { readFailureReport } from '../../../src/run/report/read-failure-report.js';

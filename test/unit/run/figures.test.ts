@@ -4,7 +4,7 @@ import { CryptodlError } from '../../../src/model/errors.js';
 import type { ErrorCode } from '../../../src/model/errors.js';
 import { Costs } from '../../../src/run/report/costs.js';
 import { Figures } from '../../../src/run/report/figures.js';
-import { LoopDelay } from '../../../src/run/report/loop-delay.js';
+import { LoopDelay } from '../../../src/run/report/costs.js';
 import { networkFigures } from '../../../src/run/report/network-figures.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 
