@@ -135,7 +135,7 @@ async function runner(spools) {
   const { Places } = await built('run/queue/places.js');
   /** @type {typeof import('../src/run/report/tally.js')} */
   const { Tally } = await built('run/report/tally.js');
-  /** @type {typeof import('../src/model/task-outcome.js')} */
+  /** @type {typeof import('../src/model/outcome.js')} */
   const { taskOutcome } = await built('model/task-outcome.js');
   const tally = new Tally();
   /**

@@ -1,7 +1,7 @@
 /** Markets, datasets and columns of an exchange, made from the facts of config/. */
 import type { DayStart } from '../model/calendar.js';
 import type { Cadence, PartitionPeriod, Market, Period } from '../model/task.js';
-import { DURATION_MS } from '../model/parse-units.js';
+import { DURATION_MS } from '../model/units.js';
 import type { ColumnSpec, DatasetFacts, OfferFacts, ExchangeFacts } from './facts.js';
 
 /** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */

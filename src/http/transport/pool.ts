@@ -4,7 +4,7 @@ import { rootCertificates } from 'node:tls';
 import { callbackify } from 'node:util';
 import { buildConnector, Pool, ProxyAgent, type Dispatcher } from 'undici';
 import type { Clock } from '../../model/clock.js';
-import { proxyOf, type ProxyRules } from '../proxies/no-proxy.js';
+import { proxyOf, type ProxyRules } from '../../files/proxies.js';
 import { DnsCache } from './dns-cache.js';
 import { openTunnel, TunnelError } from './socks.js';
 import { clientsWithin, type Connection } from './limited-clients.js';

@@ -5,7 +5,7 @@ import type { Outcome } from '../../model/outcome.js';
 import type { ArchiveObject, Series, Period } from '../../model/task.js';
 import { LATE_MS } from '../../model/absence-reasons.js';
 import { outcomesOf, type CountName } from './count-outcome.js';
-import { parseDurationMs } from '../../model/parse-units.js';
+import { parseDurationMs } from '../../model/units.js';
 
 export type DatasetFigures = Readonly<DatasetTally['figures']>;
 
