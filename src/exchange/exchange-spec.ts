@@ -54,8 +54,7 @@ export function findDataset(
   market: Market,
   dataset: string,
 ): DatasetSpec | undefined {
-  const datasets = Object.hasOwn(exchange.markets, market) ? exchange.markets[market]?.datasets : undefined;
-  return datasets !== undefined && Object.hasOwn(datasets, dataset) ? datasets[dataset] : undefined;
+  return datasetsOf(exchange, market).find(({ name }) => name === dataset);
 }
 
 /** Whether the archive has or had the dataset. */

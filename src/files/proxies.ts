@@ -1,7 +1,7 @@
 /** The proxies of a run. */
 import { readFileSync } from 'node:fs';
-import { errnoOf, usage } from '../model/errors.js';
-import { reasonOf } from '../text/path-faults.js';
+import { usage } from '../model/errors.js';
+import { unreadable } from '../text/path-faults.js';
 import { absolutePath } from '../text/printable.js';
 
 export interface Proxies {
@@ -44,10 +44,7 @@ function proxiesIn(file: string, home: string | undefined): string[] {
   try {
     text = readFileSync(absolutePath(file, home), 'utf8');
   } catch (error) {
-    throw usage(
-      `--proxy: cannot read ${file} (${reasonOf(errnoOf(error))})`,
-      'name a file with one proxy per line',
-    );
+    throw unreadable('--proxy', file, error, 'name a file with one proxy per line');
   }
   const lines = text
     .split(/\r?\n/)

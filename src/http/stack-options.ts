@@ -17,10 +17,7 @@ type HttpOptions = ThrottleSetup['options'] &
   SocketOptions &
   BackoffOptions &
   Deadlines &
-  BreakerLimits & {
-    readonly retries: number;
-    readonly bwlimitBytesPerSecond: number | undefined;
-  };
+  BreakerLimits & { readonly retries: number; readonly bwlimitBytesPerSecond: number | undefined };
 
 // The observers of the requests of a run: they count, measure, and set the concurrency.
 

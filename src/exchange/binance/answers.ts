@@ -5,8 +5,6 @@ import type { ErrorCode } from '../../model/errors.js';
 import { DURATION_MS } from '../../model/units.js';
 import { fieldsOf, parseJson } from '../../text/json.js';
 
-// Reads the refusals of Binance hosts, and the headers that report used permits.
-
 export const BINANCE_ANSWERS: AnswerRules = { readRefusal, usedPermits };
 
 /** Binance error numbers that have the same meaning on every host. With another number, a 400 means a wrong request. */

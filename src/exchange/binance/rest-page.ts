@@ -5,8 +5,6 @@ import type { RouteSpec } from '../facts.js';
 import { shownValue, type Row } from '../rest-rows.js';
 import { pairOf } from './exchange-info.js';
 
-// Pages of rows from REST. Rows that were not requested are refused.
-
 /** Query parameters of one request. Both times are inclusive. */
 export type PageQuery =
   { readonly startTime: number; readonly endTime: number } | { readonly fromId: number };

@@ -72,7 +72,7 @@ class RequestAttempts {
   #attempt = 1;
   #failures = 0;
   #wrongContents = 0;
-  #bypassCache = false;
+  #bypassCache: boolean;
   #waitingSince: number | undefined;
   /** Attempts that this layer began, including those that only had to wait. */
   #begun = 0;
@@ -86,6 +86,7 @@ class RequestAttempts {
     context: FetchContext,
   ) {
     const { waitSignal } = options;
+    this.#bypassCache = request.bypassCache === true;
     this.#context = waitSignal === undefined ? context : { ...context, waitSignal };
     this.#backoff = createBackoff(options, options.clock);
   }
@@ -117,11 +118,9 @@ class RequestAttempts {
     const { over } = failure;
     const { signal, waitSignal = signal, onWait } = this.#context;
     const endWait = onWait?.(waitFor(failure, delayMs));
+    const ended = over === undefined ? waitSignal : AbortSignal.any([waitSignal, over]);
     try {
-      await this.options.clock.sleep(
-        delayMs,
-        over === undefined ? waitSignal : AbortSignal.any([waitSignal, over]),
-      );
+      await this.options.clock.sleep(delayMs, ended);
     } catch {
       // If only `over` has aborted, the next attempt follows at once.
       if (waitSignal.aborted) throw this.#endedWaiting(waitSignal.reason, failure);
@@ -152,11 +151,7 @@ class RequestAttempts {
 
   #nextRequest(): FetchRequest {
     if (!this.#bypassCache && this.#partial === undefined) return this.request;
-    return {
-      ...this.request,
-      ...(this.#bypassCache ? { bypassCache: true } : {}),
-      ...(this.#partial === undefined ? {} : { partial: this.#partial }),
-    };
+    return { ...this.request, bypassCache: this.#bypassCache, partial: this.#partial };
   }
 
   /** Milliseconds before the next attempt. Throws if there is none. */

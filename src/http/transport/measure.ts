@@ -39,19 +39,9 @@ export function measure(clock: Clock, onAttempt: NonNullable<RequestFollower['on
     let firstByteMs: number | undefined;
     let status: number | undefined;
     const ended = onAttempt(request);
-    const report = (error: unknown): void => {
-      const endedAt = clock.monotonic();
-      ended({
-        request,
-        attemptId: context.attemptId ?? '',
-        begunAt,
-        sentAt,
-        endedAt,
-        firstByteMs,
-        status,
-        error,
-      });
-    };
+    const { attemptId = '' } = context;
+    const report = (error?: unknown): void =>
+      ended({ request, attemptId, begunAt, sentAt, endedAt: clock.monotonic(), firstByteMs, status, error });
     try {
       const response = await next(request, {
         ...context,
@@ -65,7 +55,7 @@ export function measure(clock: Clock, onAttempt: NonNullable<RequestFollower['on
           context.onActivity?.(sign, value);
         },
       });
-      report(undefined);
+      report();
       return response;
     } catch (error) {
       report(error);

@@ -78,11 +78,12 @@ export function createPools(options: PoolOptions): Pools {
         : known(agents, proxy.href, agentOf);
     },
     use: () => {
-      const stats = [...pools.values()].map((pool) => pool.stats);
+      const sumOf = (figure: 'connected' | 'running' | 'queued'): number =>
+        [...pools.values()].reduce((sum, { stats }) => sum + stats[figure], 0);
       return {
-        sockets: sumOf(stats.map(({ connected }) => connected)),
-        busy: sumOf(stats.map(({ running }) => running)),
-        queued: sumOf(stats.map(({ queued }) => queued)),
+        sockets: sumOf('connected'),
+        busy: sumOf('running'),
+        queued: sumOf('queued'),
         most: Math.min(options.connections * pools.size, options.most ?? Number.POSITIVE_INFINITY),
       };
     },
@@ -160,8 +161,4 @@ function known<T>(made: Map<string, T>, key: string, make: (key: string) => T): 
   const there = made.get(key) ?? make(key);
   made.set(key, there);
   return there;
-}
-
-function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, number) => sum + number, 0);
 }

@@ -35,16 +35,9 @@ export function createTransport(options: TransportOptions): Fetch {
       const { origin, pathname, search } = new URL(request.url);
       const { method = 'GET', sends } = request;
       const headers = headersOf(request, held?.partial);
-      options.pools.of(origin).dispatch(
-        {
-          origin,
-          method,
-          path: pathname + search,
-          headers,
-          ...(sends === undefined ? {} : { body: exchange.upload(sends) }),
-        },
-        exchange,
-      );
+      const body = sends === undefined ? null : exchange.upload(sends);
+      const sent = { origin, method, path: pathname + search, headers, body };
+      options.pools.of(origin).dispatch(sent, exchange);
     });
   return (request, context) => {
     const { partial } = request;
@@ -202,11 +195,8 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.#settled) return;
     const ended = this.#lastWait?.then(() => this.#sink.end()) ?? this.#sink.end();
-    if (ended instanceof Promise) {
-      ended.then(this.#finish.bind(this), this.#fail.bind(this));
-      return;
-    }
-    this.#finish(ended);
+    if (ended instanceof Promise) ended.then(this.#finish.bind(this), this.#fail.bind(this));
+    else this.#finish(ended);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
