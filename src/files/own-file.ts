@@ -97,9 +97,7 @@ export async function writeOwnFile(
   } catch (error) {
     if (staged !== undefined) await rm(staged, { force: true }).catch(() => undefined);
     if (error instanceof CryptodlError || errnoOf(error) === 'unknown error') throw error;
-    throw new CryptodlError('disk', `--${flag} ${shownPath(path)} cannot be written (${reasonOf(error)})`, {
-      cause: error,
-      hint: `choose another place with --${flag}`,
-    });
+    const problem = `--${flag} ${shownPath(path)} cannot be written (${reasonOf(error)})`;
+    throw new CryptodlError('disk', problem, { cause: error, hint: `choose another place with --${flag}` });
   }
 }

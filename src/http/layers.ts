@@ -19,19 +19,14 @@ import { createTransport } from './transport/transport.js';
 /** Retries in flight that the retry budget of a host allows at any concurrency. */
 const LEAST_RETRIES_AT_ONCE = 5;
 
-interface Layers {
-  readonly throttle: Throttle;
-  readonly fetch: Fetch;
-}
-
 /** Outermost first: follow, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, sign, wire. */
-export function layersOver(wire: Fetch, stack: StackOptions): Layers {
+export function layersOver(wire: Fetch, stack: StackOptions) {
   const { throttle, fetch } = laneOver(wire, stack);
   return { throttle, fetch: around(fetch, stack) };
 }
 
 /** The layers from the breaker inward. */
-export function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer): Layers {
+export function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer) {
   const { options, clock, observer, figures, followers, concurrency, via } = stack;
   const broken = breaker({
     ...options,
@@ -100,7 +95,7 @@ export function attemptOver(
   stack: AttemptOptions,
   onAttempt: NonNullable<RequestFollower['onAttempt']>,
   sockets = withSockets(stack),
-): Layers {
+) {
   const { options, clock, hosts } = stack;
   const { archiveUrl, listingUrl, fallbackUrl = archiveUrl, restUrls, knownUrls } = hosts;
   const urls = [archiveUrl, listingUrl, fallbackUrl, ...Object.values(restUrls), ...knownUrls];

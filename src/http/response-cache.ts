@@ -10,6 +10,7 @@ import { gunzipSync, gzip } from 'node:zlib';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
 import { makeFolder, readStateNow, TOO_LARGE } from '../files/disk.js';
+import { fieldsOf } from '../text/json.js';
 import { tempPath, removeLeftovers } from '../files/temp-files.js';
 
 export interface Copy<T> {
@@ -96,10 +97,9 @@ function contentOf<T>(
 ): Copy<T> | undefined {
   try {
     const text = gunzipSync(bytes, { maxOutputLength: COPY_MAX_BYTES }).toString('utf8');
-    const content = JSON.parse(text) as Partial<Record<string, unknown>>;
-    const { v, at } = content;
-    const value = parse(content['value']);
-    const isRight = v === 1 && content['name'] === name && typeof at === 'number' && Number.isFinite(at);
+    const { v, at, name: kept, value: content } = fieldsOf(JSON.parse(text));
+    const value = parse(content);
+    const isRight = v === 1 && kept === name && typeof at === 'number' && Number.isFinite(at);
     return isRight && value !== undefined ? { at, value } : undefined;
   } catch {
     return undefined;

@@ -63,7 +63,7 @@ export interface Suspicious {
 
 export const SUSPICIOUS_KINDS = ['order', 'zero', 'negative', 'constant'] as const;
 
-export interface Written extends RowFacts {
+interface Written extends RowFacts {
   /** Rows that the period must have, if that is known. */
   readonly expectedRows?: number;
   /** Rows of the held revision. They stay, because the new revision lacks some of them and was rejected. */
@@ -86,7 +86,7 @@ export interface Written extends RowFacts {
 
 export type WrittenOutcome = Written & { readonly kind: 'ok' | 'partial' };
 
-export type Skipped<Name extends string> = { readonly [name in Name]: 'skipped' } & {
+type Skipped<Name extends string> = { readonly [name in Name]: 'skipped' } & {
   /** The archive no longer has the object; the held rows stay. */
   readonly withdrawn?: true;
   /** Rows from REST are held, and requests to the archive, which has or may have the period, failed with this code. */

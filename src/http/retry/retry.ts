@@ -3,15 +3,8 @@ import type { Clock } from '../../model/clock.js';
 import { CryptodlError, waitTooLong, type ErrorCode } from '../../model/errors.js';
 import type { RetryEvent } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
-import type {
-  Fetch,
-  FetchContext,
-  FetchRequest,
-  FetchResponse,
-  Layer,
-  PartialBody,
-  Wait,
-} from '../../model/fetch.js';
+import type { Fetch, FetchContext, FetchRequest } from '../../model/fetch.js';
+import type { FetchResponse, Layer, PartialBody } from '../../model/fetch.js';
 import type { Failover } from './fallback-host.js';
 import { createBackoff, type BackoffOptions } from './backoff.js';
 
@@ -117,7 +110,9 @@ class RequestAttempts {
   async #sleep(delayMs: number, failure: CryptodlError): Promise<void> {
     const { over } = failure;
     const { signal, waitSignal = signal, onWait } = this.#context;
-    const endWait = onWait?.(waitFor(failure, delayMs));
+    const endWait = onWait?.(
+      pacedBy(failure) ?? (delayMs === failure.retryAfterMs ? 'retry-after' : 'back-off'),
+    );
     const ended = over === undefined ? waitSignal : AbortSignal.any([waitSignal, over]);
     try {
       await this.options.clock.sleep(delayMs, ended);
@@ -207,10 +202,6 @@ class RequestAttempts {
       delayMs: Math.max(delayMs, PACED.has(error.code) ? (error.retryAfterMs ?? 0) : 0),
     });
   }
-}
-
-function waitFor(failure: CryptodlError, delayMs: number): Wait {
-  return pacedBy(failure) ?? (delayMs === failure.retryAfterMs ? 'retry-after' : 'back-off');
 }
 
 /** The reason of a wait that uses no attempt. */

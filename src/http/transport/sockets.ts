@@ -39,12 +39,10 @@ export function socketsPerHost({ poolLimit, poolLimitPerHost, mostInFlight }: So
 
 export function poolOptions({ options, clock, proxies, common }: SocketScope): PoolOptions {
   return {
+    ...options,
     connections: socketsPerHost(options),
     most: options.poolLimit,
     open: common?.once('open sockets', () => new Set<Connection>()),
-    keepAliveMs: options.keepAliveMs,
-    connectTimeoutMs: options.connectTimeoutMs,
-    http2: options.http2,
     authorities: authoritiesOf(options.caFile),
     proxies,
     clock,

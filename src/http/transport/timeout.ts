@@ -68,9 +68,8 @@ export function timeout(clock: Clock, options: Deadlines): Layer {
   return (next) => async (request, context) => {
     context.signal.throwIfAborted();
     const expiry = expiries.begin(context.signal);
-    const expire = (code: ErrorCode, text: string): void => {
+    const expire = (code: ErrorCode, text: string): void =>
       expiry.end(new CryptodlError(code, `${hostOf(request.url)}: ${text}`));
-    };
     const sentBytes = request.sends?.length ?? 0;
     const expectedMs = (((request.expect?.bytes ?? 0) + sentBytes) / SLOWEST_BYTES_PER_SECOND) * 1000;
     const totalTimeoutMs = options.totalTimeoutMs + expectedMs;
