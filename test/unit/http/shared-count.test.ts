@@ -24,7 +24,7 @@ import { built } from '../../helpers/built.js';
 import { openFiles, scratchFolder } from '../../helpers/folders.js';
 
 const scratch = scratchFolder();
-const DIST = built('http/throttle/shared-count.js');
+const DIST = built('http/throttle/window-count.js');
 const WINDOW = 28_333_351;
 
 /** Runs of one machine. */
