@@ -135,8 +135,8 @@ async function runner(spools) {
   const { Places } = await built('run/queue/places.js');
   /** @type {typeof import('../src/run/report/tally.js')} */
   const { Tally } = await built('run/report/tally.js');
-  /** @type {typeof import('../src/model/task-outcome.js')} */
-  const { taskOutcome } = await built('model/task-outcome.js');
+  /** @type {typeof import('../src/model/outcome.js')} */
+  const { taskOutcome } = await built('model/outcome.js');
   const tally = new Tally();
   /**
    * @param {Task} task

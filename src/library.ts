@@ -16,7 +16,7 @@ import { onLake } from './library/lake-in-bucket.js';
 import { systemClock } from './model/clock.js';
 import { usage } from './model/errors.js';
 import type { ExitCode } from './model/exit-code.js';
-import type { TaskOutcome } from './model/task-outcome.js';
+import type { TaskOutcome } from './model/outcome.js';
 import { folderOf } from './files/environment.js';
 import { NO_PROXIES } from './files/proxies.js';
 import { camelCase } from './plan/options/flags.js';

@@ -48,13 +48,10 @@ export function describeDataset(exchange: ExchangeSpec, market: Market, spec: Da
   const intervals = intervalsOf(spec);
   const byDay = spec.dayPartitionIntervals.filter((interval) => intervals?.includes(interval) === true);
   const exception = byDay.length === 0 ? '' : ` (one per day for ${byDay.join(', ')})`;
+  const objects = spec.cadences.map((cadence) => cadence + sinceText(spec, cadence));
+  const hasInterval = intervals !== undefined || isMade(spec);
   const facts: readonly (readonly [label: string, text: string | undefined])[] = [
-    [
-      'objects',
-      isArchived(spec)
-        ? spec.cadences.map((cadence) => `${cadence}${sinceText(spec, cadence)}`).join(', ')
-        : undefined,
-    ],
+    ['objects', isArchived(spec) ? objects.join(', ') : undefined],
     ['REST', spec.rest && restText(exchange, market, spec)],
     ['made by', isMade(spec) ? `cryptodl ${spec.name} INTERVAL, from rows of the lake` : undefined],
     ['state', endedText(exchange, market, spec.name)],
@@ -62,10 +59,7 @@ export function describeDataset(exchange: ExchangeSpec, market: Market, spec: Da
     ['files', `one per ${spec.partition}${exception}`],
     ['sorted by', spec.sort.join(', ')],
     ['header', isArchived(spec) ? HEADERS[spec.header] : undefined],
-    [
-      'path',
-      `${intervals === undefined && !isMade(spec) ? 'symbol comes' : 'symbol and interval come'} from the folder names`,
-    ],
+    ['path', `${hasInterval ? 'symbol and interval come' : 'symbol comes'} from the folder names`],
   ];
   return {
     market,
@@ -100,7 +94,7 @@ export function reachText(exchange: ExchangeSpec, market: Market, { name }: Data
   return hours < FEW_DAYS * DAY_HOURS ? `the last ${hours} hours` : `the last ${hours / DAY_HOURS} days`;
 }
 
-function sinceText(spec: DatasetSpec, cadence: DatasetSpec['cadences'][number]): string {
+function sinceText(spec: DatasetSpec, cadence: Cadence): string {
   const { first, last } = spec.spans[cadence] ?? {};
   if (first === undefined && last === undefined) return '';
   const from = first === undefined ? '' : `${periodText(first)} `;

@@ -1,7 +1,7 @@
 /** Markets, datasets and columns of an exchange, made from the facts of config/. */
 import type { DayStart } from '../model/calendar.js';
 import type { Cadence, PartitionPeriod, Market, Period } from '../model/task.js';
-import { DURATION_MS } from '../model/parse-units.js';
+import { DURATION_MS } from '../model/units.js';
 import type { ColumnSpec, DatasetFacts, OfferFacts, ExchangeFacts } from './facts.js';
 
 /** First and last known period. `last` is undefined if unknown, or if the dataset is still published. */
@@ -54,8 +54,7 @@ export function findDataset(
   market: Market,
   dataset: string,
 ): DatasetSpec | undefined {
-  const datasets = Object.hasOwn(exchange.markets, market) ? exchange.markets[market]?.datasets : undefined;
-  return datasets !== undefined && Object.hasOwn(datasets, dataset) ? datasets[dataset] : undefined;
+  return datasetsOf(exchange, market).find(({ name }) => name === dataset);
 }
 
 /** Whether the archive has or had the dataset. */

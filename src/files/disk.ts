@@ -1,5 +1,14 @@
-/** Creates folders without the recursive `mkdir`, which can loop forever, and writes chunks, also if a write stops early. */
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+/** Folders and files: folders are made without the recursive `mkdir`, which can loop forever. Chunks are written also if a write stops early. */
+import {
+  existsSync,
+  mkdirSync,
+  statSync,
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+} from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { errnoOf } from '../model/errors.js';
@@ -66,4 +75,28 @@ export async function writeAllChunks(
   const all = Buffer.concat(chunks);
   for (let at = bytesWritten; at < length;)
     at += (await file.write(all, at, length - at, from + at)).bytesWritten;
+}
+
+export const TOO_LARGE = 'too large';
+
+/**
+ * The content of a small file in the state folder, which all runs of a machine share. Throws an error with code `TOO_LARGE` for a file above `maxBytes`. Throws also for anything
+ * but a regular file, because reading a pipe without a writer would never end. The calls block, because a run reads such files by the hundred: they
+ * take microseconds, and a round trip to the thread pool takes many times as long.
+ */
+export function readStateNow(path: string, maxBytes: number): Buffer {
+  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const facts = fstatSync(file);
+    if (!facts.isFile()) throw refusal(path, 'not a regular file');
+    if (facts.size > maxBytes) throw refusal(path, TOO_LARGE);
+    return readFileSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Has a `code` like errors of the system, because warnings show the code. */
+function refusal(path: string, code: string): Error {
+  return Object.assign(new Error(`${path} is ${code}`), { code });
 }

@@ -54,7 +54,7 @@ export async function refuseForeignFile(own: OwnFile): Promise<void> {
     if (facts.isFile() && (force === true || (await isOwn(path)))) return;
   } catch (error) {
     if (errnoOf(error) === 'ENOENT') return;
-    throw refuse(`cannot be used (${reasonOf(errnoOf(error))})`);
+    throw refuse(`cannot be used (${reasonOf(error)})`);
   }
   if (facts.isFile())
     throw refuse(
@@ -97,13 +97,7 @@ export async function writeOwnFile(
   } catch (error) {
     if (staged !== undefined) await rm(staged, { force: true }).catch(() => undefined);
     if (error instanceof CryptodlError || errnoOf(error) === 'unknown error') throw error;
-    throw new CryptodlError(
-      'disk',
-      `--${flag} ${shownPath(path)} cannot be written (${reasonOf(errnoOf(error))})`,
-      {
-        cause: error,
-        hint: `choose another place with --${flag}`,
-      },
-    );
+    const problem = `--${flag} ${shownPath(path)} cannot be written (${reasonOf(error)})`;
+    throw new CryptodlError('disk', problem, { cause: error, hint: `choose another place with --${flag}` });
   }
 }

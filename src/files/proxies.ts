@@ -1,7 +1,7 @@
 /** The proxies of a run. */
 import { readFileSync } from 'node:fs';
-import { errnoOf, usage } from '../model/errors.js';
-import { reasonOf } from '../text/path-faults.js';
+import { usage } from '../model/errors.js';
+import { unreadable } from '../text/path-faults.js';
 import { absolutePath } from '../text/printable.js';
 
 export interface Proxies {
@@ -44,10 +44,7 @@ function proxiesIn(file: string, home: string | undefined): string[] {
   try {
     text = readFileSync(absolutePath(file, home), 'utf8');
   } catch (error) {
-    throw usage(
-      `--proxy: cannot read ${file} (${reasonOf(errnoOf(error))})`,
-      'name a file with one proxy per line',
-    );
+    throw unreadable('--proxy', file, error, 'name a file with one proxy per line');
   }
   const lines = text
     .split(/\r?\n/)
@@ -83,4 +80,35 @@ function isDecodable(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+export type ProxyRules = Omit<Proxies, 'several'>;
+
+/** Undefined: no proxy. NO_PROXY has the syntax of undici. */
+export function proxyOf(address: string, rules: ProxyRules): string | undefined {
+  const { protocol, hostname, port } = new URL(address);
+  const proxy = protocol === 'https:' ? rules.https : rules.http;
+  const portOf = port === '' ? (protocol === 'https:' ? '443' : '80') : port;
+  return proxy === '' || isExcept(hostname.toLowerCase(), portOf, rules.except) ? undefined : proxy;
+}
+
+function isExcept(hostname: string, port: string, except: string): boolean {
+  if (except === '*') return true;
+  return except.split(/[,\s]/).some((entry) => {
+    const [, name = entry, only] = /^(.+):(\d+)$/.exec(entry) ?? [];
+    const host = name.replace(/^\*?\./, '').toLowerCase();
+    if (host === '' || (only !== undefined && only !== port)) return false;
+    return hostname === host || hostname.endsWith(`.${host}`);
+  });
+}
+
+/** Host and port of each proxy. Proxies of one host that differ in user or password get a number. */
+export function proxyLabels(addresses: readonly string[]): string[] {
+  const seen = new Map<string, number>();
+  return addresses.map((address) => {
+    const { host } = new URL(address);
+    const number = (seen.get(host) ?? 0) + 1;
+    seen.set(host, number);
+    return number === 1 ? host : `${host}#${number}`;
+  });
 }

@@ -104,7 +104,7 @@ export class BanFiles {
   #warnOnce(what: string, error?: unknown): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    const reason = error === undefined ? '' : ` (${reasonOf(errnoOf(error))}); another --state-dir works`;
+    const reason = error === undefined ? '' : ` (${reasonOf(error)}); another --state-dir works`;
     this.warn(what + reason);
   }
 }

@@ -1,26 +1,32 @@
 /** The order of the layers of a request. */
-import type { AttemptEnd, Fetch, FetchRequest, Layer } from '../model/fetch.js';
+import { hostOf, type AttemptEnd, type Fetch, type FetchRequest, type Layer } from '../model/fetch.js';
 import { breaker } from './retry/breaker.js';
 import { retryBudget } from './retry/budget.js';
 import { fallbackHost } from './retry/fallback-host.js';
 import { isBadContent, retry } from './retry/retry.js';
-import { follow } from './transport/measure.js';
-import { loadSignOf } from './transport/load-sign.js';
+import { follow, measure, loadSignOf, type RequestFollower } from './transport/measure.js';
 import { verify } from './transport/verify-body.js';
-import type { StackOptions } from './stack-options.js';
-import { attemptOver, type Layers } from './attempt.js';
+import type { StackOptions, AttemptOptions } from './stack-options.js';
+import { Throttle } from './throttle/throttle.js';
+import { createPools } from './transport/pool.js';
+import { redirect } from './transport/redirect.js';
+import { poolOptions } from './transport/sockets.js';
+import { limitBandwidth, UNLIMITED, type Bandwidth } from './transport/bandwidth.js';
+import { withSockets } from './transport/in-flight.js';
+import { timeout } from './transport/timeout.js';
+import { createTransport } from './transport/transport.js';
 
 /** Retries in flight that the retry budget of a host allows at any concurrency. */
 const LEAST_RETRIES_AT_ONCE = 5;
 
 /** Outermost first: follow, retry, verify, retryBudget, fallbackHost, breaker, throttle, sockets, timeout, measure, redirect, sign, wire. */
-export function layersOver(wire: Fetch, stack: StackOptions): Layers {
+export function layersOver(wire: Fetch, stack: StackOptions) {
   const { throttle, fetch } = laneOver(wire, stack);
   return { throttle, fetch: around(fetch, stack) };
 }
 
 /** The layers from the breaker inward. */
-export function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer): Layers {
+export function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer) {
   const { options, clock, observer, figures, followers, concurrency, via } = stack;
   const broken = breaker({
     ...options,
@@ -36,11 +42,13 @@ export function laneOver(wire: Fetch, stack: StackOptions, sockets?: Layer): Lay
   const onAttempt = (request: FetchRequest): ((attempt: AttemptEnd) => void) => {
     const ends = followers.map((follower) => follower.onAttempt?.(request));
     figures.begun?.();
-    if (isOfArchive(request)) concurrency?.onBegun();
+    // The listing and REST have other hosts and limits than objects and sidecars.
+    const load = request.bucket === 'archive' ? concurrency : undefined;
+    load?.onBegun();
     return (attempt) => {
       for (const end of ends) end?.(attempt);
       figures.ended?.(attempt);
-      if (isOfArchive(request)) concurrency?.onEnded(loadSignOf(attempt, stack.isLate()));
+      load?.onEnded(loadSignOf(attempt, stack.isLate()));
       observer.attempt(attempt);
     };
   };
@@ -81,7 +89,35 @@ function retryLayer(stack: StackOptions): Layer {
   });
 }
 
-/** Only attempts for objects and sidecars count for the concurrency. The listing and REST have other hosts and limits. */
-function isOfArchive({ bucket }: Pick<FetchRequest, 'bucket'>): boolean {
-  return bucket === 'archive';
+/** The layers of one attempt, from the permit to the wire. */
+export function attemptOver(
+  wire: Fetch,
+  stack: AttemptOptions,
+  onAttempt: NonNullable<RequestFollower['onAttempt']>,
+  sockets = withSockets(stack),
+) {
+  const { options, clock, hosts } = stack;
+  const { archiveUrl, listingUrl, fallbackUrl = archiveUrl, restUrls, knownUrls } = hosts;
+  const urls = [archiveUrl, listingUrl, fallbackUrl, ...Object.values(restUrls), ...knownUrls];
+  const throttle = new Throttle(stack);
+  const signed = stack.sign?.(wire) ?? wire;
+  const redirected = redirect(new Set(urls.map(hostOf)))(signed);
+  const sent = timeout(clock, options)(measure(clock, onAttempt)(redirected));
+  return { throttle, fetch: throttle.layer(sockets(sent)) };
+}
+
+export function openWire(stack: AttemptOptions, bandwidth = bandwidthOf(stack)) {
+  const pools = createPools(poolOptions(stack));
+  const { readRefusal } = stack.hosts;
+  return {
+    pools,
+    wire: stack.wire ?? createTransport({ clock: stack.clock, pools, bandwidth, readRefusal }),
+  };
+}
+
+export function bandwidthOf({ options, clock, signal, common }: AttemptOptions): Bandwidth {
+  const { bwlimitBytesPerSecond: limit } = options;
+  if (limit === undefined) return UNLIMITED;
+  const used = common?.once(`bandwidth ${limit}`, () => ({ untilMs: clock.monotonic() }));
+  return limitBandwidth(limit, clock, signal, used);
 }

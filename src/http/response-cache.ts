@@ -2,15 +2,16 @@
  * Copies of answers, for runs in which the host does not answer. A damaged copy is removed with a warning. If the folder cannot be
  * written, the run writes no further copies. All runs of the machine share the copies; the last written one counts.
  */
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { lstat, lutimes, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync, gzip } from 'node:zlib';
 import type { Clock } from '../model/clock.js';
 import { errnoOf } from '../model/errors.js';
-import { makeFolder } from '../files/disk.js';
-import { readStateNow, TOO_LARGE } from '../files/state-file.js';
-import { tempPath } from '../files/temp-files.js';
-import { copyPath, pruneCopies } from './cache-folder.js';
+import { makeFolder, readStateNow, TOO_LARGE } from '../files/disk.js';
+import { fieldsOf } from '../text/json.js';
+import { tempPath, removeLeftovers } from '../files/temp-files.js';
 
 export interface Copy<T> {
   /** Epoch milliseconds. */
@@ -96,12 +97,42 @@ function contentOf<T>(
 ): Copy<T> | undefined {
   try {
     const text = gunzipSync(bytes, { maxOutputLength: COPY_MAX_BYTES }).toString('utf8');
-    const content = JSON.parse(text) as Partial<Record<string, unknown>>;
-    const { v, at } = content;
-    const value = parse(content['value']);
-    const isRight = v === 1 && content['name'] === name && typeof at === 'number' && Number.isFinite(at);
+    const { v, at, name: kept, value: content } = fieldsOf(JSON.parse(text));
+    const value = parse(content);
+    const isRight = v === 1 && kept === name && typeof at === 'number' && Number.isFinite(at);
     return isRight && value !== undefined ? { at, value } : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Names of copies. Of other files, only temporary files of ended processes are removed. */
+const COPY_NAME = /^[0-9a-f]{40}\.json\.gz$/;
+/** The folder was last cleaned at the modification time of this file. A look at thousands of copies in each run would take too long. */
+const PRUNED = 'pruned';
+const PRUNE_EVERY_MS = 86_400_000;
+
+function copyPath(folder: string, name: string): string {
+  const digest = createHash('sha256').update(name).digest('hex').slice(0, 40);
+  return join(folder, `${digest}.json.gz`);
+}
+
+/** Removes old copies, at most once a day. `nowMs`: the time of the machine. Rejects with the error of the system. */
+async function pruneCopies(folder: string, nowMs: number, maxAgeMs: number): Promise<void> {
+  const note = join(folder, PRUNED);
+  const pruned = await lstat(note).catch(() => undefined);
+  // The absolute difference, because a clock that was wrong once must not stop the cleaning for years.
+  if (pruned !== undefined && Math.abs(nowMs - pruned.mtimeMs) <= PRUNE_EVERY_MS) return;
+  // A folder that is a link is not cleaned, because the link may lead to foreign files.
+  if ((await realpath(folder)) !== join(await realpath(dirname(folder)), basename(folder))) return;
+  await removeLeftovers(folder);
+  for (const name of await readdir(folder)) {
+    if (!COPY_NAME.test(name)) continue;
+    const path = join(folder, name);
+    const facts = await lstat(path).catch(() => undefined);
+    if (facts?.isFile() === true && nowMs - facts.mtimeMs > maxAgeMs) await rm(path, { force: true });
+  }
+  // An existing file of that name keeps its content.
+  await writeFile(note, '', { flag: 'wx' }).catch(() => undefined);
+  await lutimes(note, new Date(nowMs), new Date(nowMs));
 }

@@ -8,8 +8,7 @@ import type { RetryBudget } from './retry/budget.js';
 import type { BackoffOptions } from './retry/backoff.js';
 import type { Throttle } from './throttle/throttle.js';
 import type { ThrottleSetup } from './throttle/server-buckets.js';
-import type { RequestFollower } from './transport/measure.js';
-import type { LoadSign } from './transport/load-sign.js';
+import type { RequestFollower, LoadSign } from './transport/measure.js';
 import type { Pools } from './transport/pool.js';
 import type { SocketOptions } from './transport/sockets.js';
 import type { Deadlines } from './transport/attempt-watch.js';
@@ -18,10 +17,7 @@ type HttpOptions = ThrottleSetup['options'] &
   SocketOptions &
   BackoffOptions &
   Deadlines &
-  BreakerLimits & {
-    readonly retries: number;
-    readonly bwlimitBytesPerSecond: number | undefined;
-  };
+  BreakerLimits & { readonly retries: number; readonly bwlimitBytesPerSecond: number | undefined };
 
 // The observers of the requests of a run: they count, measure, and set the concurrency.
 

@@ -1,12 +1,12 @@
-/** Puts the layers of one request together. Each attempt takes its own permit and has its own deadlines. */
+/** The request stack of a run: layers over one wire, or over a lane of layers for each of several proxies. */
 import { placeOf } from './bans.js';
-import { proxyLabels, proxyOf } from './proxies/no-proxy.js';
+import { proxyLabels, proxyOf } from '../files/proxies.js';
 import { Spread } from './proxies/spread.js';
 import { withSockets } from './transport/in-flight.js';
-import { joinLimits, joinPools } from './lanes.js';
 import type { StackOptions, Stack, AttemptOptions } from './stack-options.js';
-import { openWire, attemptOver, bandwidthOf } from './attempt.js';
-import { layersOver, laneOver, around } from './layers.js';
+import { openWire, attemptOver, bandwidthOf, layersOver, laneOver, around } from './layers.js';
+import type { Throttle, ThrottleFigures } from './throttle/throttle.js';
+import type { Pools, PoolUse } from './transport/pool.js';
 
 /** The request stack of a run. `layersOver` has the order of its layers. */
 export function createStack(stack: StackOptions): Stack {
@@ -59,4 +59,53 @@ export function createAttempt(stack: AttemptOptions): Stack {
     pools,
     attemptOver(wire, stack, () => () => undefined),
   );
+}
+
+/** Several lanes as one stack: their permits, connections and figures together. */
+interface Lane {
+  /** Undefined for the lane without a proxy. */
+  readonly label: string | undefined;
+  readonly throttle: Throttle;
+  readonly pools: Pools;
+}
+
+function joinLimits(lanes: readonly Lane[]): Stack['throttle'] {
+  return {
+    setBudget: (bucket, budget) => {
+      for (const { throttle } of lanes) throttle.setBudget(bucket, budget);
+    },
+    get states() {
+      return lanes.flatMap(({ label, throttle }) =>
+        throttle.states.map((state) =>
+          label === undefined ? state : { ...state, name: `${state.name} via ${label}` },
+        ),
+      );
+    },
+    get figures() {
+      return lanes.map(({ throttle }) => throttle.figures).reduce((a, b) => sumOf<ThrottleFigures>(a, b));
+    },
+  };
+}
+
+/** Only the first lane looks up the names of hosts. */
+function joinPools(lanes: readonly [Lane, ...Lane[]]): Stack['pools'] {
+  return {
+    dns: () => lanes[0].pools.dns(),
+    use: () => lanes.map(({ pools }) => pools.use()).reduce((a, b) => sumOf<PoolUse>(a, b)),
+    close: async () => {
+      await Promise.all(lanes.map(({ pools }) => pools.close()));
+    },
+  };
+}
+
+/** The figures of two lanes together: numbers are added, also those within, and a flag holds if it holds for one of them. */
+function sumOf<T extends object>(a: T, b: T): T {
+  const sums = new Map<string, unknown>(Object.entries(a));
+  for (const [name, value] of Object.entries(b) as [string, unknown][]) {
+    const other = sums.get(name);
+    if (typeof value === 'number') sums.set(name, Number(other ?? 0) + value);
+    else if (typeof value === 'boolean') sums.set(name, other === true || value);
+    else if (typeof value === 'object' && value !== null) sums.set(name, sumOf(other ?? {}, value));
+  }
+  return Object.fromEntries(sums) as T;
 }

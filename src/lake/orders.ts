@@ -4,7 +4,7 @@
  */
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { readStateNow } from '../files/state-file.js';
+import { readStateNow } from '../files/disk.js';
 import { unlessMissing } from '../model/errors.js';
 import { parseJson } from '../text/json.js';
 import { shownPath } from '../text/printable.js';

@@ -112,11 +112,8 @@ export function daysWithin(
   spans: readonly (readonly [string, string])[] | undefined,
   dayStart: DayStart,
 ): number[] {
-  const days: number[] = [];
-  for (const [start, end] of spans ?? []) {
-    const first = Math.max(from, Math.ceil((Date.parse(start) - dayStart.dayStartMs) / DAY_MS));
-    const until = Math.min(to, dayOf(Date.parse(end), dayStart));
-    for (let day = first; day < until; day += 1) days.push(day);
-  }
-  return days;
+  return (spans ?? []).flatMap(([start, end]) => {
+    const first = Math.ceil((Date.parse(start) - dayStart.dayStartMs) / DAY_MS);
+    return eachDay({ from: Math.max(from, first), to: Math.min(to, dayOf(Date.parse(end), dayStart)) });
+  });
 }

@@ -160,11 +160,6 @@ export function waitTooLong(message: string, cause?: CryptodlError): CryptodlErr
   });
 }
 
-/** A pause for which a request does not wait. The retry layer passes this error on at once; the caller uses another source, or asks again later. */
-export function longPause(message: string): CryptodlError {
-  return new CryptodlError('rate-limited', message, { isGivenUp: true });
-}
-
 /** Converts an exception. Disk errors get their code; anything unknown is a bug: fatal, never retried, shown with its stack. */
 export function toCryptodlError(error: unknown): CryptodlError {
   if (error instanceof CryptodlError) return error;

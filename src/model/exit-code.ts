@@ -28,15 +28,9 @@ export function exitCodeOfSignal(signal: 'SIGINT' | 'SIGTERM'): 130 | 143 {
  * The exit code of a verb that reports findings. `lasting`: a finding that the same command finds again, or nothing to work on. `passing`:
  * a finding that a later run may end.
  */
-export function exitCodeOfFindings({
-  lasting,
-  passing = false,
-}: {
-  lasting: boolean;
-  passing?: boolean;
-}): 0 | 3 | 4 {
-  if (lasting) return 4;
-  return passing ? 3 : 0;
+export function exitCodeOfFindings(found: { lasting: boolean; passing?: boolean }): 0 | 3 | 4 {
+  if (found.lasting) return 4;
+  return found.passing === true ? 3 : 0;
 }
 
 /** The exit codes of errors that end a run. Code 3: the run may succeed later. All other errors: 1. */

@@ -26,7 +26,7 @@ export interface FetchRequest {
   /** Checked on every attempt. */
   readonly expect?: Expectation;
   /** The part of the body that an earlier attempt left at `spoolPath`. Of the same object, the server sends only the rest. */
-  readonly partial?: PartialBody;
+  readonly partial?: PartialBody | undefined;
 }
 
 /** The first part of a body, in a file. */

@@ -11,8 +11,7 @@ export async function loadOptional<T>(
     return await load();
   } catch (error) {
     if (errnoOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
-    const needed = packages.length === 1 ? 'the package' : 'the packages';
-    const missing = packages.length === 1 ? 'is' : 'are';
+    const [needed, missing] = packages.length === 1 ? ['the package', 'is'] : ['the packages', 'are'];
     throw new CryptodlError(
       'package-missing',
       `${what} needs ${needed} ${packages.join(' and ')}, which ${missing} not installed`,

@@ -1,7 +1,8 @@
 /** The outcome of a task, inside the program and as plain data for reports and the library. */
 import type { CryptodlError, ErrorCode } from './errors.js';
 import type { AbsenceReason } from './absence-reasons.js';
-import type { Revision } from './task.js';
+import type { Revision, ArchiveObject, Cadence, Market, Series } from './task.js';
+import { periodText } from './calendar.js';
 
 export interface RowFacts {
   /** Rows of the object in the file; absent for zip. */
@@ -62,7 +63,7 @@ export interface Suspicious {
 
 export const SUSPICIOUS_KINDS = ['order', 'zero', 'negative', 'constant'] as const;
 
-export interface Written extends RowFacts {
+interface Written extends RowFacts {
   /** Rows that the period must have, if that is known. */
   readonly expectedRows?: number;
   /** Rows of the held revision. They stay, because the new revision lacks some of them and was rejected. */
@@ -85,7 +86,7 @@ export interface Written extends RowFacts {
 
 export type WrittenOutcome = Written & { readonly kind: 'ok' | 'partial' };
 
-export type Skipped<Name extends string> = { readonly [name in Name]: 'skipped' } & {
+type Skipped<Name extends string> = { readonly [name in Name]: 'skipped' } & {
   /** The archive no longer has the object; the held rows stay. */
   readonly withdrawn?: true;
   /** Rows from REST are held, and requests to the archive, which has or may have the period, failed with this code. */
@@ -101,3 +102,55 @@ export type Outcome =
 export type OutcomeKind = Outcome['kind'];
 
 export const OUTCOME_KINDS: readonly OutcomeKind[] = ['ok', 'partial', 'skipped', 'absent', 'failed'];
+
+interface TaskIdentity {
+  readonly market: Market;
+  readonly dataset: string;
+  readonly interval?: string;
+  readonly symbol: string;
+  readonly cadence: Cadence;
+  /** `2024-01-15` or `2024-01`. */
+  readonly period: string;
+  /** Name of the object in the archive, or `rest/…` for rows from REST. */
+  readonly key: string;
+}
+
+/** One planned object and its outcome. Plain data: it can be converted to JSON and back. */
+export type TaskOutcome = TaskIdentity &
+  (
+    | ({ readonly outcome: 'ok' | 'partial' } & Written)
+    | Skipped<'outcome'>
+    | { readonly outcome: 'absent'; readonly reason: AbsenceReason }
+    | ({ readonly outcome: 'failed' } & Readonly<
+        Pick<CryptodlError, 'code' | 'retryable' | 'attempts' | 'message'>
+      >)
+  );
+
+export function taskOutcome(series: Series, object: ArchiveObject, outcome: Outcome): TaskOutcome {
+  if (outcome.kind === 'failed') {
+    const { code, retryable, attempts, message } = outcome.error;
+    return Object.assign(identified('failed', series, object), { code, retryable, attempts, message });
+  }
+  if (outcome.kind === 'absent')
+    return Object.assign(identified('absent', series, object), { reason: outcome.reason });
+  if (outcome.kind === 'skipped') {
+    const { withdrawn, archiveFailed } = outcome;
+    const skipped = identified('skipped', series, object);
+    if (archiveFailed !== undefined) return Object.assign(skipped, { archiveFailed });
+    return withdrawn === true ? Object.assign(skipped, { withdrawn }) : skipped;
+  }
+  const { kind, ...written } = outcome;
+  return Object.assign(identified(kind, series, object), written);
+}
+
+/** Fields are listed one by one: nested spreads took a tenth of the time of a task without its download (bench/NOTES.md). */
+function identified<O extends OutcomeKind>(
+  outcome: O,
+  { market, dataset, interval, symbol }: Series,
+  { period, key }: ArchiveObject,
+): { outcome: O } & TaskIdentity {
+  const { cadence } = period;
+  return interval === undefined
+    ? { outcome, market, dataset, symbol, cadence, period: periodText(period), key }
+    : { outcome, market, dataset, interval, symbol, cadence, period: periodText(period), key };
+}

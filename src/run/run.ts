@@ -5,7 +5,7 @@ import { refuseFile, refuseInnerFolder, removeRunFolder } from '../lake/layout.j
 import { toCryptodlError, usage } from '../model/errors.js';
 import type { Options } from '../plan/options/flags.js';
 import type { RunFlag, VerbRequest } from '../plan/options/verb-request.js';
-import type { TaskOutcome } from '../model/task-outcome.js';
+import type { TaskOutcome } from '../model/outcome.js';
 import { makePlan, type Plan } from '../plan/plan.js';
 import { FailureFile, refuseBadReport } from './report/failure-file.js';
 import { LiveRun } from './report/live-run.js';

@@ -1,4 +1,5 @@
 /** What is wrong with a path that the user named, in words. */
+import { errnoOf, usage, type CryptodlError } from '../model/errors.js';
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or folder',
@@ -15,6 +16,12 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** The reason of a system error about a path, for example `no such file or folder` for `ENOENT`. */
-export function reasonOf(code: string): string {
+export function reasonOf(error: unknown): string {
+  const code = errnoOf(error);
   return REASONS[code] ?? code;
+}
+
+/** The usage error for a file that cannot be read. `where`: the flag or argument that names the file. */
+export function unreadable(where: string, path: string, error: unknown, hint: string): CryptodlError {
+  return usage(`${where}: cannot read ${path} (${reasonOf(error)})`, hint);
 }

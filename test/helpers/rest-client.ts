@@ -4,7 +4,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import type { Fetch, FetchRequest, FetchResponse } from '../../src/model/fetch.js';
 import { RestClient } from '../../src/exchange/binance/rest-client.js';
 import type { RestOptions } from '../../src/exchange/binance/rest-client.js';
-import { statusError } from '../../src/http/transport/status-error.js';
+import { statusError } from '../../src/http/transport/error-map.js';
 import { answer } from './requests.js';
 import type { Host } from './rest-venue-types.js';
 import type { RestVenue } from './rest-venue.js';

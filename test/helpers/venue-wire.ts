@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
 import type { Fetch, FetchResponse } from '../../src/model/fetch.js';
-import { statusError } from '../../src/http/transport/status-error.js';
+import { statusError } from '../../src/http/transport/error-map.js';
 import type { Host, VenueAnswer } from './rest-venue-types.js';
 import type { RestVenue } from './rest-venue.js';
 

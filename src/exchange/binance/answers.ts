@@ -1,11 +1,9 @@
 /** The refusals of Binance hosts, and the headers that report used permits. */
 import type { AnswerRules } from '../../http/exchange-hosts.js';
-import type { Refusal } from '../../http/transport/status-error.js';
+import type { Refusal } from '../../http/transport/error-map.js';
 import type { ErrorCode } from '../../model/errors.js';
-import { DURATION_MS } from '../../model/parse-units.js';
+import { DURATION_MS } from '../../model/units.js';
 import { fieldsOf, parseJson } from '../../text/json.js';
-
-// Reads the refusals of Binance hosts, and the headers that report used permits.
 
 export const BINANCE_ANSWERS: AnswerRules = { readRefusal, usedPermits };
 

@@ -1,7 +1,7 @@
 /** `exchangeInfo` of a REST host: its symbols and request limits. Statuses and contract types are free text, because Binance adds new ones. */
 import { CryptodlError } from '../../model/errors.js';
 import type { Market } from '../../model/task.js';
-import { DURATION_MS } from '../../model/parse-units.js';
+import { DURATION_MS } from '../../model/units.js';
 import type { Assets } from '../pairs.js';
 import type { TradedSymbol } from '../rest-api.js';
 import type { RestClient, RestRequest } from './rest-client.js';

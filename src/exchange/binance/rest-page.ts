@@ -2,11 +2,8 @@
 import { CryptodlError } from '../../model/errors.js';
 import type { Series } from '../../model/task.js';
 import type { RouteSpec } from '../facts.js';
-import { shownValue } from '../rows-as-csv.js';
-import type { Row } from '../rest-rows.js';
+import { shownValue, type Row } from '../rest-rows.js';
 import { pairOf } from './exchange-info.js';
-
-// Pages of rows from REST. Rows that were not requested are refused.
 
 /** Query parameters of one request. Both times are inclusive. */
 export type PageQuery =

@@ -1,10 +1,12 @@
 /** Finds a member of a zip with yauzl, and checks its headers before it is unpacked. */
+import { createReadStream } from 'node:fs';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
 import { callbackify } from 'node:util';
 import yauzl from 'yauzl';
 import type { Entry, ZipFile } from 'yauzl';
 import { bodySize, type Body } from '../../model/fetch.js';
 import { unsupported, brokenZip, checkLocal } from './zip-headers.js';
-import { bytesAt } from './zip-bytes.js';
 
 /** One member as described by the central directory (APPNOTE.TXT 4.3.12), with ZIP64 fields resolved. */
 export type ZipEntry = Entry;
@@ -88,4 +90,24 @@ async function assertNoMoreMembers(zip: ZipFile, body: Body): Promise<void> {
 /** yauzl throws plain errors without a code. Errors of Node and CryptodlErrors have a code; bugs have another class. */
 function isReaderError(error: unknown): error is Error {
   return error instanceof Error && error.name === 'Error' && !('code' in error);
+}
+
+/** Exactly `length` bytes of a zip. Rejects with `zip-broken` beyond its end. Bytes in memory are not copied. */
+export async function bytesAt(body: Body, position: number, length: number): Promise<Buffer> {
+  // Positions come from the headers of the zip. They have up to 64 bits; as JavaScript numbers they are inexact beyond 2^53.
+  const isInside = Number.isSafeInteger(position) && position >= 0 && position + length <= bodySize(body);
+  if (isInside && body.kind === 'memory') return body.bytes.subarray(position, position + length);
+  const bytes = isInside ? await buffer(streamAt(body, position, length)) : undefined;
+  if (bytes?.length === length) return bytes;
+  throw brokenZip(`the zip is truncated: it ends before the ${length} bytes that begin at ${position}`);
+}
+
+const PIECE_BYTES = 256 * 1024;
+
+/** `length` bytes of a zip that has them, as a stream. */
+export function streamAt(body: Body, position: number, length: number): Readable {
+  if (body.kind === 'memory') return Readable.from([body.bytes.subarray(position, position + length)]);
+  if (length === 0) return Readable.from([]);
+  const range = { start: position, end: position + length - 1 };
+  return createReadStream(body.path, { ...range, highWaterMark: PIECE_BYTES });
 }

@@ -67,12 +67,7 @@ export async function openRedis(address: string, use: RedisUse): Promise<RedisCo
     })
     .then(() => checkServer(client, address));
   opened.catch(() => undefined);
-  return {
-    client,
-    opened,
-    problem,
-    close: () => client.disconnect(),
-  };
+  return { client, opened, problem, close: () => client.disconnect() };
 }
 
 /** A usable connection. Rejects if the first attempt fails, and then tries no further one. */

@@ -34,7 +34,6 @@ const PROBES = 3;
 /** `neutral`: a result that says nothing about the host, such as a 429, a refusal of one object (403) or an abort. */
 export type Result = 'success' | 'failure' | 'blocked' | 'neutral';
 
-/** The state of one host: closed, open until a time, half-open with a few probes, or stopped until the end of the run. */
 export class Breaker {
   #state: BreakerState = 'closed';
   #failures = 0;
@@ -56,11 +55,12 @@ export class Breaker {
 
   /** Returns the function that takes the result of the request. Throws `breaker-open`, or `wait-too-long` for a stopped host. */
   enter(): (result: Result) => void {
-    if (this.#state === 'stopped') throw stopped(this.host);
-    if (this.#state === 'closed') {
-      return (result) => this.#closedResult(result);
-    }
-    const waitMs = this.#openUntil - this.options.clock.monotonic();
+    if (this.#state === 'stopped')
+      throw new CryptodlError('wait-too-long', `${this.host} refuses this address, also after a wait`, {
+        hint: 'a firewall in front of it answers 403: try again later, or from another network',
+      });
+    if (this.#state === 'closed') return (result) => this.#closedResult(result);
+    const waitMs = this.#leftMs();
     if (waitMs > 0 || this.#probes >= PROBES) {
       const state = `${this.host} ${this.#isBlocked ? 'refuses this address' : 'keeps failing'}`;
       throw new CryptodlError('breaker-open', `${state}: the host gets no requests for now`, {
@@ -141,12 +141,6 @@ export class Breaker {
     }
     this.options.onChange?.(this.host, state, this.#leftMs);
   }
-}
-
-function stopped(host: string): CryptodlError {
-  return new CryptodlError('wait-too-long', `${host} refuses this address, also after a wait`, {
-    hint: 'a firewall in front of it answers 403: try again later, or from another network',
-  });
 }
 
 const SLOTS = 10;

@@ -3,15 +3,8 @@ import type { Clock } from '../../model/clock.js';
 import { CryptodlError, waitTooLong, type ErrorCode } from '../../model/errors.js';
 import type { RetryEvent } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
-import type {
-  Fetch,
-  FetchContext,
-  FetchRequest,
-  FetchResponse,
-  Layer,
-  PartialBody,
-  Wait,
-} from '../../model/fetch.js';
+import type { Fetch, FetchContext, FetchRequest } from '../../model/fetch.js';
+import type { FetchResponse, Layer, PartialBody } from '../../model/fetch.js';
 import type { Failover } from './fallback-host.js';
 import { createBackoff, type BackoffOptions } from './backoff.js';
 
@@ -72,7 +65,7 @@ class RequestAttempts {
   #attempt = 1;
   #failures = 0;
   #wrongContents = 0;
-  #bypassCache = false;
+  #bypassCache: boolean;
   #waitingSince: number | undefined;
   /** Attempts that this layer began, including those that only had to wait. */
   #begun = 0;
@@ -86,6 +79,7 @@ class RequestAttempts {
     context: FetchContext,
   ) {
     const { waitSignal } = options;
+    this.#bypassCache = request.bypassCache === true;
     this.#context = waitSignal === undefined ? context : { ...context, waitSignal };
     this.#backoff = createBackoff(options, options.clock);
   }
@@ -116,12 +110,12 @@ class RequestAttempts {
   async #sleep(delayMs: number, failure: CryptodlError): Promise<void> {
     const { over } = failure;
     const { signal, waitSignal = signal, onWait } = this.#context;
-    const endWait = onWait?.(waitFor(failure, delayMs));
+    const endWait = onWait?.(
+      pacedBy(failure) ?? (delayMs === failure.retryAfterMs ? 'retry-after' : 'back-off'),
+    );
+    const ended = over === undefined ? waitSignal : AbortSignal.any([waitSignal, over]);
     try {
-      await this.options.clock.sleep(
-        delayMs,
-        over === undefined ? waitSignal : AbortSignal.any([waitSignal, over]),
-      );
+      await this.options.clock.sleep(delayMs, ended);
     } catch {
       // If only `over` has aborted, the next attempt follows at once.
       if (waitSignal.aborted) throw this.#endedWaiting(waitSignal.reason, failure);
@@ -152,11 +146,7 @@ class RequestAttempts {
 
   #nextRequest(): FetchRequest {
     if (!this.#bypassCache && this.#partial === undefined) return this.request;
-    return {
-      ...this.request,
-      ...(this.#bypassCache ? { bypassCache: true } : {}),
-      ...(this.#partial === undefined ? {} : { partial: this.#partial }),
-    };
+    return { ...this.request, bypassCache: this.#bypassCache, partial: this.#partial };
   }
 
   /** Milliseconds before the next attempt. Throws if there is none. */
@@ -212,10 +202,6 @@ class RequestAttempts {
       delayMs: Math.max(delayMs, PACED.has(error.code) ? (error.retryAfterMs ?? 0) : 0),
     });
   }
-}
-
-function waitFor(failure: CryptodlError, delayMs: number): Wait {
-  return pacedBy(failure) ?? (delayMs === failure.retryAfterMs ? 'retry-after' : 'back-off');
 }
 
 /** The reason of a wait that uses no attempt. */

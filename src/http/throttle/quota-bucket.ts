@@ -1,6 +1,6 @@
 /** The permits of one limit of a server. Requests get them by priority. A refusal pauses the bucket. */
 import type { Clock, Timer } from '../../model/clock.js';
-import { CryptodlError, longPause, waitTooLong } from '../../model/errors.js';
+import { CryptodlError, waitTooLong } from '../../model/errors.js';
 import { durationText } from '../../model/units.js';
 import type { OnWait } from '../../model/fetch.js';
 import type { Meter } from './meter.js';
@@ -184,7 +184,9 @@ export class QuotaBucket implements LimiterTally {
     const { clock, maxWaitMs } = this.options;
     const leftMs = this.#pausedUntil - clock.monotonic();
     const asks = `the host asks for a wait of ${durationText(leftMs)}`;
-    if (leftMs > (longestWaitMs?.() ?? Infinity)) return longPause(asks);
+    // The retry layer passes it on at once. The caller uses another source, or asks again later.
+    if (leftMs > (longestWaitMs?.() ?? Infinity))
+      return new CryptodlError('rate-limited', asks, { isGivenUp: true });
     if (leftMs <= maxWaitMs) return undefined;
     return waitTooLong(`${asks}, longer than --max-wait ${durationText(maxWaitMs)}`);
   }

@@ -8,11 +8,9 @@ import type { Failover } from '../retry/fallback-host.js';
 import type { EgressGroup } from './group.js';
 import { GroupCount } from './group-count.js';
 import { RateMeter } from './meter.js';
-import { ProcessCount, type WindowCount } from './window-count.js';
-import { WindowMeter } from './window-meter.js';
-import { ServerClock } from './server-clock.js';
+import { ProcessCount, SharedCount, type WindowCount } from './window-count.js';
+import { WindowMeter, ServerClock } from './window-meter.js';
 import { QuotaBucket, type QuotaBucketOptions } from './quota-bucket.js';
-import { SharedCount } from './shared-count.js';
 
 export interface ThrottleSetup {
   readonly options: LimitOptions & { readonly maxWaitMs: number };

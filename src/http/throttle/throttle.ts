@@ -63,22 +63,23 @@ export class Throttle {
       waitedMs: sum('waitedMs'),
       refusals: sum('refusals'),
       buckets: Object.fromEntries(buckets),
-      ...this.#group,
+      ...(this.setup.group && { group: this.setup.group.state }),
     };
   }
 
   /** The buckets that this run has used, at this moment. */
   get states(): BucketState[] {
-    const now = this.setup.clock.monotonic();
+    const { clock, group } = this.setup;
+    const now = clock.monotonic();
     return [...this.#tallies.keys()].map((name) => {
       const { bucket, window } = this.#of(name);
-      return { name, ...bucket.state, window: window?.state(now), ...(window && this.#group) };
+      return {
+        name,
+        ...bucket.state,
+        window: window?.state(now),
+        ...(window && group && { group: group.state }),
+      };
     });
-  }
-
-  get #group(): Pick<ThrottleFigures, 'group'> {
-    const { group } = this.setup;
-    return group === undefined ? {} : { group: group.state };
   }
 
   /** Takes the limit that the exchange reports. It replaces the configured limit, unless the user chose a lower one. */

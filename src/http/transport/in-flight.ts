@@ -65,6 +65,5 @@ function slotMeter(most: number): Meter {
     giveBack: () => {
       free += 1;
     },
-    onExhausted: () => undefined,
   };
 }

@@ -4,7 +4,7 @@ import { rootCertificates } from 'node:tls';
 import { callbackify } from 'node:util';
 import { buildConnector, Pool, ProxyAgent, type Dispatcher } from 'undici';
 import type { Clock } from '../../model/clock.js';
-import { proxyOf, type ProxyRules } from '../proxies/no-proxy.js';
+import { proxyOf, type ProxyRules } from '../../files/proxies.js';
 import { DnsCache } from './dns-cache.js';
 import { openTunnel, TunnelError } from './socks.js';
 import { clientsWithin, type Connection } from './limited-clients.js';
@@ -78,11 +78,12 @@ export function createPools(options: PoolOptions): Pools {
         : known(agents, proxy.href, agentOf);
     },
     use: () => {
-      const stats = [...pools.values()].map((pool) => pool.stats);
+      const sumOf = (figure: 'connected' | 'running' | 'queued'): number =>
+        [...pools.values()].reduce((sum, { stats }) => sum + stats[figure], 0);
       return {
-        sockets: sumOf(stats.map(({ connected }) => connected)),
-        busy: sumOf(stats.map(({ running }) => running)),
-        queued: sumOf(stats.map(({ queued }) => queued)),
+        sockets: sumOf('connected'),
+        busy: sumOf('running'),
+        queued: sumOf('queued'),
         most: Math.min(options.connections * pools.size, options.most ?? Number.POSITIVE_INFINITY),
       };
     },
@@ -160,8 +161,4 @@ function known<T>(made: Map<string, T>, key: string, make: (key: string) => T): 
   const there = made.get(key) ?? make(key);
   made.set(key, there);
   return there;
-}
-
-function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, number) => sum + number, 0);
 }

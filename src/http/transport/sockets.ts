@@ -1,8 +1,8 @@
 /** The sockets of a run: their number, the trusted certificates, and the bandwidth. */
 import { readFileSync } from 'node:fs';
 import type { Clock } from '../../model/clock.js';
-import { errnoOf, usage } from '../../model/errors.js';
-import { reasonOf } from '../../text/path-faults.js';
+import { usage } from '../../model/errors.js';
+import { unreadable } from '../../text/path-faults.js';
 import type { SharedResources } from '../../model/io.js';
 import type { PoolOptions } from './pool.js';
 import type { Connection } from './limited-clients.js';
@@ -39,12 +39,10 @@ export function socketsPerHost({ poolLimit, poolLimitPerHost, mostInFlight }: So
 
 export function poolOptions({ options, clock, proxies, common }: SocketScope): PoolOptions {
   return {
+    ...options,
     connections: socketsPerHost(options),
     most: options.poolLimit,
     open: common?.once('open sockets', () => new Set<Connection>()),
-    keepAliveMs: options.keepAliveMs,
-    connectTimeoutMs: options.connectTimeoutMs,
-    http2: options.http2,
     authorities: authoritiesOf(options.caFile),
     proxies,
     clock,
@@ -60,7 +58,7 @@ export function authoritiesOf(file: string | undefined): string | undefined {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw usage(`--ca-file: cannot read ${file} (${reasonOf(errnoOf(error))})`, PEM);
+    throw unreadable('--ca-file', file, error, PEM);
   }
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
   throw usage(`--ca-file: ${file} holds no certificate`, PEM);

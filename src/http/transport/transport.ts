@@ -6,8 +6,7 @@ import { CryptodlError } from '../../model/errors.js';
 import { hostOf } from '../../model/fetch.js';
 import type { Fetch, FetchContext, FetchRequest, FetchResponse, PartialBody } from '../../model/fetch.js';
 import type { Bandwidth } from './bandwidth.js';
-import { mapWireError } from './error-map.js';
-import { statusError, type ReadRefusal } from './status-error.js';
+import { mapWireError, statusError, type ReadRefusal } from './error-map.js';
 import type { Pools } from './pool.js';
 import { Sink, refuseRange, strongEtag, type ReceivedBody } from './sink.js';
 import { headersOf, sentChunks } from './sent-headers.js';
@@ -36,16 +35,9 @@ export function createTransport(options: TransportOptions): Fetch {
       const { origin, pathname, search } = new URL(request.url);
       const { method = 'GET', sends } = request;
       const headers = headersOf(request, held?.partial);
-      options.pools.of(origin).dispatch(
-        {
-          origin,
-          method,
-          path: pathname + search,
-          headers,
-          ...(sends === undefined ? {} : { body: exchange.upload(sends) }),
-        },
-        exchange,
-      );
+      const body = sends === undefined ? null : exchange.upload(sends);
+      const sent = { origin, method, path: pathname + search, headers, body };
+      options.pools.of(origin).dispatch(sent, exchange);
     });
   return (request, context) => {
     const { partial } = request;
@@ -203,11 +195,8 @@ class AttemptHandler implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.#settled) return;
     const ended = this.#lastWait?.then(() => this.#sink.end()) ?? this.#sink.end();
-    if (ended instanceof Promise) {
-      ended.then(this.#finish.bind(this), this.#fail.bind(this));
-      return;
-    }
-    this.#finish(ended);
+    if (ended instanceof Promise) ended.then(this.#finish.bind(this), this.#fail.bind(this));
+    else this.#finish(ended);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {

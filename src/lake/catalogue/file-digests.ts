@@ -66,7 +66,7 @@ export function createDigestCheck(
         return `${name} cannot be read: ${error.message}`;
       const code = errnoOf(error);
       if (!FILE_ERRORS.has(code)) throw error;
-      return code === 'ENOENT' ? damaged : `${name} cannot be read: ${reasonOf(code)}`;
+      return code === 'ENOENT' ? damaged : `${name} cannot be read: ${reasonOf(error)}`;
     }
   };
   return async (files) => {

@@ -1,6 +1,6 @@
 /** Reads the errors of S3 servers: the code in the body, or the status of an answer without a body. */
 import type { Body } from '../../model/fetch.js';
-import type { Refusal, ReadRefusal } from '../../http/transport/status-error.js';
+import type { Refusal, ReadRefusal } from '../../http/transport/error-map.js';
 
 export const CREDENTIALS =
   'check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, which may have expired, or the profile of AWS_PROFILE';

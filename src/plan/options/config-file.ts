@@ -1,9 +1,8 @@
 /** Reads files of options and jobs. Usage errors name the file and the key. */
 import { parseDocument, type YAMLError } from 'yaml';
-import { errnoOf, usage } from '../../model/errors.js';
+import { usage } from '../../model/errors.js';
 import { didYouMean } from '../../text/did-you-mean.js';
-import { reasonOf } from '../../text/path-faults.js';
-import { readText } from '../../text/read-text.js';
+import { readTextFile } from '../../text/read-text.js';
 import type { VerbName } from './verb-spec.js';
 import { FLAG_NAMES, flagSpec, type FlagName } from './flags.js';
 import { isRecord } from '../../text/json.js';
@@ -19,12 +18,7 @@ export async function readConfigFile(
   givenBy = '--config',
   hint = CONFIG_HINT,
 ): Promise<unknown> {
-  let text: string;
-  try {
-    text = await readText(path);
-  } catch (error) {
-    throw usage(`${givenBy}: cannot read ${path} (${reasonOf(errnoOf(error))})`, hint);
-  }
+  const text = await readTextFile(path, givenBy, hint);
   const document = parseDocument(text, { schema: 'core', prettyErrors: true });
   const [fault] = [...document.errors, ...document.warnings];
   if (fault !== undefined) throw faultOf(fault, text, `${givenBy}: ${path}`);

@@ -3,7 +3,7 @@ import { DAY_MS, monthOf, monthStart, parseDay } from '../../model/calendar.js';
 import { within } from './numbers.js';
 import { choice, invalid, parser, type Parse } from './parsers.js';
 import type { CalendarPeriod } from '../../model/calendar-periods.js';
-import { parseDurationMs } from '../../model/parse-units.js';
+import { parseDurationMs } from '../../model/units.js';
 
 /** A date as given. The clock of the run decides which day a word means. */
 export type DateOption =

@@ -2,7 +2,7 @@
 import { ALL, MARKET_ALIASES, readDatasetWords } from '../../exchange/names.js';
 import { isArchived, isMetric, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import { choice, folded, text, type Parse } from './parsers.js';
-import { sameInterval } from '../../model/parse-units.js';
+import { sameInterval } from '../../model/units.js';
 
 /** A market of the exchange of the run by its name or by one of other tools (`usdm` is `um`), or `all`. */
 export function market(known: readonly string[]): Parse<string> {

@@ -1,9 +1,8 @@
 /** The values of `--limits`: limits of buckets, which cannot exceed those of the exchange. */
 import type { BucketLimit } from '../../exchange/names.js';
 import { usage } from '../../model/errors.js';
-import { durationValue } from '../../model/units.js';
+import { durationValue, parseDurationMs } from '../../model/units.js';
 import { choice, invalid, type Parse } from './parsers.js';
-import { parseDurationMs } from '../../model/parse-units.js';
 
 export interface Limit {
   readonly bucket: string;

@@ -1,6 +1,6 @@
 /** Parsers for numbers: counts, percentages, durations in milliseconds, sizes in bytes. */
 import { parser, type Parse } from './parsers.js';
-import { parseBytes, parseDurationMs } from '../../model/parse-units.js';
+import { parseBytes, parseDurationMs } from '../../model/units.js';
 
 /** The number if it is in the range; undefined for any other. */
 export function within(least: number, most: number, number = Number.NaN): number | undefined {

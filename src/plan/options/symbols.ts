@@ -1,8 +1,7 @@
 /** The value of `--symbols`: names, globs, exclusions, and lists of them. Parses the value, and reads the lists. */
-import { errnoOf, usage } from '../../model/errors.js';
+import { usage } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
-import { reasonOf } from '../../text/path-faults.js';
-import { readText } from '../../text/read-text.js';
+import { readText, readTextFile } from '../../text/read-text.js';
 import type { Parse } from './parsers.js';
 
 /** A file name has at most 255 bytes: up to three for each character of the symbol, the others for interval, date and ending. */
@@ -165,12 +164,5 @@ export const readSymbolFile: ReadList = async (list) => {
       'symbols: "-" stands for the standard input of a command line',
       'give an array, or @FILE for a list in a file',
     );
-  try {
-    return await readText(list.file);
-  } catch (error) {
-    throw usage(
-      `--symbols: cannot read ${list.file} (${reasonOf(errnoOf(error))})`,
-      'name a file with a list of symbols: --symbols @FILE',
-    );
-  }
+  return readTextFile(list.file, '--symbols', 'name a file with a list of symbols: --symbols @FILE');
 };

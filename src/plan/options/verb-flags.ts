@@ -5,7 +5,7 @@ import { EVERY, every } from './dates.js';
 import { count, LIST, oneOf, section, timeout } from './flag-spec.js';
 import { DAY_MS } from '../../model/calendar.js';
 import { GRAINS, MEASURES } from './periods.js';
-import { parseDurationMs } from '../../model/parse-units.js';
+import { parseDurationMs } from '../../model/units.js';
 
 /** `30d` → milliseconds of whole days, at least one. A bare number means days. */
 const wholeDays = parse.parser('a number of whole days', ['30d'], (text) => {

@@ -39,8 +39,7 @@ export async function servePage(
   try {
     await once(server, 'listening');
   } catch (error) {
-    const code = errnoOf(error);
-    const why = code === 'EADDRINUSE' ? 'another program listens there' : reasonOf(code);
+    const why = errnoOf(error) === 'EADDRINUSE' ? 'another program listens there' : reasonOf(error);
     throw usage(`--prometheus-port: cannot listen on ${host} port ${port} (${why})`, 'choose another port');
   }
   // A run that has ended must not wait for a reader of its metrics.

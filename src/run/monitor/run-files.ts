@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs';
 import { lstat, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../../files/disk.js';
-import { readStateNow } from '../../files/state-file.js';
+import { makeFolder, readStateNow } from '../../files/disk.js';
 import { backingOf, bringIn } from '../../files/backing.js';
 import { FOLDERS, type LakePaths } from '../../lake/layout.js';
 import { publishText, removeFile } from '../../files/publish.js';

@@ -8,9 +8,15 @@ import { seriesName } from '../../model/task.js';
 import { REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
 import type { ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../../model/task.js';
 import type { Arrived } from './arrival.js';
-import { JoinedRows, NOT_IN_REST, SETTLE_MS, SpanRows } from '../../exchange/rest-rows.js';
-import { rowsAsCsv } from '../../exchange/rows-as-csv.js';
-import type { PeriodRows, Row } from '../../exchange/rest-rows.js';
+import {
+  JoinedRows,
+  NOT_IN_REST,
+  SETTLE_MS,
+  SpanRows,
+  rowsAsCsv,
+  type PeriodRows,
+  type Row,
+} from '../../exchange/rest-rows.js';
 import { restSpan, routesOf } from '../../exchange/routes.js';
 import { findDataset, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { Session } from '../session/session.js';

@@ -1,6 +1,6 @@
 /** The file of the failure report: one JSON line per failure, written immediately. A report that replaces an earlier one is written beside it, and renamed when it is complete. */
 import { periodText } from '../../model/calendar.js';
-import { errnoOf, usage, type CryptodlError } from '../../model/errors.js';
+import { usage, type CryptodlError } from '../../model/errors.js';
 import { jsonText } from '../../text/printable.js';
 import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
 import { constants } from 'node:fs';
@@ -128,7 +128,7 @@ export async function refuseBadReport({ path, mode }: Omit<ReportFileOptions, 'h
     await access(written === undefined ? folder : path, constants.W_OK);
   } catch (error) {
     throw usage(
-      `--failures ${path} cannot be written (${reasonOf(errnoOf(error))})`,
+      `--failures ${path} cannot be written (${reasonOf(error)})`,
       'choose another --failures, or leave it out',
     );
   }

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import { destination, pino, type Logger } from 'pino';
 import { makeFolderSync } from '../../files/disk.js';
 import type { AttemptEnd } from '../../model/fetch.js';
-import { CryptodlError, errnoOf, usage } from '../../model/errors.js';
+import { CryptodlError, usage } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import type { RetryEvent, Observer } from '../../model/observer.js';
 import type { Options, FlagName } from '../../plan/options/flags.js';
@@ -31,7 +31,7 @@ export function openLogOf(
   const onError = (error: unknown): void => {
     if (isBroken) return;
     isBroken = true;
-    const why = reasonOf(errnoOf(error));
+    const why = reasonOf(error);
     printLines(stderr, [`warning: --log-file ${logFile} cannot be written (${why}): the log ends here`]);
   };
   if (file !== undefined) output.on('error', onError);
@@ -54,7 +54,7 @@ function openForAppend(path: string): number {
     return openSync(path, 'a');
   } catch (error) {
     throw usage(
-      `--log-file ${shownPath(path)} cannot be written (${reasonOf(errnoOf(error))})`,
+      `--log-file ${shownPath(path)} cannot be written (${reasonOf(error)})`,
       'choose another --log-file, or leave it out',
     );
   }

@@ -1,5 +1,5 @@
 /** The failure report, one JSON line per failure, is the input of `cryptodl retry`: its lines, and how they are read. */
-import { errnoOf, usage } from '../../model/errors.js';
+import { usage } from '../../model/errors.js';
 import { stat, lstat, readdir, readFile, realpath } from 'node:fs/promises';
 import { reasonOf } from '../../text/path-faults.js';
 import * as v from 'valibot';
@@ -86,7 +86,7 @@ export async function newestReport(folder: string): Promise<string | undefined> 
 /** `cut`: the number of the last line, if that line is cut. */
 async function linesOf(path: string) {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    throw usage(`cannot read ${path} (${reasonOf(errnoOf(error))})`, GIVE_REPORT);
+    throw usage(`cannot read ${path} (${reasonOf(error)})`, GIVE_REPORT);
   });
   const all = text.split('\n');
   const lines = all.flatMap((each, index) =>

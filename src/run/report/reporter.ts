@@ -4,7 +4,7 @@ import type { CryptodlError } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import type { Announcement, Observer, RetryEvent } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
-import type { TaskOutcome } from '../../model/task-outcome.js';
+import type { TaskOutcome } from '../../model/outcome.js';
 import { printLines } from '../../text/printable.js';
 import { logAttempt, logRetry, type Log } from './log.js';
 import type { RunFollower } from './live-run.js';

@@ -8,7 +8,7 @@ import type { RunStatus } from '../../model/exit-code.js';
 import type { ArchiveObject, Format, Series, Period } from '../../model/task.js';
 import { shellWord } from '../../text/printable.js';
 import { countOutcome, outcomesOf, type CountName } from './count-outcome.js';
-import { parseDurationMs } from '../../model/parse-units.js';
+import { parseDurationMs } from '../../model/units.js';
 
 /** Examples of each kind in the closing block, at most. The failure report has all failures. */
 const EXAMPLES = 3;

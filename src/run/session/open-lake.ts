@@ -128,7 +128,7 @@ export async function writable<T>(path: string, flag: string, act: () => Promise
   } catch (error) {
     if (!(error instanceof Error) || !('errno' in error)) throw error;
     if (toCryptodlError(error).code === 'disk-full') throw error;
-    const text = `${flag} ${shownPath(path)} cannot be used (${reasonOf(errnoOf(error))})`;
+    const text = `${flag} ${shownPath(path)} cannot be used (${reasonOf(error)})`;
     const hint = `choose another ${flag}, or make this one a writable folder`;
     throw new CryptodlError('disk', text, { cause: error, hint });
   }

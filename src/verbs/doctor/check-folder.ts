@@ -37,7 +37,7 @@ export async function checkFolder(
   } catch (error) {
     const code = errnoOf(error);
     if (code === 'unknown error') throw error;
-    const found = `${shown} is not writable: ${reasonOf(code)} (${code})`;
+    const found = `${shown} is not writable: ${reasonOf(error)} (${code})`;
     if (check !== 'state')
       return checkResult(check, 'fail', found, { next: 'choose another folder, or make this one writable' });
     return checkResult(check, 'warn', found, {

@@ -6,7 +6,7 @@ import { makeFolder } from '../../files/disk.js';
 import { checkedFolder } from '../../files/path-checks.js';
 import { refuseFile, seriesFolder } from '../../lake/layout.js';
 import { acquireLock, type Lock, type LockRequest } from '../../lake/lock.js';
-import { CryptodlError, errnoOf, usage } from '../../model/errors.js';
+import { CryptodlError, usage } from '../../model/errors.js';
 import { cores, memoryLimitBytes, withinOpenFiles } from '../../files/machine.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { refuseInLake } from '../../plan/select/held-series.js';
@@ -88,7 +88,7 @@ async function lockTarget(target: string, request: Omit<LockRequest, 'command'>)
   } catch (error) {
     if (error instanceof CryptodlError) throw error;
     throw usage(
-      `--target ${shownPath(target)} cannot be written (${reasonOf(errnoOf(error))})`,
+      `--target ${shownPath(target)} cannot be written (${reasonOf(error)})`,
       'choose another --target',
     );
   }

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
-import { errnoOf, usage } from '../../model/errors.js';
+import { usage } from '../../model/errors.js';
 import type { Series } from '../../model/task.js';
 import type { Command } from '../../run/verb/verb.js';
 import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-request.js';
@@ -92,7 +92,7 @@ async function assetsOf({
   const path = absolutePath(options.exchangeInfo, surroundings.home);
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw usage(
-      `--exchange-info ${shownPath(path)} cannot be read (${reasonOf(errnoOf(error))})`,
+      `--exchange-info ${shownPath(path)} cannot be read (${reasonOf(error)})`,
       'name a file with an answer of exchangeInfo',
     );
   });

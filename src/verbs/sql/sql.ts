@@ -3,13 +3,12 @@ import { statSync } from 'node:fs';
 import { requestOf, withSignals } from '../../run/verb/start-verb.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeExact } from '../../terminal/write-data.js';
-import { errnoOf, usage } from '../../model/errors.js';
+import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import type { Io } from '../../model/io.js';
 import { countText } from '../../model/units.js';
-import { reasonOf } from '../../text/path-faults.js';
 import { printLines } from '../../text/printable.js';
-import { readText } from '../../text/read-text.js';
+import { readText, readTextFile } from '../../text/read-text.js';
 import { printRows, printTable } from '../../run/verb/print-table.js';
 import { lakeViews, queryLake } from '../../run/verb/query-lake.js';
 import type { QueryFlag } from '../../plan/options/verb-request.js';
@@ -53,10 +52,5 @@ async function readQuery(operand: string | undefined, io: Io): Promise<string> {
   if (/^\S+$/.test(operand) && statSync(operand, { throwIfNoEntry: false })?.isFile() === true)
     throw usage(`sql: ${operand} is a file`, '@ reads the query from a file');
   if (!operand.startsWith('@')) return operand;
-  const path = operand.slice(1);
-  try {
-    return await readText(path);
-  } catch (error) {
-    throw usage(`sql: cannot read ${path} (${reasonOf(errnoOf(error))})`, 'name a file with a query: @FILE');
-  }
+  return readTextFile(operand.slice(1), 'sql', 'name a file with a query: @FILE');
 }

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { endAnchored, idAnchored, startAnchored } from '../../../src/exchange/binance/pagers.js';
+import { endAnchored, idAnchored, startAnchored } from '../../../src/exchange/binance/series-pages.js';
 import type { PageQuery } from '../../../src/exchange/binance/rest-page.js';
 import type { Page, Span } from '../../../src/exchange/rest-rows.js';
 import { refusal } from '../../helpers/requests.js';

@@ -9,10 +9,9 @@ import { readExchangeInfo } from '../../../src/exchange/binance/exchange-info.js
 import type { ExchangeInfo } from '../../../src/exchange/binance/exchange-info.js';
 import { seriesPages } from '../../../src/exchange/binance/series-pages.js';
 import { readPage } from '../../../src/exchange/binance/rest-page.js';
-import { rowsAsCsv } from '../../../src/exchange/rows-as-csv.js';
-import type { Row } from '../../../src/exchange/rest-rows.js';
+import { rowsAsCsv, type Row } from '../../../src/exchange/rest-rows.js';
 import type { Market } from '../../../src/model/task.js';
-import { statusError } from '../../../src/http/transport/status-error.js';
+import { statusError } from '../../../src/http/transport/error-map.js';
 import type { ColumnSpec, RouteSpec } from '../../../src/exchange/facts.js';
 import { datasetsOf } from '../../../src/exchange/exchange-spec.js';
 import type { DatasetSpec } from '../../../src/exchange/exchange-spec.js';

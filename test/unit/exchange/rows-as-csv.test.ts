@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { Market } from '../../../src/model/task.js';
-import type { Row } from '../../../src/exchange/rest-rows.js';
-import type { CsvOptions } from '../../../src/exchange/rows-as-csv.js';
-import { rowsAsCsv } from '../../../src/exchange/rows-as-csv.js';
+import { rowsAsCsv, type Row, type CsvOptions } from '../../../src/exchange/rest-rows.js';
 import { specOf } from '../../helpers/conversion.js';
 
 const AT = Date.UTC(2026, 8, 1);

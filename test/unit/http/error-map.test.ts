@@ -2,9 +2,7 @@
 import { BINANCE_ANSWERS } from '../../../src/exchange/binance/answers.js';
 import { describe, expect, it } from 'vitest';
 import type { CryptodlError, ErrorCode } from '../../../src/model/errors.js';
-import { mapWireError } from '../../../src/http/transport/error-map.js';
-import { statusError } from '../../../src/http/transport/status-error.js';
-import type { Refusal } from '../../../src/http/transport/status-error.js';
+import { mapWireError, statusError, type Refusal } from '../../../src/http/transport/error-map.js';
 import { context, refusal } from '../../helpers/requests.js';
 import { wire } from '../../helpers/wire.js';
 import { closedPort, wireServer } from '../../helpers/wire-server.js';

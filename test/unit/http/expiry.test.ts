@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { Expiries } from '../../../src/http/transport/expiry.js';
+import { Expiries } from '../../../src/http/transport/timeout.js';
 
 describe('the end of an attempt', () => {
   it('has the reason that came first', () => {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { AttemptEnd, Fetch, FetchContext, FetchResponse, Sign } from '../../../src/model/fetch.js';
-import { measure } from '../../../src/http/transport/measure.js';
-import { loadSignOf } from '../../../src/http/transport/load-sign.js';
+import { measure, loadSignOf } from '../../../src/http/transport/measure.js';
 import { answer, context, REQUEST } from '../../helpers/requests.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 

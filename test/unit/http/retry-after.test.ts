@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { retryAfterMs } from '../../../src/http/transport/status-error.js';
+import { retryAfterMs } from '../../../src/http/transport/error-map.js';
 
 const NOW = Date.UTC(2024, 0, 15, 12);
 const dateOf = (ms: number): string => new Date(ms).toUTCString();

@@ -18,14 +18,13 @@ import { text } from 'node:stream/consumers';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { makeFolderSync } from '../../../src/files/disk.js';
-import { ProcessCount } from '../../../src/http/throttle/window-count.js';
+import { ProcessCount, SharedCount } from '../../../src/http/throttle/window-count.js';
 import { WindowMeter } from '../../../src/http/throttle/window-meter.js';
-import { SharedCount } from '../../../src/http/throttle/shared-count.js';
 import { built } from '../../helpers/built.js';
 import { openFiles, scratchFolder } from '../../helpers/folders.js';
 
 const scratch = scratchFolder();
-const DIST = built('http/throttle/shared-count.js');
+const DIST = built('http/throttle/window-count.js');
 const WINDOW = 28_333_351;
 
 /** Runs of one machine. */

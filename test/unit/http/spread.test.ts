@@ -1,7 +1,7 @@
 /** Requests spread over lanes, one per proxy, with virtual time. */
 import { describe, expect, it } from 'vitest';
 import type { Fetch, FetchContext, FetchRequest } from '../../../src/model/fetch.js';
-import { proxyLabels, proxyOf } from '../../../src/http/proxies/no-proxy.js';
+import { proxyLabels, proxyOf } from '../../../src/files/proxies.js';
 import { Spread } from '../../../src/http/proxies/spread.js';
 import { CryptodlError } from '../../../src/model/errors.js';
 import type { ErrorCode } from '../../../src/model/errors.js';

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bytesText, countText, durationText, numberText } from '../../../src/model/units.js';
-import { parseBytes } from '../../../src/model/parse-units.js';
+import { bytesText, countText, durationText, numberText, parseBytes } from '../../../src/model/units.js';
 
 describe('durations', () => {
   it.each([
