@@ -4,8 +4,7 @@ import { dayText } from '../model/calendar.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { LakePaths } from './layout.js';
-import { isOrderedBy, type Order, type AskedOrder } from './order.js';
-import { firstDayOf } from './order-starts.js';
+import { isOrderedBy, firstDayOf, type Order, type AskedOrder } from './order.js';
 import { joinOrders } from './join-orders.js';
 import { ORDERS_FOLDER, readOrders, withoutOtherWriter, writeOrders, removeOrders } from './orders.js';
 

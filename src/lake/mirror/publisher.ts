@@ -7,8 +7,7 @@ import { createSerializer } from '../../model/in-order.js';
 import { changedElsewhere } from '../s3/bucket-object.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import type { KnownFiles } from './known-files.js';
-import { filesOfLines, nameInLines, withZip, zipFolders } from './manifest-text.js';
-import { joinManifests } from './join-manifests.js';
+import { filesOfLines, nameInLines, withZip, zipFolders, joinManifests } from './manifest-text.js';
 import { inParallel } from './in-parallel.js';
 
 /** Files of a series that are put or removed at the same time. */

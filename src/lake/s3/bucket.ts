@@ -9,8 +9,7 @@ import { byKey } from '../../exchange/keys.js';
 import { parseListing } from '../../exchange/s3-listing.js';
 import type { ListingPage } from '../../exchange/exchange.js';
 import { refuseError, S3Access, type ClientOptions } from './client.js';
-import { statusOf, type Client } from './sdk.js';
-import type { Transfer } from './sdk-request.js';
+import { statusOf, type Client, type Transfer } from './sdk.js';
 import { SHA256_HEADER, ageMsOf, objectOf, changedElsewhere, type BucketObject } from './bucket-object.js';
 
 export interface BucketOptions extends Omit<ClientOptions, 'address'> {

@@ -11,8 +11,8 @@ import type { LakeAddress, S3Credentials } from '../../model/lake-address.js';
 import type { Observer } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
 import { CREDENTIALS, errorName, hideIn, HINTS, readRefusals } from './refusals.js';
-import { ofEnvironment, loadSdk, statusOf, type Sdk, type Client, type Environment } from './sdk.js';
-import { BUCKET, requestOf, type SdkRequest, type Transfer } from './sdk-request.js';
+import { ofEnvironment, loadSdk, statusOf, BUCKET, requestOf } from './sdk.js';
+import type { Sdk, Client, Environment, SdkRequest, Transfer } from './sdk.js';
 
 export interface ClientOptions {
   readonly address: LakeAddress;

@@ -14,12 +14,23 @@ import { basename, dirname, join } from 'node:path';
 import { moveToQuarantine } from '../quarantine.js';
 import type { LakePaths } from '../layout.js';
 
-/** Revisions with fewer rows than the held zip, and unreadable revisions of a readable one. Unpacks both zips, because revisions are rare. */
-export async function worseZips(
+/** `taken`: the received zips that may be stored; `superseded`: the held zips whose days they take. With `takesAll`, revisions are not compared. */
+export async function judgedZips(
   context: WriterContext,
   held: HeldObjects,
   received: readonly ReceivedObject[],
+  takesAll: boolean,
 ) {
+  const { shorter, unreadable } = await worseZips(context, held, takesAll ? [] : received);
+  const isShorter = new Set(shorter.map((each) => each.received));
+  const sound = received.filter((each) => !isShorter.has(each) && !unreadable.has(each.object.key));
+  const { superseded, refused } = await supersededZips(context, held, sound);
+  const taken = sound.filter((each) => !refused.has(each.object.key));
+  return { taken, superseded, shorter, failed: new Map([...unreadable, ...refused]) };
+}
+
+/** Revisions with fewer rows than the held zip, and unreadable revisions of a readable one. Unpacks both zips, because revisions are rare. */
+async function worseZips(context: WriterContext, held: HeldObjects, received: readonly ReceivedObject[]) {
   const shorter: ShorterRevision[] = [];
   const unreadable = new Map<string, CryptodlError>();
   for (const each of received) {
@@ -49,7 +60,7 @@ async function heldRows(context: WriterContext, line: ObjectLine): Promise<numbe
  * The held zips whose days other objects take: those of a month for its zip, or the zip of a month for its days. `refused`: objects that would
  * leave out rows of a held zip; an unreadable zip has none.
  */
-export async function supersededZips(
+async function supersededZips(
   context: WriterContext,
   held: HeldObjects,
   received: readonly ReceivedObject[],

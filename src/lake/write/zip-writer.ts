@@ -18,7 +18,7 @@ import { publishedOrFailed } from './publish-series.js';
 import { recordShorterRevisions } from './shorter-revisions.js';
 import { droppedLine, objectLine } from './object-lines.js';
 import type { Missing, PartitionWriter, WriteResult, WriterContext } from './writer.js';
-import { worseZips, supersededZips, lostZips, quarantineUnlisted, removeZips } from './zip-guards.js';
+import { judgedZips, lostZips, quarantineUnlisted, removeZips } from './zip-guards.js';
 
 export function createZipWriter(context: WriterContext): PartitionWriter {
   return {
@@ -38,11 +38,7 @@ async function writeZips(
   const folder = await context.paths.folder(seriesFolder(context.exchange.name, plan.series));
   const { zip: held } = await context.manifests.of(folder);
   const takesAll = plan.force === true || context.acceptsShorter;
-  const { shorter, unreadable } = await worseZips(context, held, takesAll ? [] : received);
-  const isShorter = new Set(shorter.map((each) => each.received));
-  const sound = received.filter((each) => !isShorter.has(each) && !unreadable.has(each.object.key));
-  const { superseded, refused } = await supersededZips(context, held, sound);
-  const taken = sound.filter((each) => !refused.has(each.object.key));
+  const { taken, failed, shorter, superseded } = await judgedZips(context, held, received, takesAll);
   await context.lock?.confirm();
   // Checked again: symbolic links may have replaced folders since the zips were compared.
   const folderOf = cachedFolderCheck(context.paths.root);
@@ -69,7 +65,7 @@ async function writeZips(
   await removeZips(context, superseded);
   return {
     written: new Map(lines.map(({ key, replaces }) => [key, replaces === undefined ? {} : { replaces }])),
-    failed: new Map([...lost.failed, ...unreadable, ...refused]),
+    failed: new Map([...lost.failed, ...failed]),
     stillHeld: lost.stillHeld,
     quarantined: lost.quarantined + unlisted,
     shorter: await recordShorterRevisions(context, folder, 'zip', shorter),

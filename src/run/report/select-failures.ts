@@ -1,5 +1,5 @@
 /** The selection of `cryptodl retry REPORT`: the failures of a report → series requests. */
-import { isSupportedPeriod } from '../../lake/value-checks.js';
+import { isSupportedPeriod } from '../../lake/line-fields.js';
 import { parsePeriod } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import { FLAG_NAMES, flagSpec } from '../../plan/options/flags.js';

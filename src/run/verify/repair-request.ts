@@ -11,7 +11,7 @@ import type { SeriesRequest } from '../../plan/series-request.js';
 import type { Session } from '../session/session.js';
 import type { SeriesCheck } from './check-series.js';
 import { daysToRepair, isHeld } from './days-to-repair.js';
-import { heldCuts } from '../../lake/catalogue/held-cuts.js';
+import { heldCuts } from '../../lake/catalogue/cut-days.js';
 
 /** Empty when there is nothing to repair, or when the settings of the files are not known. */
 export function repairRequest(
