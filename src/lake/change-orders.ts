@@ -12,10 +12,7 @@ import { ORDERS_FOLDER, readOrders, withoutOtherWriter, writeOrders, removeOrder
 export type OrderChange = (held: readonly Order[]) => readonly Order[];
 
 /** Resolves with the orders before, and with those that were written. */
-async function changeOrders(
-  paths: LakePaths,
-  change: OrderChange,
-): Promise<{ readonly held: readonly Order[]; readonly changed: readonly Order[] }> {
+async function changeOrders(paths: LakePaths, change: OrderChange) {
   return withoutOtherWriter(await paths.folder(ORDERS_FOLDER), async () => {
     const { orders: held } = await readOrders(paths);
     const changed = change(held);
