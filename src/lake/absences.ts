@@ -3,7 +3,7 @@ import { DAY_MS, dayPeriod, monthOf, monthPeriod, parsePeriod, periodText } from
 import { ERROR_TRAITS } from '../model/error-codes.js';
 import { CryptodlError, type ErrorCode } from '../model/errors.js';
 import { LATE_MS, REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
-import type { AbsentLine, RestAnswer, RefusedRevision } from '../model/manifest-line.js';
+import type { AbsentLine, ObjectLine, RestAnswer, RefusedRevision } from '../model/manifest-line.js';
 import type { ArchiveObject, Cadence, Format, Period } from '../model/task.js';
 
 export interface RefusedLine extends AbsentLine {
@@ -72,10 +72,7 @@ export class Absences {
   }
 
   /** Adds a line of an object: a request for its period was answered. `isNew`: its days were not held before, so they were holes then, and are none now. */
-  addObject(
-    { cadence, period }: { readonly cadence: Cadence; readonly period: string },
-    isNew: boolean,
-  ): void {
+  addObject({ cadence, period }: Pick<ObjectLine, 'cadence' | 'period'>, isNew: boolean): void {
     const holes = isNew ? this.#absent.daily : new Map<number, Absence>();
     if (this.#failed.daily.size + this.#failed.monthly.size + holes.size === 0) return;
     const days = parsePeriod(cadence, period);

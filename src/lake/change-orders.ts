@@ -4,8 +4,7 @@ import { dayText } from '../model/calendar.js';
 import { toCryptodlError } from '../model/errors.js';
 import type { Series } from '../model/task.js';
 import type { LakePaths } from './layout.js';
-import { isOrderedBy, type Order, type AskedOrder } from './order.js';
-import { firstDayOf } from './order-starts.js';
+import { isOrderedBy, firstDayOf, type Order, type AskedOrder } from './order.js';
 import { joinOrders } from './join-orders.js';
 import { ORDERS_FOLDER, readOrders, withoutOtherWriter, writeOrders, removeOrders } from './orders.js';
 
@@ -13,10 +12,7 @@ import { ORDERS_FOLDER, readOrders, withoutOtherWriter, writeOrders, removeOrder
 export type OrderChange = (held: readonly Order[]) => readonly Order[];
 
 /** Resolves with the orders before, and with those that were written. */
-async function changeOrders(
-  paths: LakePaths,
-  change: OrderChange,
-): Promise<{ readonly held: readonly Order[]; readonly changed: readonly Order[] }> {
+async function changeOrders(paths: LakePaths, change: OrderChange) {
   return withoutOtherWriter(await paths.folder(ORDERS_FOLDER), async () => {
     const { orders: held } = await readOrders(paths);
     const changed = change(held);

@@ -15,7 +15,6 @@ interface DamagedLine {
   readonly why: string;
 }
 
-/** The content of the valid lines of a manifest, and what its lines tell beyond it. */
 export class InspectedManifest implements ManifestFold {
   exists = true;
   readonly manifest = emptyManifest();

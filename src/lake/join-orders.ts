@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { DAY_MS, dayOf, dayText, UTC } from '../model/calendar.js';
-import type { Order, AskedOrder } from './order.js';
-import { withStarts } from './order-starts.js';
+import { withStarts, type Order, type AskedOrder } from './order.js';
 
 /** The layers of the lake and the settings that make two orders the same kind. */
 function kindOf({ verb, exchange, market, dataset, interval, shard, quote, settings }: AskedOrder): string {

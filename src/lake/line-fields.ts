@@ -7,18 +7,10 @@ import { SUSPICIOUS_KINDS } from '../model/outcome.js';
 import type { ManifestLine } from '../model/manifest-line.js';
 import { isRecord } from '../text/json.js';
 import { CADENCES } from './object-keys.js';
-import type { Check } from './value-checks.js';
-import {
-  listOf,
-  oneOf,
-  isText,
-  isLabelText,
-  isDigest,
-  isCount,
-  isInstant,
-  isSupportedPeriod,
-} from './value-checks.js';
+import { isLabel } from '../text/label.js';
+import { DIGEST, INSTANT } from './plain-line.js';
 
+type Check = (value: unknown) => boolean;
 type Fields = Readonly<Record<string, unknown>>;
 type Checks = Readonly<Record<string, Check>>;
 
@@ -33,6 +25,30 @@ function fields(needed: Checks, optional?: Checks): Check {
   return (value) => isRecord(value) && fieldProblem(value, needed, optional) === undefined;
 }
 
+function listOf(isRight: Check): Check {
+  return (value) => Array.isArray(value) && value.every((one) => isRight(one));
+}
+
+function oneOf(...values: readonly string[]): Check {
+  const known = new Set<unknown>(values);
+  return (value) => known.has(value);
+}
+
+function textOf(pattern: string): Check {
+  const whole = new RegExp(`^${pattern}$`);
+  return (value) => typeof value === 'string' && whole.test(value);
+}
+
+/** From 2000 to 2199, because readers iterate over all days of an absence. */
+export function isSupportedPeriod(period: unknown): boolean {
+  return typeof period === 'string' && period >= '2000' && period < '2200';
+}
+
+const isText: Check = (value) => typeof value === 'string';
+const isLabelText: Check = (value) => typeof value === 'string' && isLabel(value);
+const isCount: Check = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
+const isDigest = textOf(DIGEST);
+const isInstant = textOf(INSTANT);
 const isCadence = oneOf(...CADENCES);
 const isFormat = oneOf(...FORMATS);
 const isGap: Check = (value) => Array.isArray(value) && value.length === 2 && value.every(isInstant);

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { processState } from '../files/running-process.js';
 import type { Clock } from '../model/clock.js';
 import { CryptodlError, errnoOf } from '../model/errors.js';
-import { LEASE_MS } from './lock-holder.js';
-import { readHolderFile, type LockHolder } from './lock-holder.js';
+import { LEASE_MS, readHolderFile, type LockHolder } from './lock-holder.js';
 
 /** Every claim has a unique name, so that removing the claim of a dead process never removes a live one. */
 const CLAIM = /^lock-[0-9a-f-]{36}\.(claim|tmp)$/;

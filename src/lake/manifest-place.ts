@@ -25,12 +25,8 @@ export function manifestPlace(seriesFolder: string) {
  * Opens the manifest for reading, by its descriptor; undefined without one. Rejects with `disk` for a symbolic link on the path below the root, and
  * for anything else than a regular file.
  */
-export async function openManifest(
-  seriesFolder: string,
-): Promise<{ readonly file: number; readonly path: string } | undefined> {
-  const { root, path } = manifestPlace(seriesFolder);
-  await backingOf(seriesFolder)?.openSeries(seriesFolder);
-  await refuseLinks(root, path);
+export async function openManifest(seriesFolder: string) {
+  const path = await checkedPath(seriesFolder);
   // The facts of an entry need no descriptor, of which the process may have none left.
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
   const file = await unlessMissing(openForReading(path));
@@ -42,17 +38,17 @@ export async function hasManifest(seriesFolder: string): Promise<boolean> {
 }
 
 /** Prepares the place for a write: makes its folder. Rejects like `openManifest`. Needs the lock of the lake. */
-export async function claimManifest(
-  seriesFolder: string,
-): Promise<{ readonly path: string; readonly hasHardLinks: boolean }> {
-  const { root, path } = manifestPlace(seriesFolder);
-  await backingOf(seriesFolder)?.openSeries(seriesFolder);
-  await refuseLinks(root, path);
+export async function claimManifest(seriesFolder: string) {
+  const path = await checkedPath(seriesFolder);
   const facts = await entryAt(path);
   if (facts === undefined) await makeSyncedFolder(dirname(path));
   return { path, hasHardLinks: facts?.isFile() === true && facts.nlink > 1 };
 }
 
-async function refuseLinks(root: string, path: string): Promise<void> {
+/** The path of the manifest of a series, which is opened first in a lake that has another side. */
+async function checkedPath(seriesFolder: string): Promise<string> {
+  const { root, path } = manifestPlace(seriesFolder);
+  await backingOf(seriesFolder)?.openSeries(seriesFolder);
   await checkedFolder(root, relative(root, dirname(path)).replaceAll('\\', '/'));
+  return path;
 }

@@ -1,6 +1,6 @@
 /** An order: what a run was asked to have in the lake. */
 import * as v from 'valibot';
-import { parseDay } from '../model/calendar.js';
+import { parseDay, dayText } from '../model/calendar.js';
 import { SettingsSchema } from '../model/settings-schema.js';
 import type { Series } from '../model/task.js';
 
@@ -86,4 +86,33 @@ export function isOrderedBy(order: Order): (series: Series) => boolean {
     order.dataset === dataset &&
     order.interval === interval &&
     symbols.has(symbol);
+}
+
+/** The first day that the order asks for of a symbol; undefined: the first day of the series, which is not known. */
+export function firstDayOf(
+  { first, starts = {} }: Pick<Order, 'first' | 'starts'>,
+  symbol: string,
+): number | undefined {
+  const asked = Object.hasOwn(starts, symbol) ? starts[symbol] : first;
+  return parseDay(asked ?? '');
+}
+
+/** The order with the days from which these symbols are asked for. `reach`: the first day that REST has now, if only it has their rows. */
+export function withStarts(
+  order: Order,
+  symbols: readonly string[],
+  reach: string | undefined,
+  before?: Order,
+): Order {
+  if (reach === undefined && order.first === null) return order;
+  const own = new Set(symbols);
+  const starts = new Map(Object.entries(order.starts ?? {}).filter(([symbol]) => !own.has(symbol)));
+  for (const symbol of own) {
+    if (reach === undefined) break;
+    const known = before?.symbols.includes(symbol) === true ? firstDayOf(before, symbol) : undefined;
+    const start = known !== undefined && dayText(known) < reach ? dayText(known) : reach;
+    if (start > (order.first ?? '')) starts.set(symbol, start);
+  }
+  const { starts: _, ...rest } = order;
+  return starts.size === 0 ? rest : { ...rest, starts: Object.fromEntries(starts) };
 }

@@ -35,11 +35,7 @@ export async function moveToQuarantine(
 export async function quarantineLines(
   paths: LakePaths,
   seriesFolder: string,
-  {
-    lines,
-    cause,
-    nowMs,
-  }: { readonly lines: readonly string[]; readonly cause: string; readonly nowMs: number },
+  { lines, cause, nowMs }: Readonly<{ lines: readonly string[]; cause: string; nowMs: number }>,
 ): Promise<string> {
   const manifest = relative(paths.root, manifestPlace(seriesFolder).path).replaceAll(sep, '/');
   const bytes = Buffer.from(lines.map((line) => `${line}\n`).join(''));

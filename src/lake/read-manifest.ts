@@ -4,8 +4,7 @@ import { createLineReader, lineError } from './check-manifest-line.js';
 import type { ObjectKeys } from './object-keys.js';
 import { openManifest } from './manifest-place.js';
 import type { ManifestLine } from '../model/manifest-line.js';
-import { isOneOf, mayHaveUndone } from './undone-commits.js';
-import { FileCommits } from './file-commits.js';
+import { isOneOf, mayHaveUndone, FileCommits } from './undone-commits.js';
 import { completeLinesOf } from './complete-lines.js';
 import { emptyManifest, applyLine, type Manifest } from './manifest.js';
 

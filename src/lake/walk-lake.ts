@@ -1,11 +1,13 @@
-/** Lists the series of a lake with their manifests, the other files in the folders of the exchange, and symbolic links. */
+/** Lists the series of a lake with their manifests, the other files in the folders of the exchange, symbolic links, and the entries of a folder. */
 import { join, relative, sep } from 'node:path';
 import type { Series } from '../model/task.js';
 import { backingOf } from '../files/backing.js';
-import { FOLDERS, refuseFile, refuseInnerFolder, seriesAt, type ExchangeFolders } from './layout.js';
+import { FOLDERS, refuseFile, refuseInnerFolder, seriesAt } from './layout.js';
+import type { ExchangeFolders, LakePaths } from './layout.js';
 import { MANIFEST_ENDING } from './manifest-place.js';
 import { checkedFolder, isPartitionFile } from '../files/path-checks.js';
-import { looseIn, looseBelow, listEntries, type LoosePath } from './list-entries.js';
+import { readdirSync } from 'node:fs';
+import { errnoOf } from '../model/errors.js';
 
 export interface SeriesFolder {
   readonly kind: 'series';
@@ -99,4 +101,55 @@ export async function seriesInFolder(root: string, found: SeriesFolder): Promise
     nestedFiles,
     links: [...links, ...nestedLinks],
   };
+}
+
+/** A file outside the series folders, or a symbolic link, which is not followed. `path` is relative to the root of the walk. */
+export interface LoosePath {
+  readonly kind: 'file' | 'link';
+  readonly path: string;
+}
+
+function* looseIn(folder: string, { files, links }: Omit<Entries, 'folders'>): Generator<LoosePath> {
+  for (const name of files) yield { kind: 'file', path: `${folder}/${name}` };
+  for (const name of links) yield { kind: 'link', path: `${folder}/${name}` };
+}
+
+/** All files and links below a folder that contains no series. */
+function* looseBelow(root: string, folder: string): Generator<LoosePath> {
+  const entries = listEntries(join(root, folder));
+  yield* looseIn(folder, entries);
+  for (const name of entries.folders) yield* looseBelow(root, `${folder}/${name}`);
+}
+
+/** Files in `.cryptodl` that exist only during a run: staged files, journals, claims. */
+export function listLeftovers(paths: LakePaths): string[] {
+  const found: string[] = [];
+  for (const { path } of looseBelow(paths.internal, 'tmp')) found.push(`.cryptodl/${path}`);
+  const { files, links } = listEntries(paths.internal);
+  for (const name of [...files, ...links].sort())
+    if (/^(commit-[\w-]+\.json(\.partial)?|lock-.*\.(claim|tmp))$/.test(name))
+      found.push(`.cryptodl/${name}`);
+  return found;
+}
+
+interface Entries {
+  readonly files: string[];
+  readonly folders: string[];
+  readonly links: string[];
+}
+
+/** The entries of a folder, sorted; empty for a missing folder. */
+export function listEntries(path: string): Entries {
+  const found: Entries = { files: [], folders: [], links: [] };
+  try {
+    // The call blocks, because it takes microseconds, and a round trip to the thread pool takes many times as long.
+    const all = readdirSync(path, { withFileTypes: true });
+    for (const entry of all.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+      const kind = entry.isSymbolicLink() ? 'links' : entry.isDirectory() ? 'folders' : 'files';
+      found[kind].push(entry.name);
+    }
+  } catch (error) {
+    if (!['ENOENT', 'ENOTDIR'].includes(errnoOf(error))) throw error;
+  }
+  return found;
 }

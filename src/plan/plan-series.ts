@@ -1,10 +1,10 @@
 /** Plans one series: listing and manifest become partition plans. */
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { isFromRest } from '../model/manifest-line.js';
-import { haltsOf } from '../lake/catalogue/judge-series.js';
+import { haltsOf } from '../lake/catalogue/catalogue.js';
 import { DAY_SECONDS } from '../lake/catalogue/gap.js';
 import { intersect, rangesOf, spansOf, subtract, type DayRange } from '../lake/catalogue/spans.js';
-import { heldCuts } from '../lake/catalogue/held-cuts.js';
+import { heldCuts } from '../lake/catalogue/cut-days.js';
 import { isRestDue } from '../lake/absence-waits.js';
 import type { Absences } from '../lake/absences.js';
 import { HeldObjects } from '../lake/held-objects.js';
@@ -17,9 +17,9 @@ import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Settings } 
 import { TOOL_VERSION } from '../model/version.js';
 import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import { chooseObjects, chooseWithRevised, withoutUnlisted, labelOf } from './choose-objects.js';
+import type { Choice, ChooseContext } from './choose-objects.js';
 import { withRecheckedDays } from './recheck-days.js';
 import { withLackingDays } from './lacking-days.js';
-import type { Choice, ChooseContext } from './choose-objects.js';
 import { decidePartition } from './decide.js';
 import { endInArchive, proveAbsences, withProven } from './prove-absences.js';
 import { mayLackEdges } from './lacking-edges.js';

@@ -1,5 +1,5 @@
 /** Proves where a symbol begins or ends within the first or the last held object of a series: no rows are expected before or after. */
-import { heldCuts } from '../lake/catalogue/held-cuts.js';
+import { heldCuts } from '../lake/catalogue/cut-days.js';
 import { barOpenings } from '../lake/catalogue/bar-openings.js';
 import type { HeldSpan } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';

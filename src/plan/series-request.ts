@@ -17,7 +17,7 @@ import { memoized } from '../model/by-name.js';
 import { MANIFEST_ENDING } from '../lake/manifest-place.js';
 import type { Manifests } from '../lake/manifests.js';
 import { checkedFolder } from '../files/path-checks.js';
-import { listEntries } from '../lake/list-entries.js';
+import { listEntries } from '../lake/walk-lake.js';
 
 export interface PlanContext {
   readonly exchange: Exchange;

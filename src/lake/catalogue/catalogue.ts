@@ -1,17 +1,20 @@
-/** What a lake holds, for all verbs that read rows: the files of each series, and the SQL of their rows. */
+/** What a lake holds, for all verbs that read it: the files of each series, the SQL of their rows, and the states of their days. */
 import { bringIn } from '../../files/backing.js';
-import { CryptodlError } from '../../model/errors.js';
+import { CryptodlError, toCryptodlError } from '../../model/errors.js';
 import { mapOrdered } from '../../model/in-order.js';
-import type { Series } from '../../model/task.js';
+import { seriesName, type Series, type Format } from '../../model/task.js';
 import { findDataset, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import type { SeriesStates } from './day-states.js';
+import { statesOf } from './day-states.js';
+import type { SeriesStates, OrderedFormats, ReportedFailure, StateTerms } from './day-states.js';
 import { createDigestCheck, faultOfSeries } from './file-digests.js';
 import { readSeriesFiles, type LeftOut } from './series-files.js';
-import type { DayRange } from './spans.js';
+import { union, type DayRange, type Spans } from './spans.js';
 import { uniqueRowsQuery, withinRange } from './views.js';
-import { judgedSeries, haltsOf, type JudgeTerms, type DatasetTerms } from './judge-series.js';
 import { filesOfRange, type LakeFile } from './lake-file.js';
+import { dayOf } from '../../model/calendar.js';
+import type { OrderedDays } from './ordered-series.js';
+import { readSeries } from './read-series.js';
 
 export interface HeldSeries extends LeftOut {
   readonly series: Series;
@@ -34,6 +37,22 @@ interface Relation {
   /** The files that it reads, in their order. Each has its committed content. */
   readonly files: readonly LakeFile[];
 }
+
+interface JudgeTerms {
+  /** The ranges of days to judge a series in. Without `from` or `to`, a range begins or ends with the own days of the series. */
+  readonly rangesOf: (series: Series) => readonly Partial<OrderedDays>[];
+  /** See `StateTerms.ordered`. */
+  readonly orderedOf?: (series: Series) => OrderedFormats | undefined;
+  /** Undefined: all. Series that hold nothing and record absences have none of them. */
+  readonly formats?: readonly Format[] | undefined;
+  readonly nowMs: number;
+  /** Of the last failure report, by the name of the series. */
+  readonly failures?: ReadonlyMap<string, readonly ReportedFailure[]> | undefined;
+  /** Called for each manifest line or manifest that cannot be read; the others are still read. */
+  readonly onRefused: (error: CryptodlError) => void;
+}
+
+type DatasetTerms = Pick<StateTerms, 'spec' | 'halts'>;
 
 export interface Catalogue {
   /** Absolute. */
@@ -101,4 +120,42 @@ async function heldSeriesOf(root: string, exchange: Exchange, series: Series): P
     if (!(error instanceof CryptodlError) || error.code !== 'manifest-damaged') throw error;
     return [{ series, spec, files: [], unsound: [], overlapping: [], fault: error.message, damage: error }];
   }
+}
+
+/** Reads the manifest of a series, and computes the states of its days. Empty for a manifest that cannot be read. */
+async function judgedSeries(
+  root: string,
+  exchange: Exchange,
+  series: Series,
+  terms: JudgeTerms & DatasetTerms,
+): Promise<SeriesStates[]> {
+  const { rangesOf, orderedOf, formats, nowMs, failures, onRefused, spec, halts } = terms;
+  const own = {
+    spec,
+    halts,
+    today: dayOf(nowMs, exchange),
+    failures: failures?.get(seriesName(series)) ?? [],
+    ordered: orderedOf?.(series),
+  };
+  const isWanted = ({ format }: SeriesStates): boolean =>
+    formats === undefined || format === undefined || formats.includes(format);
+  try {
+    const read = await readSeries(root, exchange, series);
+    for (const error of read.refused) onRefused(error);
+    return rangesOf(series).flatMap((range) => statesOf(series, read, { ...own, range }).filter(isWanted));
+  } catch (error) {
+    onRefused(toCryptodlError(error));
+    return [];
+  }
+}
+
+/** The listed halts of the trading that the dataset records. */
+export function haltsOf(exchange: Exchange, { market, dataset }: Pick<Series, 'market' | 'dataset'>): Spans {
+  const seconds = (iso: string): number => (Date.parse(iso) - exchange.dayStartMs) / 1000;
+  return union(
+    exchange
+      .halts()
+      .filter((halt) => halt.market === market && halt.datasets.includes(dataset))
+      .flatMap(({ from, to }) => [seconds(from), seconds(to)]),
+  );
 }

@@ -6,7 +6,7 @@ import { seriesName } from '../../model/task.js';
 import { numberText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
 import { DoubtSums, type Doubts } from './doubts.js';
-import { ExcusedAmounts } from './excused-amounts.js';
+import { ExcusedAmounts } from './gap-texts.js';
 import { percentOf, amountsText, percentText, unitOf } from './series-table.js';
 
 export interface CoverageSummary extends Doubts {

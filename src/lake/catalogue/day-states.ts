@@ -16,7 +16,7 @@ import type { Part } from './gap-edges.js';
 import type { OrderedDays } from './ordered-series.js';
 import type { DayRange, Spans } from './spans.js';
 import { ownDays, clipRange, factsOf, type FactTerms } from './series-facts.js';
-import { daysOf } from './held-cuts.js';
+import { daysOf } from './cut-days.js';
 import { gapsOf } from './find-gaps.js';
 
 export interface ReportedFailure {

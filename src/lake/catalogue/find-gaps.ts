@@ -4,13 +4,11 @@ import type { Absences } from '../absences.js';
 import { absentDays, isMissing, type GapReason } from './absent-days.js';
 import { idsGoOn } from './id-seams.js';
 import type { EmptyStretch } from './empty-stretches.js';
-import { DAY_SECONDS } from './gap.js';
-import type { Gap, LackState } from './gap.js';
+import { DAY_SECONDS, wholeDays, type Gap, type LackState } from './gap.js';
 import { addRows, cutGaps, looseGaps, type Add } from './held-gaps.js';
-import { wholeDays } from './gap.js';
 import type { Part } from './gap-edges.js';
 import { eachSpan, intersect, subtract, type Spans } from './spans.js';
-import { cutsOf, daysOf } from './held-cuts.js';
+import { cutsOf, daysOf } from './cut-days.js';
 
 /** The days between held objects whose ids go on: nothing was traded. */
 function quietDays(held: readonly HeldSpan[]): Spans {

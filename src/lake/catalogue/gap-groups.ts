@@ -4,8 +4,7 @@ import type { Gap } from './gap.js';
 import { numberText } from '../../model/units.js';
 import { printable } from '../../text/printable.js';
 import { amountText, unitOf } from './series-table.js';
-import { spanText } from './gap-texts.js';
-import { ExcusedAmounts } from './excused-amounts.js';
+import { spanText, ExcusedAmounts } from './gap-texts.js';
 
 type Of = Pick<SeriesStates, 'rowSeconds' | 'dayStartSeconds'>;
 

@@ -1,7 +1,9 @@
-/** The times of gaps as text. */
+/** Gaps as text: their times, and the amounts of those in which no data is expected. */
 import { DAY_SECONDS, type Gap } from './gap.js';
 import type { SeriesStates } from './day-states.js';
 import { dayText } from '../../model/calendar.js';
+import type { GapReason } from './absent-days.js';
+import { amountText, unitOf } from './series-table.js';
 
 /** The first and the last missing row or day, for example `2024-01-12 … 2024-01-14`. Times of rows are in UTC. */
 export function spanText(
@@ -26,4 +28,28 @@ export function gapText(gap: Gap, states: Parameters<typeof spanText>[1]): strin
 function timeText(seconds: number): string {
   const text = new Date(seconds * 1000).toISOString();
   return text.slice(0, text.endsWith(':00.000Z') ? 16 : 19).replace('T', ' ');
+}
+
+const REASON_TEXTS: Readonly<Partial<Record<GapReason, string>>> = {
+  halt: 'exchange halt',
+  'not-traded': 'no trading',
+};
+
+/** The amounts of gaps in which no data is expected, by unit and reason. */
+export class ExcusedAmounts {
+  readonly #amounts = new Map<string, number>();
+
+  add(coverage: Pick<SeriesStates, 'rowSeconds'>, { reason, amount }: Pick<Gap, 'amount' | 'reason'>): void {
+    const name = `${unitOf(coverage)} ${REASON_TEXTS[reason] ?? reason}`;
+    this.#amounts.set(name, (this.#amounts.get(name) ?? 0) + amount);
+  }
+
+  /** `excused: 120 rows exchange halt, 2 days delisted`; empty without such gaps. */
+  text(): string {
+    const texts = [...this.#amounts].map(([name, amount]) => {
+      const [unit, ...reason] = name.split(' ');
+      return `${amountText(amount, unit === 'days' ? 'days' : 'rows')} ${reason.join(' ')}`;
+    });
+    return texts.length === 0 ? '' : `excused: ${texts.join(', ')}`;
+  }
 }

@@ -1,6 +1,5 @@
 /** The series of an order, and the days that it must have by now. */
-import { firstDayOf } from '../order-starts.js';
-import type { Order } from '../order.js';
+import { firstDayOf, type Order } from '../order.js';
 import { LATE_MS } from '../../model/absence-reasons.js';
 import { dayOf, monthOf, monthStart, parseDay } from '../../model/calendar.js';
 import type { Series, Settings } from '../../model/task.js';

@@ -7,7 +7,7 @@ import { seriesFolder } from '../layout.js';
 import type { Manifest } from '../manifest.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { fileSizes } from '../../files/publish.js';
-import { listEntries } from '../list-entries.js';
+import { listEntries } from '../walk-lake.js';
 import type { CryptodlError } from '../../model/errors.js';
 import { FORMATS, type Format, type Series } from '../../model/task.js';
 import { periodOf } from '../../exchange/keys.js';

@@ -77,7 +77,9 @@ export class KnownFiles {
   /** Throws `disk` if a file is missing that this command has not removed. */
   refuseLost(key: string): void {
     const isExpected = this.get(key) !== undefined || this.#written.has(key);
-    if (!isExpected || this.#removed.has(key) || isTemporary(key) || this.#has(key)) return;
+    // Runs that end remove the temporary files of others, whose names begin with a dot.
+    const isTemporary = posix.basename(key).startsWith('.');
+    if (!isExpected || this.#removed.has(key) || isTemporary || this.#has(key)) return;
     throw new CryptodlError(
       'disk',
       `another program has removed files of the mirror of the lake from ${dirname(this.root)}, for example ${key}`,
@@ -225,11 +227,6 @@ export class KnownFiles {
     this.delete(key);
     this.onLeftOut(key);
   }
-}
-
-/** Runs that end remove the temporary files of others, whose names begin with a dot. */
-function isTemporary(key: string): boolean {
-  return posix.basename(key).startsWith('.');
 }
 
 function keyIn(folder: string, name: string): string {

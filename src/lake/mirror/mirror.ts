@@ -12,7 +12,6 @@ import type { FollowedRequests } from '../../model/observer.js';
 import type { Clock } from '../../model/clock.js';
 import { SharedResources } from '../../model/io.js';
 import { createSerializer } from '../../model/in-order.js';
-import { changedElsewhere } from '../s3/bucket-object.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import type { FileCopies } from './file-copies.js';
 import { KnownFiles } from './known-files.js';
@@ -50,7 +49,6 @@ const DOCUMENT_MAX_BYTES = 512 * 1024 * 1024;
 export class Mirror implements Backing {
   readonly root: string;
   readonly requests: FollowedRequests;
-  readonly #bucket: LakeBucket;
   readonly #known: KnownFiles;
   readonly #publisher: Publisher;
   /** Listings and fetches that have begun, by name. */
@@ -67,16 +65,15 @@ export class Mirror implements Backing {
   #manifests: readonly string[] = [];
 
   constructor(private readonly options: MirrorOptions) {
-    this.#bucket = options.bucket;
     this.root = options.root;
     this.requests = options.requests;
     let hasWarned = false;
     this.#known = new KnownFiles(this.root, (key) => {
       if (!hasWarned)
-        options.warn(`${this.#bucket.address}/${key} cannot be a file of a lake, and is left out`);
+        options.warn(`${options.bucket.address}/${key} cannot be a file of a lake, and is left out`);
       hasWarned = true;
     });
-    this.#publisher = new Publisher(this.#bucket, this.#known, (folder, conflicts) =>
+    this.#publisher = new Publisher(options.bucket, this.#known, (folder, conflicts) =>
       this.#whenUnused(folder, () => this.#forget(folder, conflicts)),
     );
   }
@@ -154,7 +151,7 @@ export class Mirror implements Backing {
     const key = this.#known.keyOf(path);
     if (this.#isListed(key)) return;
     await this.#once.once(`file ${key}`, async () => {
-      const found = await this.#bucket.head(key);
+      const found = await this.options.bucket.head(key);
       if (found !== undefined) this.#known.addStub({ ...found, key });
     });
   }
@@ -196,8 +193,7 @@ export class Mirror implements Backing {
 
   /** Puts a small file, tries to replace it against each condition of a publication, and removes it in any case. */
   async tryOut(): Promise<BackingTrial> {
-    const { clock } = this.options;
-    const bucket = this.#bucket;
+    const { bucket, clock } = this.options;
     const key = `${FOLDERS.internal}/trial-${randomUUID()}`;
     const staged = this.#known.stagedPath();
     try {
@@ -260,7 +256,7 @@ export class Mirror implements Backing {
     if (isStale) this.#once.forget(`list ${prefix}`);
     else if (this.#isListed(prefix)) return;
     await this.#once.once(`list ${prefix}`, async () => {
-      for await (const object of this.#bucket.list(prefix)) this.#known.addStub(object);
+      for await (const object of this.options.bucket.list(prefix)) this.#known.addStub(object);
       this.#listed.add(prefix);
     });
   }
@@ -286,13 +282,13 @@ export class Mirror implements Backing {
       const listed = this.#known.get(key);
       if (listed !== undefined && (await copies?.take({ ...listed, key }, staged)) === true)
         return this.#known.place(staged, key, listed);
-      const found = await this.#bucket.get(key, staged, {
+      const found = await this.options.bucket.get(key, staged, {
         compares: etag !== undefined,
         maxBytes: isDocument(key) ? DOCUMENT_MAX_BYTES : undefined,
       });
       if (etag !== undefined && found?.etag !== etag) {
         await rm(staged, { force: true });
-        throw changedElsewhere(`${this.#bucket.address}/${key}`, found);
+        throw this.options.bucket.changedElsewhere(key, found);
       }
       if (found === undefined) {
         this.#drop(key);

@@ -4,11 +4,9 @@ import { FOLDERS } from '../layout.js';
 import { keyPath } from '../safe-names.js';
 import { CryptodlError } from '../../model/errors.js';
 import { createSerializer } from '../../model/in-order.js';
-import { changedElsewhere } from '../s3/bucket-object.js';
 import type { LakeBucket } from '../s3/bucket.js';
 import type { KnownFiles } from './known-files.js';
-import { filesOfLines, nameInLines, withZip, zipFolders } from './manifest-text.js';
-import { joinManifests } from './join-manifests.js';
+import { filesOfLines, nameInLines, withZip, zipFolders, joinManifests } from './manifest-text.js';
 import { inParallel } from './in-parallel.js';
 
 /** Files of a series that are put or removed at the same time. */
@@ -99,15 +97,11 @@ export class Publisher {
 
   /** Resolves when all series are published. A publication that failed unnoticed is repeated, and its error is thrown. */
   async end(): Promise<void> {
-    for (const folder of this.#last.keys()) {
-      const hasFailed = await this.done(folder).then(
-        () => false,
-        () => true,
-      );
-      if (!hasFailed) continue;
-      this.begin(folder);
-      await this.done(folder);
-    }
+    for (const folder of this.#last.keys())
+      await this.done(folder).catch(() => {
+        this.begin(folder);
+        return this.done(folder);
+      });
   }
 
   /**
@@ -252,7 +246,7 @@ export class Publisher {
     const there = await this.bucket.head(key);
     if (there === undefined) return false;
     if (there.etag === this.known.get(key)?.etag) return true;
-    throw changedElsewhere(`${this.bucket.address}/${key}`, there);
+    throw this.bucket.changedElsewhere(key, there);
   }
 }
 

@@ -1,6 +1,5 @@
 /** An object in a bucket, as the headers of an answer describe it. */
 import type { FetchResponse } from '../../model/fetch.js';
-import { CryptodlError } from '../../model/errors.js';
 
 export interface BucketObject {
   /** Relative to the folder of the lake, with `/`. */
@@ -42,12 +41,4 @@ export function objectOf(key: string, response: FetchResponse, bytes: number): B
     ...(sha256 === undefined ? {} : { sha256 }),
     ...(note === undefined ? {} : { note: Buffer.from(note, 'base64').toString() }),
   };
-}
-
-/** The error about an object that another writer has changed or removed. `name`: its address. */
-export function changedElsewhere(name: string, there: BucketObject | undefined): CryptodlError {
-  const state = there === undefined ? 'is not in the bucket any more' : 'was changed by another writer';
-  return new CryptodlError('lake-conflict', `${name} ${state}`, {
-    hint: 'try again; two runs that write the same series at the same time disturb each other',
-  });
 }

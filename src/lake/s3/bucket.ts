@@ -9,9 +9,8 @@ import { byKey } from '../../exchange/keys.js';
 import { parseListing } from '../../exchange/s3-listing.js';
 import type { ListingPage } from '../../exchange/exchange.js';
 import { refuseError, S3Access, type ClientOptions } from './client.js';
-import { statusOf, type Client } from './sdk.js';
-import type { Transfer } from './sdk-request.js';
-import { SHA256_HEADER, ageMsOf, objectOf, changedElsewhere, type BucketObject } from './bucket-object.js';
+import { statusOf, type Client, type Transfer } from './sdk.js';
+import { SHA256_HEADER, ageMsOf, objectOf, type BucketObject } from './bucket-object.js';
 
 export interface BucketOptions extends Omit<ClientOptions, 'address'> {
   /** `s3://bucket/prefix` */
@@ -99,10 +98,7 @@ export class LakeBucket {
   async get(
     key: string,
     path: string,
-    {
-      compares = false,
-      maxBytes,
-    }: { readonly compares?: boolean; readonly maxBytes?: number | undefined } = {},
+    { compares = false, maxBytes }: Readonly<{ compares?: boolean; maxBytes?: number | undefined }> = {},
   ): Promise<BucketObject | undefined> {
     let wrong: string | undefined;
     const check: Transfer['check'] = ({ status, headers, sha256 }) => {
@@ -157,7 +153,7 @@ export class LakeBucket {
     const remove = (params: typeof target): Promise<FetchResponse> =>
       this.#answer((client, options) => client.deleteObject(params, options));
     const { status } = await remove({ ...target, ...condition });
-    if (status === 412) throw changedElsewhere(`${this.address}/${key}`, await this.head(key));
+    if (status === 412) throw this.changedElsewhere(key, await this.head(key));
     // Some servers have conditions for puts only.
     if (status === 501) await remove(target);
   }
@@ -198,16 +194,18 @@ export class LakeBucket {
     if (typeof stored === 'string') {
       return replaces === undefined ? stored : ((await this.#tryConditions(key, file)) ?? stored);
     }
-    const name = `${this.address}/${key}`;
     if (stored === 501 && replaces !== undefined) this.#compareInstead();
     const there = await this.head(key);
     // The answer to a put may be lost, and its repetition then finds the object of the first, or no upload in parts any more.
     if (there?.sha256 === file.sha256 && there.bytes === file.size) return there.etag;
     if (replaces === undefined)
-      throw new CryptodlError('http-refused', `${name} was not stored: the server answered ${stored}`);
+      throw new CryptodlError(
+        'http-refused',
+        `${this.address}/${key} was not stored: the server answered ${stored}`,
+      );
     // Swift has no conditions for uploads in parts, but says 412.
     const isRefusal = stored !== 501 && file.size <= this.#partBytes;
-    if (there?.etag !== (replaces ?? undefined) || isRefusal) throw changedElsewhere(name, there);
+    if (there?.etag !== (replaces ?? undefined) || isRefusal) throw this.changedElsewhere(key, there);
     return this.#put(key, file);
   }
 
@@ -264,15 +262,19 @@ export class LakeBucket {
     }
   }
 
+  /** The error about an object that another writer has changed or removed. */
+  changedElsewhere(key: string, there: BucketObject | undefined): CryptodlError {
+    const state = there === undefined ? 'is not in the bucket any more' : 'was changed by another writer';
+    const hint = 'try again; two runs that write the same series at the same time disturb each other';
+    return new CryptodlError('lake-conflict', `${this.address}/${key} ${state}`, { hint });
+  }
+
   close(): Promise<void> {
     return this.#client.close();
   }
 
   /** `date`: the time of the answer by the clock of the server. */
-  async #page(
-    Prefix: string,
-    token: string,
-  ): Promise<{ readonly page: ListingPage; readonly date: string | undefined }> {
+  async #page(Prefix: string, token: string) {
     let page: ListingPage | undefined;
     const { bucket } = this.#lake;
     const target = {

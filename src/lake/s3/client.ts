@@ -11,8 +11,8 @@ import type { LakeAddress, S3Credentials } from '../../model/lake-address.js';
 import type { Observer } from '../../model/observer.js';
 import { durationText } from '../../model/units.js';
 import { CREDENTIALS, errorName, hideIn, HINTS, readRefusals } from './refusals.js';
-import { ofEnvironment, loadSdk, statusOf, type Sdk, type Client, type Environment } from './sdk.js';
-import { BUCKET, requestOf, type SdkRequest, type Transfer } from './sdk-request.js';
+import { ofEnvironment, loadSdk, statusOf, BUCKET, requestOf } from './sdk.js';
+import type { Sdk, Client, Environment, SdkRequest, Transfer } from './sdk.js';
 
 export interface ClientOptions {
   readonly address: LakeAddress;
@@ -50,7 +50,6 @@ const DEFAULT_REGION = 'us-east-1';
 
 /** Calls the SDK, which signs its requests. Their retries, limits, proxies and timeouts are those of the layers of all requests. */
 export class S3Access {
-  readonly #options: ClientOptions;
   readonly #stack: Stack;
   #region: string | undefined;
   /** Undefined before the first call, and when the client has a wrong region or old credentials. */
@@ -61,8 +60,7 @@ export class S3Access {
   #hasWarned = false;
 
   /** Sends no request. */
-  constructor(options: ClientOptions) {
-    this.#options = options;
+  constructor(private readonly options: ClientOptions) {
     this.#region = options.options.s3Region;
     this.#stack = createStack(this.#stackOptions());
   }
@@ -87,7 +85,7 @@ export class S3Access {
         if (status === undefined || [404, 412, 501].includes(status)) throw error;
         // The SDK cannot read the answer.
         const text = error instanceof Error ? error.message.slice(0, 300) : '';
-        throw new CryptodlError('http-protocol', `${this.#options.address.text}: ${text}`);
+        throw new CryptodlError('http-protocol', `${this.options.address.text}: ${text}`);
       }
     }
   }
@@ -98,8 +96,8 @@ export class S3Access {
 
   async #open(): Promise<readonly [Client, Sdk]> {
     const sdk = await loadSdk();
-    const { credentials = ofEnvironment(this.#options.environment) } = this.#options;
-    const { s3Endpoint } = this.#options.options;
+    const { credentials = ofEnvironment(this.options.environment) } = this.options;
+    const { s3Endpoint } = this.options.options;
     const endpoint = s3Endpoint === undefined ? {} : { endpoint: s3Endpoint };
     const config = {
       ...endpoint,
@@ -124,7 +122,7 @@ export class S3Access {
 
   /** Rejects with `lake-refused` if there are none, or if a header cannot carry them. The errors contain no value. */
   async #checkCredentials(client: Client): Promise<void> {
-    const { clock, options, signal } = this.#options;
+    const { clock, options, signal } = this.options;
     const found = new AbortController();
     const late = clock.sleep(options.totalTimeoutMs, AbortSignal.any([signal, found.signal])).then(() => {
       throw new CryptodlError('total-timeout', 'the credentials of the bucket did not come in time');
@@ -155,7 +153,7 @@ export class S3Access {
 
   readonly #follow = (region: string): void => {
     if (region === this.#region) return;
-    const { address, observer } = this.#options;
+    const { address, observer } = this.options;
     observer.warn(
       `the bucket ${address.bucket} is in the region ${region}, not in ${this.#region}: requests go there; give --s3-region ${region}`,
     );
@@ -192,7 +190,7 @@ export class S3Access {
   }
 
   async #answered(request: FetchRequest, traceId: string): Promise<FetchResponse> {
-    const { address, signal } = this.#options;
+    const { address, signal } = this.options;
     try {
       const answer = await this.#stack.fetch(request, { signal, traceId });
       const name = answer.status === 404 ? errorName(answer.body) : undefined;
@@ -214,7 +212,7 @@ export class S3Access {
 
   /** Repeats a request that ends with `lake-unreachable`. A bucket that has never answered is not waited for, because its address may be wrong. */
   async #outlast(request: () => Promise<FetchResponse>): Promise<FetchResponse> {
-    const { address, clock, observer, signal, options } = this.#options;
+    const { address, clock, observer, signal, options } = this.options;
     const longestMs = Math.min(LONGEST_OUTAGE_MS, options.maxWaitMs);
     const until = clock.monotonic() + longestMs;
     for (let delayMs = options.retryMaxDelayMs; ; delayMs = Math.min(delayMs * 2, LONGEST_DELAY_MS)) {
@@ -237,7 +235,7 @@ export class S3Access {
   }
 
   #stackOptions(): StackOptions {
-    const { options, counts, ...more } = this.#options;
+    const { options, counts, ...more } = this.options;
     const url = options.s3Endpoint ?? 'https://s3.amazonaws.com';
     return {
       ...more,

@@ -2,14 +2,39 @@
 import { join } from 'node:path';
 import { moveToQuarantine } from '../quarantine.js';
 import { seriesFolder } from '../layout.js';
-import { fileFacts, fileSize } from '../../files/publish.js';
+import { fileFacts, fileSize, type FileFacts } from '../../files/publish.js';
 import { commitFiles } from '../commit-files.js';
 import type { PartitionPlan } from '../../model/task.js';
 import { readFooter } from '../../convert/parquet-footer.js';
 import type { ExistingFile } from './existing-file.js';
 import { fieldsOf, isRecord, parseJson } from '../../text/json.js';
 import type { WriterContext } from './writer.js';
-import { manifestLines, type MadeFile, type Commit } from './commit-lines.js';
+import { daysWithin } from '../../model/calendar.js';
+import type { ManifestLine, ObjectLine } from '../../model/manifest-line.js';
+import { linesOfRemoved } from '../undone-commits.js';
+import { hasDays } from '../../exchange/keys.js';
+import { findDataset } from '../../exchange/exchange-spec.js';
+import type { ConversionResult } from '../../convert/conversion.js';
+import type { ReceivedObject } from '../../convert/csv-input.js';
+import { droppedLine, objectLine } from './object-lines.js';
+
+export interface MadeFile {
+  readonly staged: string;
+  /** Relative to the series' folder. */
+  readonly file: string;
+  readonly facts: FileFacts;
+  readonly result: ConversionResult;
+}
+
+export interface Commit {
+  readonly existing: ExistingFile;
+  readonly made: readonly MadeFile[];
+  readonly received: readonly ReceivedObject[];
+  /** Files that the new files replace completely. */
+  readonly dead: readonly string[];
+  /** Lines of objects that the new files no longer contain. */
+  readonly lost: readonly ObjectLine[];
+}
 
 /**
  * Appends to the manifest and gives the staged files their names (`commitFiles`). Resolves with the quarantine
@@ -35,6 +60,41 @@ export async function commit(
     lines: manifestLines(context, plan, commitment),
   });
   return quarantinePath;
+}
+
+function manifestLines(
+  context: WriterContext,
+  plan: PartitionPlan,
+  { existing, made, received: all, dead, lost }: Commit,
+): ManifestLine[] {
+  const at = new Date(context.clock.now()).toISOString();
+  const removed = new Set([...dead, ...lost.map(({ file }) => file)]);
+  const spec = findDataset(context.exchange, plan.series.market, plan.series.dataset);
+  const lines: ManifestLine[] = [
+    ...linesOfRemoved(existing.objects, removed, at),
+    ...lost.map((line) => droppedLine(line, plan.settings.format, at)),
+  ];
+  for (const { file, facts, result } of made) {
+    const fileBefore = existing.objects.fileBefore(file);
+    for (const received of all) {
+      const written = result.written.get(received.object.key);
+      if (written === undefined) continue;
+      const { expectedRows: _, ...ofObject } = written;
+      const inFile = { file, fileBytes: facts.bytes, fileSha256: facts.sha256, fileRows: result.rows };
+      // Daily objects may have days that the monthly object lacks. A later run then requests these days.
+      const mayHaveMoreDays =
+        hasDays(spec, plan, received.object) &&
+        daysWithin(received.object.period, written.gaps, context.exchange).length > 0;
+      lines.push({
+        ...objectLine(received, plan, existing.objects, { at, tool: context.tool }),
+        ...(mayHaveMoreDays ? { daysPending: true } : {}),
+        ...ofObject,
+        ...inFile,
+        ...(fileBefore === undefined ? {} : { fileBefore }),
+      });
+    }
+  }
+  return lines;
 }
 
 /** Moves a damaged file to the quarantine: it may contain rows that cannot be fetched again. */

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ConversionResult } from '../../convert/conversion.js';
+import type { ConversionResult, Conversion } from '../../convert/conversion.js';
 import { convert } from '../../convert/convert.js';
 import { keptIsLarge } from '../../convert/write-target.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
@@ -16,11 +16,11 @@ import { CryptodlError } from '../../model/errors.js';
 import type { PartitionPlan } from '../../model/task.js';
 import { stagingFolder } from '../layout.js';
 import { findDataset, type DatasetSpec } from '../../exchange/exchange-spec.js';
-import type { MadeFile } from './commit-lines.js';
-import type { ExistingFile } from './existing-file.js';
+import type { MadeFile } from './commit.js';
+import { overlaps, type ExistingFile } from './existing-file.js';
 import type { WriterContext } from './writer.js';
 import { metadataOfObjects } from './file-metadata.js';
-import { rowsToRead } from './existing-rows.js';
+import { isFromRest, type ObjectLine } from '../../model/manifest-line.js';
 
 export function splitIntoParts(plan: PartitionPlan, received: readonly ReceivedObject[]) {
   if (plan.split !== true) return [{ label: plan.label, received }];
@@ -107,4 +107,37 @@ async function readBack(plan: PartitionPlan, staged: string, result: ConversionR
   const rows = isCsv ? facts.newlines - 1 : (await readFooter(staged)).rows;
   if (rows === result.rows) return facts;
   throw new CryptodlError('disk', `${staged} has ${rows} rows when read back, ${result.rows} were written`);
+}
+
+/** Empty if no row of the file stays or is compared with received ones. */
+function rowsToRead(
+  { kept, replaced, path }: ExistingFile,
+  received: readonly ReceivedObject[],
+  { acceptsShorter }: WriterContext,
+): Pick<Conversion, 'existing'> {
+  const compared = comparableLines(replaced, received);
+  const isRevised = (line: ObjectLine): boolean =>
+    !isFromRest(line) &&
+    received.some(({ object, sha256 }) => object.key === line.key && sha256 !== line.sha256);
+  const revised = acceptsShorter ? [] : replaced.filter(isRevised);
+  const hasMonth = received.some(
+    ({ object: { period }, verified }) => period.cadence === 'monthly' && verified !== 'rest',
+  );
+  const days = hasMonth ? replaced.filter(({ cadence }) => cadence === 'daily') : [];
+  const isRead = [kept, compared, revised, days].some((lines) => lines.length > 0);
+  return isRead ? { existing: { file: path, kept, replaced, compared, revised, days } } : {};
+}
+
+/** Replaced lines whose period was received from the other source (archive or REST). All returned lines have one source. */
+function comparableLines(
+  replaced: readonly ObjectLine[],
+  received: readonly ReceivedObject[],
+): readonly ObjectLine[] {
+  const crossing = replaced.filter((line) =>
+    received.some(
+      ({ object, verified }) => (verified === 'rest') !== isFromRest(line) && overlaps(line, object.period),
+    ),
+  );
+  const fromRest = crossing.filter(isFromRest);
+  return fromRest.length > 0 ? fromRest : crossing;
 }

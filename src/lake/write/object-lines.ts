@@ -27,14 +27,15 @@ export function replacedRevision(
   return line === undefined || line.sha256 === sha256 || isFromRest(line) ? undefined : revisionOf(line);
 }
 
-/** The manifest line of a received object, without the facts of its file. */
+/** The manifest line of a received object, without the facts of its rows and of its file. */
 export function objectLine(
   received: ReceivedObject,
   plan: PartitionPlan,
-  at: string,
-  tool: string,
+  held: HeldObjects,
+  { at, tool }: Pick<ObjectLine, 'at' | 'tool'>,
 ): Omit<ObjectLine, 'file' | 'fileBytes' | 'fileSha256'> {
   const { object } = received;
+  const replaces = replacedRevision(held, received);
   return {
     v: 1,
     kind: 'object',
@@ -53,5 +54,6 @@ export function objectLine(
     settings: plan.settings,
     at,
     tool,
+    ...(replaces === undefined ? {} : { replaces }),
   };
 }

@@ -4,7 +4,7 @@ import { dayPeriod } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { PartitionPlan } from '../../model/task.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
-import type { Commit } from './commit-lines.js';
+import type { Commit } from './commit.js';
 import { lostLines, overlappedFiles, overlaps, supersededFiles, type ExistingFile } from './existing-file.js';
 import { failAll, type Missing, type WriteResult } from './writer.js';
 

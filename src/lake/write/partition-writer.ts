@@ -4,11 +4,10 @@ import { toCryptodlError, type CryptodlError } from '../../model/errors.js';
 import type { ObjectLine } from '../../model/manifest-line.js';
 import { seriesName } from '../../model/task.js';
 import { withoutConflict } from '../../files/backing.js';
-import { commit } from './commit.js';
-import type { Commit, MadeFile } from './commit-lines.js';
+import { commit, type Commit, type MadeFile } from './commit.js';
 import { completePlan } from './complete-plan.js';
 import { readExistingFile } from './existing-file.js';
-import { makeFile, sessionSize, splitIntoParts } from './make-file.js';
+import { datasetSpec, makeFile, sessionSize, splitIntoParts } from './make-file.js';
 import {
   interleavedRevisions,
   refusal,
@@ -20,9 +19,17 @@ import {
 import type { PlannedWrite } from './partition-guards.js';
 import { publishedOrFailed, reopenSeries } from './publish-series.js';
 import { isPredecessor, recordShorterRevisions, shorterRevision } from './shorter-revisions.js';
-import { factsOf, lostError, resultOf } from './write-results.js';
-import { emptyResult, failAll } from './writer.js';
-import type { PartitionWriter, ShorterRevision, WriteResult, WriterContext } from './writer.js';
+import { expectedRows } from '../../convert/expected-rows.js';
+import type { ObjectFacts } from '../../convert/conversion.js';
+import { replacedRevision } from './object-lines.js';
+import { emptyResult, failAll, lostError } from './writer.js';
+import type {
+  PartitionWriter,
+  ShorterRevision,
+  WriteResult,
+  WriterContext,
+  WrittenObject,
+} from './writer.js';
 
 export function createPartitionWriter(context: WriterContext): PartitionWriter {
   return {
@@ -109,6 +116,43 @@ function commitWrite(
   );
 }
 
+/** The result of a write that makes these files. Call it before their commit, because the commit replaces the held lines. */
+function resultOf(
+  context: WriterContext,
+  { plan, existing, received }: PlannedWrite,
+  made: readonly MadeFile[],
+  failed: ReadonlyMap<string, CryptodlError>,
+): WriteResult {
+  const spec = datasetSpec(context, plan);
+  const written = new Map<string, WrittenObject>();
+  for (const each of received) {
+    const { object } = each;
+    const facts = factsOf(made, object.key);
+    if (facts === undefined) continue;
+    const expected = facts.expectedRows ?? expectedRows(spec, plan.series, object);
+    const replaces = replacedRevision(existing.objects, each);
+    written.set(object.key, {
+      ...facts,
+      ...(expected === undefined ? {} : { expectedRows: expected }),
+      ...(replaces === undefined ? {} : { replaces }),
+    });
+  }
+  const sum = (value: (file: MadeFile) => number): number =>
+    made.reduce((total, file) => total + value(file), 0);
+  return {
+    written,
+    failed,
+    files: made.length,
+    bytes: sum(({ facts }) => facts.bytes),
+    duplicatesAcross: sum(({ result }) => result.duplicatesAcross),
+    overlaps: made.flatMap(({ result }) => result.overlap ?? []),
+  };
+}
+
+function factsOf(made: readonly MadeFile[], key: string): ObjectFacts | undefined {
+  return made.map(({ result }) => result.written.get(key)).find((facts) => facts !== undefined);
+}
+
 function shorterRevisions(
   { existing, received }: PlannedWrite,
   made: readonly MadeFile[],
@@ -137,9 +181,7 @@ async function writeOthers(
     const digest = received.find(({ object }) => object.key === key)?.sha256;
     return replacedBy(write, key).some((line) => line.sha256 !== digest);
   });
-  if (shorter.length > 0)
-    await recordShorterRevisions(context, existing.folder, plan.settings.format, shorter);
-  const byKey = shorter.map((each) => [each.received.object.key, each] as const);
+  const byKey = await recordShorterRevisions(context, existing.folder, plan.settings.format, shorter);
   return {
     ...result,
     failed: new Map([...failed, ...result.failed]),

@@ -32,13 +32,15 @@ export function shorterRevision(
   return isShorter ? [{ received, heldKey: line.key, rows, keptRows, lackedRows }] : [];
 }
 
-/** Records the rejected revisions. Rejects on disk errors, and with `locked` when another run has taken over the lake. */
+/** Records the rejected revisions. Resolves with them by key. Rejects on disk errors, and with `locked` when another run has taken over the lake. */
 export async function recordShorterRevisions(
   context: Pick<WriterContext, 'clock' | 'serialize' | 'manifests' | 'lock'>,
   folder: string,
   format: Format,
   shorter: readonly ShorterRevision[],
-): Promise<void> {
+): Promise<ReadonlyMap<string, ShorterRevision>> {
+  const byKey = new Map(shorter.map((each) => [each.received.object.key, each]));
+  if (shorter.length === 0) return byKey;
   const at = new Date(context.clock.now()).toISOString();
   await context.serialize(folder, async () => {
     await context.lock?.confirm();
@@ -50,6 +52,7 @@ export async function recordShorterRevisions(
     });
     await context.manifests.append(folder, found);
   });
+  return byKey;
 }
 
 function lineWithShorter(

@@ -1,6 +1,6 @@
 /** The interface of the partition writers, and their context. */
 import type { Clock } from '../../model/clock.js';
-import type { CryptodlError } from '../../model/errors.js';
+import { CryptodlError } from '../../model/errors.js';
 import type { Body } from '../../model/fetch.js';
 import type { LakePaths } from '../layout.js';
 import type { Lock } from '../lock.js';
@@ -88,4 +88,14 @@ export function emptyResult(failed: ReadonlyMap<string, CryptodlError>): WriteRe
 
 export function failAll(received: readonly ReceivedObject[], error: CryptodlError): WriteResult {
   return emptyResult(new Map(received.map(({ object }) => [object.key, error])));
+}
+
+/** The error for an object whose only file is damaged or missing. `quarantinePath`: the damaged file; undefined for a missing one. */
+export function lostError(file: string, key: string, quarantinePath: string | undefined): CryptodlError {
+  const state = quarantinePath === undefined ? `${file} was missing` : `${file} was damaged`;
+  return new CryptodlError(
+    'object-withdrawn',
+    `${state}, and ${key} cannot be fetched again: its rows are lost`,
+    quarantinePath === undefined ? {} : { hint: `the damaged file is kept as ${quarantinePath}` },
+  );
 }

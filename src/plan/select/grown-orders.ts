@@ -15,9 +15,8 @@ import { hasQuote, isOfGlobs } from './match-symbols.js';
 import { offerOf } from './rest-offer.js';
 import type { ChosenDataset } from './select-datasets.js';
 import type { SymbolContext, DownloadVerb } from './selection.js';
-import { withStarts } from '../../lake/order-starts.js';
+import { withStarts, type Order } from '../../lake/order.js';
 import type { OrderChange } from '../../lake/change-orders.js';
-import type { Order } from '../../lake/order.js';
 import type { TradedSymbol } from '../../exchange/rest-api.js';
 import { isListingFault } from '../../exchange/listing-faults.js';
 

@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { dayPeriod, monthPeriod, periodText } from '../../model/calendar.js';
 import type { ErrorCode } from '../../model/errors.js';
 import { isDue, isRestDue } from '../../lake/absence-waits.js';
-import { isSupportedPeriod } from '../../lake/value-checks.js';
+import { isSupportedPeriod } from '../../lake/line-fields.js';
 
 export interface Note extends RestAnswer {
   readonly cadence: Cadence;

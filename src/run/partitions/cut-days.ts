@@ -2,7 +2,7 @@
 import { grouped } from '../../model/by-name.js';
 import { dayOf } from '../../model/calendar.js';
 import { longStretches, silentStretches } from '../../lake/catalogue/empty-stretches.js';
-import { heldCuts } from '../../lake/catalogue/held-cuts.js';
+import { heldCuts } from '../../lake/catalogue/cut-days.js';
 import { seriesFolder } from '../../lake/layout.js';
 import type { WrittenOutcome } from '../../model/outcome.js';
 import { findDataset } from '../../exchange/exchange-spec.js';

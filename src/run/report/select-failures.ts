@@ -1,5 +1,5 @@
 /** `cryptodl retry REPORT`: the options of the run of a failure report, and its failures → series requests. */
-import { isSupportedPeriod } from '../../lake/value-checks.js';
+import { isSupportedPeriod } from '../../lake/line-fields.js';
 import { parsePeriod } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import { FLAG_NAMES, flagSpec } from '../../plan/options/flags.js';

@@ -4,7 +4,7 @@ import { DAY_SECONDS, type Gap } from '../../lake/catalogue/gap.js';
 import type { Amounts, SeriesStates } from '../../lake/catalogue/day-states.js';
 import { DoubtSums } from '../../lake/catalogue/doubts.js';
 import { percentOf, unitOf } from '../../lake/catalogue/series-table.js';
-import { ExcusedAmounts } from '../../lake/catalogue/excused-amounts.js';
+import { ExcusedAmounts } from '../../lake/catalogue/gap-texts.js';
 import { lakePaths } from '../../lake/layout.js';
 import { isOrderedBy, type Order } from '../../lake/order.js';
 import type { CryptodlError } from '../../model/errors.js';

@@ -10,10 +10,10 @@ import { restOffer } from '../../plan/select/rest-offer.js';
 import type { SeriesRequest } from '../../plan/series-request.js';
 import type { Session } from '../session/session.js';
 import type { SeriesCheck } from './check-series.js';
-import { heldCuts } from '../../lake/catalogue/held-cuts.js';
 import type { Absences } from '../../lake/absences.js';
 import { rangesOf, spansOf } from '../../lake/catalogue/spans.js';
 import { REASON_FACTS } from '../../model/absence-reasons.js';
+import { heldCuts } from '../../lake/catalogue/cut-days.js';
 
 /** Empty when there is nothing to repair, or when the settings of the files are not known. */
 export function repairRequest(

@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import type { Exchange } from '../../exchange/exchange.js';
 import { firstSymlink, isPartitionFile } from '../../files/path-checks.js';
 import { keyPath } from '../../lake/safe-names.js';
-import type { ListedSeries } from '../../lake/walk-lake.js';
+import { listEntries, type ListedSeries } from '../../lake/walk-lake.js';
 import { FORMATS, type Format, type Series } from '../../model/task.js';
 import { NOT_IN_MANIFEST, linkFinding, type LakeFinding } from './lake-finding.js';
 import type { InspectedManifest } from '../../lake/inspect-manifest.js';
-import { listEntries } from '../../lake/list-entries.js';
 
 interface CheckedPart {
   /** The lake. */

@@ -5,7 +5,7 @@ import { openSession, type Session } from '../session/session.js';
 import { refuseLinkedFolders, type LakePaths } from '../../lake/layout.js';
 import { entryAt } from '../../files/path-checks.js';
 import { refuseIfLocked } from '../../lake/lock.js';
-import { listLeftovers } from '../../lake/list-entries.js';
+import { listLeftovers } from '../../lake/walk-lake.js';
 import { Counters } from '../../model/counters.js';
 import { exitCode, type ExitCode } from '../../model/exit-code.js';
 import type { HeldFlag, SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';

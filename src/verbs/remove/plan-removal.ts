@@ -14,7 +14,7 @@ import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
 import { meantNames, isOfGlobs } from '../../plan/select/match-symbols.js';
 import { givenFlags } from '../../plan/select/selection.js';
 import { isOrderedBy, type Order } from '../../lake/order.js';
-import { listEntries } from '../../lake/list-entries.js';
+import { listEntries } from '../../lake/walk-lake.js';
 
 export const SELECTION = ['market', 'dataset', 'interval', 'symbols', 'quote'] as const;
 
