@@ -6,8 +6,7 @@ import { CryptodlError } from '../../model/errors.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { JobWorker } from './bullmq.js';
-import type { ProcessContext } from './end-attempt.js';
-import { stalledFailure } from './job-failure.js';
+import { stalledFailure, type ProcessContext } from './end-attempt.js';
 import type { OpenQueue } from './open-queue.js';
 import { processJob, type Work } from './process-job.js';
 

@@ -4,12 +4,12 @@ import type { Counts } from '../../model/counters.js';
 import { CryptodlError, toCryptodlError } from '../../model/errors.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import type { QueuedJob } from './bullmq.js';
-import { addConversion, addFetch, failuresIn, idOf, type FailedObject } from './hand-over.js';
+import { addConversion, addFetch, failuresIn, idOf, type FailedObject } from './add-jobs.js';
 import { lakeOf, lakeProblem, parseJob, type JobData } from './job-data.js';
-import { isConverted, fetching, converting } from './split-job.js';
+import { isConverted, fetching, converting, refuseWithoutConditions, runJob } from './run-job.js';
+import type { JobPart } from './run-job.js';
 import { fail, endBy, countsUntil, isRefused, furtherAttempt } from './end-attempt.js';
 import type { ProcessContext, AttemptEnd } from './end-attempt.js';
-import { refuseWithoutConditions, runJob, type JobPart } from './run-job.js';
 
 /** Errors of a job itself; all other fatal errors are those of the machine. */
 const OF_JOB: ReadonlySet<string> = new Set(['usage', 'manifest-damaged', 'bug']);
