@@ -9,7 +9,7 @@ import { bytesText, countText, durationText, numberText } from '../../model/unit
 import { printLines, tabbed } from '../../text/printable.js';
 import { parseBar } from './bar-rule.js';
 import { buildBars, type BarsFlag } from './build-bars.js';
-import { NOTHING, addAmounts, type Amounts, type BuiltSeries } from './built-series.js';
+import { NOTHING, addAmounts, type Amounts, type BuiltSeries } from './build-series.js';
 
 /** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
 export async function bars(command: Command<BarsFlag | 'json' | 'quiet'>): Promise<ExitCode> {

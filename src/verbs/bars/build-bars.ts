@@ -14,8 +14,7 @@ import { givenRange } from '../../plan/select/date-range.js';
 import { canMake, chooseSource, noSourceText, selectBarSymbols, sourceName, sourceOf } from './source.js';
 import type { BarSource, SymbolSeries } from './source.js';
 import type { BarRule } from './bar-rule.js';
-import { buildSeries, type Build } from './build-series.js';
-import { NOTHING, type BuiltSeries } from './built-series.js';
+import { buildSeries, NOTHING, type Build, type BuiltSeries } from './build-series.js';
 
 export type BarsFlag = SessionFlag | HeldFlag | RangeFlag | 'fill-empty' | 'force' | 'shard';
 

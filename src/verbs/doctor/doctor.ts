@@ -22,8 +22,8 @@ import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.j
 import { mostInFlight } from '../../run/queue/concurrency.js';
 import { exchangeHosts } from '../../exchange/routes.js';
 import { bucketResult, checkFolder, checkLock } from './check-folder.js';
-import { checkRedis, checkVersions, asResult, type CheckResult, type Status } from './check-machine.js';
-import { checkBans, checkClock, clearBans } from './check-bans.js';
+import { checkRedis, checkVersions, asResult, checkBans, checkClock, clearBans } from './check-machine.js';
+import type { CheckResult, Status } from './check-machine.js';
 import { checkHosts, checkProxy, LONGEST_WAIT_MS, type HostChecks } from './check-hosts.js';
 
 type Flag = SessionFlag | 'clear-bans' | 'json' | 'quiet';

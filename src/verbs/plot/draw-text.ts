@@ -2,7 +2,7 @@
 import { extremes, isUp, type Chart } from './chart.js';
 import { amountText, LONGEST_TEXT, shortText, valueScale } from './value-scale.js';
 import type { Bar } from './read-bars.js';
-import { timeTicks } from './time-ticks.js';
+import { timeTicks } from './time-grid.js';
 
 export interface TextStyle {
   /** Of the terminal. The picture leaves the last line to the prompt of the shell. */

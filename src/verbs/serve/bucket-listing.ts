@@ -2,8 +2,9 @@
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapOrdered } from '../../model/in-order.js';
-import { etagOf, sizeOf, type DigestCache } from './object-digests.js';
 import {
+  etagOf,
+  sizeOf,
   isKeyPart,
   mayHaveSidecar,
   missingAsUndefined,
@@ -11,6 +12,7 @@ import {
   SIDECAR_SUFFIX,
   TOP_FOLDER,
 } from './object-store.js';
+import type { DigestCache } from './object-store.js';
 
 /** S3 returns at most 1000 entries per page. */
 const PAGE_LIMIT = 1000;
