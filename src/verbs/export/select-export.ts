@@ -88,9 +88,7 @@ function indexesOf(
 }
 
 /** `cm BTCUSD`, the pair of BTCUSD_PERP and BTCUSD_240329. */
-function pairName({ market, symbol }: Series): string {
-  return `${market} ${symbol.replace(/_.*/, '')}`;
-}
+const pairName = ({ market, symbol }: Series): string => `${market} ${symbol.replace(/_.*/, '')}`;
 
 /** The assets of the answer that --exchange-info names. Throws usage errors. */
 async function assetsOf({

@@ -122,9 +122,7 @@ function tickersOf(contract: readonly SeriesRows[], pair: readonly SeriesRows[])
 }
 
 /** The start of a day in microseconds since 1970. Tardis has UTC days. */
-function dayUs(day: number): string {
-  return String(day * DAY_MS * 1000);
-}
+const dayUs = (day: number): string => String(day * DAY_MS * 1000);
 
 /** Length of the interval of a row of metrics. */
 const METRICS_US = 300_000_000;
@@ -149,6 +147,5 @@ function shortest(sources: readonly SeriesRows[]): SeriesRows[] {
 }
 
 /** The intervals of a dataset are in order of their length. */
-function rankOf({ series: { interval = '' }, spec }: SeriesRows): number {
-  return (intervalsOf(spec) ?? []).indexOf(interval);
-}
+const rankOf = ({ series: { interval = '' }, spec }: SeriesRows): number =>
+  (intervalsOf(spec) ?? []).indexOf(interval);

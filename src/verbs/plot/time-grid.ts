@@ -96,9 +96,7 @@ function startOf(step: Step, number: number): number {
 }
 
 /** Weeks begin on a Monday, and 1970-01-01 was a Thursday. */
-function originOf({ length }: Step): number {
-  return length % (7 * DAY_MS) === 0 ? 4 * DAY_MS : 0;
-}
+const originOf = ({ length }: Step): number => (length % (7 * DAY_MS) === 0 ? 4 * DAY_MS : 0);
 
 /** A label of the time axis at the start of a step. */
 type TimeTick = ReturnType<typeof ticksOf>[number];

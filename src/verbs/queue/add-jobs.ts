@@ -11,7 +11,7 @@ import type { Wait } from './wait.js';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError, type ErrorCode } from '../../model/errors.js';
 import { ERROR_TRAITS } from '../../model/error-codes.js';
-import { isRecord } from '../../text/json.js';
+import { fieldsOf } from '../../text/json.js';
 
 export interface Adding extends Pick<CommandQueue, 'open'> {
   readonly signals: Pick<CommandQueue['signals'], 'signal'>;
@@ -85,8 +85,7 @@ async function untilRoom(
 ): Promise<boolean> {
   for (let isTold = wasFull; ; isTold = true) {
     signal.throwIfAborted();
-    const counts = await open.queue.getJobCounts('waiting', 'prioritized');
-    const waiting = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const waiting = await open.queue.getJobCountByTypes('waiting', 'prioritized');
     if (waiting + batch <= Math.max(options.maxWaiting, batch)) return isTold;
     if (!isTold && !options.quiet)
       printLines(io.stderr, [
@@ -166,11 +165,10 @@ async function addTo(queue: JobQueue, job: QueuedJob, data: JobData): Promise<vo
 
 /** The objects that could not be fetched, as the data of a job name them. */
 export function failuresIn(data: unknown): ReadonlyMap<string, CryptodlError> {
-  const failures = isRecord(data) && Array.isArray(data['failures']) ? data['failures'] : [];
+  const { failures } = fieldsOf(data);
   const found = new Map<string, CryptodlError>();
-  for (const failure of failures as readonly unknown[]) {
-    if (!isRecord(failure)) continue;
-    const { key, code, message } = failure;
+  for (const failure of Array.isArray(failures) ? failures : []) {
+    const { key, code, message } = fieldsOf(failure);
     if (typeof key !== 'string' || typeof code !== 'string' || typeof message !== 'string') continue;
     if (Object.hasOwn(ERROR_TRAITS, code) && !ERROR_TRAITS[code as ErrorCode].fatal)
       found.set(key, new CryptodlError(code as ErrorCode, message.slice(0, MOST_CHARACTERS)));

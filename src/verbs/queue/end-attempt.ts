@@ -9,7 +9,7 @@ import type { Command } from '../../run/verb/verb.js';
 import type { QueuedJob } from './bullmq.js';
 import { idOf, type FailedObject } from './add-jobs.js';
 import type { CommandQueue } from './open-queue.js';
-import { isRecord } from '../../text/json.js';
+import { fieldsOf } from '../../text/json.js';
 import { MOST_CHARACTERS } from './job-data.js';
 
 /** The `layers` are the options of the worker, for everything that a job does not decide. */
@@ -135,9 +135,9 @@ export const countsOfFailure = ({ code, retryable }: JobError): Counts => ({
 
 /** The counts that a job has with it, as far as they are whole numbers. */
 export function countsIn(value: unknown): Counts {
-  const counts = isRecord(value) && isRecord(value['counts']) ? value['counts'] : {};
+  const counts = Object.entries(fieldsOf(fieldsOf(value)['counts']));
   return Object.fromEntries(
-    Object.entries(counts).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
+    counts.filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
   );
 }
 
@@ -157,8 +157,8 @@ export function failureOf({
   readonly progress: unknown;
 }): JobError | undefined {
   const stalled = stalledFailure(failedReason);
-  if (stalled !== undefined || !isRecord(progress)) return stalled;
-  const { code, retryable, message } = progress;
+  if (stalled !== undefined) return stalled;
+  const { code, retryable, message } = fieldsOf(progress);
   if (typeof code !== 'string' || typeof retryable !== 'boolean' || typeof message !== 'string')
     return undefined;
   return { code: /^[a-z0-9-]{1,40}$/.test(code) ? code : 'unknown', retryable };

@@ -143,8 +143,7 @@ const MOST_STAGED = 1000;
 
 async function whileBehind({ open, clock, signal, warn }: ProcessContext): Promise<void> {
   for (;;) {
-    const { waiting = 0, prioritized = 0 } = await open.converting.getJobCounts('waiting', 'prioritized');
-    if (waiting + prioritized < MOST_STAGED) return;
+    if ((await open.converting.getJobCountByTypes('waiting', 'prioritized')) < MOST_STAGED) return;
     warn(
       `${MOST_STAGED} fetched jobs wait for their conversion: this worker pauses until workers with --role convert have done some`,
     );

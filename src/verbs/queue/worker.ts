@@ -114,16 +114,15 @@ async function contextOf(
 
 /** Counts the requests of the pipeline since the last call. */
 function requestCounter(pipeline: Pipeline): () => Counts {
-  let before = { requests: 0, retries: 0 };
+  const told = { requests: 0, retries: 0 };
+  const newOf = (name: keyof typeof told, now = 0): number => {
+    const more = Math.max(0, now - told[name]);
+    told[name] = now;
+    return more;
+  };
   return () => {
-    const { network } = pipeline;
-    const now = { requests: network?.requests ?? 0, retries: network?.retries.total ?? 0 };
-    const counts = {
-      requests: Math.max(0, now.requests - before.requests),
-      retries: Math.max(0, now.retries - before.retries),
-    };
-    before = now;
-    return counts;
+    const { requests, retries } = pipeline.network ?? {};
+    return { requests: newOf('requests', requests), retries: newOf('retries', retries?.total) };
   };
 }
 
@@ -148,8 +147,7 @@ async function openJobs(queues: readonly JobQueue[], left: ReadonlySet<string>):
   try {
     let open = 0;
     for (const queue of queues) {
-      const counts = await queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active');
-      open += Object.values(counts).reduce((sum, count) => sum + count, 0);
+      open += await queue.getJobCountByTypes('waiting', 'prioritized', 'delayed', 'active');
       if (left.size === 0) continue;
       const delayed = await queue.getDelayed(0, left.size - 1);
       open -= delayed.filter(({ id = '' }) => left.has(id)).length;

@@ -67,7 +67,7 @@ export async function report(
       ...runData(run, found.runs),
       failures: await failureData(run, paths, warn),
     };
-    const parts = pageParts(head, counted, { refused: coverage.found.refused, notes });
+    const parts = pageParts(head, counted, notes, coverage.found);
     const bytes = await writeOwnFile(page, (staged) => writeFile(staged, parts));
     for (const { message } of coverage.found.refused.slice(0, MOST_NOTES))
       printLines(io.stderr, [`cryptodl: ${message}`]);
@@ -94,10 +94,8 @@ function chosenRun(runs: readonly RunRecord[], id: string): RunRecord | undefine
 async function* pageParts(
   head: object,
   covered: AsyncIterable<SeriesStates>,
-  {
-    refused,
-    notes,
-  }: { readonly refused: LakeCoverage['found']['refused']; readonly notes: readonly string[] },
+  notes: readonly string[],
+  { refused }: Pick<LakeCoverage['found'], 'refused'>,
 ): AsyncGenerator<string> {
   const shell = pageShell('report');
   const { before, after } = dataElement('report');

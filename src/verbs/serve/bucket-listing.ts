@@ -77,9 +77,7 @@ interface BucketEntry {
   readonly virtual: boolean;
 }
 
-function isFolder({ key }: BucketEntry): boolean {
-  return key.endsWith('/');
-}
+const isFolder = ({ key }: BucketEntry): boolean => key.endsWith('/');
 
 type Range = Pick<ListingQuery, 'after' | 'delimiter' | 'prefix'>;
 
@@ -128,6 +126,4 @@ function isInRange(key: string, { prefix, after, delimiter }: Range): boolean {
 }
 
 /** Orders two keys as S3 does: by the bytes of their UTF-8 form. */
-function compareKeys(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
-}
+const compareKeys = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));

@@ -19,9 +19,8 @@ export interface StoredObject {
 }
 
 /** True for a file or folder name that may be a part of a key. Hidden names and names with a separator may not. */
-export function isKeyPart(name: string): boolean {
-  return name !== '' && !name.startsWith('.') && !/[\0\\/]/.test(name);
-}
+export const isKeyPart = (name: string): boolean =>
+  name !== '' && !name.startsWith('.') && !/[\0\\/]/.test(name);
 
 /** The path of a key (without trailing slash); undefined outside `data/`, and for a hidden or empty part. */
 export function pathOfKey(root: string, key: string): string | undefined {
@@ -43,9 +42,7 @@ export async function findObject(root: string, key: string): Promise<StoredObjec
 }
 
 /** True unless the file is a sidecar itself. */
-export function mayHaveSidecar(name: string): boolean {
-  return !name.endsWith(SIDECAR_SUFFIX);
-}
+export const mayHaveSidecar = (name: string): boolean => !name.endsWith(SIDECAR_SUFFIX);
 
 /** Status of a regular file. Undefined without one, or when the path has a symbolic link, which could lead out of the root. */
 async function regularFile(path: string): Promise<BigIntStats | undefined> {
@@ -140,11 +137,9 @@ export async function etagOf(stored: StoredObject, digests: DigestCache): Promis
 }
 
 /** Content of the sidecar of a file, in the text format of `sha256sum`. */
-export async function sidecarText(stored: StoredObject, digests: DigestCache): Promise<string> {
-  return `${await digests.digest('sha256', stored)}  ${basename(stored.path)}\n`;
-}
+export const sidecarText = async (stored: StoredObject, digests: DigestCache): Promise<string> =>
+  `${await digests.digest('sha256', stored)}  ${basename(stored.path)}\n`;
 
 /** Bytes of the object's content; a sidecar's length is known without reading the file. */
-export function sizeOf(stored: StoredObject): number {
-  return stored.virtual ? 64 + 2 + Buffer.byteLength(basename(stored.path)) + 1 : Number(stored.stats.size);
-}
+export const sizeOf = (stored: StoredObject): number =>
+  stored.virtual ? 64 + 2 + Buffer.byteLength(basename(stored.path)) + 1 : Number(stored.stats.size);
