@@ -171,16 +171,13 @@ async function checkDisks(request: VerbRequest<Flag>): Promise<readonly CheckRes
     if (trial !== undefined) return bucketResult(shownPath(root), trial);
     return checkFolder('out', root, paths.staging);
   };
-  const temp = (folder: string): Promise<CheckResult> =>
-    of('temp', checkFolder('temp', absolutePath(folder, home)));
   const found = await Promise.all([
     of('out', out()),
-    ...(options.tempDir === undefined ? [] : [temp(options.tempDir)]),
+    ...(options.tempDir === undefined
+      ? []
+      : [of('temp', checkFolder('temp', absolutePath(options.tempDir, home)))]),
     of('state', checkFolder('state', stateFolder(options, surroundings))),
   ]);
-  const lock = await of(
-    'lock',
-    inside.then(() => checkLock(paths)),
-  );
-  return [...found, lock];
+  const lock = inside.then(() => checkLock(paths));
+  return [...found, await of('lock', lock)];
 }

@@ -42,11 +42,7 @@ export async function enqueue(command: EnqueueCommand): Promise<ExitCode> {
   if (!options.dryRun) await loadBullMq();
   return withSignals({ exchange, resolved: ofVerb, io }, async (request) => {
     const { requests, notes, today, orders } = await selectRequests(verb, request);
-    if (!options.quiet && !options.json)
-      printLines(
-        io.stderr,
-        notes.map((line) => `  ${line}`),
-      );
+    if (!options.quiet && !options.json) for (const line of notes) printLines(io.stderr, [`  ${line}`]);
     if (requests.length === 0) throw usage('no series is selected', 'cryptodl list symbols shows the names');
     const out = namedLake(options.out, request.surroundings.home);
     const shared = { ...jobOptions(ofVerb.texts), out: [out] };
