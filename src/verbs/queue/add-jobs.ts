@@ -4,8 +4,8 @@ import { numberText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';
 import { redisProblem } from '../../http/redis/redis-errors.js';
 import { printLines } from '../../text/printable.js';
-import type { NewJob, JobQueue, QueuedJob } from './bullmq.js';
-import { jobId, jobData, MOST_CHARACTERS, type JobData } from './job-data.js';
+import { idOf, type JobQueue, type NewJob, type QueuedJob } from './bullmq.js';
+import { jobId, jobData, MOST_CHARACTERS, type FailedObject, type JobData } from './job-data.js';
 import type { CommandQueue } from './open-queue.js';
 import type { Wait } from './wait.js';
 import type { Clock } from '../../model/clock.js';
@@ -110,11 +110,6 @@ export function priorityOf(level: Level, nowMs: number): number {
   return Math.min(Math.max(1, steps + LEVELS[level] + 1), 2 ** 21);
 }
 
-export interface FailedObject {
-  readonly key: string;
-  readonly error: CryptodlError;
-}
-
 /**
  * Hands a job whose zips are staged to the workers that convert. `failed`: the objects that could not be fetched. Its name stays the same, so a job
  * that is handed over twice is there once. It is added before it leaves its own queue: it may be in both, and is never in none.
@@ -175,5 +170,3 @@ export function failuresIn(data: unknown): ReadonlyMap<string, CryptodlError> {
   }
   return found;
 }
-
-export const idOf = ({ id = '' }: QueuedJob): string => id;

@@ -6,11 +6,10 @@ import type { SharedResources } from '../../model/io.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { Pipeline } from '../../run/session/pipeline.js';
 import type { Command } from '../../run/verb/verb.js';
-import type { QueuedJob } from './bullmq.js';
-import { idOf, type FailedObject } from './add-jobs.js';
+import { idOf, type QueuedJob } from './bullmq.js';
 import type { CommandQueue } from './open-queue.js';
 import { fieldsOf } from '../../text/json.js';
-import { MOST_CHARACTERS } from './job-data.js';
+import { MOST_CHARACTERS, type FailedObject } from './job-data.js';
 
 /** The `layers` are the options of the worker, for everything that a job does not decide. */
 export interface ProcessContext
