@@ -10,11 +10,10 @@ import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { addJobs } from '../../src/verbs/queue/add-jobs.js';
 import type { JobData } from '../../src/verbs/queue/job-data.js';
 import { openQueue } from '../../src/verbs/queue/open-queue.js';
-import { splitSeries } from '../../src/verbs/queue/split-series.js';
+import { splitSeries } from '../../src/verbs/queue/enqueue.js';
 import { Wait } from '../../src/verbs/queue/wait.js';
 import { SETTINGS } from '../helpers/conversion.js';
-import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
-import type { RedisProcess } from '../helpers/redis-server.js';
+import { HAS_REDIS, NEEDS_REDIS, startRedis, type RedisProcess } from '../helpers/redis-server.js';
 
 const SYMBOLS = 400;
 const MONTHS = 60;

@@ -1,15 +1,13 @@
 /** Jobs that go from one queue to another and back, over a real redis-server: nothing is lost, whatever the other queue has of the job. */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Queue, UnrecoverableError, Worker } from 'bullmq';
-import type { Job } from 'bullmq';
+import { Queue, UnrecoverableError, Worker, type Job } from 'bullmq';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/model/clock.js';
 import { CryptodlError } from '../../src/model/errors.js';
-import { addConversion, addFetch } from '../../src/verbs/queue/hand-over.js';
+import { addConversion, addFetch } from '../../src/verbs/queue/add-jobs.js';
 import { jobData } from '../../src/verbs/queue/job-data.js';
-import { HAS_REDIS, NEEDS_REDIS, startRedis } from '../helpers/redis-server.js';
-import type { RedisProcess } from '../helpers/redis-server.js';
+import { HAS_REDIS, NEEDS_REDIS, startRedis, type RedisProcess } from '../helpers/redis-server.js';
 
 const DATA = jobData('vision', { symbols: ['BTCUSDT'] });
 const FAILED = [{ key: 'a.zip', error: new CryptodlError('http-server-error', 'HTTP 500') }];

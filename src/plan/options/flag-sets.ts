@@ -56,10 +56,14 @@ export const REQUEST_FLAGS = names(
 
 export const REST_FLAGS = names('fapi-url', 'dapi-url', 'spot-url');
 
+export const BUCKET_FLAGS = names('s3-endpoint', 's3-region');
+
+/** The flags of everything that goes over the network: the archive, REST, and a lake in a bucket. */
+export const NETWORK_FLAGS = names(...REQUEST_FLAGS, ...REST_FLAGS, ...BUCKET_FLAGS);
+
 /** The flags of runs. A verb may show some of them in `--help`. */
 export const RUN_FLAGS = names(
-  ...REQUEST_FLAGS,
-  ...REST_FLAGS,
+  ...NETWORK_FLAGS,
   'wait-for-publication',
   'failures',
   'temp-dir',
@@ -80,6 +84,7 @@ export const DOWNLOAD_FLAGS = names(
   'error-on-nothing',
   'ping',
   'alert-webhook',
+  'retry-preset',
   'print-options',
 );
 
@@ -112,8 +117,6 @@ export const MEND_FLAGS = names(
 export const FORM_FLAGS = names('partition', 'numbers', 'timestamps', 'as-published');
 
 export const OBJECT_FLAGS = names('cadence', 'verify', 'revisions', 'recheck-days', 'stale-checksum');
-
-export const BUCKET_FLAGS = names('s3-endpoint', 's3-region');
 
 /** Flags of `--help` of `universe`. */
 export const RANKING_FLAGS = names(
@@ -177,3 +180,5 @@ export const OF_HELD_FILES = { ...OF_HELD_SERIES, format: { narrows: true } } as
 export const IN_SYSTEM_FOLDER = {
   'temp-dir': { unset: 'the temporary folder of the system' },
 } as const satisfies FlagMeanings;
+
+export const OF_QUERY = { ...OF_HELD_SERIES, ...IN_SYSTEM_FOLDER } as const satisfies FlagMeanings;

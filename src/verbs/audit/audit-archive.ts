@@ -1,30 +1,34 @@
 /** Downloads the monthly and daily objects of each month into a spool folder, audits them and deletes them. */
 import { dayOf, dayPeriod, eachDay, monthOf, monthStart, monthText } from '../../model/calendar.js';
 import type { VerbEngine } from '../../convert/duckdb.js';
-import { toCryptodlError } from '../../model/errors.js';
+import { toCryptodlError, usage } from '../../model/errors.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { absenceReason, listSeries, type SeriesListing } from '../../plan/series-listing.js';
-import type { Cadence, PartitionPlan } from '../../model/task.js';
+import { FORMATS, type Cadence, type PartitionPlan, type Series } from '../../model/task.js';
 import { cadencesOf } from '../../exchange/keys.js';
-import { findDataset } from '../../exchange/exchange-spec.js';
+import { findDataset, isArchived } from '../../exchange/exchange-spec.js';
 import type { ReceivedObject } from '../../convert/csv-input.js';
 import { downloadObject, releaseBodies } from '../../run/objects/download-object.js';
 import type { RunSession } from '../../run/session/session.js';
 import { AUDITED } from './audited-objects.js';
 import type { AuditedMonth } from './findings.js';
 import { compareMonth, type Month } from './compare-month.js';
-import type { AuditedSeries } from './select-audit.js';
+import { readHeld } from '../../lake/catalogue/read-series.js';
+import type { HeldFlag, VerbRequest } from '../../plan/options/verb-request.js';
+import { givenRange, isRangeGiven } from '../../plan/select/date-range.js';
+import { readVerbLake, selectGiven } from '../../plan/select/held-series.js';
+import { selectSeries } from '../../plan/select/select-series.js';
 
 /** One month is compared while the next one is downloaded. */
 const MONTHS_AT_ONCE = 2;
 
-/** Yields months in the order of the series, then of time. Rejects with fatal errors, and when the listing is unavailable. */
+/** Yields months in the order of the series, then of time. Rejects with usage errors and fatal errors, and when the listing is unavailable. */
 export async function* auditArchive(
   session: RunSession,
-  audited: readonly AuditedSeries[],
+  request: VerbRequest<HeldFlag>,
   engine: VerbEngine,
 ): AsyncGenerator<AuditedMonth> {
-  for (const one of audited) {
+  for (const one of await selectAudit(session, request)) {
     const months = await monthsOf(session, one, engine.folder);
     const downloads = mapOrdered(months, MONTHS_AT_ONCE, (month) => download(session, month));
     for await (const month of downloads) {
@@ -92,4 +96,46 @@ async function download(session: RunSession, month: Month): Promise<Month> {
   const received: ReceivedObject[] = [];
   for await (const arrived of arrivals) received.push(...arrived);
   return { ...month, received };
+}
+
+interface AuditedSeries {
+  readonly series: Series;
+  /** Days `[from, to)`, whose months are audited. Undefined: from the first object of the series. */
+  readonly from: number | undefined;
+  readonly to: number;
+}
+
+/** Throws usage errors, also for a lake without matching series. */
+async function selectAudit(session: RunSession, request: VerbRequest<HeldFlag>): Promise<AuditedSeries[]> {
+  const { resolved, read } = request;
+  if (session.options.symbols === undefined) return heldMonths(session, request);
+  // By default, the last complete month.
+  const options = isRangeGiven(session.options) ? session.options : { ...session.options, months: 1 };
+  const { requests } = await selectSeries({ ...session, options }, resolved, read, 'vision');
+  return requests.map(({ series, ranges }) => ({
+    series,
+    from: ranges[0]?.from,
+    to: ranges.at(-1)?.to ?? 0,
+  }));
+}
+
+async function heldMonths(session: RunSession, request: VerbRequest<HeldFlag>): Promise<AuditedSeries[]> {
+  const { options, exchange, nowMs } = session;
+  const range = givenRange(options, nowMs, exchange);
+  const { root, held } = await readVerbLake(request);
+  const audited: AuditedSeries[] = [];
+  for (const series of await selectGiven(held, request)) {
+    const spec = findDataset(exchange, series.market, series.dataset);
+    if (spec === undefined || !isArchived(spec)) continue;
+    const manifest = await readHeld(root, exchange, series);
+    const spans = FORMATS.flatMap((format) => manifest[format].spans());
+    const first = Math.max(Math.min(...spans.map((span) => span.from)), range?.from ?? 0);
+    const end = Math.min(Math.max(...spans.map((span) => span.to)), range?.to ?? Infinity);
+    if (first < end) audited.push({ series, from: first, to: end });
+  }
+  if (audited.length > 0) return audited;
+  throw usage(
+    `${options.out} holds no series of the archive in the range`,
+    "name symbols: --symbols BTCUSDT,ETHUSDT or --symbols '*USDT'",
+  );
 }

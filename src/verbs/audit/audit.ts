@@ -4,8 +4,7 @@ import { withSignals } from '../../run/verb/start-verb.js';
 import type { VerbInput } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { runAndPrint } from '../../run/download.js';
-import { withLog } from '../../run/report/log.js';
-import { openLogOf } from '../../run/report/log.js';
+import { withLog, openLogOf } from '../../run/report/log.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
 import { countText } from '../../model/units.js';
@@ -17,7 +16,6 @@ import { makeTempFolder } from '../../files/temp-files.js';
 import { refuseFile } from '../../lake/layout.js';
 import { usage } from '../../model/errors.js';
 import { auditArchive } from './audit-archive.js';
-import { selectAudit } from './select-audit.js';
 import { asUnreachable } from '../../exchange/listing-faults.js';
 import { auditRest } from './audit-rest.js';
 import { itemsOfMonth, type AuditItem } from './findings.js';
@@ -103,11 +101,10 @@ export async function* auditSelected(
   try {
     refuseFile(session.paths.root);
     await session.refuseBanned(isRest ? 'metrics' : 'audit');
-    const audited = isRest ? [] : await selectAudit(session, request);
     await makeTempFolder(engine.folder);
     const months = isRest
       ? auditRest(session, request, { engine, sample })
-      : auditArchive(session, audited, engine);
+      : auditArchive(session, request, engine);
     for await (const month of months) {
       yield* itemsOfMonth(month);
       const rebuild = isRest ? undefined : await rebuildOf(session, month);

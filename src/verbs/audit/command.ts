@@ -1,11 +1,9 @@
 /** The command object of `audit`: flags, help and what it does. */
 import {
   ARCHIVED,
-  BUCKET_FLAGS,
   CALL_FLAGS,
   IN_SYSTEM_FOLDER,
-  REQUEST_FLAGS,
-  REST_FLAGS,
+  NETWORK_FLAGS,
   SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT } from '../../plan/options/verb-spec.js';
@@ -41,9 +39,7 @@ export const auditVerb = runCommand({
     'bwlimit',
   ],
   moreFlags: [
-    ...REQUEST_FLAGS,
-    ...REST_FLAGS,
-    ...BUCKET_FLAGS,
+    ...NETWORK_FLAGS,
     'skip-unknown',
     'temp-dir',
     'stale-checksum',

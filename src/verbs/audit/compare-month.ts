@@ -42,9 +42,8 @@ export async function compareMonth(engine: Engine, month: Month): Promise<Compar
   }
 }
 
-function ordinalOf({ period }: ArchiveObject): number {
-  return period.cadence === 'monthly' ? MONTHLY : period.from;
-}
+const ordinalOf = ({ period }: ArchiveObject): number =>
+  period.cadence === 'monthly' ? MONTHLY : period.from;
 
 /** The relation `rows` must hold the rows of all objects. `keys`: their keys by ordinal. */
 async function compareObjects(

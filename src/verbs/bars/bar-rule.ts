@@ -28,11 +28,8 @@ export function parseBar(text: string) {
 }
 
 /** The start of the bar that has this time, in epoch milliseconds. */
-export function barStart({ lengthMs, originMs }: BarRule, atMs: number): number {
-  return Math.floor((atMs - originMs) / lengthMs) * lengthMs + originMs;
-}
+export const barStart = ({ lengthMs, originMs }: BarRule, atMs: number): number =>
+  Math.floor((atMs - originMs) / lengthMs) * lengthMs + originMs;
 
 /** The first start of a bar at or after this time. */
-export function nextStart(rule: BarRule, atMs: number): number {
-  return barStart(rule, atMs + rule.lengthMs - 1);
-}
+export const nextStart = (rule: BarRule, atMs: number): number => barStart(rule, atMs + rule.lengthMs - 1);

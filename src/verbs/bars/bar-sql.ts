@@ -80,9 +80,7 @@ export function barsOf(rows: string, key: string, isText: boolean): string {
     FROM (${rows}) GROUP BY b`;
 }
 
-function traded(aggregate: string): string {
-  return `coalesce(${aggregate} FILTER (traded), ${aggregate})`;
-}
+const traded = (aggregate: string): string => `coalesce(${aggregate} FILTER (traded), ${aggregate})`;
 
 /** The bars with those of `starts` that have no rows: flat, with the close `before`. Their `row_count` is NULL. */
 export function withEmptyBars(bars: string, starts: string): string {

@@ -2,19 +2,26 @@
 import type { Series } from '../../model/task.js';
 import type { LakeParts, Session } from '../../run/session/session.js';
 import { listText } from '../../model/units.js';
-import { join } from 'node:path';
+import { join, basename } from 'node:path';
 import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { backingOf } from '../../files/backing.js';
-import { seriesFolder } from '../../lake/layout.js';
-import { fileSize } from '../../files/publish.js';
+import { seriesFolder, stagingFolder } from '../../lake/layout.js';
+import { fileSize, fileFacts } from '../../files/publish.js';
 import { dayText, monthOf } from '../../model/calendar.js';
 import type { BarRule } from './bar-rule.js';
 import { missingDays, sourceName } from './source.js';
-import { planMonths, type BarMonth } from './bar-months.js';
+import { planMonths, ruleText, type BarMonth } from './bar-months.js';
 import { makeBars, type BarTools } from './make-bars.js';
-import { lostDays, type BarTarget } from './month-lines.js';
-import { writeMonth } from './write-month.js';
-import { NOTHING, addAmounts, type BuiltSeries } from './built-series.js';
+import { lostDays, linesOf, type BarTarget } from './month-lines.js';
+import type { DuckDb } from '../../convert/duckdb.js';
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { readFooter } from '../../convert/parquet-footer.js';
+import { copyTo } from '../../convert/statements.js';
+import { moveToQuarantine } from '../../lake/quarantine.js';
+import { TOOL_VERSION } from '../../model/version.js';
+import { commitFiles } from '../../lake/commit-files.js';
+import { fileMetadata } from '../../lake/write/file-metadata.js';
 
 export interface Build extends Pick<BarTools, 'catalogue'> {
   readonly rule: BarRule;
@@ -101,4 +108,81 @@ async function makeMonths(
   const result = { ...sums, months: made };
   if (unreadable === undefined) return { ...result, outcome: made.length > 0 ? 'made' : 'skipped' };
   return { ...result, outcome: 'failed', text: `the rows of ${sourceName(series)}: ${unreadable.message}` };
+}
+
+/** Commits the bars of the table `made`. Undefined if it has none. Rejects with errors of the disk. */
+async function writeMonth(
+  duckdb: DuckDb,
+  { clock, lock, manifests, paths, exchange }: Session & LakeParts,
+  target: BarTarget,
+  month: BarMonth,
+): Promise<Pick<Amounts, 'bars' | 'short' | 'bytes'> | undefined> {
+  const { folder, held, series, spec } = target;
+  const { settings } = target.source;
+  const byDay = await duckdb.rows(
+    'SELECT day, count_if(is_made) AS rows, count_if(is_short) AS short, min(open_time) FILTER (is_made) AS first, max(open_time) FILTER (is_made) AS last FROM made GROUP BY day',
+  );
+  const sum = (name: string): number => byDay.reduce((total, row) => total + Number(row[name]), 0);
+  if (sum('rows') === 0) return undefined;
+  const staged = join(await stagingFolder(paths), `${randomUUID()}.partial`);
+  try {
+    const rows = '(SELECT * FROM made WHERE is_made ORDER BY open_time)';
+    const files = month.from.map(({ path: from, sha256: digest }) => [basename(from), digest]);
+    const metadata = fileMetadata(
+      { exchange, tool: TOOL_VERSION, series, spec, settings, label: month.label },
+      {
+        entry: { made: { rule: ruleText(target), files } },
+        hasArchive: true,
+        hasRest: month.from.some(({ hasRest }) => hasRest),
+      },
+    );
+    await duckdb.run(copyTo({ spec, settings, targetPath: staged }, rows, metadata));
+    const { bytes, sha256 } = await fileFacts(staged);
+    const { rows: fileRows } = await readFooter(staged);
+    const path = join(folder, month.file);
+    const nowMs = clock.now();
+    if ((await fileSize(path)) !== held.fileBefore(month.file)?.bytes)
+      await moveToQuarantine(paths, path, 'damaged: cryptodl bars makes this file again', nowMs);
+    const ofFile = { at: new Date(nowMs).toISOString(), fileBytes: bytes, fileSha256: sha256, fileRows };
+    const lines = linesOf(target, { month, byDay }, ofFile);
+    await lock.confirm();
+    // Checked again: a symbolic link may have replaced a folder since the rows were read.
+    await paths.folder(seriesFolder(exchange.name, series));
+    const publications = [{ staged, target: path }];
+    await commitFiles({ paths, manifests }, { seriesFolder: folder, publications, dead: [], lines });
+    return { bars: fileRows, short: sum('short'), bytes };
+  } finally {
+    await rm(staged, { force: true });
+  }
+}
+
+/** What was made, of one symbol or of all. The figures of months are 0 with --dry-run. */
+export interface Amounts {
+  /** Days of the months that are made. */
+  readonly days: number;
+  /** Days between the first and the last day of the source, in months of the range, that the source does not have. They have no bars. */
+  readonly missingDays: number;
+  readonly bars: number;
+  /** Bars that lack rows of the source, and absent ones of which it has no rows. */
+  readonly short: number;
+  readonly bytes: number;
+}
+
+export interface BuiltSeries extends Series, Amounts {
+  /**
+   * `made`, or with --dry-run what would be made; `skipped`: the bars of the lake are up to date; `empty`: the source has no whole bar in
+   * the range.
+   */
+  readonly outcome: 'made' | 'skipped' | 'empty' | 'failed';
+  /** Why it failed, or why there is nothing to make. */
+  readonly text?: string;
+  /** `klines 1m` */
+  readonly source?: string;
+  readonly months: readonly string[];
+}
+
+export const NOTHING = { days: 0, bars: 0, short: 0, bytes: 0, missingDays: 0 };
+
+export function addAmounts(sums: Record<keyof Amounts, number>, more: Partial<Amounts>): void {
+  for (const name of Object.keys(NOTHING) as (keyof Amounts)[]) sums[name] += more[name] ?? 0;
 }

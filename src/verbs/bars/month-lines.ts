@@ -67,6 +67,5 @@ export function linesOf(
   ];
 }
 
-function contentOf({ file, rows, first, last, source, settings }: ObjectLine): string {
-  return JSON.stringify([file, rows, first, last, source, settings]);
-}
+const contentOf = ({ file, rows, first, last, source, settings }: ObjectLine): string =>
+  JSON.stringify([file, rows, first, last, source, settings]);

@@ -46,14 +46,12 @@ export function canMake(rule: BarRule, { market, dataset, interval }: Series): b
   return market !== 'cm' || dataset === 'trades';
 }
 
-export function noSourceText({ interval }: BarRule, held: readonly Series[]): string {
-  return `no source: the lake has ${held.map(sourceName).join(', ')}; a bar of ${interval} needs shorter klines that divide it, aggTrades (not of cm) or trades`;
-}
+export const noSourceText = ({ interval }: BarRule, held: readonly Series[]): string =>
+  `no source: the lake has ${held.map(sourceName).join(', ')}; a bar of ${interval} needs shorter klines that divide it, aggTrades (not of cm) or trades`;
 
 /** The source as in messages and manifest lines: `klines 1m`. */
-export function sourceName({ dataset, interval }: Pick<Series, 'dataset' | 'interval'>): string {
-  return interval === undefined ? dataset : `${dataset} ${interval}`;
-}
+export const sourceName = ({ dataset, interval }: Pick<Series, 'dataset' | 'interval'>): string =>
+  interval === undefined ? dataset : `${dataset} ${interval}`;
 
 export type BarSource = Readonly<ReturnType<typeof sourceOf>[number]>;
 
@@ -78,9 +76,8 @@ export function sourceOf({ series, spec, files, fault }: HeldSeries) {
 }
 
 /** The days between the first and the last one that the source does not have. */
-export function missingDays({ from, to, days }: BarSource): number[] {
-  return eachDay({ from, to }).filter((day) => !days.has(day));
-}
+export const missingDays = ({ from, to, days }: BarSource): number[] =>
+  eachDay({ from, to }).filter((day) => !days.has(day));
 
 /** The klines with the most days; of equal ones, those of the longest interval, which have the fewest rows. Else aggTrades, then trades. */
 export function chooseSource(usable: readonly BarSource[]): BarSource | undefined {

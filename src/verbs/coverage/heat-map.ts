@@ -65,9 +65,7 @@ export function legend(isColoured: boolean): string {
   ).join('   ');
 }
 
-function indexOf(day: number, by: CoveragePeriod): number {
-  return by === 'day' ? day : monthOf(day);
-}
+const indexOf = (day: number, by: CoveragePeriod): number => (by === 'day' ? day : monthOf(day));
 
 /** First and last period: at both ends of the cells, or `2024-01 … 2024-12` if they do not fit. */
 function axis(first: number, end: number, by: CoveragePeriod, cells: number): string {
@@ -96,6 +94,5 @@ function painted(
   }).join('');
 }
 
-function inColour(text: string, colour: number, isColoured: boolean): string {
-  return isColoured ? `\u001b[${colour}m${text}\u001b[0m` : text;
-}
+const inColour = (text: string, colour: number, isColoured: boolean): string =>
+  isColoured ? `\u001b[${colour}m${text}\u001b[0m` : text;

@@ -69,9 +69,8 @@ function rowOf(states: SeriesStates, by: CoveragePeriod | undefined) {
   };
 }
 
-function amountsBy(states: SeriesStates, by: CoveragePeriod): Amounts[] {
-  return periodsOf(states, by).map(({ expected, missing }) => ({ expected, missing }));
-}
+const amountsBy = (states: SeriesStates, by: CoveragePeriod): Amounts[] =>
+  periodsOf(states, by).map(({ expected, missing }) => ({ expected, missing }));
 
 function section({ name, rows, gaps, doubts }: Group, { by, width, hasColour: isColoured }: Style): string {
   const from = Math.min(...rows.map((row) => row.from));

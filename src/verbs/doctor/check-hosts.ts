@@ -4,8 +4,7 @@ import { CryptodlError, toCryptodlError, type ErrorCode } from '../../model/erro
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { keyPath } from '../../exchange/keys.js';
 import type { Exchange } from '../../exchange/exchange.js';
-import { checkResult, type CheckResult } from './check-machine.js';
-import { differenceOf, type ClockDifference } from './check-bans.js';
+import { checkResult, differenceOf, type CheckResult, type ClockDifference } from './check-machine.js';
 
 export interface HostChecks extends VerbRequest<SessionFlag> {
   readonly fetch: Fetch;

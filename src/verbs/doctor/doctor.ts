@@ -21,8 +21,8 @@ import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.j
 import { mostInFlight } from '../../run/queue/concurrency.js';
 import { exchangeHosts } from '../../exchange/routes.js';
 import { bucketResult, checkFolder, checkLock } from './check-folder.js';
-import { checkRedis, checkVersions, asResult, type CheckResult, type Status } from './check-machine.js';
-import { checkBans, checkClock, clearBans } from './check-bans.js';
+import { checkRedis, checkVersions, asResult, checkBans, checkClock, clearBans } from './check-machine.js';
+import type { CheckResult, Status } from './check-machine.js';
 import { checkHosts, checkProxy, LONGEST_WAIT_MS, type HostChecks } from './check-hosts.js';
 
 type Flag = SessionFlag | 'clear-bans' | 'json' | 'quiet';
@@ -170,16 +170,13 @@ async function checkDisks(request: VerbRequest<Flag>): Promise<readonly CheckRes
     if (trial !== undefined) return bucketResult(shownPath(root), trial);
     return checkFolder('out', root, paths.staging);
   };
-  const temp = (folder: string): Promise<CheckResult> =>
-    of('temp', checkFolder('temp', absolutePath(folder, home)));
   const found = await Promise.all([
     of('out', out()),
-    ...(options.tempDir === undefined ? [] : [temp(options.tempDir)]),
+    ...(options.tempDir === undefined
+      ? []
+      : [of('temp', checkFolder('temp', absolutePath(options.tempDir, home)))]),
     of('state', checkFolder('state', stateFolder(options, surroundings))),
   ]);
-  const lock = await of(
-    'lock',
-    inside.then(() => checkLock(paths)),
-  );
-  return [...found, lock];
+  const lock = inside.then(() => checkLock(paths));
+  return [...found, await of('lock', lock)];
 }

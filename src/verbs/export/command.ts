@@ -1,10 +1,5 @@
 /** The command object of `export`: flags, help and what it does. */
-import {
-  IN_SYSTEM_FOLDER,
-  OF_HELD_SERIES,
-  READER_FLAGS,
-  SELECT_FLAGS,
-} from '../../plan/options/flag-sets.js';
+import { OF_QUERY, READER_FLAGS, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
 import { verbCommand } from '../../run/verb/verb.js';
 
@@ -37,7 +32,7 @@ export const exportVerb = verbCommand({
     'time-format',
     'one-file',
   ],
-  meanings: { ...OF_HELD_SERIES, ...IN_SYSTEM_FOLDER },
+  meanings: OF_QUERY,
   isReader: true,
   lakePart: 'selected',
   act: async (command) => (await import('./export.js')).exportFor(command),

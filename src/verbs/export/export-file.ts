@@ -76,19 +76,15 @@ export interface ExportProgram {
 }
 
 /** The files of the lake that may have rows of a source. */
-export function filesOf(source: SeriesRows): LakeFile[] {
-  return filesOfRange(source, source.spec, source.range);
-}
+export const filesOf = (source: SeriesRows): LakeFile[] => filesOfRange(source, source.spec, source.range);
 
 /** Options of COPY for a CSV file. */
-export function csvForm({ header = true, delimiter = "','", compression = 'none' } = {}): string {
-  return `FORMAT csv, HEADER ${header}, DELIMITER ${delimiter}, COMPRESSION ${compression}`;
-}
+export const csvForm = ({ header = true, delimiter = "','", compression = 'none' } = {}): string =>
+  `FORMAT csv, HEADER ${header}, DELIMITER ${delimiter}, COMPRESSION ${compression}`;
 
 /** SQL. The ids of a symbol begin anew after a second listing, and those of several symbols tell nothing about time, so the time comes first. */
-export function rowOrder(spec: DatasetSpec): string {
-  return [...new Set([instantExpression(spec), ...spec.sort.map(quoteName)])].join(', ');
-}
+export const rowOrder = (spec: DatasetSpec): string =>
+  [...new Set([instantExpression(spec), ...spec.sort.map(quoteName)])].join(', ');
 
 /** The days of the ranges on which any of the sources has objects, ascending. `after`: rows may lie on this many days after an object. */
 export function daysOf(sources: readonly SeriesRows[], after = 0): number[] {

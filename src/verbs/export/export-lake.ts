@@ -14,10 +14,8 @@ import { reasonOf } from '../../text/path-faults.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
 import type { Refused } from './export-file.js';
 import { OWN_FOLDER } from './output.js';
-import type { Export } from './select-export.js';
-import type { ExportedFile } from './exported-file.js';
-import { exportFile, type Work } from './write-file.js';
-import { exportGroups } from './export-groups.js';
+import { exportGroups, type Export } from './select-export.js';
+import { exportFile, type ExportedFile, type Work } from './write-file.js';
 
 /** Sessions of DuckDB are as many as cores. So many files wait for them or for the disk, so that a long one does not stop the others. */
 const FILES_PER_CORE = 4;

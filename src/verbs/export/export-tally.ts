@@ -5,7 +5,7 @@ import { seriesName } from '../../model/task.js';
 import { bytesText, countText, durationText, listText, numberText } from '../../model/units.js';
 import { shownPath } from '../../text/printable.js';
 import type { Refused } from './export-file.js';
-import type { ExportedFile, FileOutcome } from './exported-file.js';
+import type { ExportedFile, FileOutcome } from './write-file.js';
 import type { Export } from './select-export.js';
 
 export const FAILURES: readonly FileOutcome[] = ['foreign', 'unreadable', 'failed'];

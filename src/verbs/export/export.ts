@@ -1,8 +1,8 @@
 /** `cryptodl export`: files for other programs from the lake. Failures and, with --dry-run, planned files go to stdout, the rest to stderr. */
-import { writeText } from '../../terminal/write-data.js';
+import { writeText, writeData } from '../../terminal/write-data.js';
 import { withSignals } from '../../run/verb/start-verb.js';
 import { exitCodeOfFindings, type ExitCode } from '../../model/exit-code.js';
-import { absolutePath, printLines } from '../../text/printable.js';
+import { absolutePath, printLines, tabbed, lakeFlag } from '../../text/printable.js';
 import { usage } from '../../model/errors.js';
 import { backingOf } from '../../files/backing.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
@@ -13,12 +13,16 @@ import { LEAN } from './lean.js';
 import { NAUTILUS } from './nautilus-script.js';
 import { TARDIS } from './tardis.js';
 import type { ExportProgram, SeriesRows } from './export-file.js';
-import { exportGroups } from './export-groups.js';
-import { targetFolder } from './export-lake.js';
-import { selectExport, type Export, type ExportCommand } from './select-export.js';
-import { Tally } from './export-tally.js';
-import { NOTHING_EXPORTED, tellLacking } from './lacking-data.js';
-import { writeFiles } from './write-files.js';
+import { exportGroups, selectExport, type Export, type ExportCommand } from './select-export.js';
+import { targetFolder, exportLake } from './export-lake.js';
+import { Tally, FAILURES, closing } from './export-tally.js';
+import { listText, countText } from '../../model/units.js';
+import { progressPrinter } from '../../run/verb/items.js';
+import { seriesName } from '../../model/task.js';
+import type { SeriesStates } from '../../lake/catalogue/day-states.js';
+import { DAY_SECONDS } from '../../lake/catalogue/gap.js';
+import { readableStates } from '../../plan/select/held-series.js';
+import { gapText } from '../../lake/catalogue/gap-texts.js';
 
 const PROGRAMS: readonly ExportProgram[] = [FREQTRADE, TARDIS, LEAN, CSV, NAUTILUS];
 
@@ -81,4 +85,84 @@ async function printScript({ io, resolved }: ExportCommand, given: Export): Prom
   }
   await writeText(io, program.script?.(sources, request.exchange) ?? '');
   return exitCodeOfFindings({ lasting: tally.hasFaults });
+}
+
+async function writeFiles({ io, resolved }: ExportCommand, given: Export, target: string): Promise<ExitCode> {
+  const { json, quiet, dryRun, requireComplete } = resolved.options;
+  const tally = new Tally();
+  const progress = progressPrinter(resolved.options, io);
+  const startedAt = io.clock.monotonic();
+  for await (const item of exportLake(given, target)) {
+    tally.add(item);
+    progress(() => tally.text());
+    if (json)
+      await writeData(io, [
+        'file' in item
+          ? { event: 'file', ...item }
+          : { event: 'left-out', ...item.series, reason: item.reason },
+      ]);
+    else if ('file' in item && (item.outcome === 'planned' || FAILURES.includes(item.outcome))) {
+      const { outcome, file, text } = item;
+      await writeData(io, [tabbed([outcome === 'planned' ? 'write' : outcome, file, text ?? []].flat())]);
+    }
+  }
+  const elapsedMs = Math.round(io.clock.monotonic() - startedAt);
+  const exitCode = tally.exitCode(requireComplete);
+  const { files, rows, bytes, refused } = tally;
+  const summary = { dryRun, files, rows, bytes, leftOut: refused.length, elapsedMs, exitCode };
+  if (json) await writeData(io, [{ event: 'summary', ...summary }]);
+  printLines(io.stderr, [
+    ...tally.leftOutLines(),
+    ...(quiet || tally.empty.length === 0 ? [] : [`without rows: ${listText(tally.empty, 3)}`]),
+    ...(quiet && exitCode === 0 ? [] : closing(given, tally, target, dryRun ? undefined : elapsedMs)),
+  ]);
+  return exitCode;
+}
+
+const NOTHING_EXPORTED = 'nothing is exported, because --require-complete is given';
+
+/** Lines for series that lack data. */
+const MOST_LINES = 3;
+
+/** Prints the data that the lake lacks, with --json also as events, except for a script. Resolves with false if --require-complete forbids the export. */
+async function tellLacking({ io, resolved }: ExportCommand, given: Export): Promise<boolean> {
+  const { requireComplete, quiet, json } = resolved.options;
+  const { request, root, program, selected, range, unread, catalogue } = given;
+  const covered = await readableStates(root, selected, request, range);
+  const gapsOf = new Map(selected.map((series) => [series, missingOf(covered.get(series))]));
+  for await (const { series, fault } of catalogue.series(requireComplete ? selected : []))
+    if (fault !== undefined && gapsOf.get(series)?.length === 0) gapsOf.set(series, [fault]);
+  // Bars lack what their source lacks.
+  const lacking = [...gapsOf]
+    .filter(([, gaps]) => gaps.length > 0)
+    .sort(([a], [b]) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
+  if (lacking.length > 0 && (!quiet || requireComplete)) {
+    const lines = lacking.map(
+      ([series, gaps]) => `the lake lacks ${seriesName(series)}: ${listText(gaps, 3)}`,
+    );
+    const more = countText(lacking.length - MOST_LINES, 'further series');
+    if (lacking.length > MOST_LINES) lines.splice(MOST_LINES, lines.length, `the lake lacks data of ${more}`);
+    printLines(io.stderr, [...lines, `all gaps: cryptodl coverage${lakeFlag(root)}`]);
+  }
+  const twice = new Set([...covered.values()].filter(isListedTwice).map(({ series }) => series.symbol));
+  if (twice.size > 0)
+    request.observer.warn(
+      `${listText(twice)}: no rows for 30 days or more between others; after a second listing under the same name, prices do not continue`,
+    );
+  const events = lacking.map(([series, gaps]) => ({ event: 'lacking', ...series, gaps }));
+  if (json && program.script === undefined) await writeData(io, events);
+  if (!requireComplete || lacking.length + unread.length === 0) return true;
+  printLines(io.stderr, [NOTHING_EXPORTED]);
+  return false;
+}
+
+function missingOf(covered: SeriesStates | undefined): string[] {
+  if (covered === undefined) return ['all rows: the lake has no Parquet or CSV files of it that can be read'];
+  return covered.gaps.filter(({ isMissing }) => isMissing).map((gap) => gapText(gap, covered));
+}
+
+/** Whether the series has no rows for 30 days or more, and rows before and after. */
+function isListedTwice({ first = '', last = '', dayStartSeconds, gaps }: SeriesStates): boolean {
+  const [start = NaN, end = NaN] = [first, last].map((iso) => Date.parse(iso) / 1000 - dayStartSeconds);
+  return gaps.some(({ from, to }) => to - from >= 30 * DAY_SECONDS && from > start && to <= end);
 }

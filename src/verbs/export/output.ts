@@ -2,14 +2,19 @@
  * The folder of an export. A hidden folder in it has a JSON file for each file that export has made, with its sources and its recipe: it tells
  * whether the file is up to date, and whether it may be replaced.
  */
-import { dirname, join } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { checkedFolder, entryAt, readRegularFile } from '../../files/path-checks.js';
 import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { refuseForeignFile } from '../../files/own-file.js';
 import { stagedBeside } from '../../files/temp-files.js';
 import { fileFacts, publish } from '../../files/publish.js';
 import { fieldsOf, parseJson } from '../../text/json.js';
-import type { Origin } from './exported-file.js';
+import { createHash } from 'node:crypto';
+import type { DayRange } from '../../lake/catalogue/spans.js';
+import { TOOL_VERSION } from '../../model/version.js';
+import type { ExportFile } from './export-file.js';
+import { MACROS } from './write-rows.js';
+import type { Export } from './select-export.js';
 
 /** The folder of the states, the lock and the staged files. */
 export const OWN_FOLDER = '.cryptodl-export';
@@ -107,4 +112,26 @@ export class Output {
     const isSame = entry.isFile() && entry.size === bytes && entry.mtimeMs === modifiedAt;
     return isSame ? sha256 : (await fileFacts(this.path)).sha256;
   }
+}
+
+export type Origin = Readonly<ReturnType<typeof originOf>>;
+
+/** What a file is made from. */
+export function originOf({ sources, select, form }: ExportFile, { request, program, root }: Export) {
+  // Files of the lake, relative to it.
+  const files = sources.flatMap((source) =>
+    source.files.map(({ path, sha256 }) => ({ file: relative(root, path).split(sep).join('/'), sha256 })),
+  );
+  const parts = sources.map(({ series, range: { from, to } }) => [series, from, to]);
+  const range: Partial<DayRange> = sources[0]?.range ?? {};
+  // Everything that decides the content.
+  const recipe = JSON.stringify([MACROS, select, form, parts, files]);
+  return {
+    engine: program.name,
+    recipe: createHash('sha256').update(recipe).digest('hex'),
+    range,
+    sources: files,
+    at: new Date(request.clock.now()).toISOString(),
+    tool: `cryptodl ${TOOL_VERSION}`,
+  };
 }

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { usage } from '../../model/errors.js';
-import type { Series } from '../../model/task.js';
+import { layerName, type Series } from '../../model/task.js';
 import type { Command } from '../../run/verb/verb.js';
 import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
@@ -12,7 +12,16 @@ import { isAll } from '../../plan/select/select-datasets.js';
 import { parseAssets } from '../../exchange/binance/exchange-info.js';
 import { reasonOf } from '../../text/path-faults.js';
 import { absolutePath, shownPath } from '../../text/printable.js';
-import type { ExportProgram, ProgramFlag, ProgramInput } from './export-file.js';
+import { daysOf, filesOf } from './export-file.js';
+import type {
+  ExportProgram,
+  ProgramFlag,
+  ProgramInput,
+  ExportFile,
+  Refused,
+  SeriesRows,
+} from './export-file.js';
+import { grouped } from '../../model/by-name.js';
 
 export type ExportFlag =
   HeldFlag | RangeFlag | ProgramFlag | 'dry-run' | 'exchange-info' | 'force' | 'now' | 'target' | 'temp-dir';
@@ -79,9 +88,7 @@ function indexesOf(
 }
 
 /** `cm BTCUSD`, the pair of BTCUSD_PERP and BTCUSD_240329. */
-export function pairName({ market, symbol }: Series): string {
-  return `${market} ${symbol.replace(/_.*/, '')}`;
-}
+const pairName = ({ market, symbol }: Series): string => `${market} ${symbol.replace(/_.*/, '')}`;
 
 /** The assets of the answer that --exchange-info names. Throws usage errors. */
 async function assetsOf({
@@ -102,4 +109,61 @@ async function assetsOf({
     `--exchange-info ${shownPath(path)} is not an answer of exchangeInfo: it has no list of symbols with baseAsset and quoteAsset`,
     'save one: curl https://fapi.binance.com/fapi/v1/exchangeInfo > exchangeInfo.json',
   );
+}
+
+/**
+ * Yields the files of the selected series group by group, with the series that are left out. A series with a file that cannot be read would
+ * have a hole that nothing shows, so it is left out.
+ */
+export async function* exportGroups({ request, program, assets, selected, range, catalogue }: Export) {
+  const { exchange, resolved } = request;
+  const nameOf = (series: Series): string =>
+    program.groupBy === 'pair' ? pairName(series) : layerName(series);
+  const taken = new Set<string>();
+  for (const group of grouped(selected, nameOf).values()) {
+    // Bars come last.
+    const series = group.toSorted((a, b) => Number(a.dataset === 'bars') - Number(b.dataset === 'bars'));
+    const sources: SeriesRows[] = [];
+    const refused: Refused[] = [];
+    for await (const { series: one, spec, files, fault } of catalogue.series(series)) {
+      const refuse = (reason: string): void => void refused.push({ series: one, reason, isFault: true });
+      if (spec === undefined) refuse('this version of cryptodl does not know the dataset');
+      else if (fault !== undefined) refuse(fault);
+      else if (files.length === 0) refuse('the lake has no Parquet or CSV files of it');
+      else sources.push({ series: one, spec, files, range });
+    }
+    const held = sources.filter((source) => filesOf(source).length > 0);
+    const files = program.files({ exchange, sources: held, options: resolved.options, assets });
+    yield { series, items: [...refused, ...oneForEachPath(files, taken)] };
+  }
+}
+
+/**
+ * One file for each path that is not `taken` by another symbol: the one with the most days, of equally many days the first. Takes the paths. A
+ * series that is in no file is refused if it has days that the file of its path lacks.
+ */
+function oneForEachPath(
+  candidates: readonly (ExportFile | Refused)[],
+  taken: Set<string>,
+): readonly (ExportFile | Refused)[] {
+  const all = candidates.flatMap((one) => ('path' in one ? [{ ...one, days: daysOf(one.sources) }] : []));
+  const chosen = new Map<string, (typeof all)[number]>();
+  for (const one of all.toSorted((a, b) => b.days.length - a.days.length))
+    if (!taken.has(one.path) && !chosen.has(one.path)) chosen.set(one.path, one);
+  const written = new Set([...chosen.values()].flatMap(({ sources }) => sources.map(({ series }) => series)));
+  const refused = new Map<Series, Refused>();
+  for (const one of candidates) if ('reason' in one) refused.set(one.series, one);
+  for (const {
+    path,
+    days,
+    sources: [source],
+  } of all) {
+    const other = chosen.get(path);
+    if (source === undefined || (other !== undefined && written.has(source.series))) continue;
+    if (days.every((day) => other?.days.includes(day))) continue;
+    const reason = 'files of another series have the same names, and lack days of this one';
+    refused.set(source.series, { series: source.series, reason });
+  }
+  for (const path of chosen.keys()) taken.add(path);
+  return [...refused.values(), ...all.filter((file) => chosen.get(file.path) === file)];
 }

@@ -9,11 +9,11 @@ import { CryptodlError } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import { listText } from '../../model/units.js';
 import { refuseInLake } from '../../plan/select/held-series.js';
-import type { ExportFile } from './export-file.js';
+import { filesOf, type ExportFile } from './export-file.js';
 import { MACROS, writeRows } from './write-rows.js';
-import { Output } from './output.js';
-import { originOf, widened, type ExportedFile, type Origin } from './exported-file.js';
+import { Output, originOf, type Origin } from './output.js';
 import type { Export } from './select-export.js';
+import type { DayRange } from '../../lake/catalogue/spans.js';
 
 /** What the files of one export have in common. */
 export interface Work extends Export {
@@ -104,4 +104,37 @@ function faultOf(error: unknown, root: string): Pick<ExportedFile, 'outcome' | '
   }
   const unreadable = unreadableFile(error, root);
   return unreadable && { outcome: 'unreadable', text: unreadable.message };
+}
+
+/**
+ * `unchanged`: made from the same sources, and still there. `empty`: the sources have no rows for it, and there is no file. `planned`: a dry run
+ * would write it. The others are failures. `foreign`: the place has a file that export did not write, or that has changed since. `unreadable`:
+ * a file of the lake is damaged, or has a number that does not fit. `failed`: files of the lake changed during the export.
+ */
+export type FileOutcome = 'written' | 'unchanged' | 'empty' | 'planned' | 'foreign' | 'unreadable' | 'failed';
+
+export interface ExportedFile {
+  /** Relative to the target. */
+  readonly file: string;
+  readonly outcome: FileOutcome;
+  readonly rows: number;
+  readonly bytes: number;
+  /** Why it failed. */
+  readonly text?: string;
+}
+
+/** The file with the days that it has already (`before`), too. Its sources have only the files that may have rows of these days. */
+function widened(file: ExportFile, before: Partial<DayRange> | undefined): ExportFile {
+  const sources = file.sources.map((source) => {
+    const range = before === undefined ? source.range : union(source.range, before);
+    return { ...source, range, files: filesOf({ ...source, range }) };
+  });
+  return { ...file, sources };
+}
+
+function union(one: Partial<DayRange>, other: Partial<DayRange>): Partial<DayRange> {
+  return {
+    ...(one.from === undefined || other.from === undefined ? {} : { from: Math.min(one.from, other.from) }),
+    ...(one.to === undefined || other.to === undefined ? {} : { to: Math.max(one.to, other.to) }),
+  };
 }

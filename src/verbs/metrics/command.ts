@@ -1,13 +1,7 @@
 /** The command object of `metrics`: flags, help and what it does. */
 import { ALL } from '../../exchange/names.js';
 import { dataset } from '../../plan/options/exchange-values.js';
-import {
-  BUCKET_FLAGS,
-  DOWNLOAD_FLAGS,
-  FORM_FLAGS,
-  SAVE_FLAGS,
-  STATISTICS,
-} from '../../plan/options/flag-sets.js';
+import { DOWNLOAD_FLAGS, FORM_FLAGS, SAVE_FLAGS, STATISTICS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
 import { runCommand } from '../../run/verb/verb.js';
 
@@ -22,7 +16,7 @@ export const metricsVerb = runCommand({
   ],
   aka: ['rest'],
   flags: [...SAVE_FLAGS, 'join', 'include-today'],
-  moreFlags: [...DOWNLOAD_FLAGS, ...FORM_FLAGS, ...BUCKET_FLAGS, 'skip-unknown', 'exact', 'retry-preset'],
+  moreFlags: [...DOWNLOAD_FLAGS, ...FORM_FLAGS, 'skip-unknown', 'exact'],
   meanings: {
     market: { doc: 'um (USD-margined futures) or cm (coin-margined futures)', choices: ['um', 'cm'] },
     dataset: {

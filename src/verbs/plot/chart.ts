@@ -72,9 +72,7 @@ export function extremes(bars: readonly Bar[]): { readonly low: number; readonly
   return { low: Math.min(...bars.map(({ low }) => low)), high: Math.max(...bars.map(({ high }) => high)) };
 }
 
-export function isUp({ open, close }: Bar): boolean {
-  return close >= open;
-}
+export const isUp = ({ open, close }: Bar): boolean => close >= open;
 
 /** The largest number of steps. The script joins candles that would be narrower than three pixels. */
 export const MOST_STEPS = 2000;

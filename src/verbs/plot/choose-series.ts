@@ -64,13 +64,10 @@ export function chooseDataset(
 }
 
 /** `um klines` */
-function datasetName({ market, dataset }: Pick<Series, 'market' | 'dataset'>): string {
-  return `${market} ${dataset}`;
-}
+const datasetName = ({ market, dataset }: Pick<Series, 'market' | 'dataset'>): string =>
+  `${market} ${dataset}`;
 
-function isNumeric({ type }: ColumnSpec): boolean {
-  return type === 'number' || type === 'integer';
-}
+const isNumeric = ({ type }: ColumnSpec): boolean => type === 'number' || type === 'integer';
 
 /** A series of each market and dataset: candles of trades first, then other candles, then the default market first. */
 function rankedDatasets(series: readonly Series[], exchange: Exchange): Series[] {

@@ -1,5 +1,5 @@
 /** The command object of `plot`: flags, help and what it does. */
-import { IN_SYSTEM_FOLDER, OF_HELD_SERIES, RANGE_FLAGS, READER_FLAGS } from '../../plan/options/flag-sets.js';
+import { OF_QUERY, RANGE_FLAGS, READER_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
 import { readerCommand } from '../../run/verb/verb.js';
 
@@ -17,8 +17,7 @@ export const plotVerb = readerCommand({
   flags: [...RANGE_FLAGS, 'market', 'dataset', 'interval', 'column', 'html', 'out', 'force'],
   moreFlags: [...READER_FLAGS, 'symbols', 'now'],
   meanings: {
-    ...OF_HELD_SERIES,
-    ...IN_SYSTEM_FOLDER,
+    ...OF_QUERY,
     html: {
       doc: 'write a page with a zoomable chart instead; an existing file is replaced only if it is a plot',
     },

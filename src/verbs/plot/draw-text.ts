@@ -2,7 +2,7 @@
 import { extremes, isUp, type Chart } from './chart.js';
 import { amountText, LONGEST_TEXT, shortText, valueScale } from './value-scale.js';
 import type { Bar } from './read-bars.js';
-import { timeTicks } from './time-ticks.js';
+import { timeTicks } from './time-grid.js';
 
 export interface TextStyle {
   /** Of the terminal. The picture leaves the last line to the prompt of the shell. */
@@ -18,9 +18,7 @@ const [FEWEST_COLUMNS, FEWEST_PRICE_ROWS] = [24, 5];
 const WIDEST_STEP = 4;
 
 /** The columns between the axis and the left edge. */
-export function plotColumns(columns: number): number {
-  return Math.max(FEWEST_COLUMNS, columns - AXIS);
-}
+export const plotColumns = (columns: number): number => Math.max(FEWEST_COLUMNS, columns - AXIS);
 
 interface Area {
   readonly chart: Chart;
@@ -130,9 +128,7 @@ function drawBars(area: Area, hasColour: boolean): void {
   }
 }
 
-function colourOf(bar: Bar): Colour {
-  return isUp(bar) ? 'green' : 'red';
-}
+const colourOf = (bar: Bar): Colour => (isUp(bar) ? 'green' : 'red');
 
 const EIGHTHS = ' ▁▂▃▄▅▆▇█';
 

@@ -77,16 +77,11 @@ GROUP BY step ORDER BY step`;
 }
 
 /** Lakes may hold numbers as text. */
-function numberSql(name: string): string {
-  return `TRY_CAST(${quoteName(name)} AS DOUBLE)`;
-}
+const numberSql = (name: string): string => `TRY_CAST(${quoteName(name)} AS DOUBLE)`;
 
 /** False for NULL, NaN and infinities, and for numbers whose differences and sums could be infinite. */
-function isNumber(name: string): string {
-  return `abs(${name}) < 1e200`;
-}
+const isNumber = (name: string): string => `abs(${name}) < 1e200`;
 
 /** Columns may have times with or without a time zone; DuckDB compares both with this literal. */
-function instant(ms: number): string {
-  return `TIMESTAMP '${new Date(Math.floor(ms)).toISOString().slice(0, 23).replace('T', ' ')}'`;
-}
+const instant = (ms: number): string =>
+  `TIMESTAMP '${new Date(Math.floor(ms)).toISOString().slice(0, 23).replace('T', ' ')}'`;

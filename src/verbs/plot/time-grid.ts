@@ -5,16 +5,16 @@ import { intervalMs } from '../../exchange/exchange-spec.js';
 /** Equal steps, or steps of calendar months. */
 export type TimeGrid = Readonly<ReturnType<typeof gridOf>>;
 
-export interface Step {
+interface Step {
   readonly unit: 'ms' | 'months';
   readonly length: number;
   readonly text: string;
 }
 
-export const MINUTE = 60_000;
+const MINUTE = 60_000;
 const [SECOND, HOUR] = [1000, 3_600_000];
 
-export const STEPS: readonly Step[] = [
+const STEPS: readonly Step[] = [
   ...stepsOf('second', 'ms', SECOND, [1, 2, 5, 10, 15, 30]),
   ...stepsOf('minute', 'ms', MINUTE, [1, 2, 3, 5, 10, 15, 20, 30]),
   ...stepsOf('hour', 'ms', HOUR, [1, 2, 3, 4, 6, 8, 12]),
@@ -78,7 +78,7 @@ function gridOf(step: Step, { from, to }: TimeRange, dayStartMs: number) {
 }
 
 /** The number of the step that has this time. Steps of a fixed length are counted from 1970, those of months from the year 0. */
-export function numberOf(step: Step, ms: number): number {
+function numberOf(step: Step, ms: number): number {
   if (step.unit === 'ms') return Math.floor((ms - originOf(step)) / step.length);
   const date = new Date(ms);
   return Math.floor((date.getUTCFullYear() * 12 + date.getUTCMonth()) / step.length);
@@ -90,12 +90,59 @@ function numberSql(step: Step, ms: string): string {
   return `(year(${date}) * 12 + month(${date}) - 1) // ${step.length}`;
 }
 
-export function startOf(step: Step, number: number): number {
+function startOf(step: Step, number: number): number {
   if (step.unit === 'ms') return originOf(step) + number * step.length;
   return Date.UTC(1900, number * step.length - 1900 * 12);
 }
 
 /** Weeks begin on a Monday, and 1970-01-01 was a Thursday. */
-function originOf({ length }: Step): number {
-  return length % (7 * DAY_MS) === 0 ? 4 * DAY_MS : 0;
+const originOf = ({ length }: Step): number => (length % (7 * DAY_MS) === 0 ? 4 * DAY_MS : 0);
+
+/** A label of the time axis at the start of a step. */
+type TimeTick = ReturnType<typeof ticksOf>[number];
+
+/** Labels that do not touch. `stepWidth`: the width of a step in characters. */
+export function timeTicks({ count, startOf: of, dayStartMs }: TimeGrid, stepWidth: number): TimeTick[] {
+  const starts = Array.from({ length: count }, (_, index) => of(index) - dayStartMs);
+  let ticks: TimeTick[] = [];
+  for (const step of STEPS) {
+    const next = ticksOf(step, starts);
+    // No tick of this step is in the range. The labels of the next shorter step stay, without those that touch.
+    if (next.length === 0) break;
+    ticks = next;
+    if (apart(ticks, stepWidth).length === ticks.length) return ticks;
+  }
+  return apart(ticks, stepWidth);
+}
+
+/** A step of the chart may begin after the time that its label names. The first one is labelled only if it begins exactly with a step of the axis. */
+function ticksOf(step: Step, starts: readonly number[]) {
+  return starts.flatMap((start, index) => {
+    const [number, before] = [numberOf(step, start), numberOf(step, starts[index - 1] ?? start - 1)];
+    return number === before ? [] : [{ index, text: tickText(step, startOf(step, number)) }];
+  });
+}
+
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** The largest unit that begins here: a year, then a month, a day, a time of day. */
+function tickText({ unit, length }: Step, start: number): string {
+  const date = new Date(start);
+  const year = date.getUTCFullYear();
+  if (year !== new Date(start - 1).getUTCFullYear()) return String(year);
+  const month = MONTHS[date.getUTCMonth()] ?? '';
+  if (unit === 'months') return month;
+  if (start % DAY_MS === 0) return `${month} ${date.getUTCDate()}`;
+  return date.toISOString().slice(11, length < MINUTE ? 19 : 16);
+}
+
+/** The ticks without those that touch the one before. */
+function apart(ticks: readonly TimeTick[], stepWidth: number): TimeTick[] {
+  const kept: TimeTick[] = [];
+  for (const tick of ticks) {
+    const last = kept.at(-1);
+    // A label has two spaces behind it.
+    if (last === undefined || (tick.index - last.index) * stepWidth >= last.text.length + 2) kept.push(tick);
+  }
+  return kept;
 }

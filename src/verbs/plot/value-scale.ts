@@ -42,9 +42,7 @@ function tickText(value: number, step: number): string {
   return shortText(value, 1 + Math.max(0, exponentOf(value) - exponentOf(step)));
 }
 
-function exponentOf(number: number): number {
-  return Math.floor(Math.log10(Math.abs(number)) + 1e-9);
-}
+const exponentOf = (number: number): number => Math.floor(Math.log10(Math.abs(number)) + 1e-9);
 
 /** The width of a text of the axis. */
 export const LONGEST_TEXT = 10;
@@ -56,14 +54,10 @@ export function shortText(value: number, digits: number): string {
 }
 
 /** A single number: `43,120.1`, `0.00012`, `12.35M`. A price of 100,000 is read more easily in full. */
-export function valueText(value: number): string {
-  return textOf(value, 8, 1e7);
-}
+export const valueText = (value: number): string => textOf(value, 8, 1e7);
 
 /** An amount like a volume, with three significant digits: `921`, `1.32K`. */
-export function amountText(value: number): string {
-  return textOf(value, 3, 1000);
-}
+export const amountText = (value: number): string => textOf(value, 3, 1000);
 
 /** Numbers from `withUnit` on have a unit and at most four digits. Very large or small ones have an exponent and at most five digits. */
 function textOf(value: number, digits: number, withUnit: number): string {

@@ -1,13 +1,17 @@
-/** Adds jobs to a queue in batches, and waits while the queue is full. */
+/** Adds jobs to a queue: those of a command in batches, and those that workers that fetch and workers that convert hand to each other. */
 import type { Io } from '../../model/io.js';
 import { numberText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';
 import { redisProblem } from '../../http/redis/redis-errors.js';
 import { printLines } from '../../text/printable.js';
-import type { NewJob } from './bullmq.js';
-import { jobId, type JobData } from './job-data.js';
+import { idOf, type JobQueue, type NewJob, type QueuedJob } from './bullmq.js';
+import { jobId, jobData, MOST_CHARACTERS, type FailedObject, type JobData } from './job-data.js';
 import type { CommandQueue } from './open-queue.js';
 import type { Wait } from './wait.js';
+import type { Clock } from '../../model/clock.js';
+import { CryptodlError, type ErrorCode } from '../../model/errors.js';
+import { ERROR_TRAITS } from '../../model/error-codes.js';
+import { fieldsOf } from '../../text/json.js';
 
 export interface Adding extends Pick<CommandQueue, 'open'> {
   readonly signals: Pick<CommandQueue['signals'], 'signal'>;
@@ -69,7 +73,7 @@ const KEPT_UNTIL_DONE = {
   stackTraceLimit: 0,
 };
 
-export function newJob(data: JobData, priority: number): NewJob {
+function newJob(data: JobData, priority: number): NewJob {
   return { name: data.verb, data, opts: { ...KEPT_UNTIL_DONE, jobId: jobId(data), priority } };
 }
 
@@ -81,8 +85,7 @@ async function untilRoom(
 ): Promise<boolean> {
   for (let isTold = wasFull; ; isTold = true) {
     signal.throwIfAborted();
-    const counts = await open.queue.getJobCounts('waiting', 'prioritized');
-    const waiting = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    const waiting = await open.queue.getJobCountByTypes('waiting', 'prioritized');
     if (waiting + batch <= Math.max(options.maxWaiting, batch)) return isTold;
     if (!isTold && !options.quiet)
       printLines(io.stderr, [
@@ -105,4 +108,65 @@ const LEVELS: Readonly<Record<Level, number>> = { high: 0, normal: 72, low: 144 
 export function priorityOf(level: Level, nowMs: number): number {
   const steps = Math.floor((nowMs - FIRST_MS) / STEP_MS);
   return Math.min(Math.max(1, steps + LEVELS[level] + 1), 2 ** 21);
+}
+
+/**
+ * Hands a job whose zips are staged to the workers that convert. `failed`: the objects that could not be fetched. Its name stays the same, so a job
+ * that is handed over twice is there once. It is added before it leaves its own queue: it may be in both, and is never in none.
+ */
+export async function addConversion(
+  queue: JobQueue,
+  job: QueuedJob,
+  data: JobData,
+  failed: readonly FailedObject[],
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<void> {
+  const failures = failed.map(({ key, error: { code, message } }) => ({
+    key,
+    code,
+    message: message.slice(0, MOST_CHARACTERS),
+  }));
+  const staged = { ...data, ...(failures.length > 0 ? { failures } : {}) };
+  for (;;) {
+    const found = await queue.getJob(idOf(job));
+    const state = await found?.getState();
+    // A conversion that has begun may have looked for its zips before they were staged: another one must follow it.
+    if (state === 'active') await clock.sleep(500, signal);
+    else if (state === 'failed') await found?.remove();
+    else if (found === undefined || state === 'unknown') return addTo(queue, job, staged);
+    else {
+      await found.updateData(staged);
+      if (state === 'delayed') await found.promote().catch(() => undefined);
+      return;
+    }
+  }
+}
+
+/** Hands a job whose zips must be fetched again back, in the same way. */
+export async function addFetch(
+  queue: JobQueue,
+  job: QueuedJob,
+  { verb, options, orders }: JobData,
+): Promise<void> {
+  const found = await queue.getJob(idOf(job));
+  if ((await found?.getState()) === 'failed') await found?.remove();
+  await addTo(queue, job, jobData(verb, options, orders));
+}
+
+async function addTo(queue: JobQueue, job: QueuedJob, data: JobData): Promise<void> {
+  const { name, opts } = newJob(data, job.opts.priority ?? 1);
+  await queue.add(name, data, { ...opts, jobId: idOf(job) });
+}
+
+/** The objects that could not be fetched, as the data of a job name them. */
+export function failuresIn(data: unknown): ReadonlyMap<string, CryptodlError> {
+  const { failures } = fieldsOf(data);
+  const found = new Map<string, CryptodlError>();
+  for (const failure of Array.isArray(failures) ? failures : []) {
+    const { key, code, message } = fieldsOf(failure);
+    if (typeof key !== 'string' || typeof code !== 'string' || typeof message !== 'string') continue;
+    if (Object.hasOwn(ERROR_TRAITS, code) && !ERROR_TRAITS[code as ErrorCode].fatal)
+      found.set(key, new CryptodlError(code as ErrorCode, message.slice(0, MOST_CHARACTERS)));
+  }
+  return found;
 }

@@ -14,6 +14,8 @@ export type JobWorker = BullMq.Worker;
 export type JobEvents = BullMq.QueueEvents;
 export type NewJob = Parameters<BullMq.Queue['addBulk']>[0][number];
 
+export const idOf = ({ id = '' }: QueuedJob): string => id;
+
 /** The classes of a queue and a worker that can read each job. */
 function readable({ Job, Queue, Worker }: Pick<typeof BullMq, 'Job' | 'Queue' | 'Worker'>) {
   class ReadableJob<D, R, N extends string, P extends BullMq.JobProgress> extends Job<D, R, N, P> {

@@ -1,11 +1,9 @@
 /** The command objects of `enqueue`, `worker`, `status`: flags, help and what they do. */
 import {
-  BUCKET_FLAGS,
   CALL_FLAGS,
   FORM_FLAGS,
+  NETWORK_FLAGS,
   OBJECT_FLAGS,
-  REQUEST_FLAGS,
-  REST_FLAGS,
   SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, REDIS_EXIT } from '../../plan/options/verb-spec.js';
@@ -44,11 +42,9 @@ export const enqueueVerb = verbCommand({
     'redis',
   ],
   moreFlags: [
-    ...REQUEST_FLAGS,
-    ...REST_FLAGS,
+    ...NETWORK_FLAGS,
     ...OBJECT_FLAGS,
     ...FORM_FLAGS,
-    ...BUCKET_FLAGS,
     'skip-unknown',
     'shard',
     'join',
@@ -73,15 +69,7 @@ export const workerVerb = sessionCommand({
   ],
   aka: ['workers', 'queue work'],
   flags: [...CALL_FLAGS, 'out', 'queue', 'drain', 'role', 'lease', 'jobs', 'redis'],
-  moreFlags: [
-    ...REQUEST_FLAGS,
-    ...REST_FLAGS,
-    ...BUCKET_FLAGS,
-    'temp-dir',
-    'wait-lock',
-    'retry-preset',
-    'print-options',
-  ],
+  moreFlags: [...NETWORK_FLAGS, 'temp-dir', 'wait-lock', 'retry-preset', 'print-options'],
   meanings: {
     out: {
       doc: 'the only lake that the jobs may write to; without it, also lakes in buckets that the jobs name',

@@ -1,4 +1,4 @@
-/** The end of an attempt of a job, and what the queue is told about it. */
+/** The end of an attempt of a job, and what the queue is told about it: the failure and the counts that the job has with it. */
 import { Counters, type Counts } from '../../model/counters.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { Serialize } from '../../model/in-order.js';
@@ -6,10 +6,10 @@ import type { SharedResources } from '../../model/io.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { Pipeline } from '../../run/session/pipeline.js';
 import type { Command } from '../../run/verb/verb.js';
-import type { QueuedJob } from './bullmq.js';
-import { idOf, type FailedObject } from './hand-over.js';
-import { countsIn, jobFailure, countsOfFailure, type JobFailure } from './job-failure.js';
+import { idOf, type QueuedJob } from './bullmq.js';
 import type { CommandQueue } from './open-queue.js';
+import { fieldsOf } from '../../text/json.js';
+import { MOST_CHARACTERS, type FailedObject } from './job-data.js';
 
 /** The `layers` are the options of the worker, for everything that a job does not decide. */
 export interface ProcessContext
@@ -104,4 +104,61 @@ export async function fail(
   if (mayCome === undefined) throw new bullmq.UnrecoverableError(failure.message);
   // BullMQ makes a further attempt if one is left.
   throw new CryptodlError(error.code, failure.message, { retryAfterMs: error.retryAfterMs });
+}
+
+/** Daily objects of a year, and some more. */
+const MOST_KEYS = 400;
+
+const jobFailure = (
+  { code, retryable, message }: CryptodlError,
+  keys: readonly string[],
+  attempts: number,
+) => ({
+  code,
+  retryable,
+  attempts,
+  message: message.slice(0, MOST_CHARACTERS),
+  /** The failed objects, or as many of them as a job can have. */
+  keys: keys.slice(0, MOST_KEYS),
+});
+type JobFailure = ReturnType<typeof jobFailure>;
+
+type JobError = Readonly<{ code: string; retryable: boolean }>;
+
+/** The counts of a job that failed before its objects were known: it counts as one object. */
+export const countsOfFailure = ({ code, retryable }: JobError): Counts => ({
+  'outcome.failed': 1,
+  [`failedBy.${code}`]: 1,
+  [retryable ? 'failedRetryable' : 'failedPermanent']: 1,
+});
+
+/** The counts that a job has with it, as far as they are whole numbers. */
+export function countsIn(value: unknown): Counts {
+  const counts = Object.entries(fieldsOf(fieldsOf(value)['counts']));
+  return Object.fromEntries(
+    counts.filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
+  );
+}
+
+/** BullMQ itself fails a job whose lease ran out too often: each of its workers ended while it had the job. */
+export function stalledFailure(failedReason = '', attempts = 0): JobFailure | undefined {
+  if (!/stalled more than/.test(failedReason)) return undefined;
+  const error = new CryptodlError('job-stalled', 'each worker that began the job ended before the job');
+  return jobFailure(error, [], attempts);
+}
+
+/** The code of the failure of a job as the queue has it; undefined if it has none that this program has written. */
+export function failureOf({
+  failedReason,
+  progress,
+}: {
+  readonly failedReason?: string;
+  readonly progress: unknown;
+}): JobError | undefined {
+  const stalled = stalledFailure(failedReason);
+  if (stalled !== undefined) return stalled;
+  const { code, retryable, message } = fieldsOf(progress);
+  if (typeof code !== 'string' || typeof retryable !== 'boolean' || typeof message !== 'string')
+    return undefined;
+  return { code: /^[a-z0-9-]{1,40}$/.test(code) ? code : 'unknown', retryable };
 }

@@ -3,12 +3,12 @@ import { withSignals } from '../../run/verb/start-verb.js';
 import type { Command } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { openSession } from '../../run/session/session.js';
-import { dayOf } from '../../model/calendar.js';
+import { dayOf, parseDay, monthOf, monthStart, dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
 import { countText, numberText } from '../../model/units.js';
 import { choice } from '../../plan/options/parsers.js';
-import { resolveOptions } from '../../plan/options/resolve.js';
+import { resolveOptions, type RawValues } from '../../plan/options/resolve.js';
 import type { RunFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import { askedOrders } from '../../plan/select/continue-orders.js';
@@ -17,11 +17,15 @@ import { ofShard, type RunSelection } from '../../plan/select/selection.js';
 import { printLines } from '../../text/printable.js';
 import { addJobs } from './add-jobs.js';
 import { loadBullMq } from './bullmq.js';
-import { JOB_VERBS, jobOptions, namedLake, type JobData, type JobVerb } from './job-data.js';
+import { JOB_VERBS, jobOptions, namedLake, jobData, type JobData, type JobVerb } from './job-data.js';
 import { redisAddress, withQueue, type CommandQueue } from './open-queue.js';
 import { waitForJobs, type WaitFlag } from './wait-for-jobs.js';
 import { Wait } from './wait.js';
-import { splitSeries, type SplitOptions } from './split-series.js';
+import { findDataset, defaultPartition } from '../../exchange/exchange-spec.js';
+import type { Exchange } from '../../exchange/exchange.js';
+import type { Series } from '../../model/task.js';
+import type { SeriesRequest } from '../../plan/series-request.js';
+import type { AskedOrder } from '../../lake/order.js';
 
 type EnqueueCommand = Command<WaitFlag | 'dry-run' | 'max-waiting' | 'priority' | 'queue' | 'redis' | 'wait'>;
 
@@ -38,11 +42,7 @@ export async function enqueue(command: EnqueueCommand): Promise<ExitCode> {
   if (!options.dryRun) await loadBullMq();
   return withSignals({ exchange, resolved: ofVerb, io }, async (request) => {
     const { requests, notes, today, orders } = await selectRequests(verb, request);
-    if (!options.quiet && !options.json)
-      printLines(
-        io.stderr,
-        notes.map((line) => `  ${line}`),
-      );
+    if (!options.quiet && !options.json) for (const line of notes) printLines(io.stderr, [`  ${line}`]);
     if (requests.length === 0) throw usage('no series is selected', 'cryptodl list symbols shows the names');
     const out = namedLake(options.out, request.surroundings.home);
     const shared = { ...jobOptions(ofVerb.texts), out: [out] };
@@ -99,5 +99,73 @@ async function addAll(
     return await waitForJobs({ open, wait, jobs: added, options, io, signals });
   } finally {
     if (open.connection.client.status === 'ready') await wait?.close();
+  }
+}
+
+/** Months per job. A series whose files are months by default has small months. */
+const SMALL_MONTHS = 12;
+
+interface SplitOptions {
+  readonly verb: JobVerb;
+  readonly exchange: Exchange;
+  /** The first day that is not over. */
+  readonly today: number;
+  /** Options that all jobs have. */
+  readonly shared: RawValues;
+  /** The orders of all jobs, which the first job has. */
+  readonly orders: readonly AskedOrder[];
+}
+
+/**
+ * The jobs of all series, newest periods first: jobs that follow each other are then of different series, which workers can write at
+ * the same time. Nothing is kept in memory but the requests.
+ */
+export function* splitSeries(requests: readonly SeriesRequest[], options: SplitOptions): Generator<JobData> {
+  let { orders } = options;
+  const pending = new Set(
+    requests.map((request) => ({ series: request.series, chunks: chunksOf(request, options) })),
+  );
+  for (const each of pending) {
+    const { done, value } = each.chunks.next();
+    pending.delete(each);
+    if (done === true) continue;
+    // Its next job comes after those of the other series.
+    pending.add(each);
+    yield jobData(options.verb, { ...options.shared, ...seriesOptions(each.series), ...value }, orders);
+    orders = [];
+  }
+}
+
+const seriesOptions = ({ market, dataset, interval, symbol }: Series): RawValues => ({
+  market: [market],
+  dataset: [dataset],
+  ...(interval === undefined ? {} : { interval: [interval] }),
+  symbols: [symbol],
+});
+
+/** The ranges of the jobs of a series, newest first. */
+function* chunksOf(
+  { series, ranges }: SeriesRequest,
+  { exchange, today }: SplitOptions,
+): Generator<Pick<RawValues, 'from' | 'to' | 'include-today'>> {
+  const spec = findDataset(exchange, series.market, series.dataset);
+  const isSmall = spec === undefined || defaultPartition(spec, series.interval) === 'month';
+  const months = isSmall ? SMALL_MONTHS : 1;
+  for (const range of ranges.toReversed()) {
+    const first = Math.max(range.from, parseDay(exchange.firstDay) ?? 0);
+    for (let to = range.to; to > first;) {
+      // Years begin in January, so that a later command with another range makes the same jobs.
+      const month = monthOf(to - 1);
+      const from = Math.max(first, monthStart(month - (month % months)));
+      const isToday = to > today;
+      const last = isToday ? today - 1 : to - 1;
+      if (last >= from)
+        yield {
+          from: [dayText(from)],
+          to: [dayText(last)],
+          ...(isToday ? { 'include-today': ['true'] } : {}),
+        };
+      to = from;
+    }
   }
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
 import { parseAsked, type AskedOrder } from '../../lake/order.js';
 import type { Counts } from '../../model/counters.js';
-import { usage } from '../../model/errors.js';
+import { usage, type CryptodlError } from '../../model/errors.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import type { FlagName } from '../../plan/options/flags.js';
 import { resolveOptions, type RawLayer, type RawValues, type Resolved } from '../../plan/options/resolve.js';
@@ -52,6 +52,12 @@ export interface JobData {
   readonly orders?: readonly AskedOrder[];
   /** Of a conversion: what the fetch has counted. */
   readonly counts?: Counts;
+}
+
+/** An object that could not be fetched or written. */
+export interface FailedObject {
+  readonly key: string;
+  readonly error: CryptodlError;
 }
 
 /** The options of an enqueue command that its jobs repeat. `texts`: the given options. */

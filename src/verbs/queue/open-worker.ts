@@ -1,13 +1,12 @@
-/** Opens and closes the workers of BullMQ. */
+/** Opens the workers of BullMQ, waits for the end of their jobs, and closes them. */
 import { hostname } from 'node:os';
 import { redisProblem } from '../../http/redis/redis-errors.js';
 import type { Clock } from '../../model/clock.js';
 import { CryptodlError } from '../../model/errors.js';
 import { isLakeAddress } from '../../model/lake-address.js';
 import type { Options } from '../../plan/options/flags.js';
-import type { JobWorker } from './bullmq.js';
-import type { ProcessContext } from './end-attempt.js';
-import { stalledFailure } from './job-failure.js';
+import type { JobQueue, JobWorker } from './bullmq.js';
+import { stalledFailure, type ProcessContext } from './end-attempt.js';
 import type { OpenQueue } from './open-queue.js';
 import { processJob, type Work } from './process-job.js';
 
@@ -102,7 +101,54 @@ export async function closeWorker(jobs: JobWorker, clock: Clock): Promise<void> 
   }
 }
 
-export const DRAIN_POLL_MS = 500;
+/** Resolves after a stop; with `left`, also when the queues have no jobs but those that this worker leaves to others. */
+export async function untilEnd(
+  queues: readonly JobQueue[],
+  { signal, clock }: ProcessContext,
+  left: ReadonlySet<string> | undefined,
+): Promise<void> {
+  const stopped = new Promise<'stopped'>((resolve) => {
+    signal.addEventListener('abort', () => resolve('stopped'));
+  });
+  while (!signal.aborted) {
+    await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
+    // Without a connection, the counts come with the next one.
+    if (left !== undefined && (await Promise.race([stopped, openJobs(queues, left)])) === 0) return;
+  }
+}
+
+/** The number of jobs that this worker may still do. A job that goes from one queue to the next is in both for a moment. */
+async function openJobs(queues: readonly JobQueue[], left: ReadonlySet<string>): Promise<number> {
+  try {
+    let open = 0;
+    for (const queue of queues) {
+      open += await queue.getJobCountByTypes('waiting', 'prioritized', 'delayed', 'active');
+      if (left.size === 0) continue;
+      const delayed = await queue.getDelayed(0, left.size - 1);
+      open -= delayed.filter(({ id = '' }) => left.has(id)).length;
+    }
+    return open;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+const DRAIN_POLL_MS = 500;
 
 /** A name on the Redis server has no blanks. */
-export const endOf = (folder: string): string => `:${encodeURIComponent(folder)}`;
+const endOf = (folder: string): string => `:${encodeURIComponent(folder)}`;
+
+/** To be called before the worker begins. Rejects with `locked`. */
+export async function refuseSecond(open: OpenQueue, lake: string): Promise<void> {
+  // A user of an ACL may not be allowed to see the clients.
+  const workers = await open.queue.getWorkers().catch(() => []);
+  const other = workers.find(({ rawname = '' }) => rawname.endsWith(endOf(lake)));
+  if (other === undefined) return;
+  throw new CryptodlError(
+    'locked',
+    `another worker of the queue ${open.name} writes to the folder ${lake} (${other['addr'] ?? 'no address'})`,
+    {
+      hint: 'a folder has one worker; several workers need a lake in a bucket, for example --out s3://my-bucket/lake',
+    },
+  );
+}

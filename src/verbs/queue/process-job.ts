@@ -3,13 +3,13 @@ import { notBefore } from '../../model/clock.js';
 import type { Counts } from '../../model/counters.js';
 import { CryptodlError, toCryptodlError } from '../../model/errors.js';
 import { isLakeAddress } from '../../model/lake-address.js';
-import type { QueuedJob } from './bullmq.js';
-import { addConversion, addFetch, failuresIn, idOf, type FailedObject } from './hand-over.js';
-import { lakeOf, lakeProblem, parseJob, type JobData } from './job-data.js';
-import { isConverted, fetching, converting } from './split-job.js';
+import { idOf, type QueuedJob } from './bullmq.js';
+import { addConversion, addFetch, failuresIn } from './add-jobs.js';
+import { lakeOf, lakeProblem, parseJob, type FailedObject, type JobData } from './job-data.js';
+import { isConverted, fetching, converting, refuseWithoutConditions, runJob } from './run-job.js';
+import type { JobPart } from './run-job.js';
 import { fail, endBy, countsUntil, isRefused, furtherAttempt } from './end-attempt.js';
 import type { ProcessContext, AttemptEnd } from './end-attempt.js';
-import { refuseWithoutConditions, runJob, type JobPart } from './run-job.js';
 
 /** Errors of a job itself; all other fatal errors are those of the machine. */
 const OF_JOB: ReadonlySet<string> = new Set(['usage', 'manifest-damaged', 'bug']);
@@ -143,8 +143,7 @@ const MOST_STAGED = 1000;
 
 async function whileBehind({ open, clock, signal, warn }: ProcessContext): Promise<void> {
   for (;;) {
-    const { waiting = 0, prioritized = 0 } = await open.converting.getJobCounts('waiting', 'prioritized');
-    if (waiting + prioritized < MOST_STAGED) return;
+    if ((await open.converting.getJobCountByTypes('waiting', 'prioritized')) < MOST_STAGED) return;
     warn(
       `${MOST_STAGED} fetched jobs wait for their conversion: this worker pauses until workers with --role convert have done some`,
     );

@@ -7,9 +7,9 @@ import type { Options } from '../../plan/options/flags.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import { printLines } from '../../text/printable.js';
 import type { JobQueue, QueuedJob } from './bullmq.js';
-import { addFetch } from './hand-over.js';
+import { addFetch } from './add-jobs.js';
 import { parseJob } from './job-data.js';
-import { failureOf } from './job-failure.js';
+import { failureOf } from './end-attempt.js';
 import { withQueue, type OpenQueue } from './open-queue.js';
 
 const PAGE = 1000;

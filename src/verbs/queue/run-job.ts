@@ -1,5 +1,5 @@
-/** Does a job as a run of the shared pipeline. */
-import { StagedZips } from '../../lake/mirror/staged-zips.js';
+/** Does a job as a run of the shared pipeline, as a whole or in two parts, whose zips pass through the bucket of the lake. */
+import { StagedZips, type ZipRecord } from '../../lake/mirror/staged-zips.js';
 import { CryptodlError, usage, toCryptodlError } from '../../model/errors.js';
 import { SILENT_OBSERVER, type Observer } from '../../model/observer.js';
 import type { Resolved } from '../../plan/options/resolve.js';
@@ -8,13 +8,13 @@ import { parseDownload, requestsOf } from '../../plan/select/select-series.js';
 import { givenSettings, givenFlags, describeDatasets } from '../../plan/select/selection.js';
 import type { SymbolContext, DownloadVerb, RunSelection } from '../../plan/select/selection.js';
 import { startRun } from '../../run/run.js';
-import type { ZipStore } from '../../run/session/session.js';
+import type { ZipStore, ReceivedZip } from '../../run/session/session.js';
 import { Mirrors, callerOf } from '../../run/verb/open-mirrors.js';
 import type { AttemptEnd, ProcessContext } from './end-attempt.js';
-import type { FailedObject } from './hand-over.js';
-import { lakeOf, resolveJob, type JobData } from './job-data.js';
+import { lakeOf, resolveJob, type FailedObject, type JobData } from './job-data.js';
 import type { FailureReport } from '../../run/report/failure-file.js';
 import { forEachItem } from '../../run/verb/items.js';
+import { writeFile, rm } from 'node:fs/promises';
 
 /** What a job does if its zips are staged between two workers. */
 export interface JobPart {
@@ -123,4 +123,59 @@ function selectJob(context: SymbolContext, resolved: Resolved<never>, verb: Down
     range: range.text,
     notes: [],
   };
+}
+
+/** Whether the rows of a job come from zips alone. Rows of REST are not staged, and zips that stay zips are not converted. */
+export function isConverted({ verb, options }: JobData): boolean {
+  const { fill, join, format } = options;
+  return verb === 'vision' && fill === undefined && join === undefined && format?.[0] !== 'zip';
+}
+
+const NONE: ReceivedZip['zip'] = { kind: 'memory', bytes: Buffer.alloc(0) };
+
+/** The run requests the zips that are not staged yet, and stages them one by one. */
+export const fetching = (staged: StagedZips): ZipStore => ({
+  isLast: true,
+  zipOf: async (object, path, request) => {
+    const known = await staged.find(object);
+    if (known === 'absent') return undefined;
+    if (known !== undefined) return receivedZip(known, NONE);
+    const received = await request();
+    const zip = received?.zip ?? NONE;
+    try {
+      if (zip.kind === 'memory') await writeFile(path, zip.bytes);
+      await staged.put(object, received === undefined ? { absent: true } : recordOf(received), path);
+    } finally {
+      await rm(path, { force: true });
+    }
+    return received && { ...received, zip: NONE };
+  },
+});
+
+/** The run takes each zip from the bucket, and none from the archive. `failed`: the objects that could not be fetched. */
+export const converting = (staged: StagedZips, failed: ReadonlyMap<string, CryptodlError>): ZipStore => ({
+  isLast: false,
+  zipOf: async (object, path) => {
+    const failure = failed.get(object.key);
+    if (failure !== undefined) throw failure;
+    const record = await staged.find(object);
+    if (record === 'absent') return undefined;
+    if (record === undefined || !(await staged.take(object, record, path)))
+      throw new CryptodlError(
+        'staged-zip-lost',
+        `${object.key}: the fetched zip is not in the bucket any more, or has other bytes`,
+        { hint: 'a worker fetches it again: cryptodl retry --redis URL' },
+      );
+    return receivedZip(record, { kind: 'file', path, size: record.bytes });
+  },
+});
+
+function recordOf(received: ReceivedZip): ZipRecord {
+  const { zip: _, zipBytes: bytes, verified, ...facts } = received;
+  if (verified === 'rest' || verified === 'lake') throw new CryptodlError('bug', 'rows of REST have no zip');
+  return { ...facts, verified, bytes };
+}
+
+function receivedZip({ bytes, ...facts }: ZipRecord, zip: ReceivedZip['zip']): ReceivedZip {
+  return { ...facts, zip, zipBytes: bytes };
 }

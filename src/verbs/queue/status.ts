@@ -5,7 +5,7 @@ import { countText, durationText, listText, numberText } from '../../model/units
 import type { OfflineCommand } from '../../run/verb/verb.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
 import type { JobQueue } from './bullmq.js';
-import { failureOf } from './job-failure.js';
+import { failureOf } from './end-attempt.js';
 import { queueWords, withQueue, type OpenQueue } from './open-queue.js';
 
 /** Failed jobs that are read for the counts by code, the newest first. */

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Counters, type Counts } from '../../model/counters.js';
 import { isRecord } from '../../text/json.js';
 import { PREFIX, type JobEvents, type JobQueue } from './bullmq.js';
-import { countsIn, failureOf, countsOfFailure } from './job-failure.js';
+import { countsIn, failureOf, countsOfFailure } from './end-attempt.js';
 import type { OpenQueue } from './open-queue.js';
 
 /** The keys of a command that was killed while it waited vanish after this time. */

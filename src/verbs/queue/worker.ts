@@ -2,23 +2,23 @@
 import type { Command } from '../../run/verb/verb.js';
 import { Pipeline } from '../../run/session/pipeline.js';
 import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';
-import type { ExitCode } from '../../model/exit-code.js';
-import { SharedResources } from '../../model/io.js';
+import { exitCode, type ExitCode } from '../../model/exit-code.js';
+import { SharedResources, type Io, type Signalled } from '../../model/io.js';
 import { isLakeAddress } from '../../model/lake-address.js';
-import { countText } from '../../model/units.js';
+import { countText, numberText } from '../../model/units.js';
 import { surroundingsOf } from '../../files/environment.js';
 import type { SessionFlag } from '../../plan/options/verb-request.js';
 import type { Options } from '../../plan/options/flags.js';
 import { createSerializer } from '../../model/in-order.js';
 import { shownRedis } from '../../http/redis/redis-errors.js';
-import type { JobQueue } from './bullmq.js';
 import { namedLake } from './job-data.js';
-import { withQueue, type CommandQueue, type OpenQueue } from './open-queue.js';
+import { withQueue, type CommandQueue } from './open-queue.js';
 import type { Work } from './process-job.js';
 import type { ProcessContext } from './end-attempt.js';
 import type { Counts } from '../../model/counters.js';
-import { readyWorker, closeWorker, DRAIN_POLL_MS, endOf } from './open-worker.js';
-import { JobEnds } from './job-ends.js';
+import { closeWorker, readyWorker, refuseSecond, untilEnd } from './open-worker.js';
+import { peakMemoryBytes } from '../../run/report/run-summary.js';
+import { printLines } from '../../text/printable.js';
 
 type WorkerFlag = SessionFlag | 'drain' | 'jobs' | 'json' | 'lease' | 'queue' | 'quiet' | 'role';
 
@@ -114,63 +114,64 @@ async function contextOf(
 
 /** Counts the requests of the pipeline since the last call. */
 function requestCounter(pipeline: Pipeline): () => Counts {
-  let before = { requests: 0, retries: 0 };
+  const told = { requests: 0, retries: 0 };
+  const newOf = (name: keyof typeof told, now = 0): number => {
+    const more = Math.max(0, now - told[name]);
+    told[name] = now;
+    return more;
+  };
   return () => {
-    const { network } = pipeline;
-    const now = { requests: network?.requests ?? 0, retries: network?.retries.total ?? 0 };
-    const counts = {
-      requests: Math.max(0, now.requests - before.requests),
-      retries: Math.max(0, now.retries - before.retries),
-    };
-    before = now;
-    return counts;
+    const { requests, retries } = pipeline.network ?? {};
+    return { requests: newOf('requests', requests), retries: newOf('retries', retries?.total) };
   };
 }
 
-/** Resolves after a stop; with `left`, also when the queues have no jobs but those that this worker leaves to others. */
-async function untilEnd(
-  queues: readonly JobQueue[],
-  { signal, clock }: ProcessContext,
-  left: ReadonlySet<string> | undefined,
-): Promise<void> {
-  const stopped = new Promise<'stopped'>((resolve) => {
-    signal.addEventListener('abort', () => resolve('stopped'));
-  });
-  while (!signal.aborted) {
-    await clock.sleep(DRAIN_POLL_MS, signal).catch(() => undefined);
-    // Without a connection, the counts come with the next one.
-    if (left !== undefined && (await Promise.race([stopped, openJobs(queues, left)])) === 0) return;
-  }
-}
+/** The jobs that a worker has ended: a line for each, and the summary. */
+class JobEnds {
+  readonly #ended = { jobs: 0, failed: 0, written: 0 };
+  #retryable = 0;
 
-/** The number of jobs that this worker may still do. A job that goes from one queue to the next is in both for a moment. */
-async function openJobs(queues: readonly JobQueue[], left: ReadonlySet<string>): Promise<number> {
-  try {
-    let open = 0;
-    for (const queue of queues) {
-      const counts = await queue.getJobCounts('waiting', 'prioritized', 'delayed', 'active');
-      open += Object.values(counts).reduce((sum, count) => sum + count, 0);
-      if (left.size === 0) continue;
-      const delayed = await queue.getDelayed(0, left.size - 1);
-      open -= delayed.filter(({ id = '' }) => left.has(id)).length;
+  constructor(
+    private readonly options: Options<'json' | 'log-level' | 'quiet'>,
+    private readonly io: Io,
+  ) {}
+
+  readonly add: ProcessContext['onEnd'] = ({ id, written, failure, isPutOff = false }) => {
+    const { json, logLevel } = this.options;
+    this.#ended.written += written;
+    if (failure === undefined) this.#ended.jobs += 1;
+    else if (!isPutOff) {
+      this.#ended.failed += 1;
+      this.#retryable += failure.retryable ? 1 : 0;
     }
-    return open;
-  } catch {
-    return Number.NaN;
-  }
-}
+    if (json) this.#print({ event: 'job', id, written, failure: failure?.code ?? null, isPutOff });
+    else if (failure !== undefined)
+      this.say(`${isPutOff ? 'put off' : 'failed '} ${id}: ${failure.code}: ${failure.message}`);
+    else if (logLevel === 'debug') this.say(`done    ${id}: ${countText(written, 'object')} written`);
+  };
 
-/** To be called before the worker begins. Rejects with `locked`. */
-async function refuseSecond(open: OpenQueue, lake: string): Promise<void> {
-  // A user of an ACL may not be allowed to see the clients.
-  const workers = await open.queue.getWorkers().catch(() => []);
-  const other = workers.find(({ rawname = '' }) => rawname.endsWith(endOf(lake)));
-  if (other === undefined) return;
-  throw new CryptodlError(
-    'locked',
-    `another worker of the queue ${open.name} writes to the folder ${lake} (${other['addr'] ?? 'no address'})`,
-    {
-      hint: 'a folder has one worker; several workers need a lake in a bucket, for example --out s3://my-bucket/lake',
-    },
-  );
+  say(line: string): void {
+    if (!this.options.quiet) printLines(this.io.stderr, [line]);
+  }
+
+  /** Prints the summary. Returns the exit code. */
+  conclude(signal: Signalled, error: CryptodlError | undefined): ExitCode {
+    const { jobs, failed, written } = this.#ended;
+    const code = exitCode({
+      signal,
+      ended: error?.code,
+      failedRetryable: this.#retryable,
+      failedPermanent: failed - this.#retryable,
+    });
+    this.say(
+      `${countText(jobs, 'job')} done, ${numberText(failed)} failed, ${countText(written, 'object')} written`,
+    );
+    if (this.options.json)
+      this.#print({ event: 'summary', ...this.#ended, peakMemoryBytes: peakMemoryBytes(), exitCode: code });
+    return code;
+  }
+
+  #print(event: object): void {
+    printLines(this.io.stdout, [event]);
+  }
 }

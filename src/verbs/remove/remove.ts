@@ -98,13 +98,10 @@ export async function removePlanned(
   { lock, signal }: { readonly lock: Pick<Lock, 'confirm'>; readonly signal: AbortSignal },
 ): Promise<void> {
   await lock.confirm();
-  const left = orders.flatMap((order) => order.left ?? []);
-  await writeOrders(paths, left);
-  const dropped = orders.filter((order) => order.left === undefined);
-  await removeOrders(
-    paths,
-    dropped.map(({ order }) => order.id),
-  );
+  const changed = orders.flatMap(({ left }) => left ?? []);
+  await writeOrders(paths, changed);
+  const dropped = orders.flatMap(({ order, left }) => (left === undefined ? [order.id] : []));
+  await removeOrders(paths, dropped);
   for (const { data, manifest } of series) {
     signal.throwIfAborted();
     await lock.confirm();

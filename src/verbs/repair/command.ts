@@ -1,11 +1,5 @@
 /** The command object of `repair`: flags, help and what it does. */
-import {
-  BUCKET_FLAGS,
-  DOWNLOAD_FLAGS,
-  MEND_FLAGS,
-  OF_HELD_FILES,
-  SERIES_FLAGS,
-} from '../../plan/options/flag-sets.js';
+import { DOWNLOAD_FLAGS, MEND_FLAGS, OF_HELD_FILES, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
 import { runCommand } from '../../run/verb/verb.js';
 
@@ -16,15 +10,7 @@ export const repairVerb = runCommand({
   examples: ['cryptodl repair', 'cryptodl repair -n', 'cryptodl repair --dataset klines -s BTCUSDT --deep'],
   aka: ['fix', 'heal'],
   flags: [...SERIES_FLAGS, ...MEND_FLAGS, 'format', 'deep'],
-  moreFlags: [
-    ...DOWNLOAD_FLAGS,
-    ...BUCKET_FLAGS,
-    'skip-unknown',
-    'shard',
-    'verify',
-    'stale-checksum',
-    'retry-preset',
-  ],
+  moreFlags: [...DOWNLOAD_FLAGS, 'skip-unknown', 'shard', 'verify', 'stale-checksum'],
   meanings: OF_HELD_FILES,
   lakePart: 'selected',
   act: async (command) => (await import('../../run/download.js')).download({ ...command, verb: 'repair' }),

@@ -1,5 +1,5 @@
 /** The command object of `retry`: flags, help and what it does. */
-import { BUCKET_FLAGS, DOWNLOAD_FLAGS, MEND_FLAGS } from '../../plan/options/flag-sets.js';
+import { DOWNLOAD_FLAGS, MEND_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
 import { verbCommand, type Started } from '../../run/verb/verb.js';
 import type { RetryJobs } from './retry.js';
@@ -19,15 +19,7 @@ export const retryVerb = (retryJobs: RetryJobs) =>
     ],
     aka: ['repeat', 'queue retry'],
     flags: [...MEND_FLAGS, 'strict', 'max-wait', 'proxy'],
-    moreFlags: [
-      ...DOWNLOAD_FLAGS,
-      ...BUCKET_FLAGS,
-      'verify',
-      'stale-checksum',
-      'queue',
-      'codes',
-      'retry-preset',
-    ],
+    moreFlags: [...DOWNLOAD_FLAGS, 'verify', 'stale-checksum', 'queue', 'codes'],
     meanings: { failures: { unset: 'the given report' } },
     start: async (started: Started) => (await import('./retry.js')).retry(started, retryJobs),
   });

@@ -29,7 +29,6 @@ export async function retry(started: Started, retryJobs: RetryJobs): Promise<Exi
     const { resolved, verb: repeated, failures } = pastRun(report, layers, { verbs, exchange });
     if (resolved.options.printOptions) return printOptions(verb, resolved, io);
     await removeTempFiles(resolved, io);
-    const onDisk = await lakes.resolve(resolved);
-    return download({ exchange, resolved: onDisk, io, verb: repeated, failures });
+    return download({ exchange, resolved: await lakes.resolve(resolved), io, verb: repeated, failures });
   });
 }

@@ -1,5 +1,5 @@
 /** The command object of `run`: flags, help and what it does. */
-import { BUCKET_FLAGS, RUN_FLAGS } from '../../plan/options/flag-sets.js';
+import { RUN_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
 import { verbCommand } from '../../run/verb/verb.js';
 
@@ -35,7 +35,7 @@ export const runVerb = verbCommand({
     'log-level',
     'print-options',
   ],
-  moreFlags: [...RUN_FLAGS, ...BUCKET_FLAGS, 'shard'],
+  moreFlags: [...RUN_FLAGS, 'shard'],
   meanings: {
     retries: OF_JOB,
     'retry-delay': OF_JOB,

@@ -2,8 +2,9 @@
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { mapOrdered } from '../../model/in-order.js';
-import { etagOf, sizeOf, type DigestCache } from './object-digests.js';
 import {
+  etagOf,
+  sizeOf,
   isKeyPart,
   mayHaveSidecar,
   missingAsUndefined,
@@ -11,6 +12,7 @@ import {
   SIDECAR_SUFFIX,
   TOP_FOLDER,
 } from './object-store.js';
+import type { DigestCache } from './object-store.js';
 
 /** S3 returns at most 1000 entries per page. */
 const PAGE_LIMIT = 1000;
@@ -75,9 +77,7 @@ interface BucketEntry {
   readonly virtual: boolean;
 }
 
-function isFolder({ key }: BucketEntry): boolean {
-  return key.endsWith('/');
-}
+const isFolder = ({ key }: BucketEntry): boolean => key.endsWith('/');
 
 type Range = Pick<ListingQuery, 'after' | 'delimiter' | 'prefix'>;
 
@@ -126,6 +126,4 @@ function isInRange(key: string, { prefix, after, delimiter }: Range): boolean {
 }
 
 /** Orders two keys as S3 does: by the bytes of their UTF-8 form. */
-function compareKeys(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
-}
+const compareKeys = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));

@@ -72,8 +72,7 @@ function escapeXml(text: string): string {
   return text.replace(/[&<>"\u0000-\u001f\u007f]/g, (c) => NAMED[c] ?? `&#x${c.charCodeAt(0).toString(16)};`);
 }
 
-function element(name: string, text: string | number | boolean): string {
-  return `<${name}>${escapeXml(String(text))}</${name}>`;
-}
+const element = (name: string, text: string | number | boolean): string =>
+  `<${name}>${escapeXml(String(text))}</${name}>`;
 
 const XML_DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n';

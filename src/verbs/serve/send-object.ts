@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { sendRefusal } from './s3-xml.js';
-import { DigestCache, etagOf, sidecarText, sizeOf } from './object-digests.js';
-import { openObject, SIDECAR_SUFFIX, type StoredObject } from './object-store.js';
+import { DigestCache, etagOf, sidecarText, sizeOf, openObject, SIDECAR_SUFFIX } from './object-store.js';
+import type { StoredObject } from './object-store.js';
 
 /** Responds to GET and HEAD with 200, 206 or 416. */
 export async function sendObject(

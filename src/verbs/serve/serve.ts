@@ -11,8 +11,7 @@ import type { Options } from '../../plan/options/flags.js';
 import { printLines } from '../../text/printable.js';
 import { listingXml, sendRefusal, sendXml } from './s3-xml.js';
 import { readListingQuery, readPage } from './bucket-listing.js';
-import { DigestCache } from './object-digests.js';
-import { findObject, TOP_FOLDER } from './object-store.js';
+import { DigestCache, findObject, TOP_FOLDER } from './object-store.js';
 import { sendObject } from './send-object.js';
 
 /** Resolves with 130 or 143 after a signal. Throws usage errors for a wrong folder, host or port. */

@@ -1,10 +1,5 @@
 /** The command object of `sql`: flags, help and what it does. */
-import {
-  IN_SYSTEM_FOLDER,
-  OF_HELD_SERIES,
-  READER_FLAGS,
-  SELECT_FLAGS,
-} from '../../plan/options/flag-sets.js';
+import { OF_QUERY, READER_FLAGS, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
 import { readerCommand } from '../../run/verb/verb.js';
 
@@ -21,7 +16,7 @@ export const sqlVerb = readerCommand({
   aka: ['query'],
   flags: [...SELECT_FLAGS, 'views', 'out'],
   moreFlags: [...READER_FLAGS, 'skip-unknown', 'csv', 'json'],
-  meanings: { ...OF_HELD_SERIES, ...IN_SYSTEM_FOLDER },
+  meanings: OF_QUERY,
   isReader: true,
   act: async (command) => (await import('./sql.js')).sql(command),
 });

@@ -86,9 +86,7 @@ function daysOf({ first, last, missing }: LakeFile, dayStart: DayStart): number[
   return eachDay({ from, to }).filter((day) => !missing.includes(day));
 }
 
-function inOrder(days: readonly number[]): number[] {
-  return [...new Set(days)].sort((a, b) => a - b);
-}
+const inOrder = (days: readonly number[]): number[] => [...new Set(days)].sort((a, b) => a - b);
 
 /** `placeOf`: the place of each day among the days of the market. */
 function listingsOf(days: readonly number[], placeOf: ReadonlyMap<number, number>): Listing[] {

@@ -22,9 +22,8 @@ import { loadDailySums } from './daily-sums.js';
 import { countsText, rankSymbols, warningTexts } from './members.js';
 import { writePairlists } from './pairlists.js';
 
-export async function universe(command: Command<UniverseFlag>): Promise<ExitCode> {
-  return withSignals(command, async (request) => rankAndPrint(command.io, request, await check(request)));
-}
+export const universe = async (command: Command<UniverseFlag>): Promise<ExitCode> =>
+  withSignals(command, async (request) => rankAndPrint(command.io, request, await check(request)));
 
 /** Sums that exceed the memory limit go to the temporary folder. */
 const MOST_MEMORY = 2e9;

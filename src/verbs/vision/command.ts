@@ -1,7 +1,6 @@
 /** The command object of `vision`: flags, help and what it does. */
 import {
   ARCHIVED,
-  BUCKET_FLAGS,
   DOWNLOAD_FLAGS,
   FORM_FLAGS,
   OBJECT_FLAGS,
@@ -21,15 +20,7 @@ export const visionVerb = runCommand({
   ],
   aka: ['download', 'fetch', 'get', 'sync', 'klines', 'ohlcv', 'copy', 'download-data', 'fetch-ohlcv'],
   flags: [...SAVE_FLAGS, 'fill', 'partition', 'max-bytes', 'retries', 'bwlimit'],
-  moreFlags: [
-    ...DOWNLOAD_FLAGS,
-    ...OBJECT_FLAGS,
-    ...FORM_FLAGS,
-    ...BUCKET_FLAGS,
-    'skip-unknown',
-    'exact',
-    'retry-preset',
-  ],
+  moreFlags: [...DOWNLOAD_FLAGS, ...OBJECT_FLAGS, ...FORM_FLAGS, 'skip-unknown', 'exact'],
   meanings: ARCHIVED,
   act: async (command) => (await import('../../run/download.js')).download({ ...command, verb: 'vision' }),
 });

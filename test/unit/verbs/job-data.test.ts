@@ -1,9 +1,8 @@
 /** The data of jobs: what a worker takes from a queue, and what it refuses. */
 import { describe, expect, it } from 'vitest';
-import { failuresIn } from '../../../src/verbs/queue/hand-over.js';
+import { failuresIn, priorityOf } from '../../../src/verbs/queue/add-jobs.js';
 import { jobData, jobId, lakeProblem, parseJob } from '../../../src/verbs/queue/job-data.js';
-import { failureOf } from '../../../src/verbs/queue/job-failure.js';
-import { priorityOf } from '../../../src/verbs/queue/add-jobs.js';
+import { failureOf } from '../../../src/verbs/queue/end-attempt.js';
 
 const OPTIONS = {
   market: ['um'],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { lakePaths } from '../../../src/lake/layout.js';
 import type { RunRecord } from '../../../src/run/monitor/run-record.js';
-import { failureData } from '../../../src/verbs/report/run-data.js';
+import { failureData } from '../../../src/verbs/report/report.js';
 import { scratchFolder } from '../../helpers/folders.js';
 import { runRecord, writeFailures } from '../../helpers/report-lake.js';
 

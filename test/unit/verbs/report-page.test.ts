@@ -3,12 +3,11 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DAY_SECONDS } from '../../../src/lake/catalogue/gap.js';
-import type { Gap } from '../../../src/lake/catalogue/gap.js';
+import { DAY_SECONDS, type Gap } from '../../../src/lake/catalogue/gap.js';
 import type { SeriesStates } from '../../../src/lake/catalogue/day-states.js';
 import { periodsOf } from '../../../src/lake/catalogue/period-amounts.js';
 import { DayStates, dayRuns } from '../../../src/verbs/report/coverage-elements.js';
-import { runData } from '../../../src/verbs/report/run-data.js';
+import { runData } from '../../../src/verbs/report/report.js';
 import { embedded, hashSource, pageShell } from '../../../src/terminal/page-shell.js';
 import { runRecord } from '../../helpers/report-lake.js';
 
