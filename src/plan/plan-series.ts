@@ -17,12 +17,11 @@ import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Settings } 
 import { TOOL_VERSION } from '../model/version.js';
 import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import { chooseObjects, chooseWithRevised, withoutUnlisted, labelOf } from './choose-objects.js';
-import { withRecheckedDays } from './recheck-days.js';
-import { withLackingDays } from './lacking-days.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
+import { withRecheckedDays, withLackingDays } from './ranges-to-plan.js';
 import { decidePartition } from './decide.js';
 import { endInArchive, proveAbsences, withProven } from './prove-absences.js';
-import { mayLackEdges } from './lacking-edges.js';
+import { mayLackEdges } from './prove-edges.js';
 import { chooseFromRest, fillFromRest, joinPeriods, type RestContext } from './rest-periods.js';
 import { withHeldSettings, type PlanContext, type SeriesRequest } from './series-request.js';
 import type { SeriesListing, ListingRange } from './series-listing.js';

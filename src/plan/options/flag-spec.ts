@@ -1,5 +1,4 @@
 /** The shape of a row of the flag table. */
-import * as numbers from './numbers.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
 import type { RetryPreset } from '../../exchange/facts.js';
@@ -89,12 +88,15 @@ export function kind<const Kind extends Partial<FlagSpec>>(common: Kind) {
   ): Omit<Kind, keyof Own> & Own & { readonly doc: string } => ({ ...common, doc, ...(own as Own) });
 }
 
+/** Makes rows of values that this parser reads. `value`: their name in help. */
+export const takes = <P extends Parse<unknown>>(value: string, parser: P) => kind({ value, parse: parser });
 export const LIST = { value: 'LIST', list: 'comma' } as const;
-export const duration = kind({ value: 'TIME', parse: numbers.duration, unit: 'Ms' });
-export const timeout = kind({ value: 'TIME', parse: numbers.timeout, unit: 'Ms' });
-export const count = kind({ value: 'N', parse: numbers.integer(1) });
-export const file = kind({ value: 'FILE', parse: parse.text });
-export const folder = kind({ value: 'DIR', parse: parse.text });
+export const words = kind({ ...LIST, parse: parse.text });
+export const duration = kind({ value: 'TIME', parse: parse.duration, unit: 'Ms' });
+export const timeout = kind({ value: 'TIME', parse: parse.timeout, unit: 'Ms' });
+export const count = takes('N', parse.integer(1));
+export const file = takes('FILE', parse.text);
+export const folder = takes('DIR', parse.text);
 
 export const oneOf = <const T extends string>(value: string, choices: readonly T[]) =>
   kind({ value, parse: parse.choice(choices), choices });

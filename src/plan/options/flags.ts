@@ -1,15 +1,11 @@
 /** The flag table: parsing, help, environment variables, config keys and --print-options are made from it. */
 import type { DefaultSources, FlagSpec } from './flag-spec.js';
-import { LAKE_FLAGS } from './lake-flags.js';
+import { LAKE_FLAGS, SAFETY_FLAGS } from './lake-flags.js';
 import { MESSAGE_FLAGS } from './message-flags.js';
 import { NETWORK_FLAGS } from './network-flags.js';
 import type { Parse } from './parsers.js';
-import { OUTPUT_FLAGS } from './output-flags.js';
-import { RETRY_FLAGS } from './retry-flags.js';
-import { SAFETY_FLAGS } from './safety-flags.js';
-import { SELECTION_FLAGS } from './selection-flags.js';
-import { TIME_FLAGS } from './time-flags.js';
-import { QUEUE_FLAGS, SERVER_FLAGS, UNIVERSE_FLAGS } from './verb-flags.js';
+import { OUTPUT_FLAGS, QUEUE_FLAGS, SERVER_FLAGS, UNIVERSE_FLAGS } from './verb-flags.js';
+import { SELECTION_FLAGS, TIME_FLAGS } from './selection-flags.js';
 
 const FLAGS = {
   ...SELECTION_FLAGS,
@@ -19,7 +15,6 @@ const FLAGS = {
   ...LAKE_FLAGS,
   ...SAFETY_FLAGS,
   ...QUEUE_FLAGS,
-  ...RETRY_FLAGS,
   ...NETWORK_FLAGS,
   ...SERVER_FLAGS,
   ...MESSAGE_FLAGS,

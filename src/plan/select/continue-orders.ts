@@ -15,7 +15,7 @@ import { FORMATS, type Format, type Series } from '../../model/task.js';
 import { listText } from '../../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { SymbolPatterns } from '../options/symbols.js';
-import { isCheckDay } from '../lacking-days.js';
+import { isCheckDay } from '../ranges-to-plan.js';
 import type { SeriesRequest } from '../series-request.js';
 import type { Range } from './date-range.js';
 import type { LakeContext, RunSelection } from './selection.js';

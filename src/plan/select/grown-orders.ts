@@ -10,7 +10,7 @@ import { shard, isInShard } from '../options/shard.js';
 import { isExactName } from '../options/symbols.js';
 import type { SeriesRequest } from '../series-request.js';
 import type { Range } from './date-range.js';
-import { inKeyOrderOf, listedSymbols } from './listed-symbols.js';
+import { inKeyOrderOf, listedSymbols } from './choose-symbols.js';
 import { hasQuote, isOfGlobs } from './match-symbols.js';
 import { offerOf } from './rest-offer.js';
 import type { ChosenDataset } from './select-datasets.js';

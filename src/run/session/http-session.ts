@@ -1,7 +1,7 @@
 /** The requests of a run to the hosts of an exchange: one stack of layers, and the listing, sidecars and REST that use it. */
 import { join } from 'node:path';
 import { Bans } from '../../http/bans.js';
-import { MOST_AT_ONCE } from '../../plan/options/retry-flags.js';
+import { MOST_AT_ONCE } from '../../plan/options/network-flags.js';
 import type { Fetch } from '../../model/fetch.js';
 import type { HostStates } from '../../http/host-states.js';
 import { ResponseCache } from '../../http/response-cache.js';
