@@ -65,23 +65,17 @@ type Derived<Name extends FlagName> = Flags[Name] extends {
   ? Value
   : undefined;
 
-export function flagSpec(name: FlagName): FlagSpec {
-  return FLAGS[name];
-}
+export const flagSpec = (name: FlagName): FlagSpec => FLAGS[name];
 
 /** `dry-run` → `CRYPTODL_DRY_RUN`. */
-export function environmentName(name: FlagName): string {
-  return `CRYPTODL_${name.toUpperCase().replaceAll('-', '_')}`;
-}
+export const environmentName = (name: FlagName): string =>
+  `CRYPTODL_${name.toUpperCase().replaceAll('-', '_')}`;
 
-export function isSwitch(name: FlagName): boolean {
-  return flagSpec(name).value === undefined;
-}
+export const isSwitch = (name: FlagName): boolean => flagSpec(name).value === undefined;
 
 /** `dry-run` → `dryRun`. */
-export function camelCase(name: string): string {
-  return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
+export const camelCase = (name: string): string =>
+  name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 /** `max-wait` → `maxWaitMs`: the name of the flag and the unit of its number. */
 export function optionName(name: FlagName): keyof Options {

@@ -18,9 +18,8 @@ export interface ExchangeNames {
 /** `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. */
 export type Parse<T> = (text: string, where: string, exchange?: ExchangeNames) => T;
 
-export function invalid(value: string, where: string, what: string, ...valid: readonly string[]): Error {
-  return usage(`${where}: "${value}" is not ${what}`, `for example ${valid.join(' or ')}`);
-}
+export const invalid = (value: string, where: string, what: string, ...valid: readonly string[]): Error =>
+  usage(`${where}: "${value}" is not ${what}`, `for example ${valid.join(' or ')}`);
 
 /** The parser of texts that `read` understands. The others are not `what`. */
 export function parser<T>(
@@ -36,9 +35,7 @@ export function parser<T>(
 }
 
 /** A name without what differs between tools: case, blanks, hyphens and underscores. */
-export function folded(name: string): string {
-  return name.toLowerCase().replaceAll(/[\s_-]/g, '');
-}
+export const folded = (name: string): string => name.toLowerCase().replaceAll(/[\s_-]/g, '');
 
 /** One of the values, in any spelling, or by one of its other names. */
 export function choice<const T extends string>(
@@ -76,14 +73,12 @@ export const flag = parser('true or false', ['true'], (value) => {
 });
 
 /** The number if it is in the range; undefined for any other. */
-export function within(least: number, most: number, number = Number.NaN): number | undefined {
-  return number >= least && number <= most ? number : undefined;
-}
+export const within = (least: number, most: number, number = Number.NaN): number | undefined =>
+  number >= least && number <= most ? number : undefined;
 
 /** `7` or `1.5`. */
-function plainNumber(text: string): number | undefined {
-  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
-}
+const plainNumber = (text: string): number | undefined =>
+  /^\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
 
 /** A whole number, with or without its `unit`: `7`, `7d`, `7 days`. `example`: a usual number, for messages. */
 export function integer(least: number, unit?: string, example = 7): Parse<number> {
@@ -154,6 +149,4 @@ export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit
 }
 
 /** `s`, `m` or `5m`. */
-function windowText(windowMs: number): string {
-  return durationValue(windowMs).replace(/^1(?=[a-z])/, '');
-}
+const windowText = (windowMs: number): string => durationValue(windowMs).replace(/^1(?=[a-z])/, '');
