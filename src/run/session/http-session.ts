@@ -18,7 +18,7 @@ import { proxiesOf } from '../../files/proxies.js';
 import type { VerbName } from '../../plan/options/verb-spec.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
-import type { Probe } from '../../plan/probe-series.js';
+import type { Probe } from '../../plan/series-listing.js';
 import { Concurrency, allowedInFlight, mostInFlight } from '../queue/concurrency.js';
 import { Costs } from '../report/costs.js';
 import { LoopDelay } from '../report/loop-delay.js';
