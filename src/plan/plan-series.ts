@@ -22,13 +22,13 @@ import { decidePartition } from './decide.js';
 import { endInArchive, proveAbsences, withProven } from './prove-absences.js';
 import { mayLackEdges } from './prove-edges.js';
 import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
-import { withHeldSettings, type PlanContext, type SeriesRequest } from './series-request.js';
+import { withHeldSettings, type PlanContext, type SelectedSeries } from './series-request.js';
 import type { SeriesListing, ListingRange } from './series-listing.js';
 
 /** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
 export async function planSeries(
   context: PlanContext,
-  requested: SeriesRequest,
+  requested: SelectedSeries,
   { folder, manifest }: { readonly folder: string; readonly manifest: Manifest },
 ): Promise<PartitionPlan[]> {
   const request = await withHeldSettings(context.exchange, requested, manifest, context.datasetSettings);
@@ -80,7 +80,7 @@ export async function planSeries(
 /** The ranges of a request, with the days that are checked again, and those that its order lacks. */
 function rangesToPlan(
   context: PlanContext,
-  { series, ranges, exact, since, rest, replaced = [] }: SeriesRequest,
+  { series, ranges, exact, since, rest, replaced = [] }: SelectedSeries,
   held: HeldObjects,
   absences: Absences,
 ): readonly DayRange[] {
@@ -100,14 +100,14 @@ function rangesToPlan(
 }
 
 /** In a rewritten series, rows of REST must not substitute held rows of the archive. */
-function withoutSubstitutes({ rest, ...request }: SeriesRequest): SeriesRequest {
+function withoutSubstitutes({ rest, ...request }: SelectedSeries): SelectedSeries {
   if (rest === undefined) return request;
   const { substitutes: _, ...offer } = rest;
   return { ...request, rest: offer };
 }
 
 /** Rewriting needs all objects again. Throws a usage error if REST no longer has some of them. */
-function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, folder: string): void {
+function refuseLostRest({ series, rest }: SelectedSeries, held: HeldObjects, folder: string): void {
   const { from: kept = Infinity } = rest ?? {};
   const unavailable = held.spans().find(({ from, facts }) => isFromRest(facts) && from < kept);
   if (unavailable === undefined) return;
@@ -120,7 +120,7 @@ function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, fold
 /** The choices. `held`: the objects that decide between daily and monthly objects. `known`: all held objects. */
 async function chosenPeriods(
   context: PlanContext,
-  { series, settings, cadences, rest, exact, fillsHolesFromMonths }: SeriesRequest,
+  { series, settings, cadences, rest, exact, fillsHolesFromMonths }: SelectedSeries,
   ranges: readonly DayRange[],
   lines: Pick<ChooseContext, 'held' | 'known' | 'keepsMonths'> & { readonly absences: Absences },
 ): Promise<readonly Choice[]> {

@@ -11,7 +11,7 @@ import type { Listing } from '../exchange/listing.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Rest } from '../exchange/rest-api.js';
 import { findDataset } from '../exchange/exchange-spec.js';
-import { datasetSettings, knownSeries, type PlanContext, type SeriesRequest } from './series-request.js';
+import { datasetSettings, knownSeries, type PlanContext, type SelectedSeries } from './series-request.js';
 import { proveEdges, type EdgeContext, type PlannedSeries } from './prove-edges.js';
 import { PlanSpool } from './plan-spool.js';
 import { listSeries, probeSeries, withNewerProbed } from './series-listing.js';
@@ -49,7 +49,7 @@ export interface PlanTools extends Pick<PlanContext, 'exchange' | 'manifests' | 
 }
 
 interface Requested {
-  readonly requests: readonly SeriesRequest[];
+  readonly requests: readonly SelectedSeries[];
   /** False if it is already known that the listing is not available. */
   readonly hasListing: boolean;
   /** `first`: the first day of the range of this run. Older days come from the orders that it continues. */
@@ -70,7 +70,7 @@ export async function makePlan(tools: PlanTools, { requests, hasListing, order }
     starts: context.starts,
     proveEdges: (note) => proveEdges({ ...context, note }, planned),
   };
-  const planOf = async (request: SeriesRequest) => ({
+  const planOf = async (request: SelectedSeries) => ({
     ...request,
     partitions: await planWithDays(context, request),
   });
@@ -91,7 +91,7 @@ export async function makePlan(tools: PlanTools, { requests, hasListing, order }
   return plan;
 }
 
-function contextOf(tools: PlanTools, requests: readonly SeriesRequest[], hasListing: boolean): PlanContext {
+function contextOf(tools: PlanTools, requests: readonly SelectedSeries[], hasListing: boolean): PlanContext {
   const { exchange, manifests, options, paths } = tools;
   const { root } = paths;
   const today = dayOf(tools.nowMs, exchange);
@@ -142,7 +142,7 @@ const isPublished = (exchange: Exchange, { market, dataset }: Series): boolean =
   (findDataset(exchange, market, dataset)?.cadences.length ?? 0) > 0;
 
 /** Plans a series. Daily objects replace a short month if the archive lists its other days and at least one of its empty days. */
-async function planWithDays(context: PlanContext, request: SeriesRequest): Promise<PartitionPlan[]> {
+async function planWithDays(context: PlanContext, request: SelectedSeries): Promise<PartitionPlan[]> {
   const { rest: _, ...own } = request;
   const folder = await checkedFolder(context.root, seriesFolder(context.exchange.name, request.series));
   const known = { folder, manifest: await context.manifests.of(folder) };
@@ -161,7 +161,7 @@ async function planWithDays(context: PlanContext, request: SeriesRequest): Promi
 /** The short months in the ranges of a request; if it is not exact, also those of its order, less and less often, without end. */
 function askedShortMonths(
   { exchange, today, force, revisions }: PlanContext,
-  { series, settings, ranges, exact, since, rewrites }: SeriesRequest,
+  { series, settings, ranges, exact, since, rewrites }: SelectedSeries,
   manifest: Manifest,
 ): readonly ShortMonth[] {
   const spec = findDataset(exchange, series.market, series.dataset);

@@ -2,7 +2,7 @@
 import { grouped } from '../../model/by-name.js';
 import { dayPeriod, monthOf, monthPeriod } from '../../model/calendar.js';
 import type { Period, Series } from '../../model/task.js';
-import type { PlanContext, SeriesRequest } from '../../plan/series-request.js';
+import type { PlanContext, SelectedSeries } from '../../plan/series-request.js';
 import { absenceReason, LONGEST_DELAY_DAYS } from '../../plan/series-listing.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { findDataset, hasLongBars } from '../../exchange/exchange-spec.js';
@@ -20,7 +20,7 @@ const SERIES_AT_ONCE = 16;
 /** Leaves out series from REST, because REST publishes nothing, and bars longer than a day, because they have no object per day. */
 export function awaitedOf(
   { exchange, today }: PublicationContext,
-  requests: readonly SeriesRequest[],
+  requests: readonly SelectedSeries[],
 ): Expected[] {
   return requests.flatMap(({ series, cadences, ranges, rest }) => {
     const last = ranges.at(-1);

@@ -4,7 +4,7 @@ import type { Exchange } from '../../exchange/exchange.js';
 import { parseDay, monthOf, monthStart, dayText } from '../../model/calendar.js';
 import type { Series } from '../../model/task.js';
 import type { RawValues } from '../../plan/options/resolve.js';
-import type { SeriesRequest } from '../../plan/series-request.js';
+import type { SelectedSeries } from '../../plan/series-request.js';
 import { jobData, type JobVerb, type JobData } from './job-data.js';
 import type { AskedOrder } from '../../lake/order.js';
 
@@ -26,7 +26,7 @@ export interface SplitOptions {
  * The jobs of all series, newest periods first: jobs that follow each other are then of different series, which workers can write at
  * the same time. Nothing is kept in memory but the requests.
  */
-export function* splitSeries(requests: readonly SeriesRequest[], options: SplitOptions): Generator<JobData> {
+export function* splitSeries(requests: readonly SelectedSeries[], options: SplitOptions): Generator<JobData> {
   let { orders } = options;
   const pending = new Set(
     requests.map((request) => ({ series: request.series, chunks: chunksOf(request, options) })),
@@ -51,7 +51,7 @@ const seriesOptions = ({ market, dataset, interval, symbol }: Series): RawValues
 
 /** The ranges of the jobs of a series, newest first. */
 function* chunksOf(
-  { series, ranges }: SeriesRequest,
+  { series, ranges }: SelectedSeries,
   { exchange, today }: SplitOptions,
 ): Generator<Pick<RawValues, 'from' | 'to' | 'include-today'>> {
   const spec = findDataset(exchange, series.market, series.dataset);
