@@ -81,7 +81,7 @@ export function section<const Common extends Partial<FlagSpec>>(common: Common) 
 }
 
 /** Returns the function that makes rows of one kind of values: of a text for help, and of the fields that differ from those of the kind. */
-export function kind<const Kind extends Partial<FlagSpec>>(common: Kind) {
+function kind<const Kind extends Partial<FlagSpec>>(common: Kind) {
   return <const Own extends Partial<FlagSpec> = object>(
     doc: string,
     own?: Own & Partial<FlagSpec>,

@@ -77,8 +77,8 @@ export const within = (least: number, most: number, number = Number.NaN): number
   number >= least && number <= most ? number : undefined;
 
 /** `7` or `1.5`. */
-const plainNumber = (text: string): number | undefined =>
-  /^\d+(\.\d+)?$/.test(text) ? Number(text) : undefined;
+const plainNumber = (value: string): number | undefined =>
+  /^\d+(\.\d+)?$/.test(value) ? Number(value) : undefined;
 
 /** A whole number, with or without its `unit`: `7`, `7d`, `7 days`. `example`: a usual number, for messages. */
 export function integer(least: number, unit?: string, example = 7): Parse<number> {
@@ -128,12 +128,12 @@ export interface Limit {
  * that of such a window: `futuresData=100/m` is `futuresData=500/5m`.
  */
 export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit> {
-  return (text, where) => {
+  return (value, where) => {
     const [, name = '', amount = '', number = '', unit = ''] =
-      /^\s*(\w+)\s*[=:]\s*(\d+)\s*\/\s*(?:(\d+)\s*)?([a-z]+)$/i.exec(text) ?? [];
+      /^\s*(\w+)\s*[=:]\s*(\d+)\s*\/\s*(?:(\d+)\s*)?([a-z]+)$/i.exec(value) ?? [];
     const givenMs = parseDurationMs(`${number === '' ? '1' : number}${unit}`) ?? 0;
     if (!(Number(amount) >= 1 && givenMs >= 1))
-      throw invalid(text, where, 'a limit of a bucket', 'archive=100/s');
+      throw invalid(value, where, 'a limit of a bucket', 'archive=100/s');
     const bucket = choice(Object.keys(known))(name, where);
     const most = known[bucket];
     if (most === undefined) throw new RangeError(bucket);
@@ -141,7 +141,7 @@ export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit
     const permits = Math.max(1, Math.floor((Number(amount) / givenMs) * windowMs));
     if (permits / windowMs > most.permits / most.windowMs)
       throw usage(
-        `${where}: ${text} is above the limit of ${bucket}`,
+        `${where}: ${value} is above the limit of ${bucket}`,
         `at most ${bucket}=${most.permits}/${windowText(most.windowMs)}`,
       );
     return { bucket, permits, windowMs };
