@@ -11,7 +11,7 @@ import { klinesFolder, klinesLine, SETTINGS, writeManifest } from '../scripts/sy
 
 /** @import { Fetch } from '../src/model/fetch.js' */
 /** @import { ListedObject } from '../src/exchange/exchange.js' */
-/** @import { SeriesRequest } from '../src/plan/series-request.js' */
+/** @import { SelectedSeries } from '../src/plan/series-request.js' */
 /** @import { Outcome } from '../src/model/outcome.js' */
 /** @import { PartitionPlan, Series, Task } from '../src/model/task.js' */
 
@@ -213,7 +213,7 @@ async function downloader(signal) {
 
 /**
  * @param {number} tasks
- * @returns {Generator<SeriesRequest>}
+ * @returns {Generator<SelectedSeries>}
  */
 function* wanted(tasks) {
   for (let first = 0; first < tasks; first += DAYS) {

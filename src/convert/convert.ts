@@ -2,19 +2,24 @@
  * Converts the objects of a partition to one Parquet or CSV file: checks every cell, sorts the rows, and removes exact duplicates within an
  * object. With `asPublished`, rows keep their order and duplicates stay.
  */
-import { dayText } from '../model/calendar.js';
+import { dayText, startOfDay } from '../model/calendar.js';
 import { CryptodlError } from '../model/errors.js';
 import { isFromRest, type ObjectLine } from '../model/manifest-line.js';
 import type { Conversion, ConversionResult, ObjectFacts } from './conversion.js';
 import { copyDirectly } from './direct-copy.js';
 import { countText } from '../model/units.js';
-import { barSeconds } from './expected-rows.js';
+import { barSeconds, expectedRows } from './expected-rows.js';
 import { readObjects, type ReadObjects } from './read-objects.js';
-import { removeScratch, type Input } from './load-rows.js';
+import { removeScratch, type Input, newColumnsOf, type LoadedInput } from './load-rows.js';
 import { compareOverlap, countChangedRows } from './overlap.js';
 import { createKept } from './statements.js';
-import { writeTarget } from './write-target.js';
-import { describeRows } from './describe-rows.js';
+import { writeTarget, areOrdered } from './write-target.js';
+import { rowSeconds } from '../exchange/exchange-spec.js';
+import type { ArchiveObject } from '../model/task.js';
+import { timesQuery } from './object-stats-sql.js';
+import { isoInstant, timeFacts, longestGaps, type TimeFacts } from './row-times.js';
+import { sequenceOf, silencesOf } from './sequences.js';
+import { findSuspicious } from './values.js';
 
 /**
  * Writes all valid objects to `targetPath`. Invalid objects are left out; `failed` has their errors. Without a valid object, or if
@@ -67,31 +72,16 @@ async function writeRows(conversion: Conversion, read: ReadObjects): Promise<Con
   const described = await describeRows(conversion, inputs);
   const counts = await writeTarget(conversion, read);
   const written = new Map<string, ObjectFacts>();
+  const hasBars = barSeconds(conversion.spec, conversion.series) !== undefined;
   for (const { key, ordinal, published, first, last, extraBars, more } of described) {
     const rows = counts.ofObject?.get(ordinal) ?? published;
-    const idConflicts =
-      barSeconds(conversion.spec, conversion.series) === undefined
-        ? (counts.conflicts?.get(ordinal) ?? 0)
-        : extraBars;
-    written.set(key, {
-      rows,
-      first,
-      last,
-      duplicates: published - rows,
-      ...more,
-      ...(idConflicts === 0 ? {} : { idConflicts }),
-    });
+    const idConflicts = hasBars ? extraBars : (counts.conflicts?.get(ordinal) ?? 0);
+    const conflicts = idConflicts === 0 ? {} : { idConflicts };
+    written.set(key, { rows, first, last, duplicates: published - rows, ...more, ...conflicts });
   }
   const own = [...written.values()].reduce((sum, facts) => sum + facts.rows, 0);
-  const { failed } = conversion;
-  return {
-    written,
-    failed,
-    rows: counts.rows ?? own,
-    duplicatesAcross: counts.across ?? 0,
-    lacked,
-    ...overlap,
-  };
+  const { rows = own, across: duplicatesAcross = 0 } = counts;
+  return { written, failed: conversion.failed, rows, duplicatesAcross, lacked, ...overlap };
 }
 
 /** Creates the relation `kept`. If objects are replaced and the number of its rows differs from the manifest, rejects with `partition-incomplete`. */
@@ -121,4 +111,83 @@ function ordinalsOf(
   const ordinals: number[] = [];
   for (const [position, { index }] of order.entries()) ordinals[index] = position;
   return { received: ordinals.slice(0, inputs.length), kept: ordinals.slice(inputs.length) };
+}
+
+/** What the relation `rows` tells of each object, in their order. `published`: its rows, of which the file may have fewer. */
+async function describeRows(conversion: Conversion, inputs: readonly LoadedInput[]) {
+  const irregular = await findIrregular(conversion, inputs);
+  const suspicious = await findSuspicious(conversion);
+  const described = [];
+  for (const { received, inspected, row } of inputs) {
+    const ordinal = Number(row['ord']);
+    const { gaps: times = [], extraBars = 0, expected, ids: scheduleMinutes } = irregular.get(ordinal) ?? {};
+    // Rows of a schedule have minutes since 1970 in place of ids, see `IdFacts`.
+    const { ids = scheduleMinutes, gaps: places } = await sequenceOf(conversion, row);
+    const { silent, gaps: silences = [] } = await silencesOf(conversion, received.object, row);
+    const gaps = addPlaces(addPlaces(times, places), silences);
+    const doubtful = suspicious.get(ordinal);
+    described.push({
+      key: received.object.key,
+      ordinal,
+      published: Number(row['rows']),
+      first: isoInstant(row, 'first'),
+      last: isoInstant(row, 'last'),
+      extraBars,
+      more: {
+        ...newColumnsOf(inspected),
+        ...(ids === undefined ? {} : { ids: { ...ids, ...(silent === undefined ? {} : { silent }) } }),
+        ...(expected === undefined ? {} : { expectedRows: expected }),
+        ...(doubtful === undefined ? {} : { suspicious: doubtful }),
+        ...(gaps.length === 0 ? {} : { gaps }),
+      },
+    });
+  }
+  return described;
+}
+
+/** Gaps and extra rows by ordinal: of objects with an unexpected row count, order or time grid, or rows outside of their period, of months of irregular times, and of scheduled rows. */
+async function findIrregular(
+  conversion: Conversion,
+  inputs: readonly LoadedInput[],
+): Promise<ReadonlyMap<number, TimeFacts>> {
+  const { spec, series } = conversion;
+  const isRegular = rowSeconds(spec, series.interval) !== undefined;
+  const isOrdered = areOrdered(inputs);
+  const sought = new Map<number, ArchiveObject>();
+  for (const { received, row } of inputs) {
+    const rows = Number(row['rows']);
+    const { from, to } = received.object.period;
+    const isExpected =
+      rows === (expectedRows(spec, series, received.object) ?? rows) &&
+      Date.parse(isoInstant(row, 'first')) >= startOfDay(from, spec) &&
+      Date.parse(isoInstant(row, 'last')) < startOfDay(to, spec);
+    const isSought = isRegular
+      ? !isOrdered || !isExpected || Number(row['off_grid']) > 0
+      : spec.hoursSinceLast !== undefined || received.object.period.cadence === 'monthly';
+    if (isSought) sought.set(Number(row['ord']), received.object);
+  }
+  if (sought.size === 0) return new Map();
+  const ordinals = [...sought.keys()];
+  const read = new Map(
+    ordinals.map((ordinal) => [ordinal, { times: [] as number[], hours: [] as number[] }]),
+  );
+  // In batches, because a month of seconds has millions of rows.
+  const found = await conversion.duckdb.select(timesQuery(conversion, ordinals, isOrdered));
+  for await (const rows of found?.batches ?? [])
+    for (const [ordinal, us, sinceLast] of rows) {
+      read.get(Number(ordinal))?.times.push(Number(us));
+      if (sinceLast !== undefined) read.get(Number(ordinal))?.hours.push(Number(sinceLast));
+    }
+  const facts = new Map<number, TimeFacts>();
+  for (const [ordinal, object] of sought) {
+    const { times = [], hours = [] } = read.get(ordinal) ?? {};
+    facts.set(ordinal, timeFacts(Float64Array.from(times).sort(), { spec, series, object, hours }));
+  }
+  return facts;
+}
+
+/** Adds the places of missing ids, or silences, to gaps, except those that overlap one of the gaps. All are in order of time. */
+function addPlaces(gaps: TimeFacts['gaps'], places: TimeFacts['gaps']): TimeFacts['gaps'] {
+  const others = places.filter(([from, to]) => !gaps.some(([since, until]) => from < until && since < to));
+  return longestGaps([...gaps, ...others].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -6,8 +6,7 @@ import { bodySize } from '../model/fetch.js';
 import type { Conversion, ObjectFacts } from './conversion.js';
 import { inspectCsv, type ReceivedObject, type Inspected, type RowSink } from './csv-input.js';
 import type { Row } from './duckdb.js';
-import type { CsvFile } from './read-csv-sql.js';
-import { createRows, stageRows, viewStaged } from './statements.js';
+import { type CsvFile, createRows, stageRows, viewStaged } from './statements.js';
 
 export async function removeScratch(conversion: Conversion): Promise<void> {
   const parts = conversion.received.map((_, index) => `${conversion.csvPath}-${index}`);

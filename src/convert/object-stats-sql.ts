@@ -3,9 +3,8 @@ import { rowSeconds, type DatasetSpec } from '../exchange/exchange-spec.js';
 import type { Series } from '../model/task.js';
 import { instantExpression, sortExpression, identityOf } from './columns.js';
 import type { SqlContext } from './conversion.js';
-import { LEGAL } from './read-csv-sql.js';
+import { LEGAL, sortKey, ORDINAL, NUMBER, columnOf, names } from './statements.js';
 import { quoteName } from './sql.js';
-import { sortKey, ORDINAL, NUMBER, columnOf, names } from './statements.js';
 
 /** Per object: rows, first and last time, invalid rows, rows off the grid, and rows that are not after the previous row. */
 export function statsQuery({ spec, series }: SqlContext): string {

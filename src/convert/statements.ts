@@ -10,13 +10,15 @@ import {
   rereadExpression,
   sortExpression,
   writtenColumns,
+  readType,
+  convertedExpression,
+  legalExpression,
 } from './columns.js';
 import { quoteName, quotePath, quoteText } from './sql.js';
 import type { ColumnSpec } from '../exchange/facts.js';
-import { convertedList, legalCondition, LEGAL, readPublished, refusal } from './read-csv-sql.js';
-import type { CsvFile } from './read-csv-sql.js';
 
 export const ORDINAL = quoteName('.ordinal');
+export const LEGAL = quoteName('.legal');
 export const NUMBER = quoteName('.number');
 export const DUPLICATE = quoteName('.duplicate');
 
@@ -170,3 +172,49 @@ function parquetFormat(metadata: FileMetadata): string {
   const entries = Object.entries(metadata).map(([key, value]) => `${key}: ${quoteText(value)}`);
   return `FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, PARQUET_VERSION v2, KV_METADATA {${entries.join(', ')}}`;
 }
+
+export interface CsvFile {
+  readonly path: string;
+  readonly headerLines: number;
+}
+
+/** The default of the reader is eight times larger, and is allocated at once even for short files. */
+const SMALL_BUFFER_BYTES = 4 * 1024 * 1024;
+
+/** `key`: a column of times whose cells are proven to be integers, or dates and times without a fraction. */
+function readPublished(
+  { spec, settings }: SqlContext,
+  { path, headerLines }: CsvFile,
+  { isSmall = false, key }: { readonly isSmall?: boolean; readonly key?: ColumnSpec } = {},
+): string {
+  const types = spec.columns
+    .map((column) => {
+      const type = column === key ? checkedType(column) : readType(column, settings);
+      return `${quoteText(column.name)}: '${type}'`;
+    })
+    .join(', ');
+  const buffer = isSmall ? `, buffer_size = ${SMALL_BUFFER_BYTES}` : '';
+  return `read_csv(${quotePath(path)}, auto_detect = false, header = false, skip = ${headerLines}, delim = ',', quote = '"', escape = '"', nullstr = '', new_line = '\\n', strict_mode = true, hive_partitioning = false${buffer}, columns = {${types}})`;
+}
+
+const checkedType = ({ type }: ColumnSpec): 'TIMESTAMP' | 'BIGINT' =>
+  type === 'datetime' ? 'TIMESTAMP' : 'BIGINT';
+
+const convertedList = ({ spec, settings }: SqlContext, key?: ColumnSpec): string =>
+  writtenColumns(spec)
+    .map((column) => {
+      const name = quoteName(column.name);
+      const isTimestamp = column === key && checkedType(column) === 'TIMESTAMP';
+      return `${isTimestamp ? name : convertedExpression(column, settings)} AS ${name}`;
+    })
+    .join(', ');
+
+/** True for a row whose cells are all valid, apart from the proven key; never NULL. */
+function legalCondition({ spec, series }: SqlContext, key?: ColumnSpec): string {
+  const others = spec.columns.filter((column) => column !== key);
+  return others.map((column) => legalExpression(column, series.symbol)).join(' AND ');
+}
+
+/** The clause that ends a statement at the first invalid cell, and at the first row for which `sound`, which is never NULL, is false. */
+const refusal = (context: SqlContext, key?: ColumnSpec, sound = 'true'): string =>
+  `WHERE CASE WHEN ${legalCondition(context, key)} AND ${sound} THEN true ELSE error('a cell does not match the type of its column') END`;

@@ -55,8 +55,10 @@ export interface ChooseContext extends Pick<PlanContext, 'today' | 'recheckDays'
   readonly spans: DatasetSpec['spans'];
   /** Whether trading was halted for a part of a day. The monthly object is not asked for the rows that such a day lacks. */
   readonly isHalted: (day: number) => boolean;
-  /** Whether this monthly object may replace held days if a day of the month is a hole or lacks rows; undefined: never. */
-  readonly mayReplaceDays?: (monthly: ArchiveObject) => boolean;
+  /** Whether a run refused this revision. */
+  readonly isRefused: (listed: ArchiveObject) => boolean;
+  /** The monthly object replaces held days if another day of the month is a hole, or if one lacks rows. */
+  readonly fillsHolesFromMonths?: true | undefined;
 }
 
 export const labelOf = (partition: PartitionPeriod, { cadence, from }: Period): string =>
@@ -112,16 +114,8 @@ async function bound(context: ChooseContext, range: DayRange): Promise<DayRange>
 }
 
 /** The days of each month, ascending and without duplicates. */
-export function byMonth(ranges: readonly DayRange[]): Map<number, number[]> {
-  const months = new Map<number, number[]>();
-  for (const { from, to } of rangesOf(spansOf(ranges)))
-    for (let month = monthOf(from); monthStart(month) < to; month += 1) {
-      const part = { from: Math.max(from, monthStart(month)), to: Math.min(to, monthStart(month + 1)) };
-      const days = months.get(month);
-      months.set(month, days === undefined ? eachDay(part) : [...days, ...eachDay(part)]);
-    }
-  return months;
-}
+export const byMonth = (ranges: readonly DayRange[]): ReadonlyMap<number, readonly number[]> =>
+  grouped(rangesOf(spansOf(ranges)).flatMap(eachDay), monthOf);
 
 /** Whether the monthly object is chosen for these days of the month. A day never has two objects. */
 async function takesMonth(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {
@@ -140,8 +134,8 @@ const holdsDay = ({ held }: ChooseContext, month: number): boolean =>
 
 /** Whether the monthly object may have more rows of one of the days: a hole of the daily listing, or a held day that lacks rows. */
 async function mayHaveMore(context: ChooseContext, month: number, days: readonly number[]): Promise<boolean> {
-  const { mayReplaceDays, held } = context;
-  if (mayReplaceDays === undefined) return false;
+  const { held } = context;
+  if (context.fillsHolesFromMonths !== true) return false;
   const daily = await context.list('daily');
   const isHole = (day: number): boolean =>
     !held.hasDay(day) &&
@@ -152,7 +146,7 @@ async function mayHaveMore(context: ChooseContext, month: number, days: readonly
   if (!days.some((day) => isHole(day) || isShort(day))) return false;
   const monthly = await context.list('monthly');
   const listed = monthly.objects.get(monthStart(month));
-  return listed !== undefined && mayReplaceDays(withSidecar(context, monthly, listed, undefined));
+  return listed !== undefined && !context.isRefused(withSidecar(context, monthly, listed, undefined));
 }
 
 /** Day files come from daily objects if the archive has any of the month. So does a part of a month, if the archive has each of its days. */
@@ -177,14 +171,16 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
 
 /** Adds the ETag of the sidecar, if a later run may meet the same revision again. Other objects do not need it. */
 function withSidecar(
-  { today, recheckDays, mayReplaceDays }: ChooseContext,
+  { today, recheckDays, fillsHolesFromMonths }: ChooseContext,
   { sidecars }: SeriesListing,
   listed: ArchiveObject,
   held: ObjectLine | undefined,
 ): ArchiveObject {
   const { from, to } = listed.period;
   const isMet =
-    held === undefined ? to > today - recheckDays || mayReplaceDays !== undefined : held.etag !== listed.etag;
+    held === undefined
+      ? to > today - recheckDays || fillsHolesFromMonths === true
+      : held.etag !== listed.etag;
   return sidecars !== undefined && isMet ? { ...listed, sidecarEtag: sidecars.get(from) ?? '' } : listed;
 }
 
@@ -193,7 +189,7 @@ function withSidecar(
  * published late may be corrected long after its day. A revision that was refused is left to runs of its range.
  */
 export async function chooseWithRevised(
-  context: ChooseContext & { readonly isRefused: (listed: ArchiveObject) => boolean },
+  context: ChooseContext,
   ranges: readonly DayRange[],
 ): Promise<Choice[]> {
   const read = new Set<SeriesListing>();

@@ -1,5 +1,4 @@
 /** Plans one series: listing and manifest become partition plans. */
-import { REASON_FACTS } from '../model/absence-reasons.js';
 import { isFromRest } from '../model/manifest-line.js';
 import { haltsOf } from '../lake/catalogue/catalogue.js';
 import { DAY_SECONDS } from '../lake/catalogue/gap.js';
@@ -18,19 +17,18 @@ import { TOOL_VERSION } from '../model/version.js';
 import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import { chooseObjects, chooseWithRevised, withoutUnlisted, labelOf } from './choose-objects.js';
 import type { Choice, ChooseContext } from './choose-objects.js';
-import { withRecheckedDays } from './recheck-days.js';
-import { withLackingDays } from './lacking-days.js';
+import { withRecheckedDays, withLackingDays } from './ranges-to-plan.js';
 import { decidePartition } from './decide.js';
 import { endInArchive, proveAbsences, withProven } from './prove-absences.js';
-import { mayLackEdges } from './lacking-edges.js';
-import { chooseFromRest, fillFromRest, joinPeriods, type RestContext } from './rest-periods.js';
-import { withHeldSettings, type PlanContext, type SeriesRequest } from './series-request.js';
+import { mayLackEdges } from './prove-edges.js';
+import { chooseFromRest, fillFromRest, joinPeriods } from './rest-periods.js';
+import { withHeldSettings, type PlanContext, type SelectedSeries } from './series-request.js';
 import type { SeriesListing, ListingRange } from './series-listing.js';
 
 /** Rejects with a usage error if the settings differ from those of the held series, except with `force`. */
 export async function planSeries(
   context: PlanContext,
-  requested: SeriesRequest,
+  requested: SelectedSeries,
   { folder, manifest }: { readonly folder: string; readonly manifest: Manifest },
 ): Promise<PartitionPlan[]> {
   const request = await withHeldSettings(context.exchange, requested, manifest, context.datasetSettings);
@@ -48,9 +46,9 @@ export async function planSeries(
   if (ranges.length === 0) return [];
   // A rewritten series chooses its objects as if the lake were empty.
   const kept = isRewritten ? new HeldObjects() : held;
-  const known = { held: kept, known: held, absences: manifest.absences, keepsMonths: isMixed };
+  const lines = { held: kept, known: held, absences: manifest.absences, keepsMonths: isMixed };
   const asked = isRewritten ? withoutSubstitutes(request) : request;
-  const chosen = await chosenPeriods(context, asked, ranges, known);
+  const chosen = await chosenPeriods(context, asked, ranges, lines);
   const first = chosen.find((choice) => (choice.listed ?? choice.held) !== undefined)?.period.from;
   if (ranges[0]?.from === -Infinity && first !== undefined) context.starts.set(series, first);
   if (request.rewrites === 'when-days-have-more' && !haveMore(chosen, request.emptyDays)) return [];
@@ -82,7 +80,7 @@ export async function planSeries(
 /** The ranges of a request, with the days that are checked again, and those that its order lacks. */
 function rangesToPlan(
   context: PlanContext,
-  { series, ranges, exact, since, rest, replaced = [] }: SeriesRequest,
+  { series, ranges, exact, since, rest, replaced = [] }: SelectedSeries,
   held: HeldObjects,
   absences: Absences,
 ): readonly DayRange[] {
@@ -102,14 +100,14 @@ function rangesToPlan(
 }
 
 /** In a rewritten series, rows of REST must not substitute held rows of the archive. */
-function withoutSubstitutes({ rest, ...request }: SeriesRequest): SeriesRequest {
+function withoutSubstitutes({ rest, ...request }: SelectedSeries): SelectedSeries {
   if (rest === undefined) return request;
   const { substitutes: _, ...offer } = rest;
   return { ...request, rest: offer };
 }
 
 /** Rewriting needs all objects again. Throws a usage error if REST no longer has some of them. */
-function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, folder: string): void {
+function refuseLostRest({ series, rest }: SelectedSeries, held: HeldObjects, folder: string): void {
   const { from: kept = Infinity } = rest ?? {};
   const unavailable = held.spans().find(({ from, facts }) => isFromRest(facts) && from < kept);
   if (unavailable === undefined) return;
@@ -122,56 +120,40 @@ function refuseLostRest({ series, rest }: SeriesRequest, held: HeldObjects, fold
 /** The choices. `held`: the objects that decide between daily and monthly objects. `known`: all held objects. */
 async function chosenPeriods(
   context: PlanContext,
-  { series, settings, cadences, rest, exact, fillsHolesFromMonths }: SeriesRequest,
+  { series, settings, cadences, rest, exact, fillsHolesFromMonths }: SelectedSeries,
   ranges: readonly DayRange[],
   lines: Pick<ChooseContext, 'held' | 'known' | 'keepsMonths'> & { readonly absences: Absences },
 ): Promise<readonly Choice[]> {
-  const { held, known, absences, keepsMonths } = lines;
+  const { held, known, absences } = lines;
   // A run requests recently absent periods from REST only when they are due.
   const isAsked = context.force || (exact === true && rest?.standsIn === undefined);
   const isRecentlyAbsent = (period: Period): boolean => {
     const absence = isAsked ? undefined : absences.of(period);
     return absence !== undefined && !isRestDue(absence, context.nowMs);
   };
-  const ofSeries = { series, held, isRecentlyAbsent, reasonIfGone: reasonsIfGone(absences) };
-  const fromRest = rest === undefined ? undefined : { ...ofSeries, offer: rest };
+  const fromRest = rest && { series, held, absences, isRecentlyAbsent, offer: rest };
   if (fromRest?.offer.mode === 'only') {
     const end = await endInArchive(context, series, { known, absences });
     return chooseFromRest(fromRest, ranges).map((choice) => withProven({ absences, known, end }, choice));
   }
   const spec = findDataset(context.exchange, series.market, series.dataset);
-  const isRefused = (listed: ArchiveObject): boolean =>
-    absences.refusalOf(settings.format, listed)?.tool === TOOL_VERSION;
   const choose = {
     ...context,
+    ...lines,
     cadences,
     partition: settings.partition,
-    held,
-    known,
-    ...(keepsMonths === true ? { keepsMonths } : {}),
+    fillsHolesFromMonths,
     list: memoizedListing(context, series, ranges, known.end()),
-    isRefused,
+    isRefused: (listed: ArchiveObject) => absences.refusalOf(settings.format, listed)?.tool === TOOL_VERSION,
     spans: spec?.spans ?? {},
     isHalted: (day: number) =>
       intersect(haltsOf(context.exchange, series), [day * DAY_SECONDS, (day + 1) * DAY_SECONDS]).length > 0,
-    ...(fillsHolesFromMonths === true && {
-      mayReplaceDays: (monthly: ArchiveObject) => !isRefused(monthly),
-    }),
   };
   const isRechecked = exact !== true && comparesRevisions(context, ranges);
   const choices = await (isRechecked ? chooseWithRevised : chooseObjects)(choose, ranges);
-  const proven = await proveAbsences({ ...choose, series, absences, offer: rest }, choices);
+  const proven = await proveAbsences({ ...choose, series, offer: rest }, choices);
   const kept = hasLongBars(spec, series.interval) ? await withoutUnlisted(choose, proven) : proven;
   return fromRest === undefined ? kept : fillFromRest(fromRest, kept);
-}
-
-function reasonsIfGone(absences: Absences): RestContext['reasonIfGone'] {
-  return (period) => {
-    const { reason = 'delisted', rest } = absences.of(period) ?? {};
-    if (rest?.isEmpty === true) return reason;
-    const wasAsked = absences.failureOf(period) !== undefined || REASON_FACTS[reason].mayCome;
-    return wasAsked ? 'hole' : 'before-history';
-  };
 }
 
 /** Whether a run of `ranges` compares the revisions of held objects with those that are listed. */

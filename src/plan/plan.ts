@@ -1,23 +1,30 @@
 /** The whole plan: each selected object of each series with its action, and the totals. */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { dayOf } from '../model/calendar.js';
+import { dayOf, monthOf, daysWithin, type DayStart } from '../model/calendar.js';
 import type { Observer } from '../model/observer.js';
-import { seriesName, type Cadence, type PlanTotals, type Series } from '../model/task.js';
+import { seriesName } from '../model/task.js';
+import type { Cadence, PlanTotals, Series, PartitionPlan, Period } from '../model/task.js';
 import { mapOrdered } from '../model/in-order.js';
 import { isListingFault } from '../exchange/listing-faults.js';
 import type { Listing } from '../exchange/listing.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Rest } from '../exchange/rest-api.js';
 import { findDataset } from '../exchange/exchange-spec.js';
-import { datasetSettings, knownSeries, type PlanContext, type SeriesRequest } from './series-request.js';
+import { datasetSettings, knownSeries, type PlanContext, type SelectedSeries } from './series-request.js';
 import { proveEdges, type EdgeContext, type PlannedSeries } from './prove-edges.js';
 import { PlanSpool } from './plan-spool.js';
-import { listSeries, type SeriesListing, type ListingRange } from './series-listing.js';
-import { probeSeries, withNewerProbed, type Probe } from './probe-series.js';
+import { listSeries, probeSeries, withNewerProbed } from './series-listing.js';
+import type { SeriesListing, ListingRange, Probe } from './series-listing.js';
 import { SymbolLife } from './symbol-life.js';
-import { planWithDays } from './short-months.js';
 import { emptyTotals, addTo } from './plan-totals.js';
+import { checkedFolder } from '../files/path-checks.js';
+import type { HeldObjects } from '../lake/held-objects.js';
+import { seriesFolder } from '../lake/layout.js';
+import type { Manifest } from '../lake/manifest.js';
+import { isFromRest } from '../model/manifest-line.js';
+import { isCheckDay } from './ranges-to-plan.js';
+import { planSeries } from './plan-series.js';
 
 export interface Plan {
   readonly spool: PlanSpool;
@@ -42,7 +49,7 @@ export interface PlanTools extends Pick<PlanContext, 'exchange' | 'manifests' | 
 }
 
 interface Requested {
-  readonly requests: readonly SeriesRequest[];
+  readonly requests: readonly SelectedSeries[];
   /** False if it is already known that the listing is not available. */
   readonly hasListing: boolean;
   /** `first`: the first day of the range of this run. Older days come from the orders that it continues. */
@@ -63,7 +70,7 @@ export async function makePlan(tools: PlanTools, { requests, hasListing, order }
     starts: context.starts,
     proveEdges: (note) => proveEdges({ ...context, note }, planned),
   };
-  const planOf = async (request: SeriesRequest) => ({
+  const planOf = async (request: SelectedSeries) => ({
     ...request,
     partitions: await planWithDays(context, request),
   });
@@ -84,7 +91,7 @@ export async function makePlan(tools: PlanTools, { requests, hasListing, order }
   return plan;
 }
 
-function contextOf(tools: PlanTools, requests: readonly SeriesRequest[], hasListing: boolean): PlanContext {
+function contextOf(tools: PlanTools, requests: readonly SelectedSeries[], hasListing: boolean): PlanContext {
   const { exchange, manifests, options, paths } = tools;
   const { root } = paths;
   const today = dayOf(tools.nowMs, exchange);
@@ -133,3 +140,52 @@ export function listOrProbe(
 
 const isPublished = (exchange: Exchange, { market, dataset }: Series): boolean =>
   (findDataset(exchange, market, dataset)?.cadences.length ?? 0) > 0;
+
+/** Plans a series. Daily objects replace a short month if the archive lists its other days and at least one of its empty days. */
+async function planWithDays(context: PlanContext, request: SelectedSeries): Promise<PartitionPlan[]> {
+  const { rest: _, ...own } = request;
+  const folder = await checkedFolder(context.root, seriesFolder(context.exchange.name, request.series));
+  const known = { folder, manifest: await context.manifests.of(folder) };
+  const plans: PartitionPlan[] = [];
+  const replaced: ShortMonth[] = [];
+  for (const month of askedShortMonths(context, request, known.manifest)) {
+    const ofDays = { ...own, cadences: ['daily'], ranges: [month], exact: true } as const;
+    const { emptyDays } = month;
+    const days = await planSeries(context, { ...ofDays, rewrites: 'when-days-have-more', emptyDays }, known);
+    if (days.length > 0) replaced.push(month);
+    plans.push(...days);
+  }
+  return [...plans, ...(await planSeries(context, { ...request, replaced }, known))];
+}
+
+/** The short months in the ranges of a request; if it is not exact, also those of its order, less and less often, without end. */
+function askedShortMonths(
+  { exchange, today, force, revisions }: PlanContext,
+  { series, settings, ranges, exact, since, rewrites }: SelectedSeries,
+  manifest: Manifest,
+): readonly ShortMonth[] {
+  const spec = findDataset(exchange, series.market, series.dataset);
+  const isCompared = !force && rewrites === undefined && (revisions === 'check' || revisions === 'take');
+  if (!isCompared || spec?.cadences.includes('daily') !== true) return [];
+  return shortMonthsOf(manifest[settings.format], spec).filter(({ from, to }) => {
+    const isInRange = ranges.some((range) => range.from < to && from < range.to);
+    return isInRange || (exact !== true && to > (since ?? Infinity) && isCheckDay(from, today));
+  });
+}
+
+/** The days `[from, to)` of a held month, and those of them without rows. */
+interface ShortMonth extends Pick<Period, 'from' | 'to'> {
+  readonly emptyDays: readonly number[];
+}
+
+/**
+ * The held months of a series that lack the rows of some days. Only months that were written with `--cadence auto`, because the other
+ * cadences do not mix months and days.
+ */
+const shortMonthsOf = (held: HeldObjects, dayStart: DayStart): ShortMonth[] =>
+  held.spans().flatMap(({ from, to, facts }): ShortMonth[] => {
+    if (facts.cadence !== 'monthly' || facts.settings.cadence !== 'auto' || isFromRest(facts)) return [];
+    const gaps = held.ofMonth(monthOf(from))?.gaps;
+    const empty = daysWithin({ cadence: 'monthly', from, to }, gaps, dayStart);
+    return empty.length > 0 ? [{ from, to, emptyDays: empty }] : [];
+  });

@@ -1,7 +1,7 @@
-/** Proves where a symbol begins or ends within the first or the last held object of a series: no rows are expected before or after. */
+/** The ends of held objects that lack rows, and the proof that a symbol begins, ends or pauses there: no rows are expected then. */
 import { heldCuts } from '../lake/catalogue/cut-days.js';
 import { barOpenings } from '../lake/catalogue/bar-openings.js';
-import type { HeldSpan } from '../lake/held-objects.js';
+import type { HeldSpan, HeldObjects } from '../lake/held-objects.js';
 import { seriesFolder } from '../lake/layout.js';
 import { checkedFolder } from '../files/path-checks.js';
 import { dayOf, dayPeriod, monthOf, monthPeriod } from '../model/calendar.js';
@@ -9,7 +9,8 @@ import { FORMATS, type Format, type Period, type Series } from '../model/task.js
 import { unlessListingFault } from '../exchange/listing-faults.js';
 import { findDataset, rowSeconds } from '../exchange/exchange-spec.js';
 import type { PlanContext } from './series-request.js';
-import { lackingSeams, isRecentOrDue, RECENT_DAYS } from './lacking-edges.js';
+import { isCheckDay } from './ranges-to-plan.js';
+import type { EmptyStretch } from '../lake/catalogue/empty-stretches.js';
 
 /** A series of a run: the run fetches objects of it, or `mayLackEdges` is true for it. `isChanged`: the run fetches objects, or found a pause. */
 export interface PlannedSeries {
@@ -119,3 +120,42 @@ const isSameDay = (one: string, other: string): boolean =>
   one.slice(0, 'YYYY-MM-DD'.length) === other.slice(0, 'YYYY-MM-DD'.length);
 
 const rowDay = ({ exchange }: EdgeContext, time = ''): number => dayOf(Date.parse(time), exchange);
+
+/** The end of a symbol is proven weeks after it. */
+const RECENT_DAYS = 60;
+
+type Cuts = readonly EmptyStretch[];
+
+/** Two neighbouring objects, or the outer end of one, with rows missing between them. `asked`: the object that tells when evidence is asked for. */
+interface Seam {
+  readonly before: HeldSpan | undefined;
+  readonly next: HeldSpan | undefined;
+  readonly asked: HeldSpan;
+}
+
+const lackingSeams = (spans: readonly HeldSpan[], cuts: Cuts): Seam[] =>
+  [...spans, undefined].flatMap((next, index) => {
+    const before = spans[index - 1];
+    const isLacking =
+      (next !== undefined && lacksHead(next, cuts)) || (before !== undefined && lacksTail(before, cuts));
+    const asked = next ?? before;
+    return isLacking && asked !== undefined ? [{ before, next, asked }] : [];
+  });
+
+/** Whether evidence may be asked for although a run fetches nothing. So that most series are not read again after the run, the plan asks this. */
+export const mayLackEdges = (held: HeldObjects, cuts: Cuts, today: number): boolean =>
+  lackingSeams(held.spans(), cuts).some(({ asked }) => isRecentOrDue(asked, today));
+
+const isRecentOrDue = ({ from, to }: HeldSpan, today: number): boolean =>
+  today - to < RECENT_DAYS || isCheckDay(from, today);
+
+function lacksHead({ from, facts: { gaps, first = '' } }: HeldSpan, cuts: Cuts): boolean {
+  const isAfterGap = gaps !== undefined && Date.parse(gaps[0]?.[0] ?? '') < Date.parse(first);
+  return isAfterGap || cuts.some(({ day, at }) => day === from && at === 'begin');
+}
+
+function lacksTail({ to, facts: { gaps, last = '', open } }: HeldSpan, cuts: Cuts): boolean {
+  const isBeforeGap =
+    gaps !== undefined && open !== true && Date.parse(gaps.at(-1)?.[0] ?? '') > Date.parse(last);
+  return isBeforeGap || cuts.some(({ day, at }) => day === to - 1 && at === 'end');
+}

@@ -1,5 +1,6 @@
 /** Chooses the periods of a series that are requested from REST: all of them, or those that the archive lacks. */
 import { dayPeriod, eachDay, dayText, monthOf, monthPeriod, monthStart } from '../model/calendar.js';
+import type { Absences } from '../lake/absences.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { revisionOf, isFromRest, type ObjectLine } from '../model/manifest-line.js';
 import { MAX_GAPS } from '../model/outcome.js';
@@ -14,10 +15,9 @@ export interface RestContext {
   readonly series: Series;
   readonly offer: RestOffer;
   readonly held: HeldObjects;
+  readonly absences: Absences;
   /** Whether the period was absent at a recent request, so that it is not requested again yet. */
   readonly isRecentlyAbsent: (period: Period) => boolean;
-  /** The reason of a period that REST keeps no longer: lost if an earlier run asked for it in vain, unless REST answered that it has no rows of it. */
-  readonly reasonIfGone: (period: Period) => AbsenceReason;
 }
 
 /** The chosen periods, in ascending order. A range without start begins with the first day of REST. */
@@ -133,13 +133,13 @@ function periodsOf(
 }
 
 function choiceOf(context: RestContext, period: Period, otherwise: AbsenceReason): Choice {
-  const { series, held, offer, isRecentlyAbsent, reasonIfGone } = context;
+  const { series, held, absences, offer, isRecentlyAbsent } = context;
   const line = held.of(period) ?? held.ofMonth(monthOf(period.from));
   const known = line === undefined ? {} : { held: line };
   // A held period of the archive is not requested from REST.
   if (line !== undefined && !isFromRest(line)) return { period, absent: otherwise, held: line };
   const key = restKey(series, period);
-  if (period.from < offer.from) return { period, absent: reasonIfGone(period), key, ...known };
+  if (period.from < offer.from) return { period, absent: reasonIfGone(absences, period), key, ...known };
   if (line === undefined && isRecentlyAbsent(period)) return { period, absent: otherwise, key };
   const rest: RestPeriod = {
     from: period.from,
@@ -151,6 +151,14 @@ function choiceOf(context: RestContext, period: Period, otherwise: AbsenceReason
   const choice = { period, absent: otherwise, listed: { key, period, rest }, ...known };
   const standIn = standInOf(context, choice);
   return standIn === undefined ? choice : { ...choice, standIn };
+}
+
+/** The reason of a period that REST keeps no longer: lost if an earlier run asked for it in vain, unless REST answered that it has no rows of it. */
+function reasonIfGone(absences: Absences, period: Period): AbsenceReason {
+  const { reason = 'delisted', rest } = absences.of(period) ?? {};
+  if (rest?.isEmpty === true) return reason;
+  const wasAsked = absences.failureOf(period) !== undefined || REASON_FACTS[reason].mayCome;
+  return wasAsked ? 'hole' : 'before-history';
 }
 
 /** The plan with the substitutes of its failed tasks, because the archive did not answer. */

@@ -40,7 +40,7 @@ export interface PlanContext {
   readonly starts: Map<Series, number>;
 }
 
-export interface SeriesRequest {
+export interface SelectedSeries {
   readonly series: Series;
   readonly settings: Settings;
   /** The names of settings that were given; the held series decides about the others. Undefined: all are given. */
@@ -73,10 +73,10 @@ export interface SeriesRequest {
  */
 export async function withHeldSettings(
   exchange: Exchange,
-  request: SeriesRequest,
+  request: SelectedSeries,
   held: Manifest,
   sharedOf: DatasetSettings,
-): Promise<SeriesRequest> {
+): Promise<SelectedSeries> {
   const { series, given, rest, ...others } = request;
   if (given === undefined) return request;
   const own = continuedSettings(request.settings, given, held);

@@ -12,8 +12,7 @@ import type { Exchange } from '../exchange/exchange.js';
 import type { Rest } from '../exchange/rest-api.js';
 import { datasetsOf, findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import { firstTimeInRest, keptByRest, type RestOffer } from './rest-evidence.js';
-import { firstPeriod, LONGEST_DELAY_DAYS } from './series-listing.js';
-import type { Probe } from './probe-series.js';
+import { firstPeriod, LONGEST_DELAY_DAYS, type Probe } from './series-listing.js';
 
 /** Other series of a run that show whether the market goes on, before those of the configuration. */
 const MOST_PEERS = 3;

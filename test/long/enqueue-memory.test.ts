@@ -5,7 +5,7 @@ import { runInNewContext } from 'node:vm';
 import { afterAll, describe, expect, it } from 'vitest';
 import { parseDay } from '../../src/model/calendar.js';
 import { systemClock } from '../../src/model/clock.js';
-import type { SeriesRequest } from '../../src/plan/series-request.js';
+import type { SelectedSeries } from '../../src/plan/series-request.js';
 import { loadBinance } from '../../src/exchange/binance/binance.js';
 import { addJobs } from '../../src/verbs/queue/add-jobs.js';
 import type { JobData } from '../../src/verbs/queue/job-data.js';
@@ -39,7 +39,7 @@ describe.skipIf(!HAS_REDIS)(`the memory of enqueue${NEEDS_REDIS}`, { timeout: 12
     async (isWaitedFor) => {
       const server = await startRedis();
       servers.push(server);
-      const requests = Array.from({ length: SYMBOLS }, (_, index): SeriesRequest => {
+      const requests = Array.from({ length: SYMBOLS }, (_, index): SelectedSeries => {
         const series = { market: 'um', dataset: 'trades', symbol: `S${index}USDT` };
         const ranges = [{ from: dayOf('2020-01-01'), to: dayOf('2025-01-01') }];
         return { series, settings: SETTINGS, cadences: ['monthly'], ranges };

@@ -42,12 +42,11 @@ export const url: Parse<string> = (value, where) => {
 };
 
 /** The error has only the host: a query may contain a signature, and a second line another secret. */
-function noAddress(value: string, where: string, left: string, example: string): Error {
-  return usage(
+const noAddress = (value: string, where: string, left: string, example: string): Error =>
+  usage(
     `${where} ${hiddenAddress(value)} is not an http(s) address without ${left}`,
     `for example ${example}`,
   );
-}
 
 /** Stands for a secret address in texts that users pass on. */
 export function hiddenAddress(value: string): string {

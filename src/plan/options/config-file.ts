@@ -41,9 +41,7 @@ export function configLayer(file: string, content: unknown, verb: VerbName) {
   return fileLayer(content, { origin: 'config file', place: file, known, hint: helpHint(verb) });
 }
 
-export function helpHint(verb: VerbName): string {
-  return `keys are names of flags: cryptodl ${verb} --help`;
-}
+export const helpHint = (verb: VerbName): string => `keys are names of flags: cryptodl ${verb} --help`;
 
 /** A map in a file, and the flags whose names are its keys. */
 interface FileMap {

@@ -1,5 +1,4 @@
 /** The shape of a row of the flag table. */
-import * as numbers from './numbers.js';
 import * as parse from './parsers.js';
 import type { Parse } from './parsers.js';
 import type { RetryPreset } from '../../exchange/facts.js';
@@ -82,19 +81,22 @@ export function section<const Common extends Partial<FlagSpec>>(common: Common) 
 }
 
 /** Returns the function that makes rows of one kind of values: of a text for help, and of the fields that differ from those of the kind. */
-export function kind<const Kind extends Partial<FlagSpec>>(common: Kind) {
+function kind<const Kind extends Partial<FlagSpec>>(common: Kind) {
   return <const Own extends Partial<FlagSpec> = object>(
     doc: string,
     own?: Own & Partial<FlagSpec>,
   ): Omit<Kind, keyof Own> & Own & { readonly doc: string } => ({ ...common, doc, ...(own as Own) });
 }
 
+/** Makes rows of values that this parser reads. `value`: their name in help. */
+export const takes = <P extends Parse<unknown>>(value: string, parser: P) => kind({ value, parse: parser });
 export const LIST = { value: 'LIST', list: 'comma' } as const;
-export const duration = kind({ value: 'TIME', parse: numbers.duration, unit: 'Ms' });
-export const timeout = kind({ value: 'TIME', parse: numbers.timeout, unit: 'Ms' });
-export const count = kind({ value: 'N', parse: numbers.integer(1) });
-export const file = kind({ value: 'FILE', parse: parse.text });
-export const folder = kind({ value: 'DIR', parse: parse.text });
+export const words = kind({ ...LIST, parse: parse.text });
+export const duration = kind({ value: 'TIME', parse: parse.duration, unit: 'Ms' });
+export const timeout = kind({ value: 'TIME', parse: parse.timeout, unit: 'Ms' });
+export const count = takes('N', parse.integer(1));
+export const file = takes('FILE', parse.text);
+export const folder = takes('DIR', parse.text);
 
 export const oneOf = <const T extends string>(value: string, choices: readonly T[]) =>
   kind({ value, parse: parse.choice(choices), choices });

@@ -1,15 +1,11 @@
 /** The flag table: parsing, help, environment variables, config keys and --print-options are made from it. */
 import type { DefaultSources, FlagSpec } from './flag-spec.js';
-import { LAKE_FLAGS } from './lake-flags.js';
+import { LAKE_FLAGS, SAFETY_FLAGS } from './lake-flags.js';
 import { MESSAGE_FLAGS } from './message-flags.js';
 import { NETWORK_FLAGS } from './network-flags.js';
 import type { Parse } from './parsers.js';
-import { OUTPUT_FLAGS } from './output-flags.js';
-import { RETRY_FLAGS } from './retry-flags.js';
-import { SAFETY_FLAGS } from './safety-flags.js';
-import { SELECTION_FLAGS } from './selection-flags.js';
-import { TIME_FLAGS } from './time-flags.js';
-import { QUEUE_FLAGS, SERVER_FLAGS, UNIVERSE_FLAGS } from './verb-flags.js';
+import { OUTPUT_FLAGS, QUEUE_FLAGS, SERVER_FLAGS, UNIVERSE_FLAGS } from './verb-flags.js';
+import { SELECTION_FLAGS, TIME_FLAGS } from './selection-flags.js';
 
 const FLAGS = {
   ...SELECTION_FLAGS,
@@ -19,7 +15,6 @@ const FLAGS = {
   ...LAKE_FLAGS,
   ...SAFETY_FLAGS,
   ...QUEUE_FLAGS,
-  ...RETRY_FLAGS,
   ...NETWORK_FLAGS,
   ...SERVER_FLAGS,
   ...MESSAGE_FLAGS,
@@ -70,23 +65,17 @@ type Derived<Name extends FlagName> = Flags[Name] extends {
   ? Value
   : undefined;
 
-export function flagSpec(name: FlagName): FlagSpec {
-  return FLAGS[name];
-}
+export const flagSpec = (name: FlagName): FlagSpec => FLAGS[name];
 
 /** `dry-run` → `CRYPTODL_DRY_RUN`. */
-export function environmentName(name: FlagName): string {
-  return `CRYPTODL_${name.toUpperCase().replaceAll('-', '_')}`;
-}
+export const environmentName = (name: FlagName): string =>
+  `CRYPTODL_${name.toUpperCase().replaceAll('-', '_')}`;
 
-export function isSwitch(name: FlagName): boolean {
-  return flagSpec(name).value === undefined;
-}
+export const isSwitch = (name: FlagName): boolean => flagSpec(name).value === undefined;
 
 /** `dry-run` → `dryRun`. */
-export function camelCase(name: string): string {
-  return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
+export const camelCase = (name: string): string =>
+  name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
 /** `max-wait` → `maxWaitMs`: the name of the flag and the unit of its number. */
 export function optionName(name: FlagName): keyof Options {

@@ -61,9 +61,8 @@ export function jobsFile(
   };
 }
 
-function keysOf(verb: VerbSpec): FlagName[] {
-  return flagsOf(verb).filter((flag) => !COMMAND_LINE_ONLY.includes(flag));
-}
+const keysOf = (verb: VerbSpec): FlagName[] =>
+  flagsOf(verb).filter((flag) => !COMMAND_LINE_ONLY.includes(flag));
 
 function jobEntry(file: string, name: string, job: unknown, verbs: VerbSpecs): JobEntry {
   const place = `${file}: jobs.${name}`;

@@ -1,7 +1,7 @@
-/** Flags of the groups Where and How: the files that are written, and what is printed. */
+/** Flags about the lake: its files, what is printed, checks, and limits of a run. */
 import { FORMATS } from '../../model/task.js';
 import { lake } from './addresses.js';
-import { file, folder, oneOf, section } from './flag-spec.js';
+import { duration, file, folder, oneOf, section, takes } from './flag-spec.js';
 import * as parse from './parsers.js';
 
 /** A sample of the periods of each series: `--sample 5`, or with the seed of an earlier draw `--sample 5:1f2e3d4c`. */
@@ -99,3 +99,41 @@ export const LAKE_FLAGS = {
     long: 'show periods, objects and bytes of each symbol; takes a few requests per symbol',
   }),
 };
+
+export const SAFETY_FLAGS = section({ group: 'Safety' })({
+  deep: 'read every row again; checks values, times, order and row counts',
+  yes: 'remove; without this flag, print what would be removed',
+  fix: 'move damaged files and files that no manifest line names into OUT/_quarantine, and remove leftovers of killed runs; cryptodl repair then fetches the missing objects',
+  verify: oneOf('HOW', ['sha256', 'etag', 'none'])(
+    'check of each object: sha256, etag or none; sha256 uses the digest of the sidecar, etag the MD5 of the listing',
+    { isCarried: true, default: 'sha256' },
+  ),
+  revisions: oneOf('HOW', ['check', 'take', 'ignore', 'only'])(
+    'objects that changed upstream: check, take, ignore or only; check: fetch them again and replace the rows, unless rows of the lake would be lost; take: always replace the rows; ignore: keep the rows of the lake; only: like check, but fetch no other objects',
+    { isCarried: true, default: 'check' },
+  ),
+  'recheck-days': takes('N', parse.integer(0, 'day'))(
+    'check the last N days for revisions; if the range ends within these days, the run also checks held days of these N days that are outside of the range, and fetches missing days between a held day and the end of the range',
+    { isCarried: true, default: '7' },
+  ),
+  'stale-checksum': oneOf('WHAT', ['fail', 'warn'])(
+    'for an object that does not match its sidecar, but has the size and ETag of the listing: fail, or warn and use it',
+    { isCarried: true, default: 'fail' },
+  ),
+  'max-bytes': takes('SIZE', parse.bytes)('end before the first download if the plan is larger', {
+    unit: 'Bytes',
+    aka: ['max-transfer', 'max-size'],
+  }),
+  strict: {
+    isCarried: true,
+    doc: 'end with exit code 4 if a series of the run lacks data; what is proven to be absent does not count, and neither does what is not due yet',
+  },
+  'error-on-nothing': 'end with exit code 5 if nothing new was written',
+  'wait-lock': duration(
+    'wait this long for the lock of the lake; without this flag, a locked lake ends the run at once with exit code 6',
+  ),
+  min: takes('PERCENT', parse.percent)(
+    'end with exit code 4 if a series has less than this percentage of the expected data',
+    { unit: 'Percent', aka: ['threshold', 'minimum', 'fail-under'] },
+  ),
+});

@@ -5,6 +5,8 @@
 import { usage } from '../../model/errors.js';
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { didYouMean } from '../../text/did-you-mean.js';
+import type { BucketLimit } from '../../exchange/names.js';
+import { durationValue, parseBytes, parseDurationMs } from '../../model/units.js';
 
 export interface ExchangeNames {
   readonly markets: readonly string[];
@@ -15,9 +17,8 @@ export interface ExchangeNames {
 /** `where` is the name under which the user gave the value: `--days`, `CRYPTODL_DAYS` or a config key. */
 export type Parse<T> = (text: string, where: string, exchange?: ExchangeNames) => T;
 
-export function invalid(value: string, where: string, what: string, ...valid: readonly string[]): Error {
-  return usage(`${where}: "${value}" is not ${what}`, `for example ${valid.join(' or ')}`);
-}
+export const invalid = (value: string, where: string, what: string, ...valid: readonly string[]): Error =>
+  usage(`${where}: "${value}" is not ${what}`, `for example ${valid.join(' or ')}`);
 
 /** The parser of texts that `read` understands. The others are not `what`. */
 export function parser<T>(
@@ -33,9 +34,7 @@ export function parser<T>(
 }
 
 /** A name without what differs between tools: case, blanks, hyphens and underscores. */
-export function folded(name: string): string {
-  return name.toLowerCase().replaceAll(/[\s_-]/g, '');
-}
+export const folded = (name: string): string => name.toLowerCase().replaceAll(/[\s_-]/g, '');
 
 /** One of the values, in any spelling, or by one of its other names. */
 export function choice<const T extends string>(
@@ -71,3 +70,82 @@ export const flag = parser('true or false', ['true'], (value) => {
   if (['1', 'true', 'yes', 'on'].includes(word)) return true;
   return ['0', 'false', 'no', 'off'].includes(word) ? false : undefined;
 });
+
+/** The number if it is in the range; undefined for any other. */
+export const within = (least: number, most: number, number = Number.NaN): number | undefined =>
+  number >= least && number <= most ? number : undefined;
+
+/** `7` or `1.5`. */
+const plainNumber = (value: string): number | undefined =>
+  /^\d+(\.\d+)?$/.test(value) ? Number(value) : undefined;
+
+/** A whole number, with or without its `unit`: `7`, `7d`, `7 days`. `example`: a usual number, for messages. */
+export function integer(least: number, unit?: string, example = 7): Parse<number> {
+  const valid = [String(Math.max(least, example))];
+  return parser(`a whole number of at least ${least}`, valid, (value) => {
+    const [, digits, word = ''] = /^(\d+)(?:\.0+)?\s*([a-z]*)$/i.exec(value) ?? [];
+    const isUnit = word === '' || (unit !== undefined && `${unit}s`.startsWith(word.toLowerCase()));
+    return isUnit ? within(least, Number.MAX_SAFE_INTEGER, Number(digits)) : undefined;
+  });
+}
+
+export const port = parser('a port from 0 to 65535', ['8090'], (value) =>
+  within(0, 65_535, /^\d{1,5}$/.test(value) ? Number(value) : undefined),
+);
+
+export const factor = parser('a factor from 1 to 100', ['2'], (value) => within(1, 100, plainNumber(value)));
+
+/** `99`, `99.9` or `99.9%` → the number. */
+export const percent = parser('a percentage from 0 to 100', ['99.9'], (value) =>
+  within(0, 100, plainNumber(value.replace(/ ?%$/, ''))),
+);
+
+/** `500ms`, `30s` or `5 min` → milliseconds. A bare number means seconds. */
+export const duration = parser('a duration', ['500ms', '30s', '5m'], parseDurationMs);
+
+/** A duration of at least 1ms, because a timeout of 0 would end every attempt at its start. */
+export const timeout = parser('a duration of at least 1ms', ['30s'], (value) =>
+  within(1, Infinity, parseDurationMs(value)),
+);
+
+/** `500MB` or `2GiB` → bytes. */
+export const bytes = parser('a size in bytes', ['500MB', '2GiB'], parseBytes);
+
+/** Bytes per second, at least 1000, because a run with a lower limit would seem to hang. */
+export const byteRate = parser('at least 1kB per second', ['10MB'], (value) =>
+  within(1000, Infinity, parseBytes(value)),
+);
+
+export interface Limit {
+  readonly bucket: string;
+  readonly permits: number;
+  readonly windowMs: number;
+}
+
+/**
+ * `archive=100/s` or `futuresData=800/5m`, at most the limit of the exchange. If the exchange counts in windows of its own, the rate is
+ * that of such a window: `futuresData=100/m` is `futuresData=500/5m`.
+ */
+export function limit(known: Readonly<Record<string, BucketLimit>>): Parse<Limit> {
+  return (value, where) => {
+    const [, name = '', amount = '', number = '', unit = ''] =
+      /^\s*(\w+)\s*[=:]\s*(\d+)\s*\/\s*(?:(\d+)\s*)?([a-z]+)$/i.exec(value) ?? [];
+    const givenMs = parseDurationMs(`${number === '' ? '1' : number}${unit}`) ?? 0;
+    if (!(Number(amount) >= 1 && givenMs >= 1))
+      throw invalid(value, where, 'a limit of a bucket', 'archive=100/s');
+    const bucket = choice(Object.keys(known))(name, where);
+    const most = known[bucket];
+    if (most === undefined) throw new RangeError(bucket);
+    const windowMs = most.isWindow ? most.windowMs : givenMs;
+    const permits = Math.max(1, Math.floor((Number(amount) / givenMs) * windowMs));
+    if (permits / windowMs > most.permits / most.windowMs)
+      throw usage(
+        `${where}: ${value} is above the limit of ${bucket}`,
+        `at most ${bucket}=${most.permits}/${windowText(most.windowMs)}`,
+      );
+    return { bucket, permits, windowMs };
+  };
+}
+
+/** `s`, `m` or `5m`. */
+const windowText = (windowMs: number): string => durationValue(windowMs).replace(/^1(?=[a-z])/, '');

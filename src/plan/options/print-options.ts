@@ -31,9 +31,8 @@ function shownText(name: FlagName, verb: VerbSpec, { options, origins, texts }: 
 }
 
 /** For a flag that takes one value, the last one counts. */
-function givenText(name: FlagName, values: readonly string[]): string {
-  return (flagSpec(name).list === undefined ? values.slice(-1) : values).join(',');
-}
+const givenText = (name: FlagName, values: readonly string[]): string =>
+  (flagSpec(name).list === undefined ? values.slice(-1) : values).join(',');
 
 /** The given flags of these names that the verb takes, without those of the environment: the next command has them from there. */
 export function givenWords(

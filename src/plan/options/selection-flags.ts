@@ -1,19 +1,16 @@
-/** Flags that select what is downloaded or shown: series and jobs. */
+/** Flags that select what is downloaded or shown: series, jobs and days, and times of a run. */
 import { ALL, MARKETS, readExchangeWords } from '../../exchange/names.js';
-import { LIST, oneOf, section } from './flag-spec.js';
+import { duration, LIST, oneOf, section, takes, words } from './flag-spec.js';
 import { asset, dataset, interval, market } from './exchange-values.js';
 import * as parse from './parsers.js';
 import { shard } from './shard.js';
 import { symbols } from './symbols.js';
+import { date, instant, timeOfDay, until } from './dates.js';
 
 const exchange = readExchangeWords();
 
 export const SELECTION_FLAGS = section({ group: 'What' })({
-  only: {
-    ...LIST,
-    doc: 'names of the jobs to run, separated by commas',
-    parse: parse.text,
-  },
+  only: words('names of the jobs to run, separated by commas'),
   symbols: {
     short: 's',
     value: 'LIST',
@@ -48,12 +45,10 @@ export const SELECTION_FLAGS = section({ group: 'What' })({
     choices: [...exchange.intervals, ALL],
     aka: ['intervals', 'timeframe', 'timeframes', 't', 'granularity', 'freq', 'resolution'],
   },
-  order: {
-    ...LIST,
-    value: 'ID',
-    doc: 'drop these orders, separated by commas, and keep their data; cryptodl check --json shows the ids',
-    parse: parse.text,
-  },
+  order: words(
+    'drop these orders, separated by commas, and keep their data; cryptodl check --json shows the ids',
+    { value: 'ID' },
+  ),
   quote: {
     ...LIST,
     doc: 'only symbols with this quote asset, for example USDT; several are separated by commas',
@@ -71,4 +66,48 @@ export const SELECTION_FLAGS = section({ group: 'What' })({
   fill: oneOf('FROM', ['rest'])(
     'rest: use REST for the days that the archive lacks; REST has klines, aggTrades, funding rates and metrics',
   ),
+});
+
+export const TIME_FLAGS = section({ group: 'When' })({
+  at: takes('HH:MM', timeOfDay)(
+    'time of day, UTC; the archive publishes the objects of a day from about 07:30 of the next day',
+    { unit: 'Minutes', default: '08:05' },
+  ),
+  days: {
+    short: 'd',
+    value: 'N',
+    doc: 'the last N complete UTC days; a download with --symbols and without a range selects the last day',
+    parse: parse.integer(1, 'day'),
+    aka: ['last'],
+  },
+  months: takes('N', parse.integer(1, 'month'))('the last N complete months'),
+  from: takes('DATE', date)(
+    'first day, for example 2024-01-31, 2024-01 or yesterday; a month (2024-01) or a year (2024) begins with its first day; --to without --from begins at the first day of each series',
+    { aka: ['since', 'start', 'start-date', 'startdate', 'begin', 'from-date', 'date-from', 'start-time'] },
+  ),
+  to: takes('DATE', date)(
+    'last day, inclusive; a month (2024-01) or a year (2024) ends with its last day; yesterday and today are the last complete day; --from without --to ends yesterday',
+    { aka: ['until', 'end', 'end-date', 'enddate', 'to-date', 'date-to', 'end-time'] },
+  ),
+  'include-today': 'also request the rows of today so far; the next run requests today again',
+  'wait-for-publication': {
+    value: 'UNTIL',
+    doc: 'wait until the archive has published the newest period; this applies to each selected series that has not ended; the run waits at most until a time of day (08:30, UTC) or an instant (2026-11-21T08:30:00Z), or for a duration (90m)',
+    parse: until,
+  },
+  jitter: duration('wait for a random time before the run starts; TIME is the maximum'),
+  'max-duration': duration(
+    'start no new download after this time; downloads in progress are finished and committed, the others are listed in the failure report; a run that is still planning ends without a report (exit code 3)',
+  ),
+  exact:
+    'fetch only the selected days; without this flag, a run without --to also fetches what its order lacks since the earliest day that was ever asked for',
+  all: {
+    group: 'How',
+    doc: 'show each gap; without this flag, the ten worst',
+  },
+  summary: {
+    group: 'How',
+    doc: 'print in one line whether anything is missing; with --json only the summary',
+  },
+  now: takes('ISO', instant)('use this instant as the current time; for replays and tests', { unit: 'Ms' }),
 });

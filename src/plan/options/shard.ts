@@ -38,9 +38,7 @@ export function isInShard(
 }
 
 /** For a selection whose series are all in other shards. */
-export function emptyShardText({ text }: Shard): string {
-  return `no selected series is in shard ${text}`;
-}
+export const emptyShardText = ({ text }: Shard): string => `no selected series is in shard ${text}`;
 
 /** Parameters of http://www.isthe.com/chongo/tech/comp/fnv/ for 32 bits. */
 export function fnv1a(text: string): number {

@@ -53,9 +53,7 @@ export function isExactName(text: string): boolean {
   }
 }
 
-function isList(part: string): boolean {
-  return part === '-' || part.startsWith('@');
-}
+const isList = (part: string): boolean => part === '-' || part.startsWith('@');
 
 function patternsOf(typed: readonly string[], where: string): SymbolPatterns {
   const words = typed.map(symbolOfPair);
@@ -70,13 +68,9 @@ function patternsOf(typed: readonly string[], where: string): SymbolPatterns {
   };
 }
 
-function isGlob(word: string): boolean {
-  return /[*?[\]{}]/.test(word);
-}
+const isGlob = (word: string): boolean => /[*?[\]{}]/.test(word);
 
-function unique(words: readonly string[]): string[] {
-  return [...new Set(words)];
-}
+const unique = (words: readonly string[]): string[] => [...new Set(words)];
 
 function refuseNothing({ names, globs }: SymbolPatterns, where: string): void {
   if (names.length + globs.length > 0) return;
@@ -102,9 +96,8 @@ function refuseUnsafe(word: string, where: string): void {
 const PAIR = /^(!?[\p{L}\p{N}_*?]+)\/([\p{L}\p{N}_*?]+)(?::\w+)?$/u;
 
 /** `BTC/USDT` and `BTC/USDT:USDT` are BTCUSDT. Other words stay. */
-function symbolOfPair(word: string): string {
-  return word.replace(PAIR, (_, base: string, quote: string) => (base + quote).toUpperCase());
-}
+const symbolOfPair = (word: string): string =>
+  word.replace(PAIR, (_, base: string, quote: string) => (base + quote).toUpperCase());
 
 export type ReadList = (list: SymbolList) => Promise<string>;
 
@@ -134,13 +127,11 @@ function listWords(content: string): string[] {
 /** The name of the column in the CSV of `universe` and `coverage`. Symbols are in capitals. */
 const SYMBOL_COLUMN = 'symbol';
 
-function cellsOf(line: string): string[] {
-  return line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'));
-}
+const cellsOf = (line: string): string[] =>
+  line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'));
 
-export function readLists(io: Io): ReadList {
-  return endedBySignals(io, (list) => (list === 'stdin' ? readText(io.stdin) : readSymbolFile(list)));
-}
+export const readLists = (io: Io): ReadList =>
+  endedBySignals(io, (list) => (list === 'stdin' ? readText(io.stdin) : readSymbolFile(list)));
 
 /**
  * A FIFO without a writer blocks a thread, and `process.exit` waits for that thread. A signal therefore kills the process; no

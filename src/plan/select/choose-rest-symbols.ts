@@ -5,10 +5,9 @@ import { readOrders } from '../../lake/orders.js';
 import { CryptodlError } from '../../model/errors.js';
 import type { Market } from '../../model/task.js';
 import type { SymbolPatterns } from '../options/symbols.js';
-import { listedSymbols } from './listed-symbols.js';
+import { listedSymbols, selectListed } from './choose-symbols.js';
 import { meantNames } from './match-symbols.js';
 import { oneMarket } from './select-datasets.js';
-import { selectListed } from './choose-symbols.js';
 import type { SymbolContext } from './selection.js';
 
 export interface RestSymbols {

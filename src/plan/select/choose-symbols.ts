@@ -1,14 +1,14 @@
 /** Matches `--symbols` and `--quote` with the symbols of the archive, or of the exchange. */
 import { CryptodlError } from '../../model/errors.js';
 import { readOrders } from '../../lake/orders.js';
-import type { SymbolPatterns } from '../options/symbols.js';
+import { type SymbolPatterns, MOST_SYMBOL_CHARACTERS } from '../options/symbols.js';
 import { byKey } from '../../exchange/keys.js';
 import { datasetsOf, isArchived, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import { refuseEnded, type ChosenDataset } from './select-datasets.js';
 import type { SymbolContext } from './selection.js';
 import { meantNames, selectSymbols, namesOnly, type SymbolOwner } from './match-symbols.js';
-import { listedSymbols, inKeyOrderOf } from './listed-symbols.js';
 import { isListingFault } from '../../exchange/listing-faults.js';
+import { listText } from '../../model/units.js';
 
 export interface ChosenSymbols {
   readonly symbols: readonly string[];
@@ -135,3 +135,35 @@ function withoutListing(
   );
   return symbols;
 }
+
+/** The shown part of a symbol that is too long. */
+const SHOWN_CHARACTERS = 40;
+
+/** Symbols of each dataset, in all selected cadences, because some symbols have only monthly objects. */
+export async function listedSymbols(
+  context: Pick<SymbolContext, 'exchange' | 'listing' | 'observer'>,
+  datasets: readonly ChosenDataset[],
+): Promise<Map<DatasetSpec, ReadonlySet<string>>> {
+  const listed = new Map<DatasetSpec, ReadonlySet<string>>();
+  const tooLong = new Set<string>();
+  for (const { market, spec } of datasets) {
+    if (listed.has(spec)) continue;
+    const own = datasets.filter((dataset) => dataset.spec === spec);
+    const symbols = new Set<string>();
+    for (const cadence of new Set(own.flatMap(({ cadences }) => cadences))) {
+      const prefix = context.exchange.archive.datasetPrefix(market, cadence, spec.name);
+      for await (const symbol of context.listing.folders(prefix))
+        (symbol.length > MOST_SYMBOL_CHARACTERS ? tooLong : symbols).add(symbol);
+    }
+    listed.set(spec, symbols);
+  }
+  const shown = [...tooLong].map((symbol) => `${symbol.slice(0, SHOWN_CHARACTERS)}…`);
+  if (shown.length > 0)
+    context.observer.warn(
+      `left out of the archive, because the name is too long for a folder: ${listText(shown)}`,
+    );
+  return listed;
+}
+
+export const inKeyOrderOf = (listed: ReadonlyMap<DatasetSpec, ReadonlySet<string>>): string[] =>
+  [...new Set([...listed.values()].flatMap((symbols) => [...symbols]))].sort(byKey);

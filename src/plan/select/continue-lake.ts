@@ -8,7 +8,7 @@ import { firstGap, readHeld } from '../../lake/catalogue/read-series.js';
 import { isFromRest, type ObjectLine } from '../../model/manifest-line.js';
 import { continuedSettings } from '../../lake/settings.js';
 import { heldSeries } from './held-series.js';
-import type { SeriesRequest } from '../series-request.js';
+import type { SelectedSeries } from '../series-request.js';
 import { isRangeGiven, type Range } from './date-range.js';
 import { hasQuote } from './match-symbols.js';
 import { FORMATS, seriesName, type Series } from '../../model/task.js';
@@ -40,7 +40,7 @@ export async function continueLake(
 ): Promise<Omit<RunSelection, 'verb' | 'hasListing'>> {
   const { options, paths, exchange, observer } = context;
   const warn = observer.warn.bind(observer);
-  const requests: SeriesRequest[] = [];
+  const requests: SelectedSeries[] = [];
   const ended = new Set<string>();
   let outside = 0;
   const held = new Set<string>();
@@ -101,7 +101,7 @@ async function continuations(
   { series, spec }: { readonly series: Series; readonly spec: DatasetSpec },
   range: Range,
   { given, verb }: { readonly given: ReadonlySet<string>; readonly verb: DownloadVerb },
-): Promise<readonly SeriesRequest[]> {
+): Promise<readonly SelectedSeries[]> {
   const { options, paths, exchange } = context;
   const folder = join(paths.root, seriesFolder(exchange.name, series));
   const manifest = await readHeld(paths.root, exchange, series);

@@ -14,8 +14,8 @@ import { FORMATS, type Format, type Series } from '../../model/task.js';
 import { listText } from '../../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { SymbolPatterns } from '../options/symbols.js';
-import { isCheckDay } from '../lacking-days.js';
-import type { SeriesRequest } from '../series-request.js';
+import { isCheckDay } from '../ranges-to-plan.js';
+import type { SelectedSeries } from '../series-request.js';
 import type { Range } from './date-range.js';
 import type { LakeContext, RunSelection } from './selection.js';
 
@@ -44,7 +44,7 @@ export async function continueOrders(
   const { orders: held, unreadable } = await readOrders(paths);
   if (unreadable.length > 0) observer.warn(`no orders, left out: ${listText(unreadable, 3)}`);
   const formatsOf = orderedFormats(held.filter((order) => order.exchange === exchange.name));
-  const formatted: SeriesRequest[] = [];
+  const formatted: SelectedSeries[] = [];
   for (const request of selection.requests)
     formatted.push(await withKnownFormat(context, request, formatsOf));
   const asked = askedOrders(context, { ...selection, requests: formatted });
@@ -63,9 +63,9 @@ export async function continueOrders(
 /** A run without `--format` keeps the format of the orders of a series; without an order, that of the held files, as its plan does. */
 async function withKnownFormat(
   { paths: { root }, exchange }: LakeContext,
-  request: SeriesRequest,
+  request: SelectedSeries,
   orderedOf: (series: Series) => readonly Format[],
-): Promise<SeriesRequest> {
+): Promise<SelectedSeries> {
   const { series, settings, given } = request;
   if (given === undefined || given.has('format')) return request;
   const ordered = orderedOf(series);
@@ -84,10 +84,10 @@ function orderedFormats(orders: readonly Order[]): (series: Series) => readonly 
 }
 
 function withFirstDay(
-  request: SeriesRequest,
+  request: SelectedSeries,
   firsts: ReadonlyMap<string, First>,
   today: number,
-): SeriesRequest {
+): SelectedSeries {
   const { market, dataset, interval, symbol } = request.series;
   const first = firsts.get(nameOf(market, dataset, interval, symbol));
   if (first === undefined || request.exact === true) return request;

@@ -8,9 +8,9 @@ import { isNoAnswer, toCryptodlError } from '../../model/errors.js';
 import type { Market } from '../../model/task.js';
 import { shard, isInShard } from '../options/shard.js';
 import { isExactName } from '../options/symbols.js';
-import type { SeriesRequest } from '../series-request.js';
+import type { SelectedSeries } from '../series-request.js';
 import type { Range } from './date-range.js';
-import { inKeyOrderOf, listedSymbols } from './listed-symbols.js';
+import { inKeyOrderOf, listedSymbols } from './choose-symbols.js';
 import { hasQuote, isOfGlobs } from './match-symbols.js';
 import { offerOf } from './rest-offer.js';
 import type { ChosenDataset } from './select-datasets.js';
@@ -26,10 +26,10 @@ export async function orderedAnew(
   { to }: Range,
   given: ReadonlySet<string>,
   verb: DownloadVerb,
-): Promise<{ readonly ordered: readonly SeriesRequest[]; readonly grown: OrderChange }> {
+): Promise<{ readonly ordered: readonly SelectedSeries[]; readonly grown: OrderChange }> {
   const { exchange, options, paths } = context;
   const { orders } = await readOrders(lakePaths(paths.root));
-  const ordered: SeriesRequest[] = [];
+  const ordered: SelectedSeries[] = [];
   const growths = new Map<string, (order: Order) => Order>();
   const traded = new Map<Market, Promise<readonly TradedSymbol[]>>();
   for (const order of orders) {
@@ -39,7 +39,7 @@ export async function orderedAnew(
     const layer = interval === undefined ? {} : { interval };
     const cadences = cadencesOf(spec, interval, settings.cadence);
     const ownShard = order.shard === undefined ? undefined : shard(order.shard, 'shard');
-    const requestOf = (symbol: string): SeriesRequest => {
+    const requestOf = (symbol: string): SelectedSeries => {
       const series = { market, dataset, ...layer, symbol };
       const rest = offerOf(context, series, verb);
       const ranges = [{ from: parseDay(first ?? '') ?? -Infinity, to }];

@@ -44,11 +44,10 @@ export async function selectHeldSeries(
   const isNarrowed = filters.some((name) => given.has(name)) || options.shard !== undefined;
   const all = { names: undefined, format, isWhole: !isNarrowed && format === undefined };
   if (all.isWhole) return all;
-  const patterns = options.symbols === undefined ? undefined : await readPatterns(options.symbols, read);
   const held: Series[] = [];
   for await (const found of walkLake(paths.root, exchange))
     if (found.kind === 'series') held.push(found.series);
-  const chosen = filterHeldSeries(held, { ...resolved, options }, patterns, observer.warn.bind(observer));
+  const chosen = await selectGiven(held, { resolved: { ...resolved, options }, read, observer });
   if (format !== undefined)
     await refuseFormat(format, chosen, { root: paths.root, exchange, out: options.out });
   if (!isNarrowed) return all;
@@ -64,8 +63,8 @@ export async function selectHeldSeries(
 export function filterHeldSeries(
   held: readonly Series[],
   { options, origins }: Resolved<HeldFlag>,
-  patterns: SymbolPatterns | undefined,
-  warn: (message: string) => void,
+  patterns: SymbolPatterns = { names: [], globs: ['*'], exclusions: [] },
+  warn?: (message: string) => void,
   anyInterval: readonly string[] = [],
 ): Series[] {
   if (held.length === 0) throw nothingHeld(options.out);
@@ -93,10 +92,8 @@ export function filterHeldSeries(
   chosen = chosen.filter((series) => !isOfAny(series));
   if (chosen.length > 0) narrow('interval', options.interval, ({ interval }) => interval);
   chosen = [...chosen, ...ofAny];
-  const quotes = options.quote ?? [];
   const available = [...new Set(chosen.map(({ symbol }) => symbol))];
-  const every = { names: [], globs: ['*'], exclusions: [] };
-  const symbols = selectSymbols(patterns ?? every, quotes, available, {
+  const symbols = selectSymbols(patterns, options.quote ?? [], available, {
     what: listText(new Set(chosen.map(layerName)), 3),
     owner: options.out,
     skipUnknown: options.skipUnknown,
@@ -119,7 +116,11 @@ export async function readVerbLake(
 
 export async function selectGiven(
   held: readonly Series[],
-  { resolved, read, observer }: VerbRequest<HeldFlag>,
+  {
+    resolved,
+    read,
+    observer,
+  }: Pick<VerbRequest<HeldFlag>, 'resolved' | 'read'> & Pick<LakeContext, 'observer'>,
   anyInterval: readonly string[] = [],
 ): Promise<Series[]> {
   const { symbols } = resolved.options;

@@ -15,7 +15,7 @@ export interface SymbolOwner {
   /** --skip-unknown: an unknown name is a warning instead of an error. */
   readonly skipUnknown?: boolean;
   /** Called for words that select or exclude nothing. */
-  readonly warn?: (message: string) => void;
+  readonly warn?: ((message: string) => void) | undefined;
 }
 
 /**

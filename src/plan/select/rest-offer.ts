@@ -1,7 +1,7 @@
 /** The periods of a series that REST serves at the time of the run. */
 import { DAY_MS, dayOf, dayText, parseDay } from '../../model/calendar.js';
 import type { RestOffer } from '../rest-evidence.js';
-import type { SeriesRequest } from '../series-request.js';
+import type { SelectedSeries } from '../series-request.js';
 import type { Period, Series } from '../../model/task.js';
 import { SETTLE_MS } from '../../exchange/rest-rows.js';
 import { reachMs, routesOf, takesSymbol } from '../../exchange/routes.js';
@@ -92,7 +92,10 @@ export function offerOf(
 }
 
 /** The line for days that REST no longer serves, with the command that downloads them from the archive, if it has them. */
-export function retentionNotes({ exchange }: SelectionContext, requests: readonly SeriesRequest[]): string[] {
+export function retentionNotes(
+  { exchange }: SelectionContext,
+  requests: readonly SelectedSeries[],
+): string[] {
   const shortened = requests.find(
     ({ series, rest, ranges }) =>
       rest?.mode === 'only' &&

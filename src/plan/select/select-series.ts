@@ -5,7 +5,7 @@ import { listText } from '../../model/units.js';
 import type { Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { readPatterns, type ReadList, type SymbolPatterns } from '../options/symbols.js';
-import type { SeriesRequest } from '../series-request.js';
+import type { SelectedSeries } from '../series-request.js';
 import { endOfDataset } from '../../exchange/describe.js';
 import { takesSymbol } from '../../exchange/routes.js';
 import { continueLake } from './continue-lake.js';
@@ -161,7 +161,7 @@ export function requestsOf(
   { market, spec, interval, cadences }: ChosenDataset,
   symbol: string,
   { from = -Infinity, to }: Range,
-): SeriesRequest[] {
+): SelectedSeries[] {
   const series = { market, dataset: spec.name, ...(interval === undefined ? {} : { interval }), symbol };
   const rest = offerOf(context, series, context.verb);
   if (context.verb === 'metrics' && rest === undefined) return [];

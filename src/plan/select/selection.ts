@@ -10,7 +10,7 @@ import type { RunFlag } from '../options/verb-request.js';
 import type { FlagName, Options } from '../options/flags.js';
 import type { Resolved } from '../options/resolve.js';
 import { emptyShardText, isInShard } from '../options/shard.js';
-import type { SeriesRequest } from '../series-request.js';
+import type { SelectedSeries } from '../series-request.js';
 import { cadencesOf } from '../../exchange/keys.js';
 import type { Listing } from '../../exchange/listing.js';
 import type { Exchange } from '../../exchange/exchange.js';
@@ -52,7 +52,7 @@ export type RunVerb = DownloadVerb | 'repair';
 /** The selected series of a run, before planning, and their description. */
 export interface RunSelection {
   readonly verb: RunVerb | 'retry';
-  readonly requests: readonly SeriesRequest[];
+  readonly requests: readonly SelectedSeries[];
   /** Set for a download with symbols: it leaves orders in the lake. */
   readonly order?: OrderTerms;
   /** Set for a download without symbols: changes the open orders whose globs select further symbols now. */

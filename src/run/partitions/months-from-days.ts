@@ -4,7 +4,7 @@ import { ERROR_TRAITS } from '../../model/error-codes.js';
 import { seriesFolder } from '../../lake/layout.js';
 import type { Outcome } from '../../model/outcome.js';
 import { makePlan, type Plan } from '../../plan/plan.js';
-import type { SeriesRequest } from '../../plan/series-request.js';
+import type { SelectedSeries } from '../../plan/series-request.js';
 import { seriesName } from '../../model/task.js';
 import { REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
 import type { ArchiveObject, PartitionPlan, Period, PlanTotals } from '../../model/task.js';
@@ -71,7 +71,7 @@ export class MonthsFromDays {
   /** The plan of the days of the kept months. Undefined if there is none, and after the deadline. */
   async #plan(): Promise<Plan | undefined> {
     if (this.session.deadline.refusal() !== undefined) return undefined;
-    const requests: SeriesRequest[] = [];
+    const requests: SelectedSeries[] = [];
     for (const month of this.#doubtful.values()) {
       const { plan, object, outcome, emptyDays } = month;
       const { from, to } = object.period;

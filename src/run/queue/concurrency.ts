@@ -2,7 +2,7 @@
 import type { Settled } from '../../http/host-states.js';
 import type { LoadSign } from '../../http/transport/measure.js';
 import { withinOpenFiles } from '../../files/machine.js';
-import type { Concurrency as ConcurrencyChoice } from '../../plan/options/retry-flags.js';
+import type { Concurrency as ConcurrencyChoice } from '../../plan/options/network-flags.js';
 import { LevelSearch, type LevelReason, type Step } from './level-search.js';
 import { Throughput, type Measurement } from './measurement.js';
 import { Failures, RESULTS_AFTER_RETREAT } from './failure-share.js';

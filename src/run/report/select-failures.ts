@@ -6,7 +6,7 @@ import { FLAG_NAMES, flagSpec } from '../../plan/options/flags.js';
 import { resolveOptions } from '../../plan/options/resolve.js';
 import type { RawValues, ExchangeWords, RawLayer } from '../../plan/options/resolve.js';
 import { MOST_SYMBOL_CHARACTERS } from '../../plan/options/symbols.js';
-import type { SeriesRequest } from '../../plan/series-request.js';
+import type { SelectedSeries } from '../../plan/series-request.js';
 import type { Settings, Series } from '../../model/task.js';
 import { readFailureReport, type ReadReport } from './read-failure-report.js';
 import { cadencesOf, restKey } from '../../exchange/keys.js';
@@ -45,8 +45,8 @@ export function selectFailures(context: LakeContext, failures: PastFailures): Ru
 }
 
 /** One request per series, settings and source (archive or REST). */
-function requestsOf(context: LakeContext, { path, entries, options }: PastFailures): SeriesRequest[] {
-  const requests = new Map<string, SeriesRequest & { ranges: { from: number; to: number }[] }>();
+function requestsOf(context: LakeContext, { path, entries, options }: PastFailures): SelectedSeries[] {
+  const requests = new Map<string, SelectedSeries & { ranges: { from: number; to: number }[] }>();
   // The lake may have been written again since then: its own settings count, except for the format and those given with --force.
   const forced = options['force']?.[0] === 'true' ? givenSettings(new Set(Object.keys(options))) : [];
   const given = new Set<keyof Settings>([...forced, 'format']);

@@ -1,7 +1,7 @@
 /** The requests of a run to the hosts of an exchange: one stack of layers, and the listing, sidecars and REST that use it. */
 import { join } from 'node:path';
 import { Bans } from '../../http/bans.js';
-import { MOST_AT_ONCE } from '../../plan/options/retry-flags.js';
+import { MOST_AT_ONCE } from '../../plan/options/network-flags.js';
 import type { Fetch } from '../../model/fetch.js';
 import type { HostStates } from '../../http/host-states.js';
 import { ResponseCache } from '../../http/response-cache.js';
@@ -18,7 +18,7 @@ import { proxiesOf } from '../../files/proxies.js';
 import type { VerbName } from '../../plan/options/verb-spec.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { SessionFlag, VerbRequest } from '../../plan/options/verb-request.js';
-import type { Probe } from '../../plan/probe-series.js';
+import type { Probe } from '../../plan/series-listing.js';
 import { Concurrency, allowedInFlight, mostInFlight } from '../queue/concurrency.js';
 import { Costs } from '../report/costs.js';
 import { LoopDelay } from '../report/costs.js';

@@ -7,7 +7,7 @@ import { isFromRest, type ObjectLine } from '../../model/manifest-line.js';
 import type { Format, Series, Period } from '../../model/task.js';
 import type { RestOffer } from '../../plan/rest-evidence.js';
 import { restOffer } from '../../plan/select/rest-offer.js';
-import type { SeriesRequest } from '../../plan/series-request.js';
+import type { SelectedSeries } from '../../plan/series-request.js';
 import type { Session } from '../session/session.js';
 import type { SeriesCheck } from './check-series.js';
 import type { Absences } from '../../lake/absences.js';
@@ -21,7 +21,7 @@ export function repairRequest(
   check: SeriesCheck,
   spec: DatasetSpec,
   format: Format,
-): SeriesRequest[] {
+): SelectedSeries[] {
   const { exchange, nowMs } = session;
   const { series } = check.folder;
   const { manifest } = check.inspected;
@@ -41,7 +41,7 @@ export function repairRequest(
   ];
   const ranges = daysToRepair(facts, { broken, others, today });
   if (ranges.length === 0) return [];
-  const request: SeriesRequest = {
+  const request: SelectedSeries = {
     series,
     settings,
     cadences: cadencesOf(spec, series.interval, settings.cadence),

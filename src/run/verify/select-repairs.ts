@@ -5,7 +5,7 @@ import { Counters, type Counts } from '../../model/counters.js';
 import { countText } from '../../model/units.js';
 import type { Resolved } from '../../plan/options/resolve.js';
 import type { ReadList } from '../../plan/options/symbols.js';
-import type { SeriesRequest } from '../../plan/series-request.js';
+import type { SelectedSeries } from '../../plan/series-request.js';
 import { selectHeldSeries, nothingHeld } from '../../plan/select/held-series.js';
 import type { RunSelection } from '../../plan/select/selection.js';
 import { findDataset, isMade } from '../../exchange/exchange-spec.js';
@@ -22,7 +22,7 @@ export async function selectRepairs(
 ): Promise<RunSelection> {
   const { options, exchange } = session;
   const selection = await selectHeldSeries(session, resolved, read);
-  const requests: SeriesRequest[] = [];
+  const requests: SelectedSeries[] = [];
   const found = new Counters<LakeFindingKind>();
   let seriesCount = 0;
   let hasEvidence = false;

@@ -4,7 +4,7 @@ import { seriesName } from '../../model/task.js';
 import { countText } from '../../model/units.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { CryptodlError } from '../../model/errors.js';
-import type { SeriesRequest } from '../../plan/series-request.js';
+import type { SelectedSeries } from '../../plan/series-request.js';
 import type { AuditFinding, AuditedMonth } from './findings.js';
 import type { Rebuild } from './rebuilds.js';
 import type { Sample } from '../../plan/options/lake-flags.js';
@@ -30,7 +30,7 @@ export interface AuditSummary {
 }
 
 export class AuditTally {
-  readonly rebuilds: SeriesRequest[] = [];
+  readonly rebuilds: SelectedSeries[] = [];
   readonly #series = new Set<string>();
   readonly #findings: Partial<Record<AuditFinding['kind'], number>> = {};
   readonly #errors: CryptodlError[] = [];

@@ -3,7 +3,7 @@ import { grouped } from '../../model/by-name.js';
 import { seriesName, FORMATS } from '../../model/task.js';
 import { countText } from '../../model/units.js';
 import type { RunSession } from '../../run/session/session.js';
-import type { SeriesRequest } from '../../plan/series-request.js';
+import type { SelectedSeries } from '../../plan/series-request.js';
 import { readHeld } from '../../lake/catalogue/read-series.js';
 import { eachDay, monthOf, parsePeriod } from '../../model/calendar.js';
 import { isFromRest } from '../../model/manifest-line.js';
@@ -15,7 +15,7 @@ const MENDED_BY_DAYS: ReadonlySet<AuditFinding['kind']> = new Set(['rows-missing
 
 export interface Rebuild {
   /** One request for each format in which the lake holds the monthly object. */
-  readonly requests: readonly SeriesRequest[];
+  readonly requests: readonly SelectedSeries[];
   /** The number of findings of which the lake is free after the requests. */
   readonly mended: number;
   /** The reason why the month stays as it is. */
@@ -37,7 +37,7 @@ export async function rebuildOf({ paths, exchange }: RunSession, month: AuditedM
   const isWhole = month.failed.size === 0 && month.rowsWithoutDay === 0;
   const requests = held
     .filter(({ format, cadence }) => isWhole && format !== 'zip' && cadence !== 'monthly')
-    .map((settings): SeriesRequest => ({
+    .map((settings): SelectedSeries => ({
       series,
       settings,
       cadences: ['daily'],
@@ -58,9 +58,9 @@ export async function rebuildOf({ paths, exchange }: RunSession, month: AuditedM
 }
 
 /** Joins the months of one series and format into one request. */
-export function selectRebuilds(requests: readonly SeriesRequest[]): (session: RunSession) => RunSelection {
+export function selectRebuilds(requests: readonly SelectedSeries[]): (session: RunSession) => RunSelection {
   const together = grouped(requests, ({ series, settings }) => JSON.stringify([series, settings.format]));
-  const joined = [...together.values()].map((same): SeriesRequest => ({
+  const joined = [...together.values()].map((same): SelectedSeries => ({
     ...(same.at(-1) ?? same[0]),
     ranges: same.flatMap(({ ranges }) => ranges),
     emptyDays: same.flatMap(({ emptyDays = [] }) => emptyDays),

@@ -84,7 +84,7 @@ function indexesOf(
     series.dataset === INDEX && pairs.has(pairName(series)) && !chosen.includes(series);
   if (!held.some(isOther)) return [];
   const options = { ...resolved.options, quote: undefined };
-  return filterHeldSeries(held, { ...resolved, options }, undefined, () => undefined).filter(isOther);
+  return filterHeldSeries(held, { ...resolved, options }).filter(isOther);
 }
 
 /** `cm BTCUSD`, the pair of BTCUSD_PERP and BTCUSD_240329. */

@@ -9,7 +9,7 @@ import { readPatterns, type ReadList } from '../../plan/options/symbols.js';
 import type { ListName } from '../../plan/options/periods.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange, type Range } from '../../plan/select/date-range.js';
-import { listedSymbols, inKeyOrderOf } from '../../plan/select/listed-symbols.js';
+import { listedSymbols, inKeyOrderOf } from '../../plan/select/choose-symbols.js';
 import { selectSymbols } from '../../plan/select/match-symbols.js';
 import { chooseDatasets, refuseEnded, datasetName } from '../../plan/select/select-datasets.js';
 import type { ChosenDataset } from '../../plan/select/select-datasets.js';

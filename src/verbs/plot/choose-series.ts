@@ -43,7 +43,7 @@ export function chooseDataset(
   const { options } = resolved;
   const out = `${own[0]?.symbol ?? ''} in ${options.out}`;
   const where = { ...resolved, options: { ...options, quote: undefined, out } };
-  const allowed = filterHeldSeries(own, where, undefined, () => undefined);
+  const allowed = filterHeldSeries(own, where);
   const ranked = rankedDatasets(allowed, exchange);
   const [chosen] = ranked.flatMap((first) => {
     const spec = findDataset(exchange, first.market, first.dataset);

@@ -42,6 +42,7 @@ function contextOf(given: Given): ChooseContext {
     today: day('2024-06-01'),
     recheckDays: 7,
     spans: {},
+    isRefused: () => false,
     isHalted: () => false,
   };
 }

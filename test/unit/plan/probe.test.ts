@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { dayText } from '../../../src/model/calendar.js';
 import type { Series } from '../../../src/model/task.js';
-import { absenceReason } from '../../../src/plan/series-listing.js';
-import { probeSeries } from '../../../src/plan/probe-series.js';
+import { absenceReason, probeSeries } from '../../../src/plan/series-listing.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { day, period } from '../../helpers/conversion.js';
 

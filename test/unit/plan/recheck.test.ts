@@ -3,8 +3,7 @@ import { DAY_MS, dayText, parseDay } from '../../../src/model/calendar.js';
 import { Absences } from '../../../src/lake/absences.js';
 import type { AbsentLine, ObjectLine } from '../../../src/model/manifest-line.js';
 import { HeldObjects } from '../../../src/lake/held-objects.js';
-import { withRecheckedDays } from '../../../src/plan/recheck-days.js';
-import { withLackingDays } from '../../../src/plan/lacking-days.js';
+import { withRecheckedDays, withLackingDays } from '../../../src/plan/ranges-to-plan.js';
 import { objectLine } from '../../helpers/conversion.js';
 
 const day = (text: string): number => parseDay(text) ?? Number.NaN;

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { grouped } from '../../../src/model/by-name.js';
 import { dayText, eachDay, monthOf, monthStart, periodText } from '../../../src/model/calendar.js';
+import { Absences } from '../../../src/lake/absences.js';
 import { HeldObjects } from '../../../src/lake/held-objects.js';
 import type { ObjectLine } from '../../../src/model/manifest-line.js';
 import { labelOf } from '../../../src/plan/choose-objects.js';
@@ -39,7 +40,7 @@ function contextOf({ held: labels = [], ...offer }: Given): RestContext {
     series: SERIES,
     held,
     isRecentlyAbsent: () => false,
-    reasonIfGone: () => 'before-history',
+    absences: new Absences(),
     offer: {
       mode: 'only',
       from: day('2020-01-01'),

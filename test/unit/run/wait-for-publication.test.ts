@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { DAY_MS, dayPeriod, parseDay, parsePeriod } from '../../../src/model/calendar.js';
 import { SILENT_OBSERVER } from '../../../src/model/observer.js';
 import { resolveOptions } from '../../../src/plan/options/resolve.js';
-import type { SeriesRequest } from '../../../src/plan/series-request.js';
+import type { SelectedSeries } from '../../../src/plan/series-request.js';
 import { waitForPublication } from '../../../src/run/objects/wait-for-publication.js';
 import type { WaitingSession } from '../../../src/run/objects/wait-for-publication.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
@@ -15,7 +15,7 @@ const exchange = loadBinance();
 const NOW = Date.parse('2026-11-21T07:00:00Z');
 const TODAY = parseDay('2026-11-21') ?? 0;
 
-function requestOf(symbol: string, more: Partial<SeriesRequest> = {}): SeriesRequest {
+function requestOf(symbol: string, more: Partial<SelectedSeries> = {}): SelectedSeries {
   return {
     series: { market: 'um', dataset: 'klines', interval: '1m', symbol },
     settings: SETTINGS,
@@ -30,7 +30,7 @@ interface Scene {
   readonly published: Readonly<Record<string, number | undefined>>;
   /** Last day of a symbol before that; the day before yesterday when nothing is said. */
   readonly before?: Readonly<Record<string, number>>;
-  readonly requests?: readonly SeriesRequest[];
+  readonly requests?: readonly SelectedSeries[];
   readonly nowMs?: number;
 }
 
@@ -164,7 +164,7 @@ describe('--wait-for-publication', () => {
 
   it('where there are only months: the last one that is over, when it is wanted', async () => {
     const THIRD = parseDay('2026-11-03') ?? 0;
-    const monthly = (from: number): SeriesRequest =>
+    const monthly = (from: number): SelectedSeries =>
       requestOf('BTCUSDT', {
         series: { market: 'um', dataset: 'fundingRate', symbol: 'BTCUSDT' },
         cadences: ['monthly'],
