@@ -7,7 +7,7 @@ import { listOrProbe } from '../../plan/plan.js';
 import type { RunSelection } from '../../plan/select/selection.js';
 import type { RunSession } from '../session/session.js';
 import { grouped } from '../../model/by-name.js';
-import type { PlanContext, SeriesRequest } from '../../plan/series-request.js';
+import type { PlanContext, SelectedSeries } from '../../plan/series-request.js';
 import { absenceReason, LONGEST_DELAY_DAYS } from '../../plan/series-listing.js';
 import { mapOrdered } from '../../model/in-order.js';
 import { findDataset, hasLongBars } from '../../exchange/exchange-spec.js';
@@ -85,7 +85,7 @@ type PublicationContext = Pick<PlanContext, 'exchange' | 'today' | 'listSeries'>
 const SERIES_AT_ONCE = 16;
 
 /** Leaves out series from REST, because REST publishes nothing, and bars longer than a day, because they have no object per day. */
-function awaitedOf({ exchange, today }: PublicationContext, requests: readonly SeriesRequest[]): Expected[] {
+function awaitedOf({ exchange, today }: PublicationContext, requests: readonly SelectedSeries[]): Expected[] {
   return requests.flatMap(({ series, cadences, ranges, rest }) => {
     const last = ranges.at(-1);
     const spec = findDataset(exchange, series.market, series.dataset);

@@ -24,7 +24,7 @@ import { Wait } from './wait.js';
 import { findDataset, defaultPartition } from '../../exchange/exchange-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import type { Series } from '../../model/task.js';
-import type { SeriesRequest } from '../../plan/series-request.js';
+import type { SelectedSeries } from '../../plan/series-request.js';
 import type { AskedOrder } from '../../lake/order.js';
 
 type EnqueueCommand = Command<WaitFlag | 'dry-run' | 'max-waiting' | 'priority' | 'queue' | 'redis' | 'wait'>;
@@ -120,7 +120,7 @@ interface SplitOptions {
  * The jobs of all series, newest periods first: jobs that follow each other are then of different series, which workers can write at
  * the same time. Nothing is kept in memory but the requests.
  */
-export function* splitSeries(requests: readonly SeriesRequest[], options: SplitOptions): Generator<JobData> {
+export function* splitSeries(requests: readonly SelectedSeries[], options: SplitOptions): Generator<JobData> {
   let { orders } = options;
   const pending = new Set(
     requests.map((request) => ({ series: request.series, chunks: chunksOf(request, options) })),
@@ -145,7 +145,7 @@ const seriesOptions = ({ market, dataset, interval, symbol }: Series): RawValues
 
 /** The ranges of the jobs of a series, newest first. */
 function* chunksOf(
-  { series, ranges }: SeriesRequest,
+  { series, ranges }: SelectedSeries,
   { exchange, today }: SplitOptions,
 ): Generator<Pick<RawValues, 'from' | 'to' | 'include-today'>> {
   const spec = findDataset(exchange, series.market, series.dataset);
