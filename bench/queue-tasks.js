@@ -132,7 +132,7 @@ async function runner(spools) {
   /** @type {typeof import('../src/run/queue/run-queue.js')} */
   const { RunQueue } = await built('run/queue/run-queue.js');
   /** @type {typeof import('../src/run/queue/places.js')} */
-  const { Places } = await built('run/queue/places.js');
+  const { Slots } = await built('run/queue/places.js');
   /** @type {typeof import('../src/run/report/tally.js')} */
   const { Tally } = await built('run/report/tally.js');
   /** @type {typeof import('../src/model/outcome.js')} */
@@ -167,7 +167,7 @@ async function runner(spools) {
     },
     rounds: { before: () => Promise.resolve(), substituted: () => Promise.resolve(undefined) },
     live: { begin: () => () => undefined },
-    places: new Places({ downloads: CONCURRENCY, writers: WRITERS }),
+    places: new Slots({ downloads: CONCURRENCY, writers: WRITERS }),
     stop,
     refusal: () => undefined,
     createSpool: () => new PlanSpool(join(spools, `deferred-${(deferred += 1)}.jsonl`)),

@@ -6,7 +6,7 @@ import type { Io } from './model/io.js';
 import { environmentName, FLAG_NAMES } from './plan/options/flags.js';
 import type { VerbName } from './plan/options/verb-spec.js';
 import { printingErrors, startVerb } from './run/verb/start-verb.js';
-import type { LoadExchange, ParseLine, VerbCommand } from './run/verb/verb.js';
+import type { LoadExchange, ParseLine, Verb } from './run/verb/verb.js';
 import { nearest } from './text/did-you-mean.js';
 import { printLines } from './text/printable.js';
 import { auditVerb } from './verbs/audit/command.js';
@@ -34,7 +34,7 @@ import { verifyVerb } from './verbs/verify/command.js';
 import { visionVerb } from './verbs/vision/command.js';
 
 /** In the order of help. */
-export const VERBS: Readonly<Record<VerbName, VerbCommand>> = {
+export const VERBS: Readonly<Record<VerbName, Verb>> = {
   vision: visionVerb,
   metrics: metricsVerb,
   run: runVerb,

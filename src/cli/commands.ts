@@ -1,8 +1,8 @@
 /** The command objects of `completion`, `man`: flags, help and what they do. */
 import { BASE_EXITS } from '../plan/options/verb-spec.js';
-import { verbCommand } from '../run/verb/verb.js';
+import { defineVerb } from '../run/verb/verb.js';
 
-export const completionVerb = verbCommand({
+export const completionVerb = defineVerb({
   name: 'completion',
   operand: '[shell]',
   choices: ['bash', 'zsh', 'fish'],
@@ -18,7 +18,7 @@ export const completionVerb = verbCommand({
   actOffline: async (command) => (await import('./completion.js')).completion(command),
 });
 
-export const manVerb = verbCommand({
+export const manVerb = defineVerb({
   name: 'man',
   doc: 'print the man page cryptodl(1); it has all commands and flags',
   exits: { 0: 'done', 2: BASE_EXITS[2] },

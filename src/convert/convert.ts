@@ -15,7 +15,7 @@ import { compareOverlap, countChangedRows } from './overlap.js';
 import { createKept } from './statements.js';
 import { writeTarget, areOrdered } from './write-target.js';
 import { rowSeconds } from '../exchange/exchange-spec.js';
-import type { ArchiveObject } from '../model/task.js';
+import type { SourceObject } from '../model/task.js';
 import { timesQuery } from './object-stats-sql.js';
 import { isoInstant, timeFacts, longestGaps, type TimeFacts } from './row-times.js';
 import { sequenceOf, silencesOf } from './sequences.js';
@@ -153,7 +153,7 @@ async function findIrregular(
   const { spec, series } = conversion;
   const isRegular = rowSeconds(spec, series.interval) !== undefined;
   const isOrdered = areOrdered(inputs);
-  const sought = new Map<number, ArchiveObject>();
+  const sought = new Map<number, SourceObject>();
   for (const { received, row } of inputs) {
     const rows = Number(row['rows']);
     const { from, to } = received.object.period;

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import { CryptodlError } from '../model/errors.js';
 import type { Body } from '../model/fetch.js';
 import type { ObjectLine } from '../model/manifest-line.js';
-import type { ArchiveObject } from '../model/task.js';
+import type { SourceObject } from '../model/task.js';
 import type { ColumnSpec } from '../exchange/facts.js';
 import { archivedColumns, type DatasetSpec } from '../exchange/exchange-spec.js';
 import { LONGEST_LINE } from './check-rows.js';
@@ -12,7 +12,7 @@ import { LineScan } from './line-scan.js';
 
 /** A received and verified object. An object of REST has no zip: its `zip` is the CSV. */
 export interface ReceivedObject {
-  readonly object: ArchiveObject;
+  readonly object: SourceObject;
   readonly zip: Body;
   /** The CSV as published. Empty for `--format zip` unless only CRC-32 could verify the zip, and for a worker that only fetches. */
   readonly csv: Body;

@@ -1,13 +1,13 @@
 /** How many rows the objects of a series must have, and which times they may have. */
 import { rowSeconds, type DatasetSpec } from '../exchange/exchange-spec.js';
 import { DAY_MS, startOfDay } from '../model/calendar.js';
-import type { Series, ArchiveObject, Period } from '../model/task.js';
+import type { Series, SourceObject, Period } from '../model/task.js';
 
 /** The number of rows that a period must have; undefined for rows at irregular times, bars longer than a day, and a period that is not over. */
 export function expectedRows(
   spec: DatasetSpec,
   { interval }: Series,
-  { period, rest }: ArchiveObject,
+  { period, rest }: SourceObject,
 ): number | undefined {
   const seconds = rowSeconds(spec, interval);
   if (seconds === undefined || rest?.open === true) return undefined;
@@ -22,7 +22,7 @@ export const barSeconds = (spec: DatasetSpec, { interval }: Series): number | un
 export function hasShorterBars(
   spec: DatasetSpec,
   series: Series,
-  object: ArchiveObject,
+  object: SourceObject,
   rows: number,
 ): boolean {
   const expected = barSeconds(spec, series) === undefined ? undefined : expectedRows(spec, series, object);

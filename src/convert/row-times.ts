@@ -2,7 +2,7 @@
 import { REASON_FACTS } from '../model/absence-reasons.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import { MAX_GAPS, type IdFacts } from '../model/outcome.js';
-import type { ArchiveObject, Series } from '../model/task.js';
+import type { SourceObject, Series } from '../model/task.js';
 import { rowSeconds, type DatasetSpec } from '../exchange/exchange-spec.js';
 import { LONG_BAR_DAYS, barSeconds, expectedRows } from './expected-rows.js';
 import type { Row } from './duckdb.js';
@@ -59,7 +59,7 @@ export function timeFacts(
 interface TimedObject {
   readonly spec: DatasetSpec;
   readonly series: Series;
-  readonly object: ArchiveObject;
+  readonly object: SourceObject;
 }
 
 /** Microseconds `[from, to)` since the epoch. */
@@ -68,7 +68,7 @@ interface Bounds {
   readonly toUs: number;
 }
 
-function boundsOf({ period }: ArchiveObject, spec: DatasetSpec): Bounds {
+function boundsOf({ period }: SourceObject, spec: DatasetSpec): Bounds {
   return { fromUs: startOfDay(period.from, spec) * 1000, toUs: startOfDay(period.to, spec) * 1000 };
 }
 

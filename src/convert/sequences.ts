@@ -4,7 +4,7 @@ import type { Row } from './duckdb.js';
 import { instantText } from './row-times.js';
 import { isJudgedByRate, missingIdsQuery, overlappingQuery, pausesQuery } from './object-stats-sql.js';
 import { startOfDay } from '../model/calendar.js';
-import type { ArchiveObject } from '../model/task.js';
+import type { SourceObject } from '../model/task.js';
 import type { Conversion } from './conversion.js';
 
 /**
@@ -84,7 +84,7 @@ export function silencesAmong(
  * The silences of the object of this row of `statsQuery`. Of rows with ids that leave out none, only those before the first row
  * and after the last one: ids prove more between them. `gaps`: ISO instants `[from, to)`. `silent`: the sides of an object with ids.
  */
-export async function silencesOf({ duckdb, spec }: Conversion, { period, rest }: ArchiveObject, stats: Row) {
+export async function silencesOf({ duckdb, spec }: Conversion, { period, rest }: SourceObject, stats: Row) {
   const { rate } = spec;
   if (rate === undefined || rest?.open === true) return {};
   const [first, last] = [Number(stats['first_us']), Number(stats['last_us'])];

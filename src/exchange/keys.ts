@@ -1,6 +1,6 @@
 /** Functions for object keys, the same for every exchange. */
 import { parsePeriod, periodText } from '../model/calendar.js';
-import type { ArchiveObject, Cadence, PartitionPlan, Period, Series } from '../model/task.js';
+import type { SourceObject, Cadence, PartitionPlan, Period, Series } from '../model/task.js';
 import type { Exchange } from './exchange.js';
 import type { DatasetSpec } from './exchange-spec.js';
 
@@ -58,7 +58,7 @@ export function periodOf(
 export function hasDays(
   spec: DatasetSpec | undefined,
   { series, settings }: Pick<PartitionPlan, 'series' | 'settings'>,
-  { period, rest }: ArchiveObject,
+  { period, rest }: SourceObject,
 ): boolean {
   return (
     rest === undefined &&

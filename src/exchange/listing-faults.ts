@@ -35,9 +35,9 @@ const PAUSE_MS = 60_000;
 /** During a pause, requests fail with the last error. Otherwise each series would wait for a listing that does not answer. */
 export function pauseAfterFailures(get: GetListing, monotonic = () => 0): GetListing {
   let failures = 0;
-  let last: { readonly error: CryptodlError; readonly at: number } | undefined;
+  let last: { readonly error: CryptodlError; readonly atMs: number } | undefined;
   return async (address) => {
-    if (last !== undefined && failures >= FAILURES_TO_PAUSE && monotonic() - last.at < PAUSE_MS)
+    if (last !== undefined && failures >= FAILURES_TO_PAUSE && monotonic() - last.atMs < PAUSE_MS)
       throw last.error;
     try {
       const page = await get(address);
@@ -45,7 +45,7 @@ export function pauseAfterFailures(get: GetListing, monotonic = () => 0): GetLis
       return page;
     } catch (error) {
       if (isListingFault(error)) {
-        last = { error, at: monotonic() };
+        last = { error, atMs: monotonic() };
         const isDown = error.code === 'unreachable' || NO_CONNECTION.has(error.code);
         failures = isDown ? FAILURES_TO_PAUSE : failures + 1;
       }

@@ -1,5 +1,5 @@
 /** The REST routes of a dataset with their cost, and the addresses of the hosts. */
-import { placeOf, type Bans } from '../http/bans.js';
+import { banKey, type Bans } from '../http/bans.js';
 import type { ExchangeHosts } from '../http/exchange-hosts.js';
 import { DAY_MS, parseDay, startOfDay } from '../model/calendar.js';
 import type { Market, Period, Series } from '../model/task.js';
@@ -90,7 +90,7 @@ export async function refuseBanned(
   { isRest, markets }: { readonly isRest: boolean; readonly markets: readonly Market[] },
 ): Promise<void> {
   const rest = markets.flatMap((market) => exchange.rest.places(options, market));
-  const archive = [placeOf('archive', options.archiveUrl), placeOf('listing', options.listingUrl)];
+  const archive = [banKey('archive', options.archiveUrl), banKey('listing', options.listingUrl)];
   const [first, other] = isRest ? [rest, archive] : [archive, rest];
   const isReplaced = options.fill !== undefined || options.join !== undefined;
   try {

@@ -23,7 +23,7 @@ interface BansOptions {
   readonly group?: EgressGroup | undefined;
 }
 
-/** A place is a bucket and a host, see `placeOf`. */
+/** A place is a bucket and a host, see `banKey`. */
 export class Bans {
   readonly #files: BanFiles;
   /** Ends after the last recorded ban. */
@@ -103,12 +103,14 @@ export class Bans {
   #ofGroup(): BansByPlace {
     const offsetMs = this.options.clock.now() - this.options.clock.monotonic();
     const bans = this.options.group?.bans ?? [];
-    return Object.fromEntries(bans.map(({ place, until, why }) => [place, { until: until + offsetMs, why }]));
+    return Object.fromEntries(
+      bans.map(({ place, untilMs: until, why }) => [place, { until: until + offsetMs, why }]),
+    );
   }
 }
 
 /** The place of a ban: bucket, and host with port. A host bans the address that it sees, so each of several proxies (`via`) has places of its own. */
-export function placeOf(bucket: string, url: string, via?: string): string {
+export function banKey(bucket: string, url: string, via?: string): string {
   return `${via === undefined ? bucket : `${bucket}@${via}`} ${hostOf(url)}`;
 }
 

@@ -1,5 +1,5 @@
 /** The request stack of a run: layers over one wire, or over a lane of layers for each of several proxies. */
-import { placeOf } from './bans.js';
+import { banKey } from './bans.js';
 import { proxyLabels, proxyOf } from '../files/proxies.js';
 import { Spread } from './proxies/spread.js';
 import { withSockets } from './transport/in-flight.js';
@@ -36,7 +36,7 @@ function createLanes(stack: StackOptions): Stack {
       fetch,
       pauseMs: async ({ bucket, url }) => {
         const { pausedMs = 0 } = throttle.states.find(({ name }) => name === bucket) ?? {};
-        return Math.max(pausedMs, await stack.bans.leftMs(placeOf(bucket, url, label)));
+        return Math.max(pausedMs, await stack.bans.leftMs(banKey(bucket, url, label)));
       },
     })),
     observer: stack.observer,

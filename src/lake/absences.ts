@@ -4,7 +4,7 @@ import { ERROR_TRAITS } from '../model/error-codes.js';
 import { CryptodlError, type ErrorCode } from '../model/errors.js';
 import { LATE_MS, REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
 import type { AbsentLine, ObjectLine, RestAnswer, RefusedRevision } from '../model/manifest-line.js';
-import type { ArchiveObject, Cadence, Format, Period } from '../model/task.js';
+import type { SourceObject, Cadence, Format, Period } from '../model/task.js';
 
 export interface RefusedLine extends AbsentLine {
   readonly failed: ErrorCode;
@@ -127,7 +127,7 @@ export class Absences {
   }
 
   /** The line of an earlier run that fetched and rejected this revision of an object with this sidecar. */
-  refusalOf(format: Format, { period, etag, sidecarEtag }: ArchiveObject): RefusedLine | undefined {
+  refusalOf(format: Format, { period, etag, sidecarEtag }: SourceObject): RefusedLine | undefined {
     const line = this.#refused.get(`${format} ${period.cadence} ${periodText(period)}`);
     return line?.refused.etag === etag && line?.refused.sidecarEtag === sidecarEtag ? line : undefined;
   }

@@ -97,11 +97,11 @@ export interface FetchContext {
 export interface AttemptEnd {
   readonly request: FetchRequest;
   readonly attemptId: string;
-  /** Times of the monotonic clock. Between `begunAt` and `sentAt` the attempt waits for a socket. */
-  readonly begunAt: number;
-  readonly sentAt: number;
-  readonly endedAt: number;
-  /** From `sentAt` to the headers of the answer; undefined without an answer. */
+  /** Times of the monotonic clock. Between `begunAtMs` and `sentAtMs` the attempt waits for a socket. */
+  readonly begunAtMs: number;
+  readonly sentAtMs: number;
+  readonly endedAtMs: number;
+  /** From `sentAtMs` to the headers of the answer; undefined without an answer. */
   readonly firstByteMs: number | undefined;
   /** The HTTP status of the answer; undefined without an answer. */
   readonly status: number | undefined;

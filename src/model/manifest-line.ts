@@ -1,7 +1,7 @@
 /** The lines of a manifest. */
 import type { ErrorCode } from './errors.js';
 import type { AbsenceReason } from './absence-reasons.js';
-import type { ArchiveObject, Cadence, Format, Period, Revision, Settings, ShortObject } from './task.js';
+import type { SourceObject, Cadence, Format, Period, Revision, Settings, ShortObject } from './task.js';
 import type { RowFacts } from './outcome.js';
 
 export interface ObjectLine extends RowFacts {
@@ -134,7 +134,7 @@ export function revisionOf({ etag, lastModified, bytes, sha256, at }: Revision):
  * The archive object of a line, without its size and ETag, which may have changed upstream. Rows from REST are requested from
  * REST again.
  */
-export function heldObject(line: ObjectLine, period: Period): ArchiveObject {
+export function heldObject(line: ObjectLine, period: Period): SourceObject {
   const { from, to } = period;
   if (!isFromRest(line)) return { key: line.key, period, heldBytes: line.bytes };
   const mark = {

@@ -1,7 +1,7 @@
 /** The outcome of a task, inside the program and as plain data for reports and the library. */
 import type { CryptodlError, ErrorCode } from './errors.js';
 import type { AbsenceReason } from './absence-reasons.js';
-import type { Revision, ArchiveObject, Cadence, Market, Series } from './task.js';
+import type { Revision, SourceObject, Cadence, Market, Series } from './task.js';
 import { periodText } from './calendar.js';
 
 export interface RowFacts {
@@ -126,7 +126,7 @@ export type TaskOutcome = TaskIdentity &
       >)
   );
 
-export function taskOutcome(series: Series, object: ArchiveObject, outcome: Outcome): TaskOutcome {
+export function taskOutcome(series: Series, object: SourceObject, outcome: Outcome): TaskOutcome {
   if (outcome.kind === 'failed') {
     const { code, retryable, attempts, message } = outcome.error;
     return Object.assign(identified('failed', series, object), { code, retryable, attempts, message });
@@ -147,7 +147,7 @@ export function taskOutcome(series: Series, object: ArchiveObject, outcome: Outc
 function identified<O extends OutcomeKind>(
   outcome: O,
   { market, dataset, interval, symbol }: Series,
-  { period, key }: ArchiveObject,
+  { period, key }: SourceObject,
 ): { outcome: O } & TaskIdentity {
   const { cadence } = period;
   return interval === undefined

@@ -36,7 +36,7 @@ export interface Settings {
 }
 
 /** One object of the archive, with facts from the listing or from an earlier run, or the rows of one period from REST. */
-export interface ArchiveObject {
+export interface SourceObject {
   readonly key: string;
   readonly period: Period;
   /** Set when the rows come from REST. */
@@ -100,21 +100,21 @@ type Action =
     };
 
 /** The bytes that a download of the object takes: listed or estimated, undefined if neither is known. */
-export function bytesToFetch(object: Pick<ArchiveObject, 'bytes' | 'heldBytes'>): number | undefined {
+export function bytesToFetch(object: Pick<SourceObject, 'bytes' | 'heldBytes'>): number | undefined {
   return object.bytes ?? object.heldBytes;
 }
 
 /** The planned action for one object of one series. */
 export interface Task {
   readonly series: Series;
-  readonly object: ArchiveObject;
+  readonly object: SourceObject;
   readonly action: Action;
   /** The error of the previous round. */
   readonly failure?: ErrorFacts;
   /** The source to use when the archive does not answer: rows of REST, or the held rows. */
-  readonly substitute?: ArchiveObject | 'held';
+  readonly substitute?: SourceObject | 'held';
   /** The archive object that `object` replaces in this task. */
-  readonly standsFor?: ArchiveObject;
+  readonly standsFor?: SourceObject;
 }
 
 /** All tasks that end in one output file (for zip: in one commit). */

@@ -1,5 +1,5 @@
 /** Pieces of the work of a run: what is done, and for which series. */
-import type { ArchiveObject, PartitionPlan, Series } from './task.js';
+import type { SourceObject, PartitionPlan, Series } from './task.js';
 
 /**
  * `partition`: from the queue to the outcomes of its objects · `download`: one object, from its request to its rows · `request`: all
@@ -18,7 +18,7 @@ export interface Work {
 
 export interface WorkSubject {
   readonly plan: PartitionPlan;
-  readonly object?: ArchiveObject;
+  readonly object?: SourceObject;
   /** The period of the file. Default: that of the partition. */
   readonly label?: string;
 }

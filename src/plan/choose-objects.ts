@@ -12,7 +12,7 @@ import {
   monthText,
 } from '../model/calendar.js';
 import { REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
-import type { ArchiveObject, Cadence, PartitionPeriod, Period, Task } from '../model/task.js';
+import type { SourceObject, Cadence, PartitionPeriod, Period, Task } from '../model/task.js';
 import type { DatasetSpec } from '../exchange/exchange-spec.js';
 import { rangesOf, spansOf, type DayRange } from '../lake/catalogue/spans.js';
 import type { PlanContext } from './series-request.js';
@@ -21,10 +21,10 @@ import { absenceReason, type SeriesListing } from './series-listing.js';
 /** One selected period: the listed object, the held object, or the reason of its absence. */
 export interface Choice {
   readonly period: Period;
-  readonly listed?: ArchiveObject | undefined;
+  readonly listed?: SourceObject | undefined;
   readonly held?: ObjectLine | undefined;
   /** The period of REST that may have the rows that the held object lacks. */
-  readonly standIn?: ArchiveObject;
+  readonly standIn?: SourceObject;
   /** The period of REST that is used while the archive does not answer; `held`: the lake has its rows already. */
   readonly substitute?: Task['substitute'];
   readonly absent: AbsenceReason;
@@ -56,7 +56,7 @@ export interface ChooseContext extends Pick<PlanContext, 'today' | 'recheckDays'
   /** Whether trading was halted for a part of a day. The monthly object is not asked for the rows that such a day lacks. */
   readonly isHalted: (day: number) => boolean;
   /** Whether a run refused this revision. */
-  readonly isRefused: (listed: ArchiveObject) => boolean;
+  readonly isRefused: (listed: SourceObject) => boolean;
   /** The monthly object replaces held days if another day of the month is a hole, or if one lacks rows. */
   readonly fillsHolesFromMonths?: true | undefined;
 }
@@ -173,9 +173,9 @@ function choose(context: ChooseContext, listing: SeriesListing, period: Period):
 function withSidecar(
   { today, recheckDays, fillsHolesFromMonths }: ChooseContext,
   { sidecars }: SeriesListing,
-  listed: ArchiveObject,
+  listed: SourceObject,
   held: ObjectLine | undefined,
-): ArchiveObject {
+): SourceObject {
   const { from, to } = listed.period;
   const isMet =
     held === undefined

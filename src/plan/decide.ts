@@ -5,7 +5,7 @@ import type { Absences } from '../lake/absences.js';
 import { fileSizes } from '../files/publish.js';
 import type { HeldObjects } from '../lake/held-objects.js';
 import { heldObject, isFromRest, type ObjectLine } from '../model/manifest-line.js';
-import type { ArchiveObject, PartitionPlan, Period, Series, Settings, Task } from '../model/task.js';
+import type { SourceObject, PartitionPlan, Period, Series, Settings, Task } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import type { Choice } from './choose-objects.js';
 
@@ -118,7 +118,7 @@ function othersInFile(context: DecideContext, inFile: readonly ObjectLine[], tas
 
 const overlaps = (a: Period, b: Period): boolean => a.from < b.to && b.from < a.to;
 
-function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
+function objectOf(context: DecideContext, choice: Choice): SourceObject {
   const { held: line, listed, period } = choice;
   // Rows of REST that substitute an object of the archive are requested from REST again.
   if (line?.insteadOf !== undefined && standsFor(context, line, choice)) return heldObject(line, period);
@@ -137,7 +137,7 @@ function objectOf(context: DecideContext, choice: Choice): ArchiveObject {
 function isSameRevision(
   { revisions }: DecideContext,
   line: Pick<ObjectLine, 'etag' | 'bytes' | 'lastModified'>,
-  { etag, bytes, lastModified }: ArchiveObject,
+  { etag, bytes, lastModified }: SourceObject,
 ): boolean {
   if (revisions === 'ignore') return true;
   if (line.etag !== undefined && line.etag !== '' && etag !== undefined && etag !== '')
@@ -147,13 +147,13 @@ function isSameRevision(
 }
 
 /** Whether an earlier run refused the listed revision because it has fewer rows. */
-const isShorter = (context: DecideContext, { shorter }: ObjectLine, listed: ArchiveObject): boolean =>
+const isShorter = (context: DecideContext, { shorter }: ObjectLine, listed: SourceObject): boolean =>
   context.revisions !== 'take' && shorter !== undefined && isSameRevision(context, shorter, listed);
 
 /** The failure with which this version of the program refused the listed revision before. */
 function refusalOf(
   { settings, refusals, ignoredRefusals }: DecideContext,
-  listed: ArchiveObject | undefined,
+  listed: SourceObject | undefined,
 ): Extract<Task['action'], { kind: 'skip' }>['refused'] {
   const line = listed === undefined ? undefined : refusals?.refusalOf(settings.format, listed);
   if (line === undefined || line.tool !== TOOL_VERSION || ignoredRefusals.has(line.failed)) return undefined;

@@ -12,7 +12,7 @@ import { checkSettings, differingSettings } from '../lake/settings.js';
 import { grouped, memoized } from '../model/by-name.js';
 import { usage } from '../model/errors.js';
 import { seriesName } from '../model/task.js';
-import type { ArchiveObject, Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
+import type { SourceObject, Cadence, PartitionPlan, Period, Series, Settings } from '../model/task.js';
 import { TOOL_VERSION } from '../model/version.js';
 import { findDataset, hasLongBars } from '../exchange/exchange-spec.js';
 import { chooseObjects, chooseWithRevised, withoutUnlisted, labelOf } from './choose-objects.js';
@@ -144,7 +144,7 @@ async function chosenPeriods(
     partition: settings.partition,
     fillsHolesFromMonths,
     list: memoizedListing(context, series, ranges, known.end()),
-    isRefused: (listed: ArchiveObject) => absences.refusalOf(settings.format, listed)?.tool === TOOL_VERSION,
+    isRefused: (listed: SourceObject) => absences.refusalOf(settings.format, listed)?.tool === TOOL_VERSION,
     spans: spec?.spans ?? {},
     isHalted: (day: number) =>
       intersect(haltsOf(context.exchange, series), [day * DAY_SECONDS, (day + 1) * DAY_SECONDS]).length > 0,

@@ -2,7 +2,7 @@
 import type { Exchange } from '../exchange/exchange.js';
 import { routesOf, requestsFor } from '../exchange/routes.js';
 import { bytesToFetch } from '../model/task.js';
-import type { PlanTotals, PartitionPlan, Series, ArchiveObject } from '../model/task.js';
+import type { PlanTotals, PartitionPlan, Series, SourceObject } from '../model/task.js';
 
 export function addTo(
   totals: PlanTotals,
@@ -39,7 +39,7 @@ function addWeights(
   { restWeights }: Pick<PlanTotals, 'restWeights'>,
   exchange: Exchange,
   series: Series,
-  { rest, period }: ArchiveObject,
+  { rest, period }: SourceObject,
 ): void {
   if (rest?.from !== period.from) return;
   for (const routed of routesOf(exchange, series)) {

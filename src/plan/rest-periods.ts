@@ -5,7 +5,7 @@ import type { HeldObjects } from '../lake/held-objects.js';
 import { revisionOf, isFromRest, type ObjectLine } from '../model/manifest-line.js';
 import { MAX_GAPS } from '../model/outcome.js';
 import { REASON_FACTS, type AbsenceReason } from '../model/absence-reasons.js';
-import type { ArchiveObject, PartitionPlan, Period, RestPeriod, Series, Task } from '../model/task.js';
+import type { SourceObject, PartitionPlan, Period, RestPeriod, Series, Task } from '../model/task.js';
 import type { RestOffer } from './rest-evidence.js';
 import { restKey } from '../exchange/keys.js';
 import { byMonth, type Choice } from './choose-objects.js';
@@ -92,7 +92,7 @@ function substituteOf(
 function standInOf(
   { series, offer, isRecentlyAbsent, held: all }: RestContext,
   { period, held }: Choice,
-): ArchiveObject | undefined {
+): SourceObject | undefined {
   const { from, to } = period;
   if (held?.rows === undefined || held.open === true) return undefined;
   const { rows, gaps = offer.hasMonths ? gapAtEnd(all, period, held) : undefined } = held;

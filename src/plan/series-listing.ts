@@ -1,7 +1,7 @@
 /** The listed objects of one series in one cadence, near the selected days; without a current listing, those whose sidecars exist. */
 import { monthOf, monthStart, periodAt, dayText, dayOf } from '../model/calendar.js';
 import type { AbsenceReason } from '../model/absence-reasons.js';
-import type { ArchiveObject, Cadence, Period, Series } from '../model/task.js';
+import type { SourceObject, Cadence, Period, Series } from '../model/task.js';
 import type { Listing } from '../exchange/listing.js';
 import type { Exchange } from '../exchange/exchange.js';
 import type { Span } from '../exchange/exchange-spec.js';
@@ -10,7 +10,7 @@ import { mapOrdered } from '../model/in-order.js';
 
 export interface SeriesListing {
   /** Objects by the first day of their period. */
-  readonly objects: ReadonlyMap<number, ArchiveObject>;
+  readonly objects: ReadonlyMap<number, SourceObject>;
   /** ETags of their sidecars, also by the first day of the period; undefined if sidecars were not read. */
   readonly sidecars?: ReadonlyMap<number, string> | undefined;
   /** First listed period of the series, or a later one that is not after the selected start; undefined if nothing is listed. */
@@ -61,7 +61,7 @@ export async function listSeries(
   const suffix = archive.sidecar?.suffix;
   const start = startOfWalk(selected, cadence);
   const marker = start === undefined ? undefined : archive.markerBefore(series, periodAt(cadence, start));
-  const objects = new Map<number, ArchiveObject>();
+  const objects = new Map<number, SourceObject>();
   const sidecars = new Map<number, string>();
   let last: Period | undefined;
   let earliest: Period | undefined;
@@ -158,7 +158,7 @@ export async function probeSeries(
     const text = 'the listing is not available, so the start of a series is not known';
     throw new CryptodlError('unreachable', text, { hint });
   }
-  const objects = new Map<number, ArchiveObject>();
+  const objects = new Map<number, SourceObject>();
   let first: Period | undefined;
   let last: Period | undefined;
   const found = mapOrdered(periods(cadence, selected.from, selected.to), PROBES_AT_ONCE, async (period) => {

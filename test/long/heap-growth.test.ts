@@ -9,7 +9,7 @@ import { CryptodlError } from '../../src/model/errors.js';
 import { joinObservers } from '../../src/model/observer.js';
 import type { Observer } from '../../src/model/observer.js';
 import type { Outcome } from '../../src/model/outcome.js';
-import type { ArchiveObject, PartitionPlan, PlanTotals } from '../../src/model/task.js';
+import type { SourceObject, PartitionPlan, PlanTotals } from '../../src/model/task.js';
 import { PrometheusFigures } from '../../src/run/monitor/prometheus.js';
 import { NO_HISTORY } from '../../src/run/monitor/run-history.js';
 import { Timeline } from '../../src/run/monitor/timeline.js';
@@ -77,7 +77,7 @@ function follower(live: LiveRun, more: Partial<Observer> = {}, tally = new Tally
       const symbol = `S${index % 50}USDT`;
       const series = { market: 'um', dataset: 'klines', interval: '1m', symbol };
       const period = { cadence: 'daily', from: index % 900, to: (index % 900) + 1 } as const;
-      const object: ArchiveObject = { key: `data/${symbol}-${index}.zip`, period };
+      const object: SourceObject = { key: `data/${symbol}-${index}.zip`, period };
       const plan: PartitionPlan = { series, settings: SETTINGS, label: '2024-01', tasks: [] };
       const url = `http://archive.test/${object.key}`;
       const bad = new CryptodlError('http-server-error', `${url} answered 500`);
@@ -89,9 +89,9 @@ function follower(live: LiveRun, more: Partial<Observer> = {}, tally = new Tally
             const ended: AttemptEnd = {
               request,
               attemptId: `${index}/${attempt}`,
-              begunAt: at,
-              sentAt: at,
-              endedAt: at + (index % 500),
+              begunAtMs: at,
+              sentAtMs: at,
+              endedAtMs: at + (index % 500),
               firstByteMs: 1,
               status: attempt === 1 ? 500 : 200,
               error: attempt === 1 ? bad : undefined,

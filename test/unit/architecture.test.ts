@@ -130,7 +130,7 @@ const LINES: Readonly<Record<string, number>> = {
   'verbs/list': 400,
   'verbs/metrics': 100,
   'verbs/plot': 950,
-  'verbs/queue': 2100,
+  'verbs/queue': 2150,
   'verbs/remove': 350,
   'verbs/repair': 50,
   'verbs/report': 350,

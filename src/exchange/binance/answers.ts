@@ -40,7 +40,7 @@ function readRefusal({ status, head }: { readonly status: number; readonly head:
   return {
     ...inBody(head),
     ...(status === 418 ? { code: 'banned', leastMs: BAN_MS } : {}),
-    ...(until === undefined ? {} : { until: Number(until) }),
+    ...(until === undefined ? {} : { untilMs: Number(until) }),
   };
 }
 

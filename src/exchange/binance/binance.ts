@@ -9,7 +9,7 @@ import type { Archive, Sidecar, Exchange } from '../exchange.js';
 import { exchangeSpecOf } from '../exchange-spec-of.js';
 import type { ExchangeSpec } from '../exchange-spec.js';
 import { BINANCE_ANSWERS } from './answers.js';
-import { placeOf } from '../../http/bans.js';
+import { banKey } from '../../http/bans.js';
 import { isNoAnswer } from '../../model/errors.js';
 import { agoText } from '../../model/units.js';
 import type { Addresses, RestApi, RestContext } from '../rest-api.js';
@@ -153,9 +153,9 @@ const FUTURES: readonly string[] = ['futures', 'futuresData', 'funding'];
 
 /** The places of a market's REST, one per bucket. Bans are recorded by place. */
 function restPlaces(options: Addresses, market: Market): string[] {
-  if (market === 'spot') return [placeOf('spot', options.spotUrl)];
+  if (market === 'spot') return [banKey('spot', options.spotUrl)];
   const url = market === 'cm' ? options.dapiUrl : options.fapiUrl;
-  return FUTURES.map((bucket) => placeOf(bucket, url));
+  return FUTURES.map((bucket) => banKey(bucket, url));
 }
 
 /** The hosts of USD-margined and coin-margined futures share their limits, so a ban of one applies to both. */

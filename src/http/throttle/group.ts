@@ -35,7 +35,7 @@ interface GroupBan {
   /** Bucket and host. */
   readonly place: string;
   /** On the monotonic clock of this machine. */
-  readonly until: number;
+  readonly untilMs: number;
   readonly why: string;
 }
 
@@ -128,7 +128,7 @@ export class EgressGroup {
 
   get bans(): readonly GroupBan[] {
     const now = this.options.clock.monotonic();
-    return this.#bans.filter(({ until }) => until > now);
+    return this.#bans.filter(({ untilMs: until }) => until > now);
   }
 
   /**
@@ -143,7 +143,11 @@ export class EgressGroup {
     const windows = counters.map(({ window }) => (window.key === ask?.key ? { ...window, ...ask } : window));
     const untold = this.#untold;
     const now = this.options.clock.monotonic();
-    const bans = untold.map(({ place, until, why }): ToldBan => [place, Math.ceil(until - now), why]);
+    const bans = untold.map(({ place, untilMs: until, why }): ToldBan => [
+      place,
+      Math.ceil(until - now),
+      why,
+    ]);
     try {
       const { client } = this.#connected();
       const answer = await client.eval(CALL, 1, this.#redisKey, this.id, JSON.stringify({ windows, bans }));
@@ -164,7 +168,7 @@ export class EgressGroup {
     // Redis refuses JSON with a half of a character.
     const text = Buffer.from(why).toString();
     const until = this.options.clock.monotonic() + leftMs;
-    this.#untold = [...this.#untold, { place, until, why: text }];
+    this.#untold = [...this.#untold, { place, untilMs: until, why: text }];
     await this.call().catch(() => undefined);
   }
 
@@ -205,7 +209,7 @@ export class EgressGroup {
 
   #learnBans(bans: readonly ToldBan[]): void {
     const now = this.options.clock.monotonic();
-    this.#bans = bans.map(([place, leftMs, why]) => ({ place, until: now + leftMs, why }));
+    this.#bans = bans.map(([place, leftMs, why]) => ({ place, untilMs: now + leftMs, why }));
     for (const ban of this.#bans) for (const listener of this.#banListeners) listener(ban);
   }
 

@@ -111,21 +111,21 @@ export class QuotaBucket implements LimiterTally {
     this.wake();
   }
 
-  /** The server accepted a request that was sent at `sentAt`. If that was after the last refusal, pauses start short again. */
-  onTaken(sentAt: number): void {
-    if (sentAt > this.#refusedAt) this.#pauses = 0;
+  /** The server accepted a request that was sent at `sentAtMs`. If that was after the last refusal, pauses start short again. */
+  onTaken(sentAtMs: number): void {
+    if (sentAtMs > this.#refusedAt) this.#pauses = 0;
   }
 
-  /** The server refused a request sent at `sentAt`, and perhaps asks for a wait. Refusals of requests in flight together count as one. Throws like `pause`. */
+  /** The server refused a request sent at `sentAtMs`, and perhaps asks for a wait. Refusals of requests in flight together count as one. Throws like `pause`. */
   onRefused(
-    sentAt: number,
+    sentAtMs: number,
     retryAfterMs: number | undefined,
     tally: LimiterTally = this,
     longestWaitMs?: LongestWait,
   ): void {
     const { clock, meter } = this.options;
     const now = clock.monotonic();
-    const isNew = sentAt > this.#refusedAt;
+    const isNew = sentAtMs > this.#refusedAt;
     if (isNew) {
       tally.refusals += 1;
       this.#pauses += 1;

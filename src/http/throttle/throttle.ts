@@ -1,6 +1,6 @@
 /** The permits of all requests of a run: one bucket per limit of a server. */
 import { CryptodlError, type ErrorCode } from '../../model/errors.js';
-import { bucketOfPlace, placeOf } from '../bans.js';
+import { bucketOfPlace, banKey } from '../bans.js';
 import { limitedBuckets } from '../exchange-hosts.js';
 import type { FetchRequest, Layer } from '../../model/fetch.js';
 import type { BucketState } from '../host-states.js';
@@ -46,7 +46,7 @@ export class Throttle {
         sharedBucket(quota, { ...waits, name }, countOf, shared),
       ]),
     );
-    group?.onBan(({ place, until }) => this.pause(bucketOfPlace(place), until - clock.monotonic()));
+    group?.onBan(({ place, untilMs: until }) => this.pause(bucketOfPlace(place), until - clock.monotonic()));
   }
 
   get figures(): ThrottleFigures {
@@ -105,7 +105,7 @@ export class Throttle {
     const { clock, bans, hosts, via } = this.setup;
     const { bucket, window, time } = this.#of(request.bucket);
     const { weight = 1, priority = 'normal' } = request;
-    const banMs = await bans.leftMs(placeOf(request.bucket, request.url, via));
+    const banMs = await bans.leftMs(banKey(request.bucket, request.url, via));
     const longestWaitMs = this.#longestWaitOf(request.bucket);
     if (banMs > 0) bucket.pause(banMs, longestWaitMs);
     const { onWait } = context;
@@ -119,17 +119,17 @@ export class Throttle {
       bucket.giveBack(weight);
       context.signal.throwIfAborted();
     }
-    const sentAt = clock.monotonic();
+    const sentAtMs = clock.monotonic();
     try {
       const response = await next(request, context);
-      bucket.onTaken(sentAt);
+      bucket.onTaken(sentAtMs);
       const now = clock.monotonic();
       const date = this.#timeOf(response.headers['date']);
-      if (!Number.isNaN(date)) time.onAnswer(date, sentAt, now);
+      if (!Number.isNaN(date)) time.onAnswer(date, sentAtMs, now);
       window?.onUsed(hosts.usedPermits(response.headers, window.budget.windowMs), date, now);
       return response;
     } catch (error) {
-      if (error instanceof CryptodlError) this.#onError(request, error, sentAt);
+      if (error instanceof CryptodlError) this.#onError(request, error, sentAtMs);
       throw error;
     }
   };
@@ -140,7 +140,7 @@ export class Throttle {
     return this.#lastDate.time;
   }
 
-  #onError(request: FetchRequest, error: CryptodlError, sentAt: number): void {
+  #onError(request: FetchRequest, error: CryptodlError, sentAtMs: number): void {
     if (error.code !== 'rate-limited' && error.code !== 'banned') return;
     const { retryAfterMs } = error;
     // First all buckets of the family are paused. Only then an error for a too long pause is thrown.
@@ -148,7 +148,7 @@ export class Throttle {
       if (retryAfterMs !== undefined) this.#recordBan(name, request.url, error.message, retryAfterMs);
       try {
         const longestWaitMs = this.#longestWaitOf(name);
-        this.#of(name).bucket.onRefused(sentAt, retryAfterMs, this.#tallyOf(name), longestWaitMs);
+        this.#of(name).bucket.onRefused(sentAtMs, retryAfterMs, this.#tallyOf(name), longestWaitMs);
         return [];
       } catch (longer) {
         return [longer as Error];
@@ -160,7 +160,7 @@ export class Throttle {
   #recordBan(bucket: string, url: string, why: string, delayMs: number): void {
     const { clock, bans, hosts, via } = this.setup;
     const until = clock.now() + delayMs;
-    for (const kin of hosts.bannedWith(url)) bans.record(placeOf(bucket, kin, via), { until, why });
+    for (const kin of hosts.bannedWith(url)) bans.record(banKey(bucket, kin, via), { until, why });
   }
 
   /** Undefined for the buckets of REST, because a wait for its limits is usual. */

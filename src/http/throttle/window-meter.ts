@@ -78,7 +78,7 @@ export class WindowMeter implements Meter {
    */
   #enter(nowMs: number): { window: number; at: number; leftMs: number; isSure: boolean } {
     const { windowMs } = this.budget;
-    const { from, to } = this.serverTime(nowMs);
+    const { fromMs: from, toMs: to } = this.serverTime(nowMs);
     const window = Math.floor(from / windowMs);
     if (window !== this.#window) {
       this.#window = window;
@@ -91,8 +91,8 @@ export class WindowMeter implements Meter {
 
 export interface ServerTime {
   /** Epoch milliseconds. The time of the server lies between `from` and `to`. */
-  readonly from: number;
-  readonly to: number;
+  readonly fromMs: number;
+  readonly toMs: number;
 }
 
 /** A `Date` header has whole seconds. */
@@ -112,10 +112,10 @@ export class ServerClock {
   constructor(private readonly localOffsetMs: () => number) {}
 
   /** `dateMs`: the `Date` header; the other two are times of the monotonic clock. */
-  onAnswer(dateMs: number, sentAt: number, receivedAt: number): void {
-    if (receivedAt - sentAt > SLOWEST_MS) return;
+  onAnswer(dateMs: number, sentAtMs: number, receivedAt: number): void {
+    if (receivedAt - sentAtMs > SLOWEST_MS) return;
     const least = dateMs - receivedAt;
-    const most = dateMs + SECOND_MS - sentAt;
+    const most = dateMs + SECOND_MS - sentAtMs;
     this.#leastMs = Math.max(this.#leastMs, least);
     this.#mostMs = Math.min(this.#mostMs, most);
     // The bounds contradict each other, so one of the clocks was changed: only the last answer counts.
@@ -129,8 +129,8 @@ export class ServerClock {
   at(nowMs: number): ServerTime {
     if (this.#leastMs === Number.NEGATIVE_INFINITY) {
       const local = nowMs + this.localOffsetMs();
-      return { from: local, to: local };
+      return { fromMs: local, toMs: local };
     }
-    return { from: nowMs + this.#leastMs, to: nowMs + this.#mostMs };
+    return { fromMs: nowMs + this.#leastMs, toMs: nowMs + this.#mostMs };
   }
 }

@@ -109,7 +109,7 @@ export interface Refusal {
   /** The reason that the exchange gives, in one line. */
   readonly message?: string;
   /** Requests from this address are refused until this time of the server's clock, in epoch milliseconds. */
-  readonly until?: number;
+  readonly untilMs?: number;
   /** The wait in milliseconds if the answer asks for none. */
   readonly leastMs?: number;
 }
@@ -146,7 +146,7 @@ export function statusError(
 }
 
 /** The longer of the waits that header and body ask for, in milliseconds; if they ask for none, `leastMs`. */
-function limitMs({ headers, receivedAt }: Answer, { until, leastMs }: Refusal): number | undefined {
+function limitMs({ headers, receivedAt }: Answer, { untilMs: until, leastMs }: Refusal): number | undefined {
   const serverNow = Date.parse(headers['date'] ?? '');
   // `until` is compared with the `Date` header, which has whole seconds; without that header, with the clock of this machine.
   const now = Number.isNaN(serverNow) ? receivedAt : serverNow;

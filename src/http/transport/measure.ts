@@ -33,22 +33,31 @@ export function follow(followers: readonly RequestFollower[]): Layer {
 
 export function measure(clock: Clock, onAttempt: NonNullable<RequestFollower['onAttempt']>): Layer {
   return (next) => async (request, context) => {
-    const begunAt = clock.monotonic();
+    const begunAtMs = clock.monotonic();
     // Replaced when a socket is free and the request is sent.
-    let sentAt = begunAt;
+    let sentAtMs = begunAtMs;
     let firstByteMs: number | undefined;
     let status: number | undefined;
     const ended = onAttempt(request);
     const { attemptId = '' } = context;
     const report = (error?: unknown): void =>
-      ended({ request, attemptId, begunAt, sentAt, endedAt: clock.monotonic(), firstByteMs, status, error });
+      ended({
+        request,
+        attemptId,
+        begunAtMs,
+        sentAtMs,
+        endedAtMs: clock.monotonic(),
+        firstByteMs,
+        status,
+        error,
+      });
     try {
       const response = await next(request, {
         ...context,
         onActivity: (sign, value) => {
-          if (sign === 'sent') sentAt = clock.monotonic();
+          if (sign === 'sent') sentAtMs = clock.monotonic();
           if (sign === 'headers') {
-            firstByteMs = clock.monotonic() - sentAt;
+            firstByteMs = clock.monotonic() - sentAtMs;
             // After a redirect, the status is that of the last answer.
             status = value;
           }
@@ -65,7 +74,7 @@ export function measure(clock: Clock, onAttempt: NonNullable<RequestFollower['on
 }
 
 /** The result of one attempt, for the search of the concurrency. */
-export interface LoadSign extends Pick<AttemptEnd, 'begunAt' | 'sentAt' | 'endedAt'> {
+export interface LoadSign extends Pick<AttemptEnd, 'begunAtMs' | 'sentAtMs' | 'endedAtMs'> {
   /**
    * `refused`: the host refused the request, or did not accept the connection in time. `troubled`: the connection or the content
    * was bad, possibly without any relation to the load. `other`: the result says nothing about the load.
@@ -85,13 +94,13 @@ const REFUSED: ReadonlySet<string> = new Set([
 ]);
 
 export function loadSignOf(
-  { request, begunAt, sentAt, endedAt, error }: AttemptEnd,
+  { request, begunAtMs, sentAtMs, endedAtMs, error }: AttemptEnd,
   isLate: boolean,
 ): LoadSign {
   return {
-    begunAt,
-    sentAt,
-    endedAt,
+    begunAtMs,
+    sentAtMs,
+    endedAtMs,
     result: resultOf(error),
     // In the bucket of the archive, only requests for objects have an expectation.
     isObject: request.expect !== undefined,

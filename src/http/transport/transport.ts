@@ -31,13 +31,13 @@ export interface TransportOptions {
 export function createTransport(options: TransportOptions): Fetch {
   const send = (request: FetchRequest, context: FetchContext, held?: Held): Promise<FetchResponse> =>
     new Promise((resolve, reject) => {
-      const exchange = new AttemptHandler(options, request, context, held, resolve, reject);
+      const handler = new AttemptHandler(options, request, context, held, resolve, reject);
       const { origin, pathname, search } = new URL(request.url);
       const { method = 'GET', sends } = request;
       const headers = headersOf(request, held?.partial);
-      const body = sends === undefined ? null : exchange.upload(sends);
+      const body = sends === undefined ? null : handler.upload(sends);
       const sent = { origin, method, path: pathname + search, headers, body };
-      options.pools.of(origin).dispatch(sent, exchange);
+      options.pools.of(origin).dispatch(sent, handler);
     });
   return (request, context) => {
     const { partial } = request;

@@ -65,7 +65,10 @@ export function datasetSpec(context: WriterContext, plan: PartitionPlan): Datase
 const MEMORY_CSV_BYTES = 32 * 1024 * 1024;
 
 /** `large` if rows are parsed into a file or sorted on disk. */
-export function sessionSize(received: readonly ReceivedObject[], { kept }: ExistingFile): 'small' | 'large' {
+export function connectionSize(
+  received: readonly ReceivedObject[],
+  { kept }: ExistingFile,
+): 'small' | 'large' {
   return isLarge({ memoryCsvBytes: MEMORY_CSV_BYTES }, received) || keptIsLarge(kept) ? 'large' : 'small';
 }
 

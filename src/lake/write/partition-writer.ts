@@ -7,7 +7,7 @@ import { withoutConflict } from '../../files/backing.js';
 import { commit, type Commit, type MadeFile } from './commit.js';
 import { completePlan } from './complete-plan.js';
 import { readExistingFile } from './existing-file.js';
-import { datasetSpec, makeFile, sessionSize, splitIntoParts } from './make-file.js';
+import { datasetSpec, makeFile, connectionSize, splitIntoParts } from './make-file.js';
 import {
   interleavedRevisions,
   refusal,
@@ -73,7 +73,7 @@ async function convertAndCommit(
 ): Promise<WriteResult | RejectedRevisions> {
   const { plan, existing, received } = write;
   const unchanged = plan.rebuild === undefined ? { stillHeld: stillHeld(write) } : {};
-  const duckdb = await context.engine.connect(sessionSize(received, existing));
+  const duckdb = await context.engine.connect(connectionSize(received, existing));
   const made: MadeFile[] = [];
   const failed = new Map<string, CryptodlError>();
   try {

@@ -58,7 +58,7 @@ export async function chooseSymbols(
 }
 
 /** The place of symbols; `takesElsewhere`: the names that only another place has are selected too. */
-interface ListedPlace extends Pick<SymbolOwner, 'what' | 'owner'> {
+interface SymbolListing extends Pick<SymbolOwner, 'what' | 'owner'> {
   readonly listed: readonly string[];
   readonly elsewhere: ReadonlySet<string>;
   readonly takesElsewhere: boolean;
@@ -68,7 +68,7 @@ interface ListedPlace extends Pick<SymbolOwner, 'what' | 'owner'> {
 export function selectListed(
   { options, observer }: SymbolContext,
   patterns: SymbolPatterns,
-  { listed, elsewhere, takesElsewhere, ...owner }: ListedPlace,
+  { listed, elsewhere, takesElsewhere, ...owner }: SymbolListing,
 ): Pick<ChosenSymbols, 'symbols' | 'names'> {
   const all = [...listed, ...elsewhere].sort(byKey);
   const meant = meantNames(patterns.names, all);

@@ -75,9 +75,9 @@ export class PrometheusFigures {
     return this.#registry.metrics();
   }
 
-  readonly #onAttempt = ({ request, sentAt, endedAt, error }: AttemptEnd): void => {
+  readonly #onAttempt = ({ request, sentAtMs, endedAtMs, error }: AttemptEnd): void => {
     if (error !== undefined) return;
-    this.#latency.observe({ host: hostOf(request.url) }, (endedAt - sentAt) / 1000);
+    this.#latency.observe({ host: hostOf(request.url) }, (endedAtMs - sentAtMs) / 1000);
   };
 
   #addProcess(): void {

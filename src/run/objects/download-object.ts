@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { CryptodlError } from '../../model/errors.js';
 import { bodySize } from '../../model/fetch.js';
 import type { Body, Expectation, FetchRequest, FetchResponse } from '../../model/fetch.js';
-import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
+import type { SourceObject, PartitionPlan } from '../../model/task.js';
 import type { Options } from '../../plan/options/flags.js';
 import type { Arrived } from './arrival.js';
 import { md5OfEtag } from '../../http/transport/verify-body.js';
@@ -39,7 +39,7 @@ const EMPTY: Body = { kind: 'memory', bytes: Buffer.alloc(0) };
 export async function downloadObject(
   context: DownloadContext,
   plan: PartitionPlan,
-  object: ArchiveObject,
+  object: SourceObject,
 ): Promise<Arrived> {
   const spool = join(context.runFolder, randomUUID());
   try {
@@ -58,7 +58,7 @@ export async function downloadObject(
 async function receive(
   context: DownloadContext,
   plan: PartitionPlan,
-  object: ArchiveObject,
+  object: SourceObject,
   spool: string,
 ): Promise<ReceivedObject | undefined> {
   const { zips } = context;
@@ -72,7 +72,7 @@ async function receive(
 
 async function requestZip(
   context: DownloadContext,
-  object: ArchiveObject,
+  object: SourceObject,
   spoolPath: string,
 ): Promise<ReceivedZip | undefined> {
   const sidecar = publishedOf(context, object);
@@ -120,7 +120,7 @@ async function fetchObject(
 
 async function unpack(
   context: DownloadContext,
-  { plan, object }: { plan: PartitionPlan; object: ArchiveObject },
+  { plan, object }: { plan: PartitionPlan; object: SourceObject },
   { zip, sha256 }: ReceivedZip,
   spoolPath: string,
 ): Promise<Body> {
@@ -173,7 +173,7 @@ export async function countObjectRows(
 
 function expectation(
   context: DownloadContext,
-  object: ArchiveObject,
+  object: SourceObject,
   ask: ((bypassCache: boolean) => Promise<string | undefined>) | undefined,
 ): Expectation {
   const format = context.exchange.archive.packing;
@@ -187,7 +187,7 @@ function expectation(
 }
 
 /** The published digest. It is requested once, and again only to bypass caches or after a failed request. A malformed sidecar counts as none. */
-function publishedOf(context: DownloadContext, object: ArchiveObject) {
+function publishedOf(context: DownloadContext, object: SourceObject) {
   const { sidecar } = context.exchange.archive;
   if (sidecar === undefined) return undefined;
   const access = { fetch: context.fetch, options: context.options, signal: context.stop.signal };
@@ -214,10 +214,7 @@ function publishedOf(context: DownloadContext, object: ArchiveObject) {
  * listing, and a mirror may give its objects other ETags than the listing has. But a body that differs in size from the listing is another
  * revision: a cache had an older one, or the object was replaced after the listing.
  */
-function revisionOf(
-  object: ArchiveObject,
-  response: FetchResponse,
-): { etag?: string; lastModified?: string } {
+function revisionOf(object: SourceObject, response: FetchResponse): { etag?: string; lastModified?: string } {
   const isListed = object.bytes === undefined || object.bytes === bodySize(response.body);
   const listed = isListed ? object : undefined;
   const etag = listed?.etag ?? response.headers['etag']?.replace(/^W\//, '').replaceAll('"', '');

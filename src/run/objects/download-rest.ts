@@ -6,7 +6,7 @@ import { startOfDay } from '../../model/calendar.js';
 import { CryptodlError } from '../../model/errors.js';
 import { seriesName } from '../../model/task.js';
 import { REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
-import type { ArchiveObject, Period, RestPeriod, Series, ShortObject } from '../../model/task.js';
+import type { SourceObject, Period, RestPeriod, Series, ShortObject } from '../../model/task.js';
 import type { Arrived } from './arrival.js';
 import {
   JoinedRows,
@@ -48,7 +48,7 @@ export class RestDownloads {
    * A period that REST no longer keeps, or has no rows of, is absent. `skip`: the held object stays, because REST does not have
    * more rows than it, or answered with one of the codes above. Rejects with a typed error.
    */
-  async download(series: Series, object: ArchiveObject, rest: RestPeriod): Promise<Arrived> {
+  async download(series: Series, object: SourceObject, rest: RestPeriod): Promise<Arrived> {
     const spec = findDataset(this.session.exchange, series.market, series.dataset);
     if (spec?.rest === undefined) throw new CryptodlError('bug', `REST has no ${series.dataset}`);
     try {
@@ -149,7 +149,7 @@ function hasMicroseconds(spec: DatasetSpec, { from }: Period): boolean {
   return startOfDay(from, spec) >= Date.parse(rest.microsecondsFrom);
 }
 
-function receivedOf(object: ArchiveObject, csv: Buffer): ReceivedObject {
+function receivedOf(object: SourceObject, csv: Buffer): ReceivedObject {
   const body: Body = { kind: 'memory', bytes: csv };
   return {
     object,

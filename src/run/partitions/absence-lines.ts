@@ -3,7 +3,7 @@ import type { Absence, Absences } from '../../lake/absences.js';
 import type { AbsentLine, RefusedRevision, RestAnswer } from '../../model/manifest-line.js';
 import { isHeld, type Manifest } from '../../lake/manifest.js';
 import { REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
-import type { ArchiveObject, Format, Period, Cadence } from '../../model/task.js';
+import type { SourceObject, Format, Period, Cadence } from '../../model/task.js';
 import { TOOL_VERSION } from '../../model/version.js';
 import { isDeepStrictEqual } from 'node:util';
 import { dayPeriod, monthPeriod, periodText } from '../../model/calendar.js';
@@ -79,7 +79,7 @@ export function linesOf(manifest: Manifest, { note, from, to }: Stretch, nowMs: 
 /** Undefined if the object has no listed ETag, or if the plan did not read the sidecars of the listing for it. */
 export function refusedRevision(
   format: Format,
-  { etag, sidecarEtag }: ArchiveObject,
+  { etag, sidecarEtag }: SourceObject,
 ): RefusedRevision | undefined {
   if (etag === undefined || etag === '' || sidecarEtag === undefined) return undefined;
   return { format, etag, sidecarEtag };

@@ -6,7 +6,7 @@ import type { CryptodlError } from '../../model/errors.js';
 import { checkedFolder } from '../../files/path-checks.js';
 import { seriesFolder } from '../../lake/layout.js';
 import { REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
-import type { ArchiveObject, Format, Period, Series } from '../../model/task.js';
+import type { SourceObject, Format, Period, Series } from '../../model/task.js';
 import type { Session } from '../session/session.js';
 import { refusedRevision, linesOf, type Note, type Stretch } from './absence-lines.js';
 
@@ -67,7 +67,7 @@ export class AbsenceNotes {
   /** Notes a failed object. */
   noteFailure(
     { series, settings: { format } }: { series: Series; settings: { readonly format: Format } },
-    object: ArchiveObject,
+    object: SourceObject,
     { code }: CryptodlError,
   ): void {
     // The deadline ended the work on the object, so its state is unknown.

@@ -7,7 +7,7 @@ import { makePlan, type Plan } from '../../plan/plan.js';
 import type { SelectedSeries } from '../../plan/series-request.js';
 import { seriesName } from '../../model/task.js';
 import { REASON_FACTS, type AbsenceReason } from '../../model/absence-reasons.js';
-import type { ArchiveObject, PartitionPlan, Period, PlanTotals } from '../../model/task.js';
+import type { SourceObject, PartitionPlan, Period, PlanTotals } from '../../model/task.js';
 import { countText } from '../../model/units.js';
 import { hasDays } from '../../exchange/keys.js';
 import { findDataset } from '../../exchange/exchange-spec.js';
@@ -17,7 +17,7 @@ import type { RunSession } from '../session/session.js';
 /** An object and its outcome, which is not reported yet. */
 export interface EndedObject {
   readonly plan: PartitionPlan;
-  readonly object: ArchiveObject;
+  readonly object: SourceObject;
   readonly outcome: Outcome;
 }
 

@@ -96,12 +96,12 @@ export class Concurrency {
     this.#flying -= 1;
     if (this.#isFixed || this.#isSettling(sign) || sign.result === 'other') return;
     // A measurement counts each object that arrives, but only the failures of the present level.
-    if (sign.sentAt >= this.#since && this.#isFailing(sign)) return;
+    if (sign.sentAtMs >= this.#since && this.#isFailing(sign)) return;
     if (sign.result !== 'good' || !sign.isObject) return;
     this.#hasObject = true;
     if (this.limit < this.#search.level) this.#set(this.limit + 1);
-    const measurement = this.#meter.add(sign.sentAt, sign.endedAt, sign.isLate);
-    if (measurement !== undefined) this.#onMeasurement(measurement, sign.endedAt);
+    const measurement = this.#meter.add(sign.sentAtMs, sign.endedAtMs, sign.isLate);
+    if (measurement !== undefined) this.#onMeasurement(measurement, sign.endedAtMs);
   }
 
   /** Counts damaged content, which is detected only after its attempt has ended. */
@@ -111,7 +111,7 @@ export class Concurrency {
   }
 
   /** Whether a lower level is not in force yet. First the surplus requests must end; after failures, nearly all earlier requests. */
-  #isSettling({ begunAt, endedAt, result }: LoadSign): boolean {
+  #isSettling({ begunAtMs: begunAt, endedAtMs: endedAt, result }: LoadSign): boolean {
     if (this.#toEnd === 0) return false;
     const isEarlier = begunAt <= this.#since;
     const why = this.#retreatWhy;
@@ -128,7 +128,7 @@ export class Concurrency {
     return false;
   }
 
-  #isFailing({ result, endedAt }: LoadSign): boolean {
+  #isFailing({ result, endedAtMs: endedAt }: LoadSign): boolean {
     this.#meter.count(result === 'refused');
     const isRefused = this.#addResult('refused', result === 'refused', endedAt);
     return this.#addResult('troubled', result === 'troubled', endedAt) || isRefused;

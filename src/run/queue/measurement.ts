@@ -48,18 +48,18 @@ export class Throughput {
   }
 
   /** Counts an object that arrived. Returns the measurement when it is complete. Times are of the monotonic clock. */
-  add(sentAt: number, endedAt: number, isLate: boolean): Measurement | undefined {
+  add(sentAtMs: number, endedAtMs: number, isLate: boolean): Measurement | undefined {
     if (this.#skip > 0) {
       this.#skip -= 1;
-      this.#from = endedAt;
+      this.#from = endedAtMs;
       return undefined;
     }
-    this.#from ??= sentAt;
+    this.#from ??= sentAtMs;
     this.#count += 1;
-    this.#sumMs += endedAt - sentAt;
+    this.#sumMs += endedAtMs - sentAtMs;
     this.#isLocal ||= isLate;
     if (this.#count < this.#objects) return undefined;
-    const seconds = Math.max(1, endedAt - this.#from) / 1000;
+    const seconds = Math.max(1, endedAtMs - this.#from) / 1000;
     return {
       level: this.level,
       perSecond: this.#count / seconds,

@@ -5,7 +5,7 @@ import { memoryLimitBytes } from '../../files/machine.js';
 /** The maximum of bytes of all bodies in memory, besides a quarter of the memory. Large bodies are in the spool. */
 const BODY_BYTES = 512 * 1024 * 1024;
 
-export class Places {
+export class Slots {
   readonly #downloads: PQueue;
   readonly #writers: PQueue;
   /** Partitions that wait until they may begin, in their order. */

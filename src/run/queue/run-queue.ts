@@ -8,13 +8,13 @@ import type { Downloads } from '../objects/downloads.js';
 import type { LiveRun } from '../report/live-run.js';
 import { Deferrals, FURTHER_ROUNDS, type DeferredPlans, type Rounds, type FailedTask } from './rounds.js';
 import type { Outcomes } from '../partitions/outcomes.js';
-import type { Places } from './places.js';
+import type { Slots } from './places.js';
 
 interface QueueParts {
   readonly writer: Pick<PartitionWriter, 'prepare'>;
   readonly downloads: Pick<Downloads, 'download' | 'together' | 'bytesOf'>;
   readonly outcomes: Pick<Outcomes, 'write' | 'failed' | 'settled'>;
-  readonly places: Places;
+  readonly places: Slots;
   readonly rounds: Rounds;
   readonly live: Pick<LiveRun, 'begin'>;
   /** Aborts with a CryptodlError. The queue aborts it when a fatal error ends the run. */

@@ -2,7 +2,7 @@
 import { Counters } from '../../model/counters.js';
 import type { ErrorCode } from '../../model/errors.js';
 import type { AbsenceReason } from '../../model/absence-reasons.js';
-import type { ArchiveObject } from '../../model/task.js';
+import type { SourceObject } from '../../model/task.js';
 import { OUTCOME_KINDS, type Outcome, type OutcomeKind, type WrittenOutcome } from '../../model/outcome.js';
 import { countText, listText } from '../../model/units.js';
 
@@ -72,7 +72,7 @@ type Add = (name: CountName, count?: number, example?: string) => void;
 
 export function countOutcome(
   outcome: Outcome,
-  { key, period: { from, to } }: Pick<ArchiveObject, 'key' | 'period'>,
+  { key, period: { from, to } }: Pick<SourceObject, 'key' | 'period'>,
   add: Add,
 ): void {
   if (outcome.kind === 'failed') {

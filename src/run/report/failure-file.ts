@@ -2,7 +2,7 @@
 import { periodText } from '../../model/calendar.js';
 import { usage, type CryptodlError } from '../../model/errors.js';
 import { jsonText } from '../../text/printable.js';
-import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
+import type { SourceObject, PartitionPlan } from '../../model/task.js';
 import { constants } from 'node:fs';
 import { access, open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
 import { removeFile } from '../../files/publish.js';
@@ -22,7 +22,7 @@ import type { RunFlag } from '../../plan/options/verb-request.js';
 import type { RunSession } from '../session/session.js';
 
 export interface FailureReport {
-  add(plan: PartitionPlan, object: ArchiveObject, error: CryptodlError, at: string): Promise<void>;
+  add(plan: PartitionPlan, object: SourceObject, error: CryptodlError, at: string): Promise<void>;
   /** Returns the path of the report, if there is one. A run that ends early keeps the report that it would replace. */
   close(isComplete: boolean): Promise<string | undefined>;
 }
@@ -53,7 +53,7 @@ export class FailureFile implements FailureReport {
   /** Appends a line. The header precedes the first one. */
   async add(
     { series, settings }: PartitionPlan,
-    { period, key }: ArchiveObject,
+    { period, key }: SourceObject,
     { code, retryable, attempts, message }: CryptodlError,
     at: string,
   ): Promise<void> {

@@ -35,7 +35,10 @@ export type RunCount =
   | `${'errors' | 'reasons'}.${ErrorCode}`
   | `latency.${number}`;
 
-type EndedAttempt = Pick<AttemptEnd, 'request' | 'sentAt' | 'endedAt' | 'firstByteMs' | 'status' | 'error'>;
+type EndedAttempt = Pick<
+  AttemptEnd,
+  'request' | 'sentAtMs' | 'endedAtMs' | 'firstByteMs' | 'status' | 'error'
+>;
 
 export class Figures {
   #mostInFlight = 0;
@@ -53,7 +56,7 @@ export class Figures {
 
   ended(attempt: EndedAttempt): void {
     const { error, status = 'none' } = attempt;
-    const ms = attempt.endedAt - attempt.sentAt;
+    const ms = attempt.endedAtMs - attempt.sentAtMs;
     const host = this.#hostOf(hostOf(attempt.request.url));
     this.counts.add('attempts');
     host.statuses[status] = (host.statuses[status] ?? 0) + 1;

@@ -64,7 +64,7 @@ export class LiveRun implements RequestFollower {
   /** `atMs`: epoch milliseconds. */
   end: { readonly exitCode: ExitCode; readonly verdict: Verdict; readonly atMs: number } | undefined;
   readonly #followers: RunFollower[] = [];
-  readonly #pieces = new Set<{ readonly work: Work; readonly begunAt: number }>();
+  readonly #pieces = new Set<{ readonly work: Work; readonly begunAtMs: number }>();
   readonly #stagesMs = new Counters<Stage | WorkStage>();
   readonly #pausedMs = { plan: 0, work: 0 };
   #phase: RunPhase = 'starting';
@@ -132,7 +132,7 @@ export class LiveRun implements RequestFollower {
   /** In the order of their beginning. `forMs`: milliseconds since then. */
   get pieces(): readonly (Work & { readonly forMs: number })[] {
     const now = this.clock.monotonic();
-    return [...this.#pieces].map(({ work, begunAt }) => ({ ...work, forMs: Math.round(now - begunAt) }));
+    return [...this.#pieces].map(({ work, begunAtMs }) => ({ ...work, forMs: Math.round(now - begunAtMs) }));
   }
 
   /** The number of pieces by stage, without requests and waits: the figures of the network count them. */
@@ -167,31 +167,31 @@ export class LiveRun implements RequestFollower {
     return this.#add({ stage: 'wait', name: `${reason}: ${url}` });
   }
 
-  onAttempt(request: FetchRequest): (attempt: Pick<AttemptEnd, 'sentAt' | 'endedAt'>) => void {
-    return ({ sentAt, endedAt }) => {
+  onAttempt(request: FetchRequest): (attempt: Pick<AttemptEnd, 'sentAtMs' | 'endedAtMs'>) => void {
+    return ({ sentAtMs, endedAtMs }) => {
       if (!this.#isOfWork(request)) return;
-      this.#stagesMs.add('transfer', endedAt - sentAt);
-      this.#stagesMs.add('wait', sentAt - endedAt);
+      this.#stagesMs.add('transfer', endedAtMs - sentAtMs);
+      this.#stagesMs.add('wait', sentAtMs - endedAtMs);
     };
   }
 
   #add(work: Work, stage?: Stage | WorkStage): () => void {
-    const piece = { work, begunAt: this.clock.monotonic() };
+    const piece = { work, begunAtMs: this.clock.monotonic() };
     this.#pieces.add(piece);
     return () => {
       this.#pieces.delete(piece);
-      if (stage !== undefined) this.#stagesMs.add(stage, this.clock.monotonic() - piece.begunAt);
+      if (stage !== undefined) this.#stagesMs.add(stage, this.clock.monotonic() - piece.begunAtMs);
     };
   }
 
   /** Measures a wait of the whole run. */
   async pause<T>(act: () => Promise<T>): Promise<T> {
     const phase = this.#workAt === undefined ? 'plan' : 'work';
-    const begunAt = this.clock.monotonic();
+    const begunAtMs = this.clock.monotonic();
     try {
       return await act();
     } finally {
-      this.#pausedMs[phase] += this.clock.monotonic() - begunAt;
+      this.#pausedMs[phase] += this.clock.monotonic() - begunAtMs;
     }
   }
 

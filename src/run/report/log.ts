@@ -64,13 +64,13 @@ function openForAppend(path: string): number {
 
 export function logAttempt(
   { logger }: Log,
-  { request, attemptId, sentAt, endedAt, firstByteMs, error }: AttemptEnd,
+  { request, attemptId, sentAtMs, endedAtMs, firstByteMs, error }: AttemptEnd,
 ): void {
   if (!logger.isLevelEnabled('debug')) return;
   const code = error instanceof CryptodlError ? error.code : undefined;
   const upstream = new URL(request.url).host;
   const traceId = attemptId.split('/')[0];
-  const ms = Math.round(endedAt - sentAt);
+  const ms = Math.round(endedAtMs - sentAtMs);
   logger.debug({ traceId, attemptId, upstream, url: request.url, ms, firstByteMs, error: code }, 'attempt');
 }
 

@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../model/errors.js';
 import type { Outcome, OutcomeKind } from '../../model/outcome.js';
 import { LATE_MS, type AbsenceReason } from '../../model/absence-reasons.js';
 import type { RunStatus } from '../../model/exit-code.js';
-import type { ArchiveObject, Format, Series, Period } from '../../model/task.js';
+import type { SourceObject, Format, Series, Period } from '../../model/task.js';
 import { shellWord } from '../../text/printable.js';
 import { countOutcome, outcomesOf, type CountName } from './count-outcome.js';
 import { parseDurationMs } from '../../model/units.js';
@@ -13,7 +13,7 @@ import { parseDurationMs } from '../../model/units.js';
 /** Examples of each kind in the closing block, at most. The failure report has all failures. */
 const EXAMPLES = 3;
 
-type CountedObject = Pick<ArchiveObject, 'key' | 'period' | 'lastModified'>;
+type CountedObject = Pick<SourceObject, 'key' | 'period' | 'lastModified'>;
 
 export class Tally extends Counters<CountName> {
   readonly #datasets = new Map<string, DatasetTally>();

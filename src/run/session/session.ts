@@ -9,7 +9,7 @@ import { Manifests } from '../../lake/manifests.js';
 import { CryptodlError } from '../../model/errors.js';
 import { joinObservers } from '../../model/observer.js';
 import { taskOutcome, type Outcome, type TaskOutcome } from '../../model/outcome.js';
-import type { ArchiveObject, PartitionPlan } from '../../model/task.js';
+import type { SourceObject, PartitionPlan } from '../../model/task.js';
 import { Timeline } from '../monitor/timeline.js';
 import { LiveRun } from '../report/live-run.js';
 import { Tally } from '../report/tally.js';
@@ -40,7 +40,7 @@ export interface ZipStore {
   readonly isLast: boolean;
   /** A zip from the store, or from the archive by `request`. Undefined: the archive has none. `path`: for a file that this function may write. */
   zipOf(
-    object: ArchiveObject,
+    object: SourceObject,
     path: string,
     request: () => Promise<ReceivedZip | undefined>,
   ): Promise<ReceivedZip | undefined>;
@@ -139,7 +139,7 @@ function openRequests(
 }
 
 function counting(tally: Tally, tell: SessionRequest['tell']) {
-  return (plan: PartitionPlan, object: ArchiveObject, outcome: Outcome): Promise<void> => {
+  return (plan: PartitionPlan, object: SourceObject, outcome: Outcome): Promise<void> => {
     tally.count(plan.series, object, outcome);
     if (outcome.kind === 'ok' || outcome.kind === 'partial')
       tally.written ??= { series: plan.series, format: plan.settings.format };

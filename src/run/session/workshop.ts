@@ -4,7 +4,7 @@ import type { Clock, Timer } from '../../model/clock.js';
 import { cores, withinOpenFiles } from '../../files/machine.js';
 import type { Concurrency } from '../queue/concurrency.js';
 import { createSerializer } from '../../model/in-order.js';
-import { Places } from '../queue/places.js';
+import { Slots } from '../queue/places.js';
 
 export type Workshop = Readonly<ReturnType<typeof openWorkshop>>;
 
@@ -28,7 +28,7 @@ export function openWorkshop(
   const writers = isToBucket
     ? withinOpenFiles(WRITERS_TO_BUCKET)
     : withinOpenFiles(Math.min(WRITERS_PER_CORE * cores(), MOST_WRITERS));
-  const places = new Places({ downloads: concurrency.places, writers, boundsUnwritten });
+  const places = new Slots({ downloads: concurrency.places, writers, boundsUnwritten });
   concurrency.onChange = (limit) => places.setDownloads(limit);
   const endDrain = drain(clock, stop, engine);
   return {

@@ -15,7 +15,7 @@ import { stateFolder, type Surroundings } from '../../files/environment.js';
 import { makeTempFolder, tempFolderOf, tempPath } from '../../files/temp-files.js';
 import { FileCopies } from '../../lake/mirror/file-copies.js';
 import type { Clock, Timer } from '../../model/clock.js';
-import { CryptodlError, errnoOf, toCryptodlError } from '../../model/errors.js';
+import { CryptodlError, toCryptodlError } from '../../model/errors.js';
 import type { Io } from '../../model/io.js';
 import type { S3Credentials } from '../../model/lake-address.js';
 import { SILENT_OBSERVER } from '../../model/observer.js';
@@ -134,7 +134,7 @@ async function makeMirrorFolder({ tempDir }: Options<'temp-dir'>, { home }: Surr
   } catch (error) {
     if (toCryptodlError(error).code === 'disk-full') throw error;
     const flag = tempDir === undefined ? 'the temporary folder' : '--temp-dir';
-    const why = reasonOf(errnoOf(error));
+    const why = reasonOf(error);
     throw new CryptodlError('disk', `${flag} ${parent} cannot hold the mirror of the lake (${why})`, {
       cause: error,
       hint: 'choose a writable --temp-dir',

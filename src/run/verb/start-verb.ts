@@ -13,9 +13,9 @@ import type { VerbSpec } from '../../plan/options/verb-spec.js';
 import type { Exchange } from '../../exchange/exchange.js';
 import { printLines } from '../../text/printable.js';
 import type { Mirrors } from './open-mirrors.js';
-import type { Started, VerbCommand, VerbInput } from './verb.js';
+import type { Started, Verb, VerbInput } from './verb.js';
 
-export async function startVerb(verb: VerbCommand, started: Started): Promise<ExitCode> {
+export async function startVerb(verb: Verb, started: Started): Promise<ExitCode> {
   if ('start' in verb) return verb.start(started);
   if ('actOffline' in verb)
     return withResolved(started, undefined, (resolved) => verb.actOffline({ ...started, resolved }));

@@ -9,13 +9,13 @@ import type { Exchange } from '../../exchange/exchange.js';
 
 /** What a verb does with the options of these flags. Each verb loads its own modules when it acts. */
 type Acts<Names extends FlagName> =
-  | { readonly act: (command: Command<Names>) => Promise<ExitCode> }
+  | { readonly act: (command: VerbCall<Names>) => Promise<ExitCode> }
   /** Needs no facts of an exchange. */
   | { readonly actOffline: (command: OfflineCommand<Names>) => Promise<ExitCode> }
   /** Resolves its options itself. */
   | { readonly start: (started: Started) => Promise<ExitCode> };
 
-export type VerbCommand = VerbSpec & Acts<FlagName>;
+export type Verb = VerbSpec & Acts<FlagName>;
 
 /**
  * A verb gets the options of the flags that it lists, and of `Shared`: flags that code of several verbs reads. Their values are the
@@ -28,13 +28,13 @@ type CommandOf<Shared extends FlagName> = <
   verb: Verb & Pick<VerbSpec<Flag>, 'flags' | 'moreFlags'> & Acts<NoInfer<Flag | Shared>>,
 ) => typeof verb;
 
-export const verbCommand: CommandOf<never> = (verb) => verb;
+export const defineVerb: CommandOf<never> = (verb) => verb;
 /** Of a verb that reads the lake. */
-export const readerCommand: CommandOf<QueryFlag | CoverageFlag> = (verb) => verb;
+export const defineReader: CommandOf<QueryFlag | CoverageFlag> = (verb) => verb;
 /** Of a verb that opens a session. */
-export const sessionCommand: CommandOf<SessionFlag> = (verb) => verb;
+export const defineSessionVerb: CommandOf<SessionFlag> = (verb) => verb;
 /** Of a verb that makes runs. */
-export const runCommand: CommandOf<RunFlag> = (verb) => verb;
+export const defineRunVerb: CommandOf<RunFlag> = (verb) => verb;
 
 /** Parses another command line of the program. Undefined after help was printed. */
 export type ParseLine = (argv: readonly string[], io: Io) => Invocation | undefined;
@@ -62,4 +62,4 @@ export interface VerbInput<Names extends FlagName = FlagName> {
   readonly io: Io;
 }
 
-export type Command<Names extends FlagName = FlagName> = OfflineCommand<Names> & VerbInput<Names>;
+export type VerbCall<Names extends FlagName = FlagName> = OfflineCommand<Names> & VerbInput<Names>;

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Conversion } from '../../convert/conversion.js';
 import { readObjects, type ReadObjects } from '../../convert/read-objects.js';
-import type { ArchiveObject, Settings } from '../../model/task.js';
+import type { SourceObject, Settings } from '../../model/task.js';
 import { removeScratch } from '../../convert/load-rows.js';
 
 /** Rows are loaded in their published order, with numbers as doubles. */
@@ -33,7 +33,7 @@ export async function withRows<T>(
   duckdb: DuckDb,
   { folder, ...objects }: AuditedObjects,
   act: (read: ReadObjects) => Promise<T>,
-  ordinalOf: (object: ArchiveObject) => number = () => 0,
+  ordinalOf: (object: SourceObject) => number = () => 0,
 ): Promise<T | undefined> {
   const targetPath = join(folder, randomUUID());
   const conversion: Conversion = {

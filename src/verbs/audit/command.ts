@@ -7,9 +7,9 @@ import {
   SELECT_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import { runCommand } from '../../run/verb/verb.js';
+import { defineRunVerb } from '../../run/verb/verb.js';
 
-export const auditVerb = runCommand({
+export const auditVerb = defineRunVerb({
   name: 'audit',
   doc: 'compare monthly and daily objects of the same days; also checks the ids and columns of both; with --against rest, compare the bars of the lake with REST',
   exits: {

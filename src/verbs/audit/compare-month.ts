@@ -1,6 +1,6 @@
 /** Compares the monthly object of one month with its daily objects, row by row, and finds missing days and ids. */
 import type { DuckDb, Engine } from '../../convert/duckdb.js';
-import type { ArchiveObject } from '../../model/task.js';
+import type { SourceObject } from '../../model/task.js';
 import { archivedColumns, type DatasetSpec } from '../../exchange/exchange-spec.js';
 import type { ReadObjects } from '../../convert/read-objects.js';
 import { quoteName } from '../../convert/sql.js';
@@ -12,7 +12,7 @@ export interface Month extends AuditedObjects {
   /** `2024-01` */
   readonly text: string;
   /** The monthly one, then the daily ones. */
-  readonly objects: readonly ArchiveObject[];
+  readonly objects: readonly SourceObject[];
   /** The days of the month that are before today. */
   readonly days: readonly number[];
   /** Those without a daily object between days that have one. */
@@ -42,7 +42,7 @@ export async function compareMonth(engine: Engine, month: Month): Promise<Compar
   }
 }
 
-const ordinalOf = ({ period }: ArchiveObject): number =>
+const ordinalOf = ({ period }: SourceObject): number =>
   period.cadence === 'monthly' ? MONTHLY : period.from;
 
 /** The relation `rows` must hold the rows of all objects. `keys`: their keys by ordinal. */

@@ -1,7 +1,7 @@
 /** `cryptodl bars`: makes bars from rows of the lake. Sends no request. */
 import { progressPrinter } from '../../run/verb/items.js';
 import { withSignals } from '../../run/verb/start-verb.js';
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { exitCodeOfFindings, type ExitCode } from '../../model/exit-code.js';
 import { seriesName } from '../../model/task.js';
@@ -25,7 +25,7 @@ import { canMake, chooseSource, noSourceText, selectBarSymbols, sourceName, sour
 import type { BarSource, SymbolSeries } from './source.js';
 
 /** Resolves with 0; 4 if a symbol has no source or no readable one; 6 while another run writes to the lake. */
-export async function bars(command: Command<BarsFlag | 'json' | 'quiet'>): Promise<ExitCode> {
+export async function bars(command: VerbCall<BarsFlag | 'json' | 'quiet'>): Promise<ExitCode> {
   const { io, operand = '', resolved } = command;
   const { dryRun, json, quiet } = resolved.options;
   return withSignals(command, async (request) => {

@@ -1,9 +1,9 @@
 /** The command object of `bars`: flags, help and what it does. */
 import { BUCKET_FLAGS, OF_HELD_SERIES, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import { sessionCommand } from '../../run/verb/verb.js';
+import { defineSessionVerb } from '../../run/verb/verb.js';
 
-export const barsVerb = sessionCommand({
+export const barsVerb = defineSessionVerb({
   name: 'bars',
   operand: '<bar>',
   doc: 'make bars of any length from rows of the lake; of klines, aggTrades or trades, into the lake; for example 15m, 7m, 2h, 3d or 1w',

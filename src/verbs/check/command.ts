@@ -1,9 +1,9 @@
 /** The command object of `check`: flags, help and what it does. */
 import { BUCKET_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { defineVerb } from '../../run/verb/verb.js';
 
-export const checkVerb = verbCommand({
+export const checkVerb = defineVerb({
   name: 'check',
   doc: 'say whether the lake has what was ordered; compares the orders of all runs with the lake, up to the last day that must be published by now, without the network',
   exits: {

@@ -3,9 +3,9 @@ import * as parse from '../../plan/options/parsers.js';
 import { BUCKET_FLAGS, OF_HELD_FILES, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { GRAINS } from '../../plan/options/periods.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { defineVerb } from '../../run/verb/verb.js';
 
-export const coverageVerb = verbCommand({
+export const coverageVerb = defineVerb({
   name: 'coverage',
   doc: 'compare the rows of the lake with the expected rows; prints a heat-map, a table, and each gap with its reason',
   exits: { ...BASE_EXITS, 4: 'below --min; at least one series has less' },

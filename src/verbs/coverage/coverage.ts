@@ -3,7 +3,7 @@ import { listText } from '../../model/units.js';
 import type { CoverageFlag } from '../../plan/options/verb-request.js';
 import { tapped } from '../../run/verb/items.js';
 import { withSignals } from '../../run/verb/start-verb.js';
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import { writeData, writeExact, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -25,7 +25,7 @@ import { givenWords } from '../../plan/options/print-options.js';
 
 const MOST_REFUSED = 10;
 
-type CoverageCommand = Command<CoverageFlag | 'all' | 'csv' | 'json' | 'quiet' | 'summary'>;
+type CoverageCommand = VerbCall<CoverageFlag | 'all' | 'csv' | 'json' | 'quiet' | 'summary'>;
 
 /** Resolves with 1 when a manifest or one of its lines cannot be read, else with 4 when a series is below `--min`. */
 export async function coverage(command: CoverageCommand): Promise<ExitCode> {
@@ -93,7 +93,7 @@ class NextStep {
   #isReported = false;
 
   constructor(
-    private readonly command: Command<never>,
+    private readonly command: VerbCall<never>,
     private readonly nowMs: number,
     private readonly failures: LastFailures | undefined,
   ) {}

@@ -112,7 +112,7 @@ async function probe(context: HostChecks, request: HostProbe): Promise<CheckResu
   const { clock, fetch, signal, clocks } = context;
   const { host } = new URL(address);
   const of = request.of ?? host;
-  let sentAt = clock.now();
+  let sentAtMs = clock.now();
   let firstByteMs = 0;
   const wait = new AbortController();
   const timer = clock.timer(LONGEST_WAIT_MS, () => {
@@ -128,20 +128,20 @@ async function probe(context: HostChecks, request: HostProbe): Promise<CheckResu
         traceId: check,
         attemptId: check,
         onActivity: (sign) => {
-          if (sign === 'sent') sentAt = clock.now();
-          if (sign === 'headers') firstByteMs = clock.now() - sentAt;
+          if (sign === 'sent') sentAtMs = clock.now();
+          if (sign === 'headers') firstByteMs = clock.now() - sentAtMs;
         },
       },
     );
     const receivedAt = clock.now();
     const dateMs = Date.parse(response.headers['date'] ?? '');
-    if (!Number.isNaN(dateMs)) clocks.push({ host, ms: differenceOf(dateMs, sentAt, receivedAt) });
+    if (!Number.isNaN(dateMs)) clocks.push({ host, ms: differenceOf(dateMs, sentAtMs, receivedAt) });
     if (response.status === 404)
       throw new CryptodlError('http-refused', `the host has no ${path} (404)`, {
         hint: `check ${flag}: it must be the address above data/`,
       });
     read(response.body.kind === 'memory' ? response.body.bytes : Buffer.alloc(0));
-    const found = `first byte ${firstByteMs} ms, whole ${receivedAt - sentAt} ms`;
+    const found = `first byte ${firstByteMs} ms, whole ${receivedAt - sentAtMs} ms`;
     return checkResult(check, 'ok', found, { of });
   } catch (error) {
     signal.throwIfAborted();

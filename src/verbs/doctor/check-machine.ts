@@ -108,9 +108,9 @@ export function checkClock(clocks: readonly ClockDifference[]): CheckResult {
 }
 
 /** The least difference (host minus local, in ms) that explains the answer; 0 when the clocks may be equal. */
-export function differenceOf(dateMs: number, sentAt: number, receivedAt: number): number {
+export function differenceOf(dateMs: number, sentAtMs: number, receivedAt: number): number {
   const least = dateMs - receivedAt;
-  const most = dateMs + SECOND_MS - sentAt;
+  const most = dateMs + SECOND_MS - sentAtMs;
   if (least > 0) return least;
   return Math.min(most, 0);
 }

@@ -1,9 +1,9 @@
 /** The command object of `doctor`: flags, help and what it does. */
 import { BUCKET_FLAGS, REST_FLAGS, ATTEMPT_FLAGS, SOCKET_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { sessionCommand } from '../../run/verb/verb.js';
+import { defineSessionVerb } from '../../run/verb/verb.js';
 
-export const doctorVerb = sessionCommand({
+export const doctorVerb = defineSessionVerb({
   name: 'doctor',
   doc: 'check this machine, the network and the lake; prints one line each for versions, hosts, clock, disks, lock and bans',
   exits: { 0: 'no problem', 1: 'a check failed', 2: BASE_EXITS[2] },

@@ -1,9 +1,9 @@
 /** The command object of `export`: flags, help and what it does. */
 import { OF_QUERY, READER_FLAGS, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { defineVerb } from '../../run/verb/verb.js';
 
-export const exportVerb = verbCommand({
+export const exportVerb = defineVerb({
   name: 'export',
   operand: '[program]',
   choices: ['freqtrade', 'tardis', 'lean', 'csv', 'nautilus-loader'],

@@ -10,7 +10,7 @@ import type { Export } from './select-export.js';
 
 export const FAILURES: readonly FileOutcome[] = ['foreign', 'unreadable', 'failed'];
 
-export class Tally {
+export class ExportTally {
   readonly files: Partial<Record<FileOutcome, number>> = {};
   readonly empty: string[] = [];
   /** Series that are left out. */
@@ -77,7 +77,7 @@ export class Tally {
 /** `elapsedMs`: undefined with --dry-run. */
 export function closing(
   { program: { name, notes = [] } }: Export,
-  tally: Tally,
+  tally: ExportTally,
   target: string,
   elapsedMs: number | undefined,
 ): string[] {

@@ -15,7 +15,7 @@ import { TARDIS } from './tardis.js';
 import type { ExportProgram, SeriesRows } from './export-file.js';
 import { exportGroups, selectExport, type Export, type ExportCommand } from './select-export.js';
 import { targetFolder, exportLake } from './export-lake.js';
-import { Tally, FAILURES, closing } from './export-tally.js';
+import { ExportTally, FAILURES, closing } from './export-tally.js';
 import { listText, countText } from '../../model/units.js';
 import { progressPrinter } from '../../run/verb/items.js';
 import { seriesName } from '../../model/task.js';
@@ -63,7 +63,7 @@ function programOf(
 /** Prints the program that loads the committed files. Exit code 4 if a series cannot be read, or if there is no program because all are left out. */
 async function printScript({ io, resolved }: ExportCommand, given: Export): Promise<ExitCode> {
   const { request, program, catalogue } = given;
-  const tally = new Tally();
+  const tally = new ExportTally();
   const sources: SeriesRows[] = [];
   for await (const { items } of exportGroups(given))
     for (const item of items) {
@@ -89,7 +89,7 @@ async function printScript({ io, resolved }: ExportCommand, given: Export): Prom
 
 async function writeFiles({ io, resolved }: ExportCommand, given: Export, target: string): Promise<ExitCode> {
   const { json, quiet, dryRun, requireComplete } = resolved.options;
-  const tally = new Tally();
+  const tally = new ExportTally();
   const progress = progressPrinter(resolved.options, io);
   const startedAt = io.clock.monotonic();
   for await (const item of exportLake(given, target)) {

@@ -4,7 +4,7 @@ import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import type { DayRange } from '../../lake/catalogue/spans.js';
 import { usage } from '../../model/errors.js';
 import { layerName, type Series } from '../../model/task.js';
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import type { HeldFlag, RangeFlag, VerbRequest } from '../../plan/options/verb-request.js';
 import { givenRange } from '../../plan/select/date-range.js';
 import { filterHeldSeries, readVerbLake, selectGiven } from '../../plan/select/held-series.js';
@@ -26,7 +26,7 @@ import { grouped } from '../../model/by-name.js';
 export type ExportFlag =
   HeldFlag | RangeFlag | ProgramFlag | 'dry-run' | 'exchange-info' | 'force' | 'now' | 'target' | 'temp-dir';
 
-export type ExportCommand = Command<ExportFlag | 'json' | 'quiet' | 'require-complete'>;
+export type ExportCommand = VerbCall<ExportFlag | 'json' | 'quiet' | 'require-complete'>;
 
 export type Export = Readonly<Awaited<ReturnType<typeof selectExport>>>;
 

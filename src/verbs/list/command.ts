@@ -2,9 +2,9 @@
 import { ARCHIVED, CALL_FLAGS, REQUEST_FLAGS, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { LISTS } from '../../plan/options/periods.js';
 import { BASE_EXITS, LIMIT_EXIT } from '../../plan/options/verb-spec.js';
-import { sessionCommand } from '../../run/verb/verb.js';
+import { defineSessionVerb } from '../../run/verb/verb.js';
 
-export const listVerb = sessionCommand({
+export const listVerb = defineSessionVerb({
   name: 'list',
   operand: '[what]',
   choices: LISTS,

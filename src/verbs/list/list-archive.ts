@@ -3,7 +3,7 @@ import { endedText } from '../../exchange/describe.js';
 import { periodText, dayText } from '../../model/calendar.js';
 import { usage } from '../../model/errors.js';
 import { mapOrdered } from '../../model/in-order.js';
-import type { ArchiveObject, Series } from '../../model/task.js';
+import type { SourceObject, Series } from '../../model/task.js';
 import { bytesText } from '../../model/units.js';
 import { readPatterns, type ReadList } from '../../plan/options/symbols.js';
 import type { ListName } from '../../plan/options/periods.js';
@@ -106,7 +106,7 @@ async function symbolsIn(
 }
 
 async function extentOf(session: Session, chosen: readonly ChosenDataset[], symbol: string): Promise<Extent> {
-  const listed: ArchiveObject[] = [];
+  const listed: SourceObject[] = [];
   for (const dataset of chosen)
     for (const { object } of await periodsOf(session, dataset, symbol, ALWAYS)) listed.push(object);
   return {
@@ -122,12 +122,12 @@ async function periodsOf(
   { market, spec, interval, cadences }: ChosenDataset,
   symbol: string,
   range: Pick<Range, 'from' | 'to'>,
-): Promise<{ series: Series; object: ArchiveObject }[]> {
+): Promise<{ series: Series; object: SourceObject }[]> {
   const series: Series = { market, dataset: spec.name, ...(interval && { interval }), symbol };
   const { from = 0, to } = range;
   // `today` serves reasons of absence, which are not needed here: with the largest day, the walk begins no earlier for them.
   const want = { ...range, today: Number.MAX_SAFE_INTEGER };
-  const found: ArchiveObject[] = [];
+  const found: SourceObject[] = [];
   for (const cadence of cadences) {
     const listing = await listSeries(session.listing, session.exchange, series, cadence, want);
     // The walk begins with the month of `from`, and ends with one object after the range.

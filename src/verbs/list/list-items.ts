@@ -1,7 +1,7 @@
 /** The items of the lists. */
 import type { DatasetSpec } from '../../exchange/exchange-spec.js';
 import { periodText } from '../../model/calendar.js';
-import type { ArchiveObject, Cadence, Market, Period, Series } from '../../model/task.js';
+import type { SourceObject, Cadence, Market, Period, Series } from '../../model/task.js';
 import type { ListName } from '../../plan/options/periods.js';
 import type { HeldFlag, RangeFlag, SessionFlag } from '../../plan/options/verb-request.js';
 
@@ -49,7 +49,7 @@ export interface ListFields {
   readonly symbols: { readonly symbol: string } & Partial<Extent>;
   /** `period`: `2024-01-15` or `2024-01`. */
   readonly periods: Series &
-    Pick<ArchiveObject, 'key' | 'bytes' | 'etag' | 'lastModified' | 'sidecarEtag'> & {
+    Pick<SourceObject, 'key' | 'bytes' | 'etag' | 'lastModified' | 'sidecarEtag'> & {
       readonly cadence: Cadence;
       readonly period: string;
     };

@@ -2,7 +2,7 @@
 import { listName, type ListName } from '../../plan/options/periods.js';
 import { forEachItem } from '../../run/verb/items.js';
 import { withSignals } from '../../run/verb/start-verb.js';
-import type { Command, VerbInput } from '../../run/verb/verb.js';
+import type { VerbCall, VerbInput } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { withLog } from '../../run/report/log.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -22,7 +22,7 @@ import type { Cadence, Market } from '../../model/task.js';
 import { marketsOf } from '../../plan/select/select-datasets.js';
 
 /** `operand`: `markets`, `datasets`, `symbols` or `periods`. Throws usage errors. */
-export async function list(command: Command<ListFlag | 'json' | 'quiet'>): Promise<ExitCode> {
+export async function list(command: VerbCall<ListFlag | 'json' | 'quiet'>): Promise<ExitCode> {
   const name = listName(command.operand);
   return withSignals(command, async (request) => {
     await withLog(request, command.io, (logged) => print(command, name, listItems(name, logged)));

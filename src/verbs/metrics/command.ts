@@ -3,9 +3,9 @@ import { ALL } from '../../exchange/names.js';
 import { dataset } from '../../plan/options/exchange-values.js';
 import { DOWNLOAD_FLAGS, FORM_FLAGS, SAVE_FLAGS, STATISTICS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import { runCommand } from '../../run/verb/verb.js';
+import { defineRunVerb } from '../../run/verb/verb.js';
 
-export const metricsVerb = runCommand({
+export const metricsVerb = defineRunVerb({
   name: 'metrics',
   doc: 'download funding rates, open interest, ratios and basis over REST into the lake; REST has them for USD-margined and coin-margined futures',
   exits: RUN_EXITS,

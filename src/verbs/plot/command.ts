@@ -1,9 +1,9 @@
 /** The command object of `plot`: flags, help and what it does. */
 import { OF_QUERY, RANGE_FLAGS, READER_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { readerCommand } from '../../run/verb/verb.js';
+import { defineReader } from '../../run/verb/verb.js';
 
-export const plotVerb = readerCommand({
+export const plotVerb = defineReader({
   name: 'plot',
   operand: '[symbol]',
   doc: 'draw candles and volume of a symbol, or a column of a dataset, from the lake; on the terminal, or as an HTML file',

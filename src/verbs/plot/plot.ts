@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import type { SeriesStates } from '../../lake/catalogue/day-states.js';
 import type { Gap } from '../../lake/catalogue/gap.js';
 import { withSignals } from '../../run/verb/start-verb.js';
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import { hasColour, writeData, writeText } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -28,7 +28,7 @@ import { intervalMs } from '../../exchange/exchange-spec.js';
 type Flag = QueryFlag | 'column' | 'quiet';
 
 /** The operand is the symbol; it can be left out for a lake with one symbol. */
-export async function plot(command: Command<Flag | 'force' | 'html'>): Promise<ExitCode> {
+export async function plot(command: VerbCall<Flag | 'force' | 'html'>): Promise<ExitCode> {
   const { io, operand } = command;
   return withSignals(command, async (request) => {
     const { html, quiet, force } = command.resolved.options;

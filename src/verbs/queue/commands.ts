@@ -8,7 +8,7 @@ import {
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT, REDIS_EXIT } from '../../plan/options/verb-spec.js';
 import type { ExitTexts } from '../../plan/options/verb-spec.js';
-import { sessionCommand, verbCommand } from '../../run/verb/verb.js';
+import { defineSessionVerb, defineVerb } from '../../run/verb/verb.js';
 
 /** With `--wait`, `enqueue` ends with the code of the download. */
 const QUEUE_EXITS = {
@@ -18,7 +18,7 @@ const QUEUE_EXITS = {
   7: LIMIT_EXIT,
 } as const satisfies ExitTexts;
 
-export const enqueueVerb = verbCommand({
+export const enqueueVerb = defineVerb({
   name: 'enqueue',
   operand: '<verb>',
   choices: ['vision', 'metrics'],
@@ -58,7 +58,7 @@ export const enqueueVerb = verbCommand({
   act: async (command) => (await import('./enqueue.js')).enqueue(command),
 });
 
-export const workerVerb = sessionCommand({
+export const workerVerb = defineSessionVerb({
   name: 'worker',
   doc: 'do the jobs of a queue, on as many machines as you like; a job of a worker that was killed goes to another worker',
   exits: { ...BASE_EXITS, 3: REDIS_EXIT, 6: LOCK_EXIT },
@@ -80,7 +80,7 @@ export const workerVerb = sessionCommand({
   act: async (command) => (await import('./worker.js')).worker(command),
 });
 
-export const statusVerb = verbCommand({
+export const statusVerb = defineVerb({
   name: 'status',
   doc: 'print the state of a queue; with waiting, active and failed jobs, jobs per minute, workers, failures by code',
   exits: { ...BASE_EXITS, 3: REDIS_EXIT },

@@ -5,7 +5,7 @@ import type { Serialize } from '../../model/in-order.js';
 import type { SharedResources } from '../../model/io.js';
 import type { VerbRequest } from '../../plan/options/verb-request.js';
 import type { Pipeline } from '../../run/session/pipeline.js';
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import { idOf, type QueuedJob } from './bullmq.js';
 import type { CommandQueue } from './open-queue.js';
 import { fieldsOf } from '../../text/json.js';
@@ -14,7 +14,7 @@ import { MOST_CHARACTERS, type FailedObject } from './job-data.js';
 /** The `layers` are the options of the worker, for everything that a job does not decide. */
 export interface ProcessContext
   extends
-    Pick<Command, 'exchange' | 'io' | 'layers' | 'verbs'>,
+    Pick<VerbCall, 'exchange' | 'io' | 'layers' | 'verbs'>,
     Pick<CommandQueue, 'open' | 'warn'>,
     Pick<VerbRequest, 'surroundings' | 'clock' | 'signal'> {
   /** The lake of the worker, and whether its `--out` was given. */

@@ -1,6 +1,6 @@
 /** `cryptodl enqueue vision|metrics`: the selected series of a download as jobs of a queue. */
 import { withSignals } from '../../run/verb/start-verb.js';
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { openSession } from '../../run/session/session.js';
 import { dayOf, parseDay, monthOf, monthStart, dayText } from '../../model/calendar.js';
@@ -27,7 +27,9 @@ import type { Series } from '../../model/task.js';
 import type { SelectedSeries } from '../../plan/series-request.js';
 import type { AskedOrder } from '../../lake/order.js';
 
-type EnqueueCommand = Command<WaitFlag | 'dry-run' | 'max-waiting' | 'priority' | 'queue' | 'redis' | 'wait'>;
+type EnqueueCommand = VerbCall<
+  WaitFlag | 'dry-run' | 'max-waiting' | 'priority' | 'queue' | 'redis' | 'wait'
+>;
 
 /** Resolves with 0 after the last job was added; with --wait, with the exit code of the download. */
 export async function enqueue(command: EnqueueCommand): Promise<ExitCode> {

@@ -8,7 +8,7 @@ import { isLakeAddress } from '../../model/lake-address.js';
 import type { FlagName } from '../../plan/options/flags.js';
 import { resolveOptions, type RawLayer, type RawValues, type Resolved } from '../../plan/options/resolve.js';
 import { isExactName } from '../../plan/options/symbols.js';
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import { fieldsOf } from '../../text/json.js';
 import { absolutePath } from '../../text/printable.js';
 
@@ -117,7 +117,7 @@ const isTexts = (value: unknown): value is string[] =>
 /** The options of a job, with those of its worker for everything that the job does not decide. Throws usage errors. */
 export function resolveJob(
   { verb, options }: JobData,
-  { layers, verbs, exchange }: Pick<Command, 'layers' | 'verbs' | 'exchange'>,
+  { layers, verbs, exchange }: Pick<VerbCall, 'layers' | 'verbs' | 'exchange'>,
 ): Resolved {
   const layer: RawLayer = { origin: 'job', values: options, nameOf: (name) => `--${name} of the job` };
   const others = layers.map((own) => {

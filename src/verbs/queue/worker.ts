@@ -1,5 +1,5 @@
 /** `cryptodl worker`: does the jobs of a queue, several at a time, over one set of requests and limits. */
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import { Pipeline } from '../../run/session/pipeline.js';
 import { CryptodlError, toCryptodlError, usage } from '../../model/errors.js';
 import { exitCode, type ExitCode } from '../../model/exit-code.js';
@@ -35,7 +35,7 @@ const WORK_OF: Readonly<
 };
 
 /** Resolves with the exit code: with --drain, that of a download of the jobs that this worker did; that of the signal; or that of the error that ended the worker. */
-export async function worker(command: Command<WorkerFlag>): Promise<ExitCode> {
+export async function worker(command: VerbCall<WorkerFlag>): Promise<ExitCode> {
   const { resolved, io } = command;
   const { options } = resolved;
   const { role } = options;
@@ -47,7 +47,7 @@ export async function worker(command: Command<WorkerFlag>): Promise<ExitCode> {
   return withQueue(options, 'worker', io, (queue) => work(command, queue));
 }
 
-async function work(command: Command<WorkerFlag>, queue: CommandQueue): Promise<ExitCode> {
+async function work(command: VerbCall<WorkerFlag>, queue: CommandQueue): Promise<ExitCode> {
   const { resolved, io } = command;
   const { options } = resolved;
   const { open, signals } = queue;
@@ -78,7 +78,7 @@ async function work(command: Command<WorkerFlag>, queue: CommandQueue): Promise<
 
 /** What all jobs of the worker share. Rejects with `locked` if another worker has the folder. */
 async function contextOf(
-  { exchange, resolved, layers, verbs, io }: Command<WorkerFlag>,
+  { exchange, resolved, layers, verbs, io }: VerbCall<WorkerFlag>,
   { open, warn }: CommandQueue,
   { stop, onEnd }: Pick<ProcessContext, 'onEnd'> & { readonly stop: AbortController },
 ): Promise<ProcessContext> {

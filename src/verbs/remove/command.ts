@@ -2,9 +2,9 @@
 import { localFolder } from '../../plan/options/addresses.js';
 import { BUCKET_FLAGS, OF_HELD_SERIES, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import { sessionCommand } from '../../run/verb/verb.js';
+import { defineSessionVerb } from '../../run/verb/verb.js';
 
-export const removeVerb = sessionCommand({
+export const removeVerb = defineSessionVerb({
   name: 'remove',
   doc: 'drop series with their data, or orders; series leave their orders too; without --yes, print what would go',
   exits: { ...BASE_EXITS, 6: LOCK_EXIT },

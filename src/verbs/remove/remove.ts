@@ -1,6 +1,6 @@
 /** `cryptodl remove`: drops series with their data, or orders. Without `--yes` it prints what it would remove. */
 import { withSignals } from '../../run/verb/start-verb.js';
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { openLake } from '../../run/session/open-lake.js';
 import { openSession, type Session } from '../../run/session/session.js';
@@ -21,7 +21,7 @@ import { selectRemoved, planRemoval, SELECTION } from './plan-removal.js';
 import type { Removed, Removal, RemovedFile } from './plan-removal.js';
 
 /** Rejects with usage errors, with `locked` while another run writes, and as `planRemoval` does; then nothing was removed. */
-export async function remove(command: Command<SessionFlag | HeldFlag | 'order' | 'yes'>): Promise<ExitCode> {
+export async function remove(command: VerbCall<SessionFlag | HeldFlag | 'order' | 'yes'>): Promise<ExitCode> {
   const { io, resolved } = command;
   return withSignals(command, async (request) => {
     const removed = await selectRemoved(request);
@@ -74,7 +74,7 @@ const linesOf = ({ orders, series }: Removal): string[] => [
   ),
 ];
 
-function closing({ orders, series }: Removal, { resolved, verb }: Command<'order' | 'yes'>): string[] {
+function closing({ orders, series }: Removal, { resolved, verb }: VerbCall<'order' | 'yes'>): string[] {
   const { yes, order } = resolved.options;
   const files = series.flatMap(({ data, manifest }) => [...data, ...manifest]);
   const bytes = files.reduce((sum, file) => sum + file.bytes, 0);

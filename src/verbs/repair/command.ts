@@ -1,9 +1,9 @@
 /** The command object of `repair`: flags, help and what it does. */
 import { DOWNLOAD_FLAGS, MEND_FLAGS, OF_HELD_FILES, SERIES_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import { runCommand } from '../../run/verb/verb.js';
+import { defineRunVerb } from '../../run/verb/verb.js';
 
-export const repairVerb = runCommand({
+export const repairVerb = defineRunVerb({
   name: 'repair',
   doc: 'fetch damaged and missing data again; covers the first to the last day of each series in the lake',
   exits: RUN_EXITS,

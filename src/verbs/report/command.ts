@@ -1,9 +1,9 @@
 /** The command object of `report`: flags, help and what it does. */
 import { BUCKET_FLAGS, OF_HELD_FILES, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { readerCommand } from '../../run/verb/verb.js';
+import { defineReader } from '../../run/verb/verb.js';
 
-export const reportVerb = readerCommand({
+export const reportVerb = defineReader({
   name: 'report',
   doc: 'write one HTML file about the lake and its last run; it has charts, failures, gaps and a heat-map, and needs no network',
   exits: BASE_EXITS,

@@ -1,12 +1,12 @@
 /** The command object of `retry`: flags, help and what it does. */
 import { DOWNLOAD_FLAGS, MEND_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand, type Started } from '../../run/verb/verb.js';
+import { defineVerb, type Started } from '../../run/verb/verb.js';
 import type { RetryJobs } from './retry.js';
 
 /** `retryJobs` belongs to the verbs of the queue. */
 export const retryVerb = (retryJobs: RetryJobs) =>
-  verbCommand({
+  defineVerb({
     name: 'retry',
     operand: '[report]',
     doc: 'download the failed objects of a failure report, by default the newest of the lake; the report keeps the objects that failed again, and is removed without one; with --redis: put the failed jobs of a queue back',

@@ -1,12 +1,12 @@
 /** The command object of `run`: flags, help and what it does. */
 import { RUN_FLAGS } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { defineVerb } from '../../run/verb/verb.js';
 
 /** The file of `run` sets the preset of each job. */
 const OF_JOB = { unset: 'from the preset of the job' } as const;
 
-export const runVerb = verbCommand({
+export const runVerb = defineVerb({
   name: 'run',
   operand: '<file>',
   doc: 'run the jobs of a file; jobs run one after the other or at the same time (--jobs), with one exit code',

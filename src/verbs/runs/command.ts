@@ -1,9 +1,9 @@
 /** The command object of `runs`: flags, help and what it does. */
 import { BUCKET_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { defineVerb } from '../../run/verb/verb.js';
 
-export const runsVerb = verbCommand({
+export const runsVerb = defineVerb({
   name: 'runs',
   doc: 'list the newest runs of the lake; with outcomes, retry rate, latency and exit code',
   exits: { ...BASE_EXITS, 2: 'usage; for example a lake without a record of a run' },

@@ -1,8 +1,8 @@
 /** The command object of `schedule`: flags, help and what it does. */
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { defineVerb } from '../../run/verb/verb.js';
 
-export const scheduleVerb = verbCommand({
+export const scheduleVerb = defineVerb({
   name: 'schedule',
   behind: 'COMMAND [flags]',
   doc: 'print a crontab line and a systemd timer for a command; they run it every day or every few hours',

@@ -1,7 +1,7 @@
 /** `cryptodl schedule -- COMMAND`: prints the command as a crontab line and as systemd units. */
 import { existsSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import { printError } from '../../terminal/print-error.js';
 import { writeText } from '../../terminal/write-data.js';
 import { checkRequest, readJobs } from '../../run/jobs/jobs.js';
@@ -23,7 +23,7 @@ import { units, crontab, type ScheduledCommand } from './systemd.js';
 const DELAY = { systemd: '10min', flag: '10m' };
 
 /** Prints the schedule of a command. A mistake of the command gives the same error as the command itself. */
-export async function schedule(command: Command<'at' | 'every' | 'kind'>): Promise<ExitCode> {
+export async function schedule(command: VerbCall<'at' | 'every' | 'kind'>): Promise<ExitCode> {
   const { resolved, io, behind } = command;
   const typed = behind[0] === 'cryptodl' ? behind.slice(1) : behind;
   if (typed.length === 0)
@@ -44,7 +44,7 @@ export async function schedule(command: Command<'at' | 'every' | 'kind'>): Promi
 /** Resolves the options of the command. Throws the usage errors that the command gives before its first request. */
 async function checkCommand(
   invocation: Invocation,
-  { io, exchange, verbs }: Command<never>,
+  { io, exchange, verbs }: VerbCall<never>,
 ): Promise<Resolved> {
   const { verb, operand = '' } = invocation;
   if (verb.name === 'run') return (await readJobs(invocation, { io, verbs }, exchange)).resolved;

@@ -1,9 +1,9 @@
 /** The command object of `schema`: flags, help and what it does. */
 import { MARKETS } from '../../exchange/names.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { defineVerb } from '../../run/verb/verb.js';
 
-export const schemaVerb = verbCommand({
+export const schemaVerb = defineVerb({
   name: 'schema',
   operand: '[dataset]',
   doc: 'print the columns of a dataset; with types, units and meaning, and the quirks of its files',

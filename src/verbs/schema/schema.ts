@@ -1,7 +1,7 @@
 /** `cryptodl schema DATASET`: prints the columns of a dataset with type, unit and meaning, and notes about its files. */
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import { dataset as parseDataset } from '../../plan/options/exchange-values.js';
 import { namesOf, type Resolved } from '../../plan/options/resolve.js';
 import { describeDataset, marketWith } from '../../exchange/describe.js';
@@ -13,7 +13,7 @@ import { table } from '../../text/table.js';
 import { widthOf } from '../../text/wrap.js';
 
 /** The operand is the name of a dataset. Rejects with usage errors. */
-export async function schema(command: Command<'market' | 'json'>): Promise<ExitCode> {
+export async function schema(command: VerbCall<'market' | 'json'>): Promise<ExitCode> {
   const { exchange, resolved, io, operand } = command;
   const { market, spec } = choose(exchange, operand, resolved);
   const description = describeDataset(exchange, market, spec);

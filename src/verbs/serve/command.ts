@@ -1,8 +1,8 @@
 /** The command object of `serve`: flags, help and what it does. */
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { verbCommand } from '../../run/verb/verb.js';
+import { defineVerb } from '../../run/verb/verb.js';
 
-export const serveVerb = verbCommand({
+export const serveVerb = defineVerb({
   name: 'serve',
   operand: '<directory>',
   doc: 'serve a folder of downloaded zips inside your organisation; uses HTTP and the protocol of the archive',

@@ -1,9 +1,9 @@
 /** The command object of `sql`: flags, help and what it does. */
 import { OF_QUERY, READER_FLAGS, SELECT_FLAGS } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { readerCommand } from '../../run/verb/verb.js';
+import { defineReader } from '../../run/verb/verb.js';
 
-export const sqlVerb = readerCommand({
+export const sqlVerb = defineReader({
   name: 'sql',
   operand: '[query]',
   doc: 'query the lake in SQL; a query is one SELECT over views like um_klines, given as text, as @FILE, or as - for stdin',

@@ -1,7 +1,7 @@
 /** `cryptodl sql`: prints the result of a query on the lake, as a table on a terminal, else as CSV or NDJSON. */
 import { statSync } from 'node:fs';
 import { requestOf, withSignals } from '../../run/verb/start-verb.js';
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import { writeExact } from '../../terminal/write-data.js';
 import { usage } from '../../model/errors.js';
 import type { ExitCode } from '../../model/exit-code.js';
@@ -14,7 +14,7 @@ import { lakeViews, queryLake } from '../../run/verb/query-lake.js';
 import type { QueryFlag } from '../../plan/options/verb-request.js';
 
 /** The operand is the query, `-` for stdin, or `@FILE`. Throws usage errors. */
-type SqlCommand = Command<QueryFlag | 'csv' | 'json' | 'quiet' | 'views'>;
+type SqlCommand = VerbCall<QueryFlag | 'csv' | 'json' | 'quiet' | 'views'>;
 
 export async function sql(command: SqlCommand): Promise<ExitCode> {
   const { io, resolved, operand } = command;

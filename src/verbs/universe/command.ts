@@ -9,9 +9,9 @@ import {
   rankedMarket,
 } from '../../plan/options/periods.js';
 import { BASE_EXITS } from '../../plan/options/verb-spec.js';
-import { readerCommand } from '../../run/verb/verb.js';
+import { defineReader } from '../../run/verb/verb.js';
 
-export const universeVerb = readerCommand({
+export const universeVerb = defineReader({
   name: 'universe',
   doc: 'print the most traded symbols of each period; it ranks them by the klines of the lake, and a period has only what was known before it began',
   exits: { ...BASE_EXITS, 2: 'usage; for example a lake without klines' },

@@ -2,7 +2,7 @@
 import { openCatalogue } from '../../lake/catalogue/catalogue.js';
 import { withSignals } from '../../run/verb/start-verb.js';
 import { printRows } from '../../run/verb/print-table.js';
-import type { Command } from '../../run/verb/verb.js';
+import type { VerbCall } from '../../run/verb/verb.js';
 import { writeData } from '../../terminal/write-data.js';
 import { unreadableFile } from '../../lake/catalogue/file-digests.js';
 import { verbEngine, type DuckDb } from '../../convert/duckdb.js';
@@ -22,7 +22,7 @@ import { loadDailySums } from './daily-sums.js';
 import { countsText, rankSymbols, warningTexts } from './members.js';
 import { writePairlists } from './pairlists.js';
 
-export const universe = async (command: Command<UniverseFlag>): Promise<ExitCode> =>
+export const universe = async (command: VerbCall<UniverseFlag>): Promise<ExitCode> =>
   withSignals(command, async (request) => rankAndPrint(command.io, request, await check(request)));
 
 /** Sums that exceed the memory limit go to the temporary folder. */

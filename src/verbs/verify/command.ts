@@ -7,9 +7,9 @@ import {
   SERIES_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { BASE_EXITS, LIMIT_EXIT, LOCK_EXIT } from '../../plan/options/verb-spec.js';
-import { sessionCommand } from '../../run/verb/verb.js';
+import { defineSessionVerb } from '../../run/verb/verb.js';
 
-export const verifyVerb = sessionCommand({
+export const verifyVerb = defineSessionVerb({
   name: 'verify',
   doc: 'compare the files of the lake with its manifests; also finds foreign files and leftovers of killed runs',
   exits: { ...BASE_EXITS, 0: 'no finding', 4: 'findings', 6: LOCK_EXIT, 7: LIMIT_EXIT },

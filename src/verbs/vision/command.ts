@@ -7,9 +7,9 @@ import {
   SAVE_FLAGS,
 } from '../../plan/options/flag-sets.js';
 import { RUN_EXITS } from '../../plan/options/verb-spec.js';
-import { runCommand } from '../../run/verb/verb.js';
+import { defineRunVerb } from '../../run/verb/verb.js';
 
-export const visionVerb = runCommand({
+export const visionVerb = defineRunVerb({
   name: 'vision',
   doc: 'download from the Binance Vision archive into the lake',
   exits: RUN_EXITS,

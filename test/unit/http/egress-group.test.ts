@@ -395,7 +395,7 @@ describe('a program of an egress group', () => {
     banned(['spot a', 5000, 'why'], ['spot c', 6000, '']);
     const { group, lose } = enter();
     const told: [string, number][] = [];
-    group.onBan(({ place, until: end }) => told.push([place, end - clock.monotonic()]));
+    group.onBan(({ place, untilMs: end }) => told.push([place, end - clock.monotonic()]));
     await group.opened();
     expect(told).toEqual([
       ['spot a', 5000],
@@ -403,7 +403,7 @@ describe('a program of an egress group', () => {
     ]);
     banned(['spot a', 4500, 'why']);
     await group.call();
-    expect(group.bans).toEqual([{ place: 'spot a', why: 'why', until: clock.monotonic() + 4500 }]);
+    expect(group.bans).toEqual([{ place: 'spot a', why: 'why', untilMs: clock.monotonic() + 4500 }]);
     expect(await group.clearBans((place) => place !== 'spot a')).toEqual([]);
     expect(await group.clearBans(() => true)).toEqual(['spot a']);
     expect([group.bans, removed]).toEqual([[], [['cryptodl:{office}', 'ban spot a']]]);

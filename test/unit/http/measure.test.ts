@@ -66,9 +66,9 @@ describe('the measure of an attempt', () => {
       {
         request: REQUEST,
         attemptId: 'trace/2',
-        begunAt: began,
-        sentAt: began + 5000,
-        endedAt: began + 5100,
+        begunAtMs: began,
+        sentAtMs: began + 5000,
+        endedAtMs: began + 5100,
         firstByteMs: 70,
         error: undefined,
       },
@@ -91,7 +91,7 @@ describe('the measure of an attempt', () => {
     await clock.advance(300);
     fail(new CryptodlError('connect-failed', 'said by the test'));
     await response.catch(() => undefined);
-    expect(told).toMatchObject([{ sentAt: began, endedAt: began + 300, firstByteMs: undefined }]);
+    expect(told).toMatchObject([{ sentAtMs: began, endedAtMs: began + 300, firstByteMs: undefined }]);
   });
 
   it('lets every sign of life pass on to the deadlines', async () => {
@@ -119,7 +119,7 @@ it.each([
   ['refused', new CryptodlError('connect-timeout', 'x')],
   ['refused', new CryptodlError('rate-limited', 'x')],
 ] as const)('an attempt is a sign of load: %s, %o', (result, error) => {
-  const times = { begunAt: 1, sentAt: 2, endedAt: 3 };
+  const times = { begunAtMs: 1, sentAtMs: 2, endedAtMs: 3 };
   const ended = { request: REQUEST, attemptId: '', firstByteMs: 1, status: 200, error, ...times };
   expect(loadSignOf(ended, true)).toEqual({ ...times, result, isObject: false, isLate: true });
   expect(loadSignOf({ ...ended, request: { ...REQUEST, expect: {} } }, false).isObject).toBe(true);

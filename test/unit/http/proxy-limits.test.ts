@@ -82,7 +82,7 @@ describe('an egress group', () => {
     const onBan = vi.spyOn(group, 'onBan');
     const throttle = throttleOf({ group });
     void send(throttle);
-    onBan.mock.lastCall?.[0]({ place: 'futures host.test', until: clock.monotonic() + 5000, why: 'why' });
+    onBan.mock.lastCall?.[0]({ place: 'futures host.test', untilMs: clock.monotonic() + 5000, why: 'why' });
     const state = { name: 'office', members: 10, isShared: false };
     expect(throttle.figures.group).toEqual(state);
     await clock.advance(0);

@@ -168,10 +168,10 @@ describe('a bucket with a rate', () => {
 
   it('is not paused longer by late refusals of requests that were sent before the first refusal', async () => {
     const { clock, quota, granted, take } = bucketOf(10, 1);
-    const sentAt = clock.monotonic();
-    quota.onRefused(sentAt, undefined);
+    const sentAtMs = clock.monotonic();
+    quota.onRefused(sentAtMs, undefined);
     await clock.advance(500);
-    quota.onRefused(sentAt, undefined);
+    quota.onRefused(sentAtMs, undefined);
     void take(0);
     await clock.advance(5000);
     expect(granted).toEqual([{ name: 0, at: 1000 }]);
@@ -300,7 +300,7 @@ describe('a bucket with a rate', () => {
         },
         take: () => (isOver ? 0 : ms),
       };
-      const time = (nowMs: number) => ({ from: nowMs, to: nowMs });
+      const time = (nowMs: number) => ({ fromMs: nowMs, toMs: nowMs });
       const meter = new WindowMeter({ permits: 10, windowMs: HOUR_MS }, time, count);
       const quota = new QuotaBucket({ clock, name: 'futures', meter, maxWaitMs: HOUR_MS });
       const taken = quota.take({ weight: 1, priority: 'normal' }, never);

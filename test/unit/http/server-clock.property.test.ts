@@ -40,14 +40,14 @@ describe('the time of the server', () => {
           let now = 1000;
           let isKnown = false;
           for (const { gapMs, toMs, backMs } of all) {
-            const sentAt = now + gapMs;
-            const dateMs = dateOf(sentAt + toMs + offsetMs);
-            now = sentAt + toMs + backMs;
-            serverClock.onAnswer(dateMs, sentAt, now);
+            const sentAtMs = now + gapMs;
+            const dateMs = dateOf(sentAtMs + toMs + offsetMs);
+            now = sentAtMs + toMs + backMs;
+            serverClock.onAnswer(dateMs, sentAtMs, now);
             isKnown ||= toMs + backMs <= 10_000;
             if (!isKnown) continue;
             for (const at of [now, now + laterMs]) {
-              const { from, to } = serverClock.at(at);
+              const { fromMs: from, toMs: to } = serverClock.at(at);
               // Numbers of 13 digits are exact to a quarter of a microsecond.
               expect(from).toBeLessThanOrEqual(at + offsetMs + 1e-3);
               expect(to).toBeGreaterThanOrEqual(at + offsetMs - 1e-3);
@@ -67,12 +67,12 @@ describe('the time of the server', () => {
         let quickest = Number.POSITIVE_INFINITY;
         let before = Number.POSITIVE_INFINITY;
         for (const { gapMs, toMs, backMs } of all) {
-          const sentAt = now + gapMs;
-          now = sentAt + toMs + backMs;
-          serverClock.onAnswer(dateOf(sentAt + toMs + offsetMs), sentAt, now);
+          const sentAtMs = now + gapMs;
+          now = sentAtMs + toMs + backMs;
+          serverClock.onAnswer(dateOf(sentAtMs + toMs + offsetMs), sentAtMs, now);
           quickest = Math.min(quickest, toMs + backMs);
           if (quickest > 10_000) continue;
-          const { from, to } = serverClock.at(now);
+          const { fromMs: from, toMs: to } = serverClock.at(now);
           expect(to - from).toBeLessThanOrEqual(Math.min(before, quickest + 1000) + 1e-3);
           before = to - from;
         }
@@ -83,9 +83,9 @@ describe('the time of the server', () => {
 
   it('is that of our own clock before the first answer, and after one that took too long to tell', () => {
     const serverClock = new ServerClock(() => 5_000_000);
-    expect(serverClock.at(7)).toEqual({ from: 5_000_007, to: 5_000_007 });
+    expect(serverClock.at(7)).toEqual({ fromMs: 5_000_007, toMs: 5_000_007 });
     serverClock.onAnswer(9_000_000, 0, 10_001);
-    expect(serverClock.at(20_000)).toEqual({ from: 5_020_000, to: 5_020_000 });
+    expect(serverClock.at(20_000)).toEqual({ fromMs: 5_020_000, toMs: 5_020_000 });
   });
 
   it('is right again with the next answer after the clock of the server was set', () => {
@@ -95,7 +95,7 @@ describe('the time of the server', () => {
         for (let now = 0; now < 10_000; now += 700) serverClock.onAnswer(dateOf(now + 90), now, now + 180);
         const offsetMs = isBack ? -stepMs : stepMs;
         serverClock.onAnswer(dateOf(20_090 + offsetMs), 20_000, 20_180);
-        const { from, to } = serverClock.at(20_180);
+        const { fromMs: from, toMs: to } = serverClock.at(20_180);
         expect(from).toBeLessThanOrEqual(20_180 + offsetMs);
         expect(to).toBeGreaterThanOrEqual(20_180 + offsetMs);
       }),

@@ -194,7 +194,7 @@ describe('a shared budget', () => {
     const { files, first } = runs(1);
     const meter = new WindowMeter(
       { permits: 100, windowMs: 60_000 },
-      (nowMs) => ({ from: nowMs, to: nowMs }),
+      (nowMs) => ({ fromMs: nowMs, toMs: nowMs }),
       first,
     );
     meter.onUsed(60_000_000, Number.NaN, WINDOW * 60_000);

@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 
 /** `widthMs`: how far the time of the server is not known. */
 function meterOf(permits: number, widthMs = 0, offsetMs = 0): WindowMeter {
-  const time = (nowMs: number) => ({ from: nowMs + offsetMs, to: nowMs + offsetMs + widthMs });
+  const time = (nowMs: number) => ({ fromMs: nowMs + offsetMs, toMs: nowMs + offsetMs + widthMs });
   return new WindowMeter({ permits, windowMs: MINUTE_MS }, time, new ProcessCount());
 }
 

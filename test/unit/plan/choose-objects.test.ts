@@ -7,7 +7,7 @@ import { chooseObjects, withoutUnlisted, labelOf } from '../../../src/plan/choos
 import type { DayRange } from '../../../src/lake/catalogue/spans.js';
 import type { ChooseContext } from '../../../src/plan/choose-objects.js';
 import type { SeriesListing } from '../../../src/plan/series-listing.js';
-import type { ArchiveObject, Cadence, PartitionPeriod } from '../../../src/model/task.js';
+import type { SourceObject, Cadence, PartitionPeriod } from '../../../src/model/task.js';
 import { day, objectLine, period } from '../../helpers/conversion.js';
 
 interface Archive {
@@ -23,7 +23,7 @@ interface Given extends Archive {
 
 function listingOf(labels: readonly string[]): SeriesListing {
   const periods = labels.map(period);
-  const objects = periods.map((of): [number, ArchiveObject] => [
+  const objects = periods.map((of): [number, SourceObject] => [
     of.from,
     { key: `${periodText(of)}.zip`, period: of },
   ]);

@@ -26,17 +26,22 @@ interface Host {
 const REFUSAL_MS = 20;
 
 /** The end of a request for an object. */
-const sign = (result: LoadSign['result'], sentAt: number, endedAt: number, begunAt = sentAt): LoadSign => ({
-  begunAt,
-  sentAt,
-  endedAt,
+const sign = (
+  result: LoadSign['result'],
+  sentAtMs: number,
+  endedAtMs: number,
+  begunAtMs = sentAtMs,
+): LoadSign => ({
+  begunAtMs,
+  sentAtMs,
+  endedAtMs,
   result,
   isObject: true,
   isLate: false,
 });
 
 interface Flight {
-  readonly sentAt: number;
+  readonly sentAtMs: number;
   readonly endsAt: number;
   readonly result: LoadSign['result'];
 }
@@ -61,7 +66,7 @@ function settle(seed: number, host: Host, requests: number, choice: ConcurrencyC
     const result = isRefused ? 'refused' : isTroubled ? 'troubled' : 'good';
     const serviceMs = isRefused ? REFUSAL_MS : (host.serviceMs?.(flying.length + 1, random) ?? 60);
     concurrency.onBegun();
-    flying.push({ sentAt: now, endsAt: now + serviceMs * (0.8 + random() * 0.4), result });
+    flying.push({ sentAtMs: now, endsAt: now + serviceMs * (0.8 + random() * 0.4), result });
   };
   for (let done = 0; done < requests; done += 1) {
     while (flying.length < concurrency.limit) send();
@@ -70,8 +75,8 @@ function settle(seed: number, host: Host, requests: number, choice: ConcurrencyC
     if (next === undefined) break;
     now = Math.max(now, next.endsAt);
     if (next.result === 'refused') refused += 1;
-    const { sentAt, result } = next;
-    concurrency.onEnded({ ...sign(result, sentAt, now), isLate: host.isLate === true });
+    const { sentAtMs, result } = next;
+    concurrency.onEnded({ ...sign(result, sentAtMs, now), isLate: host.isLate === true });
     levels.push(concurrency.limit);
   }
   const last = levels.slice(-Math.floor(requests / 2));
@@ -129,8 +134,8 @@ describe('Concurrency', () => {
   it('does not wait for requests that had no socket yet when the level fell', () => {
     const concurrency = new Concurrency({ choice: AUTO, start: START });
     for (let begun = 0; begun < 30; begun += 1) concurrency.onBegun();
-    const end = (sentAt: number, endedAt: number, result: LoadSign['result']): void => {
-      concurrency.onEnded(sign(result, sentAt, endedAt, 0));
+    const end = (sentAtMs: number, endedAtMs: number, result: LoadSign['result']): void => {
+      concurrency.onEnded(sign(result, sentAtMs, endedAtMs, 0));
     };
     for (let refused = 0; refused < 10; refused += 1) end(0, 5, 'refused');
     expect(concurrency.limit).toBe(21);
@@ -205,10 +210,10 @@ describe('Concurrency', () => {
 
   it('does not count ends that say nothing about the host, and does not settle while it grows', () => {
     const concurrency = new Concurrency({ choice: AUTO, start: START });
-    const end = (times: number, result: LoadSign['result'], sentAt = 0): void => {
+    const end = (times: number, result: LoadSign['result'], sentAtMs = 0): void => {
       for (let time = 0; time < times; time += 1) {
         concurrency.onBegun();
-        concurrency.onEnded(sign(result, sentAt, sentAt + 1));
+        concurrency.onEnded(sign(result, sentAtMs, sentAtMs + 1));
       }
     };
     end(1, 'good');

@@ -7,7 +7,7 @@ import { lakePaths } from '../../../src/lake/layout.js';
 import { Manifests } from '../../../src/lake/manifests.js';
 import type { ObjectLine } from '../../../src/model/manifest-line.js';
 import { CutDays } from '../../../src/run/partitions/cut-days.js';
-import type { ArchiveObject, PartitionPlan } from '../../../src/model/task.js';
+import type { SourceObject, PartitionPlan } from '../../../src/model/task.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { scratchFolder } from '../../helpers/folders.js';
 
@@ -130,7 +130,7 @@ const tradesOf = (dataset: string): PartitionPlan => {
 interface Doubts {
   readonly days: CutDays;
   readonly told: string[];
-  readonly doubt: (index: number, dataset?: string, object?: Partial<ArchiveObject>) => Promise<boolean>;
+  readonly doubt: (index: number, dataset?: string, object?: Partial<SourceObject>) => Promise<boolean>;
 }
 
 /** Days whose rows end at seven, in an empty lake. */

@@ -3,7 +3,7 @@ import { CryptodlError } from '../../../src/model/errors.js';
 import { dayPeriod, parseDay, parsePeriod } from '../../../src/model/calendar.js';
 import type { Outcome } from '../../../src/model/outcome.js';
 import type { AbsenceReason } from '../../../src/model/absence-reasons.js';
-import type { ArchiveObject, Period, Series } from '../../../src/model/task.js';
+import type { SourceObject, Period, Series } from '../../../src/model/task.js';
 import { Tally } from '../../../src/run/report/tally.js';
 
 const KLINES: Series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
@@ -104,7 +104,7 @@ describe('the tally by dataset', () => {
   const WEEKS = { ...KLINES, interval: '1w' };
   const OLD = { ...KLINES, symbol: 'OLDUSDT' };
 
-  it.each<[string, [Series, Pick<ArchiveObject, 'key' | 'period'>, Outcome][], number | null]>([
+  it.each<[string, [Series, Pick<SourceObject, 'key' | 'period'>, Outcome][], number | null]>([
     ['a day', [[KLINES, object('2024-01-14'), HELD]], Date.UTC(2024, 0, 16 + 2)],
     [
       'the newest day',

@@ -9,7 +9,7 @@ import { CryptodlError } from '../../../src/model/errors.js';
 import { readFailureReport } from '../../../src/run/report/read-failure-report.js';
 import { FailureFile } from '../../../src/run/report/failure-file.js';
 import type { FailureReport } from '../../../src/run/report/failure-file.js';
-import type { PartitionPlan, ArchiveObject } from '../../../src/model/task.js';
+import type { PartitionPlan, SourceObject } from '../../../src/model/task.js';
 import { loadBinance } from '../../../src/exchange/binance/binance.js';
 import { period, SETTINGS } from '../../helpers/conversion.js';
 import { scratchFolder } from '../../helpers/folders.js';
@@ -26,7 +26,7 @@ const HEADER = {
 const SERIES = { market: 'um', dataset: 'klines', interval: '1m', symbol: '币安人生USDT' } as const;
 const PLAN: PartitionPlan = { series: SERIES, settings: SETTINGS, label: '2024-01', tasks: [] };
 
-function objectOf(label: string): ArchiveObject {
+function objectOf(label: string): SourceObject {
   return { key: `${label}.zip`, period: period(label) };
 }
 

@@ -28,7 +28,7 @@ const SHARES = [
 
 function attempt(ms: number, firstByteMs: number | undefined, error?: unknown) {
   const request = { url: 'http://archive.test/data.zip', bucket: 'archive' };
-  return { request, sentAt: 1000, endedAt: 1000 + ms, firstByteMs, status: firstByteMs && 200, error };
+  return { request, sentAtMs: 1000, endedAtMs: 1000 + ms, firstByteMs, status: firstByteMs && 200, error };
 }
 
 describe('the figures of a run', () => {

@@ -105,9 +105,9 @@ async function pageOfTwoRuns() {
     first.observer.attempt({
       request: REQUEST,
       attemptId: 'a/1',
-      begunAt: 0,
-      sentAt: 100,
-      endedAt: 100 + ms,
+      begunAtMs: 0,
+      sentAtMs: 100,
+      endedAtMs: 100 + ms,
       firstByteMs: ms,
       status: 200,
       error,

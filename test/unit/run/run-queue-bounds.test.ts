@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import type { PartitionPlan } from '../../../src/model/task.js';
-import { Places } from '../../../src/run/queue/places.js';
+import { Slots } from '../../../src/run/queue/places.js';
 import { plan, queueOf, task } from '../../helpers/run-queue.js';
 
 const plansOf = (count: number): PartitionPlan[] =>
@@ -87,7 +87,7 @@ describe('RunQueue bounds the number of living tasks', () => {
   );
 
   it('counts the partitions of all queues until they are written, if a killed process loses them', async () => {
-    const places = new Places({ downloads: 3, writers: 8, boundsUnwritten: true });
+    const places = new Slots({ downloads: 3, writers: 8, boundsUnwritten: true });
     let unwritten = 0;
     const seen: number[] = [];
     const make = (): ReturnType<typeof queueOf> =>

@@ -26,9 +26,9 @@ async function ask(
 ): Promise<void> {
   const asked = follow([live])(async () => {
     await clock.sleep(waitMs);
-    const sentAt = clock.monotonic();
+    const sentAtMs = clock.monotonic();
     await clock.sleep(wireMs);
-    live.onAttempt(request)({ sentAt, endedAt: clock.monotonic() });
+    live.onAttempt(request)({ sentAtMs, endedAtMs: clock.monotonic() });
     return {} as FetchResponse;
   })(request, CONTEXT);
   await clock.advance(waitMs);

@@ -19,7 +19,14 @@ function timelineOf() {
   live.network = () => ({ concurrency: state.concurrency }) as NetworkFigures;
   live.progress = { totals: {} as PlanTotals, tally: new Tally(), state: () => ({ ...state }) };
   const attempt = (ms: number, error?: unknown): void => {
-    figures.ended({ request: REQUEST, sentAt: 100, endedAt: 100 + ms, firstByteMs: ms, status: 200, error });
+    figures.ended({
+      request: REQUEST,
+      sentAtMs: 100,
+      endedAtMs: 100 + ms,
+      firstByteMs: ms,
+      status: 200,
+      error,
+    });
   };
   const retry = (usesAttempt: boolean): void => {
     figures.onRetry({ usesAttempt, error: new CryptodlError('connection-lost', 'x') });

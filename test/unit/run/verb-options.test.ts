@@ -2,8 +2,8 @@
 import { expect, expectTypeOf, it } from 'vitest';
 import type { ExitCode } from '../../../src/model/exit-code.js';
 import type { Options } from '../../../src/plan/options/flags.js';
-import { readerCommand, verbCommand } from '../../../src/run/verb/verb.js';
-import type { Command } from '../../../src/run/verb/verb.js';
+import { defineReader, defineVerb } from '../../../src/run/verb/verb.js';
+import type { VerbCall } from '../../../src/run/verb/verb.js';
 import { checkVerb } from '../../../src/verbs/check/command.js';
 
 const VERB = {
@@ -15,12 +15,12 @@ const VERB = {
   flags: ['out', 'max-wait'],
 } as const;
 
-const act = ({ resolved: { options } }: Pick<Command<'now' | 'out'>, 'resolved'>): Promise<ExitCode> =>
+const act = ({ resolved: { options } }: Pick<VerbCall<'now' | 'out'>, 'resolved'>): Promise<ExitCode> =>
   Promise.resolve(options.nowMs === 0 ? 1 : 0);
 
 it('gives a verb the options of its flags', () => {
-  expect(verbCommand({ ...VERB, moreFlags: ['now'], act }).act).toBe(act);
-  verbCommand({
+  expect(defineVerb({ ...VERB, moreFlags: ['now'], act }).act).toBe(act);
+  defineVerb({
     ...VERB,
     act: ({ resolved: { options } }) => {
       expectTypeOf(options).toEqualTypeOf<Options<'out' | 'max-wait'>>();
@@ -32,9 +32,9 @@ it('gives a verb the options of its flags', () => {
 
 it('refuses a verb that reads the option of a flag that it does not list', () => {
   // @ts-expect-error --now is missing.
-  expect(verbCommand({ ...VERB, act }).act).toBe(act);
-  expect(readerCommand({ ...VERB, act }).act).toBe(act);
-  const actOfAll = ({ resolved }: Command): Promise<ExitCode> => act({ resolved });
+  expect(defineVerb({ ...VERB, act }).act).toBe(act);
+  expect(defineReader({ ...VERB, act }).act).toBe(act);
+  const actOfAll = ({ resolved }: VerbCall): Promise<ExitCode> => act({ resolved });
   // @ts-expect-error A function that needs all options is no verb.
-  expect(verbCommand({ ...checkVerb, act: actOfAll }).act).toBe(actOfAll);
+  expect(defineVerb({ ...checkVerb, act: actOfAll }).act).toBe(actOfAll);
 });

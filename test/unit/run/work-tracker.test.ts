@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { FetchContext, FetchResponse } from '../../../src/model/fetch.js';
 import { follow as followed } from '../../../src/http/transport/measure.js';
-import type { ArchiveObject, PartitionPlan } from '../../../src/model/task.js';
+import type { SourceObject, PartitionPlan } from '../../../src/model/task.js';
 import { LiveRun } from '../../../src/run/report/live-run.js';
 import { VirtualClock } from '../../helpers/virtual-clock.js';
 import { SETTINGS } from '../../helpers/conversion.js';
 
 const series = { market: 'um', dataset: 'klines', interval: '1m', symbol: 'BTCUSDT' };
 const plan: PartitionPlan = { series, settings: SETTINGS, label: '2024-01', tasks: [] };
-const object: ArchiveObject = { key: 'a.zip', period: { cadence: 'daily', from: 0, to: 1 } };
+const object: SourceObject = { key: 'a.zip', period: { cadence: 'daily', from: 0, to: 1 } };
 const context: FetchContext = { signal: new AbortController().signal, traceId: 'trace' };
 const answered = Promise.resolve({} as FetchResponse);
 
